@@ -1,0 +1,106 @@
+# ptowsp. `make` needs a C compiler only; `make help` lists the targets.
+
+CC      ?= cc
+CXX     ?= c++
+AR      ?= ar
+CFLAGS  ?= -O2 -g
+PREFIX  ?= /usr/local
+BUILD   ?= build
+VERSION := 0.1.0
+
+WARNINGS   := -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual
+WARNINGS_C := $(WARNINGS) -Wstrict-prototypes -Wmissing-prototypes
+C11        := -std=c11 $(WARNINGS_C)
+
+LIBRARY  := ptowsp.c ptowsp.h
+TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/*_test.c))
+EXAMPLES := $(filter-out decode_attention,$(patsubst examples/%.c,%,$(wildcard examples/*.c)))
+
+.PHONY: all test demo bench check examples install uninstall clean help amalgamate
+.DELETE_ON_ERROR:
+
+all: $(BUILD)/libptowsp.a $(BUILD)/libptowsp.so
+
+$(BUILD):
+	mkdir -p $@
+
+$(BUILD)/ptowsp.o: $(LIBRARY) | $(BUILD)
+	$(CC) $(C11) $(CFLAGS) -fPIC -fvisibility=hidden -c ptowsp.c -o $@
+
+$(BUILD)/libptowsp.a: $(BUILD)/ptowsp.o
+	rm -f $@
+	$(AR) rcs $@ $<
+
+$(BUILD)/libptowsp.so: $(BUILD)/ptowsp.o
+	$(CC) $(CFLAGS) -shared -Wl,-soname,libptowsp.so.0 $< -o $@ -pthread
+
+# -- tests: each file is one program, with the library inside -------------------------------------
+
+$(BUILD)/%_test: tests/%_test.c tests/test.h $(LIBRARY) | $(BUILD)
+	$(CC) $(C11) $(CFLAGS) $< -o $@ -pthread -lcmocka -lm
+
+test: $(addprefix $(BUILD)/,$(TESTS))
+	@tools/amalgamate.sh --check
+	@for test in $^; do echo "== $$test"; ./$$test || exit 1; done
+
+# -- examples and benchmarks ----------------------------------------------------------------------
+
+examples: $(addprefix $(BUILD)/,$(EXAMPLES))
+
+$(BUILD)/decode_attention.o: examples/decode_attention.c examples/decode_attention.h | $(BUILD)
+	$(CC) $(C11) $(CFLAGS) -c $< -o $@
+
+$(BUILD)/decode_batch: examples/decode_batch.c $(BUILD)/decode_attention.o $(BUILD)/libptowsp.a ptowsp.h
+	$(CC) $(C11) $(CFLAGS) -I. $< $(BUILD)/decode_attention.o $(BUILD)/libptowsp.a -o $@ -pthread -lm
+
+$(BUILD)/%: examples/%.c $(BUILD)/libptowsp.a ptowsp.h
+	$(CC) $(C11) $(CFLAGS) -I. $< $(BUILD)/libptowsp.a -o $@ -pthread -lm
+
+demo: $(BUILD)/decode_batch
+	./$(BUILD)/decode_batch $(DEMO_FLAGS)
+
+$(BUILD)/bench: bench/bench.c $(BUILD)/decode_attention.o $(BUILD)/libptowsp.a ptowsp.h
+	$(CC) $(C11) $(CFLAGS) -I. $< $(BUILD)/decode_attention.o $(BUILD)/libptowsp.a -o $@ -pthread -lm
+
+bench: $(BUILD)/bench
+	./$(BUILD)/bench --json $(BUILD)/bench.json
+
+# -- checks: everything that has to hold before a commit ------------------------------------------
+
+check:
+	BUILD=$(BUILD) sh tests/check.sh
+
+# -- housekeeping ---------------------------------------------------------------------------------
+
+amalgamate:
+	tools/amalgamate.sh
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 644 ptowsp.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(BUILD)/libptowsp.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 755 $(BUILD)/libptowsp.so $(DESTDIR)$(PREFIX)/lib/libptowsp.so.$(VERSION)
+	ln -sf libptowsp.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libptowsp.so.0
+	ln -sf libptowsp.so.0 $(DESTDIR)$(PREFIX)/lib/libptowsp.so
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
+	    'Name: ptowsp' 'Description: Plans and runs dynamic LLM workloads' \
+	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lptowsp' \
+	    'Libs.private: -pthread' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/ptowsp.pc
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/include/ptowsp.h $(DESTDIR)$(PREFIX)/lib/libptowsp.a
+	rm -f $(DESTDIR)$(PREFIX)/lib/libptowsp.so* $(DESTDIR)$(PREFIX)/lib/pkgconfig/ptowsp.pc
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'make            the static and the shared library, in $(BUILD)/'
+	@echo 'make test       all tests (needs cmocka)'
+	@echo 'make demo       the main example: a decode step, planned, run and checked'
+	@echo 'make examples   all examples'
+	@echo 'make bench      benchmarks: a table, and $(BUILD)/bench.json'
+	@echo 'make check      warnings, formatting, packaging, sanitizers: all that must hold'
+	@echo 'make amalgamate ptowsp.c from src/'
+	@echo 'make install    into PREFIX=$(PREFIX); DESTDIR is honoured; make uninstall'
+	@echo 'make clean      removes $(BUILD)/'

@@ -1,0 +1,888 @@
+// ptowsp: plans dynamic LLM workloads and runs them on threads. Two files, C11 or C++17, MIT.
+//
+// WHAT IT IS
+//
+// Serving a language model is dynamic work: every decode step has another batch and other sequence
+// lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each), sorts them
+// into size tiers, runs them over the lanes of a thread pool or of your own executor, and merges the
+// partial results of sequences that were split:
+//
+//      KV lengths            plan                    dispatch                     merge
+//      [350, 17000, 0, ...]  chunk = 1024       ->   lane 0: table[tier](work) -> one output
+//                            work = 24 B each        lane 1: table[tier](work)    per sequence
+//
+// Planning costs microseconds and allocates nothing, so it can run before every step, on any thread,
+// or on the scheduler core of an accelerator.
+//
+// WHAT IT DOES NOT DO
+//
+// It does not own your threads unless you ask, keep global state, allocate behind your back, compile
+// kernels at run time, write to files, print, or need anything but libc and (optionally) pthreads.
+//
+// HOW TO USE IT
+//
+// Copy ptowsp.h and ptowsp.c into your project. Then either compile ptowsp.c like any other file, or
+// write, in exactly one C or C++ file,
+//
+//      #define PTOWSP_IMPLEMENTATION
+//      #include "ptowsp.h"
+//
+// Defined before the header (in every file that includes it, and for ptowsp.c) these change the build:
+//
+//      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
+//      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
+//      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
+//      PTOWSP_ASSERT(x)      replaces assert(x), which checks preconditions of the API
+//      PTOWSP_API            replaces the linkage of public functions
+//      PTOWSP_AICORE, PTOWSP_AICPU, PTOWSP_GM
+//                            qualifiers for kernels, for scheduler functions and for pointers to
+//                            global memory; empty on a CPU
+//
+// STEP BY STEP
+//
+//      1. Describe the step: a ptowsp_batch (lengths, heads).                        section 7
+//      2. ptowsp_plan_chunk_size picks the chunk that fills the machine.             section 7
+//      3. ptowsp_plan_generate writes the work descriptors.                          section 7
+//      4. ptowsp_dispatch_spmd runs them through your table of tier kernels.         section 8
+//      5. ptowsp_merge_partials joins the pieces of each split sequence.             section 9
+//
+// CONTENTS
+//
+//      1. Build configuration        4. Text sinks        7. Planning
+//      2. Status and errors          5. Spaces            8. Dispatch
+//      3. Contexts and threads       6. Work and tiers    9. Merging    10. Utilities
+//
+// CONVENTIONS
+//
+// Functions without a context are pure: they touch only their arguments, allocate nothing and may be
+// called from any thread. A context, and what is made from it, belongs to one thread at a time;
+// different contexts are independent. A user's mistake, a limit or missing memory is a status in
+// every build; a broken precondition (marked "Requires") is an assertion. Whatever fails has changed
+// nothing, unless its comment says otherwise. Descriptions may be zeroed: zero is the default.
+
+#ifndef PTOWSP_H
+#define PTOWSP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// -------------------------------------------------------------------------------------------------
+// 1. Build configuration
+// -------------------------------------------------------------------------------------------------
+
+#define PTOWSP_VERSION_MAJOR 0
+#define PTOWSP_VERSION_MINOR 1
+#define PTOWSP_VERSION_PATCH 0
+#define PTOWSP_VERSION       "0.1.0"
+
+#ifndef PTOWSP_AICORE
+#define PTOWSP_AICORE
+#endif
+#ifndef PTOWSP_AICPU
+#define PTOWSP_AICPU
+#endif
+#ifndef PTOWSP_GM
+#define PTOWSP_GM
+#endif
+
+#ifndef PTOWSP_API
+#if defined(PTOWSP_STATIC)
+#if defined(__GNUC__)
+#define PTOWSP_API static __attribute__((unused))
+#else
+#define PTOWSP_API static
+#endif
+#elif defined(__GNUC__)
+#define PTOWSP_API extern __attribute__((visibility("default")))
+#else
+#define PTOWSP_API extern
+#endif
+#endif
+
+#if defined(PTOWSP_STATIC) && !defined(PTOWSP_IMPLEMENTATION) && !defined(PTOWSP_C)
+#define PTOWSP_IMPLEMENTATION  // a private copy needs its code here
+#endif
+
+#if defined(__cplusplus)
+#define PTOWSP_STATIC_ASSERT(condition, text) static_assert(condition, text)
+#define PWSP_ALIGNAS(bytes)                   alignas(bytes)
+#else
+#define PTOWSP_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#define PWSP_ALIGNAS(bytes)                   _Alignas(bytes)
+#endif
+
+#if defined(__GNUC__)
+#define PWSP_UNUSED   __attribute__((unused))
+#define PTOWSP_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define PWSP_UNUSED
+#define PTOWSP_INLINE static inline
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// -------------------------------------------------------------------------------------------------
+// 2. Status and errors
+// -------------------------------------------------------------------------------------------------
+//
+// Zero is success, positive values are normal outcomes (none yet), negative values are errors. The
+// values never change. The first three errors keep the names of the PTO-WSP specification.
+
+#define PTOWSP_STATUSES(STATUS)                                                                    \
+    STATUS(OK, 0, "ok")                                                                            \
+    STATUS(BUFFER_OVERFLOW, -1, "the buffer is too small")                                         \
+    STATUS(UNSUPPORTED_SIZE, -2, "a size is outside every supported range")                        \
+    STATUS(INVALID_PARAMS, -3, "a parameter is invalid")                                           \
+    STATUS(OUT_OF_MEMORY, -4, "the allocator returned no memory")                                  \
+    STATUS(LIMIT_EXCEEDED, -5, "a count exceeds what its type can hold")                           \
+    STATUS(UNSUPPORTED, -6, "this build cannot do that")                                           \
+    STATUS(SYSTEM_FAILED, -7, "the operating system refused")                                      \
+    STATUS(BUSY, -8, "the context is already running something")
+
+typedef enum ptowsp_status {
+#define PWSP_STATUS_ENUM(name, value, text) PTOWSP_##name = value,
+    PTOWSP_STATUSES(PWSP_STATUS_ENUM)
+#undef PWSP_STATUS_ENUM
+    PTOWSP_STATUS_FORCE_INT = 0x7fffffff
+} ptowsp_status;
+
+// The name of a status ("BUFFER_OVERFLOW") and a sentence about it; "UNKNOWN" for other values.
+PTOWSP_API const char *ptowsp_status_name(ptowsp_status status);
+PTOWSP_API const char *ptowsp_status_text(ptowsp_status status);
+
+#define PTOWSP_NO_INDEX UINT64_MAX
+
+// The last failure of a context. `text` is one line, "module: what is wrong, with name and value";
+// it belongs to the context and lives until the next failure.
+typedef struct ptowsp_error {
+    ptowsp_status status;
+    uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX
+    const char *text;
+} ptowsp_error;
+
+// -------------------------------------------------------------------------------------------------
+// 3. Contexts and threads
+// -------------------------------------------------------------------------------------------------
+//
+// A context holds an allocator, a way to run things in parallel, and the last error. Parallel work
+// runs on *lanes*, numbered from 0. No two calls ever run on one lane at the same time, so arrays
+// indexed by lane need no locks. Lane 0 is the calling thread, which always helps.
+//
+//      PTOWSP_THREADS_SERIAL   one lane, no threads (the default)
+//      PTOWSP_THREADS_OWN      the context owns lane_count - 1 threads, which sleep between jobs
+//      PTOWSP_THREADS_USER     your executor runs the lanes, through a callback
+
+// Resizes a block, as Lua's allocator does: ptr NULL allocates (old_size is 0), new_size 0 frees and
+// returns NULL, otherwise the block moves or stays. Returns NULL when there is no memory, and the
+// old block is then untouched. Memory is aligned as malloc aligns it. Called on the thread that
+// called ptowsp.
+typedef void *(*ptowsp_resize_fn)(void *user, void *ptr, size_t old_size, size_t new_size);
+
+// One lane of a parallel job. Call it once for every lane from 0 to lane_count - 1, on any threads,
+// in any order, at the same time or one after another.
+typedef void (*ptowsp_lane_fn)(void *job, uint32_t lane);
+
+// Your executor: runs all lanes and returns when every one of them has returned. Calling lane 0 on
+// the calling thread is usual. A lane that is never called is an error (SYSTEM_FAILED), though the
+// work itself is done by those that were.
+typedef void (*ptowsp_run_lanes_fn)(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job);
+
+typedef enum ptowsp_threads {
+    PTOWSP_THREADS_SERIAL = 0,
+    PTOWSP_THREADS_OWN,
+    PTOWSP_THREADS_USER,
+    PTOWSP_THREADS_FORCE_INT = 0x7fffffff
+} ptowsp_threads;
+
+#define PTOWSP_LANE_COUNT_MAX 1024
+
+typedef struct ptowsp_context_desc {
+    ptowsp_resize_fn resize;        // default: realloc and free
+    void *resize_user;              // handed to resize
+    ptowsp_threads threads;         // default: PTOWSP_THREADS_SERIAL
+    uint32_t lane_count;            // default: 1 (SERIAL), the number of CPUs (OWN); USER must say
+    ptowsp_run_lanes_fn run_lanes;  // USER only
+    void *run_lanes_user;           // handed to run_lanes
+} ptowsp_context_desc;
+
+typedef struct ptowsp_context ptowsp_context;
+
+// Creates a context; desc may be NULL.
+//
+// Memory   One block for the context, one for its pool.
+// Errors   INVALID_PARAMS (unknown mode; SERIAL with more than one lane; more lanes than
+//          PTOWSP_LANE_COUNT_MAX; USER without run_lanes or lane_count; run_lanes without USER),
+//          UNSUPPORTED (OWN in a PTOWSP_NO_THREADS build), OUT_OF_MEMORY, SYSTEM_FAILED (a thread
+//          could not be started). *out_context is NULL then.
+PTOWSP_API ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc,
+                                               ptowsp_context **out_context);
+
+// Stops the threads and frees the context; NULL is ignored. What was allocated from it is freed first.
+PTOWSP_API void ptowsp_context_destroy(ptowsp_context *context);
+
+// The last failure, or {PTOWSP_OK, PTOWSP_NO_INDEX, ""}. Success does not clear it.
+PTOWSP_API ptowsp_error ptowsp_context_error(const ptowsp_context *context);
+
+PTOWSP_API uint32_t ptowsp_context_lane_count(const ptowsp_context *context);
+
+// Runs items [begin, end) on a lane.
+typedef void (*ptowsp_range_fn)(void *user, uint64_t begin, uint64_t end, uint32_t lane);
+
+// Calls fn over disjoint ranges that together cover [0, item_count), on all lanes, and returns when
+// all is done. Lanes take ranges as they become free, so which lane gets which is not defined.
+//
+// Ranges   grain 0 lets the library choose: large ranges first, smaller ones towards the end.
+//          Otherwise every range but the last has grain items.
+// Errors   INVALID_PARAMS (fn NULL); BUSY when called from inside a job of the same context: it does
+//          nothing then, and leaves the last error alone; SYSTEM_FAILED (USER mode: lanes left out).
+// Cost     About a microsecond when threads are awake; waking sleeping ones costs what the
+//          system charges (tens of microseconds). item_count 0 costs nothing.
+PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count,
+                                             uint64_t grain, ptowsp_range_fn fn, void *user);
+
+// -------------------------------------------------------------------------------------------------
+// 4. Text sinks
+// -------------------------------------------------------------------------------------------------
+//
+// What can be printed is written to a sink: a callback that takes pieces of text.
+
+typedef struct ptowsp_text {
+    void (*write)(void *user, const char *text, size_t length);  // text is not terminated
+    void *user;
+} ptowsp_text;
+
+// A sink over a buffer of the caller's. The text is always terminated (if size > 0) and cut off when
+// it does not fit; `length` counts all of it, cut off or not, as snprintf does.
+typedef struct ptowsp_text_buffer {
+    char *data;
+    size_t size;    // of data, in bytes
+    size_t length;  // of the whole text so far, without terminator
+} ptowsp_text_buffer;
+
+// Empties the buffer and returns a sink that appends to it. The buffer outlives the sink.
+PTOWSP_API ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer);
+
+// -------------------------------------------------------------------------------------------------
+// 5. Spaces
+// -------------------------------------------------------------------------------------------------
+//
+// An iteration space is a list of named dimensions; each has a static size or is PTOWSP_DYNAMIC,
+// that is, set at run time. Declare one, at file scope, from a list macro:
+//
+//      #define DECODE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(head, 8) DIM(chunk, PTOWSP_DYNAMIC)
+//      PTOWSP_DEFINE_SPACE(decode_space, DECODE_DIMS)
+//
+// which gives, all inline:
+//
+//      decode_space                                      a struct with a member per dynamic dimension
+//      decode_space_coord                                a struct with a member per dimension
+//      decode_space_rank                                 3
+//      decode_space_head_size, decode_space_batch_size   8, PTOWSP_DYNAMIC: constant expressions
+//      decode_space_head_dynamic                         0 or 1: a constant expression
+//      int64_t decode_space_get_batch(&s)                for every dimension; statics fold
+//      ptowsp_status decode_space_set_batch(&s, n)       negative n is INVALID_PARAMS; on a static
+//                                                        dimension it does not compile
+//      uint64_t decode_space_total(&s)                   product of the sizes, UINT64_MAX beyond 64 bits
+//      uint64_t decode_space_index(&s, coord)            linear index; dimension 0 varies fastest
+//      decode_space_coord decode_space_at(&s, index)     the inverse
+//      ptowsp_space decode_space_runtime(&s)             the same as a run-time space
+//
+// A zeroed struct has all dynamic sizes 0. Static sizes take no storage (a space without any dynamic
+// dimension still has the one byte that C demands of a struct).
+//
+// Requires  index: every coordinate inside its size; at: index < total.
+// Limits    PTOWSP_SPACE_RANK_MAX dimensions. A size is a constant that does not begin with an
+//           operator: 8, HEADS, (2 * HEADS), PTOWSP_DYNAMIC.
+
+enum { PTOWSP_DYNAMIC = -1 };  // not a macro: the list macros recognise it by its name
+#define PTOWSP_SPACE_RANK_MAX 8
+
+// A space whose rank and sizes are known at run time only.
+typedef struct ptowsp_space {
+    uint32_t rank;
+    int64_t sizes[PTOWSP_SPACE_RANK_MAX];  // those from rank on are not looked at
+} ptowsp_space;
+
+// Makes a space of `rank` dimensions, 0 to PTOWSP_SPACE_RANK_MAX. A rank of 0 has one point.
+// Errors   INVALID_PARAMS (out_space NULL, rank too large, sizes NULL, a negative size).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank,
+                                                        ptowsp_space *out_space);
+
+// As the functions of a static space; coordinates are arrays of `rank` values.
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_total(const ptowsp_space *space);
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_index(const ptowsp_space *space, const int64_t *coord);
+PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t index,
+                                             int64_t *out_coord);
+
+// a * b, or UINT64_MAX where that does not fit.
+PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
+    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+// How it works: LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC), (head, 8)",
+// and PWSP_LIST_EACH applies a macro to each item, with a name and the position. Whether a size is
+// dynamic is decided by pasting it to PWSP_SPACE_IS_ (parenthesised sizes, which cannot be pasted, are
+// caught before), so that a static dimension leaves no member behind, and a setter that cannot be
+// called: its parameter has the incomplete type ptowsp_error_dimension_is_static.
+
+// clang-format off
+#define PWSP_LIST_ITEM(...)        , (__VA_ARGS__)
+#define PWSP_LIST_OPEN(...)        __VA_ARGS__
+#define PWSP_LIST_CALL(F, ...)     F(__VA_ARGS__)
+#define PWSP_LIST_CAT(a, b)        PWSP_LIST_CAT_(a, b)
+#define PWSP_LIST_CAT_(a, b)       a##b
+#define PWSP_LIST_ONE(F, s, i, item) PWSP_LIST_CALL(F, s, i, PWSP_LIST_OPEN item)
+#define PWSP_LIST_COUNT(...) PWSP_LIST_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
+#define PWSP_LIST_COUNT_(s, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+#define PWSP_LIST_EACH(F, s, LIST) PWSP_LIST_EACH_(F, s LIST(PWSP_LIST_ITEM))
+#define PWSP_LIST_EACH_(F, ...)    PWSP_LIST_CAT(PWSP_LIST_EACH_, PWSP_LIST_COUNT(__VA_ARGS__))(F, __VA_ARGS__)
+#define PWSP_LIST_EACH_1(F, s, a) PWSP_LIST_ONE(F, s, 0, a)
+#define PWSP_LIST_EACH_2(F, s, a, b) PWSP_LIST_EACH_1(F, s, a) PWSP_LIST_ONE(F, s, 1, b)
+#define PWSP_LIST_EACH_3(F, s, a, b, c) PWSP_LIST_EACH_2(F, s, a, b) PWSP_LIST_ONE(F, s, 2, c)
+#define PWSP_LIST_EACH_4(F, s, a, b, c, d) PWSP_LIST_EACH_3(F, s, a, b, c) PWSP_LIST_ONE(F, s, 3, d)
+#define PWSP_LIST_EACH_5(F, s, a, b, c, d, e) PWSP_LIST_EACH_4(F, s, a, b, c, d) PWSP_LIST_ONE(F, s, 4, e)
+#define PWSP_LIST_EACH_6(F, s, a, b, c, d, e, f) PWSP_LIST_EACH_5(F, s, a, b, c, d, e) PWSP_LIST_ONE(F, s, 5, f)
+#define PWSP_LIST_EACH_7(F, s, a, b, c, d, e, f, g) PWSP_LIST_EACH_6(F, s, a, b, c, d, e, f) PWSP_LIST_ONE(F, s, 6, g)
+#define PWSP_LIST_EACH_8(F, s, a, b, c, d, e, f, g, h) PWSP_LIST_EACH_7(F, s, a, b, c, d, e, f, g) PWSP_LIST_ONE(F, s, 7, h)
+#define PWSP_LIST_EACH_9(F, s, a, b, c, d, e, f, g, h, i) PWSP_LIST_EACH_8(F, s, a, b, c, d, e, f, g, h) PWSP_LIST_ONE(F, s, 8, i)
+#define PWSP_LIST_EACH_10(F, s, a, b, c, d, e, f, g, h, i, j) PWSP_LIST_EACH_9(F, s, a, b, c, d, e, f, g, h, i) PWSP_LIST_ONE(F, s, 9, j)
+#define PWSP_LIST_EACH_11(F, s, a, b, c, d, e, f, g, h, i, j, k) PWSP_LIST_EACH_10(F, s, a, b, c, d, e, f, g, h, i, j) PWSP_LIST_ONE(F, s, 10, k)
+#define PWSP_LIST_EACH_12(F, s, a, b, c, d, e, f, g, h, i, j, k, l) PWSP_LIST_EACH_11(F, s, a, b, c, d, e, f, g, h, i, j, k) PWSP_LIST_ONE(F, s, 11, l)
+#define PWSP_LIST_EACH_13(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m) PWSP_LIST_EACH_12(F, s, a, b, c, d, e, f, g, h, i, j, k, l) PWSP_LIST_ONE(F, s, 12, m)
+#define PWSP_LIST_EACH_14(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m, n) PWSP_LIST_EACH_13(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m) PWSP_LIST_ONE(F, s, 13, n)
+#define PWSP_LIST_EACH_15(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o) PWSP_LIST_EACH_14(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m, n) PWSP_LIST_ONE(F, s, 14, o)
+#define PWSP_LIST_EACH_16(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) PWSP_LIST_EACH_15(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o) PWSP_LIST_ONE(F, s, 15, p)
+
+#define PWSP_SPACE_KIND(size)               PWSP_LIST_CAT(PWSP_SPACE_KIND_OF_, PWSP_SPACE_SECOND(PWSP_SPACE_PROBE size, NAME, ~))(size)
+#define PWSP_SPACE_PROBE(...)               ~, PARENTHESES, ~
+#define PWSP_SPACE_KIND_OF_PARENTHESES(size) STATIC
+#define PWSP_SPACE_KIND_OF_NAME(size)       PWSP_SPACE_SECOND(PWSP_SPACE_IS_##size, STATIC, ~)
+#define PWSP_SPACE_IS_PTOWSP_DYNAMIC        ~, DYNAMIC
+#define PWSP_SPACE_SECOND(...)              PWSP_SPACE_SECOND_(__VA_ARGS__)
+#define PWSP_SPACE_SECOND_(a, b, ...)       b
+#define PWSP_SPACE_BY(PART, size)           PWSP_LIST_CAT(PWSP_SPACE_##PART##_, PWSP_SPACE_KIND(size))
+
+#define PWSP_SPACE_CONSTANTS(s, i, name, size)                                                     \
+    s##_##name##_size = (size), s##_##name##_dynamic = s##_##name##_size == PTOWSP_DYNAMIC,
+#define PWSP_SPACE_PLUS_ONE(s, i, name, size)       + 1
+#define PWSP_SPACE_CHECK(s, i, name, size)                                                         \
+    PTOWSP_STATIC_ASSERT((size) >= PTOWSP_DYNAMIC, #s ": the size of " #name " is negative");
+
+#define PWSP_SPACE_MEMBER(s, i, name, size)         PWSP_SPACE_BY(MEMBER, size)(name)
+#define PWSP_SPACE_MEMBER_DYNAMIC(name)             int64_t name;
+#define PWSP_SPACE_MEMBER_STATIC(name)
+#define PWSP_SPACE_COMMA(s, i, name, size)          PWSP_SPACE_BY(COMMA, size)
+#define PWSP_SPACE_COMMA_DYNAMIC                    ,
+#define PWSP_SPACE_COMMA_STATIC
+#define PWSP_SPACE_FILLER(s, DIMS)                                                                 \
+    PWSP_SPACE_FILLER_(PWSP_LIST_EACH(PWSP_SPACE_COMMA, s, DIMS),                                  \
+                       , , , , , , , , , , , , , , , , char no_dynamic_dimension;, ~)
+#define PWSP_SPACE_FILLER_(...)                     PWSP_SPACE_FILLER_PICK(__VA_ARGS__)
+#define PWSP_SPACE_FILLER_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, pick, ...) pick
+
+#define PWSP_SPACE_GET(s, i, name, size)                                                           \
+    PTOWSP_INLINE int64_t s##_get_##name(const s *space) {                                         \
+        (void)space;                                                                               \
+        return PWSP_SPACE_BY(GET, size)(name, size);                                               \
+    }
+#define PWSP_SPACE_GET_DYNAMIC(name, size)          space->name
+#define PWSP_SPACE_GET_STATIC(name, size)           (size)
+
+#define PWSP_SPACE_SET(s, i, name, size)            PWSP_SPACE_BY(SET, size)(s, name)
+#define PWSP_SPACE_SET_DYNAMIC(s, name)                                                            \
+    PTOWSP_INLINE ptowsp_status s##_set_##name(s *space, int64_t size) {                           \
+        if (size < 0) {                                                                            \
+            return PTOWSP_INVALID_PARAMS;                                                          \
+        }                                                                                          \
+        space->name = size;                                                                        \
+        return PTOWSP_OK;                                                                          \
+    }
+#define PWSP_SPACE_SET_STATIC(s, name)                                                             \
+    struct ptowsp_error_dimension_is_static;                                                       \
+    ptowsp_status s##_set_##name(s *space, struct ptowsp_error_dimension_is_static size);
+
+#define PWSP_SPACE_TOTAL_STEP(s, i, name, size)                                                    \
+    total = ptowsp_space_multiply(total, (uint64_t)s##_get_##name(space));
+#define PWSP_SPACE_INDEX_STEP(s, i, name, size)                                                    \
+    index += (uint64_t)coord.name * stride;                                                        \
+    stride *= (uint64_t)s##_get_##name(space);
+#define PWSP_SPACE_AT_STEP(s, i, name, size)                                                       \
+    coord.name = (int64_t)(index % (uint64_t)s##_get_##name(space));                               \
+    index /= (uint64_t)s##_get_##name(space);
+#define PWSP_SPACE_COORD(s, i, name, size)          int64_t name;
+#define PWSP_SPACE_RUNTIME_STEP(s, i, name, size)   space_runtime.sizes[i] = s##_get_##name(space);
+
+#define PTOWSP_DEFINE_SPACE(s, DIMS)                                                               \
+    enum {                                                                                         \
+        PWSP_LIST_EACH(PWSP_SPACE_CONSTANTS, s, DIMS)                                              \
+        s##_rank = 0 PWSP_LIST_EACH(PWSP_SPACE_PLUS_ONE, s, DIMS)                                  \
+    };                                                                                             \
+    PTOWSP_STATIC_ASSERT(s##_rank <= PTOWSP_SPACE_RANK_MAX, #s ": too many dimensions");           \
+    PWSP_LIST_EACH(PWSP_SPACE_CHECK, s, DIMS)                                                      \
+    typedef struct s {                                                                             \
+        PWSP_LIST_EACH(PWSP_SPACE_MEMBER, s, DIMS) PWSP_SPACE_FILLER(s, DIMS)                      \
+    } s;                                                                                           \
+    typedef struct s##_coord {                                                                     \
+        PWSP_LIST_EACH(PWSP_SPACE_COORD, s, DIMS)                                                  \
+    } s##_coord;                                                                                   \
+    PWSP_LIST_EACH(PWSP_SPACE_GET, s, DIMS)                                                        \
+    PWSP_LIST_EACH(PWSP_SPACE_SET, s, DIMS)                                                        \
+    PTOWSP_INLINE uint64_t s##_total(const s *space) {                                             \
+        uint64_t total = 1;                                                                        \
+        PWSP_LIST_EACH(PWSP_SPACE_TOTAL_STEP, s, DIMS)                                             \
+        return total;                                                                              \
+    }                                                                                              \
+    PTOWSP_INLINE uint64_t s##_index(const s *space, s##_coord coord) {                            \
+        uint64_t index = 0, stride = 1;                                                            \
+        PWSP_LIST_EACH(PWSP_SPACE_INDEX_STEP, s, DIMS)                                             \
+        (void)stride;                                                                              \
+        return index;                                                                              \
+    }                                                                                              \
+    PTOWSP_INLINE s##_coord s##_at(const s *space, uint64_t index) {                               \
+        s##_coord coord;                                                                           \
+        PWSP_LIST_EACH(PWSP_SPACE_AT_STEP, s, DIMS)                                                \
+        (void)index;                                                                               \
+        return coord;                                                                              \
+    }                                                                                              \
+    PTOWSP_INLINE ptowsp_space s##_runtime(const s *space) {                                       \
+        ptowsp_space space_runtime = {s##_rank, {0, 0, 0, 0, 0, 0, 0, 0}};                         \
+        PWSP_LIST_EACH(PWSP_SPACE_RUNTIME_STEP, s, DIMS)                                           \
+        return space_runtime;                                                                      \
+    }                                                                                              \
+    PTOWSP_STATIC_ASSERT(s##_rank > 0, #s ": no dimensions")
+// clang-format on
+
+// The two spaces of serving: attention over KV chunks, and mixture of experts.
+#define PTOWSP_ATTENTION_DIMS(DIM)                                                                 \
+    DIM(batch, PTOWSP_DYNAMIC) DIM(head, PTOWSP_DYNAMIC) DIM(chunk, PTOWSP_DYNAMIC)
+#define PTOWSP_MOE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(expert, PTOWSP_DYNAMIC)
+
+PTOWSP_DEFINE_SPACE(ptowsp_attention_space, PTOWSP_ATTENTION_DIMS);
+PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS);
+
+// -------------------------------------------------------------------------------------------------
+// 6. Work and tiers
+// -------------------------------------------------------------------------------------------------
+//
+// A work descriptor says which piece of a step one kernel call does. 24 bytes, the same on every
+// machine of one byte order, so host, scheduler core and kernel core share arrays of them:
+//
+//      offset  0         4      5       6          8           12          16          20
+//              work_id   tier   flags   reserved   params[0]   params[1]   params[2]   params[3]
+//              u32       u8     u8      u16 (0)    u32         u32         u32         u32
+//
+//      attention                                   request     head        kv_start    kv_len
+//      mixture of experts                          batch       expert      token_start token_count
+
+typedef struct ptowsp_work {
+    PWSP_ALIGNAS(8) uint32_t work_id;
+    uint8_t tier;
+    uint8_t flags;  // PTOWSP_WORK_FIRST | ...
+    uint16_t reserved;
+    uint32_t params[4];
+} ptowsp_work;
+
+PTOWSP_STATIC_ASSERT(sizeof(ptowsp_work) == 24, "a work descriptor has 24 bytes");
+PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, tier) == 4, "tier lives at 4");
+PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, flags) == 5, "flags live at 5");
+PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, reserved) == 6, "reserved lives at 6");
+PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, params) == 8, "params live at 8");
+
+#define PTOWSP_WORK_FIRST 0x01u  // the first chunk of its (request, head)
+#define PTOWSP_WORK_LAST  0x02u  // the last chunk of its (request, head)
+#define PTOWSP_WORK_INIT  0x04u  // never set by the planner: for lanes that chain chunks
+
+PTOWSP_INLINE uint32_t ptowsp_work_request(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[0];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_head(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[1];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_kv_start(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[2];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_kv_len(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[3];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_kv_end(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[2] + work->params[3];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_batch(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[0];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_expert(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[1];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_token_start(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[2];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_token_count(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[3];
+}
+PTOWSP_INLINE bool ptowsp_work_is_first(const PTOWSP_GM ptowsp_work *work) {
+    return (work->flags & PTOWSP_WORK_FIRST) != 0;
+}
+PTOWSP_INLINE bool ptowsp_work_is_last(const PTOWSP_GM ptowsp_work *work) {
+    return (work->flags & PTOWSP_WORK_LAST) != 0;
+}
+
+// Builds one descriptor: params are (request, head, kv_start, kv_len) or (batch, expert,
+// token_start, token_count).
+PTOWSP_INLINE ptowsp_work ptowsp_work_of(uint32_t work_id, uint8_t tier, uint8_t flags,
+                                         uint32_t outer, uint32_t inner, uint32_t start,
+                                         uint32_t length) {
+    ptowsp_work work = {work_id, tier, flags, 0, {outer, inner, start, length}};
+    return work;
+}
+
+// Writes one line without its end: "#7 tier 1 first request 3 head 0 kv 0+1024".
+PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text);
+
+// Allocates count zeroed descriptors, aligned to 64 bytes, through the context; free them before it.
+// Errors   INVALID_PARAMS (count 0, or too large for size_t), OUT_OF_MEMORY. *out_work is NULL then.
+PTOWSP_API ptowsp_status ptowsp_work_create(ptowsp_context *context, uint64_t count,
+                                            ptowsp_work **out_work);
+PTOWSP_API void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work);  // NULL is ignored
+
+// Tiers group sequences by length, so that each group has a kernel of its own. Among tiers that
+// overlap the first in order wins; order and gaps are yours.
+typedef struct ptowsp_tier {
+    uint8_t id;          // what descriptors carry, and the index into dispatch tables
+    int32_t length_min;  // inclusive
+    int32_t length_max;  // inclusive
+} ptowsp_tier;
+
+// The id of the first tier that covers the length, or -1.
+PTOWSP_API PTOWSP_AICPU int32_t ptowsp_tier_find(const ptowsp_tier *tiers, uint32_t tier_count,
+                                                 int32_t length);
+
+// The standard decode tiers, as a list TIER(id, length_min, length_max).
+#define PTOWSP_DECODE_TIERS(TIER)                                                                  \
+    TIER(0, 1, 1024) TIER(1, 1025, 4096) TIER(2, 4097, 16384) TIER(3, 16385, 131072)
+#define PTOWSP_DECODE_TIER_COUNT 4
+
+// The same as an array of PTOWSP_DECODE_TIER_COUNT.
+PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
+
+// -------------------------------------------------------------------------------------------------
+// 7. Planning
+// -------------------------------------------------------------------------------------------------
+//
+// A plan cuts every sequence of a batch into chunks of KV tokens; each chunk of each head is one work
+// descriptor. Small chunks give parallelism, but each costs a descriptor and a merge, so the rule is:
+//
+//      chunk = the smallest chunk in [chunk_min, chunk_max] whose work units number at most
+//              max_work_units, or chunk_max when none does
+//      work units = head_count * (sum over sequences of ceil(length / chunk))
+//
+// (PTO-WSP v4's text says "largest", its algorithm finds the smallest; the algorithm is followed.)
+//
+// A sequence of length len becomes n = ceil(len / chunk) pieces, in one of two ways:
+//
+//      PTOWSP_CHUNKS_BALANCED   pieces differ by at most `align` tokens: len 10, chunk 4 -> 3 3 4
+//      PTOWSP_CHUNKS_FIXED      all are `chunk` long but the last:       len 10, chunk 4 -> 4 4 2
+//
+// Balanced pieces finish together. Fixed boundaries depend on the sequence alone, not on the rest of
+// the batch, as long as the chunk is kept: use them for batch-invariant results. With align > 1 (the
+// KV page size) pieces start at multiples of align, and chunks are multiples of it. In balanced
+// order the longer pieces come last, because the last may end inside an alignment unit.
+//
+// Descriptors come sequence by sequence, then head by head, then chunk by chunk; work_id counts from
+// 0; tier is that of the whole sequence; FIRST is on chunk 0 and LAST on the last. A sequence of
+// length 0 has no work. head_count is the number of heads that have KV of their own (KV heads under
+// grouped-query attention, 1 under MLA).
+//
+// These functions take no context. What went wrong, and with which sequence, is in *out_info, which
+// may be NULL; ptowsp_plan_explain makes a line of text of it.
+
+typedef struct ptowsp_batch {
+    const PTOWSP_GM int32_t *lengths;  // [sequence_count] KV tokens of each sequence, 0 allowed
+    uint32_t sequence_count;           // 0 is an empty step
+    uint32_t head_count;               // at least 1
+} ptowsp_batch;
+
+typedef enum ptowsp_chunks {
+    PTOWSP_CHUNKS_BALANCED = 0,
+    PTOWSP_CHUNKS_FIXED,
+    PTOWSP_CHUNKS_FORCE_INT = 0x7fffffff
+} ptowsp_chunks;
+
+#define PTOWSP_CHUNK_MIN_DEFAULT      256
+#define PTOWSP_CHUNK_MAX_DEFAULT      4096
+#define PTOWSP_MAX_WORK_UNITS_DEFAULT 65536
+
+// A NULL config, or zero fields, mean the defaults.
+typedef struct ptowsp_plan_config {
+    uint32_t chunk_min;        // tokens; default 256, or chunk_max if that is smaller and given
+    uint32_t chunk_max;        // tokens; default 4096, or chunk_min if that is larger and given
+    uint32_t max_work_units;   // default 65536
+    uint32_t align;            // tokens; default 1
+    ptowsp_chunks chunks;      // default balanced
+    const ptowsp_tier *tiers;  // default the standard decode tiers; must cover every length but 0
+    uint32_t tier_count;
+} ptowsp_plan_config;
+
+// What the checks of this section find, with the status and the text of each. `%i` is info.index and
+// `%v` info.value.
+#define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
+    FAULT(NONE, OK, "no fault")                                                                    \
+    FAULT(BATCH_NULL, INVALID_PARAMS, "batch is NULL")                                             \
+    FAULT(LENGTHS_NULL, INVALID_PARAMS, "lengths is NULL with sequence_count %v")                  \
+    FAULT(HEADS_ZERO, INVALID_PARAMS, "head_count is 0")                                           \
+    FAULT(CHUNKS_UNKNOWN, INVALID_PARAMS, "config.chunks has the unknown value %v")                \
+    FAULT(CHUNK_ORDER, INVALID_PARAMS, "chunk_min %v is greater than chunk_max %i")                \
+    FAULT(CHUNK_ALIGN, INVALID_PARAMS, "no multiple of align %v is in chunk_min to chunk_max")     \
+    FAULT(CHUNK_INVALID, INVALID_PARAMS, "chunk %v is not a positive multiple of align %i")        \
+    FAULT(TIERS_NULL, INVALID_PARAMS, "tiers is NULL with tier_count %v")                          \
+    FAULT(TIERS_EMPTY, INVALID_PARAMS, "tiers is given with tier_count 0")                         \
+    FAULT(TIER_ORDER, INVALID_PARAMS, "tier at %i has length_min %v above its length_max")         \
+    FAULT(RANGE, INVALID_PARAMS, "sequences from %i, %v of them, lie outside the batch")           \
+    FAULT(LENGTH_NEGATIVE, INVALID_PARAMS, "sequence %i has the negative length %v")               \
+    FAULT(LENGTH_UNCOVERED, UNSUPPORTED_SIZE, "sequence %i has length %v, which no tier covers")   \
+    FAULT(TOTAL_OVERFLOW, LIMIT_EXCEEDED, "the number of work units exceeds 64 bits")              \
+    FAULT(IDS_EXHAUSTED, LIMIT_EXCEEDED, "%v work units exceed the 2^32 work ids")                 \
+    FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
+    FAULT(WORK_NULL, INVALID_PARAMS, "work is NULL with capacity %v")                              \
+    FAULT(BUFFER_SMALL, BUFFER_OVERFLOW, "%v work units do not fit the buffer, which holds %i")
+
+typedef enum ptowsp_plan_fault {
+#define PWSP_FAULT_ENUM(name, status, text) PTOWSP_FAULT_##name,
+    PTOWSP_PLAN_FAULTS(PWSP_FAULT_ENUM)
+#undef PWSP_FAULT_ENUM
+    PTOWSP_FAULT_COUNT
+} ptowsp_plan_fault;
+
+typedef struct ptowsp_plan_info {
+    uint64_t work_count;      // total_work: the units; generate: units written, or needed when
+                              // BUFFER_OVERFLOW; 0 after any other failure
+    ptowsp_plan_fault fault;  // which check failed
+    uint64_t index;           // of the sequence or tier that failed, or as the fault's text says
+    int64_t value;            // the offending value
+} ptowsp_plan_info;
+
+// Picks the chunk by the rule above, among multiples of align. An empty step gets the smallest.
+// Errors   INVALID_PARAMS, UNSUPPORTED_SIZE (a length that no tier covers). *out_chunk is 0 then.
+// Cost     O(sequence_count) for a pass, 4 to 8 passes; about 4 us for 10,000 sequences (AVX-512).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch,
+                                                             const ptowsp_plan_config *config,
+                                                             uint32_t *out_chunk,
+                                                             ptowsp_plan_info *out_info);
+
+// Counts the work units of a batch under a chunk, in out_info->work_count.
+// Errors   INVALID_PARAMS, UNSUPPORTED_SIZE, LIMIT_EXCEEDED (beyond 64 bits).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_total_work(const ptowsp_batch *batch,
+                                                             const ptowsp_plan_config *config,
+                                                             uint32_t chunk,
+                                                             ptowsp_plan_info *out_info);
+
+// Writes the descriptors of a batch under a chunk: one that ptowsp_plan_chunk_size picked, or yours.
+// Everything is checked before anything is written.
+//
+// Errors   As total_work, and BUFFER_OVERFLOW (info.work_count is what is needed), LIMIT_EXCEEDED
+//          (more than 2^32 units). The buffer is untouched then.
+// Cost     About 1 ns per descriptor and 10 ns per sequence, plus two passes over the lengths.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_generate(
+    const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk,
+    PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
+
+// Writes the descriptors of sequences [first, first + count) of a batch, to work[0] and on, with ids
+// from first_work_id: exactly what ptowsp_plan_generate writes for them when first_work_id is the
+// number of units of the sequences before. For schedulers that share a batch out among themselves.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_generate_range(
+    const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk, uint32_t first,
+    uint32_t count, uint64_t first_work_id, PTOWSP_GM ptowsp_work *work, uint64_t capacity,
+    ptowsp_plan_info *out_info);
+
+// As ptowsp_plan_generate, on all lanes of the context, with the same result bit for bit, and the
+// error's text in the context. Worth it from about 50,000 descriptors on; below, one lane does it.
+PTOWSP_API ptowsp_status ptowsp_plan_generate_parallel(ptowsp_context *context,
+                                                       const ptowsp_batch *batch,
+                                                       const ptowsp_plan_config *config,
+                                                       uint32_t chunk, PTOWSP_GM ptowsp_work *work,
+                                                       uint64_t capacity,
+                                                       ptowsp_plan_info *out_info);
+
+// What a service promises never to exceed; for a buffer allocated once.
+typedef struct ptowsp_plan_limits {
+    uint32_t sequence_count_max;
+    uint32_t head_count;
+    int32_t length_max;        // of one sequence
+    uint64_t token_count_max;  // of all sequences together (the KV cache's size); 0: no such limit
+} ptowsp_plan_limits;
+
+// The largest number of work units of any batch within the limits whose chunk was picked by
+// ptowsp_plan_chunk_size under the same config: a buffer of this size never overflows.
+// Errors   INVALID_PARAMS (config; NULL; negative length_max), LIMIT_EXCEEDED. *out_count is 0 then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
+                                                             const ptowsp_plan_limits *limits,
+                                                             uint64_t *out_count);
+
+// Writes a line without its end: "plan: sequence 3 has length 200000, which no tier covers".
+PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// 8. Dispatch
+// -------------------------------------------------------------------------------------------------
+//
+// A dispatch table has one kernel per tier id; running a descriptor is table[work->tier](...).
+
+// Does one work unit. No two calls with the same lane run at the same time.
+typedef void (*ptowsp_work_fn)(const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user);
+
+// One kernel per tier from one body, with the tier's number as a constant that the compiler folds.
+// At file scope, from a body
+//
+//      PTOWSP_INLINE void attend(const ptowsp_work *work, uint32_t lane, void *user, int tier) {...}
+//      PTOWSP_DEFINE_TIERS(attend, PTOWSP_DECODE_TIERS, attend)
+//
+// gives, as static:
+//
+//      attend_tier_0, attend_tier_1, ...      a kernel per tier
+//      attend_tiers, attend_tier_count        the list as ptowsp_tier[], for a ptowsp_plan_config
+//      attend_table                           the kernels as ptowsp_work_fn[attend_tier_count]
+//      attend_dispatch(work, lane, user)      inline, through a switch instead of a table
+//
+// Limits   16 tiers, whose ids are 0, 1, 2, ... in order (checked when compiling). Tables for other
+//          ids are filled by hand.
+// clang-format off
+#define PWSP_TIERS_CHECK(pair, i, id, length_min, length_max)                                      \
+    PTOWSP_STATIC_ASSERT((id) == (i), "tier ids count from 0, in order");
+#define PWSP_TIERS_NAME(name, body) name
+#define PWSP_TIERS_BODY(name, body) body
+#define PWSP_TIERS_KERNEL(pair, i, id, length_min, length_max)                                     \
+    PWSP_TIERS_KERNEL_(PWSP_TIERS_NAME pair, PWSP_TIERS_BODY pair, id)
+#define PWSP_TIERS_KERNEL_(name, body, id) PWSP_TIERS_KERNEL__(name, body, id)
+#define PWSP_TIERS_KERNEL__(name, body, id)                                                        \
+    PWSP_UNUSED static PTOWSP_AICORE void name##_tier_##id(                                  \
+        const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user) {                            \
+        body(work, lane, user, id);                                                                \
+    }
+#define PWSP_TIERS_ENTRY(pair, i, id, length_min, length_max)                                      \
+    PWSP_LIST_CAT(PWSP_LIST_CAT(PWSP_TIERS_NAME pair, _tier_), id),
+#define PWSP_TIERS_RANGE(pair, i, id, length_min, length_max) {id, length_min, length_max},
+#define PWSP_TIERS_PLUS_ONE(pair, i, id, length_min, length_max) + 1
+#define PWSP_TIERS_CASE(pair, i, id, length_min, length_max)                                       \
+    case id: PWSP_TIERS_BODY pair(work, lane, user, id); break;
+
+#define PTOWSP_DEFINE_TIERS(name, TIERS, body)                                                     \
+    PWSP_LIST_EACH(PWSP_TIERS_CHECK, (name, body), TIERS)                                          \
+    PWSP_LIST_EACH(PWSP_TIERS_KERNEL, (name, body), TIERS)                                         \
+    enum { name##_tier_count = 0 PWSP_LIST_EACH(PWSP_TIERS_PLUS_ONE, (name, body), TIERS) };       \
+    PWSP_UNUSED static const ptowsp_tier name##_tiers[] = {                                  \
+        PWSP_LIST_EACH(PWSP_TIERS_RANGE, (name, body), TIERS)};                                    \
+    PWSP_UNUSED static const ptowsp_work_fn name##_table[] = {                               \
+        PWSP_LIST_EACH(PWSP_TIERS_ENTRY, (name, body), TIERS)};                                    \
+    PWSP_UNUSED static inline PTOWSP_AICORE void name##_dispatch(                            \
+        const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user) {                            \
+        switch (work->tier) {                                                                      \
+            PWSP_LIST_EACH(PWSP_TIERS_CASE, (name, body), TIERS)                                   \
+        default: break;                                                                            \
+        }                                                                                          \
+    }                                                                                              \
+    PTOWSP_STATIC_ASSERT(name##_tier_count <= 16, #name ": too many tiers")
+// clang-format on
+
+// Runs the descriptors in order, on the calling thread, as lane 0. Every descriptor's tier must have
+// a kernel (index below table_count, not NULL): else the status is INVALID_PARAMS, *out_index (may
+// be NULL) is the first that has none, and nothing was run.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_dispatch_serial(const PTOWSP_GM ptowsp_work *work,
+                                                             uint64_t work_count,
+                                                             const ptowsp_work_fn *table,
+                                                             uint32_t table_count, void *user,
+                                                             uint64_t *out_index);
+
+// Runs the descriptors on all lanes of the context, every lane with the same table (single program,
+// multiple data), and returns when all are done. Lanes take descriptors in order as they become
+// free; which lane gets which is not defined.
+// Errors   INVALID_PARAMS (as above; the error's index is the descriptor's), BUSY, SYSTEM_FAILED
+//          (as ptowsp_parallel_for).
+PTOWSP_API ptowsp_status ptowsp_dispatch_spmd(ptowsp_context *context,
+                                              const PTOWSP_GM ptowsp_work *work,
+                                              uint64_t work_count, const ptowsp_work_fn *table,
+                                              uint32_t table_count, void *user);
+
+// Lanes that share a table: cube cores and vector cores, say.
+typedef struct ptowsp_lane_group {
+    uint32_t lane_count;
+    const ptowsp_work_fn *table;
+    uint32_t table_count;
+} ptowsp_lane_group;
+
+#define PTOWSP_LANE_GROUP_MAX 255
+
+// Runs the descriptors on lanes with different kernels (multiple programs, multiple data). A
+// descriptor goes to the first group whose table has its tier, and there to a lane that is free. The
+// lanes kernels see are numbered over all groups: group 0 has 0 .. lane_count - 1, and so on. There
+// may be more of them than the context has, or fewer.
+// Errors   As spmd; also for no groups, too many groups, a group without lanes, more than
+//          PTOWSP_LANE_COUNT_MAX lanes in all.
+PTOWSP_API ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context,
+                                              const PTOWSP_GM ptowsp_work *work,
+                                              uint64_t work_count, const ptowsp_lane_group *groups,
+                                              uint32_t group_count, void *user);
+
+// -------------------------------------------------------------------------------------------------
+// 9. Merging
+// -------------------------------------------------------------------------------------------------
+//
+// Attention over a chunk of KV leaves a partial state per query row (online softmax, Milakov and
+// Gimelshein 2018; split-KV decode, Dao et al. 2023):
+//
+//      m = max of the chunk's scores      l = sum of exp(score - m)      acc[d] = sum of exp(score - m) * v[d]
+//
+// Two states of one row merge by rescaling to the larger m; the result row is acc / l, and
+// m + log(l) its log-sum-exp. A state with m = -INFINITY is empty, the identity, whatever else it
+// holds. Kernels that leave a normalised row o and its log-sum-exp have the state (lse, 1, o). NaN in
+// a state that is not empty shows up in the result. Merge chunks in their order: the result then does
+// not depend on which thread did what.
+
+typedef struct ptowsp_partial {
+    float m;
+    float l;
+} ptowsp_partial;
+
+// Makes the state empty: m = -INFINITY, l = 0, acc = 0.
+PTOWSP_API PTOWSP_AICORE void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim);
+
+// Merges a part into a state. Arrays are acc[dim]; they must not overlap.
+PTOWSP_API PTOWSP_AICORE void ptowsp_merge_add(ptowsp_partial *state, float *acc,
+                                               const ptowsp_partial *part, const float *part_acc,
+                                               uint32_t dim);
+
+// Writes the result row out[dim] = acc / l, zeros for an empty state, and returns its log-sum-exp,
+// -INFINITY for an empty state. out may be acc.
+PTOWSP_API PTOWSP_AICORE float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc,
+                                                   uint32_t dim, float *out);
+
+// All of it for one row: merges part_count states in order and writes the result row out[dim]; returns
+// the log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: with arrays
+// states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. Faster than adding one
+// by one, as rows are read once and rescaled never; the two may differ in the last bits.
+PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *states,
+                                                     const float *accs, uint32_t part_count,
+                                                     size_t stride, uint32_t dim, float *out);
+
+// -------------------------------------------------------------------------------------------------
+// 10. Utilities
+// -------------------------------------------------------------------------------------------------
+
+// FNV-1a, 64 bits (Fowler, Noll, Vo). Hashing a concatenation: start the second part with the hash of
+// the first instead of PTOWSP_HASH_START.
+#define PTOWSP_HASH_START UINT64_C(0xcbf29ce484222325)
+PTOWSP_API uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size);
+
+// Nanoseconds of a clock that never goes back; differences are meaningful, values are not.
+PTOWSP_API uint64_t ptowsp_clock_ns(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // PTOWSP_H
+
+#if defined(PTOWSP_IMPLEMENTATION) && !defined(PTOWSP_C)
+#include "ptowsp.c"
+#endif

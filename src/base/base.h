@@ -1,0 +1,90 @@
+// Ground of everything: compiler differences, checked sizes, memory, arenas.
+//
+// Private names begin with pwsp_ and PWSP_. What one file of src/ offers to others is PWSP_INTERNAL:
+// static in ptowsp.c, hidden when each file is compiled alone.
+
+#ifndef PWSP_BASE_H
+#define PWSP_BASE_H
+
+#include "../../ptowsp.h"
+
+#include <string.h>
+
+#ifndef PTOWSP_ASSERT
+#include <assert.h>
+#define PTOWSP_ASSERT(condition) assert(condition)
+#endif
+
+#if defined(PTOWSP_C)
+#define PWSP_INTERNAL static PWSP_UNUSED
+#elif defined(__GNUC__)
+#define PWSP_INTERNAL extern __attribute__((visibility("hidden")))
+#else
+#define PWSP_INTERNAL extern
+#endif
+
+#if defined(__GNUC__)
+#define PWSP_RESTRICT        __restrict__
+#define PWSP_LIKELY(x)       __builtin_expect(!!(x), 1)
+#define PWSP_PRINTF(at, va)  __attribute__((format(printf, at, va)))
+#define PWSP_INLINE          static inline PWSP_UNUSED
+#define PWSP_FORCE_INLINE    static inline __attribute__((always_inline, unused))
+#else
+#define PWSP_RESTRICT
+#define PWSP_LIKELY(x) (x)
+#define PWSP_PRINTF(at, va)
+#define PWSP_INLINE       static inline
+#define PWSP_FORCE_INLINE static inline
+#endif
+
+PWSP_INLINE uint64_t pwsp_min_u64(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+PWSP_INLINE uint64_t pwsp_max_u64(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+// a / b, rounded up, without overflow.
+PWSP_INLINE uint64_t pwsp_ceil_div_u64(uint64_t a, uint64_t b) {
+    return a / b + (a % b != 0);
+}
+
+// Stores a * b and says whether it fits 64 bits.
+PWSP_INLINE bool pwsp_mul_fits(uint64_t a, uint64_t b, uint64_t *out_product) {
+    *out_product = a * b;
+    return b == 0 || a <= UINT64_MAX / b;
+}
+
+// Where memory comes from: the context's hook, with its default filled in.
+typedef struct pwsp_memory {
+    ptowsp_resize_fn resize;
+    void *user;
+} pwsp_memory;
+
+PWSP_INTERNAL pwsp_memory pwsp_memory_make(ptowsp_resize_fn resize, void *user);
+
+// Allocates size > 0 zeroed bytes, or returns NULL. Alignment is malloc's.
+PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size);
+PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t size);
+
+// An arena hands out memory that dies together. Blocks double from PWSP_ARENA_BLOCK_MIN; nothing
+// moves. Reset keeps the largest block, so a second use of the same size allocates nothing.
+#define PWSP_ARENA_BLOCK_MIN 4096
+
+typedef struct pwsp_arena_block pwsp_arena_block;
+
+typedef struct pwsp_arena {
+    pwsp_memory memory;
+    pwsp_arena_block *blocks;  // newest first; allocation takes from the newest only
+    size_t allocated;          // bytes in all blocks, for statistics and tests
+} pwsp_arena;
+
+PWSP_INTERNAL void pwsp_arena_init(pwsp_arena *arena, const pwsp_memory *memory);
+
+// Returns size zeroed bytes aligned to a power of two, or NULL when memory is out. Size 0 is valid.
+PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t align);
+PWSP_INTERNAL void pwsp_arena_reset(pwsp_arena *arena);
+PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena);
+
+#endif

@@ -1,0 +1,156 @@
+// Contexts put memory, lanes and errors together; parallel-for lets lanes take ranges from a queue.
+//
+// Ranges shrink as work runs out (guided self-scheduling, Polychronopoulos and Kuck 1987): a lane
+// takes an eighth of its even share of what is left. Early ranges are large, so that the shared cursor
+// is touched rarely; the last ones are single items, so that lanes end together. For n items and p
+// lanes that is about 8 p ln(n / 8p) ranges.
+
+#include "context.h"
+
+#include "atomic.h"
+#include "os.h"
+#include "text.h"
+
+PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
+                                      const char *format, ...) {
+    ptowsp_text_buffer buffer = {context->text, sizeof context->text, 0};
+    va_list args;
+    va_start(args, format);
+    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
+    va_end(args);
+    context->status = status;
+    context->index = index;
+    return status;
+}
+
+PWSP_INTERNAL bool pwsp_queue_take(pwsp_queue *queue, uint64_t *out_begin, uint64_t *out_end) {
+    uint64_t begin = pwsp_load_relaxed(&queue->cursor);
+    while (begin < queue->item_count) {
+        uint64_t left = queue->item_count - begin;
+        uint64_t share = queue->grain ? queue->grain : left / (UINT64_C(8) * queue->lane_count);
+        uint64_t end = begin + pwsp_min_u64(left, pwsp_max_u64(share, 1));
+        if (pwsp_cas_relaxed(&queue->cursor, &begin, end)) {
+            *out_begin = begin;
+            *out_end = end;
+            return true;
+        }
+    }
+    return false;
+}
+
+// Checks the thread fields of a description and fills in its lane count.
+static ptowsp_status pwsp_context_desc_check(ptowsp_context_desc *desc) {
+    bool is_user = desc->threads == PTOWSP_THREADS_USER;
+    if (is_user != (desc->run_lanes != NULL) || desc->lane_count > PTOWSP_LANE_COUNT_MAX) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    switch (desc->threads) {
+    case PTOWSP_THREADS_SERIAL:
+        desc->lane_count = desc->lane_count ? desc->lane_count : 1;
+        return desc->lane_count == 1 ? PTOWSP_OK : PTOWSP_INVALID_PARAMS;
+    case PTOWSP_THREADS_OWN:
+        desc->lane_count = desc->lane_count ? desc->lane_count : pwsp_cpu_count();
+        return PWSP_HAS_THREADS ? PTOWSP_OK : PTOWSP_UNSUPPORTED;
+    case PTOWSP_THREADS_USER: return desc->lane_count ? PTOWSP_OK : PTOWSP_INVALID_PARAMS;
+    case PTOWSP_THREADS_FORCE_INT: break;
+    }
+    return PTOWSP_INVALID_PARAMS;
+}
+
+ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc, ptowsp_context **out_context) {
+    if (!out_context) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    *out_context = NULL;
+    ptowsp_context_desc checked;
+    memset(&checked, 0, sizeof checked);
+    if (desc) {
+        checked = *desc;
+    }
+    ptowsp_status status = pwsp_context_desc_check(&checked);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_memory memory = pwsp_memory_make(checked.resize, checked.resize_user);
+    ptowsp_context *context = (ptowsp_context *)pwsp_memory_alloc(&memory, sizeof(ptowsp_context));
+    if (!context) {
+        return PTOWSP_OUT_OF_MEMORY;
+    }
+    context->memory = memory;
+    context->index = PTOWSP_NO_INDEX;
+    status = pwsp_pool_create(&memory, &checked, &context->pool);
+    if (status != PTOWSP_OK) {
+        pwsp_memory_free(&memory, context, sizeof(ptowsp_context));
+        return status;
+    }
+    *out_context = context;
+    return PTOWSP_OK;
+}
+
+void ptowsp_context_destroy(ptowsp_context *context) {
+    if (context) {
+        PTOWSP_ASSERT(!pwsp_load_relaxed(&context->busy));
+        pwsp_memory memory = context->memory;
+        pwsp_pool_destroy(context->pool);
+        pwsp_memory_free(&memory, context, sizeof(ptowsp_context));
+    }
+}
+
+ptowsp_error ptowsp_context_error(const ptowsp_context *context) {
+    ptowsp_error error = {context->status, context->index, context->text};
+    return error;
+}
+
+uint32_t ptowsp_context_lane_count(const ptowsp_context *context) {
+    return pwsp_pool_lane_count(context->pool);
+}
+
+typedef struct pwsp_for_job {
+    pwsp_queue queue;
+    ptowsp_range_fn fn;
+    void *user;
+} pwsp_for_job;
+
+static void pwsp_for_lane(void *arg, uint32_t lane) {
+    pwsp_for_job *job = (pwsp_for_job *)arg;
+    uint64_t begin, end;
+    while (pwsp_queue_take(&job->queue, &begin, &end)) {
+        job->fn(job->user, begin, end, lane);
+    }
+}
+
+PWSP_INTERNAL bool pwsp_context_enter(ptowsp_context *context) {
+    return pwsp_exchange_acquire(&context->busy, 1u) == 0;
+}
+
+PWSP_INTERNAL void pwsp_context_leave(ptowsp_context *context) {
+    pwsp_store_release(&context->busy, 0u);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_context_run(ptowsp_context *context, uint64_t item_count,
+                                             uint64_t grain, ptowsp_range_fn fn, void *user) {
+    PTOWSP_ASSERT(pwsp_load_relaxed(&context->busy) && fn);
+    if (item_count == 0) {
+        return PTOWSP_OK;
+    }
+    uint32_t lane_count = pwsp_pool_lane_count(context->pool);
+    pwsp_for_job job = {{0, item_count, grain, lane_count}, fn, user};
+    if (!pwsp_pool_run(context->pool, pwsp_for_lane, &job)) {
+        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                         "parallel_for: run_lanes did not call each of its %u lanes once",
+                         (unsigned)lane_count);
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count, uint64_t grain,
+                                  ptowsp_range_fn fn, void *user) {
+    if (!pwsp_context_enter(context)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status =
+        fn ? pwsp_context_run(context, item_count, grain, fn, user)
+           : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "parallel_for: fn is NULL");
+    pwsp_context_leave(context);
+    return status;
+}

@@ -1,0 +1,44 @@
+// The context: memory, lanes, the last error; and sharing items out among the lanes.
+
+#ifndef PWSP_CONTEXT_H
+#define PWSP_CONTEXT_H
+
+#include "base.h"
+#include "pool.h"
+
+#define PWSP_ERROR_TEXT_MAX 256
+
+struct ptowsp_context {
+    pwsp_memory memory;
+    pwsp_pool *pool;
+    uint32_t busy;  // atomic: a job is running
+    ptowsp_status status;
+    uint64_t index;
+    char text[PWSP_ERROR_TEXT_MAX];
+};
+
+// Records a failure with a printf text and returns the status.
+PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
+                                      const char *format, ...) PWSP_PRINTF(4, 5);
+
+// Marks the context as running; false when it already is, and then nothing of it may be touched: the
+// call comes from inside a job, perhaps on another thread.
+PWSP_INTERNAL bool pwsp_context_enter(ptowsp_context *context);
+PWSP_INTERNAL void pwsp_context_leave(ptowsp_context *context);
+
+// ptowsp_parallel_for for a context that has been entered and an fn that is not NULL.
+PWSP_INTERNAL ptowsp_status pwsp_context_run(ptowsp_context *context, uint64_t item_count,
+                                             uint64_t grain, ptowsp_range_fn fn, void *user);
+
+// Items that lanes take in order, in ranges; the cursor never passes item_count.
+typedef struct pwsp_queue {
+    uint64_t cursor;  // atomic
+    uint64_t item_count;
+    uint64_t grain;  // 0: an eighth of an even share of what is left, at least one
+    uint32_t lane_count;
+} pwsp_queue;
+
+// Takes the next range; false when there is none.
+PWSP_INTERNAL bool pwsp_queue_take(pwsp_queue *queue, uint64_t *out_begin, uint64_t *out_end);
+
+#endif

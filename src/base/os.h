@@ -1,0 +1,41 @@
+// Threads, locks and the clock of the operating system, and nothing else of it. Under
+// PTOWSP_NO_THREADS locks do nothing and threads cannot be started.
+
+#ifndef PWSP_OS_H
+#define PWSP_OS_H
+
+#include "base.h"
+
+#if !defined(PTOWSP_NO_THREADS)
+#include <pthread.h>
+typedef pthread_t pwsp_thread;
+typedef pthread_mutex_t pwsp_mutex;
+typedef pthread_cond_t pwsp_cond;
+#define PWSP_HAS_THREADS 1
+#else
+typedef int pwsp_thread;
+typedef int pwsp_mutex;
+typedef int pwsp_cond;
+#define PWSP_HAS_THREADS 0
+#endif
+
+typedef void *(*pwsp_thread_fn)(void *arg);
+
+// False when the system has no room for another thread.
+PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn, void *arg);
+PWSP_INTERNAL void pwsp_thread_join(pwsp_thread thread);
+
+PWSP_INTERNAL void pwsp_mutex_init(pwsp_mutex *mutex);
+PWSP_INTERNAL void pwsp_mutex_destroy(pwsp_mutex *mutex);
+PWSP_INTERNAL void pwsp_mutex_lock(pwsp_mutex *mutex);
+PWSP_INTERNAL void pwsp_mutex_unlock(pwsp_mutex *mutex);
+
+PWSP_INTERNAL void pwsp_cond_init(pwsp_cond *cond);
+PWSP_INTERNAL void pwsp_cond_destroy(pwsp_cond *cond);
+PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex);  // may wake for no reason
+PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond);
+
+// Processors that are online, at least 1.
+PWSP_INTERNAL uint32_t pwsp_cpu_count(void);
+
+#endif

@@ -1,0 +1,252 @@
+// A pool of lanes. Lane 0 is the caller; with own threads, lane i > 0 is a thread that sleeps between
+// jobs. Jobs are short (a decode step has tens of microseconds), so joining in costs one atomic
+// operation, leaving another, and a worker that wakes too late is not waited for.
+//
+// All of it turns on one 64-bit word, the gate:
+//
+//      bits 63..32  generation: counts jobs, so that a worker joins each job once
+//      bit  31      OPEN: a job may be joined
+//      bit  30      STOP: workers end
+//      bits 29..0   workers inside the job
+//
+//      caller                                worker
+//      writes lane and job
+//      gate: generation + 1, OPEN (1)        waits until OPEN and a new generation
+//      works as lane 0                       CAS gate to inside + 1 (2); on success works
+//      gate: OPEN off (3)                    gate: inside - 1 (4)
+//      waits for inside = 0 (5)
+//
+// Invariant: lane and job are written only while the gate is closed and nobody is inside. (1)
+// releases what the caller wrote to (2); (4) releases what the worker did to (5). Because (2) and (3)
+// change the same word, a worker is either counted before the gate closes, or does not get in.
+//
+// Sleeping: workers spin for a while, then sleep on `wake`; the caller spins, then sleeps on `done`.
+// Both sides use the flag-then-recheck pattern in sequentially consistent order: the sleeper raises
+// its flag and then reads the gate, the other writes the gate and then reads the flag. So either the
+// sleeper sees the new gate or the other sees the flag.
+
+#include "pool.h"
+
+#include "atomic.h"
+#include "os.h"
+
+#define PWSP_GATE_OPEN       (UINT64_C(1) << 31)
+#define PWSP_GATE_STOP       (UINT64_C(1) << 30)
+#define PWSP_GATE_INSIDE     (PWSP_GATE_STOP - 1)
+#define PWSP_GATE_GENERATION (UINT64_C(1) << 32)
+
+// Rounds of pwsp_pause() before sleeping: some 20 us, the time a sleep and a wake-up cost. Few when
+// there are more lanes than processors, where spinning keeps others from working.
+#define PWSP_SPIN_LONG  1000
+#define PWSP_SPIN_SHORT 50
+
+typedef struct pwsp_worker {
+    struct pwsp_pool *pool;
+    uint32_t lane;
+    pwsp_thread thread;
+} pwsp_worker;
+
+struct pwsp_pool {
+    pwsp_memory memory;
+    size_t size;  // of this block, workers included
+    ptowsp_threads threads;
+    uint32_t lane_count;
+    ptowsp_run_lanes_fn run_lanes;
+    void *run_lanes_user;
+    uint32_t spin_count;
+
+    ptowsp_lane_fn lane;  // the current job; see the invariant above
+    void *job;
+
+    pwsp_mutex mutex;  // protects the two conditions' sleep, nothing else
+    pwsp_cond wake;    // workers sleep here
+    pwsp_cond done;    // the caller sleeps here
+    uint32_t sleeping_workers;
+    uint32_t sleeping_caller;
+
+    pwsp_worker *workers;  // [lane_count - 1], behind this struct
+    uint32_t started_count;
+
+    char padding[PWSP_FALSE_SHARING];
+    uint64_t gate;
+    char padding_after[PWSP_FALSE_SHARING];
+};
+
+static bool pwsp_gate_is_news(uint64_t gate, uint64_t served) {
+    return (gate & PWSP_GATE_STOP) || ((gate & PWSP_GATE_OPEN) && gate / PWSP_GATE_GENERATION != served);
+}
+
+// Waits until there is a job of a generation other than `served`, or the end; returns the gate.
+static uint64_t pwsp_worker_wait(pwsp_pool *pool, uint64_t served) {
+    uint64_t gate = 0;
+    for (uint32_t i = 0; i < pool->spin_count; i++) {
+        gate = pwsp_load_relaxed(&pool->gate);
+        if (pwsp_gate_is_news(gate, served)) {
+            return gate;
+        }
+        pwsp_pause();
+    }
+    pwsp_mutex_lock(&pool->mutex);
+    pwsp_fetch_add_seq_cst(&pool->sleeping_workers, 1u);
+    while (gate = pwsp_load_seq_cst(&pool->gate), !pwsp_gate_is_news(gate, served)) {
+        pwsp_cond_wait(&pool->wake, &pool->mutex);
+    }
+    pwsp_fetch_sub_seq_cst(&pool->sleeping_workers, 1u);
+    pwsp_mutex_unlock(&pool->mutex);
+    return gate;
+}
+
+static void *pwsp_worker_main(void *arg) {
+    pwsp_worker *worker = (pwsp_worker *)arg;
+    pwsp_pool *pool = worker->pool;
+    uint64_t served = 0;
+    for (;;) {
+        uint64_t gate = pwsp_worker_wait(pool, served);
+        if (gate & PWSP_GATE_STOP) {
+            return NULL;
+        }
+        if (!pwsp_cas_acquire(&pool->gate, &gate, gate + 1)) {  // (2), pairs with (1)
+            continue;
+        }
+        served = gate / PWSP_GATE_GENERATION;
+        pool->lane(pool->job, worker->lane);
+        gate = pwsp_fetch_sub_seq_cst(&pool->gate, UINT64_C(1)) - 1;  // (4), pairs with (5)
+        if (!(gate & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE)) &&
+            pwsp_load_seq_cst(&pool->sleeping_caller)) {
+            pwsp_mutex_lock(&pool->mutex);
+            pwsp_cond_broadcast(&pool->done);
+            pwsp_mutex_unlock(&pool->mutex);
+        }
+    }
+}
+
+// Changes the gate while nobody is inside, and wakes who sleeps.
+static void pwsp_gate_announce(pwsp_pool *pool, uint64_t gate) {
+    pwsp_store_seq_cst(&pool->gate, gate);
+    if (pwsp_load_seq_cst(&pool->sleeping_workers)) {
+        pwsp_mutex_lock(&pool->mutex);
+        pwsp_cond_broadcast(&pool->wake);
+        pwsp_mutex_unlock(&pool->mutex);
+    }
+}
+
+static void pwsp_gate_close(pwsp_pool *pool) {
+    uint64_t gate = pwsp_fetch_and_seq_cst(&pool->gate, ~PWSP_GATE_OPEN);  // (3)
+    for (uint32_t i = 0; (gate & PWSP_GATE_INSIDE) && i < pool->spin_count; i++) {
+        pwsp_pause();
+        gate = pwsp_load_acquire(&pool->gate);  // (5), pairs with (4)
+    }
+    if (!(gate & PWSP_GATE_INSIDE)) {
+        return;
+    }
+    pwsp_mutex_lock(&pool->mutex);
+    pwsp_store_seq_cst(&pool->sleeping_caller, 1u);
+    while (pwsp_load_seq_cst(&pool->gate) & PWSP_GATE_INSIDE) {  // (5)
+        pwsp_cond_wait(&pool->done, &pool->mutex);
+    }
+    pwsp_store_seq_cst(&pool->sleeping_caller, 0u);
+    pwsp_mutex_unlock(&pool->mutex);
+}
+
+static void pwsp_pool_run_own(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
+    PTOWSP_ASSERT(!(pwsp_load_relaxed(&pool->gate) & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE)));
+    pool->lane = lane;
+    pool->job = job;
+    uint64_t gate = pwsp_load_relaxed(&pool->gate) + PWSP_GATE_GENERATION;
+    pwsp_gate_announce(pool, gate | PWSP_GATE_OPEN);  // (1)
+    lane(job, 0);
+    pwsp_gate_close(pool);
+}
+
+// What the user's executor is given instead of the job, to see that it keeps its contract.
+typedef struct pwsp_user_job {
+    ptowsp_lane_fn lane;
+    void *job;
+    uint32_t lane_count;
+    uint32_t call_count;
+} pwsp_user_job;
+
+static void pwsp_user_lane(void *arg, uint32_t lane) {
+    pwsp_user_job *user_job = (pwsp_user_job *)arg;
+    pwsp_fetch_add_seq_cst(&user_job->call_count, 1u);
+    if (lane < user_job->lane_count) {
+        user_job->lane(user_job->job, lane);
+    }
+}
+
+static bool pwsp_pool_run_user(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
+    pwsp_user_job user_job = {lane, job, pool->lane_count, 0};
+    pool->run_lanes(pool->run_lanes_user, pool->lane_count, pwsp_user_lane, &user_job);
+    uint32_t call_count = pwsp_load_seq_cst(&user_job.call_count);
+    if (call_count == pool->lane_count) {
+        return true;
+    }
+    lane(job, 0);  // all calls have returned; what is left over, if anything, is done here
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
+    if (pool->threads == PTOWSP_THREADS_USER) {
+        return pwsp_pool_run_user(pool, lane, job);
+    }
+    if (pool->lane_count == 1) {
+        lane(job, 0);
+    } else {
+        pwsp_pool_run_own(pool, lane, job);
+    }
+    return true;
+}
+
+PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool) {
+    return pool->lane_count;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
+                                             const ptowsp_context_desc *desc, pwsp_pool **out_pool) {
+    PTOWSP_ASSERT(desc->lane_count >= 1 && desc->lane_count <= PTOWSP_LANE_COUNT_MAX);
+    *out_pool = NULL;
+    uint32_t worker_count = desc->threads == PTOWSP_THREADS_OWN ? desc->lane_count - 1 : 0;
+    size_t size = sizeof(pwsp_pool) + worker_count * sizeof(pwsp_worker);
+    pwsp_pool *pool = (pwsp_pool *)pwsp_memory_alloc(memory, size);
+    if (!pool) {
+        return PTOWSP_OUT_OF_MEMORY;
+    }
+    pool->memory = *memory;
+    pool->size = size;
+    pool->threads = desc->threads;
+    pool->lane_count = desc->lane_count;
+    pool->run_lanes = desc->run_lanes;
+    pool->run_lanes_user = desc->run_lanes_user;
+    pool->spin_count = desc->lane_count > pwsp_cpu_count() ? PWSP_SPIN_SHORT : PWSP_SPIN_LONG;
+    pool->workers = (pwsp_worker *)(void *)(pool + 1);
+    pwsp_mutex_init(&pool->mutex);
+    pwsp_cond_init(&pool->wake);
+    pwsp_cond_init(&pool->done);
+    for (uint32_t i = 0; i < worker_count; i++) {
+        pwsp_worker *worker = &pool->workers[i];
+        worker->pool = pool;
+        worker->lane = i + 1;
+        if (!pwsp_thread_start(&worker->thread, pwsp_worker_main, worker)) {
+            pwsp_pool_destroy(pool);
+            return PTOWSP_SYSTEM_FAILED;
+        }
+        pool->started_count++;
+    }
+    *out_pool = pool;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
+    if (!pool) {
+        return;
+    }
+    pwsp_gate_announce(pool, PWSP_GATE_STOP);
+    for (uint32_t i = 0; i < pool->started_count; i++) {
+        pwsp_thread_join(pool->workers[i].thread);
+    }
+    pwsp_cond_destroy(&pool->done);
+    pwsp_cond_destroy(&pool->wake);
+    pwsp_mutex_destroy(&pool->mutex);
+    pwsp_memory memory = pool->memory;
+    pwsp_memory_free(&memory, pool, pool->size);
+}

@@ -1,0 +1,17 @@
+// Formatted text into a sink, for everything that prints and for error texts.
+
+#ifndef PWSP_TEXT_H
+#define PWSP_TEXT_H
+
+#include "base.h"
+
+#include <stdarg.h>
+
+// One piece of text is formatted at a time; longer pieces are cut off here.
+#define PWSP_TEXT_PIECE_MAX 512
+
+PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) PWSP_PRINTF(2, 3);
+PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args)
+    PWSP_PRINTF(2, 0);
+
+#endif

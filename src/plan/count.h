@@ -1,0 +1,43 @@
+// Sums over the lengths of a batch: the passes that planning spends its time in.
+
+#ifndef PWSP_COUNT_H
+#define PWSP_COUNT_H
+
+#include "../base/base.h"
+
+// What one pass finds out about lengths.
+typedef struct pwsp_lengths_facts {
+    int32_t min;           // INT32_MAX when there are none
+    int32_t max;           // INT32_MIN when there are none
+    int32_t positive_min;  // smallest length above 0; INT32_MAX when there are none
+    uint64_t positive_count;
+    uint64_t total;  // sum of the lengths; meaningful when min >= 0
+} pwsp_lengths_facts;
+
+PWSP_INTERNAL pwsp_lengths_facts pwsp_lengths_scan(const PTOWSP_GM int32_t *lengths, uint64_t count);
+
+// Division of numbers below 2^31 by a constant d: n / d = (n * multiplier) >> shift.
+typedef struct pwsp_divisor {
+    uint32_t multiplier;
+    uint32_t shift;
+} pwsp_divisor;
+
+PWSP_INTERNAL pwsp_divisor pwsp_divisor_make(uint32_t d);
+
+PWSP_INLINE uint32_t pwsp_divide(uint32_t n, pwsp_divisor divisor) {
+    return (uint32_t)(((uint64_t)n * divisor.multiplier) >> divisor.shift);
+}
+
+// The sum of ceil(length / chunk). Requires lengths that are not negative, positive_count of them above
+// 0, and chunk > 0.
+PWSP_INTERNAL uint64_t pwsp_lengths_units(const PTOWSP_GM int32_t *lengths, uint64_t count,
+                                          uint64_t positive_count, uint32_t chunk);
+
+// The portable code alone, for tests and for the tails of vector code. The quotients are what units
+// are made of: the sum of floor((max(length, 1) - 1) / divisor).
+PWSP_INTERNAL pwsp_lengths_facts pwsp_lengths_scan_scalar(const PTOWSP_GM int32_t *lengths,
+                                                          uint64_t count);
+PWSP_INTERNAL uint64_t pwsp_lengths_quotients_scalar(const PTOWSP_GM int32_t *lengths,
+                                                     uint64_t count, pwsp_divisor divisor);
+
+#endif

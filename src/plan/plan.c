@@ -1,0 +1,498 @@
+// Planning: which chunk, how many units, and the descriptors. Everything is checked first, in one pass
+// over the lengths (count.c); then writing cannot fail (emit.c).
+//
+// The search for the chunk. units(chunk) = sum of ceil(len / chunk) falls as the chunk grows, so the
+// smallest chunk with units <= limit is found by narrowing [low, high], where high qualifies and
+// everything below low does not. A pass over 10,000 lengths costs about half a microsecond, so passes
+// are what is saved:
+//
+//      total / chunk  <=  units(chunk)  <=  (total - count) / chunk + count       count: lengths > 0
+//
+// bounds both ends before the first pass. Then units(chunk) = total / chunk + surplus, where the
+// surplus (what rounding up adds) changes slowly with the chunk: so the surplus found at one chunk
+// predicts the answer, and after three or four passes low meets high. Every third probe is the
+// middle, so that no input needs more than three times the passes of bisection.
+
+#include "count.h"
+#include "emit.h"
+
+#include "../base/context.h"
+#include "../base/text.h"
+
+// -- faults ---------------------------------------------------------------------------------------
+
+static const ptowsp_status pwsp_fault_statuses[] = {
+#define PWSP_FAULT_STATUS(name, status, text) PTOWSP_##status,
+    PTOWSP_PLAN_FAULTS(PWSP_FAULT_STATUS)
+#undef PWSP_FAULT_STATUS
+};
+
+static const char *const pwsp_fault_texts[] = {
+#define PWSP_FAULT_TEXT(name, status, text) text,
+    PTOWSP_PLAN_FAULTS(PWSP_FAULT_TEXT)
+#undef PWSP_FAULT_TEXT
+};
+
+static ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault, uint64_t index,
+                                    uint64_t value) {
+    info->fault = fault;
+    info->index = index;
+    info->value = (int64_t)pwsp_min_u64(value, INT64_MAX);
+    return pwsp_fault_statuses[fault];
+}
+
+static ptowsp_plan_info pwsp_plan_info_none(void) {
+    ptowsp_plan_info info = {0, PTOWSP_FAULT_NONE, PTOWSP_NO_INDEX, 0};
+    return info;
+}
+
+void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
+    uint32_t fault = (uint32_t)info->fault;
+    const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
+    pwsp_text_format(text, "plan: ");
+    for (const char *at = sentence; *at; at++) {
+        if (at[0] == '%' && at[1] == 'i') {
+            pwsp_text_format(text, "%llu", (unsigned long long)info->index);
+            at++;
+        } else if (at[0] == '%' && at[1] == 'v') {
+            pwsp_text_format(text, "%lld", (long long)info->value);
+            at++;
+        } else {
+            text.write(text.user, at, 1);
+        }
+    }
+}
+
+// -- checks ---------------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_tiers_check(const ptowsp_plan_config *config, ptowsp_plan_info *info) {
+    if (!config->tiers) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_NULL, PTOWSP_NO_INDEX, config->tier_count);
+    }
+    if (config->tier_count == 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_EMPTY, PTOWSP_NO_INDEX, 0);
+    }
+    for (uint32_t i = 0; i < config->tier_count; i++) {
+        if (config->tiers[i].length_min > config->tiers[i].length_max) {
+            ptowsp_status status = pwsp_plan_fail(info, PTOWSP_FAULT_TIER_ORDER, i, 0);
+            info->value = config->tiers[i].length_min;
+            return status;
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Fills the defaults of a configuration in and checks it. Chunk bounds become multiples of align.
+static ptowsp_status pwsp_config_check(const ptowsp_plan_config *given, ptowsp_plan_config *config,
+                                       ptowsp_plan_info *info) {
+    memset(config, 0, sizeof *config);
+    if (given) {
+        *config = *given;
+    }
+    uint32_t low = config->chunk_min, high = config->chunk_max;
+    config->chunk_min = low ? low : PTOWSP_CHUNK_MIN_DEFAULT;
+    config->chunk_max = high ? high : PTOWSP_CHUNK_MAX_DEFAULT;
+    if (!low && high && high < config->chunk_min) {
+        config->chunk_min = high;
+    }
+    if (!high && low > config->chunk_max) {
+        config->chunk_max = low;
+    }
+    config->align = config->align ? config->align : 1;
+    if (config->max_work_units == 0) {
+        config->max_work_units = PTOWSP_MAX_WORK_UNITS_DEFAULT;
+    }
+    if (!config->tiers && config->tier_count == 0) {
+        config->tiers = ptowsp_decode_tiers();
+        config->tier_count = PTOWSP_DECODE_TIER_COUNT;
+    }
+    if (config->chunks != PTOWSP_CHUNKS_BALANCED && config->chunks != PTOWSP_CHUNKS_FIXED) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNKS_UNKNOWN, PTOWSP_NO_INDEX,
+                              (uint32_t)config->chunks);
+    }
+    if (config->chunk_min > config->chunk_max) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_ORDER, config->chunk_max, config->chunk_min);
+    }
+    uint64_t first = pwsp_ceil_div_u64(config->chunk_min, config->align) * config->align;
+    uint64_t last = (uint64_t)config->chunk_max / config->align * config->align;
+    if (first > last) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_ALIGN, PTOWSP_NO_INDEX, config->align);
+    }
+    config->chunk_min = (uint32_t)first;
+    config->chunk_max = (uint32_t)last;
+    return pwsp_tiers_check(config, info);
+}
+
+// True when the tiers together cover every length from low to high. May be false although all lengths
+// of a batch are covered: then each has to be looked up.
+static bool pwsp_tiers_cover(const ptowsp_plan_config *config, int32_t low, int32_t high) {
+    int64_t next = low;
+    for (uint32_t passes = 0; passes < config->tier_count && next <= high; passes++) {
+        for (uint32_t i = 0; i < config->tier_count; i++) {
+            const ptowsp_tier *tier = &config->tiers[i];
+            if (tier->length_min <= next && next <= tier->length_max) {
+                next = (int64_t)tier->length_max + 1;
+            }
+        }
+    }
+    return next > high;
+}
+
+// Checks the lengths of sequences [first, end) against the tiers; a failure names the lowest index.
+static ptowsp_status pwsp_lengths_check(const ptowsp_batch *batch, const ptowsp_plan_config *config,
+                                        uint32_t first, uint32_t end,
+                                        const pwsp_lengths_facts *facts, ptowsp_plan_info *info) {
+    if (facts->min >= 0 && (facts->positive_count == 0 ||
+                            pwsp_tiers_cover(config, facts->positive_min, facts->max))) {
+        return PTOWSP_OK;
+    }
+    for (uint32_t i = first; i < end; i++) {
+        int32_t length = batch->lengths[i];
+        if (length < 0) {
+            ptowsp_status status = pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_NEGATIVE, i, 0);
+            info->value = length;
+            return status;
+        }
+        if (length > 0 && ptowsp_tier_find(config->tiers, config->tier_count, length) < 0) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_UNCOVERED, i, (uint32_t)length);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_batch_check(const ptowsp_batch *batch, ptowsp_plan_info *info) {
+    if (!batch) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0);
+    }
+    if (!batch->lengths && batch->sequence_count > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
+                              batch->sequence_count);
+    }
+    if (batch->head_count == 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0);
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_chunk_check(const ptowsp_plan_config *config, uint32_t chunk,
+                                      ptowsp_plan_info *info) {
+    if (chunk == 0 || chunk % config->align != 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_INVALID, config->align, chunk);
+    }
+    return PTOWSP_OK;
+}
+
+// A range of sequences, checked, with its facts.
+typedef struct pwsp_plan_range {
+    const ptowsp_batch *batch;
+    ptowsp_plan_config config;
+    uint32_t first;
+    uint32_t end;
+    pwsp_lengths_facts facts;
+} pwsp_plan_range;
+
+// Checks everything about sequences [first, first + count) that does not depend on a chunk.
+static ptowsp_status pwsp_range_check(const ptowsp_batch *batch, const ptowsp_plan_config *config,
+                                      uint32_t first, uint32_t count, pwsp_plan_range *range,
+                                      ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_config_check(config, &range->config, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_batch_check(batch, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (first > batch->sequence_count || count > batch->sequence_count - first) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_RANGE, first, count);
+    }
+    range->batch = batch;
+    range->first = first;
+    range->end = first + count;
+    range->facts = pwsp_lengths_scan(count ? batch->lengths + first : NULL, count);
+    return pwsp_lengths_check(batch, &range->config, first, range->end, &range->facts, info);
+}
+
+// -- chunk size and counting ----------------------------------------------------------------------
+
+// The smallest chunk = k * align, low <= k <= high, with units(chunk) <= limit; high if there is none.
+static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) {
+    const PTOWSP_GM int32_t *lengths = range->batch->lengths + range->first;
+    uint64_t length_count = range->end - range->first;
+    uint64_t total = range->facts.total, count = range->facts.positive_count;
+    uint64_t align = range->config.align;
+    uint64_t low = range->config.chunk_min / align, high = range->config.chunk_max / align;
+    if (limit < count) {
+        return (uint32_t)(high * align);  // every sequence has at least one unit
+    }
+    low = pwsp_max_u64(low, pwsp_ceil_div_u64(pwsp_ceil_div_u64(total, limit), align));
+    if (low >= high) {
+        return (uint32_t)(high * align);
+    }
+    uint64_t enough = UINT64_MAX;  // a chunk that qualifies by the upper bound
+    if (limit > count) {
+        enough = pwsp_ceil_div_u64(pwsp_ceil_div_u64(total - count, limit - count), align);
+    }
+    if (enough < high) {
+        high = pwsp_max_u64(enough, low);
+    } else if (pwsp_lengths_units(lengths, length_count, count, (uint32_t)(high * align)) > limit) {
+        return (uint32_t)(high * align);
+    }
+    uint64_t surplus = count / 2;
+    for (uint32_t probe = 0; low < high; probe++) {
+        uint64_t k = low + (high - low) / 2;
+        if (probe % 3 != 2 && surplus < limit) {
+            uint64_t guess = pwsp_ceil_div_u64(pwsp_ceil_div_u64(total, limit - surplus), align);
+            k = pwsp_min_u64(pwsp_max_u64(guess, low), high - 1);
+        }
+        uint64_t chunk = k * align;
+        uint64_t units = pwsp_lengths_units(lengths, length_count, count, (uint32_t)chunk);
+        if (units <= limit) {
+            high = k;
+        } else {
+            low = k + 1;
+        }
+        surplus = units - total / chunk;
+    }
+    return (uint32_t)(high * align);
+}
+
+ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch, const ptowsp_plan_config *config,
+                                     uint32_t *out_chunk, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info info = pwsp_plan_info_none();
+    pwsp_plan_range range;
+    ptowsp_status status;
+    if (!out_chunk) {
+        status = pwsp_plan_fail(&info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0);
+    } else {
+        *out_chunk = 0;
+        status = pwsp_range_check(batch, config, 0, batch ? batch->sequence_count : 0, &range, &info);
+    }
+    if (status == PTOWSP_OK) {
+        *out_chunk = range.facts.positive_count == 0
+                         ? range.config.chunk_min
+                         : pwsp_chunk_search(&range, range.config.max_work_units / batch->head_count);
+    }
+    if (out_info) {
+        *out_info = info;
+    }
+    return status;
+}
+
+// Counts the units of a checked range.
+static ptowsp_status pwsp_range_count(const pwsp_plan_range *range, uint32_t chunk,
+                                      uint64_t *out_count, ptowsp_plan_info *info) {
+    *out_count = 0;
+    if (range->facts.positive_count == 0) {
+        return PTOWSP_OK;
+    }
+    uint64_t units = pwsp_lengths_units(range->batch->lengths + range->first,
+                                        range->end - range->first, range->facts.positive_count,
+                                        chunk);
+    if (!pwsp_mul_fits(units, range->batch->head_count, out_count)) {
+        *out_count = 0;
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TOTAL_OVERFLOW, PTOWSP_NO_INDEX, 0);
+    }
+    return PTOWSP_OK;
+}
+
+// Checks a range and the chunk, and counts: all that total_work and the generators have in common.
+static ptowsp_status pwsp_range_prepare(const ptowsp_batch *batch, const ptowsp_plan_config *config,
+                                        uint32_t chunk, uint32_t first, uint32_t count,
+                                        pwsp_plan_range *range, uint64_t *out_count,
+                                        ptowsp_plan_info *info) {
+    *out_count = 0;
+    ptowsp_status status = pwsp_range_check(batch, config, first, count, range, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_chunk_check(&range->config, chunk, info);
+    }
+    return status == PTOWSP_OK ? pwsp_range_count(range, chunk, out_count, info) : status;
+}
+
+ptowsp_status ptowsp_plan_total_work(const ptowsp_batch *batch, const ptowsp_plan_config *config,
+                                     uint32_t chunk, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info info = pwsp_plan_info_none();
+    pwsp_plan_range range;
+    ptowsp_status status = pwsp_range_prepare(batch, config, chunk, 0,
+                                              batch ? batch->sequence_count : 0, &range,
+                                              &info.work_count, &info);
+    if (out_info) {
+        *out_info = info;
+    }
+    return status;
+}
+
+// -- generation -----------------------------------------------------------------------------------
+
+// Checks that `count` units from first_work_id on have ids and fit the buffer.
+static ptowsp_status pwsp_work_check(const PTOWSP_GM ptowsp_work *work, uint64_t capacity,
+                                     uint64_t first_work_id, uint64_t count,
+                                     ptowsp_plan_info *info) {
+    const uint64_t id_count = UINT64_C(1) << 32;
+    if (first_work_id > id_count || count > id_count - first_work_id) {
+        uint64_t wanted = first_work_id + count;
+        return pwsp_plan_fail(info, PTOWSP_FAULT_IDS_EXHAUSTED, PTOWSP_NO_INDEX,
+                              wanted < count ? UINT64_MAX : wanted);
+    }
+    if (!work && capacity > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_WORK_NULL, PTOWSP_NO_INDEX, capacity);
+    }
+    info->work_count = count;
+    if (count > capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BUFFER_SMALL, capacity, count);
+    }
+    return PTOWSP_OK;
+}
+
+static pwsp_emit_desc pwsp_range_emit_desc(const pwsp_plan_range *range, uint32_t chunk) {
+    pwsp_emit_desc desc = {range->batch->lengths, range->batch->head_count, chunk,
+                           range->config.align,   range->config.chunks,     range->config.tiers,
+                           range->config.tier_count};
+    return desc;
+}
+
+ptowsp_status ptowsp_plan_generate_range(const ptowsp_batch *batch, const ptowsp_plan_config *config,
+                                         uint32_t chunk, uint32_t first, uint32_t count,
+                                         uint64_t first_work_id, PTOWSP_GM ptowsp_work *work,
+                                         uint64_t capacity, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info info = pwsp_plan_info_none();
+    pwsp_plan_range range;
+    uint64_t work_count;
+    ptowsp_status status = pwsp_range_prepare(batch, config, chunk, first, count, &range,
+                                              &work_count, &info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_work_check(work, capacity, first_work_id, work_count, &info);
+    }
+    if (status == PTOWSP_OK && work_count > 0) {
+        pwsp_emit_desc desc = pwsp_range_emit_desc(&range, chunk);
+        pwsp_emit(&desc, range.first, range.end, (uint32_t)first_work_id, work, work_count);
+    }
+    if (out_info) {
+        *out_info = info;
+    }
+    return status;
+}
+
+ptowsp_status ptowsp_plan_generate(const ptowsp_batch *batch, const ptowsp_plan_config *config,
+                                   uint32_t chunk, PTOWSP_GM ptowsp_work *work, uint64_t capacity,
+                                   ptowsp_plan_info *out_info) {
+    return ptowsp_plan_generate_range(batch, config, chunk, 0, batch ? batch->sequence_count : 0, 0,
+                                      work, capacity, out_info);
+}
+
+// Below this many descriptors (some 50 us) waking lanes costs more than they save.
+#define PWSP_GENERATE_PARALLEL_MIN 50000
+
+// Blocks of sequences that lanes take; more than lanes, as sequences differ in length.
+#define PWSP_GENERATE_BLOCK_MAX 256
+
+typedef struct pwsp_generate_job {
+    pwsp_emit_desc desc;
+    uint32_t sequence_count;
+    uint32_t block_size;                                // sequences in a block
+    uint64_t block_start[PWSP_GENERATE_BLOCK_MAX + 1];  // work before each block, and all of it
+    PTOWSP_GM ptowsp_work *work;
+} pwsp_generate_job;
+
+static void pwsp_generate_blocks(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    const pwsp_generate_job *job = (const pwsp_generate_job *)user;
+    (void)lane;
+    for (uint64_t block = begin; block < end; block++) {
+        uint64_t first = block * job->block_size;
+        uint64_t last = pwsp_min_u64(first + job->block_size, job->sequence_count);
+        uint64_t start = job->block_start[block];
+        pwsp_emit(&job->desc, (uint32_t)first, (uint32_t)last, (uint32_t)start, job->work + start,
+                  job->block_start[block + 1] - start);
+    }
+}
+
+// Writes the work of a checked batch on all lanes.
+static ptowsp_status pwsp_generate_on_lanes(ptowsp_context *context, const pwsp_plan_range *range,
+                                            uint32_t chunk, PTOWSP_GM ptowsp_work *work) {
+    pwsp_generate_job job;
+    job.desc = pwsp_range_emit_desc(range, chunk);
+    job.work = work;
+    job.sequence_count = range->end;
+    job.block_size = (uint32_t)pwsp_ceil_div_u64(job.sequence_count, PWSP_GENERATE_BLOCK_MAX);
+    uint64_t block_count = pwsp_ceil_div_u64(job.sequence_count, job.block_size);
+    job.block_start[0] = 0;
+    for (uint64_t block = 0; block < block_count; block++) {
+        const PTOWSP_GM int32_t *lengths = job.desc.lengths + block * job.block_size;
+        uint64_t count = pwsp_min_u64(job.block_size, job.sequence_count - block * job.block_size);
+        uint64_t positive_count = pwsp_lengths_scan(lengths, count).positive_count;
+        uint64_t units = pwsp_lengths_units(lengths, count, positive_count, chunk);
+        job.block_start[block + 1] = job.block_start[block] + units * job.desc.head_count;
+    }
+    return pwsp_context_run(context, block_count, 1, pwsp_generate_blocks, &job);
+}
+
+ptowsp_status ptowsp_plan_generate_parallel(ptowsp_context *context, const ptowsp_batch *batch,
+                                            const ptowsp_plan_config *config, uint32_t chunk,
+                                            PTOWSP_GM ptowsp_work *work, uint64_t capacity,
+                                            ptowsp_plan_info *out_info) {
+    ptowsp_plan_info info = pwsp_plan_info_none();
+    pwsp_plan_range range;
+    uint64_t work_count;
+    ptowsp_status status = pwsp_range_prepare(batch, config, chunk, 0,
+                                              batch ? batch->sequence_count : 0, &range,
+                                              &work_count, &info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_work_check(work, capacity, 0, work_count, &info);
+    }
+    if (status != PTOWSP_OK) {
+        char line[PWSP_ERROR_TEXT_MAX];
+        ptowsp_text_buffer buffer = {line, sizeof line, 0};
+        ptowsp_plan_explain(&info, ptowsp_text_to_buffer(&buffer));
+        pwsp_fail(context, status, info.index, "%s", line);
+    } else if (ptowsp_context_lane_count(context) > 1 && work_count >= PWSP_GENERATE_PARALLEL_MIN) {
+        status = pwsp_generate_on_lanes(context, &range, chunk, work);
+    } else if (work_count > 0) {
+        pwsp_emit_desc desc = pwsp_range_emit_desc(&range, chunk);
+        pwsp_emit(&desc, 0, range.end, 0, work, work_count);
+    }
+    pwsp_context_leave(context);
+    if (out_info) {
+        *out_info = info;
+    }
+    return status;
+}
+
+// -- bounds ---------------------------------------------------------------------------------------
+
+// The most units that any batch within the limits has under a chunk; UINT64_MAX beyond 64 bits. With
+// count sequences of total tokens, units are at most (total + count * (chunk - 1)) / chunk.
+static uint64_t pwsp_units_bound(const ptowsp_plan_limits *limits, uint64_t chunk) {
+    uint64_t count = limits->sequence_count_max;
+    uint64_t units = ptowsp_space_multiply(count,
+                                           pwsp_ceil_div_u64((uint64_t)limits->length_max, chunk));
+    if (limits->token_count_max > 0) {
+        uint64_t total = pwsp_min_u64(limits->token_count_max, UINT64_MAX / 2);
+        count = pwsp_min_u64(count, total);
+        units = pwsp_min_u64(units, total / chunk + (total % chunk + count * (chunk - 1)) / chunk);
+    }
+    return ptowsp_space_multiply(units, limits->head_count);
+}
+
+ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
+                                     const ptowsp_plan_limits *limits, uint64_t *out_count) {
+    if (!out_count) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    *out_count = 0;
+    ptowsp_plan_info info = pwsp_plan_info_none();
+    ptowsp_plan_config checked;
+    ptowsp_status status = pwsp_config_check(config, &checked, &info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (!limits || limits->head_count == 0 || limits->length_max < 0) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    // The chunk is chunk_max, or its units number at most max_work_units; and it is at least chunk_min.
+    uint64_t bound = pwsp_max_u64(checked.max_work_units, pwsp_units_bound(limits, checked.chunk_max));
+    bound = pwsp_min_u64(bound, pwsp_units_bound(limits, checked.chunk_min));
+    if (bound == UINT64_MAX) {
+        return PTOWSP_LIMIT_EXCEEDED;
+    }
+    *out_count = bound;
+    return PTOWSP_OK;
+}

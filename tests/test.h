@@ -1,0 +1,102 @@
+// What every test file shares: the library in header mode (so what is tested is what ships), cmocka,
+// seeded random numbers, and allocators that count and refuse.
+//
+// Tests may call private functions (pwsp_...), as the implementation is part of each test's file.
+
+#ifndef PTOWSP_TEST_H
+#define PTOWSP_TEST_H
+
+#define PTOWSP_IMPLEMENTATION
+#include "../ptowsp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+// The seed of all property tests: PTOWSP_SEED from the environment, else a fixed one. Printed, so that
+// a failure can be repeated.
+static inline uint64_t test_seed(void) {
+    const char *text = getenv("PTOWSP_SEED");
+    uint64_t seed = text ? strtoull(text, NULL, 0) : 20261121;
+    print_message("seed %llu (set PTOWSP_SEED to change it)\n", (unsigned long long)seed);
+    return seed;
+}
+
+// SplitMix64 (Steele, Lea and Flood 2014).
+static inline uint64_t test_random(uint64_t *state) {
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+// Uniform in [low, high].
+static inline int64_t test_random_in(uint64_t *state, int64_t low, int64_t high) {
+    return low + (int64_t)(test_random(state) % ((uint64_t)(high - low) + 1));
+}
+
+// An allocator that checks the sizes it is told, counts what is live, and can refuse one allocation.
+typedef struct test_memory {
+    size_t live_bytes;
+    size_t live_blocks;
+    size_t allocations;  // so far, refused ones included
+    size_t refuse_at;    // the allocation with this number (from 1) is refused; 0 refuses none
+} test_memory;
+
+typedef union test_block {
+    size_t size;
+    max_align_t align;
+} test_block;
+
+static inline void *test_resize(void *user, void *ptr, size_t old_size, size_t new_size) {
+    test_memory *memory = (test_memory *)user;
+    test_block *block = ptr ? (test_block *)ptr - 1 : NULL;
+    assert_int_equal(old_size, block ? block->size : 0);
+    if (new_size == 0) {
+        if (block) {
+            memory->live_bytes -= old_size;
+            memory->live_blocks--;
+            free(block);
+        }
+        return NULL;
+    }
+    if (++memory->allocations == memory->refuse_at) {
+        return NULL;
+    }
+    test_block *moved = (test_block *)malloc(sizeof(test_block) + new_size);
+    assert_non_null(moved);
+    memset(moved + 1, 0xa5, new_size);  // memory is not zero
+    moved->size = new_size;
+    if (block) {
+        memcpy(moved + 1, block + 1, old_size < new_size ? old_size : new_size);
+        free(block);
+    } else {
+        memory->live_blocks++;
+    }
+    memory->live_bytes += new_size - old_size;
+    return moved + 1;
+}
+
+// Asserts that a context's last error is this one, with exactly this text.
+static inline void test_error_is(const ptowsp_context *context, ptowsp_status status, uint64_t index,
+                                 const char *text) {
+    ptowsp_error error = ptowsp_context_error(context);
+    assert_int_equal(error.status, status);
+    assert_true(error.index == index);
+    assert_string_equal(error.text, text);
+}
+
+// An executor for PTOWSP_THREADS_USER: runs the lanes one after another, the last first.
+static inline void test_run_lanes_backwards(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
+                                            void *job) {
+    (void)user;
+    while (lane_count > 0) {
+        lane(job, --lane_count);
+    }
+}
+
+#endif
