@@ -313,6 +313,10 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 #include <immintrin.h>
 #define PWSP_AVX2   __attribute__((target("avx2,fma")))
 #define PWSP_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")))
+
+// Many AVX-512 operations are written in their masked forms with this full mask, which costs nothing:
+// gcc 12 warns of uninitialised values inside the plain ones when it compiles C++.
+#define PWSP_ALL_8 ((__mmask8)0xff)
 #else
 #define PWSP_X86 0
 #endif
@@ -1299,9 +1303,7 @@ PWSP_INTERNAL uint64_t pwsp_lengths_quotients_scalar(const PTOWSP_GM int32_t *le
 
 #if PWSP_X86
 
-// Lanes past the end read as 0, and the scan does not count them. Operations are written in their
-// masked forms with a full mask, which costs nothing: gcc 12's headers warn about the plain ones.
-#define PWSP_ALL_8 ((__mmask8)0xff)
+// Lanes past the end read as 0, and the scan does not count them.
 
 PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_high_half_avx512(__m512i x) {
     return _mm512_maskz_srli_epi64(PWSP_ALL_8, x, 32);
@@ -1540,11 +1542,16 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 // src/plan/emit.c
 // =================================================================================================
 
-// Descriptors are written at about the speed of memory, because a step may have 65,536 of them.
+// Descriptors are written at about the speed of memory, because a step may have 65,536 of them. Two
+// stages, over PWSP_CUTS sequences at a time:
 //
-// With AVX-512, eight descriptors are 48 words of 32 bits, three vectors. A block of eight is computed
-// in registers, field by field, and then interleaved; there is no branch on the number of chunks n,
-// which follows no pattern, so that each would be mispredicted.
+//      cut     how many pieces, how long, which tier: the same arithmetic for every sequence, with
+//              AVX-512 for sixteen at once
+//      write   the descriptors of each sequence, head by head; with AVX-512 eight at once
+//
+// Eight descriptors are 48 words of 32 bits, three vectors. A block of eight is computed in registers,
+// field by field, and then interleaved, without a branch on the number of pieces n: it follows no
+// pattern, so every branch on it is mispredicted, at the price of twenty descriptors.
 //
 //      word         0         1           2         3       4          5
 //                   work_id   tier,flags  request   head    kv_start   kv_len
@@ -1552,121 +1559,112 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 //      n <= 8    a block is 8 / n whole heads; the next block adds a constant to work_id and head. What
 //                a block writes beyond its heads is overwritten by the next, so near the end of a range
 //                the plain code writes instead
-//      n > 8     a block is chunks 0 to 7, 8 to 15, ... of a head, the last one n - 8 to n - 1; the
+//      n > 8     a block is pieces 0 to 7, 8 to 15, ... of a head, the last one n - 8 to n - 1; the
 //                same block of the next head adds n to work_id and 1 to head
-//
-// Measured on a Zen 5 at 256 sequences and 8 heads: 0.35 us per 1,000 descriptors, plain code 0.8.
 
-// How one sequence is cut: pieces of `length` tokens, the last `longer_count` of them `align` longer,
-// and the very last cut off at the end of the sequence.
-typedef struct pwsp_cut {
-    uint32_t piece_count;
-    uint32_t length;
-    uint32_t longer_from;  // index of the first longer piece
-} pwsp_cut;
+#define PWSP_CUTS 64
 
+// How sequences are cut: pieces of `length` tokens, those from `longer_from` on `align` longer, and the
+// last one `last_length`, whatever is left. A sequence of length 0 has no pieces.
+typedef struct pwsp_cuts {
+    uint32_t piece_count[PWSP_CUTS];
+    uint32_t length[PWSP_CUTS];
+    uint32_t longer_from[PWSP_CUTS];
+    uint32_t last_length[PWSP_CUTS];
+    uint32_t tier[PWSP_CUTS];
+} pwsp_cuts;
+
+// What is the same for all sequences.
 typedef struct pwsp_emit_state {
     const pwsp_emit_desc *desc;
     pwsp_divisor by_chunk;
     pwsp_divisor by_align;
 } pwsp_emit_state;
 
-PWSP_FORCE_INLINE pwsp_cut pwsp_emit_cut(const pwsp_emit_state *state, uint32_t length) {
-    PTOWSP_ASSERT(length > 0);
-    uint32_t piece_count = pwsp_divide(length - 1, state->by_chunk) + 1;
-    if (state->desc->chunks == PTOWSP_CHUNKS_FIXED) {
-        pwsp_cut fixed = {piece_count, state->desc->chunk, piece_count};
-        return fixed;
-    }
-    uint32_t unit_count = pwsp_divide(length - 1, state->by_align) + 1;
-    uint32_t units = unit_count / piece_count;
-    pwsp_cut balanced = {piece_count, units * state->desc->align,
-                         piece_count - (unit_count - units * piece_count)};
-    return balanced;
-}
-
-// The first tier that covers the length; there is one. Written without early exit: the tiers of a
-// batch follow each other at random, and a misprediction costs more than four comparisons.
-PWSP_FORCE_INLINE uint8_t pwsp_emit_tier(const pwsp_emit_desc *desc, int32_t length) {
-    uint8_t id = 0;
-    for (uint32_t i = desc->tier_count; i-- > 0;) {
-        const ptowsp_tier *tier = &desc->tiers[i];
-        bool covers = (tier->length_min <= length) & (length <= tier->length_max);
-        id = covers ? tier->id : id;
-    }
-    return id;
-}
-
-// Everything about one sequence.
-typedef struct pwsp_emit_sequence {
-    uint32_t work_id;  // of its first unit
-    uint32_t request;
-    uint32_t length;
-    uint32_t head_count;
-    uint32_t align;
-    uint32_t last_length;  // of the last piece
-    uint8_t tier;
-    pwsp_cut cut;
-} pwsp_emit_sequence;
-
-// Where piece c begins.
-PWSP_FORCE_INLINE uint32_t pwsp_cut_start(const pwsp_cut *cut, uint32_t align, uint32_t c) {
-    return c * cut->length + (c > cut->longer_from ? (c - cut->longer_from) * align : 0);
-}
-
-// Writes a sequence descriptor by descriptor.
-static void pwsp_emit_plain(const pwsp_emit_sequence *sequence, PTOWSP_GM ptowsp_work *work) {
-    const pwsp_cut *cut = &sequence->cut;
-    uint32_t work_id = sequence->work_id;
-    for (uint32_t head = 0; head < sequence->head_count; head++) {
-        uint32_t start = 0;
-        for (uint32_t c = 0; c < cut->piece_count; c++) {
-            bool is_last = c + 1 == cut->piece_count;
-            uint32_t flags = (c == 0 ? PTOWSP_WORK_FIRST : 0) | (is_last ? PTOWSP_WORK_LAST : 0);
-            uint32_t length = cut->length + (c >= cut->longer_from ? sequence->align : 0);
-            length = is_last ? sequence->last_length : length;
-            *work++ = ptowsp_work_of(work_id++, sequence->tier, (uint8_t)flags, sequence->request,
-                                     head, start, length);
-            start += length;
-        }
-    }
-}
-
-// The state of a range while it is written.
+// Where the next sequence goes.
 typedef struct pwsp_emit_cursor {
-    PTOWSP_GM ptowsp_work *work;      // where the next sequence goes
+    PTOWSP_GM ptowsp_work *work;
     PTOWSP_GM ptowsp_work *work_end;  // of the range
     uint32_t work_id;
 } pwsp_emit_cursor;
 
-// Finds out all about a sequence of length > 0.
-PWSP_FORCE_INLINE pwsp_emit_sequence pwsp_emit_sequence_make(const pwsp_emit_state *state,
-                                                             uint32_t request, uint32_t work_id) {
-    const pwsp_emit_desc *desc = state->desc;
-    pwsp_emit_sequence sequence;
-    sequence.work_id = work_id;
-    sequence.request = request;
-    sequence.length = (uint32_t)desc->lengths[request];
-    sequence.head_count = desc->head_count;
-    sequence.align = desc->align;
-    sequence.tier = pwsp_emit_tier(desc, (int32_t)sequence.length);
-    sequence.cut = pwsp_emit_cut(state, sequence.length);
-    sequence.last_length = sequence.length - pwsp_cut_start(&sequence.cut, desc->align,
-                                                            sequence.cut.piece_count - 1);
-    return sequence;
+// The first tier that covers the length; there is one.
+static uint32_t pwsp_cut_tier(const pwsp_emit_desc *desc, int32_t length) {
+    const ptowsp_tier *tier = desc->tiers;
+    while (length < tier->length_min || tier->length_max < length) {
+        tier++;
+    }
+    return tier->id;
+}
+
+// Cuts `count` sequences.
+static void pwsp_cut_portable(const pwsp_emit_state *state, const PTOWSP_GM int32_t *lengths,
+                              uint32_t count, pwsp_cuts *cuts) {
+    const uint32_t align = state->desc->align;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t length = (uint32_t)lengths[i];
+        cuts->piece_count[i] = 0;
+        if (length == 0) {
+            continue;
+        }
+        uint32_t n = pwsp_divide(length - 1, state->by_chunk) + 1;
+        uint32_t piece = state->desc->chunk, longer_from = n;
+        if (state->desc->chunks == PTOWSP_CHUNKS_BALANCED) {
+            uint32_t units = pwsp_divide(length - 1, state->by_align) + 1;
+            piece = units / n * align;
+            longer_from = n - units % n;
+        }
+        uint32_t longer = n - 1 > longer_from ? n - 1 - longer_from : 0;  // before the last piece
+        cuts->piece_count[i] = n;
+        cuts->length[i] = piece;
+        cuts->longer_from[i] = longer_from;
+        cuts->last_length[i] = length - (n - 1) * piece - longer * align;
+        cuts->tier[i] = pwsp_cut_tier(state->desc, lengths[i]);
+    }
+}
+
+// Writes sequence i of `cuts`, descriptor by descriptor.
+static void pwsp_emit_plain(const pwsp_emit_state *state, const pwsp_cuts *cuts, uint32_t i,
+                            uint32_t request, uint32_t work_id, PTOWSP_GM ptowsp_work *work) {
+    const uint32_t n = cuts->piece_count[i], longer_from = cuts->longer_from[i];
+    const uint8_t tier = (uint8_t)cuts->tier[i];
+    for (uint32_t head = 0; head < state->desc->head_count; head++) {
+        uint32_t start = 0;
+        for (uint32_t c = 0; c < n; c++) {
+            uint32_t length = cuts->length[i] + (c >= longer_from ? state->desc->align : 0);
+            work[c] = ptowsp_work_of(work_id++, tier, 0, request, head, start, length);
+            start += length;
+        }
+        work[n - 1].params[3] = cuts->last_length[i];
+        work[n - 1].flags = PTOWSP_WORK_LAST;
+        work[0].flags |= PTOWSP_WORK_FIRST;
+        work += n;
+    }
+}
+
+static void pwsp_write_portable(const pwsp_emit_state *state, const pwsp_cuts *cuts, uint32_t count,
+                                uint32_t request, pwsp_emit_cursor *cursor) {
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t work_count = (uint64_t)cuts->piece_count[i] * state->desc->head_count;
+        if (work_count > 0) {
+            pwsp_emit_plain(state, cuts, i, request + i, cursor->work_id, cursor->work);
+            cursor->work += work_count;
+            cursor->work_id += (uint32_t)work_count;
+        }
+    }
 }
 
 #if PWSP_X86
 
-// Which chunk and head each of the eight descriptors of a block has, for n chunks per head.
+// Which piece and head each of the eight descriptors of a block has, for n pieces per head.
 typedef struct pwsp_block_layout {
-    uint32_t chunk[8];
+    uint32_t piece[8];
     uint32_t head[8];
     uint32_t head_count;  // whole heads in a block
 } pwsp_block_layout;
 
 static const pwsp_block_layout pwsp_block_layouts[9] = {
-    {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 0, 0, 0, 0, 0, 0, 0}, 1},  // n > 8: part of a head
+    {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 0, 0, 0, 0, 0, 0, 0}, 1},  // n = 0, and n > 8: part of a head
     {{0, 0, 0, 0, 0, 0, 0, 0}, {0, 1, 2, 3, 4, 5, 6, 7}, 8},
     {{0, 1, 0, 1, 0, 1, 0, 1}, {0, 0, 1, 1, 2, 2, 3, 3}, 4},
     {{0, 1, 2, 0, 1, 2, 0, 1}, {0, 0, 0, 1, 1, 1, 2, 2}, 2},
@@ -1715,46 +1713,52 @@ typedef struct pwsp_block {
 } pwsp_block;
 
 PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_join_avx512(__m256i low, __m256i high) {
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    return _mm512_maskz_inserti64x4(PWSP_ALL_8, _mm512_castsi256_si512(low), high, 1);
 }
 
-// Computes the block that begins with chunk c0 of head 0.
-PWSP_AVX512 PWSP_FORCE_INLINE pwsp_block pwsp_block_make(const pwsp_emit_sequence *sequence, uint32_t c0,
-                                                   const pwsp_block_layout *layout) {
-    const pwsp_cut *cut = &sequence->cut;
+PWSP_AVX512 PWSP_FORCE_INLINE __m256i pwsp_upper_avx512(__m512i x) {
+    return _mm512_castsi512_si256(_mm512_maskz_shuffle_i64x2(PWSP_ALL_8, x, x, 0x4e));
+}
+
+// Computes the block of sequence i that begins with piece c0 of head 0.
+PWSP_AVX512 PWSP_FORCE_INLINE pwsp_block pwsp_block_make(const pwsp_cuts *cuts, uint32_t i,
+                                                         uint32_t align_tokens, uint32_t request,
+                                                         uint32_t work_id, uint32_t c0,
+                                                         const pwsp_block_layout *layout) {
     const __m256i zero = _mm256_setzero_si256();
-    const __m256i piece = _mm256_set1_epi32((int)cut->length);
-    const __m256i align = _mm256_set1_epi32((int)sequence->align);
-    const __m256i longer_from = _mm256_set1_epi32((int)cut->longer_from);
+    const __m256i piece = _mm256_set1_epi32((int)cuts->length[i]);
+    const __m256i align = _mm256_set1_epi32((int)align_tokens);
+    const __m256i longer_from = _mm256_set1_epi32((int)cuts->longer_from[i]);
     __m256i c, head;
-    memcpy(&c, layout->chunk, sizeof c);
+    memcpy(&c, layout->piece, sizeof c);
     memcpy(&head, layout->head, sizeof head);
     c = _mm256_add_epi32(c, _mm256_set1_epi32((int)c0));
 
     __m256i longer = _mm256_max_epi32(_mm256_sub_epi32(c, longer_from), zero);
     __m256i start = _mm256_add_epi32(_mm256_mullo_epi32(c, piece), _mm256_mullo_epi32(longer, align));
     __mmask8 is_longer = _mm256_cmpge_epi32_mask(c, longer_from);
-    __mmask8 is_last = _mm256_cmpeq_epi32_mask(c, _mm256_set1_epi32((int)cut->piece_count - 1));
+    __m256i last = _mm256_set1_epi32((int)cuts->piece_count[i] - 1);
+    __mmask8 is_last = _mm256_cmpeq_epi32_mask(c, last);
     __mmask8 is_first = _mm256_cmpeq_epi32_mask(c, zero);
     __m256i length = _mm256_mask_add_epi32(piece, is_longer, piece, align);
-    length = _mm256_mask_set1_epi32(length, is_last, (int)sequence->last_length);
+    length = _mm256_mask_set1_epi32(length, is_last, (int)cuts->last_length[i]);
 
-    __m256i tag = _mm256_set1_epi32(sequence->tier);
+    __m256i tag = _mm256_set1_epi32((int)cuts->tier[i]);
     tag = _mm256_mask_or_epi32(tag, is_first, tag, _mm256_set1_epi32(PTOWSP_WORK_FIRST << 8));
     tag = _mm256_mask_or_epi32(tag, is_last, tag, _mm256_set1_epi32(PTOWSP_WORK_LAST << 8));
     __m256i id = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-                                  _mm256_set1_epi32((int)(sequence->work_id + c0)));
-    __m256i request = _mm256_set1_epi32((int)sequence->request);
+                                  _mm256_set1_epi32((int)(work_id + c0)));
 
-    __m512i id_tag = pwsp_join_avx512(id, tag), request_head = pwsp_join_avx512(request, head);
+    __m512i id_tag = pwsp_join_avx512(id, tag);
+    __m512i request_head = pwsp_join_avx512(_mm256_set1_epi32((int)request), head);
     __m512i start_length = pwsp_join_avx512(start, length);
     pwsp_block block;
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t k = 0; k < 3; k++) {
         __m512i take, put;
-        memcpy(&take, pwsp_take_words[i], sizeof take);
-        memcpy(&put, pwsp_put_words[i], sizeof put);
+        memcpy(&take, pwsp_take_words[k], sizeof take);
+        memcpy(&put, pwsp_put_words[k], sizeof put);
         __m512i fields = _mm512_permutex2var_epi32(id_tag, take, request_head);
-        block.words[i] = _mm512_permutex2var_epi32(fields, put, start_length);
+        block.words[k] = _mm512_permutex2var_epi32(fields, put, start_length);
     }
     return block;
 }
@@ -1782,51 +1786,110 @@ PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_block_store(pwsp_block block, uint32_t h
     }
 }
 
-PWSP_AVX512 static void pwsp_emit_avx512(const pwsp_emit_state *state, uint32_t first, uint32_t end,
-                                         pwsp_emit_cursor *cursor) {
-    const uint32_t head_count = state->desc->head_count;
+// Writes a sequence of more than eight pieces, which needs no room behind it.
+PWSP_AVX512 static void pwsp_write_long_avx512(const pwsp_emit_state *state, const pwsp_cuts *cuts,
+                                               uint32_t i, uint32_t request, uint32_t work_id,
+                                               PTOWSP_GM ptowsp_work *work) {
+    const uint32_t n = cuts->piece_count[i], blocks = (n + 7) / 8;
+    for (uint32_t k = 0; k < blocks; k++) {
+        uint32_t c0 = k + 1 < blocks ? k * 8 : n - 8;
+        pwsp_block block = pwsp_block_make(cuts, i, state->desc->align, request, work_id, c0,
+                                           &pwsp_block_layouts[0]);
+        pwsp_block_store(block, state->desc->head_count, 1, n, work + c0);
+    }
+}
+
+PWSP_AVX512 static void pwsp_write_avx512(const pwsp_emit_state *state, const pwsp_cuts *cuts,
+                                          uint32_t count, uint32_t request,
+                                          pwsp_emit_cursor *cursor) {
+    const uint32_t head_count = state->desc->head_count, align = state->desc->align;
     PTOWSP_GM ptowsp_work *work = cursor->work;
     uint32_t work_id = cursor->work_id;
-    for (uint32_t request = first; request < end; request++) {
-        if (state->desc->lengths[request] == 0) {
-            continue;
-        }
-        const pwsp_emit_sequence sequence = pwsp_emit_sequence_make(state, request, work_id);
-        const uint32_t n = sequence.cut.piece_count;
-        const uint64_t count = (uint64_t)n * head_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t n = cuts->piece_count[i];
+        const uint64_t work_count = (uint64_t)n * head_count;
         if (n > 8) {
-            for (uint32_t c0 = 0; c0 < n; c0 = c0 + 8 < n - 8 || c0 == n - 8 ? c0 + 8 : n - 8) {
-                pwsp_block_store(pwsp_block_make(&sequence, c0, &pwsp_block_layouts[0]), head_count,
-                                 1, n, work + c0);
-            }
-        } else if ((uint64_t)(cursor->work_end - work) >= count + 8) {
+            pwsp_write_long_avx512(state, cuts, i, request + i, work_id, work);
+        } else if (PWSP_LIKELY((uint64_t)(cursor->work_end - work) >= work_count + 8)) {
             const pwsp_block_layout *layout = &pwsp_block_layouts[n];
-            pwsp_block_store(pwsp_block_make(&sequence, 0, layout), head_count, layout->head_count,
-                             layout->head_count * n, work);
-        } else {
-            pwsp_emit_plain(&sequence, work);
+            pwsp_block block = pwsp_block_make(cuts, i, align, request + i, work_id, 0, layout);
+            pwsp_block_store(block, n ? head_count : 0, layout->head_count, layout->head_count * n,
+                             work);
+        } else if (n > 0) {
+            pwsp_emit_plain(state, cuts, i, request + i, work_id, work);
         }
-        work += count;
-        work_id += (uint32_t)count;
+        work += work_count;
+        work_id += (uint32_t)work_count;
     }
     cursor->work = work;
+    cursor->work_id = work_id;
+}
+
+// floor(x / divisor) of each lane, below 2^31.
+PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_divide_avx512(__m512i x, pwsp_divisor divisor) {
+    const __m512i multiplier = _mm512_set1_epi64((int64_t)divisor.multiplier);
+    const __m128i shift = _mm_cvtsi32_si128((int)divisor.shift);
+    __m512i odd = _mm512_maskz_srli_epi64(PWSP_ALL_8, x, 32);
+    x = _mm512_maskz_srl_epi64(PWSP_ALL_8, _mm512_maskz_mul_epu32(PWSP_ALL_8, x, multiplier), shift);
+    odd = _mm512_maskz_mul_epu32(PWSP_ALL_8, odd, multiplier);
+    odd = _mm512_maskz_srl_epi64(PWSP_ALL_8, odd, shift);
+    return _mm512_mask_blend_epi32(0xaaaa, x, _mm512_maskz_slli_epi64(PWSP_ALL_8, odd, 32));
+}
+
+// floor(a / b) of eight lanes. In double precision: for a < 2^32 a quotient that is not whole is
+// further from the next whole number than rounding can move it.
+PWSP_AVX512 PWSP_FORCE_INLINE __m256i pwsp_quotient_avx512(__m256i a, __m256i b) {
+    __m512d quotient = _mm512_maskz_div_pd(PWSP_ALL_8, _mm512_maskz_cvtepu32_pd(PWSP_ALL_8, a),
+                                           _mm512_maskz_cvtepu32_pd(PWSP_ALL_8, b));
+    return _mm512_maskz_cvttpd_epu32(PWSP_ALL_8, quotient);
+}
+
+// As pwsp_cut_portable. Lanes past the end, and empty sequences, are cut as if of length 1, and then
+// given no pieces.
+PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state,
+                                        const PTOWSP_GM int32_t *lengths, uint32_t count,
+                                        pwsp_cuts *cuts) {
+    const pwsp_emit_desc *desc = state->desc;
+    const __m512i one = _mm512_set1_epi32(1), zero = _mm512_setzero_si512();
+    const __m512i align = _mm512_set1_epi32((int)desc->align);
+    for (uint32_t i = 0; i < count; i += 16) {
+        __mmask16 valid = count - i >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << (count - i)) - 1);
+        __m512i given = _mm512_maskz_loadu_epi32(valid, lengths + i);
+        __mmask16 positive = _mm512_cmpgt_epi32_mask(given, zero);
+        __m512i x = _mm512_mask_mov_epi32(one, positive, given);
+        __m512i x_less = _mm512_sub_epi32(x, one);
+        __m512i n = _mm512_add_epi32(pwsp_divide_avx512(x_less, state->by_chunk), one);
+        __m512i piece = _mm512_set1_epi32((int)desc->chunk), longer_from = n;
+        if (desc->chunks == PTOWSP_CHUNKS_BALANCED) {
+            __m512i units = _mm512_add_epi32(pwsp_divide_avx512(x_less, state->by_align), one);
+            __m512i each = pwsp_join_avx512(
+                pwsp_quotient_avx512(_mm512_castsi512_si256(units), _mm512_castsi512_si256(n)),
+                pwsp_quotient_avx512(pwsp_upper_avx512(units), pwsp_upper_avx512(n)));
+            piece = _mm512_mullo_epi32(each, align);
+            __m512i rest = _mm512_sub_epi32(units, _mm512_mullo_epi32(each, n));
+            longer_from = _mm512_sub_epi32(n, rest);
+        }
+        __m512i before = _mm512_sub_epi32(n, one);
+        __m512i longer = _mm512_maskz_max_epi32(0xffff, _mm512_sub_epi32(before, longer_from), zero);
+        __m512i start = _mm512_add_epi32(_mm512_mullo_epi32(before, piece),
+                                         _mm512_mullo_epi32(longer, align));
+        __m512i last_length = _mm512_sub_epi32(x, start), tier = zero;
+        for (uint32_t t = desc->tier_count; t-- > 0;) {  // so that the first one wins
+            __mmask16 covers = _mm512_cmpge_epi32_mask(x, _mm512_set1_epi32(desc->tiers[t].length_min));
+            covers = _mm512_mask_cmple_epi32_mask(covers, x,
+                                                  _mm512_set1_epi32(desc->tiers[t].length_max));
+            tier = _mm512_mask_set1_epi32(tier, covers, desc->tiers[t].id);
+        }
+        n = _mm512_maskz_mov_epi32(positive, n);
+        memcpy(cuts->piece_count + i, &n, sizeof n);
+        memcpy(cuts->length + i, &piece, sizeof piece);
+        memcpy(cuts->longer_from + i, &longer_from, sizeof longer_from);
+        memcpy(cuts->last_length + i, &last_length, sizeof last_length);
+        memcpy(cuts->tier + i, &tier, sizeof tier);
+    }
 }
 
 #endif
-
-static void pwsp_emit_portable(const pwsp_emit_state *state, uint32_t first, uint32_t end,
-                               pwsp_emit_cursor *cursor) {
-    for (uint32_t request = first; request < end; request++) {
-        if (state->desc->lengths[request] != 0) {
-            const pwsp_emit_sequence sequence =
-                pwsp_emit_sequence_make(state, request, cursor->work_id);
-            uint64_t count = (uint64_t)sequence.cut.piece_count * sequence.head_count;
-            pwsp_emit_plain(&sequence, cursor->work);
-            cursor->work += count;
-            cursor->work_id += (uint32_t)count;
-        }
-    }
-}
 
 PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_t end,
                              uint32_t first_work_id, PTOWSP_GM ptowsp_work *work,
@@ -1834,14 +1897,21 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
     const pwsp_emit_state state = {desc, pwsp_divisor_make(desc->chunk),
                                    pwsp_divisor_make(desc->align)};
     pwsp_emit_cursor cursor = {work, work + work_count, first_work_id};
+    pwsp_cuts cuts;
+    for (uint32_t request = first; request < end;) {
+        uint32_t count = (uint32_t)pwsp_min_u64(PWSP_CUTS, end - request);
 #if PWSP_X86
-    if (pwsp_cpu_has_avx512()) {
-        pwsp_emit_avx512(&state, first, end, &cursor);
-        PTOWSP_ASSERT(cursor.work == cursor.work_end);
-        return;
-    }
+        if (pwsp_cpu_has_avx512()) {
+            pwsp_cut_avx512(&state, desc->lengths + request, count, &cuts);
+            pwsp_write_avx512(&state, &cuts, count, request, &cursor);
+            request += count;
+            continue;
+        }
 #endif
-    pwsp_emit_portable(&state, first, end, &cursor);
+        pwsp_cut_portable(&state, desc->lengths + request, count, &cuts);
+        pwsp_write_portable(&state, &cuts, count, request, &cursor);
+        request += count;
+    }
     PTOWSP_ASSERT(cursor.work == cursor.work_end);
 }
 

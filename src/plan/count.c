@@ -65,9 +65,7 @@ PWSP_INTERNAL uint64_t pwsp_lengths_quotients_scalar(const PTOWSP_GM int32_t *le
 
 #if PWSP_X86
 
-// Lanes past the end read as 0, and the scan does not count them. Operations are written in their
-// masked forms with a full mask, which costs nothing: gcc 12's headers warn about the plain ones.
-#define PWSP_ALL_8 ((__mmask8)0xff)
+// Lanes past the end read as 0, and the scan does not count them.
 
 PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_high_half_avx512(__m512i x) {
     return _mm512_maskz_srli_epi64(PWSP_ALL_8, x, 32);
