@@ -44,7 +44,7 @@ typedef struct pwsp_emit_state {
 // Where the next sequence goes.
 typedef struct pwsp_emit_cursor {
     PTOWSP_GM ptowsp_work *work;
-    PTOWSP_GM ptowsp_work *work_end;  // of the range
+    uint64_t room;  // descriptors from work to the end of the range
     uint32_t work_id;
 } pwsp_emit_cursor;
 
@@ -109,6 +109,7 @@ static void pwsp_write_portable(const pwsp_emit_state *state, const pwsp_cuts *c
         if (work_count > 0) {
             pwsp_emit_plain(state, cuts, i, request + i, cursor->work_id, cursor->work);
             cursor->work += work_count;
+            cursor->room -= work_count;
             cursor->work_id += (uint32_t)work_count;
         }
     }
@@ -169,15 +170,29 @@ static const uint32_t pwsp_put_words[3][16] = {
 #define PWSP_HEAD_WORDS_2 0x2082
 
 typedef struct pwsp_block {
-    __m512i words[3];
+    __m512i a, b, c;
 } pwsp_block;
 
 PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_join_avx512(__m256i low, __m256i high) {
     return _mm512_maskz_inserti64x4(PWSP_ALL_8, _mm512_castsi256_si512(low), high, 1);
 }
 
-PWSP_AVX512 PWSP_FORCE_INLINE __m256i pwsp_upper_avx512(__m512i x) {
-    return _mm512_castsi512_si256(_mm512_maskz_shuffle_i64x2(PWSP_ALL_8, x, x, 0x4e));
+// The lower or upper eight words. By memory: gcc 12 warns of its own header's ways of doing it in C++.
+PWSP_AVX512 PWSP_FORCE_INLINE __m256i pwsp_half_avx512(__m512i x, uint32_t upper) {
+    __m256i halves[2];
+    memcpy(halves, &x, sizeof halves);
+    return halves[upper];
+}
+
+PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_interleave_avx512(const uint32_t *take_words,
+                                                             const uint32_t *put_words,
+                                                             __m512i id_tag, __m512i request_head,
+                                                             __m512i start_length) {
+    __m512i take, put;
+    memcpy(&take, take_words, sizeof take);
+    memcpy(&put, put_words, sizeof put);
+    __m512i fields = _mm512_permutex2var_epi32(id_tag, take, request_head);
+    return _mm512_permutex2var_epi32(fields, put, start_length);
 }
 
 // Computes the block of sequence i that begins with piece c0 of head 0.
@@ -212,14 +227,12 @@ PWSP_AVX512 PWSP_FORCE_INLINE pwsp_block pwsp_block_make(const pwsp_cuts *cuts, 
     __m512i id_tag = pwsp_join_avx512(id, tag);
     __m512i request_head = pwsp_join_avx512(_mm256_set1_epi32((int)request), head);
     __m512i start_length = pwsp_join_avx512(start, length);
-    pwsp_block block;
-    for (uint32_t k = 0; k < 3; k++) {
-        __m512i take, put;
-        memcpy(&take, pwsp_take_words[k], sizeof take);
-        memcpy(&put, pwsp_put_words[k], sizeof put);
-        __m512i fields = _mm512_permutex2var_epi32(id_tag, take, request_head);
-        block.words[k] = _mm512_permutex2var_epi32(fields, put, start_length);
-    }
+    pwsp_block block = {pwsp_interleave_avx512(pwsp_take_words[0], pwsp_put_words[0], id_tag,
+                                               request_head, start_length),
+                        pwsp_interleave_avx512(pwsp_take_words[1], pwsp_put_words[1], id_tag,
+                                               request_head, start_length),
+                        pwsp_interleave_avx512(pwsp_take_words[2], pwsp_put_words[2], id_tag,
+                                               request_head, start_length)};
     return block;
 }
 
@@ -233,7 +246,7 @@ PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_block_store(pwsp_block block, uint32_t h
         _mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_1, heads), PWSP_ID_WORDS_1, (int)ids);
     const __m512i next_2 = _mm512_mask_set1_epi32(
         _mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_2, heads), PWSP_ID_WORDS_2, (int)ids);
-    __m512i a = block.words[0], b = block.words[1], c = block.words[2];
+    __m512i a = block.a, b = block.b, c = block.c;
     for (uint64_t head = 0; head < head_count; head += step) {
         char *bytes = (char *)work;
         memcpy(bytes, &a, 64);
@@ -264,13 +277,14 @@ PWSP_AVX512 static void pwsp_write_avx512(const pwsp_emit_state *state, const pw
                                           pwsp_emit_cursor *cursor) {
     const uint32_t head_count = state->desc->head_count, align = state->desc->align;
     PTOWSP_GM ptowsp_work *work = cursor->work;
+    uint64_t room = cursor->room;
     uint32_t work_id = cursor->work_id;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t n = cuts->piece_count[i];
         const uint64_t work_count = (uint64_t)n * head_count;
         if (n > 8) {
             pwsp_write_long_avx512(state, cuts, i, request + i, work_id, work);
-        } else if (PWSP_LIKELY((uint64_t)(cursor->work_end - work) >= work_count + 8)) {
+        } else if (PWSP_LIKELY(room >= work_count + 8)) {
             const pwsp_block_layout *layout = &pwsp_block_layouts[n];
             pwsp_block block = pwsp_block_make(cuts, i, align, request + i, work_id, 0, layout);
             pwsp_block_store(block, n ? head_count : 0, layout->head_count, layout->head_count * n,
@@ -279,9 +293,11 @@ PWSP_AVX512 static void pwsp_write_avx512(const pwsp_emit_state *state, const pw
             pwsp_emit_plain(state, cuts, i, request + i, work_id, work);
         }
         work += work_count;
+        room -= work_count;
         work_id += (uint32_t)work_count;
     }
     cursor->work = work;
+    cursor->room = room;
     cursor->work_id = work_id;
 }
 
@@ -323,8 +339,8 @@ PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state,
         if (desc->chunks == PTOWSP_CHUNKS_BALANCED) {
             __m512i units = _mm512_add_epi32(pwsp_divide_avx512(x_less, state->by_align), one);
             __m512i each = pwsp_join_avx512(
-                pwsp_quotient_avx512(_mm512_castsi512_si256(units), _mm512_castsi512_si256(n)),
-                pwsp_quotient_avx512(pwsp_upper_avx512(units), pwsp_upper_avx512(n)));
+                pwsp_quotient_avx512(pwsp_half_avx512(units, 0), pwsp_half_avx512(n, 0)),
+                pwsp_quotient_avx512(pwsp_half_avx512(units, 1), pwsp_half_avx512(n, 1)));
             piece = _mm512_mullo_epi32(each, align);
             __m512i rest = _mm512_sub_epi32(units, _mm512_mullo_epi32(each, n));
             longer_from = _mm512_sub_epi32(n, rest);
@@ -356,7 +372,7 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
                              uint64_t work_count) {
     const pwsp_emit_state state = {desc, pwsp_divisor_make(desc->chunk),
                                    pwsp_divisor_make(desc->align)};
-    pwsp_emit_cursor cursor = {work, work + work_count, first_work_id};
+    pwsp_emit_cursor cursor = {work, work_count, first_work_id};
     pwsp_cuts cuts;
     for (uint32_t request = first; request < end;) {
         uint32_t count = (uint32_t)pwsp_min_u64(PWSP_CUTS, end - request);
@@ -372,5 +388,5 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
         pwsp_write_portable(&state, &cuts, count, request, &cursor);
         request += count;
     }
-    PTOWSP_ASSERT(cursor.work == cursor.work_end);
+    PTOWSP_ASSERT(cursor.room == 0);
 }
