@@ -14,7 +14,7 @@ C11        := -std=c11 $(WARNINGS_C)
 
 LIBRARY  := ptowsp.c ptowsp.h
 TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/*_test.c))
-EXAMPLES := $(filter-out decode_attention,$(patsubst examples/%.c,%,$(wildcard examples/*.c)))
+EXAMPLES := $(patsubst examples/%.c,%,$(wildcard examples/*.c))
 
 .PHONY: all test demo bench check examples install uninstall clean help amalgamate
 .DELETE_ON_ERROR:
@@ -47,20 +47,20 @@ test: $(addprefix $(BUILD)/,$(TESTS))
 
 examples: $(addprefix $(BUILD)/,$(EXAMPLES))
 
-$(BUILD)/decode_attention.o: examples/decode_attention.c examples/decode_attention.h | $(BUILD)
-	$(CC) $(C11) $(CFLAGS) -c $< -o $@
+COMMON := $(BUILD)/common/decode_attention.o $(BUILD)/common/lengths.o
 
-$(BUILD)/decode_batch: examples/decode_batch.c $(BUILD)/decode_attention.o $(BUILD)/libptowsp.a ptowsp.h
-	$(CC) $(C11) $(CFLAGS) -I. $< $(BUILD)/decode_attention.o $(BUILD)/libptowsp.a -o $@ -pthread -lm
+$(BUILD)/common/%.o: examples/common/%.c $(wildcard examples/common/*.h) ptowsp.h
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -I. -c $< -o $@
 
-$(BUILD)/%: examples/%.c $(BUILD)/libptowsp.a ptowsp.h
-	$(CC) $(C11) $(CFLAGS) -I. $< $(BUILD)/libptowsp.a -o $@ -pthread -lm
+$(BUILD)/%: examples/%.c $(COMMON) $(BUILD)/libptowsp.a ptowsp.h
+	$(CC) $(C11) $(CFLAGS) -I. $< $(COMMON) $(BUILD)/libptowsp.a -o $@ -pthread -lm
 
 demo: $(BUILD)/decode_batch
 	./$(BUILD)/decode_batch $(DEMO_FLAGS)
 
-$(BUILD)/bench: bench/bench.c $(BUILD)/decode_attention.o $(BUILD)/libptowsp.a ptowsp.h
-	$(CC) $(C11) $(CFLAGS) -I. $< $(BUILD)/decode_attention.o $(BUILD)/libptowsp.a -o $@ -pthread -lm
+$(BUILD)/bench: bench/bench.c $(COMMON) $(BUILD)/libptowsp.a ptowsp.h
+	$(CC) $(C11) $(CFLAGS) -I. -Iexamples $< $(COMMON) $(BUILD)/libptowsp.a -o $@ -pthread -lm
 
 bench: $(BUILD)/bench
 	./$(BUILD)/bench --json $(BUILD)/bench.json

@@ -1,0 +1,367 @@
+// Both trace formats are read line by line with a cursor that never passes the end of its line. What is
+// not understood is an error with its line number: a benchmark on misread data is worse than none.
+
+#include "lengths.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// -- generator ------------------------------------------------------------------------------------
+
+uint64_t lengths_random(uint64_t *state) {
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+double lengths_random_unit(uint64_t *state) {
+    return ((double)(lengths_random(state) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+void lengths_generate(uint64_t seed, uint32_t count, int32_t *out_lengths) {
+    uint64_t state = seed;
+    for (uint32_t i = 0; i < count; i++) {
+        // Box and Muller 1958
+        double radius = sqrt(-2.0 * log(lengths_random_unit(&state)));
+        double normal = radius * cos(6.283185307179586 * lengths_random_unit(&state));
+        double length = exp(6.9 + 1.3 * normal);
+        out_lengths[i] = length < 1.0 ? 1 : length > 131072.0 ? 131072 : (int32_t)length;
+    }
+}
+
+// -- reading --------------------------------------------------------------------------------------
+
+typedef struct trace_reader {
+    const char *name;
+    const char *at;   // inside the current line
+    const char *end;  // of the current line
+    size_t line;      // from 1
+    char *error;
+    size_t error_size;
+} trace_reader;
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static bool reader_fail(const trace_reader *reader, const char *format, ...) {
+    int length = snprintf(reader->error, reader->error_size, "%s:%zu: ", reader->name, reader->line);
+    if (length >= 0 && (size_t)length < reader->error_size) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(reader->error + length, reader->error_size - (size_t)length, format, args);
+        va_end(args);
+    }
+    return false;
+}
+
+static void reader_skip_spaces(trace_reader *reader) {
+    while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\t')) {
+        reader->at++;
+    }
+}
+
+static bool reader_take(trace_reader *reader, char c) {
+    if (reader->at < reader->end && *reader->at == c) {
+        reader->at++;
+        return true;
+    }
+    return false;
+}
+
+// Reads a whole number from 0 to limit.
+static bool reader_number(trace_reader *reader, const char *what, int64_t limit, int64_t *out_value) {
+    if (reader_take(reader, '-')) {
+        return reader_fail(reader, "%s is negative", what);
+    }
+    const char *start = reader->at;
+    int64_t value = 0;
+    while (reader->at < reader->end && '0' <= *reader->at && *reader->at <= '9') {
+        value = value * 10 + (*reader->at - '0');
+        if (value > limit) {
+            return reader_fail(reader, "%s is greater than %lld", what, (long long)limit);
+        }
+        reader->at++;
+    }
+    if (reader->at == start) {
+        return reader_fail(reader, "%s is not a number", what);
+    }
+    *out_value = value;
+    return true;
+}
+
+// Days from 1970-01-01 in the Gregorian calendar (Fliegel and Van Flandern 1968).
+static int64_t days_from_date(int64_t year, int64_t month, int64_t day) {
+    int64_t a = (14 - month) / 12, y = year + 4800 - a, m = month + 12 * a - 3;
+    return day + (153 * m + 2) / 5 + 365 * y + y / 4 - y / 100 + y / 400 - 32045 - 2440588;
+}
+
+// Reads "2023-11-16 18:15:46.6805900" as seconds; the fraction may be missing.
+static bool reader_time(trace_reader *reader, double *out_seconds) {
+    static const char separators[] = "-- ::";
+    static const int64_t limits[] = {9999, 12, 31, 23, 59, 60};
+    int64_t field[6];
+    for (int i = 0; i < 6; i++) {
+        if (!reader_number(reader, "TIMESTAMP", limits[i], &field[i])) {
+            return false;
+        }
+        if (i < 5 && !reader_take(reader, separators[i])) {
+            return reader_fail(reader, "TIMESTAMP is not like 2023-11-16 18:15:46.68");
+        }
+    }
+    double fraction = 0.0, digit = 0.1;
+    if (reader_take(reader, '.')) {
+        for (; reader->at < reader->end && '0' <= *reader->at && *reader->at <= '9'; reader->at++) {
+            fraction += digit * (*reader->at - '0');
+            digit *= 0.1;
+        }
+    }
+    int64_t days = days_from_date(field[0], field[1], field[2]);
+    *out_seconds = (double)(days * 86400 + field[3] * 3600 + field[4] * 60 + field[5]) + fraction;
+    return true;
+}
+
+static bool reader_azure(trace_reader *reader, trace_request *request) {
+    int64_t input, output;
+    if (!reader_time(reader, &request->arrival_seconds)) {
+        return false;
+    }
+    if (!reader_take(reader, ',')) {
+        return reader_fail(reader, "ContextTokens is missing");
+    }
+    if (!reader_number(reader, "ContextTokens", INT32_MAX, &input)) {
+        return false;
+    }
+    if (!reader_take(reader, ',')) {
+        return reader_fail(reader, "GeneratedTokens is missing");
+    }
+    if (!reader_number(reader, "GeneratedTokens", INT32_MAX, &output)) {
+        return false;
+    }
+    if (reader->at != reader->end) {
+        return reader_fail(reader, "more than three columns");
+    }
+    request->input_tokens = (int32_t)input;
+    request->output_tokens = (int32_t)output;
+    return true;
+}
+
+// Skips a value that is not of interest: a number, or a list of numbers.
+static bool reader_skip_value(trace_reader *reader, const char *what) {
+    int64_t ignored;
+    if (!reader_take(reader, '[')) {
+        return reader_number(reader, what, INT64_MAX / 100, &ignored);
+    }
+    reader_skip_spaces(reader);
+    if (reader_take(reader, ']')) {
+        return true;
+    }
+    do {
+        reader_skip_spaces(reader);
+        if (!reader_number(reader, what, INT64_MAX / 100, &ignored)) {
+            return false;
+        }
+        reader_skip_spaces(reader);
+    } while (reader_take(reader, ','));
+    return reader_take(reader, ']') || reader_fail(reader, "the list %s is cut off", what);
+}
+
+// Reads one `"key": value` of a Mooncake line; values[] are timestamp, input and output.
+static bool reader_member(trace_reader *reader, int64_t values[3]) {
+    static const char *const keys[] = {"timestamp", "input_length", "output_length"};
+    static const int64_t limits[] = {INT64_MAX / 100, INT32_MAX, INT32_MAX};
+    char key[32] = "";
+    if (!reader_take(reader, '"')) {
+        return reader_fail(reader, "a member's name is missing");
+    }
+    for (size_t i = 0; reader->at < reader->end && *reader->at != '"'; i++) {
+        if (i + 1 < sizeof key) {
+            key[i] = *reader->at;
+        }
+        reader->at++;
+    }
+    if (!reader_take(reader, '"')) {
+        return reader_fail(reader, "a member's name is cut off");
+    }
+    reader_skip_spaces(reader);
+    if (!reader_take(reader, ':')) {
+        return reader_fail(reader, "no colon after \"%s\"", key);
+    }
+    reader_skip_spaces(reader);
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(key, keys[i]) == 0) {
+            return reader_number(reader, keys[i], limits[i], &values[i]);
+        }
+    }
+    return reader_skip_value(reader, key);
+}
+
+static bool reader_mooncake(trace_reader *reader, trace_request *request) {
+    int64_t values[3] = {-1, -1, -1};
+    if (!reader_take(reader, '{')) {
+        return reader_fail(reader, "the line does not begin with {");
+    }
+    do {
+        reader_skip_spaces(reader);
+        if (!reader_member(reader, values)) {
+            return false;
+        }
+        reader_skip_spaces(reader);
+    } while (reader_take(reader, ','));
+    if (!reader_take(reader, '}')) {
+        return reader_fail(reader, "the line is cut off");
+    }
+    reader_skip_spaces(reader);
+    if (reader->at != reader->end) {
+        return reader_fail(reader, "there is text behind the }");
+    }
+    if (values[0] < 0 || values[1] < 0 || values[2] < 0) {
+        return reader_fail(reader, "%s is missing",
+                           values[0] < 0   ? "timestamp"
+                           : values[1] < 0 ? "input_length"
+                                           : "output_length");
+    }
+    request->arrival_seconds = (double)values[0] / 1000.0;
+    request->input_tokens = (int32_t)values[1];
+    request->output_tokens = (int32_t)values[2];
+    return true;
+}
+
+// Sets the reader to the next line, without its end; false at the end of the text.
+static bool reader_next_line(trace_reader *reader, const char **rest, const char *text_end) {
+    if (*rest == text_end) {
+        return false;
+    }
+    const char *newline = (const char *)memchr(*rest, '\n', (size_t)(text_end - *rest));
+    reader->at = *rest;
+    reader->end = newline ? newline : text_end;
+    *rest = newline ? newline + 1 : text_end;
+    if (reader->end > reader->at && reader->end[-1] == '\r') {
+        reader->end--;
+    }
+    reader->line++;
+    return true;
+}
+
+static bool trace_add(trace *to, size_t *capacity, const trace_request *request) {
+    if (to->count == *capacity) {
+        size_t larger = *capacity ? *capacity * 2 : 1024;
+        trace_request *moved =
+            (trace_request *)realloc(to->requests, larger * sizeof *to->requests);
+        if (!moved) {
+            return false;
+        }
+        to->requests = moved;
+        *capacity = larger;
+    }
+    to->requests[to->count++] = *request;
+    return true;
+}
+
+bool trace_parse(const char *name, const char *text, size_t size, trace *out_trace, char *error,
+                 size_t error_size) {
+    static const char azure_header[] = "TIMESTAMP,ContextTokens,GeneratedTokens";
+    trace_reader reader = {name, text, text, 0, error, error_size};
+    trace result = {NULL, 0, "Mooncake JSONL"};
+    const char *rest = text, *text_end = text + size;
+    size_t capacity = 0;
+    bool is_azure = size > 0 && text[0] != '{', is_good = true;
+    if (size == 0) {
+        reader.line = 1;
+        return reader_fail(&reader, "the file is empty");
+    }
+    if (is_azure) {
+        result.format = "Azure CSV";
+        reader_next_line(&reader, &rest, text_end);
+        size_t length = (size_t)(reader.end - reader.at);
+        if (length != sizeof azure_header - 1 || memcmp(reader.at, azure_header, length) != 0) {
+            return reader_fail(&reader, "the first line is neither {...} nor %s", azure_header);
+        }
+    }
+    while (is_good && reader_next_line(&reader, &rest, text_end)) {
+        trace_request request;
+        if (reader.at == reader.end) {
+            continue;  // an empty line
+        }
+        is_good = is_azure ? reader_azure(&reader, &request) : reader_mooncake(&reader, &request);
+        if (is_good && !trace_add(&result, &capacity, &request)) {
+            is_good = reader_fail(&reader, "out of memory");
+        }
+    }
+    if (is_good && result.count == 0) {
+        is_good = reader_fail(&reader, "there is no request");
+    }
+    if (!is_good) {
+        free(result.requests);
+        return false;
+    }
+    for (size_t i = result.count; i-- > 0;) {
+        result.requests[i].arrival_seconds -= result.requests[0].arrival_seconds;
+    }
+    *out_trace = result;
+    return true;
+}
+
+bool trace_read(const char *path, trace *out_trace, char *error, size_t error_size) {
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        snprintf(error, error_size, "%s: cannot be opened", path);
+        return false;
+    }
+    char *text = NULL;
+    size_t size = 0, capacity = 0, got = 0;
+    do {
+        if (size == capacity) {
+            capacity = capacity ? capacity * 2 : 1 << 16;
+            char *moved = (char *)realloc(text, capacity);
+            if (!moved) {
+                snprintf(error, error_size, "%s: out of memory", path);
+                break;
+            }
+            text = moved;
+        }
+        got = fread(text + size, 1, capacity - size, file);
+        size += got;
+    } while (got > 0);
+    bool is_whole = size < capacity && !ferror(file);
+    if (ferror(file)) {
+        snprintf(error, error_size, "%s: cannot be read", path);
+    }
+    fclose(file);
+    bool is_good = is_whole && trace_parse(path, text, size, out_trace, error, error_size);
+    free(text);
+    return is_good;
+}
+
+void trace_free(trace *from) {
+    free(from->requests);
+    from->requests = NULL;
+    from->count = 0;
+}
+
+// -- batches --------------------------------------------------------------------------------------
+
+uint32_t trace_first(const trace *from, uint32_t batch_max, int32_t *out_lengths) {
+    uint32_t count = 0;
+    for (size_t i = 0; i < from->count && count < batch_max; i++) {
+        out_lengths[count++] = from->requests[i].input_tokens;
+    }
+    return count;
+}
+
+uint32_t trace_live(const trace *from, double at_seconds, double token_seconds, uint32_t batch_max,
+                    int32_t *out_lengths) {
+    uint32_t count = 0;
+    for (size_t i = 0; i < from->count && count < batch_max; i++) {
+        const trace_request *request = &from->requests[i];
+        double tokens = floor((at_seconds - request->arrival_seconds) / token_seconds);
+        if (tokens >= 0.0 && tokens < (double)request->output_tokens &&
+            tokens + request->input_tokens <= (double)INT32_MAX) {
+            out_lengths[count++] = request->input_tokens + (int32_t)tokens;
+        }
+    }
+    return count;
+}
