@@ -7,8 +7,12 @@
 
 #if defined(__GNUC__)
 #define FORCE_INLINE static inline __attribute__((always_inline))
+#define NOINLINE     __attribute__((noinline))
+#define PREFETCH(p)  __builtin_prefetch(p, 0, 3)
 #else
 #define FORCE_INLINE static inline
+#define NOINLINE
+#define PREFETCH(p) ((void)(p))
 #endif
 
 #if defined(__clang__)
@@ -271,14 +275,13 @@ FORCE_INLINE float32x4_t decode_neon_load_f16(const char *at) {
 
 // -- choice and paging ----------------------------------------------------------------------------
 
-typedef void (*decode_block_fn)(const char *const *rows, size_t v_offset, uint32_t count,
-                                const float *queries, uint32_t group, uint32_t dim,
-                                ptowsp_partial *states, float *accs);
+typedef void (*decode_group_fn)(const char *const *rows, const char *const *next, size_t v_offset,
+                                size_t count, const float *queries, size_t group, size_t dim,
+                                bool is_f16, ptowsp_partial *states, float *accs);
 
 typedef struct decode_variant {
     const char *name;
-    decode_block_fn f32;
-    decode_block_fn f16;
+    decode_group_fn group;
 } decode_variant;
 
 static decode_variant decode_variant_choose(void) {
@@ -286,19 +289,19 @@ static decode_variant decode_variant_choose(void) {
     bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        decode_variant avx512 = {"avx512", decode_avx512_f32, decode_avx512_f16};
+        decode_variant avx512 = {"avx512", decode_avx512_group};
         return avx512;
     }
     if (has_avx2) {  // every processor with AVX2 has F16C
-        decode_variant avx2 = {"avx2", decode_avx2_f32, decode_avx2_f16};
+        decode_variant avx2 = {"avx2", decode_avx2_group};
         return avx2;
     }
 #elif DECODE_NEON
-    decode_variant neon = {"neon", decode_neon_f32, decode_neon_f16};
+    decode_variant neon = {"neon", decode_neon_group};
     return neon;
 #endif
 #if !DECODE_NEON
-    decode_variant portable = {"portable", decode_portable_f32, decode_portable_f16};
+    decode_variant portable = {"portable", decode_portable_group};
     return portable;
 #endif
 }
@@ -316,33 +319,43 @@ const char *decode_kv_row(const decode_kv *kv, const uint32_t *pages, uint32_t k
            (size_t)(token % kv->page_size) * kv->dim * element;
 }
 
+// Finds the rows of up to DECODE_BLOCK tokens from `token` on, page by page, and repeats the last one
+// to fill the block. Returns their number.
+static uint32_t decode_find_rows(const decode_kv *kv, const uint32_t *pages, uint32_t kv_head,
+                                 uint32_t token, uint32_t count, const char **rows) {
+    size_t row_size = kv->dim * decode_kv_element_size(kv->type);
+    uint32_t found = count < DECODE_BLOCK ? count : DECODE_BLOCK;
+    for (uint32_t t = 0; t < found;) {
+        uint32_t left_in_page = kv->page_size - (token + t) % kv->page_size;
+        const char *row = decode_kv_row(kv, pages, kv_head, token + t);
+        for (uint32_t end = t + left_in_page; t < end && t < found; t++) {
+            rows[t] = row;
+            row += row_size;
+        }
+    }
+    for (uint32_t t = found; found > 0 && t < DECODE_BLOCK; t++) {
+        rows[t] = rows[found - 1];
+    }
+    return found;
+}
+
 void decode_attention(const decode_kv *kv, const uint32_t *pages, uint32_t kv_head, uint32_t start,
                       uint32_t count, const float *queries, uint32_t group, ptowsp_partial *states,
                       float *accs) {
     decode_variant variant = decode_variant_choose();
-    decode_block_fn block = kv->type == DECODE_KV_F16 ? variant.f16 : variant.f32;
-    size_t row_size = kv->dim * decode_kv_element_size(kv->type);
-    size_t v_offset = kv->page_size * row_size;
+    size_t v_offset = (size_t)kv->page_size * kv->dim * decode_kv_element_size(kv->type);
     for (uint32_t h = 0; h < group; h++) {
         ptowsp_merge_clear(&states[h], accs + (size_t)h * kv->dim, kv->dim);
     }
-    for (uint32_t done = 0; done < count;) {
-        const char *rows[DECODE_BLOCK];
-        uint32_t block_count = count - done < DECODE_BLOCK ? count - done : DECODE_BLOCK;
-        uint32_t t = 0;
-        while (t < block_count) {  // page by page
-            uint32_t token = start + done + t;
-            uint32_t in_page = kv->page_size - token % kv->page_size;
-            const char *row = decode_kv_row(kv, pages, kv_head, token);
-            for (uint32_t i = 0; i < in_page && t < block_count; i++) {
-                rows[t++] = row;
-                row += row_size;
-            }
-        }
-        for (; t % 4 != 0; t++) {
-            rows[t] = rows[block_count - 1];
-        }
-        block(rows, v_offset, block_count, queries, group, kv->dim, states, accs);
-        done += block_count;
+    const char *rows[2][DECODE_BLOCK];
+    uint32_t block = decode_find_rows(kv, pages, kv_head, start, count, rows[0]), turn = 0;
+    while (block > 0) {
+        start += block;
+        count -= block;
+        uint32_t next = decode_find_rows(kv, pages, kv_head, start, count, rows[1 - turn]);
+        variant.group(rows[turn], next ? rows[1 - turn] : rows[turn], v_offset, block, queries, group,
+                      kv->dim, kv->type == DECODE_KV_F16, states, accs);
+        block = next;
+        turn = 1 - turn;
     }
 }
