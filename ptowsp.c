@@ -2436,31 +2436,40 @@ static ptowsp_status pwsp_generate_on_lanes(ptowsp_context *context, const pwsp_
     return pwsp_context_run(context, block_count, 1, pwsp_generate_blocks, &job);
 }
 
+// Puts a fault's line into the context's error.
+static void pwsp_plan_report(ptowsp_context *context, ptowsp_status status,
+                             const ptowsp_plan_info *info) {
+    char line[PWSP_ERROR_TEXT_MAX];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    pwsp_fail(context, status, info->index, "%s", line);
+}
+
 ptowsp_status ptowsp_plan_generate_parallel(ptowsp_context *context, const ptowsp_batch *batch,
                                             const ptowsp_plan_config *config, uint32_t chunk,
                                             PTOWSP_GM ptowsp_work *work, uint64_t capacity,
                                             ptowsp_plan_info *out_info) {
     ptowsp_plan_info info = pwsp_plan_info_none();
-    pwsp_plan_range range;
-    uint64_t work_count;
-    ptowsp_status status = pwsp_range_prepare(batch, config, chunk, 0,
-                                              batch ? batch->sequence_count : 0, &range,
-                                              &work_count, &info);
-    if (status == PTOWSP_OK) {
-        status = pwsp_work_check(work, capacity, 0, work_count, &info);
+    ptowsp_status status = PTOWSP_BUSY;
+    if (pwsp_context_enter(context)) {
+        pwsp_plan_range range;
+        uint64_t work_count;
+        status = pwsp_range_prepare(batch, config, chunk, 0, batch ? batch->sequence_count : 0,
+                                    &range, &work_count, &info);
+        if (status == PTOWSP_OK) {
+            status = pwsp_work_check(work, capacity, 0, work_count, &info);
+        }
+        if (status != PTOWSP_OK) {
+            pwsp_plan_report(context, status, &info);
+        } else if (pwsp_pool_lane_count(context->pool) > 1 &&
+                   work_count >= PWSP_GENERATE_PARALLEL_MIN) {
+            status = pwsp_generate_on_lanes(context, &range, chunk, work);
+        } else if (work_count > 0) {
+            pwsp_emit_desc desc = pwsp_range_emit_desc(&range, chunk);
+            pwsp_emit(&desc, 0, range.end, 0, work, work_count);
+        }
+        pwsp_context_leave(context);
     }
-    if (status != PTOWSP_OK) {
-        char line[PWSP_ERROR_TEXT_MAX];
-        ptowsp_text_buffer buffer = {line, sizeof line, 0};
-        ptowsp_plan_explain(&info, ptowsp_text_to_buffer(&buffer));
-        pwsp_fail(context, status, info.index, "%s", line);
-    } else if (ptowsp_context_lane_count(context) > 1 && work_count >= PWSP_GENERATE_PARALLEL_MIN) {
-        status = pwsp_generate_on_lanes(context, &range, chunk, work);
-    } else if (work_count > 0) {
-        pwsp_emit_desc desc = pwsp_range_emit_desc(&range, chunk);
-        pwsp_emit(&desc, 0, range.end, 0, work, work_count);
-    }
-    pwsp_context_leave(context);
     if (out_info) {
         *out_info = info;
     }

@@ -275,7 +275,10 @@ static void step_make_cache(step *s) {
     if (s->pool_pages > page_count) {
         s->pool_pages = page_count ? page_count : 1;
     }
-    s->pool = allocate(s->pool_pages, (size_t)page_bytes);
+    s->pool = decode_pool_allocate((size_t)(s->pool_pages * page_bytes));
+    if (!s->pool) {
+        fail("out of memory for a KV pool of %llu MiB", (unsigned long long)o->kv_mib);
+    }
     check(s, ptowsp_parallel_for(s->context, s->pool_pages, 1, fill_pages, s));
 
     uint32_t *order = (uint32_t *)allocate(s->pool_pages, sizeof *order);

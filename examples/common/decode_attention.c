@@ -1,9 +1,13 @@
 // Paging, number formats and the choice of a variant; the kernel itself is decode_attention_body.h.
 
+#define _DEFAULT_SOURCE  // madvise
+
 #include "decode_attention.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #if defined(__GNUC__)
 #define FORCE_INLINE static inline __attribute__((always_inline))
@@ -308,6 +312,22 @@ static decode_variant decode_variant_choose(void) {
 
 const char *decode_attention_variant(void) {
     return decode_variant_choose().name;
+}
+
+void *decode_pool_allocate(size_t size) {
+    const size_t huge = (size_t)2 << 20;
+    if (size > SIZE_MAX - huge) {
+        return NULL;
+    }
+    size = (size + huge - 1) / huge * huge;
+    void *pool = aligned_alloc(huge, size);
+    if (pool) {
+#if defined(MADV_HUGEPAGE)
+        madvise(pool, size, MADV_HUGEPAGE);  // a wish: without it, it is only slower
+#endif
+        memset(pool, 0, size);
+    }
+    return pool;
 }
 
 const char *decode_kv_row(const decode_kv *kv, const uint32_t *pages, uint32_t kv_head,

@@ -44,6 +44,10 @@ const char *decode_attention_variant(void);
 uint16_t decode_f16_from_f32(float value);
 float decode_f32_from_f16(uint16_t half);
 
+// Memory for a KV pool, zeroed, on huge pages where the system has them (a paged cache touches pages at
+// random, and with small ones every page misses the TLB); NULL when there is none. Freed by free().
+void *decode_pool_allocate(size_t size);
+
 // Bytes of an element.
 size_t decode_kv_element_size(decode_kv_type type);
 
