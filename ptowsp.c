@@ -13,8 +13,8 @@
 
 // Ground of everything: compiler differences, checked sizes, memory, arenas.
 //
-// Private names begin with pwsp_ and PWSP_. What one file of src/ offers to others is PWSP_INTERNAL:
-// static in ptowsp.c, hidden when each file is compiled alone.
+// Private names begin with pwsp_ and PWSP_. What one file of src/ offers to others is
+// PWSP_INTERNAL: static in ptowsp.c, hidden when each file is compiled alone.
 
 #ifndef PWSP_BASE_H
 #define PWSP_BASE_H
@@ -35,11 +35,11 @@
 #endif
 
 #if defined(__GNUC__)
-#define PWSP_RESTRICT        __restrict__
-#define PWSP_LIKELY(x)       __builtin_expect(!!(x), 1)
-#define PWSP_PRINTF(at, va)  __attribute__((format(printf, at, va)))
-#define PWSP_INLINE          static inline PWSP_UNUSED
-#define PWSP_FORCE_INLINE    static inline __attribute__((always_inline, unused))
+#define PWSP_RESTRICT       __restrict__
+#define PWSP_LIKELY(x)      __builtin_expect(!!(x), 1)
+#define PWSP_PRINTF(at, va) __attribute__((format(printf, at, va)))
+#define PWSP_INLINE         static inline PWSP_UNUSED
+#define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))
 #else
 #define PWSP_RESTRICT
 #define PWSP_LIKELY(x) (x)
@@ -111,8 +111,8 @@ PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena);
 //
 //      arena.blocks -> [block 16 KiB: used 9 KiB] -> [block 8 KiB: full] -> [block 4 KiB: full]
 //
-// Only the newest block is allocated from. The rest at the end of an older block is lost, at most one
-// request's size per block; blocks double, so there are few of them.
+// Only the newest block is allocated from. The rest at the end of an older block is lost, at most
+// one request's size per block; blocks double, so there are few of them.
 
 #include <stdlib.h>
 
@@ -289,7 +289,8 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 #define pwsp_pause() ((void)0)
 #endif
 
-// What threads write often sits this far apart: two 64-byte lines, as neighbours are fetched in pairs.
+// What threads write often sits this far apart: two 64-byte lines, as neighbours are fetched in
+// pairs.
 #define PWSP_FALSE_SHARING 128
 
 #endif
@@ -314,8 +315,8 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 #define PWSP_AVX2   __attribute__((target("avx2,fma")))
 #define PWSP_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")))
 
-// Many AVX-512 operations are written in their masked forms with this full mask, which costs nothing:
-// gcc 12 warns of uninitialised values inside the plain ones when it compiles C++.
+// Many AVX-512 operations are written in their masked forms with this full mask, which costs
+// nothing: gcc 12 warns of uninitialised values inside the plain ones when it compiles C++.
 #define PWSP_ALL_8 ((__mmask8)0xff)
 #else
 #define PWSP_X86 0
@@ -352,8 +353,8 @@ PWSP_INLINE bool pwsp_cpu_has_avx512(void) {
 #ifndef PWSP_MATH_H
 #define PWSP_MATH_H
 
-// e^x, within one unit in the last place of float; 0 below about -104, infinity above about 88.7; NaN
-// for NaN.
+// e^x, within one unit in the last place of float; 0 below about -104, infinity above about 88.7;
+// NaN for NaN.
 PWSP_INTERNAL float pwsp_exp(float x);
 
 // Natural logarithm, within one unit in the last place of float; -infinity for 0, NaN below 0.
@@ -372,12 +373,12 @@ PWSP_INLINE float pwsp_infinity(void) {
 // src/base/math.c
 // =================================================================================================
 
-// Both functions work in double precision, so that rounding to float at the end is nearly always the
-// correctly rounded result; they serve code that calls them once per row, not once per element.
+// Both functions work in double precision, so that rounding to float at the end is nearly always
+// the correctly rounded result; they serve code that calls them once per row, not once per element.
 //
-// exp: x = k ln 2 + r with |r| <= ln 2 / 2; e^r by its Taylor series to r^11 (remainder below 7e-15),
-// times 2^k put together from bits. log: x = 2^k m with m in [sqrt(1/2), sqrt(2)); with
-// s = (m - 1) / (m + 1), |s| < 0.172, log m = 2 (s + s^3/3 + s^5/5 + ...), to s^15 (remainder below
+// exp: x = k ln 2 + r with |r| <= ln 2 / 2; e^r by its Taylor series to r^11 (remainder below
+// 7e-15), times 2^k put together from bits. log: x = 2^k m with m in [sqrt(1/2), sqrt(2)); with s =
+// (m - 1) / (m + 1), |s| < 0.172, log m = 2 (s + s^3/3 + s^5/5 + ...), to s^15 (remainder below
 // 2e-14).
 
 static double pwsp_exp2_int(int32_t k) {
@@ -476,8 +477,8 @@ PWSP_INTERNAL uint32_t pwsp_cpu_count(void);
 // src/base/os.c
 // =================================================================================================
 
-// POSIX, kept in one file. In header mode it is too late for feature-test macros, so strict C11 hides
-// clock_gettime from us; it is declared here in that case, as POSIX gives it.
+// POSIX, kept in one file. In header mode it is too late for feature-test macros, so strict C11
+// hides clock_gettime from us; it is declared here in that case, as POSIX gives it.
 
 #include <time.h>
 #include <unistd.h>
@@ -664,24 +665,25 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) {
 // src/base/pool.h
 // =================================================================================================
 
-// Lanes: runs a function on several lanes at once, with own threads, through the user's executor, or
-// serially on the calling thread.
+// Lanes: runs a function on several lanes at once, with own threads, through the user's executor,
+// or serially on the calling thread.
 
 #ifndef PWSP_POOL_H
 #define PWSP_POOL_H
 
 typedef struct pwsp_pool pwsp_pool;
 
-// Creates a pool from the thread fields of a description that has been checked, lane_count filled in.
+// Creates a pool from the thread fields of a description that has been checked, lane_count filled
+// in.
 PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
                                              const ptowsp_context_desc *desc, pwsp_pool **out_pool);
 PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool);
 PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool);
 
-// Calls lane(job, i) at most once for each lane i, on the calling thread for lane 0, and returns when
-// all calls have returned. A lane whose thread wakes too late is left out, so the lanes must take
-// their work from something shared. False when the user's executor broke its contract; all calls
-// have returned even then, and lane 0 has been called last if no other was.
+// Calls lane(job, i) at most once for each lane i, on the calling thread for lane 0, and returns
+// when all calls have returned. A lane whose thread wakes too late is left out, so the lanes must
+// take their work from something shared. False when the user's executor broke its contract; all
+// calls have returned even then, and lane 0 has been called last if no other was.
 PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job);
 
 #endif
@@ -690,9 +692,9 @@ PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job
 // src/base/pool.c
 // =================================================================================================
 
-// A pool of lanes. Lane 0 is the caller; with own threads, lane i > 0 is a thread that sleeps between
-// jobs. Jobs are short (a decode step has tens of microseconds), so joining in costs one atomic
-// operation, leaving another, and a worker that wakes too late is not waited for.
+// A pool of lanes. Lane 0 is the caller; with own threads, lane i > 0 is a thread that sleeps
+// between jobs. Jobs are short (a decode step has tens of microseconds), so joining in costs one
+// atomic operation, leaving another, and a worker that wakes too late is not waited for.
 //
 // All of it turns on one 64-bit word, the gate:
 //
@@ -709,13 +711,13 @@ PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job
 //      waits for inside = 0 (5)
 //
 // Invariant: lane and job are written only while the gate is closed and nobody is inside. (1)
-// releases what the caller wrote to (2); (4) releases what the worker did to (5). Because (2) and (3)
-// change the same word, a worker is either counted before the gate closes, or does not get in.
+// releases what the caller wrote to (2); (4) releases what the worker did to (5). Because (2) and
+// (3) change the same word, a worker is either counted before the gate closes, or does not get in.
 //
-// Sleeping: workers spin for a while, then sleep on `wake`; the caller spins, then sleeps on `done`.
-// Both sides use the flag-then-recheck pattern in sequentially consistent order: the sleeper raises
-// its flag and then reads the gate, the other writes the gate and then reads the flag. So either the
-// sleeper sees the new gate or the other sees the flag.
+// Sleeping: workers spin for a while, then sleep on `wake`; the caller spins, then sleeps on
+// `done`. Both sides use the flag-then-recheck pattern in sequentially consistent order: the
+// sleeper raises its flag and then reads the gate, the other writes the gate and then reads the
+// flag. So either the sleeper sees the new gate or the other sees the flag.
 
 #define PWSP_GATE_OPEN       (UINT64_C(1) << 31)
 #define PWSP_GATE_STOP       (UINT64_C(1) << 30)
@@ -760,7 +762,8 @@ struct pwsp_pool {
 };
 
 static bool pwsp_gate_is_news(uint64_t gate, uint64_t served) {
-    return (gate & PWSP_GATE_STOP) || ((gate & PWSP_GATE_OPEN) && gate / PWSP_GATE_GENERATION != served);
+    return (gate & PWSP_GATE_STOP) ||
+           ((gate & PWSP_GATE_OPEN) && gate / PWSP_GATE_GENERATION != served);
 }
 
 // Waits until there is a job of a generation other than `served`, or the end; returns the gate.
@@ -889,7 +892,8 @@ PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool) {
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
-                                             const ptowsp_context_desc *desc, pwsp_pool **out_pool) {
+                                             const ptowsp_context_desc *desc,
+                                             pwsp_pool **out_pool) {
     PTOWSP_ASSERT(desc->lane_count >= 1 && desc->lane_count <= PTOWSP_LANE_COUNT_MAX);
     *out_pool = NULL;
     uint32_t worker_count = desc->threads == PTOWSP_THREADS_OWN ? desc->lane_count - 1 : 0;
@@ -962,8 +966,8 @@ struct ptowsp_context {
 PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                       const char *format, ...) PWSP_PRINTF(4, 5);
 
-// Marks the context as running; false when it already is, and then nothing of it may be touched: the
-// call comes from inside a job, perhaps on another thread.
+// Marks the context as running; false when it already is, and then nothing of it may be touched:
+// the call comes from inside a job, perhaps on another thread.
 PWSP_INTERNAL bool pwsp_context_enter(ptowsp_context *context);
 PWSP_INTERNAL void pwsp_context_leave(ptowsp_context *context);
 
@@ -991,9 +995,9 @@ PWSP_INTERNAL bool pwsp_queue_take(pwsp_queue *queue, uint64_t *out_begin, uint6
 // Contexts put memory, lanes and errors together; parallel-for lets lanes take ranges from a queue.
 //
 // Ranges shrink as work runs out (guided self-scheduling, Polychronopoulos and Kuck 1987): a lane
-// takes an eighth of its even share of what is left. Early ranges are large, so that the shared cursor
-// is touched rarely; the last ones are single items, so that lanes end together. For n items and p
-// lanes that is about 8 p ln(n / 8p) ranges.
+// takes an eighth of its even share of what is left. Early ranges are large, so that the shared
+// cursor is touched rarely; the last ones are single items, so that lanes end together. For n items
+// and p lanes that is about 8 p ln(n / 8p) ranges.
 
 PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                       const char *format, ...) {
@@ -1208,7 +1212,8 @@ typedef struct pwsp_lengths_facts {
     uint64_t total;  // sum of the lengths; meaningful when min >= 0
 } pwsp_lengths_facts;
 
-PWSP_INTERNAL pwsp_lengths_facts pwsp_lengths_scan(const PTOWSP_GM int32_t *lengths, uint64_t count);
+PWSP_INTERNAL pwsp_lengths_facts pwsp_lengths_scan(const PTOWSP_GM int32_t *lengths,
+                                                   uint64_t count);
 
 // Division of numbers below 2^31 by a constant d: n / d = (n * multiplier) >> shift.
 typedef struct pwsp_divisor {
@@ -1222,8 +1227,8 @@ PWSP_INLINE uint32_t pwsp_divide(uint32_t n, pwsp_divisor divisor) {
     return (uint32_t)(((uint64_t)n * divisor.multiplier) >> divisor.shift);
 }
 
-// The sum of ceil(length / chunk). Requires lengths that are not negative, positive_count of them above
-// 0, and chunk > 0.
+// The sum of ceil(length / chunk). Requires lengths that are not negative, positive_count of them
+// above 0, and chunk > 0.
 PWSP_INTERNAL uint64_t pwsp_lengths_units(const PTOWSP_GM int32_t *lengths, uint64_t count,
                                           uint64_t positive_count, uint32_t chunk);
 
@@ -1242,16 +1247,16 @@ PWSP_INTERNAL uint64_t pwsp_lengths_quotients_scalar(const PTOWSP_GM int32_t *le
 
 // Two passes over lengths, each as portable C, AVX2, AVX-512 and NEON; all give the same integers.
 //
-// Division by the chunk is the whole cost of counting units. It is done by a multiplication (Granlund
-// and Montgomery 1994): for n < 2^31 and l = ceil(log2 d),
+// Division by the chunk is the whole cost of counting units. It is done by a multiplication
+// (Granlund and Montgomery 1994): for n < 2^31 and l = ceil(log2 d),
 //
 //      m = ceil(2^(31+l) / d) < 2^32      n / d = (n * m) >> (31 + l)
 //
-// exactly, since m * d exceeds 2^(31+l) by less than d <= 2^l, and that times n stays below 2^(31+l).
-// ceil(len / d) is floor((len - 1) / d) + 1 for len > 0 and 0 for len = 0; as max(len, 1) - 1 is 0 for
-// len = 0, the sum needs no branch: it is the sum of floor((max(len, 1) - 1) / d), plus the number of
-// positive lengths, which the scan has found. Vector code multiplies even and odd lanes apart, as
-// products have 64 bits.
+// exactly, since m * d exceeds 2^(31+l) by less than d <= 2^l, and that times n stays below
+// 2^(31+l). ceil(len / d) is floor((len - 1) / d) + 1 for len > 0 and 0 for len = 0; as max(len, 1)
+// - 1 is 0 for len = 0, the sum needs no branch: it is the sum of floor((max(len, 1) - 1) / d),
+// plus the number of positive lengths, which the scan has found. Vector code multiplies even and
+// odd lanes apart, as products have 64 bits.
 
 PWSP_INTERNAL pwsp_divisor pwsp_divisor_make(uint32_t d) {
     PTOWSP_ASSERT(d > 0);
@@ -1291,8 +1296,8 @@ PWSP_INTERNAL pwsp_lengths_facts pwsp_lengths_scan_scalar(const PTOWSP_GM int32_
     return facts;
 }
 
-PWSP_INTERNAL uint64_t pwsp_lengths_quotients_scalar(const PTOWSP_GM int32_t *lengths, uint64_t count,
-                                                 pwsp_divisor divisor) {
+PWSP_INTERNAL uint64_t pwsp_lengths_quotients_scalar(const PTOWSP_GM int32_t *lengths,
+                                                     uint64_t count, pwsp_divisor divisor) {
     uint64_t quotients = 0;
     for (uint64_t i = 0; i < count; i++) {
         uint32_t length = (uint32_t)lengths[i];
@@ -1412,8 +1417,8 @@ PWSP_AVX2 static pwsp_lengths_facts pwsp_lengths_scan_avx2(const PTOWSP_GM int32
     return facts;
 }
 
-PWSP_AVX2 static uint64_t pwsp_lengths_quotients_avx2(const PTOWSP_GM int32_t *lengths, uint64_t count,
-                                                  pwsp_divisor divisor) {
+PWSP_AVX2 static uint64_t pwsp_lengths_quotients_avx2(const PTOWSP_GM int32_t *lengths,
+                                                      uint64_t count, pwsp_divisor divisor) {
     const __m256i one = _mm256_set1_epi32(1);
     const __m256i multiplier = _mm256_set1_epi64x((int64_t)divisor.multiplier);
     const __m128i shift = _mm_cvtsi32_si128((int)divisor.shift);
@@ -1454,7 +1459,7 @@ static pwsp_lengths_facts pwsp_lengths_scan_neon(const PTOWSP_GM int32_t *length
 }
 
 static uint64_t pwsp_lengths_quotients_neon(const PTOWSP_GM int32_t *lengths, uint64_t count,
-                                        pwsp_divisor divisor) {
+                                            pwsp_divisor divisor) {
     const uint32x4_t one = vdupq_n_u32(1);
     const uint32x2_t multiplier = vdup_n_u32(divisor.multiplier);
     const int64x2_t shift = vdupq_n_s64(-(int64_t)divisor.shift);
@@ -1549,23 +1554,23 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 //              AVX-512 for sixteen at once
 //      write   the descriptors of each sequence, head by head; with AVX-512 eight at once
 //
-// Eight descriptors are 48 words of 32 bits, three vectors. A block of eight is computed in registers,
-// field by field, and then interleaved, without a branch on the number of pieces n: it follows no
-// pattern, so every branch on it is mispredicted, at the price of twenty descriptors.
+// Eight descriptors are 48 words of 32 bits, three vectors. A block of eight is computed in
+// registers, field by field, and then interleaved, without a branch on the number of pieces n: it
+// follows no pattern, so every branch on it is mispredicted, at the price of twenty descriptors.
 //
 //      word         0         1           2         3       4          5
 //                   work_id   tier,flags  request   head    kv_start   kv_len
 //
-//      n <= 8    a block is 8 / n whole heads; the next block adds a constant to work_id and head. What
-//                a block writes beyond its heads is overwritten by the next, so near the end of a range
-//                the plain code writes instead
+//      n <= 8    a block is 8 / n whole heads; the next block adds a constant to work_id and head.
+//                What a block writes beyond its heads is overwritten by the next, so near the end of
+//                a range the plain code writes instead
 //      n > 8     a block is pieces 0 to 7, 8 to 15, ... of a head, the last one n - 8 to n - 1; the
 //                same block of the next head adds n to work_id and 1 to head
 
 #define PWSP_CUTS 64
 
-// How sequences are cut: pieces of `length` tokens, those from `longer_from` on `align` longer, and the
-// last one `last_length`, whatever is left. A sequence of length 0 has no pieces.
+// How sequences are cut: pieces of `length` tokens, those from `longer_from` on `align` longer, and
+// the last one `last_length`, whatever is left. A sequence of length 0 has no pieces.
 typedef struct pwsp_cuts {
     uint32_t piece_count[PWSP_CUTS];
     uint32_t length[PWSP_CUTS];
@@ -1679,7 +1684,7 @@ static const pwsp_block_layout pwsp_block_layouts[9] = {
 // Word i of a block comes from descriptor i / 6; fields 0 to 3 lie in two vectors (id tag | request
 // head) that are interleaved first, fields 4 and 5 (start length) are put in after that, where the
 // index is 16 or more.
-#define PWSP_TAKE(field, descriptor) ((field) * 8 + (descriptor))
+#define PWSP_TAKE(field, descriptor) ((field)*8 + (descriptor))
 #define PWSP_PUT(field, descriptor)  (16 + ((field)-4) * 8 + (descriptor))
 static const uint32_t pwsp_take_words[3][16] = {
     {PWSP_TAKE(0, 0), PWSP_TAKE(1, 0), PWSP_TAKE(2, 0), PWSP_TAKE(3, 0), 0, 0, PWSP_TAKE(0, 1),
@@ -1717,7 +1722,8 @@ PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_join_avx512(__m256i low, __m256i high
     return _mm512_maskz_inserti64x4(PWSP_ALL_8, _mm512_castsi256_si512(low), high, 1);
 }
 
-// The lower or upper eight words. By memory: gcc 12 warns of its own header's ways of doing it in C++.
+// The lower or upper eight words. By memory: gcc 12 warns of its own header's ways of doing it in
+// C++.
 PWSP_AVX512 PWSP_FORCE_INLINE __m256i pwsp_half_avx512(__m512i x, uint32_t upper) {
     __m256i halves[2];
     memcpy(halves, &x, sizeof halves);
@@ -1750,7 +1756,8 @@ PWSP_AVX512 PWSP_FORCE_INLINE pwsp_block pwsp_block_make(const pwsp_cuts *cuts, 
     c = _mm256_add_epi32(c, _mm256_set1_epi32((int)c0));
 
     __m256i longer = _mm256_max_epi32(_mm256_sub_epi32(c, longer_from), zero);
-    __m256i start = _mm256_add_epi32(_mm256_mullo_epi32(c, piece), _mm256_mullo_epi32(longer, align));
+    __m256i start =
+        _mm256_add_epi32(_mm256_mullo_epi32(c, piece), _mm256_mullo_epi32(longer, align));
     __mmask8 is_longer = _mm256_cmpge_epi32_mask(c, longer_from);
     __m256i last = _mm256_set1_epi32((int)cuts->piece_count[i] - 1);
     __mmask8 is_last = _mm256_cmpeq_epi32_mask(c, last);
@@ -1777,15 +1784,16 @@ PWSP_AVX512 PWSP_FORCE_INLINE pwsp_block pwsp_block_make(const pwsp_cuts *cuts, 
 }
 
 // Stores a block for heads 0, step, 2 * step, ... below head_count; `ids` work ids lie between.
-PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_block_store(pwsp_block block, uint32_t head_count, uint32_t step,
-                                              uint32_t ids, PTOWSP_GM ptowsp_work *work) {
+PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_block_store(pwsp_block block, uint32_t head_count,
+                                                    uint32_t step, uint32_t ids,
+                                                    PTOWSP_GM ptowsp_work *work) {
     const __m512i heads = _mm512_set1_epi32((int)step);
-    const __m512i next_0 = _mm512_mask_set1_epi32(
-        _mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_0, heads), PWSP_ID_WORDS_0, (int)ids);
-    const __m512i next_1 = _mm512_mask_set1_epi32(
-        _mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_1, heads), PWSP_ID_WORDS_1, (int)ids);
-    const __m512i next_2 = _mm512_mask_set1_epi32(
-        _mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_2, heads), PWSP_ID_WORDS_2, (int)ids);
+    const __m512i next_0 = _mm512_mask_set1_epi32(_mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_0, heads),
+                                                  PWSP_ID_WORDS_0, (int)ids);
+    const __m512i next_1 = _mm512_mask_set1_epi32(_mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_1, heads),
+                                                  PWSP_ID_WORDS_1, (int)ids);
+    const __m512i next_2 = _mm512_mask_set1_epi32(_mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_2, heads),
+                                                  PWSP_ID_WORDS_2, (int)ids);
     __m512i a = block.a, b = block.b, c = block.c;
     for (uint64_t head = 0; head < head_count; head += step) {
         char *bytes = (char *)work;
@@ -1846,7 +1854,8 @@ PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_divide_avx512(__m512i x, pwsp_divisor
     const __m512i multiplier = _mm512_set1_epi64((int64_t)divisor.multiplier);
     const __m128i shift = _mm_cvtsi32_si128((int)divisor.shift);
     __m512i odd = _mm512_maskz_srli_epi64(PWSP_ALL_8, x, 32);
-    x = _mm512_maskz_srl_epi64(PWSP_ALL_8, _mm512_maskz_mul_epu32(PWSP_ALL_8, x, multiplier), shift);
+    x = _mm512_maskz_srl_epi64(PWSP_ALL_8, _mm512_maskz_mul_epu32(PWSP_ALL_8, x, multiplier),
+                               shift);
     odd = _mm512_maskz_mul_epu32(PWSP_ALL_8, odd, multiplier);
     odd = _mm512_maskz_srl_epi64(PWSP_ALL_8, odd, shift);
     return _mm512_mask_blend_epi32(0xaaaa, x, _mm512_maskz_slli_epi64(PWSP_ALL_8, odd, 32));
@@ -1860,8 +1869,8 @@ PWSP_AVX512 PWSP_FORCE_INLINE __m256i pwsp_quotient_avx512(__m256i a, __m256i b)
     return _mm512_maskz_cvttpd_epu32(PWSP_ALL_8, quotient);
 }
 
-// As pwsp_cut_portable. Lanes past the end, and empty sequences, are cut as if of length 1, and then
-// given no pieces.
+// As pwsp_cut_portable. Lanes past the end, and empty sequences, are cut as if of length 1, and
+// then given no pieces.
 PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state,
                                         const PTOWSP_GM int32_t *lengths, uint32_t count,
                                         pwsp_cuts *cuts) {
@@ -1869,7 +1878,8 @@ PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state,
     const __m512i one = _mm512_set1_epi32(1), zero = _mm512_setzero_si512();
     const __m512i align = _mm512_set1_epi32((int)desc->align);
     for (uint32_t i = 0; i < count; i += 16) {
-        __mmask16 valid = count - i >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << (count - i)) - 1);
+        __mmask16 valid =
+            count - i >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << (count - i)) - 1);
         __m512i given = _mm512_maskz_loadu_epi32(valid, lengths + i);
         __mmask16 positive = _mm512_cmpgt_epi32_mask(given, zero);
         __m512i x = _mm512_mask_mov_epi32(one, positive, given);
@@ -1886,12 +1896,14 @@ PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state,
             longer_from = _mm512_sub_epi32(n, rest);
         }
         __m512i before = _mm512_sub_epi32(n, one);
-        __m512i longer = _mm512_maskz_max_epi32(0xffff, _mm512_sub_epi32(before, longer_from), zero);
-        __m512i start = _mm512_add_epi32(_mm512_mullo_epi32(before, piece),
-                                         _mm512_mullo_epi32(longer, align));
+        __m512i longer =
+            _mm512_maskz_max_epi32(0xffff, _mm512_sub_epi32(before, longer_from), zero);
+        __m512i start =
+            _mm512_add_epi32(_mm512_mullo_epi32(before, piece), _mm512_mullo_epi32(longer, align));
         __m512i last_length = _mm512_sub_epi32(x, start), tier = zero;
         for (uint32_t t = desc->tier_count; t-- > 0;) {  // so that the first one wins
-            __mmask16 covers = _mm512_cmpge_epi32_mask(x, _mm512_set1_epi32(desc->tiers[t].length_min));
+            __mmask16 covers =
+                _mm512_cmpge_epi32_mask(x, _mm512_set1_epi32(desc->tiers[t].length_min));
             covers = _mm512_mask_cmple_epi32_mask(covers, x,
                                                   _mm512_set1_epi32(desc->tiers[t].length_max));
             tier = _mm512_mask_set1_epi32(tier, covers, desc->tiers[t].id);
@@ -2015,15 +2027,15 @@ const ptowsp_tier *ptowsp_decode_tiers(void) {
 // src/plan/plan.c
 // =================================================================================================
 
-// Planning: which chunk, how many units, and the descriptors. Everything is checked first, in one pass
-// over the lengths (count.c); then writing cannot fail (emit.c).
+// Planning: which chunk, how many units, and the descriptors. Everything is checked first, in one
+// pass over the lengths (count.c); then writing cannot fail (emit.c).
 //
-// The search for the chunk. units(chunk) = sum of ceil(len / chunk) falls as the chunk grows, so the
-// smallest chunk with units <= limit is found by narrowing [low, high], where high qualifies and
-// everything below low does not. A pass over 10,000 lengths costs about half a microsecond, so passes
-// are what is saved:
+// The search for the chunk. units(chunk) = sum of ceil(len / chunk) falls as the chunk grows, so
+// the smallest chunk with units <= limit is found by narrowing [low, high], where high qualifies
+// and everything below low does not. A pass over 10,000 lengths costs about half a microsecond, so
+// passes are what is saved:
 //
-//      total / chunk  <=  units(chunk)  <=  (total - count) / chunk + count       count: lengths > 0
+//      total / chunk  <=  units(chunk)  <=  (total - count) / chunk + count      count: lengths > 0
 //
 // bounds both ends before the first pass. Then units(chunk) = total / chunk + surplus, where the
 // surplus (what rounding up adds) changes slowly with the chunk: so the surplus found at one chunk
@@ -2038,7 +2050,8 @@ static const ptowsp_status pwsp_fault_statuses[] = {
 #undef PWSP_FAULT_STATUS
 };
 
-static const char *const pwsp_fault_texts[] = {
+// Arrays, not pointers, so that they need no relocation when the library is shared.
+static const char pwsp_fault_texts[][80] = {
 #define PWSP_FAULT_TEXT(name, status, text) text,
     PTOWSP_PLAN_FAULTS(PWSP_FAULT_TEXT)
 #undef PWSP_FAULT_TEXT
@@ -2134,8 +2147,8 @@ static ptowsp_status pwsp_config_check(const ptowsp_plan_config *given, ptowsp_p
     return pwsp_tiers_check(config, info);
 }
 
-// True when the tiers together cover every length from low to high. May be false although all lengths
-// of a batch are covered: then each has to be looked up.
+// True when the tiers together cover every length from low to high. May be false although all
+// lengths of a batch are covered: then each has to be looked up.
 static bool pwsp_tiers_cover(const ptowsp_plan_config *config, int32_t low, int32_t high) {
     int64_t next = low;
     for (uint32_t passes = 0; passes < config->tier_count && next <= high; passes++) {
@@ -2153,8 +2166,8 @@ static bool pwsp_tiers_cover(const ptowsp_plan_config *config, int32_t low, int3
 static ptowsp_status pwsp_lengths_check(const ptowsp_batch *batch, const ptowsp_plan_config *config,
                                         uint32_t first, uint32_t end,
                                         const pwsp_lengths_facts *facts, ptowsp_plan_info *info) {
-    if (facts->min >= 0 && (facts->positive_count == 0 ||
-                            pwsp_tiers_cover(config, facts->positive_min, facts->max))) {
+    if (facts->min >= 0 &&
+        (facts->positive_count == 0 || pwsp_tiers_cover(config, facts->positive_min, facts->max))) {
         return PTOWSP_OK;
     }
     for (uint32_t i = first; i < end; i++) {
@@ -2225,7 +2238,8 @@ static ptowsp_status pwsp_range_check(const ptowsp_batch *batch, const ptowsp_pl
 
 // -- chunk size and counting ----------------------------------------------------------------------
 
-// The smallest chunk = k * align, low <= k <= high, with units(chunk) <= limit; high if there is none.
+// The smallest chunk = k * align, low <= k <= high, with units(chunk) <= limit; high if there is
+// none.
 static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) {
     const PTOWSP_GM int32_t *lengths = range->batch->lengths + range->first;
     uint64_t length_count = range->end - range->first;
@@ -2276,12 +2290,14 @@ ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch, const ptowsp_pla
         status = pwsp_plan_fail(&info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0);
     } else {
         *out_chunk = 0;
-        status = pwsp_range_check(batch, config, 0, batch ? batch->sequence_count : 0, &range, &info);
+        status =
+            pwsp_range_check(batch, config, 0, batch ? batch->sequence_count : 0, &range, &info);
     }
     if (status == PTOWSP_OK) {
-        *out_chunk = range.facts.positive_count == 0
-                         ? range.config.chunk_min
-                         : pwsp_chunk_search(&range, range.config.max_work_units / batch->head_count);
+        *out_chunk =
+            range.facts.positive_count == 0
+                ? range.config.chunk_min
+                : pwsp_chunk_search(&range, range.config.max_work_units / batch->head_count);
     }
     if (out_info) {
         *out_info = info;
@@ -2296,9 +2312,9 @@ static ptowsp_status pwsp_range_count(const pwsp_plan_range *range, uint32_t chu
     if (range->facts.positive_count == 0) {
         return PTOWSP_OK;
     }
-    uint64_t units = pwsp_lengths_units(range->batch->lengths + range->first,
-                                        range->end - range->first, range->facts.positive_count,
-                                        chunk);
+    uint64_t units =
+        pwsp_lengths_units(range->batch->lengths + range->first, range->end - range->first,
+                           range->facts.positive_count, chunk);
     if (!pwsp_mul_fits(units, range->batch->head_count, out_count)) {
         *out_count = 0;
         return pwsp_plan_fail(info, PTOWSP_FAULT_TOTAL_OVERFLOW, PTOWSP_NO_INDEX, 0);
@@ -2323,9 +2339,9 @@ ptowsp_status ptowsp_plan_total_work(const ptowsp_batch *batch, const ptowsp_pla
                                      uint32_t chunk, ptowsp_plan_info *out_info) {
     ptowsp_plan_info info = pwsp_plan_info_none();
     pwsp_plan_range range;
-    ptowsp_status status = pwsp_range_prepare(batch, config, chunk, 0,
-                                              batch ? batch->sequence_count : 0, &range,
-                                              &info.work_count, &info);
+    ptowsp_status status =
+        pwsp_range_prepare(batch, config, chunk, 0, batch ? batch->sequence_count : 0, &range,
+                           &info.work_count, &info);
     if (out_info) {
         *out_info = info;
     }
@@ -2355,21 +2371,22 @@ static ptowsp_status pwsp_work_check(const PTOWSP_GM ptowsp_work *work, uint64_t
 }
 
 static pwsp_emit_desc pwsp_range_emit_desc(const pwsp_plan_range *range, uint32_t chunk) {
-    pwsp_emit_desc desc = {range->batch->lengths, range->batch->head_count, chunk,
-                           range->config.align,   range->config.chunks,     range->config.tiers,
+    pwsp_emit_desc desc = {range->batch->lengths,   range->batch->head_count, chunk,
+                           range->config.align,     range->config.chunks,     range->config.tiers,
                            range->config.tier_count};
     return desc;
 }
 
-ptowsp_status ptowsp_plan_generate_range(const ptowsp_batch *batch, const ptowsp_plan_config *config,
-                                         uint32_t chunk, uint32_t first, uint32_t count,
-                                         uint64_t first_work_id, PTOWSP_GM ptowsp_work *work,
-                                         uint64_t capacity, ptowsp_plan_info *out_info) {
+ptowsp_status ptowsp_plan_generate_range(const ptowsp_batch *batch,
+                                         const ptowsp_plan_config *config, uint32_t chunk,
+                                         uint32_t first, uint32_t count, uint64_t first_work_id,
+                                         PTOWSP_GM ptowsp_work *work, uint64_t capacity,
+                                         ptowsp_plan_info *out_info) {
     ptowsp_plan_info info = pwsp_plan_info_none();
     pwsp_plan_range range;
     uint64_t work_count;
-    ptowsp_status status = pwsp_range_prepare(batch, config, chunk, first, count, &range,
-                                              &work_count, &info);
+    ptowsp_status status =
+        pwsp_range_prepare(batch, config, chunk, first, count, &range, &work_count, &info);
     if (status == PTOWSP_OK) {
         status = pwsp_work_check(work, capacity, first_work_id, work_count, &info);
     }
@@ -2478,12 +2495,12 @@ ptowsp_status ptowsp_plan_generate_parallel(ptowsp_context *context, const ptows
 
 // -- bounds ---------------------------------------------------------------------------------------
 
-// The most units that any batch within the limits has under a chunk; UINT64_MAX beyond 64 bits. With
-// count sequences of total tokens, units are at most (total + count * (chunk - 1)) / chunk.
+// The most units that any batch within the limits has under a chunk; UINT64_MAX beyond 64 bits.
+// With count sequences of total tokens, units are at most (total + count * (chunk - 1)) / chunk.
 static uint64_t pwsp_units_bound(const ptowsp_plan_limits *limits, uint64_t chunk) {
     uint64_t count = limits->sequence_count_max;
-    uint64_t units = ptowsp_space_multiply(count,
-                                           pwsp_ceil_div_u64((uint64_t)limits->length_max, chunk));
+    uint64_t units =
+        ptowsp_space_multiply(count, pwsp_ceil_div_u64((uint64_t)limits->length_max, chunk));
     if (limits->token_count_max > 0) {
         uint64_t total = pwsp_min_u64(limits->token_count_max, UINT64_MAX / 2);
         count = pwsp_min_u64(count, total);
@@ -2507,8 +2524,10 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
     if (!limits || limits->head_count == 0 || limits->length_max < 0) {
         return PTOWSP_INVALID_PARAMS;
     }
-    // The chunk is chunk_max, or its units number at most max_work_units; and it is at least chunk_min.
-    uint64_t bound = pwsp_max_u64(checked.max_work_units, pwsp_units_bound(limits, checked.chunk_max));
+    // The chunk is chunk_max, or its units number at most max_work_units; and it is at least
+    // chunk_min.
+    uint64_t bound =
+        pwsp_max_u64(checked.max_work_units, pwsp_units_bound(limits, checked.chunk_max));
     bound = pwsp_min_u64(bound, pwsp_units_bound(limits, checked.chunk_min));
     if (bound == UINT64_MAX) {
         return PTOWSP_LIMIT_EXCEEDED;
@@ -2607,10 +2626,10 @@ static ptowsp_status pwsp_groups_check(ptowsp_context *context, const ptowsp_lan
     for (uint32_t i = 0; i < group_count; i++) {
         const ptowsp_lane_group *group = &groups[i];
         if (group->lane_count == 0 || group->lane_count > lanes_left) {
-            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
-                             "dispatch: group %u has %u lanes; at least 1 each and at most %u in all",
-                             (unsigned)i, (unsigned)group->lane_count,
-                             (unsigned)PTOWSP_LANE_COUNT_MAX);
+            return pwsp_fail(
+                context, PTOWSP_INVALID_PARAMS, i,
+                "dispatch: group %u has %u lanes; at least 1 each and at most %u in all",
+                (unsigned)i, (unsigned)group->lane_count, (unsigned)PTOWSP_LANE_COUNT_MAX);
         }
         if (!group->table && group->table_count > 0) {
             return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
@@ -2751,10 +2770,11 @@ ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context, const PTOWSP_GM ptow
 //
 // A whole row is merged in two steps: first the largest m of all parts, then
 //
-//      weight[i] = exp(m[i] - m)      out[d] = (sum of weight[i] * acc[i][d]) / (sum of weight[i] * l[i])
+//      weight[i] = exp(m[i] - m)
+//      out[d] = (sum of weight[i] * acc[i][d]) / (sum of weight[i] * l[i])
 //
-// in the order of the parts. So each acc is read once, no sum is ever rescaled, and every weight is at
-// most 1. The row is summed in strips that stay in registers over up to PWSP_MERGE_PARTS parts.
+// in the order of the parts. So each acc is read once, no sum is ever rescaled, and every weight is
+// at most 1. The row is summed in strips that stay in registers over up to PWSP_MERGE_PARTS parts.
 
 #define PWSP_MERGE_PARTS 64
 

@@ -3,31 +3,33 @@
 // WHAT IT IS
 //
 // Serving a language model is dynamic work: every decode step has another batch and other sequence
-// lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each), sorts them
-// into size tiers, runs them over the lanes of a thread pool or of your own executor, and merges the
-// partial results of sequences that were split:
+// lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each), sorts
+// them into size tiers, runs them over the lanes of a thread pool or of your own executor, and
+// merges the partial results of sequences that were split:
 //
 //      KV lengths            plan                    dispatch                     merge
 //      [350, 17000, 0, ...]  chunk = 1024       ->   lane 0: table[tier](work) -> one output
 //                            work = 24 B each        lane 1: table[tier](work)    per sequence
 //
-// Planning costs microseconds and allocates nothing, so it can run before every step, on any thread,
-// or on the scheduler core of an accelerator.
+// Planning costs microseconds and allocates nothing, so it can run before every step, on any
+// thread, or on the scheduler core of an accelerator.
 //
 // WHAT IT DOES NOT DO
 //
-// It does not own your threads unless you ask, keep global state, allocate behind your back, compile
-// kernels at run time, write to files, print, or need anything but libc and (optionally) pthreads.
+// It does not own your threads unless you ask, keep global state, allocate behind your back,
+// compile kernels at run time, write to files, print, or need anything but libc and (optionally)
+// pthreads.
 //
 // HOW TO USE IT
 //
-// Copy ptowsp.h and ptowsp.c into your project. Then either compile ptowsp.c like any other file, or
-// write, in exactly one C or C++ file,
+// Copy ptowsp.h and ptowsp.c into your project. Then either compile ptowsp.c like any other file,
+// or write, in exactly one C or C++ file,
 //
 //      #define PTOWSP_IMPLEMENTATION
 //      #include "ptowsp.h"
 //
-// Defined before the header (in every file that includes it, and for ptowsp.c) these change the build:
+// Defined before the header (in every file that includes it, and for ptowsp.c) these change the
+// build:
 //
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
@@ -54,11 +56,12 @@
 //
 // CONVENTIONS
 //
-// Functions without a context are pure: they touch only their arguments, allocate nothing and may be
-// called from any thread. A context, and what is made from it, belongs to one thread at a time;
+// Functions without a context are pure: they touch only their arguments, allocate nothing and may
+// be called from any thread. A context, and what is made from it, belongs to one thread at a time;
 // different contexts are independent. A user's mistake, a limit or missing memory is a status in
-// every build; a broken precondition (marked "Requires") is an assertion. Whatever fails has changed
-// nothing, unless its comment says otherwise. Descriptions may be zeroed: zero is the default.
+// every build; a broken precondition (marked "Requires") is an assertion. Whatever fails has
+// changed nothing, unless its comment says otherwise. Descriptions may be zeroed: zero is the
+// default.
 
 #ifndef PTOWSP_H
 #define PTOWSP_H
@@ -146,7 +149,7 @@ typedef enum ptowsp_status {
 #define PWSP_STATUS_ENUM(name, value, text) PTOWSP_##name = value,
     PTOWSP_STATUSES(PWSP_STATUS_ENUM)
 #undef PWSP_STATUS_ENUM
-    PTOWSP_STATUS_FORCE_INT = 0x7fffffff
+        PTOWSP_STATUS_FORCE_INT = 0x7fffffff
 } ptowsp_status;
 
 // The name of a status ("BUFFER_OVERFLOW") and a sentence about it; "UNKNOWN" for other values.
@@ -175,9 +178,9 @@ typedef struct ptowsp_error {
 //      PTOWSP_THREADS_OWN      the context owns lane_count - 1 threads, which sleep between jobs
 //      PTOWSP_THREADS_USER     your executor runs the lanes, through a callback
 
-// Resizes a block, as Lua's allocator does: ptr NULL allocates (old_size is 0), new_size 0 frees and
-// returns NULL, otherwise the block moves or stays. Returns NULL when there is no memory, and the
-// old block is then untouched. Memory is aligned as malloc aligns it. Called on the thread that
+// Resizes a block, as Lua's allocator does: ptr NULL allocates (old_size is 0), new_size 0 frees
+// and returns NULL, otherwise the block moves or stays. Returns NULL when there is no memory, and
+// the old block is then untouched. Memory is aligned as malloc aligns it. Called on the thread that
 // called ptowsp.
 typedef void *(*ptowsp_resize_fn)(void *user, void *ptr, size_t old_size, size_t new_size);
 
@@ -188,7 +191,8 @@ typedef void (*ptowsp_lane_fn)(void *job, uint32_t lane);
 // Your executor: runs all lanes and returns when every one of them has returned. Calling lane 0 on
 // the calling thread is usual. A lane that is never called is an error (SYSTEM_FAILED), though the
 // work itself is done by those that were.
-typedef void (*ptowsp_run_lanes_fn)(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job);
+typedef void (*ptowsp_run_lanes_fn)(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
+                                    void *job);
 
 typedef enum ptowsp_threads {
     PTOWSP_THREADS_SERIAL = 0,
@@ -220,7 +224,8 @@ typedef struct ptowsp_context ptowsp_context;
 PTOWSP_API ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc,
                                                ptowsp_context **out_context);
 
-// Stops the threads and frees the context; NULL is ignored. What was allocated from it is freed first.
+// Stops the threads and frees the context; NULL is ignored. What was allocated from it is freed
+// first.
 PTOWSP_API void ptowsp_context_destroy(ptowsp_context *context);
 
 // The last failure, or {PTOWSP_OK, PTOWSP_NO_INDEX, ""}. Success does not clear it.
@@ -236,8 +241,8 @@ typedef void (*ptowsp_range_fn)(void *user, uint64_t begin, uint64_t end, uint32
 //
 // Ranges   grain 0 lets the library choose: large ranges first, smaller ones towards the end.
 //          Otherwise every range but the last has grain items.
-// Errors   INVALID_PARAMS (fn NULL); BUSY when called from inside a job of the same context: it does
-//          nothing then, and leaves the last error alone; SYSTEM_FAILED (USER mode: lanes left out).
+// Errors   INVALID_PARAMS (fn NULL), SYSTEM_FAILED (USER mode: lanes left out), BUSY (called from
+//          inside a job of the same context: does nothing, and leaves the last error alone).
 // Cost     About a microsecond when threads are awake; waking sleeping ones costs what the
 //          system charges (tens of microseconds). item_count 0 costs nothing.
 PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count,
@@ -254,8 +259,8 @@ typedef struct ptowsp_text {
     void *user;
 } ptowsp_text;
 
-// A sink over a buffer of the caller's. The text is always terminated (if size > 0) and cut off when
-// it does not fit; `length` counts all of it, cut off or not, as snprintf does.
+// A sink over a buffer of the caller's. The text is always terminated (if size > 0) and cut off
+// when it does not fit; `length` counts all of it, cut off or not, as snprintf does.
 typedef struct ptowsp_text_buffer {
     char *data;
     size_t size;    // of data, in bytes
@@ -277,21 +282,21 @@ PTOWSP_API ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer);
 //
 // which gives, all inline:
 //
-//      decode_space                                      a struct with a member per dynamic dimension
-//      decode_space_coord                                a struct with a member per dimension
+//      decode_space                                      a struct, with the dynamic dimensions
+//      decode_space_coord                                a struct, with all dimensions
 //      decode_space_rank                                 3
 //      decode_space_head_size, decode_space_batch_size   8, PTOWSP_DYNAMIC: constant expressions
 //      decode_space_head_dynamic                         0 or 1: a constant expression
 //      int64_t decode_space_get_batch(&s)                for every dimension; statics fold
 //      ptowsp_status decode_space_set_batch(&s, n)       negative n is INVALID_PARAMS; on a static
 //                                                        dimension it does not compile
-//      uint64_t decode_space_total(&s)                   product of the sizes, UINT64_MAX beyond 64 bits
+//      uint64_t decode_space_total(&s)                   product of the sizes, at most UINT64_MAX
 //      uint64_t decode_space_index(&s, coord)            linear index; dimension 0 varies fastest
 //      decode_space_coord decode_space_at(&s, index)     the inverse
 //      ptowsp_space decode_space_runtime(&s)             the same as a run-time space
 //
-// A zeroed struct has all dynamic sizes 0. Static sizes take no storage (a space without any dynamic
-// dimension still has the one byte that C demands of a struct).
+// A zeroed struct has all dynamic sizes 0. Static sizes take no storage (a space without any
+// dynamic dimension still has the one byte that C demands of a struct).
 //
 // Requires  index: every coordinate inside its size; at: index < total.
 // Limits    PTOWSP_SPACE_RANK_MAX dimensions. A size is a constant that does not begin with an
@@ -313,7 +318,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_space_make(const int64_t *sizes, ui
 
 // As the functions of a static space; coordinates are arrays of `rank` values.
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_total(const ptowsp_space *space);
-PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_index(const ptowsp_space *space, const int64_t *coord);
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_index(const ptowsp_space *space,
+                                                    const int64_t *coord);
 PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t index,
                                              int64_t *out_coord);
 
@@ -322,11 +328,11 @@ PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
     return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
-// How it works: LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC), (head, 8)",
-// and PWSP_LIST_EACH applies a macro to each item, with a name and the position. Whether a size is
-// dynamic is decided by pasting it to PWSP_SPACE_IS_ (parenthesised sizes, which cannot be pasted, are
-// caught before), so that a static dimension leaves no member behind, and a setter that cannot be
-// called: its parameter has the incomplete type ptowsp_error_dimension_is_static.
+// How it works: LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC), (head,
+// 8)", and PWSP_LIST_EACH applies a macro to each item, with a name and the position. Whether a
+// size is dynamic is decided by pasting it to PWSP_SPACE_IS_ (parenthesised sizes, which cannot be
+// pasted, are caught before), so that a static dimension leaves no member behind, and a setter that
+// cannot be called: its parameter has the incomplete type ptowsp_error_dimension_is_static.
 
 // clang-format off
 #define PWSP_LIST_ITEM(...)        , (__VA_ARGS__)
@@ -335,35 +341,54 @@ PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
 #define PWSP_LIST_CAT(a, b)        PWSP_LIST_CAT_(a, b)
 #define PWSP_LIST_CAT_(a, b)       a##b
 #define PWSP_LIST_ONE(F, s, i, item) PWSP_LIST_CALL(F, s, i, PWSP_LIST_OPEN item)
-#define PWSP_LIST_COUNT(...) PWSP_LIST_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
+#define PWSP_LIST_COUNT(...)                                                                       \
+    PWSP_LIST_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
 #define PWSP_LIST_COUNT_(s, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
 #define PWSP_LIST_EACH(F, s, LIST) PWSP_LIST_EACH_(F, s LIST(PWSP_LIST_ITEM))
-#define PWSP_LIST_EACH_(F, ...)    PWSP_LIST_CAT(PWSP_LIST_EACH_, PWSP_LIST_COUNT(__VA_ARGS__))(F, __VA_ARGS__)
-#define PWSP_LIST_EACH_1(F, s, a) PWSP_LIST_ONE(F, s, 0, a)
-#define PWSP_LIST_EACH_2(F, s, a, b) PWSP_LIST_EACH_1(F, s, a) PWSP_LIST_ONE(F, s, 1, b)
-#define PWSP_LIST_EACH_3(F, s, a, b, c) PWSP_LIST_EACH_2(F, s, a, b) PWSP_LIST_ONE(F, s, 2, c)
-#define PWSP_LIST_EACH_4(F, s, a, b, c, d) PWSP_LIST_EACH_3(F, s, a, b, c) PWSP_LIST_ONE(F, s, 3, d)
-#define PWSP_LIST_EACH_5(F, s, a, b, c, d, e) PWSP_LIST_EACH_4(F, s, a, b, c, d) PWSP_LIST_ONE(F, s, 4, e)
-#define PWSP_LIST_EACH_6(F, s, a, b, c, d, e, f) PWSP_LIST_EACH_5(F, s, a, b, c, d, e) PWSP_LIST_ONE(F, s, 5, f)
-#define PWSP_LIST_EACH_7(F, s, a, b, c, d, e, f, g) PWSP_LIST_EACH_6(F, s, a, b, c, d, e, f) PWSP_LIST_ONE(F, s, 6, g)
-#define PWSP_LIST_EACH_8(F, s, a, b, c, d, e, f, g, h) PWSP_LIST_EACH_7(F, s, a, b, c, d, e, f, g) PWSP_LIST_ONE(F, s, 7, h)
-#define PWSP_LIST_EACH_9(F, s, a, b, c, d, e, f, g, h, i) PWSP_LIST_EACH_8(F, s, a, b, c, d, e, f, g, h) PWSP_LIST_ONE(F, s, 8, i)
-#define PWSP_LIST_EACH_10(F, s, a, b, c, d, e, f, g, h, i, j) PWSP_LIST_EACH_9(F, s, a, b, c, d, e, f, g, h, i) PWSP_LIST_ONE(F, s, 9, j)
-#define PWSP_LIST_EACH_11(F, s, a, b, c, d, e, f, g, h, i, j, k) PWSP_LIST_EACH_10(F, s, a, b, c, d, e, f, g, h, i, j) PWSP_LIST_ONE(F, s, 10, k)
-#define PWSP_LIST_EACH_12(F, s, a, b, c, d, e, f, g, h, i, j, k, l) PWSP_LIST_EACH_11(F, s, a, b, c, d, e, f, g, h, i, j, k) PWSP_LIST_ONE(F, s, 11, l)
-#define PWSP_LIST_EACH_13(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m) PWSP_LIST_EACH_12(F, s, a, b, c, d, e, f, g, h, i, j, k, l) PWSP_LIST_ONE(F, s, 12, m)
-#define PWSP_LIST_EACH_14(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m, n) PWSP_LIST_EACH_13(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m) PWSP_LIST_ONE(F, s, 13, n)
-#define PWSP_LIST_EACH_15(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o) PWSP_LIST_EACH_14(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m, n) PWSP_LIST_ONE(F, s, 14, o)
-#define PWSP_LIST_EACH_16(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) PWSP_LIST_EACH_15(F, s, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o) PWSP_LIST_ONE(F, s, 15, p)
+#define PWSP_LIST_EACH_(F, ...)                                                                    \
+    PWSP_LIST_FROM(PWSP_LIST_CAT(PWSP_LIST_EACH_, PWSP_LIST_COUNT(__VA_ARGS__)), F, __VA_ARGS__)
+#define PWSP_LIST_FROM(EACH, F, s, ...) EACH(F, s, 0, __VA_ARGS__)
+#define PWSP_LIST_EACH_1(F, s, i, a)    PWSP_LIST_ONE(F, s, i, a)
+#define PWSP_LIST_EACH_2(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_1(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_3(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_2(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_4(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_3(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_5(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_4(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_6(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_5(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_7(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_6(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_8(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_7(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_9(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_8(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_10(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_9(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_11(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_10(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_12(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_11(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_13(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_12(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_14(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_13(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_15(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_14(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_16(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_15(F, s, i + 1, __VA_ARGS__)
 
-#define PWSP_SPACE_KIND(size)               PWSP_LIST_CAT(PWSP_SPACE_KIND_OF_, PWSP_SPACE_SECOND(PWSP_SPACE_PROBE size, NAME, ~))(size)
+#define PWSP_SPACE_KIND(size)                                                                      \
+    PWSP_LIST_CAT(PWSP_SPACE_KIND_OF_, PWSP_SPACE_SECOND(PWSP_SPACE_PROBE size, NAME, ~))(size)
 #define PWSP_SPACE_PROBE(...)               ~, PARENTHESES, ~
 #define PWSP_SPACE_KIND_OF_PARENTHESES(size) STATIC
 #define PWSP_SPACE_KIND_OF_NAME(size)       PWSP_SPACE_SECOND(PWSP_SPACE_IS_##size, STATIC, ~)
 #define PWSP_SPACE_IS_PTOWSP_DYNAMIC        ~, DYNAMIC
 #define PWSP_SPACE_SECOND(...)              PWSP_SPACE_SECOND_(__VA_ARGS__)
 #define PWSP_SPACE_SECOND_(a, b, ...)       b
-#define PWSP_SPACE_BY(PART, size)           PWSP_LIST_CAT(PWSP_SPACE_##PART##_, PWSP_SPACE_KIND(size))
+#define PWSP_SPACE_BY(PART, size) PWSP_LIST_CAT(PWSP_SPACE_##PART##_, PWSP_SPACE_KIND(size))
 
 #define PWSP_SPACE_CONSTANTS(s, i, name, size)                                                     \
     s##_##name##_size = (size), s##_##name##_dynamic = s##_##name##_size == PTOWSP_DYNAMIC,
@@ -541,8 +566,8 @@ PTOWSP_INLINE ptowsp_work ptowsp_work_of(uint32_t work_id, uint8_t tier, uint8_t
 // Writes one line without its end: "#7 tier 1 first request 3 head 0 kv 0+1024".
 PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text);
 
-// Allocates count zeroed descriptors, aligned to 64 bytes, through the context; free them before it.
-// Errors   INVALID_PARAMS (count 0, or too large for size_t), OUT_OF_MEMORY. *out_work is NULL then.
+// Allocates count zeroed descriptors, aligned to 64 bytes; destroy them before the context.
+// Errors   INVALID_PARAMS (count 0 or beyond size_t), OUT_OF_MEMORY. *out_work is NULL then.
 PTOWSP_API ptowsp_status ptowsp_work_create(ptowsp_context *context, uint64_t count,
                                             ptowsp_work **out_work);
 PTOWSP_API void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work);  // NULL is ignored
@@ -571,8 +596,9 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 // 7. Planning
 // -------------------------------------------------------------------------------------------------
 //
-// A plan cuts every sequence of a batch into chunks of KV tokens; each chunk of each head is one work
-// descriptor. Small chunks give parallelism, but each costs a descriptor and a merge, so the rule is:
+// A plan cuts every sequence of a batch into chunks of KV tokens; each chunk of each head is one
+// work descriptor. Small chunks give parallelism, but each costs a descriptor and a merge, so the
+// rule is:
 //
 //      chunk = the smallest chunk in [chunk_min, chunk_max] whose work units number at most
 //              max_work_units, or chunk_max when none does
@@ -585,15 +611,15 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 //      PTOWSP_CHUNKS_BALANCED   pieces differ by at most `align` tokens: len 10, chunk 4 -> 3 3 4
 //      PTOWSP_CHUNKS_FIXED      all are `chunk` long but the last:       len 10, chunk 4 -> 4 4 2
 //
-// Balanced pieces finish together. Fixed boundaries depend on the sequence alone, not on the rest of
-// the batch, as long as the chunk is kept: use them for batch-invariant results. With align > 1 (the
-// KV page size) pieces start at multiples of align, and chunks are multiples of it. In balanced
-// order the longer pieces come last, because the last may end inside an alignment unit.
+// Balanced pieces finish together. Fixed boundaries depend on the sequence alone, not on the rest
+// of the batch, as long as the chunk is kept: use them for batch-invariant results. With align > 1
+// (the KV page size) pieces start at multiples of align, and chunks are multiples of it. In
+// balanced order the longer pieces come last, because the last may end inside an alignment unit.
 //
-// Descriptors come sequence by sequence, then head by head, then chunk by chunk; work_id counts from
-// 0; tier is that of the whole sequence; FIRST is on chunk 0 and LAST on the last. A sequence of
-// length 0 has no work. head_count is the number of heads that have KV of their own (KV heads under
-// grouped-query attention, 1 under MLA).
+// Descriptors come sequence by sequence, then head by head, then chunk by chunk; work_id counts
+// from 0; tier is that of the whole sequence; FIRST is on chunk 0 and LAST on the last. A sequence
+// of length 0 has no work. head_count is the number of heads that have KV of their own (KV heads
+// under grouped-query attention, 1 under MLA).
 //
 // These functions take no context. What went wrong, and with which sequence, is in *out_info, which
 // may be NULL; ptowsp_plan_explain makes a line of text of it.
@@ -625,8 +651,8 @@ typedef struct ptowsp_plan_config {
     uint32_t tier_count;
 } ptowsp_plan_config;
 
-// What the checks of this section find, with the status and the text of each. `%i` is info.index and
-// `%v` info.value.
+// What the checks of this section find, with the status and the text of each. `%i` is info.index
+// and `%v` info.value.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
     FAULT(BATCH_NULL, INVALID_PARAMS, "batch is NULL")                                             \
@@ -652,7 +678,7 @@ typedef enum ptowsp_plan_fault {
 #define PWSP_FAULT_ENUM(name, status, text) PTOWSP_FAULT_##name,
     PTOWSP_PLAN_FAULTS(PWSP_FAULT_ENUM)
 #undef PWSP_FAULT_ENUM
-    PTOWSP_FAULT_COUNT
+        PTOWSP_FAULT_COUNT
 } ptowsp_plan_fault;
 
 typedef struct ptowsp_plan_info {
@@ -678,19 +704,20 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_total_work(const ptowsp_batch 
                                                              uint32_t chunk,
                                                              ptowsp_plan_info *out_info);
 
-// Writes the descriptors of a batch under a chunk: one that ptowsp_plan_chunk_size picked, or yours.
-// Everything is checked before anything is written.
+// Writes the descriptors of a batch under a chunk: one that ptowsp_plan_chunk_size picked, or
+// yours. Everything is checked before anything is written.
 //
 // Errors   As total_work, and BUFFER_OVERFLOW (info.work_count is what is needed), LIMIT_EXCEEDED
 //          (more than 2^32 units). The buffer is untouched then.
 // Cost     About 1 ns per descriptor and 10 ns per sequence, plus two passes over the lengths.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_generate(
-    const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk,
-    PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
+PTOWSP_API PTOWSP_AICPU ptowsp_status
+ptowsp_plan_generate(const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk,
+                     PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
 
-// Writes the descriptors of sequences [first, first + count) of a batch, to work[0] and on, with ids
-// from first_work_id: exactly what ptowsp_plan_generate writes for them when first_work_id is the
-// number of units of the sequences before. For schedulers that share a batch out among themselves.
+// Writes the descriptors of sequences [first, first + count) of a batch, to work[0] and on, with
+// ids from first_work_id: exactly what ptowsp_plan_generate writes for them when first_work_id is
+// the number of units of the sequences before. For schedulers that share a batch out among
+// themselves.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_generate_range(
     const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk, uint32_t first,
     uint32_t count, uint64_t first_work_id, PTOWSP_GM ptowsp_work *work, uint64_t capacity,
@@ -698,12 +725,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_generate_range(
 
 // As ptowsp_plan_generate, on all lanes of the context, with the same result bit for bit, and the
 // error's text in the context. Worth it from about 50,000 descriptors on; below, one lane does it.
-PTOWSP_API ptowsp_status ptowsp_plan_generate_parallel(ptowsp_context *context,
-                                                       const ptowsp_batch *batch,
-                                                       const ptowsp_plan_config *config,
-                                                       uint32_t chunk, PTOWSP_GM ptowsp_work *work,
-                                                       uint64_t capacity,
-                                                       ptowsp_plan_info *out_info);
+PTOWSP_API ptowsp_status ptowsp_plan_generate_parallel(
+    ptowsp_context *context, const ptowsp_batch *batch, const ptowsp_plan_config *config,
+    uint32_t chunk, PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
 
 // What a service promises never to exceed; for a buffer allocated once.
 typedef struct ptowsp_plan_limits {
@@ -715,7 +739,7 @@ typedef struct ptowsp_plan_limits {
 
 // The largest number of work units of any batch within the limits whose chunk was picked by
 // ptowsp_plan_chunk_size under the same config: a buffer of this size never overflows.
-// Errors   INVALID_PARAMS (config; NULL; negative length_max), LIMIT_EXCEEDED. *out_count is 0 then.
+// Errors   INVALID_PARAMS (config, NULL, length_max < 0), LIMIT_EXCEEDED; *out_count is 0 then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
                                                              const ptowsp_plan_limits *limits,
                                                              uint64_t *out_count);
@@ -735,7 +759,7 @@ typedef void (*ptowsp_work_fn)(const PTOWSP_GM ptowsp_work *work, uint32_t lane,
 // One kernel per tier from one body, with the tier's number as a constant that the compiler folds.
 // At file scope, from a body
 //
-//      PTOWSP_INLINE void attend(const ptowsp_work *work, uint32_t lane, void *user, int tier) {...}
+//      PTOWSP_INLINE void attend(const ptowsp_work *work, uint32_t lane, void *user, int tier) {..}
 //      PTOWSP_DEFINE_TIERS(attend, PTOWSP_DECODE_TIERS, attend)
 //
 // gives, as static:
@@ -785,9 +809,9 @@ typedef void (*ptowsp_work_fn)(const PTOWSP_GM ptowsp_work *work, uint32_t lane,
     PTOWSP_STATIC_ASSERT(name##_tier_count <= 16, #name ": too many tiers")
 // clang-format on
 
-// Runs the descriptors in order, on the calling thread, as lane 0. Every descriptor's tier must have
-// a kernel (index below table_count, not NULL): else the status is INVALID_PARAMS, *out_index (may
-// be NULL) is the first that has none, and nothing was run.
+// Runs the descriptors in order, on the calling thread, as lane 0. Every descriptor's tier must
+// have a kernel (index below table_count, not NULL): else the status is INVALID_PARAMS, *out_index
+// (may be NULL) is the first that has none, and nothing was run.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_dispatch_serial(const PTOWSP_GM ptowsp_work *work,
                                                              uint64_t work_count,
                                                              const ptowsp_work_fn *table,
@@ -814,9 +838,9 @@ typedef struct ptowsp_lane_group {
 #define PTOWSP_LANE_GROUP_MAX 255
 
 // Runs the descriptors on lanes with different kernels (multiple programs, multiple data). A
-// descriptor goes to the first group whose table has its tier, and there to a lane that is free. The
-// lanes kernels see are numbered over all groups: group 0 has 0 .. lane_count - 1, and so on. There
-// may be more of them than the context has, or fewer.
+// descriptor goes to the first group whose table has its tier, and there to a lane that is free.
+// Lanes, as kernels see them, are numbered over all groups: group 0 has 0 .. lane_count - 1, and so
+// on. There may be more of them than the context has, or fewer.
 // Errors   As spmd; also for no groups, too many groups, a group without lanes, more than
 //          PTOWSP_LANE_COUNT_MAX lanes in all.
 PTOWSP_API ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context,
@@ -831,13 +855,15 @@ PTOWSP_API ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context,
 // Attention over a chunk of KV leaves a partial state per query row (online softmax, Milakov and
 // Gimelshein 2018; split-KV decode, Dao et al. 2023):
 //
-//      m = max of the chunk's scores      l = sum of exp(score - m)      acc[d] = sum of exp(score - m) * v[d]
+//      m = max of the chunk's scores
+//      l = sum of exp(score - m)
+//      acc[d] = sum of exp(score - m) * v[d]
 //
-// Two states of one row merge by rescaling to the larger m; the result row is acc / l, and
-// m + log(l) its log-sum-exp. A state with m = -INFINITY is empty, the identity, whatever else it
-// holds. Kernels that leave a normalised row o and its log-sum-exp have the state (lse, 1, o). NaN in
-// a state that is not empty shows up in the result. Merge chunks in their order: the result then does
-// not depend on which thread did what.
+// Two states of one row merge by rescaling to the larger m; the result row is acc / l, and m +
+// log(l) its log-sum-exp. A state with m = -INFINITY is empty, the identity, whatever else it
+// holds. Kernels that leave a normalised row o and its log-sum-exp have the state (lse, 1, o). NaN
+// in a state that is not empty shows up in the result. Merge chunks in their order: the result then
+// does not depend on which thread did what.
 
 typedef struct ptowsp_partial {
     float m;
@@ -857,10 +883,10 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_merge_add(ptowsp_partial *state, float *acc
 PTOWSP_API PTOWSP_AICORE float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc,
                                                    uint32_t dim, float *out);
 
-// All of it for one row: merges part_count states in order and writes the result row out[dim]; returns
-// the log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: with arrays
-// states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. Faster than adding one
-// by one, as rows are read once and rescaled never; the two may differ in the last bits.
+// All of it for one row: merges part_count states in order and writes the result row out[dim];
+// returns the log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: with
+// arrays states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. Faster than
+// adding one by one, as rows are read once and rescaled never; the two may differ in the last bits.
 PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *states,
                                                      const float *accs, uint32_t part_count,
                                                      size_t stride, uint32_t dim, float *out);
@@ -869,8 +895,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // 10. Utilities
 // -------------------------------------------------------------------------------------------------
 
-// FNV-1a, 64 bits (Fowler, Noll, Vo). Hashing a concatenation: start the second part with the hash of
-// the first instead of PTOWSP_HASH_START.
+// FNV-1a, 64 bits (Fowler, Noll, Vo). Hashing a concatenation: start the second part with the hash
+// of the first instead of PTOWSP_HASH_START.
 #define PTOWSP_HASH_START UINT64_C(0xcbf29ce484222325)
 PTOWSP_API uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size);
 

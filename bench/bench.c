@@ -1,5 +1,6 @@
-// Benchmarks: each measures something of ptowsp and, in turns with it, something to compare with, and
-// prints medians and their ratio. Machines differ and are shared: only ratios inside one run mean much.
+// Benchmarks: each measures something of ptowsp and, in turns with it, something to compare with,
+// and prints medians and their ratio. Machines differ and are shared: only ratios inside one run
+// mean much.
 //
 //      bench [--json FILE] [--kv-mib N] [--only plan|dispatch|merge|decode]
 
@@ -21,10 +22,10 @@ typedef void (*bench_fn)(void *user);
 typedef struct bench_row {
     const char *name;
     const char *unit;
-    double value;          // of ptowsp, in `unit`
-    const char *other;     // what it is compared with
-    double other_value;    // in `unit`
-    const char *budget;    // in words
+    double value;        // of ptowsp, in `unit`
+    const char *other;   // what it is compared with
+    double other_value;  // in `unit`
+    const char *budget;  // in words
     bool has_budget, is_met;
 } bench_row;
 
@@ -35,7 +36,9 @@ static void report(bench_row row) {
     rows[row_count++] = row;
     printf("%-46s %9.3f %-8s %-34s %9.3f  x%-6.2f %s%s\n", row.name, row.value, row.unit, row.other,
            row.other_value, row.value / row.other_value, row.budget,
-           !row.has_budget ? "" : row.is_met ? " (met)" : " (NOT MET)");
+           !row.has_budget ? ""
+           : row.is_met    ? " (met)"
+                           : " (NOT MET)");
     fflush(stdout);
 }
 
@@ -52,7 +55,9 @@ static bool write_json(const char *path) {
                 "  {\"name\": \"%s\", \"unit\": \"%s\", \"value\": %.4f, \"other\": \"%s\", "
                 "\"other_value\": %.4f, \"budget\": \"%s\", \"met\": %s}%s\n",
                 row->name, row->unit, row->value, row->other, row->other_value, row->budget,
-                !row->has_budget ? "null" : row->is_met ? "true" : "false",
+                !row->has_budget ? "null"
+                : row->is_met    ? "true"
+                                 : "false",
                 i + 1 < row_count ? "," : "");
     }
     fputs("]\n", file);
@@ -172,8 +177,8 @@ static void run_generate_plain(void *user) {
     uint32_t id = 0;
     for (uint32_t r = 0; r < b->batch.sequence_count; r++) {
         uint32_t length = (uint32_t)b->lengths[r], n = (length + b->chunk - 1) / b->chunk;
-        int32_t tier = ptowsp_tier_find(ptowsp_decode_tiers(), PTOWSP_DECODE_TIER_COUNT,
-                                        (int32_t)length);
+        int32_t tier =
+            ptowsp_tier_find(ptowsp_decode_tiers(), PTOWSP_DECODE_TIER_COUNT, (int32_t)length);
         for (uint32_t head = 0; head < b->batch.head_count; head++) {
             uint32_t start = 0;
             for (uint32_t c = 0; c < n; c++) {
@@ -207,8 +212,8 @@ static void bench_chunk_size(plan_bench *b, uint32_t max_work_units, const char 
     b->batch.head_count = 1;
     b->config.max_work_units = max_work_units;
     measure(run_chunk_size, run_chunk_size_plain, b, 10, ROUNDS, &own, &plain);
-    bench_row row = {name, "us", own / 1e3, "plain bisection", plain / 1e3, "10 us", true,
-                     own <= 10e3};
+    bench_row row = {name,        "us",    own / 1e3, "plain bisection",
+                     plain / 1e3, "10 us", true,      own <= 10e3};
     report(row);
 }
 
@@ -220,8 +225,14 @@ static void bench_generate(plan_bench *b, uint32_t sequences, uint32_t heads, ui
     b->chunk = chunk;
     measure(run_generate, run_copy, b, 10, ROUNDS, &own, &copy);
     double thousands = (double)b->info.work_count / 1e3;
-    bench_row row = {name, "us/1000", own / 1e3 / thousands, "memcpy of the same bytes",
-                     copy / 1e3 / thousands, "1.5x memcpy", has_budget, own <= 1.5 * copy};
+    bench_row row = {name,
+                     "us/1000",
+                     own / 1e3 / thousands,
+                     "memcpy of the same bytes",
+                     copy / 1e3 / thousands,
+                     "1.5x memcpy",
+                     has_budget,
+                     own <= 1.5 * copy};
     report(row);
 }
 
@@ -248,15 +259,26 @@ static void bench_plan(ptowsp_context *context) {
     b.chunk = 1024;
     measure(run_generate, run_generate_plain, &b, 10, ROUNDS, &own, &other);
     double thousands = (double)b.info.work_count / 1e3;
-    bench_row plain = {"generate, 256 sequences x 8 heads", "us/1000", own / 1e3 / thousands,
-                       "three plain loops", other / 1e3 / thousands, "", false, false};
+    bench_row plain = {"generate, 256 sequences x 8 heads",
+                       "us/1000",
+                       own / 1e3 / thousands,
+                       "three plain loops",
+                       other / 1e3 / thousands,
+                       "",
+                       false,
+                       false};
     report(plain);
     b.batch.sequence_count = sequence_max;
     measure(run_generate_parallel, run_generate, &b, 1, 11, &own, &other);
     thousands = (double)b.info.work_count / 1e3;
-    bench_row parallel = {"generate_parallel, 100,000 sequences x 8 heads", "us/1000",
-                          own / 1e3 / thousands, "generate on one lane", other / 1e3 / thousands, "",
-                          false, false};
+    bench_row parallel = {"generate_parallel, 100,000 sequences x 8 heads",
+                          "us/1000",
+                          own / 1e3 / thousands,
+                          "generate on one lane",
+                          other / 1e3 / thousands,
+                          "",
+                          false,
+                          false};
     report(parallel);
     free(b.lengths);
     free(b.work);
@@ -275,7 +297,8 @@ static void empty_kernel(const ptowsp_work *work, uint32_t lane, void *user) {
     (void)work, (void)lane, (void)user;
 }
 
-static const ptowsp_work_fn empty_table[] = {empty_kernel, empty_kernel, empty_kernel, empty_kernel};
+static const ptowsp_work_fn empty_table[] = {empty_kernel, empty_kernel, empty_kernel,
+                                             empty_kernel};
 
 static void run_dispatch_spmd(void *user) {
     dispatch_bench *b = (dispatch_bench *)user;
@@ -304,13 +327,24 @@ static void bench_dispatch(ptowsp_context *context) {
         b.work[i] = ptowsp_work_of((uint32_t)i, (uint8_t)(i / 64 % 4), 0, 0, 0, 0, 1);
     }
     measure(run_dispatch_spmd, run_dispatch_serial, &b, 10, ROUNDS, &own, &other);
-    bench_row row = {"dispatch_spmd, all lanes, 16,384 empty kernels", "ns each",
-                     own / (double)b.work_count, "dispatch_serial", other / (double)b.work_count, "",
-                     false, false};
+    bench_row row = {"dispatch_spmd, all lanes, 16,384 empty kernels",
+                     "ns each",
+                     own / (double)b.work_count,
+                     "dispatch_serial",
+                     other / (double)b.work_count,
+                     "",
+                     false,
+                     false};
     report(row);
     measure(run_parallel_for, run_dispatch_serial, &b, 1000, 11, &own, &other);
-    bench_row job = {"parallel_for, one empty item for each lane", "us", own / 1e3,
-                     "dispatch_serial of 16,384", other / 1e3, "", false, false};
+    bench_row job = {"parallel_for, one empty item for each lane",
+                     "us",
+                     own / 1e3,
+                     "dispatch_serial of 16,384",
+                     other / 1e3,
+                     "",
+                     false,
+                     false};
     report(job);
     ptowsp_work_destroy(context, b.work);
 }
@@ -357,8 +391,14 @@ static void bench_merge(void) {
         }
     }
     measure(run_merge, run_merge_read, b, 100, ROUNDS, &own, &other);
-    bench_row row = {"merge_partials, 8 parts of 128", "ns/row", own / MERGE_ROWS,
-                     "memcpy of each part", other / MERGE_ROWS, "", false, false};
+    bench_row row = {"merge_partials, 8 parts of 128",
+                     "ns/row",
+                     own / MERGE_ROWS,
+                     "memcpy of each part",
+                     other / MERGE_ROWS,
+                     "",
+                     false,
+                     false};
     report(row);
     free(b);
 }
@@ -404,7 +444,8 @@ typedef uint64_t bench_vector;
 #if defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
-static void read_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+static void
+read_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     decode_bench *b = (decode_bench *)user;
     const bench_vector *at = (const bench_vector *)(const void *)(b->pool + begin * 4096);
     const bench_vector *stop = (const bench_vector *)(const void *)(b->pool + end * 4096);
@@ -471,8 +512,14 @@ static void bench_decode(ptowsp_context *context, decode_kv_type type, uint64_t 
     b.accs = (float *)allocate((size_t)b.work_count * b.group * DIM * sizeof(float));
     double own, read;
     measure(run_decode, run_read, &b, 1, 21, &own, &read);
-    bench_row row = {name, "GB/s", (double)b.pool_size / own, "reading the KV once",
-                     (double)b.pool_size / read, "65 % of reading", true, own * 0.65 <= read};
+    bench_row row = {name,
+                     "GB/s",
+                     (double)b.pool_size / own,
+                     "reading the KV once",
+                     (double)b.pool_size / read,
+                     "65 % of reading",
+                     true,
+                     own * 0.65 <= read};
     report(row);
     ptowsp_work_destroy(context, b.work);
     free(b.pool);
@@ -506,7 +553,8 @@ int main(int argc, char **argv) {
         return 2;
     }
     printf("ptowsp %s, %u lanes, %s; medians, in turns with what they are compared with\n\n",
-           PTOWSP_VERSION, (unsigned)ptowsp_context_lane_count(context), decode_attention_variant());
+           PTOWSP_VERSION, (unsigned)ptowsp_context_lane_count(context),
+           decode_attention_variant());
     printf("%-46s %9s %-8s %-34s %9s  %-7s %s\n", "what", "ptowsp", "", "beside", "", "ratio",
            "budget");
     if (!only || strcmp(only, "plan") == 0) {

@@ -1,11 +1,11 @@
-// One decode step of a serving engine, for real: plans a ragged batch, attends a paged KV cache piece
-// by piece on threads, merges the pieces, and compares every output with a plain double-precision
-// softmax attention.
+// One decode step of a serving engine, for real: plans a ragged batch, attends a paged KV cache
+// piece by piece on threads, merges the pieces, and compares every output with a plain
+// double-precision softmax attention.
 //
-//      lengths -> plan -> work descriptors -> decode_attention, per tier, on lanes -> merge -> check
+//      lengths -> plan -> descriptors -> decode_attention, per tier, on lanes -> merge -> check
 //
-// Every step is done anew as an engine would: plan, run, merge; the times shown are medians over steps.
-// `decode_batch --help` lists the options.
+// Every step is done anew as an engine would: plan, run, merge; the times shown are medians over
+// steps. `decode_batch --help` lists the options.
 
 #include "ptowsp.h"
 
@@ -82,17 +82,18 @@ static double parse_real(const char *flag, const char *text, double low) {
 }
 
 static options options_parse(int argc, char **argv) {
-    options o = {256, 32, 8, 128, 16, 0, 4096, 256, 5, 1, true, false, false, false, 0.0, 30.0, NULL};
+    options o = {256, 32,   8,     128,   16,    0,   4096, 256, 5,
+                 1,   true, false, false, false, 0.0, 30.0, NULL};
     const struct {
         const char *flag;
         uint64_t *value;
         uint64_t low, high;
     } numbers[] = {
-        {"--batch", &o.batch, 1, 65536},   {"--heads", &o.heads, 1, 1024},
+        {"--batch", &o.batch, 1, 65536},      {"--heads", &o.heads, 1, 1024},
         {"--kv-heads", &o.kv_heads, 1, 1024}, {"--dim", &o.dim, 16, DECODE_DIM_MAX},
-        {"--page", &o.page, 1, 65536},     {"--threads", &o.threads, 1, PTOWSP_LANE_COUNT_MAX},
+        {"--page", &o.page, 1, 65536},        {"--threads", &o.threads, 1, PTOWSP_LANE_COUNT_MAX},
         {"--units", &o.units, 1, UINT32_MAX}, {"--kv-mib", &o.kv_mib, 1, 1 << 20},
-        {"--steps", &o.steps, 1, STEPS_MAX}, {"--seed", &o.seed, 0, UINT64_MAX},
+        {"--steps", &o.steps, 1, STEPS_MAX},  {"--seed", &o.seed, 0, UINT64_MAX},
     };
     for (int i = 1; i < argc; i++) {
         const char *flag = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -168,7 +169,7 @@ typedef struct step {
     decode_kv kv;
     void *pool;
     uint64_t pool_pages;
-    uint32_t *pages;      // page tables of all requests, one after another
+    uint32_t *pages;       // page tables of all requests, one after another
     uint64_t *page_start;  // [request] where its table begins
 
     float *queries;  // [request][head][dim]
@@ -300,7 +301,8 @@ static void step_make_cache(step *s) {
     s->kv.dim = (uint32_t)o->dim;
 }
 
-// Queries, with scores that spread as in a trained model (a standard deviation of about 2), and outputs.
+// Queries, with scores that spread as in a trained model (a standard deviation of about 2), and
+// outputs.
 static void step_make_queries(step *s) {
     uint64_t count = (uint64_t)s->batch.sequence_count * s->o.heads * s->o.dim;
     uint64_t state = s->o.seed + 1;
@@ -345,12 +347,14 @@ static void step_plan(step *s, uint32_t index) {
     ptowsp_status status = ptowsp_plan_chunk_size(&s->batch, &config, &s->chunk, &info);
     uint64_t middle = ptowsp_clock_ns();
     if (status == PTOWSP_OK) {
-        status = ptowsp_plan_generate(&s->batch, &config, s->chunk, s->work, s->work_capacity, &info);
+        status =
+            ptowsp_plan_generate(&s->batch, &config, s->chunk, s->work, s->work_capacity, &info);
     }
     if (status == PTOWSP_BUFFER_OVERFLOW) {  // the first step: now the size is known
         step_reserve(s, info.work_count);
         middle = ptowsp_clock_ns();
-        status = ptowsp_plan_generate(&s->batch, &config, s->chunk, s->work, s->work_capacity, &info);
+        status =
+            ptowsp_plan_generate(&s->batch, &config, s->chunk, s->work, s->work_capacity, &info);
     }
     uint64_t end = ptowsp_clock_ns();
     if (status != PTOWSP_OK) {
@@ -419,7 +423,7 @@ static void step_run(step *s, uint32_t index) {
 
 typedef struct reference {
     step *s;
-    double *scores;     // [lane][length_max]
+    double *scores;      // [lane][length_max]
     double *lane_error;  // [lane]
     uint64_t length_max;
     uint64_t started_ns;
@@ -493,8 +497,9 @@ static void reference_range(void *user, uint64_t begin, uint64_t end, uint32_t l
             reference_progress(r, item, r->s->batch.sequence_count * kv_heads);
         }
         for (uint32_t g = 0; g < r->s->group; g++) {
-            double error = reference_row(r, (uint32_t)(item / kv_heads), (uint32_t)(item % kv_heads),
-                                         g, r->scores + lane * r->length_max);
+            double error =
+                reference_row(r, (uint32_t)(item / kv_heads), (uint32_t)(item % kv_heads), g,
+                              r->scores + lane * r->length_max);
             double *largest = &r->lane_error[lane];
             *largest = error <= *largest ? *largest : error;  // keeps a NaN
         }
@@ -505,7 +510,8 @@ static void step_check(step *s) {
     uint32_t lane_count = ptowsp_context_lane_count(s->context);
     reference r = {s, NULL, NULL, 1, ptowsp_clock_ns(), 0, isatty(2) != 0};
     for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
-        r.length_max = (uint64_t)s->lengths[i] > r.length_max ? (uint64_t)s->lengths[i] : r.length_max;
+        r.length_max =
+            (uint64_t)s->lengths[i] > r.length_max ? (uint64_t)s->lengths[i] : r.length_max;
     }
     r.scores = (double *)allocate(r.length_max * lane_count, sizeof *r.scores);
     r.lane_error = (double *)allocate(lane_count * 16u, sizeof *r.lane_error);
@@ -568,8 +574,9 @@ static summary step_summary(step *s) {
         busiest = s->lanes[lane].busy_ns > busiest ? s->lanes[lane].busy_ns : busiest;
     }
     sum.balance = busiest ? (double)busy / ((double)busiest * lane_count) : 1.0;
-    sum.hash = ptowsp_hash(PTOWSP_HASH_START, s->outputs,
-                           (size_t)(s->batch.sequence_count * s->o.heads * s->o.dim) * sizeof(float));
+    sum.hash =
+        ptowsp_hash(PTOWSP_HASH_START, s->outputs,
+                    (size_t)(s->batch.sequence_count * s->o.heads * s->o.dim) * sizeof(float));
     sum.is_good = s->error <= TOLERANCE;
     return sum;
 }
@@ -594,13 +601,15 @@ static void print_table(const step *s, const summary *sum) {
     const options *o = &s->o;
     uint32_t lane_count = ptowsp_context_lane_count(s->context);
     printf("decode step: %s\n", s->source);
-    printf("  model     %llu query heads over %llu KV heads of %llu, KV in %s, pages of %llu tokens\n",
-           (unsigned long long)o->heads, (unsigned long long)o->kv_heads,
-           (unsigned long long)o->dim, o->is_f16 ? "f16" : "f32", (unsigned long long)o->page);
-    printf("  batch     %s requests, %s tokens, the longest %s; %s MiB of KV in a pool of %s MiB\n",
-           grouped(s->batch.sequence_count), grouped(s->token_count),
-           grouped((uint64_t)sum->longest), grouped(sum->kv_bytes >> 20),
-           grouped((s->pool_pages * o->kv_heads * 2 * o->page * o->dim * (o->is_f16 ? 2 : 4)) >> 20));
+    printf(
+        "  model     %llu query heads over %llu KV heads of %llu, KV in %s, pages of %llu tokens\n",
+        (unsigned long long)o->heads, (unsigned long long)o->kv_heads, (unsigned long long)o->dim,
+        o->is_f16 ? "f16" : "f32", (unsigned long long)o->page);
+    printf(
+        "  batch     %s requests, %s tokens, the longest %s; %s MiB of KV in a pool of %s MiB\n",
+        grouped(s->batch.sequence_count), grouped(s->token_count), grouped((uint64_t)sum->longest),
+        grouped(sum->kv_bytes >> 20),
+        grouped((s->pool_pages * o->kv_heads * 2 * o->page * o->dim * (o->is_f16 ? 2 : 4)) >> 20));
     printf("  plan      chunk %s (%s), %s units of at most %s; %.1f us + %.1f us to write them\n",
            grouped(s->chunk), o->is_fixed ? "fixed" : "balanced", grouped(s->work_count),
            grouped(o->units), sum->chunk_us, sum->generate_us);

@@ -1,5 +1,5 @@
-// What every test file shares: the library in header mode (so what is tested is what ships), cmocka,
-// seeded random numbers, and allocators that count and refuse.
+// What every test file shares: the library in header mode (so what is tested is what ships),
+// cmocka, seeded random numbers, and allocators that count and refuse.
 //
 // Tests may call private functions (pwsp_...), as the implementation is part of each test's file.
 
@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-// The seed of all property tests: PTOWSP_SEED from the environment, else a fixed one. Printed, so that
-// a failure can be repeated.
+// The seed of all property tests: PTOWSP_SEED from the environment, else a fixed one. Printed, so
+// that a failure can be repeated.
 static inline uint64_t test_seed(void) {
     const char *text = getenv("PTOWSP_SEED");
     uint64_t seed = text ? strtoull(text, NULL, 0) : 20261121;
@@ -39,7 +39,8 @@ static inline int64_t test_random_in(uint64_t *state, int64_t low, int64_t high)
     return low + (int64_t)(test_random(state) % ((uint64_t)(high - low) + 1));
 }
 
-// An allocator that checks the sizes it is told, counts what is live, and can refuse one allocation.
+// An allocator that checks the sizes it is told, counts what is live, and can refuse one
+// allocation.
 typedef struct test_memory {
     size_t live_bytes;
     size_t live_blocks;
@@ -82,8 +83,8 @@ static inline void *test_resize(void *user, void *ptr, size_t old_size, size_t n
 }
 
 // Asserts that a context's last error is this one, with exactly this text.
-static inline void test_error_is(const ptowsp_context *context, ptowsp_status status, uint64_t index,
-                                 const char *text) {
+static inline void test_error_is(const ptowsp_context *context, ptowsp_status status,
+                                 uint64_t index, const char *text) {
     ptowsp_error error = ptowsp_context_error(context);
     assert_int_equal(error.status, status);
     assert_true(error.index == index);

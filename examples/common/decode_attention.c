@@ -81,27 +81,28 @@ static float decode_load_f16(const char *at) {
     return decode_f32_from_f16(half);
 }
 
-#define NAME(x)                    decode_portable_##x
+#define NAME(x) decode_portable_##x
 #define TARGET
-#define V                          float
-#define W                          1
-#define HEADS_MAX                  4
-#define LOAD(p)                    (*(p))
-#define LOAD_F16(p)                decode_load_f16(p)
-#define STORE(p, a)                (*(p) = (a))
-#define SET(x)                     (x)
-#define FMA(a, b, c)               ((a) * (b) + (c))
-#define MUL(a, b)                  ((a) * (b))
-#define ADD(a, b)                  ((a) + (b))
-#define MAX(a, b)                  ((a) > (b) ? (a) : (b))
-#define REDUCE4(p, a, b, c, d)     ((p)[0] = (a), (p)[1] = (b), (p)[2] = (c), (p)[3] = (d))
-#define REDUCE_MAX(a)              (a)
-#define REDUCE_ADD(a)              (a)
-#define EXP(a)                     expf(a)
+#define V                      float
+#define W                      1
+#define HEADS_MAX              4
+#define LOAD(p)                (*(p))
+#define LOAD_F16(p)            decode_load_f16(p)
+#define STORE(p, a)            (*(p) = (a))
+#define SET(x)                 (x)
+#define FMA(a, b, c)           ((a) * (b) + (c))
+#define MUL(a, b)              ((a) * (b))
+#define ADD(a, b)              ((a) + (b))
+#define MAX(a, b)              ((a) > (b) ? (a) : (b))
+#define REDUCE4(p, a, b, c, d) ((p)[0] = (a), (p)[1] = (b), (p)[2] = (c), (p)[3] = (d))
+#define REDUCE_MAX(a)          (a)
+#define REDUCE_ADD(a)          (a)
+#define EXP(a)                 expf(a)
 #include "decode_attention_body.h"
 
-// e^x for x <= 0: x = n ln 2 + r, |r| <= ln 2 / 2, a polynomial of degree 6 in r (Cephes' coefficients;
-// two units in the last place), times 2^n. Below -87 the result is 2^-126 or so instead of less.
+// e^x for x <= 0: x = n ln 2 + r, |r| <= ln 2 / 2, a polynomial of degree 6 in r (Cephes'
+// coefficients; two units in the last place), times 2^n. Below -87 the result is 2^-126 or so
+// instead of less.
 #define EXP_LOWEST -87.0f
 #define EXP_LOG2E  1.44269504f
 #define EXP_LN2_HI 0.693359375f
@@ -136,6 +137,10 @@ AVX512 FORCE_INLINE __m512 decode_avx512_exp(__m512 x) {
     return _mm512_scalef_ps(p, n);
 }
 
+AVX512 FORCE_INLINE __m512 decode_avx512_load_f16(const char *at) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)at));
+}
+
 // Sums of the lanes of four vectors: two rounds inside 128-bit parts, then over the parts.
 AVX512 FORCE_INLINE void decode_avx512_reduce4(float *out, __m512 a, __m512 b, __m512 c, __m512 d) {
     __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
@@ -143,7 +148,8 @@ AVX512 FORCE_INLINE void decode_avx512_reduce4(float *out, __m512 a, __m512 b, _
     __m512 low = _mm512_shuffle_ps(ab, cd, 0x44), high = _mm512_shuffle_ps(ab, cd, 0xee);
     __m512 parts = _mm512_add_ps(low, high);
     __m256 halves = _mm256_add_ps(_mm512_castps512_ps256(parts), _mm512_extractf32x8_ps(parts, 1));
-    _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1)));
+    _mm_storeu_ps(out,
+                  _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1)));
 }
 
 #define NAME(x)                decode_avx512_##x
@@ -152,7 +158,7 @@ AVX512 FORCE_INLINE void decode_avx512_reduce4(float *out, __m512 a, __m512 b, _
 #define W                      16
 #define HEADS_MAX              4
 #define LOAD(p)                _mm512_loadu_ps(p)
-#define LOAD_F16(p)            _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#define LOAD_F16(p)            decode_avx512_load_f16(p)
 #define STORE(p, a)            _mm512_storeu_ps(p, a)
 #define SET(x)                 _mm512_set1_ps(x)
 #define FMA(a, b, c)           _mm512_fmadd_ps(a, b, c)
@@ -181,8 +187,8 @@ AVX2 FORCE_INLINE __m256 decode_avx2_exp(__m256 x) {
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C1));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C0));
     p = _mm256_fmadd_ps(p, _mm256_mul_ps(r, r), _mm256_add_ps(r, _mm256_set1_ps(1.0f)));
-    __m256i power = _mm256_slli_epi32(
-        _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
+    __m256i power =
+        _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
     return _mm256_mul_ps(p, _mm256_castsi256_ps(power));
 }
 
@@ -254,19 +260,19 @@ FORCE_INLINE float32x4_t decode_neon_load_f16(const char *at) {
     return vcvt_f32_f16(vreinterpret_f16_u16(bits));
 }
 
-#define NAME(x)      decode_neon_##x
+#define NAME(x) decode_neon_##x
 #define TARGET
-#define V            float32x4_t
-#define W            4
-#define HEADS_MAX    4
-#define LOAD(p)      vld1q_f32(p)
-#define LOAD_F16(p)  decode_neon_load_f16(p)
-#define STORE(p, a)  vst1q_f32(p, a)
-#define SET(x)       vdupq_n_f32(x)
-#define FMA(a, b, c) vfmaq_f32(c, a, b)
-#define MUL(a, b)    vmulq_f32(a, b)
-#define ADD(a, b)    vaddq_f32(a, b)
-#define MAX(a, b)    vmaxq_f32(a, b)
+#define V                      float32x4_t
+#define W                      4
+#define HEADS_MAX              4
+#define LOAD(p)                vld1q_f32(p)
+#define LOAD_F16(p)            decode_neon_load_f16(p)
+#define STORE(p, a)            vst1q_f32(p, a)
+#define SET(x)                 vdupq_n_f32(x)
+#define FMA(a, b, c)           vfmaq_f32(c, a, b)
+#define MUL(a, b)              vmulq_f32(a, b)
+#define ADD(a, b)              vaddq_f32(a, b)
+#define MAX(a, b)              vmaxq_f32(a, b)
 #define REDUCE4(p, a, b, c, d) vst1q_f32(p, vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)))
 #define REDUCE_MAX(a)          vmaxvq_f32(a)
 #define REDUCE_ADD(a)          vaddvq_f32(a)
@@ -339,8 +345,8 @@ const char *decode_kv_row(const decode_kv *kv, const uint32_t *pages, uint32_t k
            (size_t)(token % kv->page_size) * kv->dim * element;
 }
 
-// Finds the rows of up to DECODE_BLOCK tokens from `token` on, page by page, and repeats the last one
-// to fill the block. Returns their number.
+// Finds the rows of up to DECODE_BLOCK tokens from `token` on, page by page, and repeats the last
+// one to fill the block. Returns their number.
 static uint32_t decode_find_rows(const decode_kv *kv, const uint32_t *pages, uint32_t kv_head,
                                  uint32_t token, uint32_t count, const char **rows) {
     size_t row_size = kv->dim * decode_kv_element_size(kv->type);
@@ -373,8 +379,8 @@ void decode_attention(const decode_kv *kv, const uint32_t *pages, uint32_t kv_he
         start += block;
         count -= block;
         uint32_t next = decode_find_rows(kv, pages, kv_head, start, count, rows[1 - turn]);
-        variant.group(rows[turn], next ? rows[1 - turn] : rows[turn], v_offset, block, queries, group,
-                      kv->dim, kv->type == DECODE_KV_F16, states, accs);
+        variant.group(rows[turn], next ? rows[1 - turn] : rows[turn], v_offset, block, queries,
+                      group, kv->dim, kv->type == DECODE_KV_F16, states, accs);
         block = next;
         turn = 1 - turn;
     }

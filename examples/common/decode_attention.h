@@ -1,10 +1,10 @@
 // Decode attention over a paged KV cache: the kernel of the examples and the benchmark.
 //
-// One call does one work unit: the query rows of one KV head's group (grouped-query attention, Ainslie
-// et al. 2023) against a range of KV tokens, and leaves the partial states that ptowsp_merge_partials
-// joins. KV is read once for the whole group. Arithmetic is in f32, with online softmax in blocks of
-// DECODE_BLOCK tokens. Variants for AVX-512, AVX2 and NEON are chosen at run time; others take
-// portable C.
+// One call does one work unit: the query rows of one KV head's group (grouped-query attention,
+// Ainslie et al. 2023) against a range of KV tokens, and leaves the partial states that
+// ptowsp_merge_partials joins. KV is read once for the whole group. Arithmetic is in f32, with
+// online softmax in blocks of DECODE_BLOCK tokens. Variants for AVX-512, AVX2 and NEON are chosen
+// at run time; others take portable C.
 
 #ifndef DECODE_ATTENTION_H
 #define DECODE_ATTENTION_H
@@ -44,14 +44,16 @@ const char *decode_attention_variant(void);
 uint16_t decode_f16_from_f32(float value);
 float decode_f32_from_f16(uint16_t half);
 
-// Memory for a KV pool, zeroed, on huge pages where the system has them (a paged cache touches pages at
-// random, and with small ones every page misses the TLB); NULL when there is none. Freed by free().
+// Memory for a KV pool, zeroed, on huge pages where the system has them (a paged cache touches
+// pages at random, and with small ones every page misses the TLB); NULL when there is none. Freed
+// by free().
 void *decode_pool_allocate(size_t size);
 
 // Bytes of an element.
 size_t decode_kv_element_size(decode_kv_type type);
 
 // The first element of a token's K row; its V row lies page_size * dim elements behind.
-const char *decode_kv_row(const decode_kv *kv, const uint32_t *pages, uint32_t kv_head, uint32_t token);
+const char *decode_kv_row(const decode_kv *kv, const uint32_t *pages, uint32_t kv_head,
+                          uint32_t token);
 
 #endif

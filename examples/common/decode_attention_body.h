@@ -10,10 +10,10 @@
 //      REDUCE_MAX(a), REDUCE_ADD(a)
 //      EXP(a)              e^a for a <= 0
 //
-// Two register tiles do the work: scores of 4 tokens for up to HEADS_MAX rows, and sums over tokens of
-// 4 vectors for up to HEADS_MAX rows. Loops over a tile are unrolled completely. The loops around each
-// tile are functions of their own, not inlined: inside one large function gcc 12 runs out of registers
-// and spills in the innermost loops.
+// Two register tiles do the work: scores of 4 tokens for up to HEADS_MAX rows, and sums over tokens
+// of 4 vectors for up to HEADS_MAX rows. Loops over a tile are unrolled completely. The loops
+// around each tile are functions of their own, not inlined: inside one large function gcc 12 runs
+// out of registers and spills in the innermost loops.
 
 // Asks for a row of the next block, a cache line at a time.
 FORCE_INLINE void NAME(prefetch)(const char *row, size_t size) {
@@ -38,7 +38,8 @@ TARGET FORCE_INLINE void NAME(score_tile)(const char *const *rows, const char *c
     for (size_t d = 0; d < dim; d += W) {
         V k[4];
         UNROLL for (size_t t = 0; t < 4; t++) {
-            k[t] = is_f16 ? LOAD_F16(rows[t] + d * 2) : LOAD((const float *)(const void *)rows[t] + d);
+            k[t] =
+                is_f16 ? LOAD_F16(rows[t] + d * 2) : LOAD((const float *)(const void *)rows[t] + d);
         }
         UNROLL for (size_t h = 0; h < heads; h++) {
             V q = LOAD(queries + h * dim + d);
@@ -55,9 +56,9 @@ TARGET FORCE_INLINE void NAME(score_tile)(const char *const *rows, const char *c
 // accs[h][d] = accs[h][d] * factors[h] + sum over tokens of weights[h][t] * V[t][d], for `vectors`
 // vectors from d on.
 TARGET FORCE_INLINE void NAME(value_tile)(const char *const *rows, const char *const *next,
-                                          size_t v_offset, size_t count, const float *weights, const float *factors, size_t heads,
-                                          size_t dim, size_t d, size_t vectors, bool is_f16,
-                                          float *accs) {
+                                          size_t v_offset, size_t count, const float *weights,
+                                          const float *factors, size_t heads, size_t dim, size_t d,
+                                          size_t vectors, bool is_f16, float *accs) {
     V sums[HEADS_MAX][4];
     UNROLL for (size_t h = 0; h < heads; h++) {
         UNROLL for (size_t i = 0; i < vectors; i++) {
@@ -122,12 +123,12 @@ TARGET FORCE_INLINE float NAME(softmax_step)(float *scores, size_t count, ptowsp
         const float *weights, const float *factors, size_t dim, float *accs) {                     \
         size_t d = 0;                                                                              \
         for (; d + 4 * W <= dim; d += 4 * W) {                                                     \
-            NAME(value_tile)(rows, next, v_offset, count, weights, factors, heads, dim, d, 4,      \
-                             is_f16, accs);                                                        \
+            NAME(value_tile)                                                                       \
+            (rows, next, v_offset, count, weights, factors, heads, dim, d, 4, is_f16, accs);       \
         }                                                                                          \
         for (; d < dim; d += W) {                                                                  \
-            NAME(value_tile)(rows, next, v_offset, count, weights, factors, heads, dim, d, 1,      \
-                             is_f16, accs);                                                        \
+            NAME(value_tile)                                                                       \
+            (rows, next, v_offset, count, weights, factors, heads, dim, d, 1, is_f16, accs);       \
         }                                                                                          \
     }
 
@@ -137,8 +138,8 @@ LOOPS(one_f16, 1, true)
 LOOPS(one_f32, 1, false)
 #undef LOOPS
 
-// One block of up to DECODE_BLOCK tokens, for HEADS_MAX rows or for one. rows[] and next[] are padded
-// to a multiple of four.
+// One block of up to DECODE_BLOCK tokens, for HEADS_MAX rows or for one. rows[] and next[] are
+// padded to a multiple of four.
 TARGET static void NAME(block)(const char *const *rows, const char *const *next, size_t v_offset,
                                size_t count, const float *queries, size_t heads, size_t dim,
                                bool is_f16, ptowsp_partial *states, float *accs) {
@@ -173,8 +174,9 @@ TARGET static void NAME(group)(const char *const *rows, const char *const *next,
     for (size_t h = 0; h < group;) {
         size_t heads = group - h >= HEADS_MAX ? HEADS_MAX : 1;
         // The rows of the next block are asked for once, not again for each tile of heads.
-        NAME(block)(rows, h == 0 ? next : rows, v_offset, count, queries + h * dim, heads, dim,
-                    is_f16, states + h, accs + h * dim);
+        NAME(block)
+        (rows, h == 0 ? next : rows, v_offset, count, queries + h * dim, heads, dim, is_f16,
+         states + h, accs + h * dim);
         h += heads;
     }
 }

@@ -1,5 +1,6 @@
-// Both trace formats are read line by line with a cursor that never passes the end of its line. What is
-// not understood is an error with its line number: a benchmark on misread data is worse than none.
+// Both trace formats are read line by line with a cursor that never passes the end of its line.
+// What is not understood is an error with its line number: a benchmark on misread data is worse
+// than none.
 
 #include "lengths.h"
 
@@ -47,8 +48,10 @@ typedef struct trace_reader {
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-static bool reader_fail(const trace_reader *reader, const char *format, ...) {
-    int length = snprintf(reader->error, reader->error_size, "%s:%zu: ", reader->name, reader->line);
+static bool
+reader_fail(const trace_reader *reader, const char *format, ...) {
+    int length =
+        snprintf(reader->error, reader->error_size, "%s:%zu: ", reader->name, reader->line);
     if (length >= 0 && (size_t)length < reader->error_size) {
         va_list args;
         va_start(args, format);
@@ -73,7 +76,8 @@ static bool reader_take(trace_reader *reader, char c) {
 }
 
 // Reads a whole number from 0 to limit.
-static bool reader_number(trace_reader *reader, const char *what, int64_t limit, int64_t *out_value) {
+static bool reader_number(trace_reader *reader, const char *what, int64_t limit,
+                          int64_t *out_value) {
     if (reader_take(reader, '-')) {
         return reader_fail(reader, "%s is negative", what);
     }

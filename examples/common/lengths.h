@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// KV lengths of `count` requests with the shape of chat traffic: lognormal, mu 6.9, sigma 1.3 (median
-// 992 tokens), cut at 131,072. The same seed gives the same lengths on every machine.
+// KV lengths of `count` requests with the shape of chat traffic: lognormal, mu 6.9, sigma 1.3
+// (median 992 tokens), cut at 131,072. The same seed gives the same lengths on every machine.
 void lengths_generate(uint64_t seed, uint32_t count, int32_t *out_lengths);
 
-// The next number of a SplitMix64 stream (Steele, Lea and Flood 2014), uniform over 64 bits; and one
-// uniform in (0, 1).
+// The next number of a SplitMix64 stream (Steele, Lea and Flood 2014), uniform over 64 bits; and
+// one uniform in (0, 1).
 uint64_t lengths_random(uint64_t *state);
 double lengths_random_unit(uint64_t *state);
 
@@ -33,11 +33,11 @@ typedef struct trace {
 //
 //      Azure CSV        TIMESTAMP,ContextTokens,GeneratedTokens      a header line, then e.g.
 //                       2023-11-16 18:15:46.6805900,374,44
-//      Mooncake JSONL   {"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": [..]}
+//      Mooncake JSONL   {"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": [0]}
 //
-// Returns false and a line of text in error[error_size], "NAME:LINE: what is wrong", for anything else:
-// an empty file, missing or wrong columns, cut off lines, numbers that are negative, not whole or
-// greater than 2^31 - 1. trace_free frees what a true return has allocated.
+// Returns false and a line of text in error[error_size], "NAME:LINE: what is wrong", for anything
+// else: an empty file, missing or wrong columns, cut off lines, numbers that are negative, not
+// whole or greater than 2^31 - 1. trace_free frees what a true return has allocated.
 bool trace_parse(const char *name, const char *text, size_t size, trace *out_trace, char *error,
                  size_t error_size);
 
@@ -48,8 +48,9 @@ void trace_free(trace *from);
 // KV lengths of up to batch_max requests: the inputs of the first ones.
 uint32_t trace_first(const trace *from, uint32_t batch_max, int32_t *out_lengths);
 
-// KV lengths of up to batch_max requests that are being decoded at a time: those that have arrived, at
-// one output token every token_seconds, and have not ended; each has its input and the tokens so far.
+// KV lengths of up to batch_max requests that are being decoded at a time: those that have arrived,
+// at one output token every token_seconds, and have not ended; each has its input and the tokens so
+// far.
 uint32_t trace_live(const trace *from, double at_seconds, double token_seconds, uint32_t batch_max,
                     int32_t *out_lengths);
 

@@ -33,7 +33,8 @@
 #define pwsp_pause() ((void)0)
 #endif
 
-// What threads write often sits this far apart: two 64-byte lines, as neighbours are fetched in pairs.
+// What threads write often sits this far apart: two 64-byte lines, as neighbours are fetched in
+// pairs.
 #define PWSP_FALSE_SHARING 128
 
 #endif

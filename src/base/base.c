@@ -5,8 +5,8 @@
 //
 //      arena.blocks -> [block 16 KiB: used 9 KiB] -> [block 8 KiB: full] -> [block 4 KiB: full]
 //
-// Only the newest block is allocated from. The rest at the end of an older block is lost, at most one
-// request's size per block; blocks double, so there are few of them.
+// Only the newest block is allocated from. The rest at the end of an older block is lost, at most
+// one request's size per block; blocks double, so there are few of them.
 
 #include "base.h"
 

@@ -1,7 +1,7 @@
 // Ground of everything: compiler differences, checked sizes, memory, arenas.
 //
-// Private names begin with pwsp_ and PWSP_. What one file of src/ offers to others is PWSP_INTERNAL:
-// static in ptowsp.c, hidden when each file is compiled alone.
+// Private names begin with pwsp_ and PWSP_. What one file of src/ offers to others is
+// PWSP_INTERNAL: static in ptowsp.c, hidden when each file is compiled alone.
 
 #ifndef PWSP_BASE_H
 #define PWSP_BASE_H
@@ -24,11 +24,11 @@
 #endif
 
 #if defined(__GNUC__)
-#define PWSP_RESTRICT        __restrict__
-#define PWSP_LIKELY(x)       __builtin_expect(!!(x), 1)
-#define PWSP_PRINTF(at, va)  __attribute__((format(printf, at, va)))
-#define PWSP_INLINE          static inline PWSP_UNUSED
-#define PWSP_FORCE_INLINE    static inline __attribute__((always_inline, unused))
+#define PWSP_RESTRICT       __restrict__
+#define PWSP_LIKELY(x)      __builtin_expect(!!(x), 1)
+#define PWSP_PRINTF(at, va) __attribute__((format(printf, at, va)))
+#define PWSP_INLINE         static inline PWSP_UNUSED
+#define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))
 #else
 #define PWSP_RESTRICT
 #define PWSP_LIKELY(x) (x)

@@ -21,8 +21,8 @@ struct ptowsp_context {
 PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                       const char *format, ...) PWSP_PRINTF(4, 5);
 
-// Marks the context as running; false when it already is, and then nothing of it may be touched: the
-// call comes from inside a job, perhaps on another thread.
+// Marks the context as running; false when it already is, and then nothing of it may be touched:
+// the call comes from inside a job, perhaps on another thread.
 PWSP_INTERNAL bool pwsp_context_enter(ptowsp_context *context);
 PWSP_INTERNAL void pwsp_context_leave(ptowsp_context *context);
 

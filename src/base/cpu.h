@@ -16,8 +16,8 @@
 #define PWSP_AVX2   __attribute__((target("avx2,fma")))
 #define PWSP_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")))
 
-// Many AVX-512 operations are written in their masked forms with this full mask, which costs nothing:
-// gcc 12 warns of uninitialised values inside the plain ones when it compiles C++.
+// Many AVX-512 operations are written in their masked forms with this full mask, which costs
+// nothing: gcc 12 warns of uninitialised values inside the plain ones when it compiles C++.
 #define PWSP_ALL_8 ((__mmask8)0xff)
 #else
 #define PWSP_X86 0

@@ -1,9 +1,9 @@
-// Both functions work in double precision, so that rounding to float at the end is nearly always the
-// correctly rounded result; they serve code that calls them once per row, not once per element.
+// Both functions work in double precision, so that rounding to float at the end is nearly always
+// the correctly rounded result; they serve code that calls them once per row, not once per element.
 //
-// exp: x = k ln 2 + r with |r| <= ln 2 / 2; e^r by its Taylor series to r^11 (remainder below 7e-15),
-// times 2^k put together from bits. log: x = 2^k m with m in [sqrt(1/2), sqrt(2)); with
-// s = (m - 1) / (m + 1), |s| < 0.172, log m = 2 (s + s^3/3 + s^5/5 + ...), to s^15 (remainder below
+// exp: x = k ln 2 + r with |r| <= ln 2 / 2; e^r by its Taylor series to r^11 (remainder below
+// 7e-15), times 2^k put together from bits. log: x = 2^k m with m in [sqrt(1/2), sqrt(2)); with s =
+// (m - 1) / (m + 1), |s| < 0.172, log m = 2 (s + s^3/3 + s^5/5 + ...), to s^15 (remainder below
 // 2e-14).
 
 #include "math.h"

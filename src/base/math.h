@@ -5,8 +5,8 @@
 
 #include "base.h"
 
-// e^x, within one unit in the last place of float; 0 below about -104, infinity above about 88.7; NaN
-// for NaN.
+// e^x, within one unit in the last place of float; 0 below about -104, infinity above about 88.7;
+// NaN for NaN.
 PWSP_INTERNAL float pwsp_exp(float x);
 
 // Natural logarithm, within one unit in the last place of float; -infinity for 0, NaN below 0.

@@ -1,5 +1,5 @@
-// POSIX, kept in one file. In header mode it is too late for feature-test macros, so strict C11 hides
-// clock_gettime from us; it is declared here in that case, as POSIX gives it.
+// POSIX, kept in one file. In header mode it is too late for feature-test macros, so strict C11
+// hides clock_gettime from us; it is declared here in that case, as POSIX gives it.
 
 #include "os.h"
 

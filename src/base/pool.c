@@ -1,6 +1,6 @@
-// A pool of lanes. Lane 0 is the caller; with own threads, lane i > 0 is a thread that sleeps between
-// jobs. Jobs are short (a decode step has tens of microseconds), so joining in costs one atomic
-// operation, leaving another, and a worker that wakes too late is not waited for.
+// A pool of lanes. Lane 0 is the caller; with own threads, lane i > 0 is a thread that sleeps
+// between jobs. Jobs are short (a decode step has tens of microseconds), so joining in costs one
+// atomic operation, leaving another, and a worker that wakes too late is not waited for.
 //
 // All of it turns on one 64-bit word, the gate:
 //
@@ -17,13 +17,13 @@
 //      waits for inside = 0 (5)
 //
 // Invariant: lane and job are written only while the gate is closed and nobody is inside. (1)
-// releases what the caller wrote to (2); (4) releases what the worker did to (5). Because (2) and (3)
-// change the same word, a worker is either counted before the gate closes, or does not get in.
+// releases what the caller wrote to (2); (4) releases what the worker did to (5). Because (2) and
+// (3) change the same word, a worker is either counted before the gate closes, or does not get in.
 //
-// Sleeping: workers spin for a while, then sleep on `wake`; the caller spins, then sleeps on `done`.
-// Both sides use the flag-then-recheck pattern in sequentially consistent order: the sleeper raises
-// its flag and then reads the gate, the other writes the gate and then reads the flag. So either the
-// sleeper sees the new gate or the other sees the flag.
+// Sleeping: workers spin for a while, then sleep on `wake`; the caller spins, then sleeps on
+// `done`. Both sides use the flag-then-recheck pattern in sequentially consistent order: the
+// sleeper raises its flag and then reads the gate, the other writes the gate and then reads the
+// flag. So either the sleeper sees the new gate or the other sees the flag.
 
 #include "pool.h"
 
@@ -73,7 +73,8 @@ struct pwsp_pool {
 };
 
 static bool pwsp_gate_is_news(uint64_t gate, uint64_t served) {
-    return (gate & PWSP_GATE_STOP) || ((gate & PWSP_GATE_OPEN) && gate / PWSP_GATE_GENERATION != served);
+    return (gate & PWSP_GATE_STOP) ||
+           ((gate & PWSP_GATE_OPEN) && gate / PWSP_GATE_GENERATION != served);
 }
 
 // Waits until there is a job of a generation other than `served`, or the end; returns the gate.
@@ -202,7 +203,8 @@ PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool) {
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
-                                             const ptowsp_context_desc *desc, pwsp_pool **out_pool) {
+                                             const ptowsp_context_desc *desc,
+                                             pwsp_pool **out_pool) {
     PTOWSP_ASSERT(desc->lane_count >= 1 && desc->lane_count <= PTOWSP_LANE_COUNT_MAX);
     *out_pool = NULL;
     uint32_t worker_count = desc->threads == PTOWSP_THREADS_OWN ? desc->lane_count - 1 : 0;

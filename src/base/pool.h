@@ -1,5 +1,5 @@
-// Lanes: runs a function on several lanes at once, with own threads, through the user's executor, or
-// serially on the calling thread.
+// Lanes: runs a function on several lanes at once, with own threads, through the user's executor,
+// or serially on the calling thread.
 
 #ifndef PWSP_POOL_H
 #define PWSP_POOL_H
@@ -8,16 +8,17 @@
 
 typedef struct pwsp_pool pwsp_pool;
 
-// Creates a pool from the thread fields of a description that has been checked, lane_count filled in.
+// Creates a pool from the thread fields of a description that has been checked, lane_count filled
+// in.
 PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
                                              const ptowsp_context_desc *desc, pwsp_pool **out_pool);
 PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool);
 PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool);
 
-// Calls lane(job, i) at most once for each lane i, on the calling thread for lane 0, and returns when
-// all calls have returned. A lane whose thread wakes too late is left out, so the lanes must take
-// their work from something shared. False when the user's executor broke its contract; all calls
-// have returned even then, and lane 0 has been called last if no other was.
+// Calls lane(job, i) at most once for each lane i, on the calling thread for lane 0, and returns
+// when all calls have returned. A lane whose thread wakes too late is left out, so the lanes must
+// take their work from something shared. False when the user's executor broke its contract; all
+// calls have returned even then, and lane 0 has been called last if no other was.
 PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job);
 
 #endif

@@ -1,15 +1,15 @@
 // Two passes over lengths, each as portable C, AVX2, AVX-512 and NEON; all give the same integers.
 //
-// Division by the chunk is the whole cost of counting units. It is done by a multiplication (Granlund
-// and Montgomery 1994): for n < 2^31 and l = ceil(log2 d),
+// Division by the chunk is the whole cost of counting units. It is done by a multiplication
+// (Granlund and Montgomery 1994): for n < 2^31 and l = ceil(log2 d),
 //
 //      m = ceil(2^(31+l) / d) < 2^32      n / d = (n * m) >> (31 + l)
 //
-// exactly, since m * d exceeds 2^(31+l) by less than d <= 2^l, and that times n stays below 2^(31+l).
-// ceil(len / d) is floor((len - 1) / d) + 1 for len > 0 and 0 for len = 0; as max(len, 1) - 1 is 0 for
-// len = 0, the sum needs no branch: it is the sum of floor((max(len, 1) - 1) / d), plus the number of
-// positive lengths, which the scan has found. Vector code multiplies even and odd lanes apart, as
-// products have 64 bits.
+// exactly, since m * d exceeds 2^(31+l) by less than d <= 2^l, and that times n stays below
+// 2^(31+l). ceil(len / d) is floor((len - 1) / d) + 1 for len > 0 and 0 for len = 0; as max(len, 1)
+// - 1 is 0 for len = 0, the sum needs no branch: it is the sum of floor((max(len, 1) - 1) / d),
+// plus the number of positive lengths, which the scan has found. Vector code multiplies even and
+// odd lanes apart, as products have 64 bits.
 
 #include "count.h"
 
@@ -53,8 +53,8 @@ PWSP_INTERNAL pwsp_lengths_facts pwsp_lengths_scan_scalar(const PTOWSP_GM int32_
     return facts;
 }
 
-PWSP_INTERNAL uint64_t pwsp_lengths_quotients_scalar(const PTOWSP_GM int32_t *lengths, uint64_t count,
-                                                 pwsp_divisor divisor) {
+PWSP_INTERNAL uint64_t pwsp_lengths_quotients_scalar(const PTOWSP_GM int32_t *lengths,
+                                                     uint64_t count, pwsp_divisor divisor) {
     uint64_t quotients = 0;
     for (uint64_t i = 0; i < count; i++) {
         uint32_t length = (uint32_t)lengths[i];
@@ -174,8 +174,8 @@ PWSP_AVX2 static pwsp_lengths_facts pwsp_lengths_scan_avx2(const PTOWSP_GM int32
     return facts;
 }
 
-PWSP_AVX2 static uint64_t pwsp_lengths_quotients_avx2(const PTOWSP_GM int32_t *lengths, uint64_t count,
-                                                  pwsp_divisor divisor) {
+PWSP_AVX2 static uint64_t pwsp_lengths_quotients_avx2(const PTOWSP_GM int32_t *lengths,
+                                                      uint64_t count, pwsp_divisor divisor) {
     const __m256i one = _mm256_set1_epi32(1);
     const __m256i multiplier = _mm256_set1_epi64x((int64_t)divisor.multiplier);
     const __m128i shift = _mm_cvtsi32_si128((int)divisor.shift);
@@ -216,7 +216,7 @@ static pwsp_lengths_facts pwsp_lengths_scan_neon(const PTOWSP_GM int32_t *length
 }
 
 static uint64_t pwsp_lengths_quotients_neon(const PTOWSP_GM int32_t *lengths, uint64_t count,
-                                        pwsp_divisor divisor) {
+                                            pwsp_divisor divisor) {
     const uint32x4_t one = vdupq_n_u32(1);
     const uint32x2_t multiplier = vdup_n_u32(divisor.multiplier);
     const int64x2_t shift = vdupq_n_s64(-(int64_t)divisor.shift);

@@ -14,7 +14,8 @@ typedef struct pwsp_lengths_facts {
     uint64_t total;  // sum of the lengths; meaningful when min >= 0
 } pwsp_lengths_facts;
 
-PWSP_INTERNAL pwsp_lengths_facts pwsp_lengths_scan(const PTOWSP_GM int32_t *lengths, uint64_t count);
+PWSP_INTERNAL pwsp_lengths_facts pwsp_lengths_scan(const PTOWSP_GM int32_t *lengths,
+                                                   uint64_t count);
 
 // Division of numbers below 2^31 by a constant d: n / d = (n * multiplier) >> shift.
 typedef struct pwsp_divisor {
@@ -28,8 +29,8 @@ PWSP_INLINE uint32_t pwsp_divide(uint32_t n, pwsp_divisor divisor) {
     return (uint32_t)(((uint64_t)n * divisor.multiplier) >> divisor.shift);
 }
 
-// The sum of ceil(length / chunk). Requires lengths that are not negative, positive_count of them above
-// 0, and chunk > 0.
+// The sum of ceil(length / chunk). Requires lengths that are not negative, positive_count of them
+// above 0, and chunk > 0.
 PWSP_INTERNAL uint64_t pwsp_lengths_units(const PTOWSP_GM int32_t *lengths, uint64_t count,
                                           uint64_t positive_count, uint32_t chunk);
 

@@ -86,10 +86,10 @@ static ptowsp_status pwsp_groups_check(ptowsp_context *context, const ptowsp_lan
     for (uint32_t i = 0; i < group_count; i++) {
         const ptowsp_lane_group *group = &groups[i];
         if (group->lane_count == 0 || group->lane_count > lanes_left) {
-            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
-                             "dispatch: group %u has %u lanes; at least 1 each and at most %u in all",
-                             (unsigned)i, (unsigned)group->lane_count,
-                             (unsigned)PTOWSP_LANE_COUNT_MAX);
+            return pwsp_fail(
+                context, PTOWSP_INVALID_PARAMS, i,
+                "dispatch: group %u has %u lanes; at least 1 each and at most %u in all",
+                (unsigned)i, (unsigned)group->lane_count, (unsigned)PTOWSP_LANE_COUNT_MAX);
         }
         if (!group->table && group->table_count > 0) {
             return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,

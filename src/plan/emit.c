@@ -5,16 +5,16 @@
 //              AVX-512 for sixteen at once
 //      write   the descriptors of each sequence, head by head; with AVX-512 eight at once
 //
-// Eight descriptors are 48 words of 32 bits, three vectors. A block of eight is computed in registers,
-// field by field, and then interleaved, without a branch on the number of pieces n: it follows no
-// pattern, so every branch on it is mispredicted, at the price of twenty descriptors.
+// Eight descriptors are 48 words of 32 bits, three vectors. A block of eight is computed in
+// registers, field by field, and then interleaved, without a branch on the number of pieces n: it
+// follows no pattern, so every branch on it is mispredicted, at the price of twenty descriptors.
 //
 //      word         0         1           2         3       4          5
 //                   work_id   tier,flags  request   head    kv_start   kv_len
 //
-//      n <= 8    a block is 8 / n whole heads; the next block adds a constant to work_id and head. What
-//                a block writes beyond its heads is overwritten by the next, so near the end of a range
-//                the plain code writes instead
+//      n <= 8    a block is 8 / n whole heads; the next block adds a constant to work_id and head.
+//                What a block writes beyond its heads is overwritten by the next, so near the end of
+//                a range the plain code writes instead
 //      n > 8     a block is pieces 0 to 7, 8 to 15, ... of a head, the last one n - 8 to n - 1; the
 //                same block of the next head adds n to work_id and 1 to head
 
@@ -24,8 +24,8 @@
 
 #define PWSP_CUTS 64
 
-// How sequences are cut: pieces of `length` tokens, those from `longer_from` on `align` longer, and the
-// last one `last_length`, whatever is left. A sequence of length 0 has no pieces.
+// How sequences are cut: pieces of `length` tokens, those from `longer_from` on `align` longer, and
+// the last one `last_length`, whatever is left. A sequence of length 0 has no pieces.
 typedef struct pwsp_cuts {
     uint32_t piece_count[PWSP_CUTS];
     uint32_t length[PWSP_CUTS];
@@ -139,7 +139,7 @@ static const pwsp_block_layout pwsp_block_layouts[9] = {
 // Word i of a block comes from descriptor i / 6; fields 0 to 3 lie in two vectors (id tag | request
 // head) that are interleaved first, fields 4 and 5 (start length) are put in after that, where the
 // index is 16 or more.
-#define PWSP_TAKE(field, descriptor) ((field) * 8 + (descriptor))
+#define PWSP_TAKE(field, descriptor) ((field)*8 + (descriptor))
 #define PWSP_PUT(field, descriptor)  (16 + ((field)-4) * 8 + (descriptor))
 static const uint32_t pwsp_take_words[3][16] = {
     {PWSP_TAKE(0, 0), PWSP_TAKE(1, 0), PWSP_TAKE(2, 0), PWSP_TAKE(3, 0), 0, 0, PWSP_TAKE(0, 1),
@@ -177,7 +177,8 @@ PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_join_avx512(__m256i low, __m256i high
     return _mm512_maskz_inserti64x4(PWSP_ALL_8, _mm512_castsi256_si512(low), high, 1);
 }
 
-// The lower or upper eight words. By memory: gcc 12 warns of its own header's ways of doing it in C++.
+// The lower or upper eight words. By memory: gcc 12 warns of its own header's ways of doing it in
+// C++.
 PWSP_AVX512 PWSP_FORCE_INLINE __m256i pwsp_half_avx512(__m512i x, uint32_t upper) {
     __m256i halves[2];
     memcpy(halves, &x, sizeof halves);
@@ -210,7 +211,8 @@ PWSP_AVX512 PWSP_FORCE_INLINE pwsp_block pwsp_block_make(const pwsp_cuts *cuts, 
     c = _mm256_add_epi32(c, _mm256_set1_epi32((int)c0));
 
     __m256i longer = _mm256_max_epi32(_mm256_sub_epi32(c, longer_from), zero);
-    __m256i start = _mm256_add_epi32(_mm256_mullo_epi32(c, piece), _mm256_mullo_epi32(longer, align));
+    __m256i start =
+        _mm256_add_epi32(_mm256_mullo_epi32(c, piece), _mm256_mullo_epi32(longer, align));
     __mmask8 is_longer = _mm256_cmpge_epi32_mask(c, longer_from);
     __m256i last = _mm256_set1_epi32((int)cuts->piece_count[i] - 1);
     __mmask8 is_last = _mm256_cmpeq_epi32_mask(c, last);
@@ -237,15 +239,16 @@ PWSP_AVX512 PWSP_FORCE_INLINE pwsp_block pwsp_block_make(const pwsp_cuts *cuts, 
 }
 
 // Stores a block for heads 0, step, 2 * step, ... below head_count; `ids` work ids lie between.
-PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_block_store(pwsp_block block, uint32_t head_count, uint32_t step,
-                                              uint32_t ids, PTOWSP_GM ptowsp_work *work) {
+PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_block_store(pwsp_block block, uint32_t head_count,
+                                                    uint32_t step, uint32_t ids,
+                                                    PTOWSP_GM ptowsp_work *work) {
     const __m512i heads = _mm512_set1_epi32((int)step);
-    const __m512i next_0 = _mm512_mask_set1_epi32(
-        _mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_0, heads), PWSP_ID_WORDS_0, (int)ids);
-    const __m512i next_1 = _mm512_mask_set1_epi32(
-        _mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_1, heads), PWSP_ID_WORDS_1, (int)ids);
-    const __m512i next_2 = _mm512_mask_set1_epi32(
-        _mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_2, heads), PWSP_ID_WORDS_2, (int)ids);
+    const __m512i next_0 = _mm512_mask_set1_epi32(_mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_0, heads),
+                                                  PWSP_ID_WORDS_0, (int)ids);
+    const __m512i next_1 = _mm512_mask_set1_epi32(_mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_1, heads),
+                                                  PWSP_ID_WORDS_1, (int)ids);
+    const __m512i next_2 = _mm512_mask_set1_epi32(_mm512_maskz_mov_epi32(PWSP_HEAD_WORDS_2, heads),
+                                                  PWSP_ID_WORDS_2, (int)ids);
     __m512i a = block.a, b = block.b, c = block.c;
     for (uint64_t head = 0; head < head_count; head += step) {
         char *bytes = (char *)work;
@@ -306,7 +309,8 @@ PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_divide_avx512(__m512i x, pwsp_divisor
     const __m512i multiplier = _mm512_set1_epi64((int64_t)divisor.multiplier);
     const __m128i shift = _mm_cvtsi32_si128((int)divisor.shift);
     __m512i odd = _mm512_maskz_srli_epi64(PWSP_ALL_8, x, 32);
-    x = _mm512_maskz_srl_epi64(PWSP_ALL_8, _mm512_maskz_mul_epu32(PWSP_ALL_8, x, multiplier), shift);
+    x = _mm512_maskz_srl_epi64(PWSP_ALL_8, _mm512_maskz_mul_epu32(PWSP_ALL_8, x, multiplier),
+                               shift);
     odd = _mm512_maskz_mul_epu32(PWSP_ALL_8, odd, multiplier);
     odd = _mm512_maskz_srl_epi64(PWSP_ALL_8, odd, shift);
     return _mm512_mask_blend_epi32(0xaaaa, x, _mm512_maskz_slli_epi64(PWSP_ALL_8, odd, 32));
@@ -320,8 +324,8 @@ PWSP_AVX512 PWSP_FORCE_INLINE __m256i pwsp_quotient_avx512(__m256i a, __m256i b)
     return _mm512_maskz_cvttpd_epu32(PWSP_ALL_8, quotient);
 }
 
-// As pwsp_cut_portable. Lanes past the end, and empty sequences, are cut as if of length 1, and then
-// given no pieces.
+// As pwsp_cut_portable. Lanes past the end, and empty sequences, are cut as if of length 1, and
+// then given no pieces.
 PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state,
                                         const PTOWSP_GM int32_t *lengths, uint32_t count,
                                         pwsp_cuts *cuts) {
@@ -329,7 +333,8 @@ PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state,
     const __m512i one = _mm512_set1_epi32(1), zero = _mm512_setzero_si512();
     const __m512i align = _mm512_set1_epi32((int)desc->align);
     for (uint32_t i = 0; i < count; i += 16) {
-        __mmask16 valid = count - i >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << (count - i)) - 1);
+        __mmask16 valid =
+            count - i >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << (count - i)) - 1);
         __m512i given = _mm512_maskz_loadu_epi32(valid, lengths + i);
         __mmask16 positive = _mm512_cmpgt_epi32_mask(given, zero);
         __m512i x = _mm512_mask_mov_epi32(one, positive, given);
@@ -346,12 +351,14 @@ PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state,
             longer_from = _mm512_sub_epi32(n, rest);
         }
         __m512i before = _mm512_sub_epi32(n, one);
-        __m512i longer = _mm512_maskz_max_epi32(0xffff, _mm512_sub_epi32(before, longer_from), zero);
-        __m512i start = _mm512_add_epi32(_mm512_mullo_epi32(before, piece),
-                                         _mm512_mullo_epi32(longer, align));
+        __m512i longer =
+            _mm512_maskz_max_epi32(0xffff, _mm512_sub_epi32(before, longer_from), zero);
+        __m512i start =
+            _mm512_add_epi32(_mm512_mullo_epi32(before, piece), _mm512_mullo_epi32(longer, align));
         __m512i last_length = _mm512_sub_epi32(x, start), tier = zero;
         for (uint32_t t = desc->tier_count; t-- > 0;) {  // so that the first one wins
-            __mmask16 covers = _mm512_cmpge_epi32_mask(x, _mm512_set1_epi32(desc->tiers[t].length_min));
+            __mmask16 covers =
+                _mm512_cmpge_epi32_mask(x, _mm512_set1_epi32(desc->tiers[t].length_min));
             covers = _mm512_mask_cmple_epi32_mask(covers, x,
                                                   _mm512_set1_epi32(desc->tiers[t].length_max));
             tier = _mm512_mask_set1_epi32(tier, covers, desc->tiers[t].id);

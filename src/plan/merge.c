@@ -2,10 +2,11 @@
 //
 // A whole row is merged in two steps: first the largest m of all parts, then
 //
-//      weight[i] = exp(m[i] - m)      out[d] = (sum of weight[i] * acc[i][d]) / (sum of weight[i] * l[i])
+//      weight[i] = exp(m[i] - m)
+//      out[d] = (sum of weight[i] * acc[i][d]) / (sum of weight[i] * l[i])
 //
-// in the order of the parts. So each acc is read once, no sum is ever rescaled, and every weight is at
-// most 1. The row is summed in strips that stay in registers over up to PWSP_MERGE_PARTS parts.
+// in the order of the parts. So each acc is read once, no sum is ever rescaled, and every weight is
+// at most 1. The row is summed in strips that stay in registers over up to PWSP_MERGE_PARTS parts.
 
 #include "../base/cpu.h"
 #include "../base/math.h"

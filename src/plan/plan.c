@@ -1,12 +1,12 @@
-// Planning: which chunk, how many units, and the descriptors. Everything is checked first, in one pass
-// over the lengths (count.c); then writing cannot fail (emit.c).
+// Planning: which chunk, how many units, and the descriptors. Everything is checked first, in one
+// pass over the lengths (count.c); then writing cannot fail (emit.c).
 //
-// The search for the chunk. units(chunk) = sum of ceil(len / chunk) falls as the chunk grows, so the
-// smallest chunk with units <= limit is found by narrowing [low, high], where high qualifies and
-// everything below low does not. A pass over 10,000 lengths costs about half a microsecond, so passes
-// are what is saved:
+// The search for the chunk. units(chunk) = sum of ceil(len / chunk) falls as the chunk grows, so
+// the smallest chunk with units <= limit is found by narrowing [low, high], where high qualifies
+// and everything below low does not. A pass over 10,000 lengths costs about half a microsecond, so
+// passes are what is saved:
 //
-//      total / chunk  <=  units(chunk)  <=  (total - count) / chunk + count       count: lengths > 0
+//      total / chunk  <=  units(chunk)  <=  (total - count) / chunk + count      count: lengths > 0
 //
 // bounds both ends before the first pass. Then units(chunk) = total / chunk + surplus, where the
 // surplus (what rounding up adds) changes slowly with the chunk: so the surplus found at one chunk
@@ -27,7 +27,8 @@ static const ptowsp_status pwsp_fault_statuses[] = {
 #undef PWSP_FAULT_STATUS
 };
 
-static const char *const pwsp_fault_texts[] = {
+// Arrays, not pointers, so that they need no relocation when the library is shared.
+static const char pwsp_fault_texts[][80] = {
 #define PWSP_FAULT_TEXT(name, status, text) text,
     PTOWSP_PLAN_FAULTS(PWSP_FAULT_TEXT)
 #undef PWSP_FAULT_TEXT
@@ -123,8 +124,8 @@ static ptowsp_status pwsp_config_check(const ptowsp_plan_config *given, ptowsp_p
     return pwsp_tiers_check(config, info);
 }
 
-// True when the tiers together cover every length from low to high. May be false although all lengths
-// of a batch are covered: then each has to be looked up.
+// True when the tiers together cover every length from low to high. May be false although all
+// lengths of a batch are covered: then each has to be looked up.
 static bool pwsp_tiers_cover(const ptowsp_plan_config *config, int32_t low, int32_t high) {
     int64_t next = low;
     for (uint32_t passes = 0; passes < config->tier_count && next <= high; passes++) {
@@ -142,8 +143,8 @@ static bool pwsp_tiers_cover(const ptowsp_plan_config *config, int32_t low, int3
 static ptowsp_status pwsp_lengths_check(const ptowsp_batch *batch, const ptowsp_plan_config *config,
                                         uint32_t first, uint32_t end,
                                         const pwsp_lengths_facts *facts, ptowsp_plan_info *info) {
-    if (facts->min >= 0 && (facts->positive_count == 0 ||
-                            pwsp_tiers_cover(config, facts->positive_min, facts->max))) {
+    if (facts->min >= 0 &&
+        (facts->positive_count == 0 || pwsp_tiers_cover(config, facts->positive_min, facts->max))) {
         return PTOWSP_OK;
     }
     for (uint32_t i = first; i < end; i++) {
@@ -214,7 +215,8 @@ static ptowsp_status pwsp_range_check(const ptowsp_batch *batch, const ptowsp_pl
 
 // -- chunk size and counting ----------------------------------------------------------------------
 
-// The smallest chunk = k * align, low <= k <= high, with units(chunk) <= limit; high if there is none.
+// The smallest chunk = k * align, low <= k <= high, with units(chunk) <= limit; high if there is
+// none.
 static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) {
     const PTOWSP_GM int32_t *lengths = range->batch->lengths + range->first;
     uint64_t length_count = range->end - range->first;
@@ -265,12 +267,14 @@ ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch, const ptowsp_pla
         status = pwsp_plan_fail(&info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0);
     } else {
         *out_chunk = 0;
-        status = pwsp_range_check(batch, config, 0, batch ? batch->sequence_count : 0, &range, &info);
+        status =
+            pwsp_range_check(batch, config, 0, batch ? batch->sequence_count : 0, &range, &info);
     }
     if (status == PTOWSP_OK) {
-        *out_chunk = range.facts.positive_count == 0
-                         ? range.config.chunk_min
-                         : pwsp_chunk_search(&range, range.config.max_work_units / batch->head_count);
+        *out_chunk =
+            range.facts.positive_count == 0
+                ? range.config.chunk_min
+                : pwsp_chunk_search(&range, range.config.max_work_units / batch->head_count);
     }
     if (out_info) {
         *out_info = info;
@@ -285,9 +289,9 @@ static ptowsp_status pwsp_range_count(const pwsp_plan_range *range, uint32_t chu
     if (range->facts.positive_count == 0) {
         return PTOWSP_OK;
     }
-    uint64_t units = pwsp_lengths_units(range->batch->lengths + range->first,
-                                        range->end - range->first, range->facts.positive_count,
-                                        chunk);
+    uint64_t units =
+        pwsp_lengths_units(range->batch->lengths + range->first, range->end - range->first,
+                           range->facts.positive_count, chunk);
     if (!pwsp_mul_fits(units, range->batch->head_count, out_count)) {
         *out_count = 0;
         return pwsp_plan_fail(info, PTOWSP_FAULT_TOTAL_OVERFLOW, PTOWSP_NO_INDEX, 0);
@@ -312,9 +316,9 @@ ptowsp_status ptowsp_plan_total_work(const ptowsp_batch *batch, const ptowsp_pla
                                      uint32_t chunk, ptowsp_plan_info *out_info) {
     ptowsp_plan_info info = pwsp_plan_info_none();
     pwsp_plan_range range;
-    ptowsp_status status = pwsp_range_prepare(batch, config, chunk, 0,
-                                              batch ? batch->sequence_count : 0, &range,
-                                              &info.work_count, &info);
+    ptowsp_status status =
+        pwsp_range_prepare(batch, config, chunk, 0, batch ? batch->sequence_count : 0, &range,
+                           &info.work_count, &info);
     if (out_info) {
         *out_info = info;
     }
@@ -344,21 +348,22 @@ static ptowsp_status pwsp_work_check(const PTOWSP_GM ptowsp_work *work, uint64_t
 }
 
 static pwsp_emit_desc pwsp_range_emit_desc(const pwsp_plan_range *range, uint32_t chunk) {
-    pwsp_emit_desc desc = {range->batch->lengths, range->batch->head_count, chunk,
-                           range->config.align,   range->config.chunks,     range->config.tiers,
+    pwsp_emit_desc desc = {range->batch->lengths,   range->batch->head_count, chunk,
+                           range->config.align,     range->config.chunks,     range->config.tiers,
                            range->config.tier_count};
     return desc;
 }
 
-ptowsp_status ptowsp_plan_generate_range(const ptowsp_batch *batch, const ptowsp_plan_config *config,
-                                         uint32_t chunk, uint32_t first, uint32_t count,
-                                         uint64_t first_work_id, PTOWSP_GM ptowsp_work *work,
-                                         uint64_t capacity, ptowsp_plan_info *out_info) {
+ptowsp_status ptowsp_plan_generate_range(const ptowsp_batch *batch,
+                                         const ptowsp_plan_config *config, uint32_t chunk,
+                                         uint32_t first, uint32_t count, uint64_t first_work_id,
+                                         PTOWSP_GM ptowsp_work *work, uint64_t capacity,
+                                         ptowsp_plan_info *out_info) {
     ptowsp_plan_info info = pwsp_plan_info_none();
     pwsp_plan_range range;
     uint64_t work_count;
-    ptowsp_status status = pwsp_range_prepare(batch, config, chunk, first, count, &range,
-                                              &work_count, &info);
+    ptowsp_status status =
+        pwsp_range_prepare(batch, config, chunk, first, count, &range, &work_count, &info);
     if (status == PTOWSP_OK) {
         status = pwsp_work_check(work, capacity, first_work_id, work_count, &info);
     }
@@ -467,12 +472,12 @@ ptowsp_status ptowsp_plan_generate_parallel(ptowsp_context *context, const ptows
 
 // -- bounds ---------------------------------------------------------------------------------------
 
-// The most units that any batch within the limits has under a chunk; UINT64_MAX beyond 64 bits. With
-// count sequences of total tokens, units are at most (total + count * (chunk - 1)) / chunk.
+// The most units that any batch within the limits has under a chunk; UINT64_MAX beyond 64 bits.
+// With count sequences of total tokens, units are at most (total + count * (chunk - 1)) / chunk.
 static uint64_t pwsp_units_bound(const ptowsp_plan_limits *limits, uint64_t chunk) {
     uint64_t count = limits->sequence_count_max;
-    uint64_t units = ptowsp_space_multiply(count,
-                                           pwsp_ceil_div_u64((uint64_t)limits->length_max, chunk));
+    uint64_t units =
+        ptowsp_space_multiply(count, pwsp_ceil_div_u64((uint64_t)limits->length_max, chunk));
     if (limits->token_count_max > 0) {
         uint64_t total = pwsp_min_u64(limits->token_count_max, UINT64_MAX / 2);
         count = pwsp_min_u64(count, total);
@@ -496,8 +501,10 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
     if (!limits || limits->head_count == 0 || limits->length_max < 0) {
         return PTOWSP_INVALID_PARAMS;
     }
-    // The chunk is chunk_max, or its units number at most max_work_units; and it is at least chunk_min.
-    uint64_t bound = pwsp_max_u64(checked.max_work_units, pwsp_units_bound(limits, checked.chunk_max));
+    // The chunk is chunk_max, or its units number at most max_work_units; and it is at least
+    // chunk_min.
+    uint64_t bound =
+        pwsp_max_u64(checked.max_work_units, pwsp_units_bound(limits, checked.chunk_max));
     bound = pwsp_min_u64(bound, pwsp_units_bound(limits, checked.chunk_min));
     if (bound == UINT64_MAX) {
         return PTOWSP_LIMIT_EXCEEDED;

@@ -1,0 +1,52 @@
+#!/bin/sh
+# tools/amalgamate.sh refuses what it must: each case is tried in a copy of the tree.
+set -eu
+COPY=$(mktemp -d)
+trap 'rm -rf "$COPY"' EXIT
+
+fresh() {
+    rm -rf "$COPY/tree"
+    mkdir "$COPY/tree"
+    cp -r src tools ptowsp.h ptowsp.c "$COPY/tree/"
+}
+
+# refuses WHAT PATTERN [ARGUMENT]: the script fails, with this text.
+refuses() {
+    if (cd "$COPY/tree" && tools/amalgamate.sh ${3-} > out.txt 2>&1); then
+        echo "amalgamate_test: accepts $1" >&2
+        exit 1
+    fi
+    grep -q "$2" "$COPY/tree/out.txt" || {
+        echo "amalgamate_test: $1: said $(cat "$COPY/tree/out.txt")" >&2
+        exit 1
+    }
+}
+
+fresh
+(cd "$COPY/tree" && tools/amalgamate.sh --check && tools/amalgamate.sh && cmp ptowsp.c "$OLDPWD/ptowsp.c")
+echo '// more' >> "$COPY/tree/src/plan/plan.c"
+refuses "a stale ptowsp.c" "does not match" --check
+fresh
+echo '// a' > "$COPY/tree/src/plan/extra.c"
+refuses "an unlisted file" "src/plan/extra.c is not in the list"
+fresh
+rm "$COPY/tree/src/plan/merge.c"
+refuses "a missing file" "src/plan/merge.c is listed but missing"
+fresh
+printf '// windows\r\n' >> "$COPY/tree/src/plan/plan.c"
+refuses "carriage returns" "carriage returns"
+fresh
+printf 'static int pwsp_queue_take(int a) {\n    return a;\n}\n' >> "$COPY/tree/src/plan/plan.c"
+refuses "a function defined twice" "pwsp_queue_take in src/base/context.c and src/plan/plan.c"
+fresh
+printf 'typedef struct pwsp_queue {\n    int a;\n} pwsp_queue;\n' >> "$COPY/tree/src/plan/plan.c"
+refuses "a type defined twice" "pwsp_queue in src/base/context.h and src/plan/plan.c"
+fresh
+printf '#define PWSP_CUTS 1\n' >> "$COPY/tree/src/plan/plan.c"
+refuses "a macro defined twice" "PWSP_CUTS in src/plan/emit.c and src/plan/plan.c"
+fresh
+sed -i '1i #include "../plan/emit.h"' "$COPY/tree/src/base/pool.c"
+refuses "an include of a higher room" "includes ../plan/emit.h, which is not below it"
+fresh
+refuses "an unknown option" "usage" --wrong
+echo "amalgamate_test: good"

@@ -1,0 +1,95 @@
+#!/bin/sh
+# Everything that has to hold before a commit; `make check` runs it. Each step prints a line; the first
+# that fails ends it. Needs gcc, g++, clang, clang-format, cmocka, and clang's sanitizer runtime.
+set -eu
+BUILD=${BUILD:-build}
+OUT=$BUILD/check
+W="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual -Werror"
+WC="$W -Wstrict-prototypes -Wmissing-prototypes"
+LEVELS="-O0 -O2 -O3"
+mkdir -p "$OUT"
+
+step() {
+    echo "-- $*"
+}
+
+fail() {
+    echo "check: $*" >&2
+    exit 1
+}
+
+step "amalgamation: ptowsp.c matches src/, and the script refuses what it should"
+tools/amalgamate.sh --check
+sh tests/amalgamate_test.sh
+
+step "formatting"
+clang-format --dry-run -Werror ptowsp.h $(find src tests examples bench -name '*.[ch]')
+if grep -nP '[^\x00-\x7f]' ptowsp.h ptowsp.c $(find src -name '*.[ch]'); then
+    fail "the library's files are ASCII"
+fi
+
+step "warnings: the library as C11, C17 and C++17, gcc and clang, $LEVELS"
+for level in $LEVELS; do
+    for compiler in gcc clang; do
+        for standard in c11 c17 gnu11; do
+            $compiler -std=$standard $WC $level -c ptowsp.c -o "$OUT/ptowsp.o"
+        done
+    done
+    for compiler in g++ clang++; do
+        $compiler -x c++ -std=c++17 $W $level -c ptowsp.c -o "$OUT/ptowsp_cpp.o"
+    done
+done
+for option in PTOWSP_NO_THREADS PTOWSP_NO_SIMD PTOWSP_STATIC NDEBUG; do
+    gcc -std=c11 $WC -O2 -D$option -c ptowsp.c -o "$OUT/ptowsp_option.o"
+    clang -std=c11 $WC -O2 -D$option -c ptowsp.c -o "$OUT/ptowsp_option.o"
+    g++ -x c++ -std=c++17 $W -O2 -D$option -c ptowsp.c -o "$OUT/ptowsp_option.o"
+done
+
+step "warnings: every file of src/ alone, examples, benchmarks"
+for compiler in gcc clang; do
+    for file in $(find src -name '*.c'); do
+        $compiler -std=c11 $WC -O2 -c "$file" -o "$OUT/alone.o"
+    done
+    for file in examples/*.c examples/common/*.c bench/*.c; do
+        for level in $LEVELS; do
+            $compiler -std=c11 $WC $level -I. -Iexamples -c "$file" -o "$OUT/example.o"
+        done
+    done
+done
+
+step "packaging"
+CC=gcc CXX=g++ OUT="$OUT/gcc" sh tests/packaging_test.sh
+CC=clang CXX=clang++ OUT="$OUT/clang" sh tests/packaging_test.sh
+
+step "what must not compile"
+sh tests/compile_fail.sh gcc clang g++ clang++
+
+step "tests: plain, with both compilers; without vector code; without threads"
+make -s test BUILD="$OUT/test-gcc" CC=gcc
+make -s test BUILD="$OUT/test-clang" CC=clang
+make -s test BUILD="$OUT/test-no-simd" CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_SIMD"
+make -s test BUILD="$OUT/test-no-threads" CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS"
+
+step "tests under ASan and UBSan, and under TSan"
+make -s test BUILD="$OUT/test-asan" CC=clang \
+    CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+make -s test BUILD="$OUT/test-asan-gcc" CC=gcc \
+    CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+make -s test BUILD="$OUT/test-tsan" CC=clang CFLAGS="-O1 -g -fsanitize=thread"
+
+step "fuzzing the trace reader, 20 seconds"
+clang -std=c11 $WC -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iexamples \
+    -I. tests/fuzz_trace.c examples/common/lengths.c -o "$OUT/fuzz_trace" -lm
+mkdir -p "$OUT/corpus"
+"$OUT/fuzz_trace" -max_total_time=20 -max_len=4096 -verbosity=0 -print_final_stats=0 \
+    -artifact_prefix="$OUT/" "$OUT/corpus" tests/traces 2> "$OUT/fuzz.log" ||
+    { cat "$OUT/fuzz.log"; fail "the fuzzer found something"; }
+
+step "the example: options, bad input, the same bits for 1, 2 and 4 threads"
+make -s BUILD="$OUT/test-gcc" CC=gcc examples
+DECODE_BATCH="$OUT/test-gcc/decode_batch" sh tests/decode_batch_test.sh
+make -s BUILD="$OUT/test-asan" CC=clang examples \
+    CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+DECODE_BATCH="$OUT/test-asan/decode_batch" sh tests/decode_batch_test.sh
+
+echo "check: all good"

@@ -1,0 +1,98 @@
+#!/bin/sh
+# The example as a program: its result, its bits for 1, 2 and 4 threads, its answers to bad input.
+# DECODE_BATCH is the program.
+set -eu
+P=${DECODE_BATCH:-build/decode_batch}
+DIR=$(mktemp -d)
+trap 'rm -rf "$DIR"' EXIT
+SMALL="--batch 12 --heads 8 --kv-heads 2 --dim 64 --kv-mib 4 --steps 1"
+
+fail() {
+    echo "decode_batch_test: $*" >&2
+    exit 1
+}
+
+# good ARGUMENTS: exits with 0 and says so, in the table and as JSON.
+good() {
+    "$P" "$@" > "$DIR/out" 2>&1 || fail "$*: $(cat "$DIR/out")"
+    grep -q 'allowed: good' "$DIR/out" || fail "$*: no 'good'"
+    "$P" "$@" --json > "$DIR/out" || fail "$* --json"
+    grep -q '"good": true}' "$DIR/out" || fail "$* --json: $(cat "$DIR/out")"
+}
+
+# bad TEXT ARGUMENTS: exits with 2 and says TEXT.
+bad() {
+    text=$1
+    shift
+    set +e
+    "$P" "$@" > "$DIR/out" 2>&1
+    code=$?
+    set -e
+    [ $code = 2 ] || fail "$*: exit $code, $(cat "$DIR/out")"
+    grep -qF -- "$text" "$DIR/out" || fail "$*: said $(cat "$DIR/out")"
+}
+
+hash_of() {
+    "$P" "$@" --json | sed 's/.*"hash": "\([0-9a-f]*\)".*/\1/'
+}
+
+for kv in f16 f32; do
+    one=$(hash_of $SMALL --kv $kv --threads 1)
+    for threads in 2 4; do
+        [ "$one" = "$(hash_of $SMALL --kv $kv --threads $threads)" ] ||
+            fail "$kv: other bits with $threads threads"
+    done
+    [ "$one" != "$(hash_of $SMALL --kv $kv --threads 1 --seed 2)" ] || fail "the seed changes nothing"
+done
+good $SMALL
+good $SMALL --fixed --page 1 --heads 6 --kv-heads 6 --dim 16
+good $SMALL --page 100 --heads 10 --dim 80 --kv f32 --units 1
+good $SMALL --page 5000 --heads 2 --kv-heads 1 --kv-mib 64
+good --trace tests/traces/azure.csv $SMALL
+good --trace tests/traces/azure.csv $SMALL --at 4.5
+good --trace tests/traces/azure.csv $SMALL --at 1000000
+good --trace tests/traces/mooncake.jsonl $SMALL
+"$P" --help | grep -q 'usage: decode_batch' || fail "--help"
+
+bad "unknown option '--wrong'" --wrong
+bad "--batch takes a whole number from 1 to 65536, not '0'" --batch 0
+bad "--batch takes a whole number from 1 to 65536, not '-1'" --batch -1
+bad "--batch takes a whole number from 1 to 65536, not '3x'" --batch 3x
+bad "--batch takes a whole number from 1 to 65536, not ''" --batch
+bad "--batch takes a whole number" --batch 99999999999999999999999
+bad "--kv takes f32 or f16, not 'f8'" --kv f8
+bad "--heads 8 is not a multiple of --kv-heads 3" --heads 8 --kv-heads 3
+bad "--dim 20 is not a multiple of 16" --dim 20
+bad "--at needs --trace" --at 5
+bad "--at takes a number" --trace tests/traces/azure.csv --at nan
+bad "--kv-mib 1 has no room for one page" --kv-mib 1 --page 65536
+
+H='TIMESTAMP,ContextTokens,GeneratedTokens'
+# trace TEXT CONTENT: a trace file with this content is refused with TEXT.
+trace() {
+    printf "$2" > "$DIR/trace"
+    bad "$1" $SMALL --trace "$DIR/trace"
+}
+bad "missing.csv: cannot be opened" --trace missing.csv
+bad "cannot be" --trace tests
+trace ":1: the file is empty" ""
+trace ":1: the first line is neither" "A,B\n1,2\n"
+trace ":2: there is no request" "$H\n\n"
+trace ":2: GeneratedTokens is missing" "$H\n2023-11-16 18:15:46.68,374"
+trace ":2: ContextTokens is missing" "$H\n2023-11-16 18:15:46"
+trace ":2: more than three columns" "$H\n2023-11-16 18:15:46,1,2,3\n"
+trace ":3: ContextTokens is negative" "$H\n2023-11-16 18:15:46,1,2\n2023-11-16 18:15:46,-1,2\n"
+trace ":2: ContextTokens is greater than 2147483647" "$H\n2023-11-16 18:15:46,99999999999,2\n"
+trace ":2: ContextTokens is greater than 2147483647" "$H\n2023-11-16 18:15:46,99999999999999999999999999,2\n"
+trace ":2: GeneratedTokens is not a number" "$H\n2023-11-16 18:15:46,1,\n"
+trace ":2: TIMESTAMP is not like" "$H\n2023/11/16,1,2\n"
+trace "plan: sequence 0 has length 200000, which no tier covers" "$H\n2023-11-16 18:15:46,200000,2\n"
+trace ":1: the line is cut off" '{"timestamp": 0, "input_length": 10, "output_length": 5'
+trace ":1: the list hash_ids is cut off" '{"timestamp": 0, "hash_ids": [0, 1'
+trace ":1: output_length is missing" '{"timestamp": 0, "input_length": 10}\n'
+trace ":2: input_length is negative" '{"timestamp": 0, "input_length": 1, "output_length": 1}\n{"timestamp": 0, "input_length": -1, "output_length": 1}\n'
+trace ":1: input_length is greater than 2147483647" '{"timestamp": 0, "input_length": 3000000000, "output_length": 1}\n'
+trace ":1: input_length is not a number" '{"timestamp": 0, "input_length": "ten", "output_length": 1}\n'
+trace ":1: a member's name is missing" '{}\n'
+trace ":1: there is text behind the }" '{"timestamp": 0, "input_length": 1, "output_length": 1} x\n'
+echo "decode_batch_test: good"

@@ -1,0 +1,135 @@
+#!/bin/sh
+# The ways to use the two files, each compiled, linked and run: CC, CXX and OUT come from outside.
+set -eu
+CC=${CC:-cc} CXX=${CXX:-c++} OUT=${OUT:-build/packaging}
+W="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror"
+rm -rf "$OUT"
+mkdir -p "$OUT"
+ROOT=$(pwd)
+cp ptowsp.h ptowsp.c "$OUT/"
+cd "$OUT"
+
+fail() {
+    echo "packaging ($CC): $*" >&2
+    exit 1
+}
+
+cat > use.h << 'END'
+// Plans two sequences, in C or C++; returns the number of units, 3.
+static inline uint64_t use(void) {
+    const int32_t lengths[] = {300, 5000};
+    ptowsp_batch batch = {lengths, 2, 1};
+    ptowsp_work work[3];
+    ptowsp_plan_info info;
+    return ptowsp_plan_generate(&batch, NULL, 4096, work, 3, &info) == PTOWSP_OK ? info.work_count : 0;
+}
+END
+cat > main.c << 'END'
+#include "ptowsp.h"
+#include "ptowsp.h"
+#include "use.h"
+extern uint64_t other(void);
+int main(void) {
+    return use() == 3 && other() == 3 ? 0 : 1;
+}
+END
+cat > other.c << 'END'
+#include "ptowsp.h"
+#include "use.h"
+#ifdef __cplusplus
+extern "C" uint64_t other(void);
+#else
+extern uint64_t other(void);
+#endif
+uint64_t other(void) {
+    return use();
+}
+END
+cat > implementation.c << 'END'
+#include "ptowsp.h"  // once without, once with, and again
+#define PTOWSP_IMPLEMENTATION
+#include "ptowsp.h"
+#include "ptowsp.h"
+END
+sed 's/extern uint64_t/extern "C" uint64_t/' main.c > main.cpp
+cp other.c other.cpp
+cp implementation.c implementation.cpp
+
+# Two files: ptowsp.c compiled like any other.
+$CC -std=c11 $W main.c other.c ptowsp.c -o two_files -pthread
+./two_files || fail "two-file use"
+# Header mode: the implementation in one C file, used from C and C++.
+$CC -std=c11 $W -c implementation.c main.c other.c
+$CC implementation.o main.o other.o -o header_c -pthread
+./header_c || fail "header mode in C"
+# Header mode in one C++ file, used from C++ and C.
+$CXX -std=c++17 $W -c implementation.cpp -o implementation_cpp.o
+$CXX -std=c++17 $W -c main.cpp -o main_cpp.o
+$CXX implementation_cpp.o main_cpp.o other.o -o header_cpp -pthread
+./header_cpp || fail "header mode in C++"
+# Static mode: a private copy in each of two files, and nothing exported.
+$CC -std=c11 $W -DPTOWSP_STATIC -c main.c -o main_static.o
+$CC -std=c11 $W -DPTOWSP_STATIC -c other.c -o other_static.o
+$CC main_static.o other_static.o -o static_c -pthread
+./static_c || fail "static mode"
+nm -g --defined-only other_static.o | grep ptowsp_ && fail "static mode exports"
+$CXX -std=c++17 $W -DPTOWSP_STATIC -c other.cpp -o other_static_cpp.o
+# Without threads, no pthread symbol is wanted.
+$CC -std=c11 $W -DPTOWSP_NO_THREADS -c ptowsp.c -o no_threads.o
+nm -u no_threads.o | grep pthread && fail "PTOWSP_NO_THREADS uses pthreads"
+# An assertion of the user's, and qualifiers.
+cat > custom.c << 'END'
+#include <stdio.h>
+#include <stdlib.h>
+#define PTOWSP_ASSERT(x) ((x) ? (void)0 : (puts("my assertion"), exit(7)))
+#define PTOWSP_AICPU __attribute__((cold))
+#define PTOWSP_GM
+#define PTOWSP_IMPLEMENTATION
+#include "ptowsp.h"
+int main(void) {
+    const int64_t sizes[] = {2};
+    ptowsp_space space;
+    ptowsp_space_make(sizes, 1, &space);
+    int64_t coord[1] = {5};
+    return (int)ptowsp_space_index(&space, coord);  // out of its size: exits with 7
+}
+END
+$CC -std=c11 custom.c -o custom -pthread
+set +e
+./custom > custom.txt
+[ $? = 7 ] || fail "PTOWSP_ASSERT is not used"
+set -e
+grep -q "my assertion" custom.txt || fail "PTOWSP_ASSERT is not used"
+
+# What the library exports, and that it has no writable globals.
+$CC -std=c11 -O2 -fPIC -c ptowsp.c -o ptowsp.o
+nm -g --defined-only ptowsp.o | awk '$3 !~ /^ptowsp_/ { print; bad = 1 } END { exit bad }' ||
+    fail "a symbol without ptowsp_ is exported"
+nm ptowsp.o | awk '$2 ~ /^[bBdDcCgGsS]$/ { print; bad = 1 } END { exit bad }' || fail "writable globals"
+# Every function the header declares exists.
+sed -n 's/^PTOWSP_API.*[ *]\(ptowsp_[a-z0-9_]*\)(.*/\1/p' ptowsp.h | sort > declared.txt
+sed -n 's/^ *\(PTOWSP_AICPU\|PTOWSP_AICORE\)* *ptowsp_status \(ptowsp_[a-z0-9_]*\)(.*/\2/p' ptowsp.h >> declared.txt
+nm -g --defined-only ptowsp.o | awk '{ print $3 }' | sort > defined.txt
+sort -u declared.txt | comm -23 - defined.txt | grep . && fail "declared but not defined"
+sort -u declared.txt | comm -13 - defined.txt | grep . && fail "defined but not declared"
+
+# Installation, and its pkg-config file.
+make -s -C "$ROOT" install PREFIX="$(pwd)/prefix" BUILD="$(pwd)/install-build" CC="$CC" > /dev/null
+for file in include/ptowsp.h lib/libptowsp.a lib/libptowsp.so lib/pkgconfig/ptowsp.pc; do
+    [ -e "prefix/$file" ] || fail "$file is not installed"
+done
+mkdir installed
+cp main.c other.c use.h installed/
+(cd installed && $CC -std=c11 main.c other.c -I../prefix/include ../prefix/lib/libptowsp.a -o fixed -pthread &&
+    ./fixed && $CC -std=c11 main.c other.c -I../prefix/include -L../prefix/lib -lptowsp -o shared &&
+    LD_LIBRARY_PATH=../prefix/lib ./shared) || fail "use of the installed library"
+if command -v pkg-config > /dev/null; then
+    flags=$(PKG_CONFIG_PATH=prefix/lib/pkgconfig pkg-config --cflags --libs ptowsp)
+    case "$flags" in
+    *-lptowsp*) ;;
+    *) fail "ptowsp.pc says '$flags'" ;;
+    esac
+fi
+make -s -C "$ROOT" uninstall PREFIX="$(pwd)/prefix" > /dev/null
+[ -z "$(find prefix -type f)" ] || fail "uninstall leaves files behind"
+echo "packaging ($CC, $CXX): good"
