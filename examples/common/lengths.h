@@ -33,7 +33,7 @@ typedef struct trace {
 //
 //      Azure CSV        TIMESTAMP,ContextTokens,GeneratedTokens      a header line, then e.g.
 //                       2023-11-16 18:15:46.6805900,374,44
-//      Mooncake JSONL   {"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": [0]}
+//      Mooncake JSONL   {"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": []}
 //
 // Returns false and a line of text in error[error_size], "NAME:LINE: what is wrong", for anything
 // else: an empty file, missing or wrong columns, cut off lines, numbers that are negative, not
