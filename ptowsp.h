@@ -224,8 +224,8 @@ typedef struct ptowsp_context ptowsp_context;
 PTOWSP_API ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc,
                                                ptowsp_context **out_context);
 
-// Stops the threads and frees the context; NULL is ignored. What was allocated from it is freed
-// first.
+// Stops the threads and frees the context; NULL is ignored. Requires that what was allocated from
+// it has been destroyed, and that no job is running.
 PTOWSP_API void ptowsp_context_destroy(ptowsp_context *context);
 
 // The last failure, or {PTOWSP_OK, PTOWSP_NO_INDEX, ""}. Success does not clear it.
@@ -563,11 +563,13 @@ PTOWSP_INLINE ptowsp_work ptowsp_work_of(uint32_t work_id, uint8_t tier, uint8_t
     return work;
 }
 
-// Writes one line without its end: "#7 tier 1 first request 3 head 0 kv 0+1024".
+// Writes one line without its end: "#7 tier 1 first (3, 0) [0, 1024)", that is, id, tier, any of
+// "first last init", params 0 and 1, and the tokens.
 PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text);
 
 // Allocates count zeroed descriptors, aligned to 64 bytes; destroy them before the context.
-// Errors   INVALID_PARAMS (count 0 or beyond size_t), OUT_OF_MEMORY. *out_work is NULL then.
+// Errors   INVALID_PARAMS (out_work NULL, count 0, more than SIZE_MAX / 2 bytes), OUT_OF_MEMORY.
+//          *out_work is NULL then.
 PTOWSP_API ptowsp_status ptowsp_work_create(ptowsp_context *context, uint64_t count,
                                             ptowsp_work **out_work);
 PTOWSP_API void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work);  // NULL is ignored
@@ -614,7 +616,7 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 // Balanced pieces finish together. Fixed boundaries depend on the sequence alone, not on the rest
 // of the batch, as long as the chunk is kept: use them for batch-invariant results. With align > 1
 // (the KV page size) pieces start at multiples of align, and chunks are multiples of it. In
-// balanced order the longer pieces come last, because the last may end inside an alignment unit.
+// balanced order pieces with one unit more come last, since the last may end inside a unit.
 //
 // Descriptors come sequence by sequence, then head by head, then chunk by chunk; work_id counts
 // from 0; tier is that of the whole sequence; FIRST is on chunk 0 and LAST on the last. A sequence
@@ -647,69 +649,76 @@ typedef struct ptowsp_plan_config {
     uint32_t max_work_units;   // default 65536
     uint32_t align;            // tokens; default 1
     ptowsp_chunks chunks;      // default balanced
-    const ptowsp_tier *tiers;  // default the standard decode tiers; must cover every length but 0
+    const ptowsp_tier *tiers;  // default the standard decode tiers; each length above 0 needs one
     uint32_t tier_count;
 } ptowsp_plan_config;
 
-// What the checks of this section find, with the status and the text of each. `%i` is info.index
-// and `%v` info.value.
+// What the checks of this section find, in the order in which they look, with the status and the
+// text of each. `%i` is info.index, `%v` info.value and `%l` info.limit.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
+    FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
+    FAULT(CHUNKS_UNKNOWN, INVALID_PARAMS, "config.chunks has the unknown value %v")                \
+    FAULT(CHUNK_ORDER, INVALID_PARAMS, "chunk_min %v is greater than chunk_max %l")                \
+    FAULT(TIERS_NULL, INVALID_PARAMS, "tiers is NULL with tier_count %v")                          \
+    FAULT(TIERS_EMPTY, INVALID_PARAMS, "tiers is given with tier_count 0")                         \
+    FAULT(TIER_ORDER, INVALID_PARAMS, "tier at %i has length_min %v above its length_max %l")      \
+    FAULT(CHUNK_ALIGN, INVALID_PARAMS, "no multiple of align %v is in chunk_min to chunk_max %l")  \
+    FAULT(CHUNK_INVALID, INVALID_PARAMS, "chunk %v is not a positive multiple of align %l")        \
     FAULT(BATCH_NULL, INVALID_PARAMS, "batch is NULL")                                             \
     FAULT(LENGTHS_NULL, INVALID_PARAMS, "lengths is NULL with sequence_count %v")                  \
     FAULT(HEADS_ZERO, INVALID_PARAMS, "head_count is 0")                                           \
-    FAULT(CHUNKS_UNKNOWN, INVALID_PARAMS, "config.chunks has the unknown value %v")                \
-    FAULT(CHUNK_ORDER, INVALID_PARAMS, "chunk_min %v is greater than chunk_max %i")                \
-    FAULT(CHUNK_ALIGN, INVALID_PARAMS, "no multiple of align %v is in chunk_min to chunk_max")     \
-    FAULT(CHUNK_INVALID, INVALID_PARAMS, "chunk %v is not a positive multiple of align %i")        \
-    FAULT(TIERS_NULL, INVALID_PARAMS, "tiers is NULL with tier_count %v")                          \
-    FAULT(TIERS_EMPTY, INVALID_PARAMS, "tiers is given with tier_count 0")                         \
-    FAULT(TIER_ORDER, INVALID_PARAMS, "tier at %i has length_min %v above its length_max")         \
-    FAULT(RANGE, INVALID_PARAMS, "sequences from %i, %v of them, lie outside the batch")           \
+    FAULT(RANGE, INVALID_PARAMS, "sequences from %i, %v of them, lie outside the batch of %l")     \
     FAULT(LENGTH_NEGATIVE, INVALID_PARAMS, "sequence %i has the negative length %v")               \
     FAULT(LENGTH_UNCOVERED, UNSUPPORTED_SIZE, "sequence %i has length %v, which no tier covers")   \
-    FAULT(TOTAL_OVERFLOW, LIMIT_EXCEEDED, "the number of work units exceeds 64 bits")              \
-    FAULT(IDS_EXHAUSTED, LIMIT_EXCEEDED, "%v work units exceed the 2^32 work ids")                 \
-    FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
+    FAULT(TOTAL_OVERFLOW, LIMIT_EXCEEDED, "the number of work units exceeds 63 bits")              \
+    FAULT(IDS_EXHAUSTED, LIMIT_EXCEEDED, "%v work units exceed the %l work ids")                   \
     FAULT(WORK_NULL, INVALID_PARAMS, "work is NULL with capacity %v")                              \
-    FAULT(BUFFER_SMALL, BUFFER_OVERFLOW, "%v work units do not fit the buffer, which holds %i")
+    FAULT(BUFFER_SMALL, BUFFER_OVERFLOW, "%v work units do not fit the buffer, which holds %l")    \
+    FAULT(LIMITS_NULL, INVALID_PARAMS, "limits is NULL")                                           \
+    FAULT(LIMITS_LENGTH, INVALID_PARAMS, "limits.length_max is %v")
 
 typedef enum ptowsp_plan_fault {
 #define PWSP_FAULT_ENUM(name, status, text) PTOWSP_FAULT_##name,
     PTOWSP_PLAN_FAULTS(PWSP_FAULT_ENUM)
 #undef PWSP_FAULT_ENUM
-        PTOWSP_FAULT_COUNT
+        PTOWSP_FAULT_COUNT,
+    PTOWSP_FAULT_FORCE_INT = 0x7fffffff
 } ptowsp_plan_fault;
 
 typedef struct ptowsp_plan_info {
     uint64_t work_count;      // total_work: the units; generate: units written, or needed when
-                              // BUFFER_OVERFLOW; 0 after any other failure
-    ptowsp_plan_fault fault;  // which check failed
-    uint64_t index;           // of the sequence or tier that failed, or as the fault's text says
-    int64_t value;            // the offending value
+                              // BUFFER_OVERFLOW; 0 otherwise
+    ptowsp_plan_fault fault;  // which check failed; PTOWSP_FAULT_NONE when none did
+    uint64_t index;           // of the first offending sequence of the batch, or of the tier; else
+                              // PTOWSP_NO_INDEX
+    int64_t value;            // the offending value, at most INT64_MAX; else 0
+    int64_t limit;            // what it was held against, at most INT64_MAX; else 0
 } ptowsp_plan_info;
 
 // Picks the chunk by the rule above, among multiples of align. An empty step gets the smallest.
 // Errors   INVALID_PARAMS, UNSUPPORTED_SIZE (a length that no tier covers). *out_chunk is 0 then.
-// Cost     O(sequence_count) for a pass, 4 to 8 passes; about 4 us for 10,000 sequences (AVX-512).
+// Cost     2 to 10 passes over the lengths; 2 to 7 us for 10,000 sequences (AVX-512).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch,
                                                              const ptowsp_plan_config *config,
                                                              uint32_t *out_chunk,
                                                              ptowsp_plan_info *out_info);
 
-// Counts the work units of a batch under a chunk, in out_info->work_count.
-// Errors   INVALID_PARAMS, UNSUPPORTED_SIZE, LIMIT_EXCEEDED (beyond 64 bits).
+// Counts the work units of a batch under a chunk, in out_info->work_count. The chunk is one that
+// ptowsp_plan_chunk_size picked, or any multiple of align of yours.
+// Errors   INVALID_PARAMS, UNSUPPORTED_SIZE, LIMIT_EXCEEDED (beyond 63 bits).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_total_work(const ptowsp_batch *batch,
                                                              const ptowsp_plan_config *config,
                                                              uint32_t chunk,
                                                              ptowsp_plan_info *out_info);
 
-// Writes the descriptors of a batch under a chunk: one that ptowsp_plan_chunk_size picked, or
-// yours. Everything is checked before anything is written.
+// Writes the descriptors of a batch under a chunk. Everything is checked before anything is
+// written. With work NULL and capacity 0 it reports the size to allocate, as BUFFER_OVERFLOW.
 //
-// Errors   As total_work, and BUFFER_OVERFLOW (info.work_count is what is needed), LIMIT_EXCEEDED
-//          (more than 2^32 units). The buffer is untouched then.
-// Cost     About 1 ns per descriptor and 10 ns per sequence, plus two passes over the lengths.
+// Errors   As total_work, and LIMIT_EXCEEDED (more than 2^32 units), BUFFER_OVERFLOW
+//          (info.work_count is what is needed). The buffer is untouched then.
+// Cost     Two passes over the lengths, then about 4 ns per sequence and 0.2 ns per descriptor
+//          (AVX-512). Looking tiers up is linear in their number.
 PTOWSP_API PTOWSP_AICPU ptowsp_status
 ptowsp_plan_generate(const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk,
                      PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
@@ -717,14 +726,18 @@ ptowsp_plan_generate(const ptowsp_batch *batch, const ptowsp_plan_config *config
 // Writes the descriptors of sequences [first, first + count) of a batch, to work[0] and on, with
 // ids from first_work_id: exactly what ptowsp_plan_generate writes for them when first_work_id is
 // the number of units of the sequences before. For schedulers that share a batch out among
-// themselves.
+// themselves. Only lengths in the range are looked at; indices are those of the batch.
+// Errors   As generate; also for a range outside the batch, and for ids beyond 2^32.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_generate_range(
     const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk, uint32_t first,
     uint32_t count, uint64_t first_work_id, PTOWSP_GM ptowsp_work *work, uint64_t capacity,
     ptowsp_plan_info *out_info);
 
 // As ptowsp_plan_generate, on all lanes of the context, with the same result bit for bit, and the
-// error's text in the context. Worth it from about 50,000 descriptors on; below, one lane does it.
+// error's text in the context. Lanes share out whole sequences. Below 50,000 descriptors, where it
+// does not pay, the calling thread does it alone.
+// Errors   As generate, and BUSY, SYSTEM_FAILED (as ptowsp_parallel_for; after SYSTEM_FAILED the
+//          work is written all the same).
 PTOWSP_API ptowsp_status ptowsp_plan_generate_parallel(
     ptowsp_context *context, const ptowsp_batch *batch, const ptowsp_plan_config *config,
     uint32_t chunk, PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
@@ -732,17 +745,19 @@ PTOWSP_API ptowsp_status ptowsp_plan_generate_parallel(
 // What a service promises never to exceed; for a buffer allocated once.
 typedef struct ptowsp_plan_limits {
     uint32_t sequence_count_max;
-    uint32_t head_count;
+    uint32_t head_count;       // exactly
     int32_t length_max;        // of one sequence
     uint64_t token_count_max;  // of all sequences together (the KV cache's size); 0: no such limit
 } ptowsp_plan_limits;
 
-// The largest number of work units of any batch within the limits whose chunk was picked by
-// ptowsp_plan_chunk_size under the same config: a buffer of this size never overflows.
-// Errors   INVALID_PARAMS (config, NULL, length_max < 0), LIMIT_EXCEEDED; *out_count is 0 then.
+// A bound on the number of work units of every batch within the limits whose chunk was picked by
+// ptowsp_plan_chunk_size under the same config: a buffer of this size never overflows. It may be
+// larger than generate can number (2^32).
+// Errors   INVALID_PARAMS, LIMIT_EXCEEDED (beyond 63 bits); *out_count is 0 then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
                                                              const ptowsp_plan_limits *limits,
-                                                             uint64_t *out_count);
+                                                             uint64_t *out_count,
+                                                             ptowsp_plan_info *out_info);
 
 // Writes a line without its end: "plan: sequence 3 has length 200000, which no tier covers".
 PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text);

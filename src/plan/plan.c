@@ -34,16 +34,21 @@ static const char pwsp_fault_texts[][80] = {
 #undef PWSP_FAULT_TEXT
 };
 
+static int64_t pwsp_info_value(uint64_t value) {
+    return (int64_t)pwsp_min_u64(value, INT64_MAX);
+}
+
 static ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault, uint64_t index,
-                                    uint64_t value) {
-    info->fault = fault;
-    info->index = index;
-    info->value = (int64_t)pwsp_min_u64(value, INT64_MAX);
+                                    int64_t value, int64_t limit) {
+    ptowsp_plan_info failed = {0, fault, index, value, limit};
+    *info = failed;
     return pwsp_fault_statuses[fault];
 }
 
-static ptowsp_plan_info pwsp_plan_info_none(void) {
-    ptowsp_plan_info info = {0, PTOWSP_FAULT_NONE, PTOWSP_NO_INDEX, 0};
+// The info to fill in: the caller's, or a spare one where he wants none. No fault so far.
+static ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info, ptowsp_plan_info *spare) {
+    ptowsp_plan_info *info = out_info ? out_info : spare;
+    pwsp_plan_fail(info, PTOWSP_FAULT_NONE, PTOWSP_NO_INDEX, 0, 0);
     return info;
 }
 
@@ -55,9 +60,9 @@ void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
         if (at[0] == '%' && at[1] == 'i') {
             pwsp_text_format(text, "%llu", (unsigned long long)info->index);
             at++;
-        } else if (at[0] == '%' && at[1] == 'v') {
-            pwsp_text_format(text, "%lld", (long long)info->value);
+        } else if (at[0] == '%' && (at[1] == 'v' || at[1] == 'l')) {
             at++;
+            pwsp_text_format(text, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
         } else {
             text.write(text.user, at, 1);
         }
@@ -68,22 +73,23 @@ void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
 
 static ptowsp_status pwsp_tiers_check(const ptowsp_plan_config *config, ptowsp_plan_info *info) {
     if (!config->tiers) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_NULL, PTOWSP_NO_INDEX, config->tier_count);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_NULL, PTOWSP_NO_INDEX, config->tier_count,
+                              0);
     }
     if (config->tier_count == 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_EMPTY, PTOWSP_NO_INDEX, 0);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_EMPTY, PTOWSP_NO_INDEX, 0, 0);
     }
     for (uint32_t i = 0; i < config->tier_count; i++) {
-        if (config->tiers[i].length_min > config->tiers[i].length_max) {
-            ptowsp_status status = pwsp_plan_fail(info, PTOWSP_FAULT_TIER_ORDER, i, 0);
-            info->value = config->tiers[i].length_min;
-            return status;
+        const ptowsp_tier *tier = &config->tiers[i];
+        if (tier->length_min > tier->length_max) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_TIER_ORDER, i, tier->length_min,
+                                  tier->length_max);
         }
     }
     return PTOWSP_OK;
 }
 
-// Fills the defaults of a configuration in and checks it. Chunk bounds become multiples of align.
+// Fills the defaults of a configuration in and checks it.
 static ptowsp_status pwsp_config_check(const ptowsp_plan_config *given, ptowsp_plan_config *config,
                                        ptowsp_plan_info *info) {
     memset(config, 0, sizeof *config);
@@ -109,19 +115,26 @@ static ptowsp_status pwsp_config_check(const ptowsp_plan_config *given, ptowsp_p
     }
     if (config->chunks != PTOWSP_CHUNKS_BALANCED && config->chunks != PTOWSP_CHUNKS_FIXED) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNKS_UNKNOWN, PTOWSP_NO_INDEX,
-                              (uint32_t)config->chunks);
+                              (int64_t)config->chunks, 0);
     }
     if (config->chunk_min > config->chunk_max) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_ORDER, config->chunk_max, config->chunk_min);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_ORDER, PTOWSP_NO_INDEX, config->chunk_min,
+                              config->chunk_max);
     }
+    return pwsp_tiers_check(config, info);
+}
+
+// Moves the chunk bounds of a checked configuration to multiples of align.
+static ptowsp_status pwsp_config_align(ptowsp_plan_config *config, ptowsp_plan_info *info) {
     uint64_t first = pwsp_ceil_div_u64(config->chunk_min, config->align) * config->align;
     uint64_t last = (uint64_t)config->chunk_max / config->align * config->align;
     if (first > last) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_ALIGN, PTOWSP_NO_INDEX, config->align);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_ALIGN, PTOWSP_NO_INDEX, config->align,
+                              config->chunk_max);
     }
     config->chunk_min = (uint32_t)first;
     config->chunk_max = (uint32_t)last;
-    return pwsp_tiers_check(config, info);
+    return PTOWSP_OK;
 }
 
 // True when the tiers together cover every length from low to high. May be false although all
@@ -150,12 +163,10 @@ static ptowsp_status pwsp_lengths_check(const ptowsp_batch *batch, const ptowsp_
     for (uint32_t i = first; i < end; i++) {
         int32_t length = batch->lengths[i];
         if (length < 0) {
-            ptowsp_status status = pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_NEGATIVE, i, 0);
-            info->value = length;
-            return status;
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_NEGATIVE, i, length, 0);
         }
         if (length > 0 && ptowsp_tier_find(config->tiers, config->tier_count, length) < 0) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_UNCOVERED, i, (uint32_t)length);
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_UNCOVERED, i, length, 0);
         }
     }
     return PTOWSP_OK;
@@ -163,14 +174,14 @@ static ptowsp_status pwsp_lengths_check(const ptowsp_batch *batch, const ptowsp_
 
 static ptowsp_status pwsp_batch_check(const ptowsp_batch *batch, ptowsp_plan_info *info) {
     if (!batch) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
     }
     if (!batch->lengths && batch->sequence_count > 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
-                              batch->sequence_count);
+                              batch->sequence_count, 0);
     }
     if (batch->head_count == 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
     }
     return PTOWSP_OK;
 }
@@ -178,7 +189,8 @@ static ptowsp_status pwsp_batch_check(const ptowsp_batch *batch, ptowsp_plan_inf
 static ptowsp_status pwsp_chunk_check(const ptowsp_plan_config *config, uint32_t chunk,
                                       ptowsp_plan_info *info) {
     if (chunk == 0 || chunk % config->align != 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_INVALID, config->align, chunk);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_INVALID, PTOWSP_NO_INDEX, chunk,
+                              config->align);
     }
     return PTOWSP_OK;
 }
@@ -192,25 +204,25 @@ typedef struct pwsp_plan_range {
     pwsp_lengths_facts facts;
 } pwsp_plan_range;
 
-// Checks everything about sequences [first, first + count) that does not depend on a chunk.
-static ptowsp_status pwsp_range_check(const ptowsp_batch *batch, const ptowsp_plan_config *config,
-                                      uint32_t first, uint32_t count, pwsp_plan_range *range,
-                                      ptowsp_plan_info *info) {
-    ptowsp_status status = pwsp_config_check(config, &range->config, info);
-    if (status == PTOWSP_OK) {
-        status = pwsp_batch_check(batch, info);
-    }
+// Checks sequences [first, first + count) under a configuration that has been checked.
+static ptowsp_status pwsp_range_check(const ptowsp_batch *batch, uint32_t first, uint32_t count,
+                                      pwsp_plan_range *range, ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_batch_check(batch, info);
     if (status != PTOWSP_OK) {
         return status;
     }
     if (first > batch->sequence_count || count > batch->sequence_count - first) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_RANGE, first, count);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_RANGE, first, count, batch->sequence_count);
     }
     range->batch = batch;
     range->first = first;
     range->end = first + count;
     range->facts = pwsp_lengths_scan(count ? batch->lengths + first : NULL, count);
     return pwsp_lengths_check(batch, &range->config, first, range->end, &range->facts, info);
+}
+
+static uint32_t pwsp_sequence_count(const ptowsp_batch *batch) {
+    return batch ? batch->sequence_count : 0;
 }
 
 // -- chunk size and counting ----------------------------------------------------------------------
@@ -260,24 +272,23 @@ static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) 
 
 ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch, const ptowsp_plan_config *config,
                                      uint32_t *out_chunk, ptowsp_plan_info *out_info) {
-    ptowsp_plan_info info = pwsp_plan_info_none();
-    pwsp_plan_range range;
-    ptowsp_status status;
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_chunk) {
-        status = pwsp_plan_fail(&info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0);
-    } else {
-        *out_chunk = 0;
-        status =
-            pwsp_range_check(batch, config, 0, batch ? batch->sequence_count : 0, &range, &info);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    *out_chunk = 0;
+    pwsp_plan_range range;
+    ptowsp_status status = pwsp_config_check(config, &range.config, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_config_align(&range.config, info);
     }
     if (status == PTOWSP_OK) {
-        *out_chunk =
-            range.facts.positive_count == 0
-                ? range.config.chunk_min
-                : pwsp_chunk_search(&range, range.config.max_work_units / batch->head_count);
+        status = pwsp_range_check(batch, 0, pwsp_sequence_count(batch), &range, info);
     }
-    if (out_info) {
-        *out_info = info;
+    if (status == PTOWSP_OK) {
+        uint64_t limit = range.config.max_work_units / batch->head_count;
+        bool is_empty = range.facts.positive_count == 0;
+        *out_chunk = is_empty ? range.config.chunk_min : pwsp_chunk_search(&range, limit);
     }
     return status;
 }
@@ -289,13 +300,14 @@ static ptowsp_status pwsp_range_count(const pwsp_plan_range *range, uint32_t chu
     if (range->facts.positive_count == 0) {
         return PTOWSP_OK;
     }
+    uint64_t count;
     uint64_t units =
         pwsp_lengths_units(range->batch->lengths + range->first, range->end - range->first,
                            range->facts.positive_count, chunk);
-    if (!pwsp_mul_fits(units, range->batch->head_count, out_count)) {
-        *out_count = 0;
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TOTAL_OVERFLOW, PTOWSP_NO_INDEX, 0);
+    if (!pwsp_mul_fits(units, range->batch->head_count, &count) || count > INT64_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TOTAL_OVERFLOW, PTOWSP_NO_INDEX, 0, 0);
     }
+    *out_count = count;
     return PTOWSP_OK;
 }
 
@@ -304,24 +316,24 @@ static ptowsp_status pwsp_range_prepare(const ptowsp_batch *batch, const ptowsp_
                                         uint32_t chunk, uint32_t first, uint32_t count,
                                         pwsp_plan_range *range, uint64_t *out_count,
                                         ptowsp_plan_info *info) {
-    *out_count = 0;
-    ptowsp_status status = pwsp_range_check(batch, config, first, count, range, info);
+    ptowsp_status status = pwsp_config_check(config, &range->config, info);
     if (status == PTOWSP_OK) {
         status = pwsp_chunk_check(&range->config, chunk, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_range_check(batch, first, count, range, info);
     }
     return status == PTOWSP_OK ? pwsp_range_count(range, chunk, out_count, info) : status;
 }
 
 ptowsp_status ptowsp_plan_total_work(const ptowsp_batch *batch, const ptowsp_plan_config *config,
                                      uint32_t chunk, ptowsp_plan_info *out_info) {
-    ptowsp_plan_info info = pwsp_plan_info_none();
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     pwsp_plan_range range;
-    ptowsp_status status =
-        pwsp_range_prepare(batch, config, chunk, 0, batch ? batch->sequence_count : 0, &range,
-                           &info.work_count, &info);
-    if (out_info) {
-        *out_info = info;
-    }
+    uint64_t count;
+    ptowsp_status status = pwsp_range_prepare(batch, config, chunk, 0, pwsp_sequence_count(batch),
+                                              &range, &count, info);
+    info->work_count = status == PTOWSP_OK ? count : 0;
     return status;
 }
 
@@ -333,18 +345,22 @@ static ptowsp_status pwsp_work_check(const PTOWSP_GM ptowsp_work *work, uint64_t
                                      ptowsp_plan_info *info) {
     const uint64_t id_count = UINT64_C(1) << 32;
     if (first_work_id > id_count || count > id_count - first_work_id) {
-        uint64_t wanted = first_work_id + count;
+        uint64_t wanted =
+            pwsp_min_u64(first_work_id, INT64_MAX) + count;  // no overflow: 2 x 63 bits
         return pwsp_plan_fail(info, PTOWSP_FAULT_IDS_EXHAUSTED, PTOWSP_NO_INDEX,
-                              wanted < count ? UINT64_MAX : wanted);
+                              pwsp_info_value(wanted), (int64_t)id_count);
     }
     if (!work && capacity > 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_WORK_NULL, PTOWSP_NO_INDEX, capacity);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_WORK_NULL, PTOWSP_NO_INDEX,
+                              pwsp_info_value(capacity), 0);
+    }
+    ptowsp_status status = PTOWSP_OK;
+    if (count > capacity) {
+        status = pwsp_plan_fail(info, PTOWSP_FAULT_BUFFER_SMALL, PTOWSP_NO_INDEX, (int64_t)count,
+                                (int64_t)capacity);
     }
     info->work_count = count;
-    if (count > capacity) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_BUFFER_SMALL, capacity, count);
-    }
-    return PTOWSP_OK;
+    return status;
 }
 
 static pwsp_emit_desc pwsp_range_emit_desc(const pwsp_plan_range *range, uint32_t chunk) {
@@ -359,20 +375,17 @@ ptowsp_status ptowsp_plan_generate_range(const ptowsp_batch *batch,
                                          uint32_t first, uint32_t count, uint64_t first_work_id,
                                          PTOWSP_GM ptowsp_work *work, uint64_t capacity,
                                          ptowsp_plan_info *out_info) {
-    ptowsp_plan_info info = pwsp_plan_info_none();
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     pwsp_plan_range range;
     uint64_t work_count;
     ptowsp_status status =
-        pwsp_range_prepare(batch, config, chunk, first, count, &range, &work_count, &info);
+        pwsp_range_prepare(batch, config, chunk, first, count, &range, &work_count, info);
     if (status == PTOWSP_OK) {
-        status = pwsp_work_check(work, capacity, first_work_id, work_count, &info);
+        status = pwsp_work_check(work, capacity, first_work_id, work_count, info);
     }
     if (status == PTOWSP_OK && work_count > 0) {
         pwsp_emit_desc desc = pwsp_range_emit_desc(&range, chunk);
         pwsp_emit(&desc, range.first, range.end, (uint32_t)first_work_id, work, work_count);
-    }
-    if (out_info) {
-        *out_info = info;
     }
     return status;
 }
@@ -380,8 +393,8 @@ ptowsp_status ptowsp_plan_generate_range(const ptowsp_batch *batch,
 ptowsp_status ptowsp_plan_generate(const ptowsp_batch *batch, const ptowsp_plan_config *config,
                                    uint32_t chunk, PTOWSP_GM ptowsp_work *work, uint64_t capacity,
                                    ptowsp_plan_info *out_info) {
-    return ptowsp_plan_generate_range(batch, config, chunk, 0, batch ? batch->sequence_count : 0, 0,
-                                      work, capacity, out_info);
+    return ptowsp_plan_generate_range(batch, config, chunk, 0, pwsp_sequence_count(batch), 0, work,
+                                      capacity, out_info);
 }
 
 // Below this many descriptors (some 50 us) waking lanes costs more than they save.
@@ -439,76 +452,102 @@ static void pwsp_plan_report(ptowsp_context *context, ptowsp_status status,
     pwsp_fail(context, status, info->index, "%s", line);
 }
 
+// ptowsp_plan_generate_parallel for a context that has been entered.
+static ptowsp_status pwsp_generate_entered(ptowsp_context *context, const ptowsp_batch *batch,
+                                           const ptowsp_plan_config *config, uint32_t chunk,
+                                           PTOWSP_GM ptowsp_work *work, uint64_t capacity,
+                                           ptowsp_plan_info *info) {
+    pwsp_plan_range range;
+    uint64_t work_count;
+    ptowsp_status status = pwsp_range_prepare(batch, config, chunk, 0, pwsp_sequence_count(batch),
+                                              &range, &work_count, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_work_check(work, capacity, 0, work_count, info);
+    }
+    if (status != PTOWSP_OK) {
+        pwsp_plan_report(context, status, info);
+        return status;
+    }
+    if (pwsp_pool_lane_count(context->pool) > 1 && work_count >= PWSP_GENERATE_PARALLEL_MIN) {
+        return pwsp_generate_on_lanes(context, &range, chunk, work);
+    }
+    if (work_count > 0) {
+        pwsp_emit_desc desc = pwsp_range_emit_desc(&range, chunk);
+        pwsp_emit(&desc, 0, range.end, 0, work, work_count);
+    }
+    return PTOWSP_OK;
+}
+
 ptowsp_status ptowsp_plan_generate_parallel(ptowsp_context *context, const ptowsp_batch *batch,
                                             const ptowsp_plan_config *config, uint32_t chunk,
                                             PTOWSP_GM ptowsp_work *work, uint64_t capacity,
                                             ptowsp_plan_info *out_info) {
-    ptowsp_plan_info info = pwsp_plan_info_none();
-    ptowsp_status status = PTOWSP_BUSY;
-    if (pwsp_context_enter(context)) {
-        pwsp_plan_range range;
-        uint64_t work_count;
-        status = pwsp_range_prepare(batch, config, chunk, 0, batch ? batch->sequence_count : 0,
-                                    &range, &work_count, &info);
-        if (status == PTOWSP_OK) {
-            status = pwsp_work_check(work, capacity, 0, work_count, &info);
-        }
-        if (status != PTOWSP_OK) {
-            pwsp_plan_report(context, status, &info);
-        } else if (pwsp_pool_lane_count(context->pool) > 1 &&
-                   work_count >= PWSP_GENERATE_PARALLEL_MIN) {
-            status = pwsp_generate_on_lanes(context, &range, chunk, work);
-        } else if (work_count > 0) {
-            pwsp_emit_desc desc = pwsp_range_emit_desc(&range, chunk);
-            pwsp_emit(&desc, 0, range.end, 0, work, work_count);
-        }
-        pwsp_context_leave(context);
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    if (!pwsp_context_enter(context)) {
+        return PTOWSP_BUSY;
     }
-    if (out_info) {
-        *out_info = info;
-    }
+    ptowsp_status status =
+        pwsp_generate_entered(context, batch, config, chunk, work, capacity, info);
+    pwsp_context_leave(context);
     return status;
 }
 
 // -- bounds ---------------------------------------------------------------------------------------
 
-// The most units that any batch within the limits has under a chunk; UINT64_MAX beyond 64 bits.
-// With count sequences of total tokens, units are at most (total + count * (chunk - 1)) / chunk.
-static uint64_t pwsp_units_bound(const ptowsp_plan_limits *limits, uint64_t chunk) {
+// The most units, of one head, that any batch within the limits has under a chunk. With count
+// sequences of together total tokens, that is at most (total + count * (chunk - 1)) / chunk.
+static uint64_t pwsp_units_bound(const ptowsp_plan_limits *limits, int32_t length_max,
+                                 uint64_t chunk) {
     uint64_t count = limits->sequence_count_max;
-    uint64_t units =
-        ptowsp_space_multiply(count, pwsp_ceil_div_u64((uint64_t)limits->length_max, chunk));
+    uint64_t units = count * pwsp_ceil_div_u64((uint64_t)length_max, chunk);  // below 2^63
     if (limits->token_count_max > 0) {
-        uint64_t total = pwsp_min_u64(limits->token_count_max, UINT64_MAX / 2);
+        uint64_t total = pwsp_min_u64(limits->token_count_max, count * (uint64_t)length_max);
         count = pwsp_min_u64(count, total);
         units = pwsp_min_u64(units, total / chunk + (total % chunk + count * (chunk - 1)) / chunk);
     }
-    return ptowsp_space_multiply(units, limits->head_count);
+    return units;
 }
 
 ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
-                                     const ptowsp_plan_limits *limits, uint64_t *out_count) {
+                                     const ptowsp_plan_limits *limits, uint64_t *out_count,
+                                     ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_count) {
-        return PTOWSP_INVALID_PARAMS;
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
     }
     *out_count = 0;
-    ptowsp_plan_info info = pwsp_plan_info_none();
     ptowsp_plan_config checked;
-    ptowsp_status status = pwsp_config_check(config, &checked, &info);
+    ptowsp_status status = pwsp_config_check(config, &checked, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_config_align(&checked, info);
+    }
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (!limits || limits->head_count == 0 || limits->length_max < 0) {
-        return PTOWSP_INVALID_PARAMS;
+    if (!limits) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
     }
-    // The chunk is chunk_max, or its units number at most max_work_units; and it is at least
-    // chunk_min.
-    uint64_t bound =
-        pwsp_max_u64(checked.max_work_units, pwsp_units_bound(limits, checked.chunk_max));
-    bound = pwsp_min_u64(bound, pwsp_units_bound(limits, checked.chunk_min));
-    if (bound == UINT64_MAX) {
-        return PTOWSP_LIMIT_EXCEEDED;
+    if (limits->head_count == 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
     }
-    *out_count = bound;
+    if (limits->length_max < 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_LENGTH, PTOWSP_NO_INDEX, limits->length_max,
+                              0);
+    }
+    int32_t covered_max = 0;  // no length beyond the tiers gets planned
+    for (uint32_t i = 0; i < checked.tier_count; i++) {
+        int32_t tier_max = checked.tiers[i].length_max;
+        covered_max = tier_max > covered_max ? tier_max : covered_max;
+    }
+    int32_t length_max = limits->length_max < covered_max ? limits->length_max : covered_max;
+    // The chunk is chunk_max, or its units number at most max_work_units; it is at least chunk_min.
+    uint64_t units = pwsp_max_u64(checked.max_work_units / limits->head_count,
+                                  pwsp_units_bound(limits, length_max, checked.chunk_max));
+    units = pwsp_min_u64(units, pwsp_units_bound(limits, length_max, checked.chunk_min));
+    uint64_t count;
+    if (!pwsp_mul_fits(units, limits->head_count, &count) || count > INT64_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TOTAL_OVERFLOW, PTOWSP_NO_INDEX, 0, 0);
+    }
+    *out_count = count;
     return PTOWSP_OK;
 }

@@ -51,12 +51,12 @@ void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work) {
 }
 
 void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text) {
-    pwsp_text_format(text, "#%u tier %u%s%s%s request %u head %u kv %u+%u", (unsigned)work->work_id,
+    pwsp_text_format(text, "#%u tier %u%s%s%s (%u, %u) [%u, %llu)", (unsigned)work->work_id,
                      (unsigned)work->tier, work->flags & PTOWSP_WORK_FIRST ? " first" : "",
                      work->flags & PTOWSP_WORK_LAST ? " last" : "",
                      work->flags & PTOWSP_WORK_INIT ? " init" : "", (unsigned)work->params[0],
                      (unsigned)work->params[1], (unsigned)work->params[2],
-                     (unsigned)work->params[3]);
+                     (unsigned long long)work->params[2] + work->params[3]);
 }
 
 int32_t ptowsp_tier_find(const ptowsp_tier *tiers, uint32_t tier_count, int32_t length) {
