@@ -36,8 +36,8 @@ $(BUILD)/libptowsp.so: $(BUILD)/ptowsp.o
 
 # -- tests: each file is one program, with the library inside -------------------------------------
 
-$(BUILD)/%_test: tests/%_test.c tests/test.h $(LIBRARY) | $(BUILD)
-	$(CC) $(C11) $(CFLAGS) $< -o $@ -pthread -lcmocka -lm
+$(BUILD)/%_test: tests/%_test.c $(wildcard tests/*.h examples/common/*) $(LIBRARY) | $(BUILD)
+	$(CC) $(C11) $(CFLAGS) -I. $< -o $@ -pthread -lcmocka -lm
 
 test: $(addprefix $(BUILD)/,$(TESTS))
 	@tools/amalgamate.sh --check

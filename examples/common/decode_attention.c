@@ -27,6 +27,20 @@
 #define UNROLL
 #endif
 
+#if defined(__GNUC__) && defined(__x86_64__) && !defined(PTOWSP_NO_SIMD)
+#define DECODE_X86 1
+#include <immintrin.h>
+#else
+#define DECODE_X86 0
+#endif
+
+#if defined(__GNUC__) && defined(__aarch64__) && !defined(PTOWSP_NO_SIMD)
+#define DECODE_NEON 1
+#include <arm_neon.h>
+#else
+#define DECODE_NEON 0
+#endif
+
 // -- number formats -------------------------------------------------------------------------------
 
 uint16_t decode_f16_from_f32(float value) {
@@ -75,6 +89,8 @@ size_t decode_kv_element_size(decode_kv_type type) {
 
 // -- portable variant -----------------------------------------------------------------------------
 
+#if !DECODE_NEON  // arm64 always has NEON
+
 static float decode_load_f16(const char *at) {
     uint16_t half;
     memcpy(&half, at, sizeof half);
@@ -99,24 +115,23 @@ static float decode_load_f16(const char *at) {
 #define REDUCE_ADD(a)          (a)
 #define EXP(a)                 expf(a)
 #include "decode_attention_body.h"
+#endif
 
-// e^x for x <= 0: x = n ln 2 + r, |r| <= ln 2 / 2, a polynomial of degree 6 in r (Cephes'
-// coefficients; two units in the last place), times 2^n. Below -87 the result is 2^-126 or so
-// instead of less.
+// e^x for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor series of e^r to r^7 (remainder below
+// 6e-9), times 2^n. ln 2 is split so that n times its high part is exact. Below -87 the result is
+// about 2^-126 instead of less.
 #define EXP_LOWEST -87.0f
 #define EXP_LOG2E  1.44269504f
-#define EXP_LN2_HI 0.693359375f
-#define EXP_LN2_LO -2.12194440e-4f
-#define EXP_C5     1.9875691500e-4f
-#define EXP_C4     1.3981999507e-3f
-#define EXP_C3     8.3334519073e-3f
-#define EXP_C2     4.1665795894e-2f
-#define EXP_C1     1.6666665459e-1f
-#define EXP_C0     5.0000001201e-1f
+#define EXP_LN2_HI 0.693145751953125f
+#define EXP_LN2_LO 1.42860682e-6f
+#define EXP_C7     (1.0f / 5040.0f)
+#define EXP_C6     (1.0f / 720.0f)
+#define EXP_C5     (1.0f / 120.0f)
+#define EXP_C4     (1.0f / 24.0f)
+#define EXP_C3     (1.0f / 6.0f)
+#define EXP_C2     0.5f
 
-#if defined(__GNUC__) && defined(__x86_64__) && !defined(PTOWSP_NO_SIMD)
-#define DECODE_X86 1
-#include <immintrin.h>
+#if DECODE_X86
 
 // -- AVX-512 --------------------------------------------------------------------------------------
 
@@ -127,12 +142,12 @@ AVX512 FORCE_INLINE __m512 decode_avx512_exp(__m512 x) {
     __m512 n = _mm512_cvtepi32_ps(_mm512_cvtps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(EXP_LOG2E))));
     __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(EXP_LN2_HI), x);
     r = _mm512_fnmadd_ps(n, _mm512_set1_ps(EXP_LN2_LO), r);
-    __m512 p = _mm512_set1_ps(EXP_C5);
+    __m512 p = _mm512_set1_ps(EXP_C7);
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(EXP_C6));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(EXP_C5));
     p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(EXP_C4));
     p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(EXP_C3));
     p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(EXP_C2));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(EXP_C1));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(EXP_C0));
     p = _mm512_fmadd_ps(p, _mm512_mul_ps(r, r), _mm512_add_ps(r, _mm512_set1_ps(1.0f)));
     return _mm512_scalef_ps(p, n);
 }
@@ -180,12 +195,12 @@ AVX2 FORCE_INLINE __m256 decode_avx2_exp(__m256 x) {
     __m256 n = _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(EXP_LOG2E)), 8);
     __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(EXP_LN2_HI), x);
     r = _mm256_fnmadd_ps(n, _mm256_set1_ps(EXP_LN2_LO), r);
-    __m256 p = _mm256_set1_ps(EXP_C5);
+    __m256 p = _mm256_set1_ps(EXP_C7);
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C6));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C5));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C4));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C3));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C2));
-    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C1));
-    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C0));
     p = _mm256_fmadd_ps(p, _mm256_mul_ps(r, r), _mm256_add_ps(r, _mm256_set1_ps(1.0f)));
     __m256i power =
         _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
@@ -228,13 +243,9 @@ AVX2 FORCE_INLINE float decode_avx2_reduce_max(__m256 a) {
 #define EXP(a)                 decode_avx2_exp(a)
 #include "decode_attention_body.h"
 
-#else
-#define DECODE_X86 0
 #endif
 
-#if defined(__GNUC__) && defined(__aarch64__) && !defined(PTOWSP_NO_SIMD)
-#define DECODE_NEON 1
-#include <arm_neon.h>
+#if DECODE_NEON
 
 // -- NEON -----------------------------------------------------------------------------------------
 
@@ -243,12 +254,12 @@ FORCE_INLINE float32x4_t decode_neon_exp(float32x4_t x) {
     float32x4_t n = vrndnq_f32(vmulq_f32(x, vdupq_n_f32(EXP_LOG2E)));
     float32x4_t r = vfmsq_f32(x, n, vdupq_n_f32(EXP_LN2_HI));
     r = vfmsq_f32(r, n, vdupq_n_f32(EXP_LN2_LO));
-    float32x4_t p = vdupq_n_f32(EXP_C5);
+    float32x4_t p = vdupq_n_f32(EXP_C7);
+    p = vfmaq_f32(vdupq_n_f32(EXP_C6), p, r);
+    p = vfmaq_f32(vdupq_n_f32(EXP_C5), p, r);
     p = vfmaq_f32(vdupq_n_f32(EXP_C4), p, r);
     p = vfmaq_f32(vdupq_n_f32(EXP_C3), p, r);
     p = vfmaq_f32(vdupq_n_f32(EXP_C2), p, r);
-    p = vfmaq_f32(vdupq_n_f32(EXP_C1), p, r);
-    p = vfmaq_f32(vdupq_n_f32(EXP_C0), p, r);
     p = vfmaq_f32(vaddq_f32(r, vdupq_n_f32(1.0f)), p, vmulq_f32(r, r));
     int32x4_t power = vshlq_n_s32(vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127)), 23);
     return vmulq_f32(p, vreinterpretq_f32_s32(power));
@@ -279,8 +290,6 @@ FORCE_INLINE float32x4_t decode_neon_load_f16(const char *at) {
 #define EXP(a)                 decode_neon_exp(a)
 #include "decode_attention_body.h"
 
-#else
-#define DECODE_NEON 0
 #endif
 
 // -- choice and paging ----------------------------------------------------------------------------
