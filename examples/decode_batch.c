@@ -384,7 +384,7 @@ PTOWSP_INLINE void attend(const ptowsp_work *work, uint32_t lane, void *user, in
     s->lanes[lane].units++;
 }
 
-PTOWSP_DEFINE_TIERS(attend, PTOWSP_DECODE_TIERS, attend);
+PTOWSP_DEFINE_TIERS(attend, PTOWSP_DECODE_TIERS, attend)
 
 // Merges the pieces of each (request, KV head): a run of descriptors from FIRST to LAST.
 static void merge_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
