@@ -80,15 +80,16 @@ PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size);
 PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t size);
 
 // An arena hands out memory that dies together. Blocks double from PWSP_ARENA_BLOCK_MIN; nothing
-// moves. Reset keeps the largest block, so a second use of the same size allocates nothing.
+// moves. Reset keeps the blocks, so asking for the same again allocates nothing.
 #define PWSP_ARENA_BLOCK_MIN 4096
 
 typedef struct pwsp_arena_block pwsp_arena_block;
 
 typedef struct pwsp_arena {
     pwsp_memory memory;
-    pwsp_arena_block *blocks;  // newest first; allocation takes from the newest only
-    size_t allocated;          // bytes in all blocks, for statistics and tests
+    pwsp_arena_block *first;    // oldest, smallest
+    pwsp_arena_block *current;  // allocation takes from here; blocks behind it are empty
+    size_t allocated;           // bytes in all blocks, for statistics and tests
 } pwsp_arena;
 
 PWSP_INTERNAL void pwsp_arena_init(pwsp_arena *arena, const pwsp_memory *memory);
@@ -107,12 +108,14 @@ PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena);
 // Statuses, memory, arenas, hashing: what every other room stands on.
 //
 // Memory goes through one hook that is told both sizes, so that a caller can account for each byte
-// without headers of his own. The arena is a list of blocks, newest first:
+// without headers of his own. The arena is a list of blocks, each at least twice as large as the
+// one before:
 //
-//      arena.blocks -> [block 16 KiB: used 9 KiB] -> [block 8 KiB: full] -> [block 4 KiB: full]
+//      first -> [4 KiB: full] -> [8 KiB: full] -> [16 KiB: used 9 KiB] -> [32 KiB: empty]
+//                                                  current
 //
-// Only the newest block is allocated from. The rest at the end of an older block is lost, at most
-// one request's size per block; blocks double, so there are few of them.
+// Only the current block is allocated from. What is left at the end of a block when a request does
+// not fit is lost until the next reset, which makes the first block current and frees nothing.
 
 #include <stdlib.h>
 
@@ -166,14 +169,15 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
 }
 
 struct pwsp_arena_block {
-    pwsp_arena_block *older;
+    pwsp_arena_block *next;
     size_t size;  // of the whole block, this header included
     size_t used;  // header included
 };
 
 PWSP_INTERNAL void pwsp_arena_init(pwsp_arena *arena, const pwsp_memory *memory) {
     arena->memory = *memory;
-    arena->blocks = NULL;
+    arena->first = NULL;
+    arena->current = NULL;
     arena->allocated = 0;
 }
 
@@ -190,55 +194,64 @@ static void *pwsp_arena_take(pwsp_arena_block *block, size_t size, size_t align)
     return memset(ptr, 0, size);
 }
 
-PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t align) {
-    PTOWSP_ASSERT(align > 0 && (align & (align - 1)) == 0);
-    void *ptr = arena->blocks ? pwsp_arena_take(arena->blocks, size, align) : NULL;
-    if (ptr) {
-        return ptr;
-    }
+// Adds a block behind the last, with room for size bytes; NULL when memory is out.
+static pwsp_arena_block *pwsp_arena_grow(pwsp_arena *arena, pwsp_arena_block *last, size_t size,
+                                         size_t align) {
     size_t overhead = sizeof(pwsp_arena_block) + align;
-    if (size > SIZE_MAX / 2 - overhead) {
+    if (size > SIZE_MAX / 4 - overhead) {
         return NULL;
     }
-    size_t block_size = arena->blocks ? arena->blocks->size : PWSP_ARENA_BLOCK_MIN / 2;
-    block_size = block_size <= SIZE_MAX / 2 ? block_size * 2 : block_size;
-    if (block_size < size + overhead) {
-        block_size = size + overhead;
-    }
+    size_t block_size = last ? last->size * 2 : PWSP_ARENA_BLOCK_MIN;
+    block_size = block_size < size + overhead ? size + overhead : block_size;
     pwsp_arena_block *block = (pwsp_arena_block *)pwsp_memory_alloc(&arena->memory, block_size);
     if (!block) {
         return NULL;
     }
-    block->older = arena->blocks;
     block->size = block_size;
     block->used = sizeof(pwsp_arena_block);
-    arena->blocks = block;
+    if (last) {
+        last->next = block;
+    } else {
+        arena->first = block;
+    }
     arena->allocated += block_size;
-    ptr = pwsp_arena_take(block, size, align);
-    PTOWSP_ASSERT(ptr);
-    return ptr;
+    return block;
 }
 
-static void pwsp_arena_free_from(pwsp_arena *arena, pwsp_arena_block *block) {
-    while (block) {
-        pwsp_arena_block *older = block->older;
-        arena->allocated -= block->size;
-        pwsp_memory_free(&arena->memory, block, block->size);
-        block = older;
+PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t align) {
+    PTOWSP_ASSERT(align > 0 && (align & (align - 1)) == 0);
+    pwsp_arena_block *last = NULL;
+    for (pwsp_arena_block *block = arena->current; block; block = block->next) {
+        void *ptr = pwsp_arena_take(block, size, align);
+        if (ptr) {
+            arena->current = block;
+            return ptr;
+        }
+        last = block;
     }
+    pwsp_arena_block *block = pwsp_arena_grow(arena, last, size, align);
+    if (!block) {
+        return NULL;
+    }
+    arena->current = block;
+    return pwsp_arena_take(block, size, align);
 }
 
 PWSP_INTERNAL void pwsp_arena_reset(pwsp_arena *arena) {
-    if (arena->blocks) {  // the newest is the largest
-        pwsp_arena_free_from(arena, arena->blocks->older);
-        arena->blocks->older = NULL;
-        arena->blocks->used = sizeof(pwsp_arena_block);
+    for (pwsp_arena_block *block = arena->first; block; block = block->next) {
+        block->used = sizeof(pwsp_arena_block);
     }
+    arena->current = arena->first;
 }
 
 PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena) {
-    pwsp_arena_free_from(arena, arena->blocks);
-    arena->blocks = NULL;
+    while (arena->first) {
+        pwsp_arena_block *block = arena->first;
+        arena->first = block->next;
+        pwsp_memory_free(&arena->memory, block, block->size);
+    }
+    arena->current = NULL;
+    arena->allocated = 0;
 }
 
 uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
@@ -272,6 +285,7 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 #define pwsp_fetch_add_seq_cst(ptr, value) __atomic_fetch_add(ptr, value, __ATOMIC_SEQ_CST)
 #define pwsp_fetch_sub_seq_cst(ptr, value) __atomic_fetch_sub(ptr, value, __ATOMIC_SEQ_CST)
 #define pwsp_fetch_and_seq_cst(ptr, value) __atomic_fetch_and(ptr, value, __ATOMIC_SEQ_CST)
+#define pwsp_fetch_or_seq_cst(ptr, value)  __atomic_fetch_or(ptr, value, __ATOMIC_SEQ_CST)
 
 // Stores desired if *ptr is *expected and says so; else loads *ptr into *expected. May fail for no
 // reason: call it in a loop.
@@ -682,8 +696,8 @@ PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool);
 
 // Calls lane(job, i) at most once for each lane i, on the calling thread for lane 0, and returns
 // when all calls have returned. A lane whose thread wakes too late is left out, so the lanes must
-// take their work from something shared. False when the user's executor broke its contract; all
-// calls have returned even then, and lane 0 has been called last if no other was.
+// take their work from something shared. False when the user's executor did not call each lane
+// once; even then all calls have returned, and at least one lane has been called.
 PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job);
 
 #endif
@@ -853,26 +867,35 @@ typedef struct pwsp_user_job {
     ptowsp_lane_fn lane;
     void *job;
     uint32_t lane_count;
-    uint32_t call_count;
+    uint32_t good_calls;                                 // first calls of a lane
+    uint32_t bad_calls;                                  // second ones, and lanes that are none
+    uint64_t called[(PTOWSP_LANE_COUNT_MAX + 63) / 64];  // a bit for each lane
 } pwsp_user_job;
 
 static void pwsp_user_lane(void *arg, uint32_t lane) {
     pwsp_user_job *user_job = (pwsp_user_job *)arg;
-    pwsp_fetch_add_seq_cst(&user_job->call_count, 1u);
-    if (lane < user_job->lane_count) {
-        user_job->lane(user_job->job, lane);
+    uint64_t bit = UINT64_C(1) << (lane % 64);
+    if (lane >= user_job->lane_count ||
+        (pwsp_fetch_or_seq_cst(&user_job->called[lane / 64], bit) & bit)) {
+        pwsp_fetch_add_seq_cst(&user_job->bad_calls, 1u);
+        return;
     }
+    pwsp_fetch_add_seq_cst(&user_job->good_calls, 1u);
+    user_job->lane(user_job->job, lane);
 }
 
 static bool pwsp_pool_run_user(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
-    pwsp_user_job user_job = {lane, job, pool->lane_count, 0};
+    pwsp_user_job user_job;
+    memset(&user_job, 0, sizeof user_job);
+    user_job.lane = lane;
+    user_job.job = job;
+    user_job.lane_count = pool->lane_count;
     pool->run_lanes(pool->run_lanes_user, pool->lane_count, pwsp_user_lane, &user_job);
-    uint32_t call_count = pwsp_load_seq_cst(&user_job.call_count);
-    if (call_count == pool->lane_count) {
-        return true;
+    uint32_t good_calls = pwsp_load_seq_cst(&user_job.good_calls);
+    if (good_calls == 0) {
+        lane(job, 0);  // any lane that was called has done all there was
     }
-    lane(job, 0);  // all calls have returned; what is left over, if anything, is done here
-    return false;
+    return good_calls == pool->lane_count && pwsp_load_seq_cst(&user_job.bad_calls) == 0;
 }
 
 PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {

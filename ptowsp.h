@@ -191,8 +191,8 @@ typedef void *(*ptowsp_resize_fn)(void *user, void *ptr, size_t old_size, size_t
 typedef void (*ptowsp_lane_fn)(void *job, uint32_t lane);
 
 // Your executor: runs all lanes and returns when every one of them has returned. Calling lane 0 on
-// the calling thread is usual. A lane that is never called is an error (SYSTEM_FAILED), though the
-// work itself is done by those that were.
+// the calling thread is usual. Leaving a lane out, calling one twice or calling one that does not
+// exist is an error (SYSTEM_FAILED), though the work is done all the same, by the others.
 typedef void (*ptowsp_run_lanes_fn)(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
                                     void *job);
 
@@ -333,8 +333,8 @@ PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
 // How it works: LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC), (head,
 // 8)", and PWSP_LIST_EACH applies a macro to each item, with a name and the position. Whether a
 // size is dynamic is decided by pasting it to PWSP_SPACE_IS_ (parenthesised sizes, which cannot be
-// pasted, are caught before), so that a static dimension leaves no member behind, and a setter that
-// cannot be called: its parameter has the incomplete type ptowsp_error_dimension_is_static.
+// pasted, are caught before), so that a static dimension leaves no member behind, and instead of a setter
+// something that cannot be called, of the incomplete type ptowsp_error_dimension_is_static.
 
 // clang-format off
 #define PWSP_LIST_ITEM(...)        , (__VA_ARGS__)
@@ -393,10 +393,13 @@ PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
 #define PWSP_SPACE_BY(PART, size) PWSP_LIST_CAT(PWSP_SPACE_##PART##_, PWSP_SPACE_KIND(size))
 
 #define PWSP_SPACE_CONSTANTS(s, i, name, size)                                                     \
-    s##_##name##_size = (size), s##_##name##_dynamic = s##_##name##_size == PTOWSP_DYNAMIC,
+    s##_##name##_size = (size), s##_##name##_dynamic = PWSP_SPACE_BY(FLAG, size),
+#define PWSP_SPACE_FLAG_DYNAMIC 1
+#define PWSP_SPACE_FLAG_STATIC  0
 #define PWSP_SPACE_PLUS_ONE(s, i, name, size)       + 1
 #define PWSP_SPACE_CHECK(s, i, name, size)                                                         \
-    PTOWSP_STATIC_ASSERT((size) >= PTOWSP_DYNAMIC, #s ": the size of " #name " is negative");
+    PTOWSP_STATIC_ASSERT(PWSP_SPACE_BY(FLAG, size) || (int64_t)(size) >= 0,                        \
+                         #s ": the size of " #name " is negative");
 
 #define PWSP_SPACE_MEMBER(s, i, name, size)         PWSP_SPACE_BY(MEMBER, size)(name)
 #define PWSP_SPACE_MEMBER_DYNAMIC(name)             int64_t name;
@@ -428,8 +431,7 @@ PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
         return PTOWSP_OK;                                                                          \
     }
 #define PWSP_SPACE_SET_STATIC(s, name)                                                             \
-    struct ptowsp_error_dimension_is_static;                                                       \
-    ptowsp_status s##_set_##name(s *space, struct ptowsp_error_dimension_is_static size);
+    extern struct ptowsp_error_dimension_is_static s##_set_##name;
 
 #define PWSP_SPACE_TOTAL_STEP(s, i, name, size)                                                    \
     total = ptowsp_space_multiply(total, (uint64_t)s##_get_##name(space));

@@ -16,6 +16,7 @@
 #define pwsp_fetch_add_seq_cst(ptr, value) __atomic_fetch_add(ptr, value, __ATOMIC_SEQ_CST)
 #define pwsp_fetch_sub_seq_cst(ptr, value) __atomic_fetch_sub(ptr, value, __ATOMIC_SEQ_CST)
 #define pwsp_fetch_and_seq_cst(ptr, value) __atomic_fetch_and(ptr, value, __ATOMIC_SEQ_CST)
+#define pwsp_fetch_or_seq_cst(ptr, value)  __atomic_fetch_or(ptr, value, __ATOMIC_SEQ_CST)
 
 // Stores desired if *ptr is *expected and says so; else loads *ptr into *expected. May fail for no
 // reason: call it in a loop.

@@ -1,12 +1,14 @@
 // Statuses, memory, arenas, hashing: what every other room stands on.
 //
 // Memory goes through one hook that is told both sizes, so that a caller can account for each byte
-// without headers of his own. The arena is a list of blocks, newest first:
+// without headers of his own. The arena is a list of blocks, each at least twice as large as the
+// one before:
 //
-//      arena.blocks -> [block 16 KiB: used 9 KiB] -> [block 8 KiB: full] -> [block 4 KiB: full]
+//      first -> [4 KiB: full] -> [8 KiB: full] -> [16 KiB: used 9 KiB] -> [32 KiB: empty]
+//                                                  current
 //
-// Only the newest block is allocated from. The rest at the end of an older block is lost, at most
-// one request's size per block; blocks double, so there are few of them.
+// Only the current block is allocated from. What is left at the end of a block when a request does
+// not fit is lost until the next reset, which makes the first block current and frees nothing.
 
 #include "base.h"
 
@@ -62,14 +64,15 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
 }
 
 struct pwsp_arena_block {
-    pwsp_arena_block *older;
+    pwsp_arena_block *next;
     size_t size;  // of the whole block, this header included
     size_t used;  // header included
 };
 
 PWSP_INTERNAL void pwsp_arena_init(pwsp_arena *arena, const pwsp_memory *memory) {
     arena->memory = *memory;
-    arena->blocks = NULL;
+    arena->first = NULL;
+    arena->current = NULL;
     arena->allocated = 0;
 }
 
@@ -86,55 +89,64 @@ static void *pwsp_arena_take(pwsp_arena_block *block, size_t size, size_t align)
     return memset(ptr, 0, size);
 }
 
-PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t align) {
-    PTOWSP_ASSERT(align > 0 && (align & (align - 1)) == 0);
-    void *ptr = arena->blocks ? pwsp_arena_take(arena->blocks, size, align) : NULL;
-    if (ptr) {
-        return ptr;
-    }
+// Adds a block behind the last, with room for size bytes; NULL when memory is out.
+static pwsp_arena_block *pwsp_arena_grow(pwsp_arena *arena, pwsp_arena_block *last, size_t size,
+                                         size_t align) {
     size_t overhead = sizeof(pwsp_arena_block) + align;
-    if (size > SIZE_MAX / 2 - overhead) {
+    if (size > SIZE_MAX / 4 - overhead) {
         return NULL;
     }
-    size_t block_size = arena->blocks ? arena->blocks->size : PWSP_ARENA_BLOCK_MIN / 2;
-    block_size = block_size <= SIZE_MAX / 2 ? block_size * 2 : block_size;
-    if (block_size < size + overhead) {
-        block_size = size + overhead;
-    }
+    size_t block_size = last ? last->size * 2 : PWSP_ARENA_BLOCK_MIN;
+    block_size = block_size < size + overhead ? size + overhead : block_size;
     pwsp_arena_block *block = (pwsp_arena_block *)pwsp_memory_alloc(&arena->memory, block_size);
     if (!block) {
         return NULL;
     }
-    block->older = arena->blocks;
     block->size = block_size;
     block->used = sizeof(pwsp_arena_block);
-    arena->blocks = block;
+    if (last) {
+        last->next = block;
+    } else {
+        arena->first = block;
+    }
     arena->allocated += block_size;
-    ptr = pwsp_arena_take(block, size, align);
-    PTOWSP_ASSERT(ptr);
-    return ptr;
+    return block;
 }
 
-static void pwsp_arena_free_from(pwsp_arena *arena, pwsp_arena_block *block) {
-    while (block) {
-        pwsp_arena_block *older = block->older;
-        arena->allocated -= block->size;
-        pwsp_memory_free(&arena->memory, block, block->size);
-        block = older;
+PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t align) {
+    PTOWSP_ASSERT(align > 0 && (align & (align - 1)) == 0);
+    pwsp_arena_block *last = NULL;
+    for (pwsp_arena_block *block = arena->current; block; block = block->next) {
+        void *ptr = pwsp_arena_take(block, size, align);
+        if (ptr) {
+            arena->current = block;
+            return ptr;
+        }
+        last = block;
     }
+    pwsp_arena_block *block = pwsp_arena_grow(arena, last, size, align);
+    if (!block) {
+        return NULL;
+    }
+    arena->current = block;
+    return pwsp_arena_take(block, size, align);
 }
 
 PWSP_INTERNAL void pwsp_arena_reset(pwsp_arena *arena) {
-    if (arena->blocks) {  // the newest is the largest
-        pwsp_arena_free_from(arena, arena->blocks->older);
-        arena->blocks->older = NULL;
-        arena->blocks->used = sizeof(pwsp_arena_block);
+    for (pwsp_arena_block *block = arena->first; block; block = block->next) {
+        block->used = sizeof(pwsp_arena_block);
     }
+    arena->current = arena->first;
 }
 
 PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena) {
-    pwsp_arena_free_from(arena, arena->blocks);
-    arena->blocks = NULL;
+    while (arena->first) {
+        pwsp_arena_block *block = arena->first;
+        arena->first = block->next;
+        pwsp_memory_free(&arena->memory, block, block->size);
+    }
+    arena->current = NULL;
+    arena->allocated = 0;
 }
 
 uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {

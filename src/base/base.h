@@ -69,15 +69,16 @@ PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size);
 PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t size);
 
 // An arena hands out memory that dies together. Blocks double from PWSP_ARENA_BLOCK_MIN; nothing
-// moves. Reset keeps the largest block, so a second use of the same size allocates nothing.
+// moves. Reset keeps the blocks, so asking for the same again allocates nothing.
 #define PWSP_ARENA_BLOCK_MIN 4096
 
 typedef struct pwsp_arena_block pwsp_arena_block;
 
 typedef struct pwsp_arena {
     pwsp_memory memory;
-    pwsp_arena_block *blocks;  // newest first; allocation takes from the newest only
-    size_t allocated;          // bytes in all blocks, for statistics and tests
+    pwsp_arena_block *first;    // oldest, smallest
+    pwsp_arena_block *current;  // allocation takes from here; blocks behind it are empty
+    size_t allocated;           // bytes in all blocks, for statistics and tests
 } pwsp_arena;
 
 PWSP_INTERNAL void pwsp_arena_init(pwsp_arena *arena, const pwsp_memory *memory);

@@ -164,26 +164,35 @@ typedef struct pwsp_user_job {
     ptowsp_lane_fn lane;
     void *job;
     uint32_t lane_count;
-    uint32_t call_count;
+    uint32_t good_calls;                                 // first calls of a lane
+    uint32_t bad_calls;                                  // second ones, and lanes that are none
+    uint64_t called[(PTOWSP_LANE_COUNT_MAX + 63) / 64];  // a bit for each lane
 } pwsp_user_job;
 
 static void pwsp_user_lane(void *arg, uint32_t lane) {
     pwsp_user_job *user_job = (pwsp_user_job *)arg;
-    pwsp_fetch_add_seq_cst(&user_job->call_count, 1u);
-    if (lane < user_job->lane_count) {
-        user_job->lane(user_job->job, lane);
+    uint64_t bit = UINT64_C(1) << (lane % 64);
+    if (lane >= user_job->lane_count ||
+        (pwsp_fetch_or_seq_cst(&user_job->called[lane / 64], bit) & bit)) {
+        pwsp_fetch_add_seq_cst(&user_job->bad_calls, 1u);
+        return;
     }
+    pwsp_fetch_add_seq_cst(&user_job->good_calls, 1u);
+    user_job->lane(user_job->job, lane);
 }
 
 static bool pwsp_pool_run_user(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
-    pwsp_user_job user_job = {lane, job, pool->lane_count, 0};
+    pwsp_user_job user_job;
+    memset(&user_job, 0, sizeof user_job);
+    user_job.lane = lane;
+    user_job.job = job;
+    user_job.lane_count = pool->lane_count;
     pool->run_lanes(pool->run_lanes_user, pool->lane_count, pwsp_user_lane, &user_job);
-    uint32_t call_count = pwsp_load_seq_cst(&user_job.call_count);
-    if (call_count == pool->lane_count) {
-        return true;
+    uint32_t good_calls = pwsp_load_seq_cst(&user_job.good_calls);
+    if (good_calls == 0) {
+        lane(job, 0);  // any lane that was called has done all there was
     }
-    lane(job, 0);  // all calls have returned; what is left over, if anything, is done here
-    return false;
+    return good_calls == pool->lane_count && pwsp_load_seq_cst(&user_job.bad_calls) == 0;
 }
 
 PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {

@@ -17,8 +17,8 @@ PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool);
 
 // Calls lane(job, i) at most once for each lane i, on the calling thread for lane 0, and returns
 // when all calls have returned. A lane whose thread wakes too late is left out, so the lanes must
-// take their work from something shared. False when the user's executor broke its contract; all
-// calls have returned even then, and lane 0 has been called last if no other was.
+// take their work from something shared. False when the user's executor did not call each lane
+// once; even then all calls have returned, and at least one lane has been called.
 PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job);
 
 #endif

@@ -1,0 +1,609 @@
+// Spaces: static ones from list macros and run-time ones.
+//
+// Expected values: indices worked out by hand in comments; nested loops that count points in the
+// documented order (dimension 0 fastest) for round trips; 128-bit products for totals. What must not
+// compile is in compile_fail.sh.
+
+#include "test.h"
+
+__extension__ typedef unsigned __int128 test_u128;
+
+#define HEADS        8
+#define GROUPS       (HEADS / 2)
+#define ALSO_DYNAMIC PTOWSP_DYNAMIC
+enum { TILES = 5 };
+
+// The header's example.
+#define DECODE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(head, 8) DIM(chunk, PTOWSP_DYNAMIC)
+PTOWSP_DEFINE_SPACE(decode_space, DECODE_DIMS)
+
+// Sizes in every spelling: literal, macro, macro that expands to parentheses, parenthesised expression,
+// enumerator, other number formats; and a macro that expands to PTOWSP_DYNAMIC.
+#define SPELLED_DIMS(DIM)                                                                          \
+    DIM(literal, 3)                                                                                \
+    DIM(macro, HEADS)                                                                              \
+    DIM(parentheses, GROUPS)                                                                       \
+    DIM(expression, (2 * HEADS + 1))                                                               \
+    DIM(enumerator, TILES)                                                                         \
+    DIM(hexadecimal, 0x10)                                                                         \
+    DIM(dynamic, PTOWSP_DYNAMIC)                                                                   \
+    DIM(also_dynamic, ALSO_DYNAMIC)
+PTOWSP_DEFINE_SPACE(spelled_space, SPELLED_DIMS)
+
+// Ranks 1 to 8, static and dynamic in turn.
+#define RANK_1_DIMS(DIM) DIM(a, PTOWSP_DYNAMIC)
+#define RANK_2_DIMS(DIM) RANK_1_DIMS(DIM) DIM(b, 2)
+#define RANK_3_DIMS(DIM) RANK_2_DIMS(DIM) DIM(c, PTOWSP_DYNAMIC)
+#define RANK_4_DIMS(DIM) RANK_3_DIMS(DIM) DIM(d, 3)
+#define RANK_5_DIMS(DIM) RANK_4_DIMS(DIM) DIM(e, PTOWSP_DYNAMIC)
+#define RANK_6_DIMS(DIM) RANK_5_DIMS(DIM) DIM(f, 2)
+#define RANK_7_DIMS(DIM) RANK_6_DIMS(DIM) DIM(g, PTOWSP_DYNAMIC)
+#define RANK_8_DIMS(DIM) RANK_7_DIMS(DIM) DIM(h, 2)
+PTOWSP_DEFINE_SPACE(rank_1, RANK_1_DIMS)
+PTOWSP_DEFINE_SPACE(rank_2, RANK_2_DIMS)
+PTOWSP_DEFINE_SPACE(rank_3, RANK_3_DIMS)
+PTOWSP_DEFINE_SPACE(rank_4, RANK_4_DIMS)
+PTOWSP_DEFINE_SPACE(rank_5, RANK_5_DIMS)
+PTOWSP_DEFINE_SPACE(rank_6, RANK_6_DIMS)
+PTOWSP_DEFINE_SPACE(rank_7, RANK_7_DIMS)
+PTOWSP_DEFINE_SPACE(rank_8, RANK_8_DIMS)
+
+#define STATIC_1_DIMS(DIM) DIM(only, 7)
+#define STATIC_3_DIMS(DIM) DIM(x, 4) DIM(y, 3) DIM(z, 2)
+#define STATIC_8_DIMS(DIM)                                                                         \
+    DIM(a, 1) DIM(b, 2) DIM(c, 3) DIM(d, 1) DIM(e, 2) DIM(f, 2) DIM(g, 3) DIM(h, 2)
+#define EMPTY_DIMS(DIM) DIM(x, 4) DIM(none, 0)
+#define DYNAMIC_8_DIMS(DIM)                                                                        \
+    DIM(a, PTOWSP_DYNAMIC)                                                                         \
+    DIM(b, PTOWSP_DYNAMIC)                                                                         \
+    DIM(c, PTOWSP_DYNAMIC)                                                                         \
+    DIM(d, PTOWSP_DYNAMIC)                                                                         \
+    DIM(e, PTOWSP_DYNAMIC)                                                                         \
+    DIM(f, PTOWSP_DYNAMIC)                                                                         \
+    DIM(g, PTOWSP_DYNAMIC)                                                                         \
+    DIM(h, PTOWSP_DYNAMIC)
+PTOWSP_DEFINE_SPACE(static_1, STATIC_1_DIMS)
+PTOWSP_DEFINE_SPACE(static_3, STATIC_3_DIMS)
+PTOWSP_DEFINE_SPACE(static_8, STATIC_8_DIMS)
+PTOWSP_DEFINE_SPACE(empty_space, EMPTY_DIMS)
+PTOWSP_DEFINE_SPACE(dynamic_8, DYNAMIC_8_DIMS)
+
+// Dimensions may be called what the generated code calls its own things.
+#define NAMES_DIMS(DIM)                                                                            \
+    DIM(size, PTOWSP_DYNAMIC)                                                                      \
+    DIM(index, 2)                                                                                  \
+    DIM(coord, 3)                                                                                  \
+    DIM(space, PTOWSP_DYNAMIC) DIM(stride, 2) DIM(total, PTOWSP_DYNAMIC) DIM(s, 2) DIM(name, 2)
+PTOWSP_DEFINE_SPACE(names_space, NAMES_DIMS)
+
+// -- constants, storage ---------------------------------------------------------------------------
+
+PTOWSP_STATIC_ASSERT(decode_space_rank == 3, "the rank is a constant");
+PTOWSP_STATIC_ASSERT(decode_space_head_size == 8, "a static size is a constant");
+PTOWSP_STATIC_ASSERT(decode_space_batch_size == -1,
+                     "a dynamic size is PTOWSP_DYNAMIC, that is, -1");
+PTOWSP_STATIC_ASSERT(decode_space_chunk_size == -1,
+                     "a dynamic size is PTOWSP_DYNAMIC, that is, -1");
+PTOWSP_STATIC_ASSERT(decode_space_head_dynamic == 0, "head is static");
+PTOWSP_STATIC_ASSERT(decode_space_batch_dynamic == 1, "batch is dynamic");
+PTOWSP_STATIC_ASSERT(decode_space_chunk_dynamic == 1, "chunk is dynamic");
+PTOWSP_STATIC_ASSERT(PTOWSP_DYNAMIC == -1, "as documented");
+PTOWSP_STATIC_ASSERT(PTOWSP_SPACE_RANK_MAX == 8, "as documented");
+
+PTOWSP_STATIC_ASSERT(sizeof(decode_space) == 2 * sizeof(int64_t), "statics take no storage");
+PTOWSP_STATIC_ASSERT(sizeof(decode_space_coord) == 3 * sizeof(int64_t), "a member per dimension");
+PTOWSP_STATIC_ASSERT(sizeof(spelled_space) == 2 * sizeof(int64_t), "statics take no storage");
+PTOWSP_STATIC_ASSERT(sizeof(rank_1) == 8 && sizeof(rank_2) == 8, "statics take no storage");
+PTOWSP_STATIC_ASSERT(sizeof(rank_7) == 32 && sizeof(rank_8) == 32, "statics take no storage");
+PTOWSP_STATIC_ASSERT(sizeof(rank_8_coord) == 64, "a member per dimension");
+PTOWSP_STATIC_ASSERT(sizeof(dynamic_8) == 64, "a member per dynamic dimension");
+PTOWSP_STATIC_ASSERT(sizeof(static_1) == 1 && sizeof(static_3) == 1 && sizeof(static_8) == 1,
+                     "one byte, as C demands");
+PTOWSP_STATIC_ASSERT(sizeof(ptowsp_attention_space) == 24 && sizeof(ptowsp_moe_space) == 16,
+                     "all dynamic");
+
+// Usable as an array bound: a member's has to be a constant.
+struct folded {
+    int values[decode_space_head_size * decode_space_rank];
+};
+
+static void space__constants_are_usable_where_c_wants_constants(void **state) {
+    (void)state;
+    assert_int_equal(sizeof(struct folded), 24 * sizeof(int));
+    switch (8) {
+    case decode_space_head_size: break;
+    default: fail();
+    }
+    assert_int_equal(spelled_space_rank, 8);
+    assert_int_equal(spelled_space_literal_size, 3);
+    assert_int_equal(spelled_space_macro_size, 8);
+    assert_int_equal(spelled_space_parentheses_size, 4);
+    assert_int_equal(spelled_space_expression_size, 17);
+    assert_int_equal(spelled_space_enumerator_size, 5);
+    assert_int_equal(spelled_space_hexadecimal_size, 16);
+    assert_int_equal(spelled_space_dynamic_size, -1);
+    assert_int_equal(spelled_space_also_dynamic_size, -1);
+    assert_int_equal(spelled_space_expression_dynamic, 0);
+    assert_int_equal(spelled_space_enumerator_dynamic, 0);
+    assert_int_equal(spelled_space_also_dynamic_dynamic, 1);
+}
+
+static void space__ranks_are_counted_from_1_to_8(void **state) {
+    (void)state;
+    const int ranks[] = {rank_1_rank, rank_2_rank, rank_3_rank, rank_4_rank,
+                         rank_5_rank, rank_6_rank, rank_7_rank, rank_8_rank};
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(ranks[i], i + 1);
+    }
+    assert_int_equal(static_8_rank, 8);
+    assert_int_equal(dynamic_8_rank, 8);
+}
+
+// -- getting and setting --------------------------------------------------------------------------
+
+static void space__zeroed_struct_has_dynamic_sizes_of_zero(void **state) {
+    (void)state;
+    decode_space space;
+    memset(&space, 0, sizeof space);
+    assert_true(decode_space_get_batch(&space) == 0);
+    assert_true(decode_space_get_head(&space) == 8);
+    assert_true(decode_space_get_chunk(&space) == 0);
+    assert_true(decode_space_total(&space) == 0);
+    decode_space initialised = {0, 0};
+    assert_true(decode_space_total(&initialised) == 0);
+}
+
+static void space__set_and_get_every_dynamic_dimension(void **state) {
+    (void)state;
+    decode_space space = {0, 0};
+    assert_int_equal(decode_space_set_batch(&space, 5), PTOWSP_OK);
+    assert_int_equal(decode_space_set_chunk(&space, INT64_C(1) << 40), PTOWSP_OK);
+    assert_true(decode_space_get_batch(&space) == 5);
+    assert_true(decode_space_get_chunk(&space) == INT64_C(1) << 40);
+    assert_true(space.batch == 5 && space.chunk == INT64_C(1) << 40);
+    assert_true(decode_space_get_head(&space) == 8);
+    assert_int_equal(decode_space_set_batch(&space, INT64_MAX), PTOWSP_OK);
+    assert_true(decode_space_get_batch(&space) == INT64_MAX);
+    assert_int_equal(decode_space_set_batch(&space, 0), PTOWSP_OK);
+    assert_true(decode_space_get_batch(&space) == 0);
+
+    spelled_space spelled = {0, 0};
+    assert_int_equal(spelled_space_set_dynamic(&spelled, 11), PTOWSP_OK);
+    assert_int_equal(spelled_space_set_also_dynamic(&spelled, 12), PTOWSP_OK);
+    assert_true(spelled.dynamic == 11 && spelled.also_dynamic == 12);
+    assert_true(spelled_space_get_literal(&spelled) == 3);
+    assert_true(spelled_space_get_macro(&spelled) == 8);
+    assert_true(spelled_space_get_parentheses(&spelled) == 4);
+    assert_true(spelled_space_get_expression(&spelled) == 17);
+    assert_true(spelled_space_get_enumerator(&spelled) == 5);
+    assert_true(spelled_space_get_hexadecimal(&spelled) == 16);
+    assert_true(spelled_space_get_dynamic(&spelled) == 11);
+    assert_true(spelled_space_get_also_dynamic(&spelled) == 12);
+    // 3 * 8 * 4 * 17 * 5 * 16 * 11 * 12 = 17,233,920
+    assert_true(spelled_space_total(&spelled) == 17233920);
+}
+
+static void space__negative_sizes_are_refused_and_change_nothing(void **state) {
+    (void)state;
+    const int64_t negative[] = {-1, PTOWSP_DYNAMIC, -2, INT32_MIN, INT64_MIN};
+    decode_space space = {3, 4};
+    for (size_t i = 0; i < sizeof negative / sizeof negative[0]; i++) {
+        assert_int_equal(decode_space_set_batch(&space, negative[i]), PTOWSP_INVALID_PARAMS);
+        assert_int_equal(decode_space_set_chunk(&space, negative[i]), PTOWSP_INVALID_PARAMS);
+        assert_true(space.batch == 3 && space.chunk == 4);
+        for (uint32_t at = 0; at < 3; at++) {
+            int64_t sizes[3] = {1, 2, 3};
+            sizes[at] = negative[i];
+            ptowsp_space made = {77, {1, 2, 3, 4, 5, 6, 7, 8}}, before = made;
+            assert_int_equal(ptowsp_space_make(sizes, 3, &made), PTOWSP_INVALID_PARAMS);
+            assert_memory_equal(&made, &before, sizeof made);
+        }
+    }
+}
+
+// -- order and round trips ------------------------------------------------------------------------
+
+static void space__dimension_0_varies_fastest(void **state) {
+    (void)state;
+    // x: 4, y: 3, z: 2. index = x + 4 * (y + 3 * z):
+    //   (0,0,0) 0   (1,0,0) 1   (3,0,0) 3   (0,1,0) 4   (3,2,0) 11   (0,0,1) 12   (2,1,1) 18   (3,2,1) 23
+    static const struct {
+        static_3_coord coord;
+        uint64_t index;
+    } points[] = {{{0, 0, 0}, 0},  {{1, 0, 0}, 1},  {{3, 0, 0}, 3},  {{0, 1, 0}, 4},
+                  {{3, 2, 0}, 11}, {{0, 0, 1}, 12}, {{2, 1, 1}, 18}, {{3, 2, 1}, 23}};
+    static_3 space;
+    memset(&space, 0, sizeof space);
+    assert_true(static_3_total(&space) == 24);
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        assert_true(static_3_index(&space, points[i].coord) == points[i].index);
+        static_3_coord coord = static_3_at(&space, points[i].index);
+        assert_memory_equal(&coord, &points[i].coord, sizeof coord);
+    }
+}
+
+static void space__decode_example_worked_out_by_hand(void **state) {
+    (void)state;
+    decode_space space = {0, 0};
+    decode_space_set_batch(&space, 3);
+    decode_space_set_chunk(&space, 5);
+    assert_true(decode_space_total(&space) == 3 * 8 * 5);
+    decode_space_coord coord = {2, 7, 4};  // 2 + 3 * (7 + 8 * 4) = 119, the last
+    assert_true(decode_space_index(&space, coord) == 119);
+    decode_space_coord next_batch = {1, 0, 0}, next_head = {0, 1, 0}, next_chunk = {0, 0, 1};
+    assert_true(decode_space_index(&space, next_batch) == 1);
+    assert_true(decode_space_index(&space, next_head) == 3);
+    assert_true(decode_space_index(&space, next_chunk) == 24);
+    coord = decode_space_at(&space, 100);  // 100 = 1 + 3 * (1 + 8 * 4)
+    assert_true(coord.batch == 1 && coord.head == 1 && coord.chunk == 4);
+}
+
+static void space__static_space_of_rank_8_round_trips(void **state) {
+    (void)state;
+    static_8 space;
+    memset(&space, 0, sizeof space);
+    static_8_coord c;
+    uint64_t expected = 0;
+    // Nested loops, dimension 0 innermost: the index counts their turns.
+    for (c.h = 0; c.h < 2; c.h++) {
+        for (c.g = 0; c.g < 3; c.g++) {
+            for (c.f = 0; c.f < 2; c.f++) {
+                for (c.e = 0; c.e < 2; c.e++) {
+                    for (c.d = 0; c.d < 1; c.d++) {
+                        for (c.c = 0; c.c < 3; c.c++) {
+                            for (c.b = 0; c.b < 2; c.b++) {
+                                for (c.a = 0; c.a < 1; c.a++) {
+                                    assert_true(static_8_index(&space, c) == expected);
+                                    static_8_coord at = static_8_at(&space, expected);
+                                    assert_memory_equal(&at, &c, sizeof c);
+                                    expected++;
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert_true(expected == 144);  // 1 * 2 * 3 * 1 * 2 * 2 * 3 * 2
+    assert_true(static_8_total(&space) == 144);
+}
+
+static void space__mixed_space_round_trips_for_all_small_sizes(void **state) {
+    (void)state;
+    for (int64_t batch = 0; batch <= 6; batch++) {
+        for (int64_t chunk = 0; chunk <= 6; chunk++) {
+            decode_space space = {0, 0};
+            decode_space_set_batch(&space, batch);
+            decode_space_set_chunk(&space, chunk);
+            ptowsp_space runtime = decode_space_runtime(&space);
+            uint64_t expected = 0;
+            for (int64_t k = 0; k < chunk; k++) {
+                for (int64_t h = 0; h < 8; h++) {
+                    for (int64_t b = 0; b < batch; b++) {
+                        decode_space_coord coord = {b, h, k};
+                        assert_true(decode_space_index(&space, coord) == expected);
+                        decode_space_coord at = decode_space_at(&space, expected);
+                        assert_true(at.batch == b && at.head == h && at.chunk == k);
+                        int64_t array[3] = {b, h, k}, array_at[3];
+                        assert_true(ptowsp_space_index(&runtime, array) == expected);
+                        ptowsp_space_at(&runtime, expected, array_at);
+                        assert_memory_equal(array, array_at, sizeof array);
+                        expected++;
+                    }
+                }
+            }
+            assert_true(decode_space_total(&space) == expected);
+            assert_true(ptowsp_space_total(&runtime) == expected);
+        }
+    }
+}
+
+// Steps a coordinate to the next point, dimension 0 first, as an odometer does.
+static void coord_step(int64_t *coord, const int64_t *sizes, uint32_t rank) {
+    for (uint32_t i = 0; i < rank; i++) {
+        if (++coord[i] < sizes[i]) {
+            return;
+        }
+        coord[i] = 0;
+    }
+}
+
+static void space__run_time_spaces_of_every_rank_round_trip(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (uint32_t rank = 0; rank <= PTOWSP_SPACE_RANK_MAX; rank++) {
+        for (int round = 0; round < 40; round++) {
+            int64_t sizes[PTOWSP_SPACE_RANK_MAX] = {0};
+            uint64_t points = 1;
+            for (uint32_t i = 0; i < rank; i++) {
+                sizes[i] = test_random_in(&random, round % 10 == 0 ? 0 : 1, rank > 5 ? 3 : 6);
+                points *= (uint64_t)sizes[i];
+            }
+            ptowsp_space space;
+            memset(&space, 0xa5, sizeof space);
+            assert_int_equal(ptowsp_space_make(sizes, rank, &space), PTOWSP_OK);
+            assert_int_equal(space.rank, rank);
+            assert_memory_equal(space.sizes, sizes, rank * sizeof sizes[0]);
+            assert_true(ptowsp_space_total(&space) == points);
+            int64_t coord[PTOWSP_SPACE_RANK_MAX] = {0}, at[PTOWSP_SPACE_RANK_MAX] = {0};
+            for (uint64_t index = 0; index < points; index++) {
+                assert_true(ptowsp_space_index(&space, coord) == index);
+                ptowsp_space_at(&space, index, at);
+                assert_memory_equal(at, coord, sizeof coord);
+                coord_step(coord, sizes, rank);
+            }
+        }
+    }
+}
+
+static void space__large_indices_round_trip(void **state) {
+    (void)state;
+    // 3 * 8 * 2^55 is 3 * 2^58, near the end of 64 bits.
+    decode_space space = {0, 0};
+    decode_space_set_batch(&space, 3);
+    decode_space_set_chunk(&space, INT64_C(1) << 55);
+    assert_true(decode_space_total(&space) == UINT64_C(3) << 58);
+    decode_space_coord coord = {2, 7, (INT64_C(1) << 55) - 1};
+    assert_true(decode_space_index(&space, coord) == (UINT64_C(3) << 58) - 1);
+    decode_space_coord at = decode_space_at(&space, (UINT64_C(3) << 58) - 1);
+    assert_memory_equal(&at, &coord, sizeof at);
+    // The largest space of one dimension.
+    rank_1 line = {INT64_MAX};
+    rank_1_coord last = {INT64_MAX - 1};
+    assert_true(rank_1_total(&line) == (uint64_t)INT64_MAX);
+    assert_true(rank_1_index(&line, last) == (uint64_t)INT64_MAX - 1);
+    assert_true(rank_1_at(&line, (uint64_t)INT64_MAX - 1).a == INT64_MAX - 1);
+}
+
+static void space__an_array_of_rank_values_is_all_that_is_touched(void **state) {
+    (void)state;
+    for (uint32_t rank = 1; rank <= PTOWSP_SPACE_RANK_MAX; rank++) {
+        int64_t *sizes = (int64_t *)malloc(rank * sizeof *sizes);
+        int64_t *coord = (int64_t *)malloc(rank * sizeof *coord);
+        assert_non_null(sizes);
+        assert_non_null(coord);
+        for (uint32_t i = 0; i < rank; i++) {
+            sizes[i] = 2;
+        }
+        ptowsp_space space = {0, {0}};
+        assert_int_equal(ptowsp_space_make(sizes, rank, &space), PTOWSP_OK);
+        for (uint32_t i = rank; i < PTOWSP_SPACE_RANK_MAX; i++) {
+            space.sizes[i] = -7;  // "those from rank on are not looked at"
+        }
+        uint64_t total = UINT64_C(1) << rank;
+        assert_true(ptowsp_space_total(&space) == total);
+        ptowsp_space_at(&space, total - 1, coord);
+        for (uint32_t i = 0; i < rank; i++) {
+            assert_true(coord[i] == 1);
+        }
+        assert_true(ptowsp_space_index(&space, coord) == total - 1);
+        free(coord);
+        free(sizes);
+    }
+}
+
+// -- totals and limits ----------------------------------------------------------------------------
+
+static void space__totals_saturate_beyond_64_bits(void **state) {
+    (void)state;
+    decode_space space = {0, 0};
+    decode_space_set_batch(&space, INT64_C(1) << 31);
+    decode_space_set_chunk(&space, INT64_C(1) << 29);  // 2^31 * 8 * 2^29 = 2^63
+    assert_true(decode_space_total(&space) == UINT64_C(1) << 63);
+    decode_space_set_chunk(&space, (INT64_C(1) << 30) - 1);  // 2^34 * (2^30 - 1) = 2^64 - 2^34
+    assert_true(decode_space_total(&space) == UINT64_MAX - (UINT64_C(1) << 34) + 1);
+    decode_space_set_chunk(&space, INT64_C(1) << 30);  // 2^64
+    assert_true(decode_space_total(&space) == UINT64_MAX);
+    decode_space_set_chunk(&space, INT64_MAX);
+    decode_space_set_batch(&space, INT64_MAX);
+    assert_true(decode_space_total(&space) == UINT64_MAX);
+    decode_space_set_chunk(&space, 0);  // nothing is nothing, however large the rest
+    assert_true(decode_space_total(&space) == 0);
+}
+
+static void space__saturated_totals_stay_so_and_zero_wins_at_any_place(void **state) {
+    (void)state;
+    dynamic_8 space = {INT64_MAX, INT64_MAX, INT64_MAX, 1, 2, 1, INT64_MAX, 3};
+    assert_true(dynamic_8_total(&space) == UINT64_MAX);
+    ptowsp_space runtime = dynamic_8_runtime(&space);
+    assert_true(ptowsp_space_total(&runtime) == UINT64_MAX);
+    for (uint32_t zero = 0; zero < 8; zero++) {
+        ptowsp_space with_zero = runtime;
+        with_zero.sizes[zero] = 0;
+        assert_true(ptowsp_space_total(&with_zero) == 0);
+    }
+}
+
+static void space__totals_are_exact_products_or_saturated(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int round = 0; round < 20000; round++) {
+        int64_t sizes[8];
+        uint32_t rank = (uint32_t)test_random_in(&random, 1, 8);
+        test_u128 exact = 1;
+        for (uint32_t i = 0; i < rank; i++) {
+            sizes[i] = (int64_t)(test_random(&random) >> test_random_in(&random, 1, 63));
+            if (test_random_in(&random, 0, 19) > 0 && sizes[i] == 0) {
+                sizes[i] = 1;
+            }
+        }
+        bool has_zero = false;
+        for (uint32_t i = 0; i < rank; i++) {
+            has_zero = has_zero || sizes[i] == 0;
+            // Once beyond 64 bits it stays there, unless a size is 0.
+            exact = exact > UINT64_MAX ? exact : exact * (uint64_t)sizes[i];
+        }
+        uint64_t expected = has_zero ? 0 : exact > UINT64_MAX ? UINT64_MAX : (uint64_t)exact;
+        ptowsp_space space = {0, {0}};
+        assert_int_equal(ptowsp_space_make(sizes, rank, &space), PTOWSP_OK);
+        assert_true(ptowsp_space_total(&space) == expected);
+        if (rank == 8) {
+            dynamic_8 same = {sizes[0], sizes[1], sizes[2], sizes[3],
+                              sizes[4], sizes[5], sizes[6], sizes[7]};
+            assert_true(dynamic_8_total(&same) == expected);
+        }
+    }
+}
+
+static void space__multiply_saturates(void **state) {
+    (void)state;
+    assert_true(ptowsp_space_multiply(0, 0) == 0);
+    assert_true(ptowsp_space_multiply(UINT64_MAX, 0) == 0);
+    assert_true(ptowsp_space_multiply(0, UINT64_MAX) == 0);
+    assert_true(ptowsp_space_multiply(UINT64_MAX, 1) == UINT64_MAX);
+    assert_true(ptowsp_space_multiply(1, UINT64_MAX) == UINT64_MAX);
+    assert_true(ptowsp_space_multiply(UINT64_MAX, 2) == UINT64_MAX);
+    assert_true(ptowsp_space_multiply(UINT64_C(1) << 32, UINT64_C(1) << 32) == UINT64_MAX);
+    assert_true(ptowsp_space_multiply(UINT64_C(1) << 32, UINT32_MAX) ==
+                UINT64_C(0xffffffff00000000));
+    // 3 * 5 * 17 * 257 * 641 * 65537 * 6700417 = 2^64 - 1
+    assert_true(ptowsp_space_multiply(UINT64_C(4294967297), UINT32_MAX) == UINT64_MAX);
+}
+
+static void space__static_size_of_zero_makes_an_empty_space(void **state) {
+    (void)state;
+    empty_space space;
+    memset(&space, 0, sizeof space);
+    assert_int_equal(empty_space_none_size, 0);
+    assert_int_equal(empty_space_none_dynamic, 0);
+    assert_true(empty_space_get_none(&space) == 0);
+    assert_true(empty_space_total(&space) == 0);
+}
+
+static void space__rank_0_has_one_point(void **state) {
+    (void)state;
+    ptowsp_space space;
+    memset(&space, 0xa5, sizeof space);
+    assert_int_equal(ptowsp_space_make(NULL, 0, &space), PTOWSP_OK);
+    assert_int_equal(space.rank, 0);
+    assert_true(ptowsp_space_total(&space) == 1);
+    int64_t nothing = 99;
+    assert_true(ptowsp_space_index(&space, &nothing) == 0);
+    ptowsp_space_at(&space, 0, &nothing);
+    assert_true(nothing == 99);
+}
+
+static void space__make_refuses_what_it_cannot_hold_and_changes_nothing(void **state) {
+    (void)state;
+    const int64_t sizes[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    ptowsp_space space = {77, {1, 2, 3, 4, 5, 6, 7, 8}}, before = space;
+    assert_int_equal(ptowsp_space_make(sizes, 9, &space), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_space_make(sizes, UINT32_MAX, &space), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_space_make(NULL, 1, &space), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_space_make(NULL, 8, &space), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_space_make(NULL, 9, &space), PTOWSP_INVALID_PARAMS);
+    assert_memory_equal(&space, &before, sizeof space);
+    assert_int_equal(ptowsp_space_make(sizes, 1, NULL), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_space_make(sizes, 8, &space), PTOWSP_OK);
+    assert_int_equal(space.rank, 8);
+    const int64_t extremes[2] = {0, INT64_MAX};
+    assert_int_equal(ptowsp_space_make(extremes, 2, &space), PTOWSP_OK);
+    assert_true(space.sizes[0] == 0 && space.sizes[1] == INT64_MAX);
+}
+
+// -- the rest of what a static space gives --------------------------------------------------------
+
+static void space__runtime_conversion_has_all_sizes(void **state) {
+    (void)state;
+    rank_8 space = {11, 12, 13, 14};  // a, c, e, g
+    ptowsp_space runtime = rank_8_runtime(&space);
+    const int64_t sizes[8] = {11, 2, 12, 3, 13, 2, 14, 2};
+    assert_int_equal(runtime.rank, 8);
+    assert_memory_equal(runtime.sizes, sizes, sizeof sizes);
+    static_1 small;
+    memset(&small, 0, sizeof small);
+    runtime = static_1_runtime(&small);
+    assert_int_equal(runtime.rank, 1);
+    assert_true(runtime.sizes[0] == 7);
+}
+
+static void space__static_and_run_time_spaces_agree(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int round = 0; round < 200; round++) {
+        rank_8 space = {test_random_in(&random, 1, 9), test_random_in(&random, 1, 9),
+                        test_random_in(&random, 1, 9), test_random_in(&random, 1, 9)};
+        ptowsp_space runtime = rank_8_runtime(&space);
+        uint64_t total = rank_8_total(&space);
+        assert_true(total == 24 * (uint64_t)(space.a * space.c * space.e * space.g));
+        assert_true(ptowsp_space_total(&runtime) == total);
+        for (int k = 0; k < 50; k++) {
+            uint64_t index = test_random(&random) % total;
+            rank_8_coord at = rank_8_at(&space, index);
+            assert_true(rank_8_index(&space, at) == index);
+            int64_t coord[8];
+            ptowsp_space_at(&runtime, index, coord);
+            const int64_t members[8] = {at.a, at.b, at.c, at.d, at.e, at.f, at.g, at.h};
+            assert_memory_equal(coord, members, sizeof coord);
+            assert_true(ptowsp_space_index(&runtime, coord) == index);
+        }
+    }
+}
+
+static void space__predeclared_spaces_are_all_dynamic(void **state) {
+    (void)state;
+    assert_int_equal(ptowsp_attention_space_rank, 3);
+    assert_int_equal(ptowsp_moe_space_rank, 2);
+    assert_int_equal(ptowsp_attention_space_batch_dynamic, 1);
+    assert_int_equal(ptowsp_attention_space_head_dynamic, 1);
+    assert_int_equal(ptowsp_attention_space_chunk_dynamic, 1);
+    assert_int_equal(ptowsp_moe_space_batch_dynamic, 1);
+    assert_int_equal(ptowsp_moe_space_expert_dynamic, 1);
+    ptowsp_attention_space attention = {0, 0, 0};
+    assert_int_equal(ptowsp_attention_space_set_batch(&attention, 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_attention_space_set_head(&attention, 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_attention_space_set_chunk(&attention, 5), PTOWSP_OK);
+    assert_true(ptowsp_attention_space_total(&attention) == 30);
+    ptowsp_attention_space_coord coord = {1, 2, 4};  // 1 + 2 * (2 + 3 * 4) = 29
+    assert_true(ptowsp_attention_space_index(&attention, coord) == 29);
+    ptowsp_moe_space moe = {0, 0};
+    assert_int_equal(ptowsp_moe_space_set_batch(&moe, 4), PTOWSP_OK);
+    assert_int_equal(ptowsp_moe_space_set_expert(&moe, 64), PTOWSP_OK);
+    assert_true(ptowsp_moe_space_total(&moe) == 256);
+    ptowsp_moe_space_coord at = ptowsp_moe_space_at(&moe, 7);  // 7 = 3 + 4 * 1
+    assert_true(at.batch == 3 && at.expert == 1);
+    ptowsp_space runtime = ptowsp_moe_space_runtime(&moe);
+    assert_true(runtime.rank == 2 && runtime.sizes[0] == 4 && runtime.sizes[1] == 64);
+}
+
+static void space__dimensions_may_have_the_names_of_the_code_around_them(void **state) {
+    (void)state;
+    names_space space = {0, 0, 0};
+    assert_int_equal(names_space_set_size(&space, 2), PTOWSP_OK);
+    assert_int_equal(names_space_set_space(&space, 3), PTOWSP_OK);
+    assert_int_equal(names_space_set_total(&space, 2), PTOWSP_OK);
+    assert_true(names_space_total(&space) == 2 * 2 * 3 * 3 * 2 * 2 * 2 * 2);
+    for (uint64_t index = 0; index < names_space_total(&space); index++) {
+        assert_true(names_space_index(&space, names_space_at(&space, index)) == index);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(space__constants_are_usable_where_c_wants_constants),
+        cmocka_unit_test(space__ranks_are_counted_from_1_to_8),
+        cmocka_unit_test(space__zeroed_struct_has_dynamic_sizes_of_zero),
+        cmocka_unit_test(space__set_and_get_every_dynamic_dimension),
+        cmocka_unit_test(space__negative_sizes_are_refused_and_change_nothing),
+        cmocka_unit_test(space__dimension_0_varies_fastest),
+        cmocka_unit_test(space__decode_example_worked_out_by_hand),
+        cmocka_unit_test(space__static_space_of_rank_8_round_trips),
+        cmocka_unit_test(space__mixed_space_round_trips_for_all_small_sizes),
+        cmocka_unit_test(space__run_time_spaces_of_every_rank_round_trip),
+        cmocka_unit_test(space__large_indices_round_trip),
+        cmocka_unit_test(space__an_array_of_rank_values_is_all_that_is_touched),
+        cmocka_unit_test(space__totals_saturate_beyond_64_bits),
+        cmocka_unit_test(space__saturated_totals_stay_so_and_zero_wins_at_any_place),
+        cmocka_unit_test(space__totals_are_exact_products_or_saturated),
+        cmocka_unit_test(space__multiply_saturates),
+        cmocka_unit_test(space__static_size_of_zero_makes_an_empty_space),
+        cmocka_unit_test(space__rank_0_has_one_point),
+        cmocka_unit_test(space__make_refuses_what_it_cannot_hold_and_changes_nothing),
+        cmocka_unit_test(space__runtime_conversion_has_all_sizes),
+        cmocka_unit_test(space__static_and_run_time_spaces_agree),
+        cmocka_unit_test(space__predeclared_spaces_are_all_dynamic),
+        cmocka_unit_test(space__dimensions_may_have_the_names_of_the_code_around_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
