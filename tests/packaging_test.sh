@@ -107,11 +107,16 @@ nm -g --defined-only ptowsp.o | awk '$3 !~ /^ptowsp_/ { print; bad = 1 } END { e
     fail "a symbol without ptowsp_ is exported"
 nm ptowsp.o | awk '$2 ~ /^[bBdDcCgGsS]$/ { print; bad = 1 } END { exit bad }' || fail "writable globals"
 # Every function the header declares exists.
-sed -n 's/^PTOWSP_API.*[ *]\(ptowsp_[a-z0-9_]*\)(.*/\1/p' ptowsp.h | sort > declared.txt
-sed -n 's/^ *\(PTOWSP_AICPU\|PTOWSP_AICORE\)* *ptowsp_status \(ptowsp_[a-z0-9_]*\)(.*/\2/p' ptowsp.h >> declared.txt
+$CC -E -P ptowsp.h | tr '\n' ' ' | tr ';' '\n' | awk '
+    sub(/.*visibility\("default"\)/, "") && match($0, /ptowsp_[a-z0-9_]+ *\(/) {
+        name = substr($0, RSTART, RLENGTH)
+        sub(/ *\(/, "", name)
+        print name
+    }' | sort -u > declared.txt
 nm -g --defined-only ptowsp.o | awk '{ print $3 }' | sort > defined.txt
-sort -u declared.txt | comm -23 - defined.txt | grep . && fail "declared but not defined"
-sort -u declared.txt | comm -13 - defined.txt | grep . && fail "defined but not declared"
+[ "$(wc -l < declared.txt)" -gt 20 ] || fail "the header's functions are not found"
+comm -23 declared.txt defined.txt | grep . && fail "declared but not defined"
+comm -13 declared.txt defined.txt | grep . && fail "defined but not declared"
 
 # Installation, and its pkg-config file.
 make -s -C "$ROOT" install PREFIX="$(pwd)/prefix" BUILD="$(pwd)/install-build" CC="$CC" > /dev/null
