@@ -1307,6 +1307,11 @@ static pwsp_lengths_facts pwsp_facts_join(pwsp_lengths_facts a, pwsp_lengths_fac
     return a;
 }
 
+// What a vector loop leaves over. NULL stays NULL: adding 0 to it is undefined in C.
+PWSP_INLINE const PTOWSP_GM int32_t *pwsp_tail(const PTOWSP_GM int32_t *lengths, uint64_t whole) {
+    return whole ? lengths + whole : lengths;
+}
+
 PWSP_INTERNAL pwsp_lengths_facts pwsp_lengths_scan_scalar(const PTOWSP_GM int32_t *lengths,
                                                           uint64_t count) {
     pwsp_lengths_facts facts = pwsp_facts_none();
@@ -1426,7 +1431,7 @@ PWSP_AVX2 static pwsp_lengths_facts pwsp_lengths_scan_avx2(const PTOWSP_GM int32
         total_even = _mm256_add_epi64(total_even, _mm256_and_si256(x, low_half));
         total_odd = _mm256_add_epi64(total_odd, _mm256_srli_epi64(x, 32));
     }
-    pwsp_lengths_facts facts = pwsp_lengths_scan_scalar(lengths + whole, count - whole);
+    pwsp_lengths_facts facts = pwsp_lengths_scan_scalar(pwsp_tail(lengths, whole), count - whole);
     int32_t lanes[3][8];
     memcpy(lanes[0], &min, sizeof min);
     memcpy(lanes[1], &max, sizeof max);
@@ -1457,7 +1462,7 @@ PWSP_AVX2 static uint64_t pwsp_lengths_quotients_avx2(const PTOWSP_GM int32_t *l
         odd = _mm256_add_epi64(odd, _mm256_srl_epi64(odd_product, shift));
     }
     return pwsp_sum_avx2(_mm256_add_epi64(even, odd)) +
-           pwsp_lengths_quotients_scalar(lengths + whole, count - whole, divisor);
+           pwsp_lengths_quotients_scalar(pwsp_tail(lengths, whole), count - whole, divisor);
 }
 
 #elif PWSP_NEON
@@ -1478,7 +1483,8 @@ static pwsp_lengths_facts pwsp_lengths_scan_neon(const PTOWSP_GM int32_t *length
     }
     pwsp_lengths_facts facts = {vminvq_s32(min), vmaxvq_s32(max), vminvq_s32(positive_min),
                                 vaddvq_u64(positive_count), vaddvq_u64(total)};
-    return pwsp_facts_join(facts, pwsp_lengths_scan_scalar(lengths + whole, count - whole));
+    return pwsp_facts_join(facts,
+                           pwsp_lengths_scan_scalar(pwsp_tail(lengths, whole), count - whole));
 }
 
 static uint64_t pwsp_lengths_quotients_neon(const PTOWSP_GM int32_t *lengths, uint64_t count,
@@ -1495,7 +1501,7 @@ static uint64_t pwsp_lengths_quotients_neon(const PTOWSP_GM int32_t *lengths, ui
         high = vaddq_u64(high, vshlq_u64(vmull_u32(vget_high_u32(n), multiplier), shift));
     }
     return vaddvq_u64(low) + vaddvq_u64(high) +
-           pwsp_lengths_quotients_scalar(lengths + whole, count - whole, divisor);
+           pwsp_lengths_quotients_scalar(pwsp_tail(lengths, whole), count - whole, divisor);
 }
 
 #endif

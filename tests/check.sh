@@ -92,4 +92,18 @@ make -s BUILD="$OUT/test-asan" CC=clang examples \
     CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 DECODE_BATCH="$OUT/test-asan/decode_batch" sh tests/decode_batch_test.sh
 
+if command -v aarch64-linux-gnu-gcc > /dev/null && command -v qemu-aarch64 > /dev/null; then
+    step "arm64, under qemu: the example with NEON, and the same plan as here"
+    aarch64-linux-gnu-gcc -std=c11 $WC -O2 -static -I. examples/decode_batch.c examples/common/*.c \
+        ptowsp.c -o "$OUT/decode_batch_arm64" -pthread -lm
+    SMALL="--batch 8 --heads 4 --kv-heads 2 --dim 64 --kv-mib 4 --steps 1 --threads 2 --json"
+    qemu-aarch64 "$OUT/decode_batch_arm64" $SMALL > "$OUT/arm64.json"
+    grep -q '"variant": "neon".*"good": true' "$OUT/arm64.json" || fail "$(cat "$OUT/arm64.json")"
+    "$OUT/test-gcc/decode_batch" $SMALL > "$OUT/here.json"
+    [ "$(sed 's/.*"chunk"/"chunk"/; s/, "chunk_us.*//' "$OUT/arm64.json")" = \
+        "$(sed 's/.*"chunk"/"chunk"/; s/, "chunk_us.*//' "$OUT/here.json")" ] || fail "another plan on arm64"
+else
+    step "arm64: skipped, as aarch64-linux-gnu-gcc or qemu-aarch64 is missing"
+fi
+
 echo "check: all good"
