@@ -1148,7 +1148,7 @@ PWSP_INTERNAL ptowsp_status pwsp_context_run(ptowsp_context *context, uint64_t i
     pwsp_for_job job = {{0, item_count, grain, lane_count}, fn, user};
     if (!pwsp_pool_run(context->pool, pwsp_for_lane, &job)) {
         return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                         "parallel_for: run_lanes did not call each of its %u lanes once",
+                         "threads: run_lanes did not call each of its %u lanes once",
                          (unsigned)lane_count);
     }
     return PTOWSP_OK;
@@ -1182,11 +1182,13 @@ ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank, ptowsp_spac
             return PTOWSP_INVALID_PARAMS;
         }
     }
-    memset(out_space, 0, sizeof *out_space);
-    out_space->rank = rank;
+    ptowsp_space space;  // sizes may be those of *out_space
+    memset(&space, 0, sizeof space);
+    space.rank = rank;
     for (uint32_t i = 0; i < rank; i++) {
-        out_space->sizes[i] = sizes[i];
+        space.sizes[i] = sizes[i];
     }
+    *out_space = space;
     return PTOWSP_OK;
 }
 
@@ -1597,8 +1599,8 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 //                same block of the next head adds n to work_id and 1 to head
 //
 // Measured on a Zen 5, 256 sequences of 8 heads, gcc 12: 0.33 us per 1,000 descriptors, three plain
-// loops 1.6. What is left is the number of blocks, which depends on n and is mispredicted; writing a
-// group's sequences in the order of their n, with masked stores at their ends, took 0.45.
+// loops 1.6. What is left is the number of blocks, which depends on n and is mispredicted; writing
+// the sequences in the order of their n, with masked stores at their ends, took 0.45.
 
 #define PWSP_CUTS 64
 
@@ -2687,12 +2689,17 @@ ptowsp_status ptowsp_dispatch_serial(const PTOWSP_GM ptowsp_work *work, uint64_t
     return PTOWSP_OK;
 }
 
+// Checks the groups of an MPMD dispatch.
 static ptowsp_status pwsp_groups_check(ptowsp_context *context, const ptowsp_lane_group *groups,
                                        uint32_t group_count) {
-    if (!groups || group_count == 0 || group_count > PTOWSP_LANE_GROUP_MAX) {
+    if (group_count == 0 || group_count > PTOWSP_LANE_GROUP_MAX) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "dispatch: group_count %u is not in 1 to %u%s", (unsigned)group_count,
-                         (unsigned)PTOWSP_LANE_GROUP_MAX, groups ? "" : ", or groups is NULL");
+                         "dispatch: group_count %u is not in 1 to %u", (unsigned)group_count,
+                         (unsigned)PTOWSP_LANE_GROUP_MAX);
+    }
+    if (!groups) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "dispatch: groups is NULL with group_count %u", (unsigned)group_count);
     }
     uint32_t lanes_left = PTOWSP_LANE_COUNT_MAX;
     for (uint32_t i = 0; i < group_count; i++) {
@@ -2713,14 +2720,11 @@ static ptowsp_status pwsp_groups_check(ptowsp_context *context, const ptowsp_lan
     return PTOWSP_OK;
 }
 
-// Checks groups and work, and finds the group that owns each tier.
-static ptowsp_status pwsp_dispatch_check(ptowsp_context *context, const PTOWSP_GM ptowsp_work *work,
-                                         uint64_t work_count, const ptowsp_lane_group *groups,
-                                         uint32_t group_count, uint8_t *owners) {
-    ptowsp_status status = pwsp_groups_check(context, groups, group_count);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
+// Checks the work against the tables of checked groups, and finds the group that owns each tier.
+static ptowsp_status pwsp_work_check_tiers(ptowsp_context *context,
+                                           const PTOWSP_GM ptowsp_work *work, uint64_t work_count,
+                                           const ptowsp_lane_group *groups, uint32_t group_count,
+                                           uint8_t *owners) {
     if (!work && work_count > 0) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "dispatch: work is NULL with work_count %llu",
@@ -2756,9 +2760,15 @@ ptowsp_status ptowsp_dispatch_spmd(ptowsp_context *context, const PTOWSP_GM ptow
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }
-    ptowsp_lane_group group = {1, table, table_count};
-    uint8_t owners[PWSP_TIER_COUNT];
-    ptowsp_status status = pwsp_dispatch_check(context, work, work_count, &group, 1, owners);
+    ptowsp_status status;
+    if (!table && table_count > 0) {
+        status = pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                           "dispatch: table is NULL with table_count %u", (unsigned)table_count);
+    } else {
+        ptowsp_lane_group group = {1, table, table_count};
+        uint8_t owners[PWSP_TIER_COUNT];
+        status = pwsp_work_check_tiers(context, work, work_count, &group, 1, owners);
+    }
     if (status == PTOWSP_OK) {
         pwsp_spmd_job job = {work, table, user};
         status = pwsp_context_run(context, work_count, 0, pwsp_spmd_range, &job);
@@ -2811,7 +2821,7 @@ static ptowsp_status pwsp_mpmd_run(ptowsp_context *context, pwsp_mpmd_job *job,
         job->queues[i] = queue;
         lane_count += queue.lane_count;
     }
-    return pwsp_context_run(context, lane_count, 1, pwsp_mpmd_lanes, job);
+    return pwsp_context_run(context, work_count ? lane_count : 0, 1, pwsp_mpmd_lanes, job);
 }
 
 ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context, const PTOWSP_GM ptowsp_work *work,
@@ -2821,8 +2831,10 @@ ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context, const PTOWSP_GM ptow
         return PTOWSP_BUSY;
     }
     pwsp_mpmd_job job;
-    ptowsp_status status =
-        pwsp_dispatch_check(context, work, work_count, groups, group_count, job.owners);
+    ptowsp_status status = pwsp_groups_check(context, groups, group_count);
+    if (status == PTOWSP_OK) {
+        status = pwsp_work_check_tiers(context, work, work_count, groups, group_count, job.owners);
+    }
     if (status == PTOWSP_OK) {
         job.work = work;
         job.groups = groups;

@@ -154,7 +154,8 @@ typedef enum ptowsp_status {
 } ptowsp_status;
 // clang-format on
 
-// The name of a status ("BUFFER_OVERFLOW") and a sentence about it; "UNKNOWN" for other values.
+// The name of a status ("BUFFER_OVERFLOW") and a few words about it; "UNKNOWN" and "no such status"
+// for other values.
 PTOWSP_API const char *ptowsp_status_name(ptowsp_status status);
 PTOWSP_API const char *ptowsp_status_text(ptowsp_status status);
 
@@ -174,7 +175,9 @@ typedef struct ptowsp_error {
 //
 // A context holds an allocator, a way to run things in parallel, and the last error. Parallel work
 // runs on *lanes*, numbered from 0. No two calls ever run on one lane at the same time, so arrays
-// indexed by lane need no locks. Lane 0 is the calling thread, which always helps.
+// indexed by lane need no locks. The calling thread helps, as lane 0 (with your executor, as it
+// decides). A lane whose thread is slow to wake may get nothing to do: what runs on lanes must not
+// wait for other lanes. It must return, too: by longjmp or exception it leaves the context busy.
 //
 //      PTOWSP_THREADS_SERIAL   one lane, no threads (the default)
 //      PTOWSP_THREADS_OWN      the context owns lane_count - 1 threads, which sleep between jobs
@@ -220,7 +223,8 @@ typedef struct ptowsp_context ptowsp_context;
 //
 // Memory   One block for the context, one for its pool.
 // Errors   INVALID_PARAMS (unknown mode; SERIAL with more than one lane; more lanes than
-//          PTOWSP_LANE_COUNT_MAX; USER without run_lanes or lane_count; run_lanes without USER),
+//          PTOWSP_LANE_COUNT_MAX; USER without run_lanes or lane_count; run_lanes without USER;
+//          out_context NULL),
 //          UNSUPPORTED (OWN in a PTOWSP_NO_THREADS build), OUT_OF_MEMORY, SYSTEM_FAILED (a thread
 //          could not be started). *out_context is NULL then.
 PTOWSP_API ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc,
@@ -243,8 +247,9 @@ typedef void (*ptowsp_range_fn)(void *user, uint64_t begin, uint64_t end, uint32
 //
 // Ranges   grain 0 lets the library choose: large ranges first, smaller ones towards the end.
 //          Otherwise every range but the last has grain items.
-// Errors   INVALID_PARAMS (fn NULL), SYSTEM_FAILED (USER mode: lanes left out), BUSY (called from
-//          inside a job of the same context: does nothing, and leaves the last error alone).
+// Errors   INVALID_PARAMS (fn NULL), SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
+//          done), BUSY (called from inside a job of the same context: does nothing, and leaves the
+//          last error alone).
 // Cost     Well under a microsecond when threads are awake; waking sleeping ones costs what the
 //          system charges (tens of microseconds). Threads stay awake for some 20 us after a job.
 PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count,
@@ -300,7 +305,7 @@ PTOWSP_API ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer);
 // A zeroed struct has all dynamic sizes 0. Static sizes take no storage (a space without any
 // dynamic dimension still has the one byte that C demands of a struct).
 //
-// Requires  index: every coordinate inside its size; at: index < total. (Run-time spaces assert it.)
+// Requires  index: every coordinate inside its size; at: index < total. Run-time spaces assert it.
 // Limits    PTOWSP_SPACE_RANK_MAX dimensions. A size is a constant that does not begin with an
 //           operator: 8, HEADS, (2 * HEADS), PTOWSP_DYNAMIC.
 
@@ -333,8 +338,8 @@ PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
 // How it works: LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC), (head,
 // 8)", and PWSP_LIST_EACH applies a macro to each item, with a name and the position. Whether a
 // size is dynamic is decided by pasting it to PWSP_SPACE_IS_ (parenthesised sizes, which cannot be
-// pasted, are caught before), so that a static dimension leaves no member behind, and instead of a setter
-// something that cannot be called, of the incomplete type ptowsp_error_dimension_is_static.
+// pasted, are caught before), so that a static dimension leaves no member behind, and instead of a
+// setter something that cannot be called, of the incomplete type ptowsp_error_dimension_is_static.
 
 // clang-format off
 #define PWSP_LIST_ITEM(...)        , (__VA_ARGS__)
@@ -832,7 +837,8 @@ typedef void (*ptowsp_work_fn)(const PTOWSP_GM ptowsp_work *work, uint32_t lane,
 
 // Runs the descriptors in order, on the calling thread, as lane 0. Every descriptor's tier must
 // have a kernel (index below table_count, not NULL): else the status is INVALID_PARAMS, *out_index
-// (may be NULL) is the first that has none, and nothing was run.
+// (may be NULL) is the first that has none, and nothing was run. *out_index is PTOWSP_NO_INDEX when
+// all is well, and when work or table is NULL.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_dispatch_serial(const PTOWSP_GM ptowsp_work *work,
                                                              uint64_t work_count,
                                                              const ptowsp_work_fn *table,
@@ -883,8 +889,9 @@ PTOWSP_API ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context,
 // Two states of one row merge by rescaling to the larger m; the result row is acc / l, and m +
 // log(l) its log-sum-exp. A state with m = -INFINITY is empty, the identity, whatever else it
 // holds. Kernels that leave a normalised row o and its log-sum-exp have the state (lse, 1, o). NaN
-// in a state that is not empty shows up in the result. Merge chunks in their order: the result then
-// does not depend on which thread did what.
+// or +INFINITY in a state that is not empty shows up as NaN or infinity in the row, in its
+// log-sum-exp, or both. Merge chunks in their order: the result then does not depend on which
+// thread did what.
 
 typedef struct ptowsp_partial {
     float m;
@@ -908,6 +915,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_finish(const ptowsp_partial *state, 
 // returns the log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: with
 // arrays states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. Faster than
 // adding one by one, as rows are read once and rescaled never; the two may differ in the last bits.
+// out must not overlap accs. dim may be 0; a stride of 0 merges the same part again and again.
 PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *states,
                                                      const float *accs, uint32_t part_count,
                                                      size_t stride, uint32_t dim, float *out);

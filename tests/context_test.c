@@ -717,7 +717,7 @@ static void run_lanes_of_list(void *user, uint32_t lane_count, ptowsp_lane_fn la
     }
 }
 
-#define LEFT_OUT_TEXT "parallel_for: run_lanes did not call each of its 4 lanes once"
+#define LEFT_OUT_TEXT "threads: run_lanes did not call each of its 4 lanes once"
 
 // Runs jobs on 4 lanes with an executor that calls the lanes of the list. Returns the status, which is
 // the same for all jobs, and checks that all work was done once, and the error.

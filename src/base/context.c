@@ -137,7 +137,7 @@ PWSP_INTERNAL ptowsp_status pwsp_context_run(ptowsp_context *context, uint64_t i
     pwsp_for_job job = {{0, item_count, grain, lane_count}, fn, user};
     if (!pwsp_pool_run(context->pool, pwsp_for_lane, &job)) {
         return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                         "parallel_for: run_lanes did not call each of its %u lanes once",
+                         "threads: run_lanes did not call each of its %u lanes once",
                          (unsigned)lane_count);
     }
     return PTOWSP_OK;

@@ -12,11 +12,13 @@ ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank, ptowsp_spac
             return PTOWSP_INVALID_PARAMS;
         }
     }
-    memset(out_space, 0, sizeof *out_space);
-    out_space->rank = rank;
+    ptowsp_space space;  // sizes may be those of *out_space
+    memset(&space, 0, sizeof space);
+    space.rank = rank;
     for (uint32_t i = 0; i < rank; i++) {
-        out_space->sizes[i] = sizes[i];
+        space.sizes[i] = sizes[i];
     }
+    *out_space = space;
     return PTOWSP_OK;
 }
 

@@ -75,12 +75,17 @@ ptowsp_status ptowsp_dispatch_serial(const PTOWSP_GM ptowsp_work *work, uint64_t
     return PTOWSP_OK;
 }
 
+// Checks the groups of an MPMD dispatch.
 static ptowsp_status pwsp_groups_check(ptowsp_context *context, const ptowsp_lane_group *groups,
                                        uint32_t group_count) {
-    if (!groups || group_count == 0 || group_count > PTOWSP_LANE_GROUP_MAX) {
+    if (group_count == 0 || group_count > PTOWSP_LANE_GROUP_MAX) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "dispatch: group_count %u is not in 1 to %u%s", (unsigned)group_count,
-                         (unsigned)PTOWSP_LANE_GROUP_MAX, groups ? "" : ", or groups is NULL");
+                         "dispatch: group_count %u is not in 1 to %u", (unsigned)group_count,
+                         (unsigned)PTOWSP_LANE_GROUP_MAX);
+    }
+    if (!groups) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "dispatch: groups is NULL with group_count %u", (unsigned)group_count);
     }
     uint32_t lanes_left = PTOWSP_LANE_COUNT_MAX;
     for (uint32_t i = 0; i < group_count; i++) {
@@ -101,14 +106,11 @@ static ptowsp_status pwsp_groups_check(ptowsp_context *context, const ptowsp_lan
     return PTOWSP_OK;
 }
 
-// Checks groups and work, and finds the group that owns each tier.
-static ptowsp_status pwsp_dispatch_check(ptowsp_context *context, const PTOWSP_GM ptowsp_work *work,
-                                         uint64_t work_count, const ptowsp_lane_group *groups,
-                                         uint32_t group_count, uint8_t *owners) {
-    ptowsp_status status = pwsp_groups_check(context, groups, group_count);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
+// Checks the work against the tables of checked groups, and finds the group that owns each tier.
+static ptowsp_status pwsp_work_check_tiers(ptowsp_context *context,
+                                           const PTOWSP_GM ptowsp_work *work, uint64_t work_count,
+                                           const ptowsp_lane_group *groups, uint32_t group_count,
+                                           uint8_t *owners) {
     if (!work && work_count > 0) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "dispatch: work is NULL with work_count %llu",
@@ -144,9 +146,15 @@ ptowsp_status ptowsp_dispatch_spmd(ptowsp_context *context, const PTOWSP_GM ptow
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }
-    ptowsp_lane_group group = {1, table, table_count};
-    uint8_t owners[PWSP_TIER_COUNT];
-    ptowsp_status status = pwsp_dispatch_check(context, work, work_count, &group, 1, owners);
+    ptowsp_status status;
+    if (!table && table_count > 0) {
+        status = pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                           "dispatch: table is NULL with table_count %u", (unsigned)table_count);
+    } else {
+        ptowsp_lane_group group = {1, table, table_count};
+        uint8_t owners[PWSP_TIER_COUNT];
+        status = pwsp_work_check_tiers(context, work, work_count, &group, 1, owners);
+    }
     if (status == PTOWSP_OK) {
         pwsp_spmd_job job = {work, table, user};
         status = pwsp_context_run(context, work_count, 0, pwsp_spmd_range, &job);
@@ -199,7 +207,7 @@ static ptowsp_status pwsp_mpmd_run(ptowsp_context *context, pwsp_mpmd_job *job,
         job->queues[i] = queue;
         lane_count += queue.lane_count;
     }
-    return pwsp_context_run(context, lane_count, 1, pwsp_mpmd_lanes, job);
+    return pwsp_context_run(context, work_count ? lane_count : 0, 1, pwsp_mpmd_lanes, job);
 }
 
 ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context, const PTOWSP_GM ptowsp_work *work,
@@ -209,8 +217,10 @@ ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context, const PTOWSP_GM ptow
         return PTOWSP_BUSY;
     }
     pwsp_mpmd_job job;
-    ptowsp_status status =
-        pwsp_dispatch_check(context, work, work_count, groups, group_count, job.owners);
+    ptowsp_status status = pwsp_groups_check(context, groups, group_count);
+    if (status == PTOWSP_OK) {
+        status = pwsp_work_check_tiers(context, work, work_count, groups, group_count, job.owners);
+    }
     if (status == PTOWSP_OK) {
         job.work = work;
         job.groups = groups;
