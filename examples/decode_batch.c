@@ -427,7 +427,7 @@ typedef struct reference {
     double *lane_error;  // [lane]
     uint64_t length_max;
     uint64_t started_ns;
-    uint64_t done;  // tokens of requests that lane 0 has seen done
+    int percent_shown;
     bool has_bar;
 } reference;
 
@@ -480,13 +480,19 @@ static double reference_row(const reference *r, uint32_t request, uint32_t kv_he
     return difference == 0.0 ? 0.0 : difference / largest;
 }
 
-// Shown on a terminal once checking has taken a second; by lane 0, the main thread.
-static void reference_progress(reference *r, uint64_t begin, uint64_t item_count) {
-    if (r->has_bar && ptowsp_clock_ns() - r->started_ns > UINT64_C(1000000000)) {
-        fprintf(stderr, "\rchecking against double precision: %3llu %%",
-                (unsigned long long)(begin * 100 / item_count));
-        fflush(stderr);
+// A bar on a terminal, once checking has taken a second; drawn by lane 0, the main thread.
+static void reference_progress(reference *r, uint64_t done, uint64_t item_count) {
+    enum { WIDTH = 40 };
+    int percent = (int)(done * 100 / item_count);
+    if (!r->has_bar || percent == r->percent_shown ||
+        ptowsp_clock_ns() - r->started_ns < UINT64_C(1000000000)) {
+        return;
     }
+    r->percent_shown = percent;
+    int full = percent * WIDTH / 100;
+    fprintf(stderr, "\rchecking [%.*s%*s] %3d %%", full, "########################################",
+            WIDTH - full, "", percent);
+    fflush(stderr);
 }
 
 static void reference_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
@@ -508,7 +514,7 @@ static void reference_range(void *user, uint64_t begin, uint64_t end, uint32_t l
 
 static void step_check(step *s) {
     uint32_t lane_count = ptowsp_context_lane_count(s->context);
-    reference r = {s, NULL, NULL, 1, ptowsp_clock_ns(), 0, isatty(2) != 0};
+    reference r = {s, NULL, NULL, 1, ptowsp_clock_ns(), -1, isatty(2) != 0};
     for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
         r.length_max =
             (uint64_t)s->lengths[i] > r.length_max ? (uint64_t)s->lengths[i] : r.length_max;
@@ -520,8 +526,8 @@ static void step_check(step *s) {
     for (uint32_t lane = 0; lane < lane_count; lane++) {
         s->error = r.lane_error[lane] <= s->error ? s->error : r.lane_error[lane];
     }
-    if (r.has_bar && ptowsp_clock_ns() - r.started_ns > UINT64_C(1000000000)) {
-        fputs("\r                                          \r", stderr);
+    if (r.percent_shown >= 0) {
+        fprintf(stderr, "\r%60s\r", "");
     }
     free(r.scores);
     free(r.lane_error);

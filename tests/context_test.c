@@ -87,38 +87,6 @@ static void threads_reset(uint32_t refuse_at) {
 
 // -- contexts of each kind ------------------------------------------------------------------------
 
-typedef struct lane_call {
-    ptowsp_lane_fn lane_fn;
-    void *job;
-    uint32_t lane;
-} lane_call;
-
-static void *lane_call_main(void *arg) {
-    lane_call *call = (lane_call *)arg;
-    call->lane_fn(call->job, call->lane);
-    return NULL;
-}
-
-// An executor with a thread for each lane but the first, started anew for each job.
-static void run_lanes_on_threads(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
-    (void)user;
-    pthread_t threads[PTOWSP_LANE_COUNT_MAX];
-    lane_call calls[PTOWSP_LANE_COUNT_MAX];
-    bool started[PTOWSP_LANE_COUNT_MAX];
-    for (uint32_t i = 1; i < lane_count; i++) {
-        calls[i] = (lane_call){lane, job, i};
-        started[i] = pthread_create(&threads[i], NULL, lane_call_main, &calls[i]) == 0;
-    }
-    lane(job, 0);
-    for (uint32_t i = 1; i < lane_count; i++) {
-        if (started[i]) {
-            pthread_join(threads[i], NULL);
-        } else {
-            lane(job, i);
-        }
-    }
-}
-
 typedef enum kind { SERIAL, OWN, USER_BACKWARDS, USER_THREADS, KIND_COUNT } kind;
 
 static bool kind_is_here(kind which) {
@@ -133,7 +101,7 @@ static ptowsp_context_desc desc_of(kind which, uint32_t lane_count) {
                    : which == OWN  ? PTOWSP_THREADS_OWN
                                    : PTOWSP_THREADS_USER;
     desc.run_lanes = which == USER_BACKWARDS ? test_run_lanes_backwards
-                     : which == USER_THREADS ? run_lanes_on_threads
+                     : which == USER_THREADS ? test_run_lanes_on_threads
                                              : NULL;
     return desc;
 }

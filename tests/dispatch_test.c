@@ -14,33 +14,6 @@
 
 // -- contexts of each kind ------------------------------------------------------------------------
 
-typedef struct lane_call {
-    ptowsp_lane_fn lane_fn;
-    void *job;
-    uint32_t lane;
-} lane_call;
-
-static void *lane_call_main(void *arg) {
-    lane_call *call = (lane_call *)arg;
-    call->lane_fn(call->job, call->lane);
-    return NULL;
-}
-
-// An executor with a thread for each lane.
-static void run_lanes_on_threads(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
-    (void)user;
-    pthread_t threads[8];
-    lane_call calls[8];
-    assert_true(lane_count <= 8);
-    for (uint32_t i = 0; i < lane_count; i++) {
-        calls[i] = (lane_call){lane, job, i};
-        assert_int_equal(pthread_create(&threads[i], NULL, lane_call_main, &calls[i]), 0);
-    }
-    for (uint32_t i = 0; i < lane_count; i++) {
-        pthread_join(threads[i], NULL);
-    }
-}
-
 // An executor that never calls the last lane.
 static void run_lanes_but_one(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
     (void)user;
@@ -65,7 +38,7 @@ static const struct {
     {PTOWSP_THREADS_SERIAL, 1, NULL},
     {PTOWSP_THREADS_USER, 1, test_run_lanes_backwards},
     {PTOWSP_THREADS_USER, 5, test_run_lanes_backwards},
-    {PTOWSP_THREADS_USER, 3, run_lanes_on_threads},
+    {PTOWSP_THREADS_USER, 3, test_run_lanes_on_threads},
 #if !defined(PTOWSP_NO_THREADS)
     {PTOWSP_THREADS_OWN, 1, NULL},
     {PTOWSP_THREADS_OWN, 2, NULL},

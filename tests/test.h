@@ -9,6 +9,7 @@
 #define PTOWSP_IMPLEMENTATION
 #include "../ptowsp.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -97,6 +98,40 @@ static inline void test_run_lanes_backwards(void *user, uint32_t lane_count, pto
     (void)user;
     while (lane_count > 0) {
         lane(job, --lane_count);
+    }
+}
+
+typedef struct test_lane_call {
+    ptowsp_lane_fn lane_fn;
+    void *job;
+    uint32_t lane;
+} test_lane_call;
+
+static inline void *test_lane_call_main(void *arg) {
+    test_lane_call *call = (test_lane_call *)arg;
+    call->lane_fn(call->job, call->lane);
+    return NULL;
+}
+
+// An executor with a thread for each lane but the first, started anew for each job.
+static inline void test_run_lanes_on_threads(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
+                                             void *job) {
+    (void)user;
+    pthread_t threads[PTOWSP_LANE_COUNT_MAX];
+    test_lane_call calls[PTOWSP_LANE_COUNT_MAX];
+    bool started[PTOWSP_LANE_COUNT_MAX];
+    for (uint32_t i = 1; i < lane_count; i++) {
+        test_lane_call call = {lane, job, i};
+        calls[i] = call;
+        started[i] = pthread_create(&threads[i], NULL, test_lane_call_main, &calls[i]) == 0;
+    }
+    lane(job, 0);
+    for (uint32_t i = 1; i < lane_count; i++) {
+        if (started[i]) {
+            pthread_join(threads[i], NULL);
+        } else {
+            lane(job, i);
+        }
     }
 }
 

@@ -70,6 +70,17 @@ PWSP_INTERNAL uint64_t pwsp_lengths_quotients_scalar(const PTOWSP_GM int32_t *le
 
 #if PWSP_X86
 
+// Joins the minima and maxima that the lanes of a vector have found.
+static pwsp_lengths_facts pwsp_facts_join_lanes(pwsp_lengths_facts facts, const int32_t *min,
+                                                const int32_t *max, const int32_t *positive_min,
+                                                uint32_t lane_count) {
+    for (uint32_t i = 0; i < lane_count; i++) {
+        pwsp_lengths_facts lane = {min[i], max[i], positive_min[i], 0, 0};
+        facts = pwsp_facts_join(facts, lane);
+    }
+    return facts;
+}
+
 // Lanes past the end read as 0, and the scan does not count them.
 
 PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_high_half_avx512(__m512i x) {
@@ -108,15 +119,12 @@ PWSP_AVX512 static pwsp_lengths_facts pwsp_lengths_scan_avx512(const PTOWSP_GM i
         total_even = _mm512_add_epi64(total_even, _mm512_and_si512(x, low_half));
         total_odd = _mm512_add_epi64(total_odd, pwsp_high_half_avx512(x));
     }
-    pwsp_lengths_facts facts = pwsp_facts_none();
     int32_t lanes[3][16];
     memcpy(lanes[0], &min, sizeof min);
     memcpy(lanes[1], &max, sizeof max);
     memcpy(lanes[2], &positive_min, sizeof positive_min);
-    for (uint32_t i = 0; i < 16; i++) {
-        pwsp_lengths_facts lane = {lanes[0][i], lanes[1][i], lanes[2][i], 0, 0};
-        facts = pwsp_facts_join(facts, lane);
-    }
+    pwsp_lengths_facts facts =
+        pwsp_facts_join_lanes(pwsp_facts_none(), lanes[0], lanes[1], lanes[2], 16);
     facts.positive_count = positive_count;
     facts.total = pwsp_sum_avx512(total_even, total_odd);
     return facts;
@@ -170,10 +178,7 @@ PWSP_AVX2 static pwsp_lengths_facts pwsp_lengths_scan_avx2(const PTOWSP_GM int32
     memcpy(lanes[0], &min, sizeof min);
     memcpy(lanes[1], &max, sizeof max);
     memcpy(lanes[2], &positive_min, sizeof positive_min);
-    for (uint32_t i = 0; i < 8; i++) {
-        pwsp_lengths_facts lane = {lanes[0][i], lanes[1][i], lanes[2][i], 0, 0};
-        facts = pwsp_facts_join(facts, lane);
-    }
+    facts = pwsp_facts_join_lanes(facts, lanes[0], lanes[1], lanes[2], 8);
     facts.positive_count += positive_count;
     facts.total += pwsp_sum_avx2(_mm256_add_epi64(total_even, total_odd));
     return facts;
