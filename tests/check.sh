@@ -61,6 +61,13 @@ step "packaging"
 CC=gcc CXX=g++ OUT="$OUT/gcc" sh tests/packaging_test.sh
 CC=clang CXX=clang++ OUT="$OUT/clang" sh tests/packaging_test.sh
 
+step "README: its program compiles and prints what it says"
+awk '/^```c$/ { on = 1; next } /^```/ { if (on) exit } on' README.md > "$OUT/readme.c"
+awk '/^```$/ { n++; next } n == 2' README.md | head -1 > "$OUT/readme.expected"
+gcc -std=c11 -Wall -Wextra -Werror -I. "$OUT/readme.c" -o "$OUT/readme" -pthread
+"$OUT/readme" > "$OUT/readme.txt"
+cmp "$OUT/readme.txt" "$OUT/readme.expected" || fail "README's program prints $(cat "$OUT/readme.txt")"
+
 step "what must not compile"
 sh tests/compile_fail.sh gcc clang g++ clang++
 
