@@ -1,0 +1,599 @@
+// Planning, refused: every fault in every function that can find it, with index, value, limit and
+// text, and the order in which faults are found. Refused calls put out 0 and write nothing into
+// their buffer. Faults, texts and their order are those of the list PTOWSP_PLAN_FAULTS in the
+// header, copied here by hand; numbers are worked out on paper.
+
+#include "plan_reference.h"
+
+static const int32_t small_lengths[] = {3, 0, 7, 1, 4};  // 15 units with chunk 1
+static const ptowsp_batch small_batch = {small_lengths, 5, 1};
+
+// -- every fault, and pairs of them ---------------------------------------------------------------
+
+// All that a call needs, in one place, so that a mistake can be made in any of it.
+typedef struct request {
+    int32_t lengths[5];
+    ptowsp_tier tier;
+    ptowsp_batch batch;
+    ptowsp_plan_config config;
+    ptowsp_plan_limits limits;
+    plan_call call;
+} request;
+
+// A request without a fault for any function: five units, no length above 2^31 - 2.
+static void request_init(request *r, ptowsp_work *work) {
+    const request good = {
+        .lengths = {1, 1, 1, 1, 1},
+        .tier = {7, 1, INT32_MAX - 1},
+        .batch = {r->lengths, 5, 1},
+        .config = {.chunk_min = 1, .chunk_max = 1, .tiers = &r->tier, .tier_count = 1},
+        .limits = {4, 1, INT32_MAX - 1, 0}};
+    *r = good;
+    r->call = plan_call_of(&r->batch, &r->config, work, 8);
+    r->call.limits = &r->limits;
+}
+
+// What a mistake changes. Two mistakes that change the same cannot be made together.
+enum {
+    IN_OUT = 1,
+    IN_CHUNKS = 2,
+    IN_RANGE_OF_CHUNKS = 4,
+    IN_ALIGN = 8,
+    IN_TIERS = 16,
+    IN_CHUNK = 32,
+    IN_HEADS = 64,
+    IN_LENGTH_0 = 128,
+    IN_LENGTH_1 = 256,
+    IN_LENGTH_2 = 512,
+    IN_LENGTHS = IN_LENGTH_0 | IN_LENGTH_1 | IN_LENGTH_2,
+    IN_LENGTH_MAX = 1024,
+    IN_RANGE = 2048,
+    IN_IDS = 4096,
+    IN_WORK = 8192,
+    IN_CAPACITY = 16384
+};
+
+// In the order of the header's list. `alone` is what is reported when nothing else is wrong.
+static const struct mistake {
+    int functions;  // that have to find it
+    int places;
+    fault_case alone;
+} mistakes[] = {
+    {CHUNK_SIZE | WORK_BOUND,
+     IN_OUT,
+     {PTOWSP_FAULT_OUT_NULL, NONE, 0, 0, "the output pointer is NULL"}},
+    {TAKE_CONFIG,
+     IN_CHUNKS,
+     {PTOWSP_FAULT_CHUNKS_UNKNOWN, NONE, 2, 0, "config.chunks has the unknown value 2"}},
+    {TAKE_CONFIG,
+     IN_RANGE_OF_CHUNKS,
+     {PTOWSP_FAULT_CHUNK_ORDER, NONE, 9, 8, "chunk_min 9 is greater than chunk_max 8"}},
+    {TAKE_CONFIG,
+     IN_TIERS,
+     {PTOWSP_FAULT_TIERS_NULL, NONE, 3, 0, "tiers is NULL with tier_count 3"}},
+    {TAKE_CONFIG,
+     IN_TIERS,
+     {PTOWSP_FAULT_TIERS_EMPTY, NONE, 0, 0, "tiers is given with tier_count 0"}},
+    {TAKE_CONFIG,
+     IN_TIERS,
+     {PTOWSP_FAULT_TIER_ORDER, 0, 5, 4, "tier at 0 has length_min 5 above its length_max 4"}},
+    {CHUNK_SIZE | WORK_BOUND,
+     IN_ALIGN,
+     {PTOWSP_FAULT_CHUNK_ALIGN, NONE, 2, 1,
+      "no multiple of align 2 is in chunk_min to chunk_max 1"}},
+    {TAKE_CHUNK,
+     IN_CHUNK,
+     {PTOWSP_FAULT_CHUNK_INVALID, NONE, 0, 1, "chunk 0 is not a positive multiple of align 1"}},
+    {TAKE_BATCH, IN_HEADS | IN_LENGTHS, {PTOWSP_FAULT_BATCH_NULL, NONE, 0, 0, "batch is NULL"}},
+    {WORK_BOUND,
+     IN_HEADS | IN_LENGTH_MAX,
+     {PTOWSP_FAULT_LIMITS_NULL, NONE, 0, 0, "limits is NULL"}},
+    {TAKE_BATCH,
+     IN_LENGTHS,
+     {PTOWSP_FAULT_LENGTHS_NULL, NONE, 5, 0, "lengths is NULL with sequence_count 5"}},
+    {TAKE_CONFIG, IN_HEADS, {PTOWSP_FAULT_HEADS_ZERO, NONE, 0, 0, "head_count is 0"}},
+    {WORK_BOUND,
+     IN_LENGTH_MAX,
+     {PTOWSP_FAULT_LIMITS_LENGTH, NONE, -1, 0, "limits.length_max is -1"}},
+    {GENERATE_RANGE,
+     IN_RANGE,
+     {PTOWSP_FAULT_RANGE, 0, 6, 5, "sequences from 0, 6 of them, lie outside the batch of 5"}},
+    {TAKE_BATCH,
+     IN_LENGTH_0,
+     {PTOWSP_FAULT_LENGTH_NEGATIVE, 0, -8, 0, "sequence 0 has the negative length -8"}},
+    {TAKE_BATCH,
+     IN_LENGTH_1,
+     {PTOWSP_FAULT_LENGTH_UNCOVERED, 1, INT32_MAX, 0,
+      "sequence 1 has length 2147483647, which no tier covers"}},
+    {TAKE_CHUNK | WORK_BOUND,
+     IN_HEADS | IN_LENGTH_2,
+     {PTOWSP_FAULT_TOTAL_OVERFLOW, NONE, 0, 0, "the number of work units exceeds 63 bits"}},
+    {GENERATE_RANGE,
+     IN_IDS,
+     {PTOWSP_FAULT_IDS_EXHAUSTED, NONE, 4294967297, 4294967296,
+      "4294967297 work units exceed the 4294967296 work ids"}},
+    {WRITERS, IN_WORK, {PTOWSP_FAULT_WORK_NULL, NONE, 8, 0, "work is NULL with capacity 8"}},
+    {WRITERS,
+     IN_CAPACITY,
+     {PTOWSP_FAULT_BUFFER_SMALL, NONE, 5, 4, "5 work units do not fit the buffer, which holds 4"}},
+};
+#define MISTAKE_COUNT ((int)(sizeof mistakes / sizeof mistakes[0]))
+
+// Makes the mistake in a request.
+static void request_spoil(request *r, ptowsp_plan_fault fault) {
+    switch ((int)fault) {
+    case PTOWSP_FAULT_OUT_NULL: r->call.is_out_null = true; break;
+    case PTOWSP_FAULT_CHUNKS_UNKNOWN: r->config.chunks = (ptowsp_chunks)2; break;
+    case PTOWSP_FAULT_CHUNK_ORDER:
+        r->config.chunk_min = 9;
+        r->config.chunk_max = 8;
+        break;
+    case PTOWSP_FAULT_TIERS_NULL:
+        r->config.tiers = NULL;
+        r->config.tier_count = 3;
+        break;
+    case PTOWSP_FAULT_TIERS_EMPTY: r->config.tier_count = 0; break;
+    case PTOWSP_FAULT_TIER_ORDER:
+        r->tier.length_min = 5;
+        r->tier.length_max = 4;
+        break;
+    case PTOWSP_FAULT_CHUNK_ALIGN: r->config.align = 2; break;
+    case PTOWSP_FAULT_CHUNK_INVALID: r->call.chunk = 0; break;
+    case PTOWSP_FAULT_BATCH_NULL: r->call.batch = NULL; break;
+    case PTOWSP_FAULT_LIMITS_NULL: r->call.limits = NULL; break;
+    case PTOWSP_FAULT_LENGTHS_NULL: r->batch.lengths = NULL; break;
+    case PTOWSP_FAULT_HEADS_ZERO: r->batch.head_count = r->limits.head_count = 0; break;
+    case PTOWSP_FAULT_LIMITS_LENGTH: r->limits.length_max = -1; break;
+    case PTOWSP_FAULT_RANGE: r->call.count = 6; break;
+    case PTOWSP_FAULT_LENGTH_NEGATIVE: r->lengths[0] = -8; break;
+    case PTOWSP_FAULT_LENGTH_UNCOVERED: r->lengths[1] = INT32_MAX; break;
+    case PTOWSP_FAULT_TOTAL_OVERFLOW:  // 3 (2^31 - 2) (2^32 - 1); the bound's 4 (2^31 - 2) too
+        r->batch.head_count = r->limits.head_count = UINT32_MAX;
+        r->lengths[2] = r->lengths[3] = r->lengths[4] = INT32_MAX - 1;
+        break;
+    case PTOWSP_FAULT_IDS_EXHAUSTED: r->call.first_work_id = (UINT64_C(1) << 32) - 4; break;
+    case PTOWSP_FAULT_WORK_NULL: r->call.work = NULL; break;
+    case PTOWSP_FAULT_BUFFER_SMALL: r->call.capacity = 4; break;
+    default: fail();
+    }
+}
+
+static void plan__the_request_to_be_spoiled_is_good(void **state) {
+    (void)state;
+    for (int function = 1; function < FUNCTION_END; function *= 2) {
+        guarded buffer = guarded_make(8, 0);
+        request r;
+        request_init(&r, buffer.work);
+        ptowsp_context *context = serial_context();
+        ptowsp_plan_info info = info_with_rubbish();
+        assert_int_equal(plan_call_run(&r.call, function, context, &info), PTOWSP_OK);
+        assert_true(info.work_count == (function & TAKE_CHUNK ? 5 : 0));
+        assert_true(info.index == NONE && info.value == 0 && info.limit == 0);
+        char text[64];
+        ptowsp_text_buffer line = {text, sizeof text, 0};
+        ptowsp_plan_explain(&info, ptowsp_text_to_buffer(&line));
+        assert_string_equal(text, "plan: no fault");
+        guarded_assert_guards(&buffer);
+        guarded_free(&buffer);
+        ptowsp_context_destroy(context);
+    }
+}
+
+static void plan__every_function_finds_its_faults_and_no_others(void **state) {
+    (void)state;
+    assert_int_equal(PTOWSP_FAULT_COUNT, MISTAKE_COUNT + 1);  // the table is complete
+    for (int i = 0; i < MISTAKE_COUNT; i++) {
+        assert_int_equal(mistakes[i].alone.fault, i + 1);  // and in the header's order
+        guarded buffer = guarded_make(8, 0);
+        request r;
+        request_init(&r, buffer.work);
+        request_spoil(&r, mistakes[i].alone.fault);
+        refuse(&r.call, mistakes[i].functions, &mistakes[i].alone);
+        guarded_assert_untouched(&buffer);
+        guarded_free(&buffer);
+    }
+}
+
+// A function that has nothing to do with a mistake does not mind it.
+static void plan__ignores_what_it_does_not_take(void **state) {
+    (void)state;
+    request r;
+    guarded buffer = guarded_make(8, 0);
+    const struct {
+        ptowsp_plan_fault fault;
+        int functions;
+    } cases[] = {{PTOWSP_FAULT_BATCH_NULL, WORK_BOUND},
+                 {PTOWSP_FAULT_LENGTHS_NULL, WORK_BOUND},
+                 {PTOWSP_FAULT_LENGTH_NEGATIVE, WORK_BOUND},
+                 {PTOWSP_FAULT_LENGTH_UNCOVERED, WORK_BOUND},
+                 {PTOWSP_FAULT_CHUNK_INVALID, WORK_BOUND | CHUNK_SIZE},
+                 {PTOWSP_FAULT_LIMITS_NULL, TAKE_BATCH},
+                 {PTOWSP_FAULT_TOTAL_OVERFLOW, CHUNK_SIZE},  // nothing fits: the largest chunk
+                 {PTOWSP_FAULT_WORK_NULL, TOTAL_WORK}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        request_init(&r, buffer.work);
+        request_spoil(&r, cases[i].fault);
+        ptowsp_context *context = serial_context();
+        for (int function = 1; function < FUNCTION_END; function *= 2) {
+            if ((cases[i].functions & function) != 0) {
+                assert_int_equal(plan_call_run(&r.call, function, context, NULL), PTOWSP_OK);
+            }
+        }
+        ptowsp_context_destroy(context);
+    }
+    guarded_assert_guards(&buffer);
+    guarded_free(&buffer);
+}
+
+// The order of the list is the order of the checks: of two mistakes in one call the earlier is
+// reported. All pairs that one call can have are tried, so neighbours are among them.
+static void plan__the_earlier_of_two_faults_is_reported(void **state) {
+    (void)state;
+    int pair_count = 0;
+    for (int i = 0; i < MISTAKE_COUNT; i++) {
+        for (int j = i + 1; j < MISTAKE_COUNT; j++) {
+            int functions = mistakes[i].functions & mistakes[j].functions;
+            if (functions == 0 || (mistakes[i].places & mistakes[j].places) != 0) {
+                continue;
+            }
+            guarded buffer = guarded_make(8, 0);
+            request r;
+            request_init(&r, buffer.work);
+            request_spoil(&r, mistakes[j].alone.fault);
+            request_spoil(&r, mistakes[i].alone.fault);
+            fault_case expected = mistakes[i].alone;
+            if (expected.fault == PTOWSP_FAULT_WORK_NULL) {
+                expected.value = (int64_t)r.call.capacity;
+                expected.text = NULL;
+            }
+            refuse(&r.call, functions, &expected);
+            guarded_assert_untouched(&buffer);
+            guarded_free(&buffer);
+            pair_count++;
+        }
+    }
+    assert_true(pair_count > 100);
+}
+
+// -- configurations -------------------------------------------------------------------------------
+
+static void plan__refuses_bad_configs(void **state) {
+    (void)state;
+    static const ptowsp_tier tiers[] = {
+        {0, 1, 100}, {1, 101, 101}, {2, 5, 4}, {3, INT32_MAX, INT32_MIN}};
+    const uint32_t half = 1u << 31;
+    const int range = CHUNK_SIZE | WORK_BOUND;
+    const struct {
+        ptowsp_plan_config config;
+        int functions;
+        fault_case expected;
+    } cases[] = {
+        {{.chunks = PTOWSP_CHUNKS_FORCE_INT},
+         TAKE_CONFIG,
+         {PTOWSP_FAULT_CHUNKS_UNKNOWN, NONE, INT32_MAX, 0,
+          "config.chunks has the unknown value 2147483647"}},
+        {{.chunk_min = UINT32_MAX, .chunk_max = 4000000000},
+         TAKE_CONFIG,
+         {PTOWSP_FAULT_CHUNK_ORDER, NONE, UINT32_MAX, 4000000000,
+          "chunk_min 4294967295 is greater than chunk_max 4000000000"}},
+        {{.chunk_min = 2, .chunk_max = 1},
+         TAKE_CONFIG,
+         {PTOWSP_FAULT_CHUNK_ORDER, NONE, 2, 1, NULL}},
+        {{.tier_count = UINT32_MAX},
+         TAKE_CONFIG,
+         {PTOWSP_FAULT_TIERS_NULL, NONE, UINT32_MAX, 0,
+          "tiers is NULL with tier_count 4294967295"}},
+        {{.tiers = tiers, .tier_count = 4},
+         TAKE_CONFIG,
+         {PTOWSP_FAULT_TIER_ORDER, 2, 5, 4, "tier at 2 has length_min 5 above its length_max 4"}},
+        {{.tiers = tiers + 3, .tier_count = 1},
+         TAKE_CONFIG,
+         {PTOWSP_FAULT_TIER_ORDER, 0, INT32_MAX, INT32_MIN,
+          "tier at 0 has length_min 2147483647 above its length_max -2147483648"}},
+        {{.chunk_min = 17, .chunk_max = 31, .align = 16},
+         range,
+         {PTOWSP_FAULT_CHUNK_ALIGN, NONE, 16, 31,
+          "no multiple of align 16 is in chunk_min to chunk_max 31"}},
+        {{.chunk_min = 1, .chunk_max = 15, .align = 16},
+         range,
+         {PTOWSP_FAULT_CHUNK_ALIGN, NONE, 16, 15, NULL}},
+        {{.align = 4097},  // the limit is that of the defaults
+         range,
+         {PTOWSP_FAULT_CHUNK_ALIGN, NONE, 4097, 4096,
+          "no multiple of align 4097 is in chunk_min to chunk_max 4096"}},
+        {{.chunk_min = 5000, .align = 4999},
+         range,
+         {PTOWSP_FAULT_CHUNK_ALIGN, NONE, 4999, 5000, NULL}},
+        {{.chunk_max = 4096, .align = UINT32_MAX},
+         range,
+         {PTOWSP_FAULT_CHUNK_ALIGN, NONE, UINT32_MAX, 4096, NULL}},
+        // These would wrap in 32 bits.
+        {{.chunk_min = UINT32_MAX - 1, .chunk_max = UINT32_MAX, .align = half},
+         range,
+         {PTOWSP_FAULT_CHUNK_ALIGN, NONE, half, UINT32_MAX, NULL}},
+        {{.chunk_min = half + 1, .chunk_max = UINT32_MAX, .align = half},
+         range,
+         {PTOWSP_FAULT_CHUNK_ALIGN, NONE, half, UINT32_MAX, NULL}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        refuse_untouched(plan_call_of(&small_batch, &cases[i].config, NULL, 8), cases[i].functions,
+                         &cases[i].expected);
+    }
+}
+
+static void plan__refuses_chunks_that_are_no_multiple_of_align(void **state) {
+    (void)state;
+    const uint32_t pairs[][2] = {{0, 1},   {0, 16},         {8, 16},
+                                 {17, 16}, {UINT32_MAX, 2}, {1, UINT32_MAX}};
+    const ptowsp_batch empty = {NULL, 0, 1};
+    for (int i = 0; i < 6; i++) {
+        const ptowsp_plan_config config = {.align = pairs[i][1]};
+        const fault_case expected = {PTOWSP_FAULT_CHUNK_INVALID, NONE, pairs[i][0], pairs[i][1],
+                                     NULL};
+        plan_call call = plan_call_of(&small_batch, &config, NULL, 8);
+        call.chunk = pairs[i][0];
+        refuse_untouched(call, TAKE_CHUNK, &expected);
+        call.batch = &empty;
+        call.count = 0;
+        refuse_untouched(call, TAKE_CHUNK, &expected);
+    }
+    const fault_case zero = {PTOWSP_FAULT_CHUNK_INVALID, NONE, 0, 1,
+                             "chunk 0 is not a positive multiple of align 1"};
+    plan_call call = plan_call_of(&small_batch, NULL, NULL, 8);
+    call.chunk = 0;
+    refuse_untouched(call, TAKE_CHUNK, &zero);
+}
+
+// -- batches --------------------------------------------------------------------------------------
+
+static void plan__refuses_batches_without_lengths_or_heads(void **state) {
+    (void)state;
+    const ptowsp_batch no_lengths = {NULL, 4000000000u, 1}, no_heads = {NULL, 0, 0};
+    const fault_case lengths = {PTOWSP_FAULT_LENGTHS_NULL, NONE, 4000000000, 0,
+                                "lengths is NULL with sequence_count 4000000000"};
+    const fault_case heads = {PTOWSP_FAULT_HEADS_ZERO, NONE, 0, 0, "head_count is 0"};
+    refuse_untouched(plan_call_of(&no_lengths, NULL, NULL, 8), TAKE_BATCH, &lengths);
+    refuse_untouched(plan_call_of(&no_heads, NULL, NULL, 8), TAKE_BATCH, &heads);  // empty step too
+}
+
+static void plan__refuses_negative_lengths(void **state) {
+    (void)state;
+    const ptowsp_tier below_zero[] = {{0, INT32_MIN, INT32_MAX}};
+    // A tier that covers it does not make it valid.
+    const ptowsp_plan_config config = {.tiers = below_zero, .tier_count = 1};
+    int32_t lengths[300] = {0};
+    const ptowsp_batch batch = {lengths, 300, 1};
+    for (uint32_t at = 0; at < 300; at += 13) {
+        lengths[at] = at % 2 ? INT32_MIN : -1;
+        const fault_case expected = {PTOWSP_FAULT_LENGTH_NEGATIVE, at, lengths[at], 0, NULL};
+        refuse_untouched(plan_call_of(&batch, &config, NULL, 8), TAKE_BATCH, &expected);
+        refuse_untouched(plan_call_of(&batch, NULL, NULL, 8), TAKE_BATCH, &expected);
+        lengths[at] = 0;
+    }
+}
+
+static void plan__refuses_lengths_that_no_tier_covers(void **state) {
+    (void)state;
+    const ptowsp_tier gap[] = {{0, 11, INT32_MAX}, {1, 1, 9}};
+    const ptowsp_plan_config config = {.tiers = gap, .tier_count = 2};
+    int32_t lengths[300] = {0};
+    const ptowsp_batch batch = {lengths, 300, 1};
+    const int32_t uncovered[] = {131073, INT32_MAX, 10};
+    for (uint32_t at = 0; at < 300; at += 13) {
+        for (int i = 0; i < 3; i++) {
+            lengths[at] = uncovered[i];
+            const fault_case expected = {PTOWSP_FAULT_LENGTH_UNCOVERED, at, lengths[at], 0, NULL};
+            refuse_untouched(plan_call_of(&batch, i < 2 ? NULL : &config, NULL, 8), TAKE_BATCH,
+                             &expected);
+        }
+        lengths[at] = 0;
+    }
+    ptowsp_plan_info info;
+    lengths[299] = 131072;  // the last length that the standard tiers cover
+    assert_int_equal(ptowsp_plan_total_work(&batch, NULL, 1, &info), PTOWSP_OK);
+    lengths[299] = 9;  // next to the gap
+    lengths[298] = 11;
+    assert_int_equal(ptowsp_plan_total_work(&batch, &config, 1, &info), PTOWSP_OK);
+}
+
+static void plan__names_the_lowest_of_several_bad_sequences(void **state) {
+    (void)state;
+    int32_t lengths[100];
+    const ptowsp_batch batch = {lengths, 100, UINT32_MAX};
+    uint64_t random = test_seed();
+    for (int round = 0; round < 300; round++) {
+        for (int i = 0; i < 100; i++) {
+            lengths[i] = 131072;
+        }
+        uint32_t low = (uint32_t)test_random_in(&random, 0, 98);
+        uint32_t high = (uint32_t)test_random_in(&random, low + 1, 99);
+        lengths[low] = round % 2 ? 131073 : -7;
+        lengths[high] = round % 2 ? -7 : 131073;
+        const fault_case expected = {round % 2 ? PTOWSP_FAULT_LENGTH_UNCOVERED
+                                               : PTOWSP_FAULT_LENGTH_NEGATIVE,
+                                     low, lengths[low], 0, NULL};
+        refuse_untouched(plan_call_of(&batch, NULL, NULL, 8), TAKE_BATCH, &expected);
+    }
+}
+
+// -- counts and buffers ---------------------------------------------------------------------------
+
+static void plan__refuses_totals_past_63_bits(void **state) {
+    (void)state;
+    const int32_t lengths[] = {INT32_MAX, INT32_MAX, 2, INT32_MAX, INT32_MAX, INT32_MAX};
+    const int32_t two[] = {INT32_MAX, 1821567216, 1};
+    const ptowsp_batch batches[] = {
+        {lengths, 3, 1u << 31},      // 2^32 tokens: 2^63 units
+        {two, 2, 2323823090u},       // 2^63 - 1 = 2323823089 * 3969050863, and one head more
+        {two, 3, 2323823089u},       // or one token more
+        {lengths, 3, UINT32_MAX},    // 2^64 - 2^32
+        {lengths, 6, UINT32_MAX},    // five times 2^63 or so
+        {lengths + 2, 4, 3u << 30},  // 9 * 2^61 or so, which in 64 bits looks like 2^61
+    };
+    const ptowsp_plan_config config = {.tiers = any_length, .tier_count = 1};
+    const fault_case expected = {PTOWSP_FAULT_TOTAL_OVERFLOW, NONE, 0, 0,
+                                 "the number of work units exceeds 63 bits"};
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
+        refuse_untouched(plan_call_of(&batches[i], &config, NULL, 8), TAKE_CHUNK, &expected);
+        refuse_untouched(plan_call_of(&batches[i], &config, NULL, UINT64_MAX), WRITERS, &expected);
+    }
+}
+
+static void plan__refuses_more_than_all_work_ids(void **state) {
+    (void)state;
+    const int64_t ids = INT64_C(1) << 32;
+    const ptowsp_plan_config config = {.tiers = any_length, .tier_count = 1};
+    // 2^32 + 1 = 641 * 6700417 (Euler).
+    const int32_t euler[] = {641}, most[] = {INT32_MAX, 1821567216}, all[] = {65536};
+    const ptowsp_batch batches[] = {{euler, 1, 6700417}, {most, 2, 2323823089u}};
+    const fault_case expected[] = {
+        {PTOWSP_FAULT_IDS_EXHAUSTED, NONE, ids + 1, ids,
+         "4294967297 work units exceed the 4294967296 work ids"},
+        {PTOWSP_FAULT_IDS_EXHAUSTED, NONE, INT64_MAX, ids,
+         "9223372036854775807 work units exceed the 4294967296 work ids"}};
+    for (int i = 0; i < 2; i++) {  // no buffer would do
+        refuse_untouched(plan_call_of(&batches[i], &config, NULL, UINT64_MAX), WRITERS,
+                         &expected[i]);
+        refuse_untouched(plan_call_of(&batches[i], &config, NULL, 8), WRITERS, &expected[i]);
+        const plan_call sizing = plan_call_of(&batches[i], &config, NULL, 0);
+        refuse(&sizing, WRITERS, &expected[i]);
+    }
+    // 2^32 are the most: only the buffer is too small.
+    const ptowsp_batch last = {all, 1, 65536};
+    const fault_case small = {PTOWSP_FAULT_BUFFER_SMALL, NONE, ids, 8,
+                              "4294967296 work units do not fit the buffer, which holds 8"};
+    refuse_untouched(plan_call_of(&last, NULL, NULL, 8), WRITERS, &small);
+}
+
+static void plan__refuses_ranges_whose_ids_end_past_the_last(void **state) {
+    (void)state;
+    const uint64_t ids = UINT64_C(1) << 32;
+    const struct {
+        uint64_t first_work_id;
+        int64_t value;  // what the 15 units of the batch come to; at most INT64_MAX
+    } cases[] = {{ids - 14, (int64_t)ids + 1},
+                 {ids, (int64_t)ids + 15},
+                 {(UINT64_C(1) << 63) - 16, INT64_MAX},
+                 {(UINT64_C(1) << 63) - 15, INT64_MAX},
+                 {UINT64_MAX, INT64_MAX}};  // not even 64 bits hold the sum
+    for (int i = 0; i < 5; i++) {
+        plan_call call = plan_call_of(&small_batch, NULL, NULL, 20);
+        call.first_work_id = cases[i].first_work_id;
+        const fault_case expected = {PTOWSP_FAULT_IDS_EXHAUSTED, NONE, cases[i].value, (int64_t)ids,
+                                     NULL};
+        refuse_untouched(call, GENERATE_RANGE, &expected);
+    }
+}
+
+static void plan__refuses_a_buffer_that_is_one_too_small(void **state) {
+    (void)state;
+    const ptowsp_batch eight = {small_lengths, 3, 2};  // with chunk 3: 1 + 0 + 3, twice
+    const fault_case seven = {PTOWSP_FAULT_BUFFER_SMALL, NONE, 8, 7,
+                              "8 work units do not fit the buffer, which holds 7"};
+    const fault_case none = {PTOWSP_FAULT_BUFFER_SMALL, NONE, 8, 0,
+                             "8 work units do not fit the buffer, which holds 0"};
+    plan_call call = plan_call_of(&eight, NULL, NULL, 7);
+    call.chunk = 3;
+    refuse_untouched(call, WRITERS, &seven);
+    call.capacity = 0;
+    refuse_untouched(call, WRITERS, &none);
+    refuse(&call, WRITERS, &none);  // without a buffer this asks for the size
+
+    guarded buffer = guarded_make(8, 0);
+    assert_int_equal(ptowsp_plan_generate(&eight, NULL, 3, buffer.work, 8, NULL), PTOWSP_OK);
+    guarded_assert_guards(&buffer);
+    guarded_free(&buffer);
+}
+
+static void plan__refuses_a_missing_buffer(void **state) {
+    (void)state;
+    const ptowsp_batch empty = {NULL, 0, 1};
+    const uint64_t capacities[] = {1, 14, 15, 100, UINT64_C(1) << 63, UINT64_MAX};
+    for (int i = 0; i < 6; i++) {
+        int64_t value = capacities[i] < INT64_MAX ? (int64_t)capacities[i] : INT64_MAX;
+        const fault_case expected = {PTOWSP_FAULT_WORK_NULL, NONE, value, 0, NULL};
+        plan_call call = plan_call_of(&small_batch, NULL, NULL, capacities[i]);
+        refuse(&call, WRITERS, &expected);
+        call = plan_call_of(&empty, NULL, NULL, capacities[i]);
+        refuse(&call, WRITERS, &expected);
+    }
+}
+
+// -- ranges ---------------------------------------------------------------------------------------
+
+static void plan__refuses_ranges_outside_the_batch(void **state) {
+    (void)state;
+    const uint32_t ranges[][2] = {{5, 1},          {0, 6},          {3, 3},
+                                  {6, 0},          {6, 1},          {1, UINT32_MAX},
+                                  {UINT32_MAX, 1}, {UINT32_MAX, 0}, {UINT32_MAX, UINT32_MAX}};
+    for (int i = 0; i < 9; i++) {
+        const fault_case expected = {PTOWSP_FAULT_RANGE, ranges[i][0], ranges[i][1], 5, NULL};
+        plan_call call = plan_call_of(&small_batch, NULL, NULL, 20);
+        call.first = ranges[i][0];
+        call.count = ranges[i][1];
+        refuse_untouched(call, GENERATE_RANGE, &expected);
+    }
+    assert_int_equal(ptowsp_plan_generate_range(&small_batch, NULL, 1, 5, 0, 0, NULL, 0, NULL),
+                     PTOWSP_OK);  // nothing, at the end
+}
+
+static void plan__range_faults_name_the_sequence_of_the_batch(void **state) {
+    (void)state;
+    const int32_t lengths[] = {1, -9, 200000, -4, 200000, -5};
+    const ptowsp_batch batch = {lengths, 6, 1};
+    const fault_case cases[] = {
+        {PTOWSP_FAULT_LENGTH_NEGATIVE, 1, -9, 0, "sequence 1 has the negative length -9"},
+        {PTOWSP_FAULT_LENGTH_UNCOVERED, 2, 200000, 0,
+         "sequence 2 has length 200000, which no tier covers"},
+        {PTOWSP_FAULT_LENGTH_NEGATIVE, 3, -4, 0, "sequence 3 has the negative length -4"}};
+    for (uint32_t i = 0; i < 3; i++) {
+        plan_call call = plan_call_of(&batch, NULL, NULL, 8);
+        call.first = i + 1;
+        call.count = 2;
+        refuse_untouched(call, GENERATE_RANGE, &cases[i]);
+    }
+    guarded buffer = guarded_make(1, 0);  // only the lengths in the range are looked at
+    assert_int_equal(ptowsp_plan_generate_range(&batch, NULL, 1, 0, 1, 0, buffer.work, 1, NULL),
+                     PTOWSP_OK);
+    guarded_assert_guards(&buffer);
+    guarded_free(&buffer);
+}
+
+// -- limits ---------------------------------------------------------------------------------------
+
+static void plan__work_bound_refuses_negative_lengths(void **state) {
+    (void)state;
+    const ptowsp_plan_limits negative[] = {{100, 8, -1, 0}, {0, 1, INT32_MIN, 5}};
+    for (int i = 0; i < 2; i++) {
+        const fault_case expected = {PTOWSP_FAULT_LIMITS_LENGTH, NONE, negative[i].length_max, 0,
+                                     i == 0 ? "limits.length_max is -1"
+                                            : "limits.length_max is -2147483648"};
+        plan_call call = plan_call_of(NULL, NULL, NULL, 0);
+        call.limits = &negative[i];
+        refuse(&call, WORK_BOUND, &expected);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plan__the_request_to_be_spoiled_is_good),
+        cmocka_unit_test(plan__every_function_finds_its_faults_and_no_others),
+        cmocka_unit_test(plan__ignores_what_it_does_not_take),
+        cmocka_unit_test(plan__the_earlier_of_two_faults_is_reported),
+        cmocka_unit_test(plan__refuses_bad_configs),
+        cmocka_unit_test(plan__refuses_chunks_that_are_no_multiple_of_align),
+        cmocka_unit_test(plan__refuses_batches_without_lengths_or_heads),
+        cmocka_unit_test(plan__refuses_negative_lengths),
+        cmocka_unit_test(plan__refuses_lengths_that_no_tier_covers),
+        cmocka_unit_test(plan__names_the_lowest_of_several_bad_sequences),
+        cmocka_unit_test(plan__refuses_totals_past_63_bits),
+        cmocka_unit_test(plan__refuses_more_than_all_work_ids),
+        cmocka_unit_test(plan__refuses_ranges_whose_ids_end_past_the_last),
+        cmocka_unit_test(plan__refuses_a_buffer_that_is_one_too_small),
+        cmocka_unit_test(plan__refuses_a_missing_buffer),
+        cmocka_unit_test(plan__refuses_ranges_outside_the_batch),
+        cmocka_unit_test(plan__range_faults_name_the_sequence_of_the_batch),
+        cmocka_unit_test(plan__work_bound_refuses_negative_lengths),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

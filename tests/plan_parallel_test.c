@@ -1,0 +1,288 @@
+// Planning on several lanes: ptowsp_plan_generate_parallel writes what the slow reference of
+// plan_reference.h writes, on threads of its own, on none and on the user's, whatever the batch
+// looks like; when it asks for lanes at all; and that it fails as a whole. What it refuses besides
+// is in plan_faults_test.c.
+
+#include "plan_reference.h"
+
+// An executor that counts how often it is asked.
+static void run_and_count(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
+    ++*(uint32_t *)user;
+    test_run_lanes_backwards(NULL, lane_count, lane, job);
+}
+
+static ptowsp_context *context_of(ptowsp_threads threads, uint32_t lane_count,
+                                  ptowsp_run_lanes_fn run_lanes, void *user) {
+    ptowsp_context_desc desc = {.threads = threads,
+                                .lane_count = lane_count,
+                                .run_lanes = run_lanes,
+                                .run_lanes_user = user};
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    return context;
+}
+
+// Plans that are long in different ways; all but the first have more than 50,000 descriptors.
+static uint32_t parallel_batch(int shape, int32_t *lengths, uint32_t *heads, uint64_t *random) {
+    uint32_t count = 0;
+    *heads = 1;
+    switch (shape) {
+    case 0:
+        count = 100;
+        for (uint32_t i = 0; i < count; i++) {
+            lengths[i] = (int32_t)test_random_in(random, 0, 4000);
+        }
+        break;
+    case 1:  // many sequences of all sizes
+        count = 5000;
+        *heads = 3;
+        for (uint32_t i = 0; i < count; i++) {
+            lengths[i] = (int32_t)(random_scaled(random, 12) - 1);
+        }
+        break;
+    case 2:  // one sequence has it all, in the middle of nothing
+        count = 3001;
+        *heads = 7;
+        memset(lengths, 0, count * sizeof *lengths);
+        lengths[1500] = 1310720;
+        break;
+    case 3:  // one head after another of one sequence
+        count = 1;
+        *heads = 40000;
+        lengths[0] = 200;
+        break;
+    default:  // one unit each
+        count = 5000;
+        *heads = 16;
+        for (uint32_t i = 0; i < count; i++) {
+            lengths[i] = (int32_t)test_random_in(random, 0, 3);
+        }
+        break;
+    }
+    return count;
+}
+
+// Compares with the reference, on this context, over all shapes and ways to cut.
+static void check_parallel(ptowsp_context *context) {
+    static int32_t lengths[5000];
+    uint64_t random = 1;
+    for (int shape = 0; shape < 5; shape++) {
+        ptowsp_batch batch = {lengths, 0, 0};
+        batch.sequence_count = parallel_batch(shape, lengths, &batch.head_count, &random);
+        for (int fixed = 0; fixed < 2; fixed++) {
+            const ptowsp_plan_config config = {.align = 4,
+                                               .chunks = fixed ? PTOWSP_CHUNKS_FIXED
+                                                               : PTOWSP_CHUNKS_BALANCED,
+                                               .tiers = any_length,
+                                               .tier_count = 1};
+            const uint32_t chunk = 100;
+            uint64_t total = reference_total(&batch, chunk);
+            assert_int_equal(total > 50000, shape > 0);
+            ptowsp_work *expected = (ptowsp_work *)malloc(total * sizeof *expected);
+            assert_non_null(expected);
+            assert_true(reference_generate(&batch, &config, chunk, expected) == total);
+            guarded buffer = guarded_make(total, test_random(&random));
+            ptowsp_plan_info info = info_with_rubbish();
+            assert_int_equal(ptowsp_plan_generate_parallel(context, &batch, &config, chunk,
+                                                           buffer.work, total, &info),
+                             PTOWSP_OK);
+            assert_true(info.work_count == total && info.fault == PTOWSP_FAULT_NONE);
+            assert_same_work(buffer.work, expected, total);
+            guarded_assert_guards(&buffer);
+            guarded_free(&buffer);
+            free(expected);
+        }
+    }
+    assert_int_equal(ptowsp_context_error(context).status, PTOWSP_OK);
+}
+
+static void plan__parallel_generation_equals_the_reference_on_own_threads(void **state) {
+    (void)state;
+#ifdef PTOWSP_NO_THREADS
+    skip();
+#endif
+    const uint32_t lane_counts[] = {1, 2, 3, 4, 8};
+    for (int i = 0; i < 5; i++) {
+        ptowsp_context *context = context_of(PTOWSP_THREADS_OWN, lane_counts[i], NULL, NULL);
+        for (int round = 0; round < 3; round++) {
+            check_parallel(context);
+        }
+        ptowsp_context_destroy(context);
+    }
+}
+
+static void plan__parallel_generation_equals_the_reference_without_threads(void **state) {
+    (void)state;
+    ptowsp_context *context = serial_context();
+    check_parallel(context);
+    ptowsp_context_destroy(context);
+}
+
+static void plan__parallel_generation_equals_the_reference_on_the_users_lanes(void **state) {
+    (void)state;
+    const uint32_t lane_counts[] = {1, 2, 5, 64};
+    for (int i = 0; i < 4; i++) {
+        uint32_t run_count = 0;
+        ptowsp_context *context =
+            context_of(PTOWSP_THREADS_USER, lane_counts[i], run_and_count, &run_count);
+        check_parallel(context);
+        if (lane_counts[i] > 1) {
+            assert_true(run_count >= 8);  // four long plans, two ways
+        }
+        ptowsp_context_destroy(context);
+    }
+}
+
+static void plan__the_lanes_are_asked_from_50000_descriptors_on(void **state) {
+    (void)state;
+    static int32_t lengths[50000];
+    guarded buffer = guarded_make(50000, 0);
+    uint32_t run_count = 0;
+    ptowsp_context *context = context_of(PTOWSP_THREADS_USER, 4, run_and_count, &run_count);
+    for (int i = 0; i < 50000; i++) {
+        lengths[i] = 1;
+    }
+    for (uint32_t count = 49999; count <= 50000; count++) {
+        const ptowsp_batch batch = {lengths, count, 1};
+        ptowsp_plan_info info = info_with_rubbish();
+        assert_int_equal(
+            ptowsp_plan_generate_parallel(context, &batch, NULL, 1, buffer.work, 50000, &info),
+            PTOWSP_OK);
+        assert_true(info.work_count == count && info.fault == PTOWSP_FAULT_NONE);
+        assert_int_equal(run_count, count == 50000);
+    }
+    guarded_assert_guards(&buffer);
+    guarded_free(&buffer);
+    ptowsp_context_destroy(context);
+}
+
+// An executor that forgets all lanes but one.
+static void run_lane_0(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
+    (void)user, (void)lane_count;
+    lane(job, 0);
+}
+
+static void plan__the_work_is_written_though_lanes_are_left_out(void **state) {
+    (void)state;
+    static int32_t lengths[300];
+    for (int i = 0; i < 300; i++) {
+        lengths[i] = 1000 + i;
+    }
+    const ptowsp_batch batch = {lengths, 300, 2};
+    const ptowsp_plan_config full = reference_config(NULL);
+    const uint64_t total = reference_total(&batch, 3);
+    assert_true(total > 50000);
+    guarded buffer = guarded_make(total, 0);
+    ptowsp_work *expected = (ptowsp_work *)malloc(total * sizeof *expected);
+    assert_non_null(expected);
+    reference_generate(&batch, &full, 3, expected);
+    ptowsp_context *context = context_of(PTOWSP_THREADS_USER, 4, run_lane_0, NULL);
+    ptowsp_plan_info info = info_with_rubbish();
+    assert_int_equal(
+        ptowsp_plan_generate_parallel(context, &batch, NULL, 3, buffer.work, total, &info),
+        PTOWSP_SYSTEM_FAILED);
+    assert_true(info.work_count == total && info.fault == PTOWSP_FAULT_NONE);
+    assert_int_equal(ptowsp_context_error(context).status, PTOWSP_SYSTEM_FAILED);
+    assert_same_work(buffer.work, expected, total);
+    guarded_assert_guards(&buffer);
+    guarded_free(&buffer);
+    free(expected);
+    ptowsp_context_destroy(context);
+}
+
+static void plan__long_parallel_plans_are_refused_untouched(void **state) {
+    (void)state;
+    static int32_t lengths[5000];
+    for (int i = 0; i < 5000; i++) {
+        lengths[i] = 1300;
+    }
+    uint32_t run_count = 0;
+    ptowsp_context *context = context_of(PTOWSP_THREADS_USER, 4, run_and_count, &run_count);
+    const ptowsp_batch batch = {lengths, 5000, 2};
+    const uint64_t total = 5000 * 2 * 13;
+    guarded buffer = guarded_make(total, 0);
+    ptowsp_plan_info info = info_with_rubbish();
+    assert_int_equal(
+        ptowsp_plan_generate_parallel(context, &batch, NULL, 100, buffer.work, total - 1, &info),
+        PTOWSP_BUFFER_OVERFLOW);
+    assert_true(info.work_count == total);
+    lengths[4999] = 200000;
+    lengths[4000] = -1;
+    assert_int_equal(
+        ptowsp_plan_generate_parallel(context, &batch, NULL, 100, buffer.work, total, &info),
+        PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 4000,
+                  "plan: sequence 4000 has the negative length -1");
+    lengths[4000] = 1;
+    assert_int_equal(
+        ptowsp_plan_generate_parallel(context, &batch, NULL, 100, buffer.work, total, NULL),
+        PTOWSP_UNSUPPORTED_SIZE);
+    test_error_is(context, PTOWSP_UNSUPPORTED_SIZE, 4999,
+                  "plan: sequence 4999 has length 200000, which no tier covers");
+    guarded_assert_untouched(&buffer);
+    lengths[4999] = 1300;
+    assert_int_equal(
+        ptowsp_plan_generate_parallel(context, &batch, NULL, 100, buffer.work, total, NULL),
+        PTOWSP_OK);
+    test_error_is(context, PTOWSP_UNSUPPORTED_SIZE, 4999,  // success does not clear it
+                  "plan: sequence 4999 has length 200000, which no tier covers");
+    guarded_free(&buffer);
+    ptowsp_context_destroy(context);
+}
+
+typedef struct nested_job {
+    ptowsp_context *context;
+    guarded buffer;
+    ptowsp_plan_info info;
+    ptowsp_status planned;  // inside the job
+    ptowsp_status ran;      // a job inside the job, after planning
+} nested_job;
+
+static void do_nothing(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)user, (void)begin, (void)end, (void)lane;
+}
+
+static void plan_inside_a_job(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    static const int32_t lengths[] = {5, -1};
+    nested_job *job = (nested_job *)user;
+    const ptowsp_batch batch = {lengths, (uint32_t)begin + 1, 1};  // good, then bad
+    (void)end, (void)lane;
+    job->planned = ptowsp_plan_generate_parallel(job->context, &batch, NULL, 1, job->buffer.work, 5,
+                                                 &job->info);
+    job->ran = ptowsp_parallel_for(job->context, 1, 1, do_nothing, NULL);
+}
+
+// The context is busy with the job (section 3): nothing is done, checked or reported, and the job
+// goes on.
+static void plan__parallel_generation_is_refused_inside_a_job(void **state) {
+    (void)state;
+    nested_job job = {serial_context(), guarded_make(5, 0), info_with_rubbish(), PTOWSP_OK,
+                      PTOWSP_OK};
+    assert_int_equal(ptowsp_parallel_for(job.context, 2, 1, plan_inside_a_job, &job), PTOWSP_OK);
+    assert_int_equal(job.planned, PTOWSP_BUSY);
+    assert_int_equal(job.ran, PTOWSP_BUSY);
+    assert_true(job.info.work_count == 0);
+    test_error_is(job.context, PTOWSP_OK, NONE, "");
+    guarded_assert_untouched(&job.buffer);
+
+    plan_inside_a_job(&job, 0, 1, 0);  // and after it
+    assert_int_equal(job.planned, PTOWSP_OK);
+    assert_int_equal(job.ran, PTOWSP_OK);
+    assert_true(job.info.work_count == 5);
+    guarded_assert_guards(&job.buffer);
+    guarded_free(&job.buffer);
+    ptowsp_context_destroy(job.context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plan__parallel_generation_equals_the_reference_on_own_threads),
+        cmocka_unit_test(plan__parallel_generation_equals_the_reference_without_threads),
+        cmocka_unit_test(plan__parallel_generation_equals_the_reference_on_the_users_lanes),
+        cmocka_unit_test(plan__the_lanes_are_asked_from_50000_descriptors_on),
+        cmocka_unit_test(plan__the_work_is_written_though_lanes_are_left_out),
+        cmocka_unit_test(plan__long_parallel_plans_are_refused_untouched),
+        cmocka_unit_test(plan__parallel_generation_is_refused_inside_a_job),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

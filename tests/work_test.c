@@ -1,0 +1,384 @@
+// Work descriptors and tiers: section 6 of the header. Expected values are written by hand, down to
+// the bytes; the texts of errors, which the header does not give, are those of the library, read
+// and found right. Memory is refused allocation by allocation, and all of it must come back.
+
+#include "test.h"
+
+static ptowsp_context *context_over(test_memory *memory, ptowsp_threads threads,
+                                    uint32_t lane_count) {
+    ptowsp_context_desc desc = {0};
+    desc.resize = test_resize;
+    desc.resize_user = memory;
+    desc.threads = threads;
+    desc.lane_count = lane_count;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    assert_non_null(context);
+    return context;
+}
+
+// -- layout ---------------------------------------------------------------------------------------
+
+static void work__has_24_bytes_in_the_documented_places(void **state) {
+    (void)state;
+    assert_int_equal(sizeof(ptowsp_work), 24);
+    assert_int_equal(_Alignof(ptowsp_work), 8);
+    assert_int_equal(offsetof(ptowsp_work, work_id), 0);
+    assert_int_equal(offsetof(ptowsp_work, tier), 4);
+    assert_int_equal(offsetof(ptowsp_work, flags), 5);
+    assert_int_equal(offsetof(ptowsp_work, reserved), 6);
+    assert_int_equal(offsetof(ptowsp_work, params), 8);
+
+    // Written byte by byte; every value reads the same in both byte orders.
+    const unsigned char bytes[24] = {0x11, 0x11, 0x11, 0x11, 0x22, 0x33, 0x44, 0x44,
+                                     0x55, 0x55, 0x55, 0x55, 0x66, 0x66, 0x66, 0x66,
+                                     0x77, 0x77, 0x77, 0x77, 0x88, 0x88, 0x88, 0x88};
+    ptowsp_work work;
+    memcpy(&work, bytes, sizeof work);
+    assert_int_equal(work.work_id, 0x11111111);
+    assert_int_equal(work.tier, 0x22);
+    assert_int_equal(work.flags, 0x33);
+    assert_int_equal(work.reserved, 0x4444);
+    assert_int_equal(work.params[0], 0x55555555);
+    assert_int_equal(work.params[1], 0x66666666);
+    assert_int_equal(work.params[2], 0x77777777);
+    assert_int_equal(work.params[3], 0x88888888);
+}
+
+static void work__flags_have_the_documented_values(void **state) {
+    (void)state;
+    assert_int_equal(PTOWSP_WORK_FIRST, 1);
+    assert_int_equal(PTOWSP_WORK_LAST, 2);
+    assert_int_equal(PTOWSP_WORK_INIT, 4);
+    for (unsigned flags = 0; flags < 256; flags++) {
+        ptowsp_work work = {0};
+        work.flags = (uint8_t)flags;
+        assert_int_equal(ptowsp_work_is_first(&work), flags % 2 == 1);
+        assert_int_equal(ptowsp_work_is_last(&work), flags / 2 % 2 == 1);
+    }
+}
+
+static void work__accessors_read_their_parameter(void **state) {
+    (void)state;
+    const ptowsp_work work = {1, 2, 3, 0, {40, 50, 60, 70}};
+    assert_int_equal(ptowsp_work_request(&work), 40);
+    assert_int_equal(ptowsp_work_head(&work), 50);
+    assert_int_equal(ptowsp_work_kv_start(&work), 60);
+    assert_int_equal(ptowsp_work_kv_len(&work), 70);
+    assert_int_equal(ptowsp_work_kv_end(&work), 130);
+    assert_int_equal(ptowsp_work_batch(&work), 40);
+    assert_int_equal(ptowsp_work_expert(&work), 50);
+    assert_int_equal(ptowsp_work_token_start(&work), 60);
+    assert_int_equal(ptowsp_work_token_count(&work), 70);
+
+    const ptowsp_work big = {0, 0, 0, 0, {UINT32_MAX, UINT32_MAX - 1, INT32_MAX, 0x80000000u}};
+    assert_true(ptowsp_work_request(&big) == UINT32_MAX);
+    assert_true(ptowsp_work_head(&big) == UINT32_MAX - 1);
+    assert_true(ptowsp_work_kv_end(&big) == UINT32_MAX);
+    assert_true(ptowsp_work_batch(&big) == UINT32_MAX);
+    assert_true(ptowsp_work_expert(&big) == UINT32_MAX - 1);
+    assert_true(ptowsp_work_token_start(&big) == INT32_MAX);
+    assert_true(ptowsp_work_token_count(&big) == 0x80000000u);
+}
+
+static void work__of_fills_every_byte(void **state) {
+    (void)state;
+    const ptowsp_work expected = {UINT32_MAX, 255, 7, 0, {1, 2, UINT32_MAX, 4}};
+    ptowsp_work work = ptowsp_work_of(UINT32_MAX, 255, 7, 1, 2, UINT32_MAX, 4);
+    assert_memory_equal(&work, &expected, sizeof work);
+    work = ptowsp_work_of(0, 0, 0, 0, 0, 0, 0);
+    const unsigned char zeros[24] = {0};
+    assert_memory_equal(&work, zeros, sizeof work);
+}
+
+// -- print ----------------------------------------------------------------------------------------
+
+static void assert_prints(ptowsp_work work, const char *expected) {
+    char text[128];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_work_print(&work, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(text, expected);
+    assert_int_equal(buffer.length, strlen(expected));
+}
+
+static void work__prints_as_one_line(void **state) {
+    (void)state;
+    assert_prints(ptowsp_work_of(7, 1, PTOWSP_WORK_FIRST, 3, 0, 0, 1024),
+                  "#7 tier 1 first (3, 0) [0, 1024)");
+    assert_prints(ptowsp_work_of(8, 1, 0, 3, 0, 1024, 512), "#8 tier 1 (3, 0) [1024, 1536)");
+    assert_prints(ptowsp_work_of(9, 0, PTOWSP_WORK_LAST, 3, 0, 1536, 1),
+                  "#9 tier 0 last (3, 0) [1536, 1537)");
+    assert_prints(ptowsp_work_of(0, 0, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0, 0, 0, 1),
+                  "#0 tier 0 first last (0, 0) [0, 1)");
+    assert_prints(
+        ptowsp_work_of(UINT32_MAX, 255, 7, UINT32_MAX, UINT32_MAX - 1, 2147483648u, 4000000000u),
+        "#4294967295 tier 255 first last init (4294967295, 4294967294) "
+        "[2147483648, 6147483648)");
+}
+
+static void work__print_is_cut_off_at_the_end_of_a_buffer(void **state) {
+    (void)state;
+    const char *expected = "#7 tier 1 first (3, 0) [0, 1024)";
+    const ptowsp_work work = ptowsp_work_of(7, 1, PTOWSP_WORK_FIRST, 3, 0, 0, 1024);
+    for (size_t size = 0; size < 50; size++) {
+        char text[50];
+        memset(text, 0x5a, sizeof text);
+        ptowsp_text_buffer buffer = {text, size, 99};
+        ptowsp_work_print(&work, ptowsp_text_to_buffer(&buffer));
+        assert_int_equal(buffer.length, strlen(expected));
+        size_t kept = size == 0 ? 0 : size - 1 < strlen(expected) ? size - 1 : strlen(expected);
+        assert_memory_equal(text, expected, kept);
+        if (size > 0) {
+            assert_int_equal(text[kept], '\0');
+        }
+        for (size_t i = size; i < sizeof text; i++) {
+            assert_int_equal(text[i], 0x5a);
+        }
+    }
+}
+
+// -- create and destroy ---------------------------------------------------------------------------
+
+static void work__is_created_zeroed_and_aligned(void **state) {
+    (void)state;
+    test_memory memory = {0, 0, 0, 0};
+    ptowsp_context *context = context_over(&memory, PTOWSP_THREADS_SERIAL, 0);
+    size_t bytes_before = memory.live_bytes, blocks_before = memory.live_blocks;
+    const uint64_t counts[] = {1, 2, 3, 7, 8, 100, 4096, 100003};
+    ptowsp_work *work[8];
+    for (int i = 0; i < 8; i++) {
+        work[i] = NULL;
+        assert_int_equal(ptowsp_work_create(context, counts[i], &work[i]), PTOWSP_OK);
+        assert_non_null(work[i]);
+        assert_int_equal((uintptr_t)work[i] % 64, 0);
+        const unsigned char *bytes = (const unsigned char *)work[i];
+        for (size_t byte = 0; byte < counts[i] * sizeof(ptowsp_work); byte++) {
+            assert_int_equal(bytes[byte], 0);
+        }
+        memset(work[i], 0xff, counts[i] * sizeof(ptowsp_work));  // all of it is ours
+    }
+    for (int i = 0; i < 8; i++) {
+        ptowsp_work_destroy(context, work[(i * 5 + 3) % 8]);  // in another order
+    }
+    ptowsp_work_destroy(context, NULL);
+    assert_int_equal(memory.live_bytes, bytes_before);
+    assert_int_equal(memory.live_blocks, blocks_before);
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+static void work__comes_from_the_default_allocator_too(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    for (uint64_t count = 1; count < 200; count++) {
+        ptowsp_work *work = NULL;
+        assert_int_equal(ptowsp_work_create(context, count, &work), PTOWSP_OK);
+        assert_int_equal((uintptr_t)work % 64, 0);
+        memset(work, 0xff, count * sizeof *work);
+        ptowsp_work_destroy(context, work);
+    }
+    ptowsp_error error = ptowsp_context_error(context);
+    assert_int_equal(error.status, PTOWSP_OK);
+    assert_string_equal(error.text, "");
+    ptowsp_context_destroy(context);
+}
+
+// Counts that need more bytes than size_t holds must not wrap around to small ones. The limit in
+// the texts is that of 64-bit machines.
+static void work__refuses_counts_out_of_range(void **state) {
+    (void)state;
+    test_memory memory = {0, 0, 0, 0};
+    ptowsp_context *context = context_over(&memory, PTOWSP_THREADS_SERIAL, 0);
+    size_t allocations = memory.allocations;
+    const uint64_t counts[] = {0, 768614336404564651u, UINT64_MAX};  // 24 of the second wrap to 8
+    const char *texts[] = {
+        "work_create: count 0 is not in 1 to 384307168202282325",
+        "work_create: count 768614336404564651 is not in 1 to 384307168202282325",
+        "work_create: count 18446744073709551615 is not in 1 to 384307168202282325"};
+    for (int i = 0; i < 3; i++) {
+        ptowsp_work local, *work = &local;
+        assert_int_equal(ptowsp_work_create(context, counts[i], &work), PTOWSP_INVALID_PARAMS);
+        assert_null(work);
+        if (sizeof(size_t) == 8) {
+            test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, texts[i]);
+        }
+    }
+    assert_int_equal(memory.allocations, allocations);  // nothing was asked for
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+static void work__refuses_a_missing_output(void **state) {
+    (void)state;
+    test_memory memory = {0, 0, 0, 0};
+    ptowsp_context *context = context_over(&memory, PTOWSP_THREADS_SERIAL, 0);
+    assert_int_equal(ptowsp_work_create(context, 1, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "work_create: out_work is NULL");
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+static void work__reports_missing_memory(void **state) {
+    (void)state;
+    test_memory memory = {0, 0, 0, 0};
+    ptowsp_context *context = context_over(&memory, PTOWSP_THREADS_SERIAL, 0);
+    size_t bytes_before = memory.live_bytes;
+    const uint64_t counts[] = {1, 12345, UINT64_C(1) << 40};  // the last is never really allocated
+    const char *texts[] = {"work_create: no memory for 1 descriptors",
+                           "work_create: no memory for 12345 descriptors",
+                           "work_create: no memory for 1099511627776 descriptors"};
+    for (int i = 0; i < (sizeof(size_t) == 8 ? 3 : 2); i++) {
+        memory.refuse_at = memory.allocations + 1;
+        ptowsp_work local, *work = &local;
+        assert_int_equal(ptowsp_work_create(context, counts[i], &work), PTOWSP_OUT_OF_MEMORY);
+        assert_null(work);
+        test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, texts[i]);
+        assert_int_equal(memory.live_bytes, bytes_before);
+    }
+    ptowsp_work *work = NULL;  // the context is none the worse
+    assert_int_equal(ptowsp_work_create(context, 12345, &work), PTOWSP_OK);
+    test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, texts[2 - (sizeof(size_t) != 8)]);
+    ptowsp_work_destroy(context, work);
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+// Creates a context and work twice, with one allocation refused. Returns whether all went well.
+static bool create_all(test_memory *memory, ptowsp_threads threads, uint32_t lane_count) {
+    ptowsp_context_desc desc = {0};
+    desc.resize = test_resize;
+    desc.resize_user = memory;
+    desc.threads = threads;
+    desc.lane_count = lane_count;
+    desc.run_lanes = threads == PTOWSP_THREADS_USER ? test_run_lanes_backwards : NULL;
+    ptowsp_context *context = (ptowsp_context *)(void *)memory;  // anything but NULL
+    ptowsp_status status = ptowsp_context_create(&desc, &context);
+    if (status != PTOWSP_OK) {
+        assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+        assert_null(context);
+        return false;
+    }
+    ptowsp_work *first = NULL, *second = NULL;
+    ptowsp_status first_status = ptowsp_work_create(context, 100, &first);
+    ptowsp_status second_status = ptowsp_work_create(context, 1, &second);
+    assert_int_equal(first_status, first ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+    assert_int_equal(second_status, second ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+    bool is_good = first && second;
+    ptowsp_error error = ptowsp_context_error(context);
+    assert_int_equal(error.status, is_good ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+    ptowsp_work_destroy(context, first);
+    ptowsp_work_destroy(context, second);
+    ptowsp_context_destroy(context);
+    return is_good;
+}
+
+static void work__survives_each_refused_allocation(void **state) {
+    (void)state;
+    const struct {
+        ptowsp_threads threads;
+        uint32_t lane_count;
+    } modes[] = {{PTOWSP_THREADS_SERIAL, 1},
+                 {PTOWSP_THREADS_USER, 4},
+                 {PTOWSP_THREADS_OWN, 1},
+                 {PTOWSP_THREADS_OWN, 3}};
+#ifdef PTOWSP_NO_THREADS
+    const int mode_count = 2;
+#else
+    const int mode_count = 4;
+#endif
+    for (int i = 0; i < mode_count; i++) {
+        size_t refuse_at = 1;
+        bool is_good = false;
+        for (; !is_good; refuse_at++) {
+            test_memory memory = {0, 0, 0, refuse_at};
+            is_good = create_all(&memory, modes[i].threads, modes[i].lane_count);
+            assert_int_equal(is_good, memory.allocations < refuse_at);
+            assert_int_equal(memory.live_blocks, 0);
+            assert_int_equal(memory.live_bytes, 0);
+            assert_true(refuse_at < 20);
+        }
+        assert_true(refuse_at > 4);  // the context, work and work again were all refused once
+    }
+}
+
+// -- tiers ----------------------------------------------------------------------------------------
+
+static void tier__first_match_in_order_wins(void **state) {
+    (void)state;
+    // Neither sorted nor disjoint; 31 to 39 is a gap.
+    const ptowsp_tier tiers[] = {{5, 10, 20}, {255, 1, 30}, {5, 40, 40}, {0, 15, 50}, {9, 31, 14}};
+    assert_int_equal(ptowsp_tier_find(tiers, 3, 10), 5);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, 20), 5);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, 9), 255);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, 21), 255);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, 30), 255);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, 1), 255);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, 31), -1);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, 39), -1);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, 40), 5);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, 41), -1);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, 0), -1);
+    assert_int_equal(ptowsp_tier_find(tiers, 4, 31), 0);
+    assert_int_equal(ptowsp_tier_find(tiers, 4, 40), 5);
+    assert_int_equal(ptowsp_tier_find(tiers, 4, 51), -1);
+    assert_int_equal(ptowsp_tier_find(tiers, 2, 40), -1);  // tiers behind the count are not seen
+    assert_int_equal(ptowsp_tier_find(tiers, 0, 10), -1);
+    assert_int_equal(ptowsp_tier_find(tiers + 4, 1, 20), -1);  // reversed: covers nothing
+}
+
+static void tier__edges_of_int32_are_lengths_too(void **state) {
+    (void)state;
+    const ptowsp_tier tiers[] = {{1, INT32_MAX, INT32_MAX}, {2, INT32_MIN, -1}, {3, 0, 0}};
+    assert_int_equal(ptowsp_tier_find(tiers, 3, INT32_MAX), 1);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, INT32_MAX - 1), -1);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, INT32_MIN), 2);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, -1), 2);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, 0), 3);
+    assert_int_equal(ptowsp_tier_find(tiers, 3, 1), -1);
+}
+
+static void tier__standard_decode_tiers_are_the_documented_ones(void **state) {
+    (void)state;
+    const int32_t expected[4][3] = {
+        {0, 1, 1024}, {1, 1025, 4096}, {2, 4097, 16384}, {3, 16385, 131072}};
+    assert_int_equal(PTOWSP_DECODE_TIER_COUNT, 4);
+    const ptowsp_tier *tiers = ptowsp_decode_tiers();
+#define LISTED_TIER(id, length_min, length_max) {id, length_min, length_max},
+    const int32_t listed[][3] = {PTOWSP_DECODE_TIERS(LISTED_TIER)};
+#undef LISTED_TIER
+    assert_int_equal(sizeof listed, sizeof expected);
+    assert_memory_equal(listed, expected, sizeof expected);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(tiers[i].id, expected[i][0]);
+        assert_int_equal(tiers[i].length_min, expected[i][1]);
+        assert_int_equal(tiers[i].length_max, expected[i][2]);
+    }
+    const int32_t lengths[] = {-1, 0, 1, 1024, 1025, 4096, 4097, 16384, 16385, 131072, 131073};
+    const int32_t ids[] = {-1, -1, 0, 0, 1, 1, 2, 2, 3, 3, -1};
+    for (int i = 0; i < 11; i++) {
+        assert_int_equal(ptowsp_tier_find(tiers, PTOWSP_DECODE_TIER_COUNT, lengths[i]), ids[i]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(work__has_24_bytes_in_the_documented_places),
+        cmocka_unit_test(work__flags_have_the_documented_values),
+        cmocka_unit_test(work__accessors_read_their_parameter),
+        cmocka_unit_test(work__of_fills_every_byte),
+        cmocka_unit_test(work__prints_as_one_line),
+        cmocka_unit_test(work__print_is_cut_off_at_the_end_of_a_buffer),
+        cmocka_unit_test(work__is_created_zeroed_and_aligned),
+        cmocka_unit_test(work__comes_from_the_default_allocator_too),
+        cmocka_unit_test(work__refuses_counts_out_of_range),
+        cmocka_unit_test(work__refuses_a_missing_output),
+        cmocka_unit_test(work__reports_missing_memory),
+        cmocka_unit_test(work__survives_each_refused_allocation),
+        cmocka_unit_test(tier__first_match_in_order_wins),
+        cmocka_unit_test(tier__edges_of_int32_are_lengths_too),
+        cmocka_unit_test(tier__standard_decode_tiers_are_the_documented_ones),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
