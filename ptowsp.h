@@ -709,7 +709,7 @@ typedef struct ptowsp_plan_info {
 
 // Picks the chunk by the rule above, among multiples of align. An empty step gets the smallest.
 // Errors   INVALID_PARAMS, UNSUPPORTED_SIZE (a length that no tier covers). *out_chunk is 0 then.
-// Cost     2 to 10 passes over the lengths; 2 to 7 us for 10,000 sequences (AVX-512).
+// Cost     2 to 8 passes over the lengths; 1 to 4 us for 10,000 sequences (AVX-512).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch,
                                                              const ptowsp_plan_config *config,
                                                              uint32_t *out_chunk,

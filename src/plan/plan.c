@@ -1,17 +1,17 @@
 // Planning: which chunk, how many units, and the descriptors. Everything is checked first, in one
 // pass over the lengths (count.c); then writing cannot fail (emit.c).
 //
-// The search for the chunk. units(chunk) = sum of ceil(len / chunk) falls as the chunk grows, so
-// the smallest chunk with units <= limit is found by narrowing [low, high], where high qualifies
-// and everything below low does not. A pass over 10,000 lengths costs about half a microsecond, so
+// The search for the chunk. units(chunk) = sum of ceil(len / chunk) falls as the chunk grows, so the
+// smallest chunk with units <= limit is found by narrowing [low, high], where high qualifies and
+// everything below low does not. A pass over 10,000 lengths costs about half a microsecond, so
 // passes are what is saved:
 //
 //      total / chunk  <=  units(chunk)  <=  (total - count) / chunk + count      count: lengths > 0
 //
-// bounds both ends before the first pass. Then units(chunk) = total / chunk + surplus, where the
-// surplus (what rounding up adds) changes slowly with the chunk: so the surplus found at one chunk
-// predicts the answer, and after three or four passes low meets high. Every third probe is the
-// middle, so that no input needs more than three times the passes of bisection.
+// bounds both ends before the first pass. Between them units is nearly a line over 1 / chunk, so the
+// line through the last two probes predicts the answer (the secant method; the first two probes
+// take the line through what rounding up adds on average). Every fourth probe is the middle, so that
+// no input needs more than four times the passes of bisection; 3 to 6 are usual.
 
 #include "count.h"
 #include "emit.h"
@@ -227,6 +227,26 @@ static uint32_t pwsp_sequence_count(const ptowsp_batch *batch) {
 
 // -- chunk size and counting ----------------------------------------------------------------------
 
+// One look at units(chunk), for the line that predicts the next: inverse is 1 / chunk.
+typedef struct pwsp_probe {
+    double inverse;
+    double units;
+} pwsp_probe;
+
+// Predicts the smallest k for which chunk = k * align has units <= limit. With fewer than two probes
+// the slope is that of total / chunk. Only a prediction: its rounding decides how fast the answer is
+// found, never which it is.
+static uint64_t pwsp_probe_next(pwsp_probe older, pwsp_probe newer, double total, double limit,
+                                double align) {
+    double slope = total;
+    if (older.inverse > 0.0 && older.inverse != newer.inverse && older.units != newer.units) {
+        slope = (newer.units - older.units) / (newer.inverse - older.inverse);
+    }
+    double inverse = newer.inverse + (limit - newer.units) / slope;
+    double k = inverse > 0.0 ? 1.0 / (inverse * align) : 4294967296.0;
+    return k < 4294967296.0 ? (uint64_t)k + 1 : UINT64_C(1) << 32;
+}
+
 // The smallest chunk = k * align, low <= k <= high, with units(chunk) <= limit; high if there is
 // none.
 static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) {
@@ -251,21 +271,22 @@ static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) 
     } else if (pwsp_lengths_units(lengths, length_count, count, (uint32_t)(high * align)) > limit) {
         return (uint32_t)(high * align);
     }
-    uint64_t surplus = count / 2;
+    pwsp_probe older = {0.0, 0.0}, newer = {0.0, (double)count / 2.0};
     for (uint32_t probe = 0; low < high; probe++) {
         uint64_t k = low + (high - low) / 2;
-        if (probe % 3 != 2 && surplus < limit) {
-            uint64_t guess = pwsp_ceil_div_u64(pwsp_ceil_div_u64(total, limit - surplus), align);
-            k = pwsp_min_u64(pwsp_max_u64(guess, low), high - 1);
+        if (probe % 4 != 3) {
+            k = pwsp_probe_next(older, newer, (double)total, (double)limit, (double)align);
+            k = pwsp_min_u64(pwsp_max_u64(k, low), high - 1);
         }
-        uint64_t chunk = k * align;
-        uint64_t units = pwsp_lengths_units(lengths, length_count, count, (uint32_t)chunk);
+        uint64_t units = pwsp_lengths_units(lengths, length_count, count, (uint32_t)(k * align));
         if (units <= limit) {
             high = k;
         } else {
             low = k + 1;
         }
-        surplus = units - total / chunk;
+        older = newer;
+        newer.inverse = 1.0 / (double)(k * align);
+        newer.units = (double)units;
     }
     return (uint32_t)(high * align);
 }
