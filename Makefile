@@ -25,23 +25,23 @@ $(BUILD):
 	mkdir -p $@
 
 $(BUILD)/ptowsp.o: $(LIBRARY) | $(BUILD)
-	$(CC) $(C11) $(CFLAGS) -fPIC -fvisibility=hidden -c ptowsp.c -o $@
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -c ptowsp.c -o $@
 
 $(BUILD)/libptowsp.a: $(BUILD)/ptowsp.o
 	rm -f $@
 	$(AR) rcs $@ $<
 
 $(BUILD)/libptowsp.so: $(BUILD)/ptowsp.o
-	$(CC) $(CFLAGS) -shared -Wl,-soname,libptowsp.so.0 $< -o $@ -pthread
+	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -Wl,-soname,libptowsp.so.0 $< -o $@ $(LDFLAGS) -pthread
 
 # -- tests: each file is one program, with the library inside -------------------------------------
 
 $(BUILD)/%_test: tests/%_test.c $(wildcard tests/*.h examples/common/*) $(LIBRARY) | $(BUILD)
-	$(CC) $(C11) $(CFLAGS) -I. $< -o $@ -pthread -lcmocka -lm
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread -lcmocka -lm
 
 test: $(addprefix $(BUILD)/,$(TESTS))
 	@tools/amalgamate.sh --check
-	@for test in $^; do echo "== $$test"; ./$$test || exit 1; done
+	@for test in $(abspath $^); do echo "== $$(basename $$test)"; $$test || exit 1; done
 
 # -- examples and benchmarks ----------------------------------------------------------------------
 
@@ -51,19 +51,19 @@ COMMON := $(BUILD)/common/decode_attention.o $(BUILD)/common/lengths.o
 
 $(BUILD)/common/%.o: examples/common/%.c $(wildcard examples/common/*.h) ptowsp.h
 	@mkdir -p $(@D)
-	$(CC) $(C11) $(CFLAGS) -I. -c $< -o $@
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@
 
 $(BUILD)/%: examples/%.c $(COMMON) $(BUILD)/libptowsp.a ptowsp.h
-	$(CC) $(C11) $(CFLAGS) -I. $< $(COMMON) $(BUILD)/libptowsp.a -o $@ -pthread -lm
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. $< $(COMMON) $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lm
 
 demo: $(BUILD)/decode_batch
-	./$(BUILD)/decode_batch $(DEMO_FLAGS)
+	$(abspath $(BUILD))/decode_batch $(DEMO_FLAGS)
 
 $(BUILD)/bench: bench/bench.c $(COMMON) $(BUILD)/libptowsp.a ptowsp.h
-	$(CC) $(C11) $(CFLAGS) -I. -Iexamples $< $(COMMON) $(BUILD)/libptowsp.a -o $@ -pthread -lm
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -Iexamples $< $(COMMON) $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lm
 
 bench: $(BUILD)/bench
-	./$(BUILD)/bench --json $(BUILD)/bench.json
+	$(abspath $(BUILD))/bench --json $(BUILD)/bench.json
 
 # -- checks: everything that has to hold before a commit ------------------------------------------
 

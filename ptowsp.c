@@ -21,6 +21,13 @@
 
 #include <string.h>
 
+#if !defined(__GNUC__)
+#error "ptowsp needs gcc, clang or a compiler that has their builtins"
+#endif
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "ptowsp needs infinities: compile its implementation without -ffast-math"
+#endif
+
 #ifndef PTOWSP_ASSERT
 #include <assert.h>
 #define PTOWSP_ASSERT(condition) assert(condition)
@@ -28,25 +35,15 @@
 
 #if defined(PTOWSP_C)
 #define PWSP_INTERNAL static PWSP_UNUSED
-#elif defined(__GNUC__)
-#define PWSP_INTERNAL extern __attribute__((visibility("hidden")))
 #else
-#define PWSP_INTERNAL extern
+#define PWSP_INTERNAL extern __attribute__((visibility("hidden")))
 #endif
 
-#if defined(__GNUC__)
 #define PWSP_RESTRICT       __restrict__
 #define PWSP_LIKELY(x)      __builtin_expect(!!(x), 1)
 #define PWSP_PRINTF(at, va) __attribute__((format(printf, at, va)))
 #define PWSP_INLINE         static inline PWSP_UNUSED
 #define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))
-#else
-#define PWSP_RESTRICT
-#define PWSP_LIKELY(x) (x)
-#define PWSP_PRINTF(at, va)
-#define PWSP_INLINE       static inline
-#define PWSP_FORCE_INLINE static inline
-#endif
 
 PWSP_INLINE uint64_t pwsp_min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;
@@ -323,7 +320,7 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 #ifndef PWSP_CPU_H
 #define PWSP_CPU_H
 
-#if !defined(PTOWSP_NO_SIMD) && defined(__GNUC__) && defined(__x86_64__)
+#if !defined(PTOWSP_NO_SIMD) && defined(__x86_64__)
 #define PWSP_X86 1
 #include <immintrin.h>
 #define PWSP_AVX2   __attribute__((target("avx2,fma")))
@@ -336,8 +333,7 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 #define PWSP_X86 0
 #endif
 
-#if !defined(PTOWSP_NO_SIMD) && defined(__GNUC__) && defined(__aarch64__) &&                       \
-    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if !defined(PTOWSP_NO_SIMD) && defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define PWSP_NEON 1
 #include <arm_neon.h>
 #else
@@ -362,7 +358,7 @@ PWSP_INLINE bool pwsp_cpu_has_avx512(void) {
 // src/base/math.h
 // =================================================================================================
 
-// Elementary functions in plain arithmetic: the same bits on every machine, and no libm to link.
+// Elementary functions in plain arithmetic, so that there is no libm to link.
 
 #ifndef PWSP_MATH_H
 #define PWSP_MATH_H
@@ -771,7 +767,7 @@ struct pwsp_pool {
     uint32_t started_count;
 
     char padding[PWSP_FALSE_SHARING];
-    uint64_t gate;
+    PWSP_ALIGNAS(8) uint64_t gate;  // 32-bit machines align it to 4 only, too little for an atomic
     char padding_after[PWSP_FALSE_SHARING];
 };
 
@@ -867,9 +863,9 @@ typedef struct pwsp_user_job {
     ptowsp_lane_fn lane;
     void *job;
     uint32_t lane_count;
-    uint32_t good_calls;                                 // first calls of a lane
-    uint32_t bad_calls;                                  // second ones, and lanes that are none
-    uint64_t called[(PTOWSP_LANE_COUNT_MAX + 63) / 64];  // a bit for each lane
+    uint32_t good_calls;  // first calls of a lane
+    uint32_t bad_calls;   // second ones, and lanes that are none
+    PWSP_ALIGNAS(8) uint64_t called[(PTOWSP_LANE_COUNT_MAX + 63) / 64];  // a bit for each lane
 } pwsp_user_job;
 
 static void pwsp_user_lane(void *arg, uint32_t lane) {
@@ -1000,7 +996,7 @@ PWSP_INTERNAL ptowsp_status pwsp_context_run(ptowsp_context *context, uint64_t i
 
 // Items that lanes take in order, in ranges; the cursor never passes item_count.
 typedef struct pwsp_queue {
-    uint64_t cursor;  // atomic
+    PWSP_ALIGNAS(8) uint64_t cursor;  // atomic
     uint64_t item_count;
     uint64_t grain;  // 0: an eighth of an even share of what is left, at least one
     uint32_t lane_count;
@@ -1356,7 +1352,7 @@ PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_high_half_avx512(__m512i x) {
 }
 
 PWSP_AVX512 PWSP_FORCE_INLINE __mmask16 pwsp_valid_avx512(uint64_t left) {
-    return left >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << left) - 1);
+    return _cvtu32_mask16(left >= 16 ? 0xffff : (1u << left) - 1);
 }
 
 PWSP_AVX512 static uint64_t pwsp_sum_avx512(__m512i a, __m512i b) {
@@ -1918,8 +1914,7 @@ PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state,
     const __m512i one = _mm512_set1_epi32(1), zero = _mm512_setzero_si512();
     const __m512i align = _mm512_set1_epi32((int)desc->align);
     for (uint32_t i = 0; i < count; i += 16) {
-        __mmask16 valid =
-            count - i >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << (count - i)) - 1);
+        __mmask16 valid = _cvtu32_mask16(count - i >= 16 ? 0xffff : (1u << (count - i)) - 1);
         __m512i given = _mm512_maskz_loadu_epi32(valid, lengths + i);
         __mmask16 positive = _mm512_cmpgt_epi32_mask(given, zero);
         __m512i x = _mm512_mask_mov_epi32(one, positive, given);
@@ -2070,17 +2065,18 @@ const ptowsp_tier *ptowsp_decode_tiers(void) {
 // Planning: which chunk, how many units, and the descriptors. Everything is checked first, in one
 // pass over the lengths (count.c); then writing cannot fail (emit.c).
 //
-// The search for the chunk. units(chunk) = sum of ceil(len / chunk) falls as the chunk grows, so the
-// smallest chunk with units <= limit is found by narrowing [low, high], where high qualifies and
-// everything below low does not. A pass over 10,000 lengths costs about half a microsecond, so
+// The search for the chunk. units(chunk) = sum of ceil(len / chunk) falls as the chunk grows, so
+// the smallest chunk with units <= limit is found by narrowing [low, high], where high qualifies
+// and everything below low does not. A pass over 10,000 lengths costs about half a microsecond, so
 // passes are what is saved:
 //
 //      total / chunk  <=  units(chunk)  <=  (total - count) / chunk + count      count: lengths > 0
 //
-// bounds both ends before the first pass. Between them units is nearly a line over 1 / chunk, so the
-// line through the last two probes predicts the answer (the secant method; the first two probes
-// take the line through what rounding up adds on average). Every fourth probe is the middle, so that
-// no input needs more than four times the passes of bisection; 3 to 6 are usual.
+// bounds both ends before the first pass. Between them units is nearly a line over 1 / chunk, so
+// the line through the last two probes predicts the answer (the secant method; the first two probes
+// take the line through what rounding up adds on average). For batches of many different lengths 3
+// to 5 probes are enough. Where units has large steps, as for equal lengths, prediction fails; so
+// after PWSP_PREDICTIONS probes the rest is bisection: never more than that plus log2(high - low).
 
 // -- faults ---------------------------------------------------------------------------------------
 
@@ -2200,11 +2196,12 @@ static ptowsp_status pwsp_config_align(ptowsp_plan_config *config, ptowsp_plan_i
     return PTOWSP_OK;
 }
 
-// True when the tiers together cover every length from low to high. May be false although all
-// lengths of a batch are covered: then each has to be looked up.
+// True when the tiers together cover every length from low to high. False does not mean that a
+// length of the batch is not covered, only that each has to be looked up. Two passes find out for
+// tiers in ascending order and most others, at a cost that stays linear.
 static bool pwsp_tiers_cover(const ptowsp_plan_config *config, int32_t low, int32_t high) {
     int64_t next = low;
-    for (uint32_t passes = 0; passes < config->tier_count && next <= high; passes++) {
+    for (uint32_t pass = 0; pass < 2 && next <= high; pass++) {
         for (uint32_t i = 0; i < config->tier_count; i++) {
             const ptowsp_tier *tier = &config->tiers[i];
             if (tier->length_min <= next && next <= tier->length_max) {
@@ -2290,15 +2287,17 @@ static uint32_t pwsp_sequence_count(const ptowsp_batch *batch) {
 
 // -- chunk size and counting ----------------------------------------------------------------------
 
+#define PWSP_PREDICTIONS 5
+
 // One look at units(chunk), for the line that predicts the next: inverse is 1 / chunk.
 typedef struct pwsp_probe {
     double inverse;
     double units;
 } pwsp_probe;
 
-// Predicts the smallest k for which chunk = k * align has units <= limit. With fewer than two probes
-// the slope is that of total / chunk. Only a prediction: its rounding decides how fast the answer is
-// found, never which it is.
+// Predicts the smallest k for which chunk = k * align has units <= limit. With fewer than two
+// probes the slope is that of total / chunk. Only a prediction: its rounding decides how fast the
+// answer is found, never which it is.
 static uint64_t pwsp_probe_next(pwsp_probe older, pwsp_probe newer, double total, double limit,
                                 double align) {
     double slope = total;
@@ -2337,7 +2336,7 @@ static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) 
     pwsp_probe older = {0.0, 0.0}, newer = {0.0, (double)count / 2.0};
     for (uint32_t probe = 0; low < high; probe++) {
         uint64_t k = low + (high - low) / 2;
-        if (probe % 4 != 3) {
+        if (probe < PWSP_PREDICTIONS) {
             k = pwsp_probe_next(older, newer, (double)total, (double)limit, (double)align);
             k = pwsp_min_u64(pwsp_max_u64(k, low), high - 1);
         }
@@ -2896,7 +2895,7 @@ typedef struct pwsp_merge_parts {
 } pwsp_merge_parts;
 
 // sum[d] += weights[0] * rows[0][d] + weights[1] * rows[1][d] + ...
-#if defined(__GNUC__) && !defined(PTOWSP_NO_SIMD)
+#if !defined(PTOWSP_NO_SIMD)
 
 typedef float pwsp_floats __attribute__((vector_size(64), aligned(4), may_alias));
 
@@ -3009,7 +3008,9 @@ float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_
         memset(out, 0, dim * sizeof *out);
         return -pwsp_infinity();
     }
-    pwsp_row_scale(out, acc, dim, 1.0f / state->l);
+    for (uint32_t d = 0; d < dim; d++) {
+        out[d] = acc[d] / state->l;
+    }
     return state->m + pwsp_log(state->l);
 }
 

@@ -72,6 +72,13 @@ static uint64_t parse_whole(const char *flag, const char *text, uint64_t low, ui
     return value;
 }
 
+// Exits with 2 when what was printed could not be written, as on a full disk.
+static void flush_output(void) {
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fail("cannot write the output");
+    }
+}
+
 static double parse_real(const char *flag, const char *text, double low) {
     char *end = NULL;
     double value = text ? strtod(text, &end) : 0;
@@ -108,6 +115,7 @@ static options options_parse(int argc, char **argv) {
             i++;
         } else if (strcmp(flag, "--help") == 0) {
             fputs(help_text, stdout);
+            flush_output();
             exit(0);
         } else if (strcmp(flag, "--json") == 0) {
             o.is_json = true;
@@ -269,6 +277,10 @@ static void step_make_cache(step *s) {
     size_t element = o->is_f16 ? 2 : 4;
     uint64_t page_bytes = o->kv_heads * 2 * o->page * o->dim * element;
     s->pool_pages = o->kv_mib * 1024 * 1024 / page_bytes;
+    if (page_count > UINT32_MAX || s->pool_pages > SIZE_MAX / page_bytes) {
+        fail("%llu KV pages and a pool of %llu MiB are more than this machine can address",
+             (unsigned long long)page_count, (unsigned long long)o->kv_mib);
+    }
     if (s->pool_pages == 0) {
         fail("--kv-mib %llu has no room for one page of %llu bytes", (unsigned long long)o->kv_mib,
              (unsigned long long)page_bytes);
@@ -431,15 +443,20 @@ typedef struct reference {
     bool has_bar;
 } reference;
 
-static double kv_value(const step *s, const char *row, uint64_t d) {
-    if (s->o.is_f16) {
-        uint16_t half;
-        memcpy(&half, row + d * 2, sizeof half);
-        return (double)decode_f32_from_f16(half);
-    }
-    float value;
-    memcpy(&value, row + d * 4, sizeof value);
-    return (double)value;
+// Where a token's K or V row begins by the layout's definition, pool[page][kv_head][K or V][slot][dim],
+// apart from the addressing that the kernel uses.
+static uint64_t kv_index(const step *s, uint32_t request, uint32_t kv_head, uint32_t is_v,
+                         uint64_t token) {
+    uint64_t at = s->pages[s->page_start[request] + token / s->o.page];
+    at = at * s->o.kv_heads + kv_head;
+    at = at * 2 + is_v;
+    at = at * s->o.page + token % s->o.page;
+    return at * s->o.dim;
+}
+
+static double kv_value(const step *s, uint64_t at) {
+    return s->o.is_f16 ? (double)decode_f32_from_f16(((const uint16_t *)s->pool)[at])
+                       : (double)((const float *)s->pool)[at];
 }
 
 // One output row in double precision, in two plain passes; returns the error of what was computed.
@@ -449,25 +466,23 @@ static double reference_row(const reference *r, uint32_t request, uint32_t kv_he
     uint64_t dim = s->o.dim, head = (uint64_t)kv_head * s->group + g;
     const float *query = s->queries + (request * s->o.heads + head) * dim;
     const float *output = s->outputs + (request * s->o.heads + head) * dim;
-    const uint32_t *pages = s->pages + s->page_start[request];
     uint32_t length = (uint32_t)s->lengths[request];
     double top = -INFINITY, total = 0.0, sum[DECODE_DIM_MAX] = {0};
     for (uint32_t t = 0; t < length; t++) {
-        const char *row = decode_kv_row(&s->kv, pages, kv_head, t);
+        uint64_t k = kv_index(s, request, kv_head, 0, t);
         double score = 0.0;
         for (uint64_t d = 0; d < dim; d++) {
-            score += (double)query[d] * kv_value(s, row, d);
+            score += (double)query[d] * kv_value(s, k + d);
         }
         scores[t] = score;
         top = score > top ? score : top;
     }
-    size_t v_offset = s->o.page * dim * decode_kv_element_size(s->kv.type);
     for (uint32_t t = 0; t < length; t++) {
-        const char *row = decode_kv_row(&s->kv, pages, kv_head, t) + v_offset;
+        uint64_t v = kv_index(s, request, kv_head, 1, t);
         double weight = exp(scores[t] - top);
         total += weight;
         for (uint64_t d = 0; d < dim; d++) {
-            sum[d] += weight * kv_value(s, row, d);
+            sum[d] += weight * kv_value(s, v + d);
         }
     }
     double largest = 0.0, difference = 0.0;
@@ -520,7 +535,7 @@ static void step_check(step *s) {
             (uint64_t)s->lengths[i] > r.length_max ? (uint64_t)s->lengths[i] : r.length_max;
     }
     r.scores = (double *)allocate(r.length_max * lane_count, sizeof *r.scores);
-    r.lane_error = (double *)allocate(lane_count * 16u, sizeof *r.lane_error);
+    r.lane_error = (double *)allocate(lane_count, sizeof *r.lane_error);
     uint64_t item_count = s->batch.sequence_count * s->o.kv_heads;
     check(s, ptowsp_parallel_for(s->context, item_count, 1, reference_range, &r));
     for (uint32_t lane = 0; lane < lane_count; lane++) {
@@ -693,7 +708,7 @@ int main(int argc, char **argv) {
     desc.lane_count = (uint32_t)s.o.threads;
     ptowsp_status status = ptowsp_context_create(&desc, &s.context);
     if (status != PTOWSP_OK) {
-        fail("%llu threads: %s", (unsigned long long)s.o.threads, ptowsp_status_text(status));
+        fail("threads: %s", ptowsp_status_text(status));
     }
     s.lanes = (lane_stats *)allocate(ptowsp_context_lane_count(s.context), sizeof *s.lanes);
     step_read_lengths(&s);
@@ -711,6 +726,7 @@ int main(int argc, char **argv) {
     } else {
         print_table(&s, &sum);
     }
+    flush_output();
     ptowsp_work_destroy(s.context, s.work);
     ptowsp_context_destroy(s.context);
     free(s.lanes);

@@ -1,10 +1,10 @@
-// The ground floor: statuses, hash, clock, text sinks, and the private arena, elementary functions and
-// checked products.
+// The ground floor: statuses, hash, clock, text sinks, and the private arena, elementary functions
+// and checked products.
 //
 // Expected values: statuses and their names are written out again from the specification. FNV-1a-64
-// vectors are those published with the algorithm (draft-eastlake-fnv, appendix C, and the authors' test
-// suite). exp and log are compared with libm's in double precision, products and quotients with 128-bit
-// integers, cut-off text with what snprintf is documented to keep.
+// vectors are those published with the algorithm (draft-eastlake-fnv, appendix C, and the authors'
+// test suite). exp and log are compared with libm's in double precision, products and quotients
+// with 128-bit integers, cut-off text with what snprintf is documented to keep.
 
 #include "test.h"
 

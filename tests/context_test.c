@@ -1,9 +1,9 @@
 // Contexts, lanes and parallel-for, in all thread modes; clean under the thread sanitizer.
 //
-// Expected values: the statuses and defaults of the header's section 3; each item of a parallel-for is
-// marked by plain, unsynchronised writes, so that a range given out twice or a job that is left too
-// early is a wrong count here and a race to the thread sanitizer. Flags that watch lanes are relaxed
-// atomics, which order nothing and so hide no race.
+// Expected values: the statuses and defaults of the header's section 3; each item of a parallel-for
+// is marked by plain, unsynchronised writes, so that a range given out twice or a job that is left
+// too early is a wrong count here and a race to the thread sanitizer. Flags that watch lanes are
+// relaxed atomics, which order nothing and so hide no race.
 
 #define _DEFAULT_SOURCE  // usleep
 
@@ -424,7 +424,8 @@ static int cover_range_compare(const void *a, const void *b) {
     return (first->begin > second->begin) - (first->begin < second->begin);
 }
 
-// Runs a job and checks that its ranges are disjoint, cover all items, and have the documented sizes.
+// Runs a job and checks that its ranges are disjoint, cover all items, and have the documented
+// sizes.
 static ptowsp_status cover_check(ptowsp_context *context, kind which, uint64_t item_count,
                                  uint64_t grain) {
     static cover job;
@@ -687,8 +688,8 @@ static void run_lanes_of_list(void *user, uint32_t lane_count, ptowsp_lane_fn la
 
 #define LEFT_OUT_TEXT "threads: run_lanes did not call each of its 4 lanes once"
 
-// Runs jobs on 4 lanes with an executor that calls the lanes of the list. Returns the status, which is
-// the same for all jobs, and checks that all work was done once, and the error.
+// Runs jobs on 4 lanes with an executor that calls the lanes of the list. Returns the status, which
+// is the same for all jobs, and checks that all work was done once, and the error.
 static ptowsp_status check_executor(const lane_list *list) {
     lane_list lanes = *list;
     ptowsp_context_desc desc = desc_of(USER_BACKWARDS, 4);
@@ -744,8 +745,9 @@ static void executor__lanes_called_twice_do_the_work_once(void **state) {
     const lane_list lists[] = {
         {8, {0, 0, 1, 1, 2, 2, 3, 3}}, {5, {0, 1, 2, 3, 0}}, {5, {3, 3, 2, 1, 0}}};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        // No lane is left out, which is what the header calls an error; whether "once" is checked, too,
-        // it does not say. check_executor sees that status and text agree and the work is right.
+        // No lane is left out, which is what the header calls an error; whether "once" is checked,
+        // too, it does not say. check_executor sees that status and text agree and the work is
+        // right.
         ptowsp_status status = check_executor(&lists[i]);
         assert_true(status == PTOWSP_OK || status == PTOWSP_SYSTEM_FAILED);
     }
@@ -818,8 +820,8 @@ static void executor__is_given_its_user_pointer_and_all_lanes(void **state) {
 
 // -- threads under stress -------------------------------------------------------------------------
 
-// A job that ends only when all lanes are inside at once. Users cannot rely on that (lanes may be left
-// out), but a worker that misses its wake-up shows here, and only here.
+// A job that ends only when all lanes are inside at once. Users cannot rely on that (lanes may be
+// left out), but a worker that misses its wake-up shows here, and only here.
 typedef struct meeting {
     uint32_t lane_count;
     atomic_uint arrived;

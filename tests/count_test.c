@@ -1,9 +1,9 @@
-// Counting over lengths (src/plan/count.c): the division by multiplication, and the two vector passes
-// in every variant that this machine can run.
+// Counting over lengths (src/plan/count.c): the division by multiplication, and the two vector
+// passes in every variant that this machine can run.
 //
-// Expected values come from plain division and from plain loops over 64-bit integers, written out here.
-// Arrays lie at the end of malloc blocks of exact size, where the address sanitizer sees a read past
-// the end, and in front of a page that cannot be read, where any build does.
+// Expected values come from plain division and from plain loops over 64-bit integers, written out
+// here. Arrays lie at the end of malloc blocks of exact size, where the address sanitizer sees a
+// read past the end, and in front of a page that cannot be read, where any build does.
 
 #define _DEFAULT_SOURCE  // MAP_ANONYMOUS
 

@@ -1,5 +1,6 @@
-// The attention kernel of the examples: every variant that this machine runs, against plain softmax in
-// double precision over the same (rounded) KV; and the f16 conversions, against their definition.
+// The attention kernel of the examples: every variant that this machine runs, against plain softmax
+// in double precision over the same (rounded) KV; and the f16 conversions, against their
+// definition.
 
 #include "test.h"
 
@@ -20,37 +21,37 @@ static float test_value(uint64_t *state) {
     return (float)test_random_in(state, -1000000, 1000000) / 1000000.0f;
 }
 
-static double kv_value(const decode_kv *kv, const char *row, uint32_t d) {
-    if (kv->type == DECODE_KV_F32) {
-        float value;
-        memcpy(&value, row + d * 4, sizeof value);
-        return (double)value;
-    }
-    uint16_t half;
-    memcpy(&half, row + d * 2, sizeof half);
-    return (double)decode_f32_from_f16(half);
+// An element by the layout's definition, pool[page][kv_head][K or V][slot][dim].
+static double kv_value(const attention_case *c, uint32_t kv_head, uint32_t is_v, uint32_t token,
+                       uint32_t d) {
+    const decode_kv *kv = &c->kv;
+    size_t at = c->pages[token / kv->page_size];
+    at = at * kv->kv_head_count + kv_head;
+    at = at * 2 + is_v;
+    at = at * kv->page_size + token % kv->page_size;
+    at = at * kv->dim + d;
+    return kv->type == DECODE_KV_F32
+               ? (double)((const float *)kv->pool)[at]
+               : (double)decode_f32_from_f16(((const uint16_t *)kv->pool)[at]);
 }
 
 // One row in double precision; returns the log-sum-exp.
 static double reference_row(const attention_case *c, uint32_t kv_head, const float *query,
                             double *out) {
     double scores[4096], top = -INFINITY, total = 0.0;
-    size_t v_offset = (size_t)c->kv.page_size * c->kv.dim * decode_kv_element_size(c->kv.type);
     memset(out, 0, c->kv.dim * sizeof *out);
     for (uint32_t t = 0; t < c->count; t++) {
-        const char *row = decode_kv_row(&c->kv, c->pages, kv_head, c->start + t);
         scores[t] = 0.0;
         for (uint32_t d = 0; d < c->kv.dim; d++) {
-            scores[t] += (double)query[d] * kv_value(&c->kv, row, d);
+            scores[t] += (double)query[d] * kv_value(c, kv_head, 0, c->start + t, d);
         }
         top = fmax(top, scores[t]);
     }
     for (uint32_t t = 0; t < c->count; t++) {
-        const char *row = decode_kv_row(&c->kv, c->pages, kv_head, c->start + t) + v_offset;
         double weight = exp(scores[t] - top);
         total += weight;
         for (uint32_t d = 0; d < c->kv.dim; d++) {
-            out[d] += weight * kv_value(&c->kv, row, d);
+            out[d] += weight * kv_value(c, kv_head, 1, c->start + t, d);
         }
     }
     for (uint32_t d = 0; d < c->kv.dim; d++) {

@@ -85,6 +85,10 @@ trace ":3: ContextTokens is negative" "$H\n2023-11-16 18:15:46,1,2\n2023-11-16 1
 trace ":2: ContextTokens is greater than 2147483647" "$H\n2023-11-16 18:15:46,99999999999,2\n"
 trace ":2: ContextTokens is greater than 2147483647" "$H\n2023-11-16 18:15:46,99999999999999999999999999,2\n"
 trace ":2: GeneratedTokens is not a number" "$H\n2023-11-16 18:15:46,1,\n"
+trace ":2: TIMESTAMP is not like" "$H\n2023-11-00 00:00:00,1,2\n"
+trace ":2: TIMESTAMP is not like" "$H\n2023-1-1 1:1:1,1,2\n"
+trace ":2: TIMESTAMP has a day that its month has not" "$H\n2023-02-29 00:00:00,1,2\n"
+trace ":1: input_length stands there twice" '{"timestamp": 0, "input_length": 1, "input_length": 2}\n'
 trace ":2: TIMESTAMP is not like" "$H\n2023/11/16,1,2\n"
 trace "plan: sequence 0 has length 200000, which no tier covers" "$H\n2023-11-16 18:15:46,200000,2\n"
 trace ":1: the line is cut off" '{"timestamp": 0, "input_length": 10, "output_length": 5'
@@ -95,4 +99,11 @@ trace ":1: input_length is greater than 2147483647" '{"timestamp": 0, "input_len
 trace ":1: input_length is not a number" '{"timestamp": 0, "input_length": "ten", "output_length": 1}\n'
 trace ":1: a member's name is missing" '{}\n'
 trace ":1: there is text behind the }" '{"timestamp": 0, "input_length": 1, "output_length": 1} x\n'
+for arguments in "$SMALL" "$SMALL --json" "--help"; do
+    set +e
+    "$P" $arguments > /dev/full 2> "$DIR/err"
+    code=$?
+    set -e
+    [ $code = 2 ] && grep -q "cannot write the output" "$DIR/err" || fail "$arguments > /dev/full: exit $code"
+done
 echo "decode_batch_test: good"

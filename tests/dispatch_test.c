@@ -1,8 +1,9 @@
 // Dispatch: serial, SPMD and MPMD in all thread modes, and what PTOWSP_DEFINE_TIERS makes.
 //
-// Expected values: kernels note which of them ran which descriptor, on which lane, by plain writes to
-// the descriptor's own record (so a descriptor run twice at once is a race to the thread sanitizer);
-// which kernel that must be follows from the table that the test filled. Tier lists are written out.
+// Expected values: kernels note which of them ran which descriptor, on which lane, by plain writes
+// to the descriptor's own record (so a descriptor run twice at once is a race to the thread
+// sanitizer); which kernel that must be follows from the table that the test filled. Tier lists are
+// written out.
 
 #define _DEFAULT_SOURCE  // alarm, usleep
 

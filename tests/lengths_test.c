@@ -1,5 +1,5 @@
-// The examples' lengths: the generator against the statistics of its distribution, the trace readers
-// against small traces written here. What they refuse is tested through the example, by
+// The examples' lengths: the generator against the statistics of its distribution, the trace
+// readers against small traces written here. What they refuse is tested through the example, by
 // decode_batch_test.sh, and by the fuzzer.
 
 #include "test.h"
@@ -88,8 +88,8 @@ static void trace__reads_mooncake_members_in_any_order(void **unused) {
     trace_free(&t);
 }
 
-// At one token every 0.5 s: A (10 tokens in, 4 out) lives for [0, 2), B (20 in, 2 out) for [1, 2), and
-// C (30 in, 0 out) never.
+// At one token every 0.5 s: A (10 tokens in, 4 out) lives for [0, 2), B (20 in, 2 out) for [1, 2),
+// and C (30 in, 0 out) never.
 static void trace__live_requests_have_their_input_and_the_tokens_so_far(void **unused) {
     (void)unused;
     trace t = parse("{\"timestamp\": 0, \"input_length\": 10, \"output_length\": 4}\n"

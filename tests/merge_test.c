@@ -1,9 +1,9 @@
 // Merging of partial attention states.
 //
-// Expected values: softmax attention over the whole sequence, in double precision, from the scores and
-// values that the parts were made of. Parts are made in double precision too and rounded to float once,
-// so what is measured is the merge. Error bounds are first-order: u = 2^-24 for every rounding on the
-// way, times the sum of absolute terms.
+// Expected values: softmax attention over the whole sequence, in double precision, from the scores
+// and values that the parts were made of. Parts are made in double precision too and rounded to
+// float once, so what is measured is the merge. Error bounds are first-order: u = 2^-24 for every
+// rounding on the way, times the sum of absolute terms.
 
 #include "test.h"
 
@@ -156,8 +156,9 @@ static void part_state(const sequence *seq, uint32_t part, ptowsp_partial *state
     }
 }
 
-// Roundings that a term may go through: its own, the weight's two (an exp within an ulp), the product,
-// one per sum and, when parts are added one by one, a rescaling per part; then the division's.
+// Roundings that a term may go through: its own, the weight's two (an exp within an ulp), the
+// product, one per sum and, when parts are added one by one, a rescaling per part; then the
+// division's.
 #define UNIT 0x1p-24
 
 static double roundings(uint32_t part_count) {

@@ -13,7 +13,7 @@
 
 // -- buffers between guards -----------------------------------------------------------------------
 
-#define GUARD_BYTES 64u
+#define GUARD_BYTES 256u  // more than a block of eight descriptors
 #define PATTERN     0x5a
 
 typedef struct guarded {

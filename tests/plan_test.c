@@ -455,6 +455,7 @@ static void plan__work_bound_has_the_values_from_paper(void **state) {
         {{100, 256, 131072, 1048576}, 256 * 355},
         {{100, 2, 131072, 60}, 120},      // 60 sequences of one token
         {{100, 1, INT32_MAX, 0}, 51200},  // longer than 131072 is never planned
+        {{100, 3, 131072, 1}, 3},
         {{0, 8, 1000, 0}, 0},
         {{8, 8, 0, 0}, 0},
         {{8, 65537, 1, 0}, 8 * 65537},  // more heads than work units
@@ -462,6 +463,11 @@ static void plan__work_bound_has_the_values_from_paper(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(bound_of(NULL, &cases[i].limits), cases[i].count);
     }
+    // The longest length that has a tier counts, wherever the tier is: 600 tokens, 3 chunks of 256.
+    const ptowsp_tier tiers[] = {{0, 1, 100}, {1, 101, 600}, {2, -5, 200}};
+    const ptowsp_plan_config misordered = {.tiers = tiers, .tier_count = 3};
+    const ptowsp_plan_limits ten = {10, 1, 5000, 0};
+    assert_int_equal(bound_of(&misordered, &ten), 30);
     // Chunks are multiples of align: 300 and 4050 bound the range, not 256 and 4096.
     const ptowsp_plan_config pages = {.align = 150};
     const ptowsp_plan_limits one = {1, 1, 4096, 0}, many = {1, 65536, 4096, 0};

@@ -1,8 +1,8 @@
 // Spaces: static ones from list macros and run-time ones.
 //
 // Expected values: indices worked out by hand in comments; nested loops that count points in the
-// documented order (dimension 0 fastest) for round trips; 128-bit products for totals. What must not
-// compile is in compile_fail.sh.
+// documented order (dimension 0 fastest) for round trips; 128-bit products for totals. What must
+// not compile is in compile_fail.sh.
 
 #include "test.h"
 
@@ -17,8 +17,8 @@ enum { TILES = 5 };
 #define DECODE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(head, 8) DIM(chunk, PTOWSP_DYNAMIC)
 PTOWSP_DEFINE_SPACE(decode_space, DECODE_DIMS)
 
-// Sizes in every spelling: literal, macro, macro that expands to parentheses, parenthesised expression,
-// enumerator, other number formats; and a macro that expands to PTOWSP_DYNAMIC.
+// Sizes in every spelling: literal, macro, macro that expands to parentheses, parenthesised
+// expression, enumerator, other number formats; and a macro that expands to PTOWSP_DYNAMIC.
 #define SPELLED_DIMS(DIM)                                                                          \
     DIM(literal, 3)                                                                                \
     DIM(macro, HEADS)                                                                              \

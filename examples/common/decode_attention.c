@@ -117,9 +117,9 @@ static float decode_load_f16(const char *at) {
 #include "decode_attention_body.h"
 #endif
 
-// e^x for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor series of e^r to r^7 (remainder below
-// 6e-9), times 2^n. ln 2 is split so that n times its high part is exact. Below -87 the result is
-// about 2^-126 instead of less.
+// e^x for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor series of e^r to r^7 (remainder
+// below 6e-9), times 2^n. ln 2 is split so that n times its high part is exact. Below -87 the
+// result is about 2^-126 instead of less.
 #define EXP_LOWEST -87.0f
 #define EXP_LOG2E  1.44269504f
 #define EXP_LN2_HI 0.693145751953125f
@@ -138,7 +138,7 @@ static float decode_load_f16(const char *at) {
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 
 AVX512 FORCE_INLINE __m512 decode_avx512_exp(__m512 x) {
-    x = _mm512_max_ps(x, _mm512_set1_ps(EXP_LOWEST));
+    x = _mm512_max_ps(_mm512_set1_ps(EXP_LOWEST), x);  // in this order it keeps a NaN
     __m512 n = _mm512_cvtepi32_ps(_mm512_cvtps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(EXP_LOG2E))));
     __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(EXP_LN2_HI), x);
     r = _mm512_fnmadd_ps(n, _mm512_set1_ps(EXP_LN2_LO), r);
@@ -191,7 +191,7 @@ AVX512 FORCE_INLINE void decode_avx512_reduce4(float *out, __m512 a, __m512 b, _
 #define AVX2 __attribute__((target("avx2,fma,f16c")))
 
 AVX2 FORCE_INLINE __m256 decode_avx2_exp(__m256 x) {
-    x = _mm256_max_ps(x, _mm256_set1_ps(EXP_LOWEST));
+    x = _mm256_max_ps(_mm256_set1_ps(EXP_LOWEST), x);  // in this order it keeps a NaN
     __m256 n = _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(EXP_LOG2E)), 8);
     __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(EXP_LN2_HI), x);
     r = _mm256_fnmadd_ps(n, _mm256_set1_ps(EXP_LN2_LO), r);

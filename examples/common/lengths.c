@@ -103,20 +103,30 @@ static int64_t days_from_date(int64_t year, int64_t month, int64_t day) {
     return day + (153 * m + 2) / 5 + 365 * y + y / 4 - y / 100 + y / 400 - 32045 - 2440588;
 }
 
+static int64_t days_in_month(int64_t year, int64_t month) {
+    int64_t next_year = month == 12 ? year + 1 : year, next_month = month == 12 ? 1 : month + 1;
+    return days_from_date(next_year, next_month, 1) - days_from_date(year, month, 1);
+}
+
 // Reads "2023-11-16 18:15:46.6805900" as seconds; the fraction may be missing.
 static bool reader_time(trace_reader *reader, double *out_seconds) {
     static const char separators[] = "-- ::";
-    static const int64_t limits[] = {9999, 12, 31, 23, 59, 60};
+    static const int64_t lowest[] = {1970, 1, 1, 0, 0, 0}, highest[] = {9999, 12, 31, 23, 59, 60};
     int64_t field[6];
     for (int i = 0; i < 6; i++) {
-        if (!reader_number(reader, "TIMESTAMP", limits[i], &field[i])) {
+        const char *start = reader->at;
+        if (!reader_number(reader, "TIMESTAMP", highest[i], &field[i])) {
             return false;
         }
-        if (i < 5 && !reader_take(reader, separators[i])) {
+        if (field[i] < lowest[i] || reader->at - start != (i == 0 ? 4 : 2) ||
+            (i < 5 && !reader_take(reader, separators[i]))) {
             return reader_fail(reader, "TIMESTAMP is not like 2023-11-16 18:15:46.68");
         }
     }
     double fraction = 0.0, digit = 0.1;
+    if (field[2] > days_in_month(field[0], field[1])) {
+        return reader_fail(reader, "TIMESTAMP has a day that its month has not");
+    }
     if (reader_take(reader, '.')) {
         for (; reader->at < reader->end && '0' <= *reader->at && *reader->at <= '9'; reader->at++) {
             fraction += digit * (*reader->at - '0');
@@ -182,8 +192,8 @@ static bool reader_member(trace_reader *reader, int64_t values[3]) {
         return reader_fail(reader, "a member's name is missing");
     }
     for (size_t i = 0; reader->at < reader->end && *reader->at != '"'; i++) {
-        if (i + 1 < sizeof key) {
-            key[i] = *reader->at;
+        if (i + 1 < sizeof key) {  // as it may be printed
+            key[i] = ' ' <= *reader->at && *reader->at <= '~' ? *reader->at : '?';
         }
         reader->at++;
     }
@@ -197,6 +207,9 @@ static bool reader_member(trace_reader *reader, int64_t values[3]) {
     reader_skip_spaces(reader);
     for (int i = 0; i < 3; i++) {
         if (strcmp(key, keys[i]) == 0) {
+            if (values[i] >= 0) {
+                return reader_fail(reader, "%s stands there twice", keys[i]);
+            }
             return reader_number(reader, keys[i], limits[i], &values[i]);
         }
     }
@@ -309,6 +322,8 @@ bool trace_parse(const char *name, const char *text, size_t size, trace *out_tra
     return true;
 }
 
+#define TRACE_SIZE_MAX ((size_t)1 << 30)
+
 bool trace_read(const char *path, trace *out_trace, char *error, size_t error_size) {
     FILE *file = fopen(path, "rb");
     if (!file) {
@@ -329,10 +344,12 @@ bool trace_read(const char *path, trace *out_trace, char *error, size_t error_si
         }
         got = fread(text + size, 1, capacity - size, file);
         size += got;
-    } while (got > 0);
-    bool is_whole = size < capacity && !ferror(file);
+    } while (got > 0 && size <= TRACE_SIZE_MAX);
+    bool is_whole = size < capacity && size <= TRACE_SIZE_MAX && !ferror(file);
     if (ferror(file)) {
         snprintf(error, error_size, "%s: cannot be read", path);
+    } else if (size > TRACE_SIZE_MAX) {
+        snprintf(error, error_size, "%s: is larger than 1 GiB", path);
     }
     fclose(file);
     bool is_good = is_whole && trace_parse(path, text, size, out_trace, error, error_size);

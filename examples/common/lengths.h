@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 // KV lengths of `count` requests with the shape of chat traffic: lognormal, mu 6.9, sigma 1.3
-// (median 992 tokens), cut at 131,072. The same seed gives the same lengths on every machine.
+// (median 992 tokens), cut at 131,072. Lengths depend on the seed alone (and on the last bits of
+// libm).
 void lengths_generate(uint64_t seed, uint32_t count, int32_t *out_lengths);
 
 // The next number of a SplitMix64 stream (Steele, Lea and Flood 2014), uniform over 64 bits; and

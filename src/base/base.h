@@ -10,6 +10,13 @@
 
 #include <string.h>
 
+#if !defined(__GNUC__)
+#error "ptowsp needs gcc, clang or a compiler that has their builtins"
+#endif
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "ptowsp needs infinities: compile its implementation without -ffast-math"
+#endif
+
 #ifndef PTOWSP_ASSERT
 #include <assert.h>
 #define PTOWSP_ASSERT(condition) assert(condition)
@@ -17,25 +24,15 @@
 
 #if defined(PTOWSP_C)
 #define PWSP_INTERNAL static PWSP_UNUSED
-#elif defined(__GNUC__)
-#define PWSP_INTERNAL extern __attribute__((visibility("hidden")))
 #else
-#define PWSP_INTERNAL extern
+#define PWSP_INTERNAL extern __attribute__((visibility("hidden")))
 #endif
 
-#if defined(__GNUC__)
 #define PWSP_RESTRICT       __restrict__
 #define PWSP_LIKELY(x)      __builtin_expect(!!(x), 1)
 #define PWSP_PRINTF(at, va) __attribute__((format(printf, at, va)))
 #define PWSP_INLINE         static inline PWSP_UNUSED
 #define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))
-#else
-#define PWSP_RESTRICT
-#define PWSP_LIKELY(x) (x)
-#define PWSP_PRINTF(at, va)
-#define PWSP_INLINE       static inline
-#define PWSP_FORCE_INLINE static inline
-#endif
 
 PWSP_INLINE uint64_t pwsp_min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;

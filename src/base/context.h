@@ -32,7 +32,7 @@ PWSP_INTERNAL ptowsp_status pwsp_context_run(ptowsp_context *context, uint64_t i
 
 // Items that lanes take in order, in ranges; the cursor never passes item_count.
 typedef struct pwsp_queue {
-    uint64_t cursor;  // atomic
+    PWSP_ALIGNAS(8) uint64_t cursor;  // atomic
     uint64_t item_count;
     uint64_t grain;  // 0: an eighth of an even share of what is left, at least one
     uint32_t lane_count;

@@ -10,7 +10,7 @@
 
 #include "base.h"
 
-#if !defined(PTOWSP_NO_SIMD) && defined(__GNUC__) && defined(__x86_64__)
+#if !defined(PTOWSP_NO_SIMD) && defined(__x86_64__)
 #define PWSP_X86 1
 #include <immintrin.h>
 #define PWSP_AVX2   __attribute__((target("avx2,fma")))
@@ -23,8 +23,7 @@
 #define PWSP_X86 0
 #endif
 
-#if !defined(PTOWSP_NO_SIMD) && defined(__GNUC__) && defined(__aarch64__) &&                       \
-    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if !defined(PTOWSP_NO_SIMD) && defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define PWSP_NEON 1
 #include <arm_neon.h>
 #else

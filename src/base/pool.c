@@ -68,7 +68,7 @@ struct pwsp_pool {
     uint32_t started_count;
 
     char padding[PWSP_FALSE_SHARING];
-    uint64_t gate;
+    PWSP_ALIGNAS(8) uint64_t gate;  // 32-bit machines align it to 4 only, too little for an atomic
     char padding_after[PWSP_FALSE_SHARING];
 };
 
@@ -164,9 +164,9 @@ typedef struct pwsp_user_job {
     ptowsp_lane_fn lane;
     void *job;
     uint32_t lane_count;
-    uint32_t good_calls;                                 // first calls of a lane
-    uint32_t bad_calls;                                  // second ones, and lanes that are none
-    uint64_t called[(PTOWSP_LANE_COUNT_MAX + 63) / 64];  // a bit for each lane
+    uint32_t good_calls;  // first calls of a lane
+    uint32_t bad_calls;   // second ones, and lanes that are none
+    PWSP_ALIGNAS(8) uint64_t called[(PTOWSP_LANE_COUNT_MAX + 63) / 64];  // a bit for each lane
 } pwsp_user_job;
 
 static void pwsp_user_lane(void *arg, uint32_t lane) {

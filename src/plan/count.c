@@ -88,7 +88,7 @@ PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_high_half_avx512(__m512i x) {
 }
 
 PWSP_AVX512 PWSP_FORCE_INLINE __mmask16 pwsp_valid_avx512(uint64_t left) {
-    return left >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << left) - 1);
+    return _cvtu32_mask16(left >= 16 ? 0xffff : (1u << left) - 1);
 }
 
 PWSP_AVX512 static uint64_t pwsp_sum_avx512(__m512i a, __m512i b) {

@@ -337,8 +337,7 @@ PWSP_AVX512 static void pwsp_cut_avx512(const pwsp_emit_state *state,
     const __m512i one = _mm512_set1_epi32(1), zero = _mm512_setzero_si512();
     const __m512i align = _mm512_set1_epi32((int)desc->align);
     for (uint32_t i = 0; i < count; i += 16) {
-        __mmask16 valid =
-            count - i >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << (count - i)) - 1);
+        __mmask16 valid = _cvtu32_mask16(count - i >= 16 ? 0xffff : (1u << (count - i)) - 1);
         __m512i given = _mm512_maskz_loadu_epi32(valid, lengths + i);
         __mmask16 positive = _mm512_cmpgt_epi32_mask(given, zero);
         __m512i x = _mm512_mask_mov_epi32(one, positive, given);

@@ -21,7 +21,7 @@ typedef struct pwsp_merge_parts {
 } pwsp_merge_parts;
 
 // sum[d] += weights[0] * rows[0][d] + weights[1] * rows[1][d] + ...
-#if defined(__GNUC__) && !defined(PTOWSP_NO_SIMD)
+#if !defined(PTOWSP_NO_SIMD)
 
 typedef float pwsp_floats __attribute__((vector_size(64), aligned(4), may_alias));
 
@@ -134,7 +134,9 @@ float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_
         memset(out, 0, dim * sizeof *out);
         return -pwsp_infinity();
     }
-    pwsp_row_scale(out, acc, dim, 1.0f / state->l);
+    for (uint32_t d = 0; d < dim; d++) {
+        out[d] = acc[d] / state->l;
+    }
     return state->m + pwsp_log(state->l);
 }
 

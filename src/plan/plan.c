@@ -1,17 +1,18 @@
 // Planning: which chunk, how many units, and the descriptors. Everything is checked first, in one
 // pass over the lengths (count.c); then writing cannot fail (emit.c).
 //
-// The search for the chunk. units(chunk) = sum of ceil(len / chunk) falls as the chunk grows, so the
-// smallest chunk with units <= limit is found by narrowing [low, high], where high qualifies and
-// everything below low does not. A pass over 10,000 lengths costs about half a microsecond, so
+// The search for the chunk. units(chunk) = sum of ceil(len / chunk) falls as the chunk grows, so
+// the smallest chunk with units <= limit is found by narrowing [low, high], where high qualifies
+// and everything below low does not. A pass over 10,000 lengths costs about half a microsecond, so
 // passes are what is saved:
 //
 //      total / chunk  <=  units(chunk)  <=  (total - count) / chunk + count      count: lengths > 0
 //
-// bounds both ends before the first pass. Between them units is nearly a line over 1 / chunk, so the
-// line through the last two probes predicts the answer (the secant method; the first two probes
-// take the line through what rounding up adds on average). Every fourth probe is the middle, so that
-// no input needs more than four times the passes of bisection; 3 to 6 are usual.
+// bounds both ends before the first pass. Between them units is nearly a line over 1 / chunk, so
+// the line through the last two probes predicts the answer (the secant method; the first two probes
+// take the line through what rounding up adds on average). For batches of many different lengths 3
+// to 5 probes are enough. Where units has large steps, as for equal lengths, prediction fails; so
+// after PWSP_PREDICTIONS probes the rest is bisection: never more than that plus log2(high - low).
 
 #include "count.h"
 #include "emit.h"
@@ -137,11 +138,12 @@ static ptowsp_status pwsp_config_align(ptowsp_plan_config *config, ptowsp_plan_i
     return PTOWSP_OK;
 }
 
-// True when the tiers together cover every length from low to high. May be false although all
-// lengths of a batch are covered: then each has to be looked up.
+// True when the tiers together cover every length from low to high. False does not mean that a
+// length of the batch is not covered, only that each has to be looked up. Two passes find out for
+// tiers in ascending order and most others, at a cost that stays linear.
 static bool pwsp_tiers_cover(const ptowsp_plan_config *config, int32_t low, int32_t high) {
     int64_t next = low;
-    for (uint32_t passes = 0; passes < config->tier_count && next <= high; passes++) {
+    for (uint32_t pass = 0; pass < 2 && next <= high; pass++) {
         for (uint32_t i = 0; i < config->tier_count; i++) {
             const ptowsp_tier *tier = &config->tiers[i];
             if (tier->length_min <= next && next <= tier->length_max) {
@@ -227,15 +229,17 @@ static uint32_t pwsp_sequence_count(const ptowsp_batch *batch) {
 
 // -- chunk size and counting ----------------------------------------------------------------------
 
+#define PWSP_PREDICTIONS 5
+
 // One look at units(chunk), for the line that predicts the next: inverse is 1 / chunk.
 typedef struct pwsp_probe {
     double inverse;
     double units;
 } pwsp_probe;
 
-// Predicts the smallest k for which chunk = k * align has units <= limit. With fewer than two probes
-// the slope is that of total / chunk. Only a prediction: its rounding decides how fast the answer is
-// found, never which it is.
+// Predicts the smallest k for which chunk = k * align has units <= limit. With fewer than two
+// probes the slope is that of total / chunk. Only a prediction: its rounding decides how fast the
+// answer is found, never which it is.
 static uint64_t pwsp_probe_next(pwsp_probe older, pwsp_probe newer, double total, double limit,
                                 double align) {
     double slope = total;
@@ -274,7 +278,7 @@ static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) 
     pwsp_probe older = {0.0, 0.0}, newer = {0.0, (double)count / 2.0};
     for (uint32_t probe = 0; low < high; probe++) {
         uint64_t k = low + (high - low) / 2;
-        if (probe % 4 != 3) {
+        if (probe < PWSP_PREDICTIONS) {
             k = pwsp_probe_next(older, newer, (double)total, (double)limit, (double)align);
             k = pwsp_min_u64(pwsp_max_u64(k, low), high - 1);
         }
