@@ -18,7 +18,7 @@
 //
 // It does not own your threads unless you ask, keep global state, allocate behind your back,
 // compile kernels at run time, write to files, print, or need anything but a POSIX libc and
-// (optionally) pthreads. Its implementation compiles with gcc and clang.
+// (optionally) pthreads. Its implementation compiles with gcc and clang, without -ffast-math.
 //
 // HOW TO USE IT
 //
@@ -711,8 +711,8 @@ typedef struct ptowsp_plan_info {
 
 // Picks the chunk by the rule above, among multiples of align. An empty step gets the smallest.
 // Errors   INVALID_PARAMS, UNSUPPORTED_SIZE (a length that no tier covers). *out_chunk is 0 then.
-// Cost     2 to 7 passes over the lengths, 1 to 4 us for 10,000 sequences (AVX-512). Lengths of a few
-//          distinct values take up to 7 + log2(chunk_max - chunk_min), 10 us.
+// Cost     2 to 7 passes over the lengths: 1 to 4 us for 10,000 sequences (AVX-512). When lengths
+//          have few distinct values up to 7 + log2(chunk_max - chunk_min) passes: 10 us.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch,
                                                              const ptowsp_plan_config *config,
                                                              uint32_t *out_chunk,
@@ -813,7 +813,7 @@ typedef void (*ptowsp_work_fn)(const PTOWSP_GM ptowsp_work *work, uint32_t lane,
     PWSP_TIERS_KERNEL_(PWSP_TIERS_NAME pair, PWSP_TIERS_BODY pair, id)
 #define PWSP_TIERS_KERNEL_(name, body, id) PWSP_TIERS_KERNEL__(name, body, id)
 #define PWSP_TIERS_KERNEL__(name, body, id)                                                        \
-    PWSP_UNUSED static PTOWSP_AICORE void name##_tier_##id(                                  \
+    PWSP_UNUSED static PTOWSP_AICORE void name##_tier_##id(                                        \
         const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user) {                            \
         body(work, lane, user, id);                                                                \
     }
@@ -828,11 +828,11 @@ typedef void (*ptowsp_work_fn)(const PTOWSP_GM ptowsp_work *work, uint32_t lane,
     PWSP_LIST_EACH(PWSP_TIERS_CHECK, (name, body), TIERS)                                          \
     PWSP_LIST_EACH(PWSP_TIERS_KERNEL, (name, body), TIERS)                                         \
     enum { name##_tier_count = 0 PWSP_LIST_EACH(PWSP_TIERS_PLUS_ONE, (name, body), TIERS) };       \
-    PWSP_UNUSED static const ptowsp_tier name##_tiers[] = {                                  \
+    PWSP_UNUSED static const ptowsp_tier name##_tiers[] = {                                        \
         PWSP_LIST_EACH(PWSP_TIERS_RANGE, (name, body), TIERS)};                                    \
-    PWSP_UNUSED static const ptowsp_work_fn name##_table[] = {                               \
+    PWSP_UNUSED static const ptowsp_work_fn name##_table[] = {                                     \
         PWSP_LIST_EACH(PWSP_TIERS_ENTRY, (name, body), TIERS)};                                    \
-    PWSP_UNUSED static inline PTOWSP_AICORE void name##_dispatch(                            \
+    PWSP_UNUSED static inline PTOWSP_AICORE void name##_dispatch(                                  \
         const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user) {                            \
         switch (work->tier) {                                                                      \
             PWSP_LIST_EACH(PWSP_TIERS_CASE, (name, body), TIERS)                                   \
