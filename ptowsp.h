@@ -731,7 +731,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_total_work(const ptowsp_batch 
 //
 // Errors   As total_work, and LIMIT_EXCEEDED (more than 2^32 units), BUFFER_OVERFLOW
 //          (info.work_count is what is needed). The buffer is untouched then.
-// Cost     Two passes over the lengths, then about 4 ns per sequence and 0.2 ns per descriptor
+// Cost     Two passes over the lengths, then 2 to 4 ns per sequence and 0.2 ns per descriptor
 //          (AVX-512). Looking tiers up is linear in their number.
 PTOWSP_API PTOWSP_AICPU ptowsp_status
 ptowsp_plan_generate(const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk,
