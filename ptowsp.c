@@ -278,7 +278,6 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 
 // These return the value from before.
 #define pwsp_exchange_acquire(ptr, value)  __atomic_exchange_n(ptr, value, __ATOMIC_ACQUIRE)
-#define pwsp_fetch_add_relaxed(ptr, value) __atomic_fetch_add(ptr, value, __ATOMIC_RELAXED)
 #define pwsp_fetch_add_seq_cst(ptr, value) __atomic_fetch_add(ptr, value, __ATOMIC_SEQ_CST)
 #define pwsp_fetch_sub_seq_cst(ptr, value) __atomic_fetch_sub(ptr, value, __ATOMIC_SEQ_CST)
 #define pwsp_fetch_and_seq_cst(ptr, value) __atomic_fetch_and(ptr, value, __ATOMIC_SEQ_CST)
@@ -1595,7 +1594,8 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 //
 //      n <= 8    a block is 8 / n whole heads; the next block adds a constant to work_id and head.
 //                What a block writes beyond its heads is overwritten by the next; near the end of a
-//                range, where nothing comes after, the plain code writes
+//                range, where nothing comes after, the plain code writes. Where a sequence has only
+//                one or two descriptors, as with one head, the first vector alone is stored
 //      n > 8     a block is pieces 0 to 7, 8 to 15, ... of a head, the last one n - 8 to n - 1; the
 //                same block of the next head adds n to work_id and 1 to head
 //
@@ -2969,12 +2969,6 @@ static bool pwsp_partial_is_empty(const ptowsp_partial *state) {
     return state->m == -pwsp_infinity();
 }
 
-static void pwsp_row_scale(float *out, const float *row, uint32_t dim, float factor) {
-    for (uint32_t d = 0; d < dim; d++) {
-        out[d] = row[d] * factor;
-    }
-}
-
 void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
     state->m = -pwsp_infinity();
     state->l = 0.0f;
@@ -2996,7 +2990,9 @@ void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *p
         float factor = pwsp_exp(state->m - part->m);
         state->m = part->m;
         state->l *= factor;
-        pwsp_row_scale(acc, acc, dim, factor);
+        for (uint32_t d = 0; d < dim; d++) {
+            acc[d] *= factor;
+        }
     } else {
         weight = pwsp_exp(part->m - state->m);
     }

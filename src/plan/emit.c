@@ -14,7 +14,8 @@
 //
 //      n <= 8    a block is 8 / n whole heads; the next block adds a constant to work_id and head.
 //                What a block writes beyond its heads is overwritten by the next; near the end of a
-//                range, where nothing comes after, the plain code writes
+//                range, where nothing comes after, the plain code writes. Where a sequence has only
+//                one or two descriptors, as with one head, the first vector alone is stored
 //      n > 8     a block is pieces 0 to 7, 8 to 15, ... of a head, the last one n - 8 to n - 1; the
 //                same block of the next head adds n to work_id and 1 to head
 //

@@ -90,12 +90,6 @@ static bool pwsp_partial_is_empty(const ptowsp_partial *state) {
     return state->m == -pwsp_infinity();
 }
 
-static void pwsp_row_scale(float *out, const float *row, uint32_t dim, float factor) {
-    for (uint32_t d = 0; d < dim; d++) {
-        out[d] = row[d] * factor;
-    }
-}
-
 void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
     state->m = -pwsp_infinity();
     state->l = 0.0f;
@@ -117,7 +111,9 @@ void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *p
         float factor = pwsp_exp(state->m - part->m);
         state->m = part->m;
         state->l *= factor;
-        pwsp_row_scale(acc, acc, dim, factor);
+        for (uint32_t d = 0; d < dim; d++) {
+            acc[d] *= factor;
+        }
     } else {
         weight = pwsp_exp(part->m - state->m);
     }
