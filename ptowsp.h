@@ -50,9 +50,12 @@
 //
 // CONTENTS
 //
-//      1. Build configuration        4. Text sinks        7. Planning
-//      2. Status and errors          5. Spaces            8. Dispatch
-//      3. Contexts and threads       6. Work and tiers    9. Merging    10. Utilities
+//      1. Build configuration     7. Planning                    13. Scalar expressions
+//      2. Status and errors       8. Dispatch                    14. Workloads
+//      3. Contexts and threads    9. Merging                     15. Schedules
+//      4. Text sinks             10. Data types and tensors      16. Programs
+//      5. Spaces                 11. Modules                     17. Runs
+//      6. Work and tiers         12. Kernels                     18. Utilities
 //
 // CONVENTIONS
 //
@@ -143,7 +146,10 @@ extern "C" {
     STATUS(LIMIT_EXCEEDED, -5, "a count exceeds what its type can hold")                           \
     STATUS(UNSUPPORTED, -6, "this build cannot do that")                                           \
     STATUS(SYSTEM_FAILED, -7, "the operating system refused")                                      \
-    STATUS(BUSY, -8, "the context is already running something")
+    STATUS(BUSY, -8, "the context is already running something")                                   \
+    STATUS(UNBOUND, -9, "something that is needed is not bound")                                   \
+    STATUS(STUCK, -10, "nothing can proceed")                                                      \
+    STATUS(KERNEL_FAILED, -11, "a kernel failed")
 
 // clang-format off
 typedef enum ptowsp_status {
@@ -932,7 +938,874 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
                                                      size_t stride, uint32_t dim, float *out);
 
 // -------------------------------------------------------------------------------------------------
-// 10. Utilities
+// 10. Data types and tensors
+// -------------------------------------------------------------------------------------------------
+//
+// The element types of tensors and typed arrays. f16 is IEEE 754 binary16, bf16 the upper half of
+// an f32; both travel as uint16_t. bool is one byte, 0 or 1.
+
+// clang-format off
+#define PTOWSP_DTYPES(DTYPE) /* name, value, bytes, text */                                        \
+    DTYPE(F16, 1, 2, "f16") DTYPE(BF16, 2, 2, "bf16") DTYPE(F32, 3, 4, "f32")                      \
+    DTYPE(F64, 4, 8, "f64") DTYPE(I8, 5, 1, "i8")     DTYPE(I16, 6, 2, "i16")                      \
+    DTYPE(I32, 7, 4, "i32") DTYPE(I64, 8, 8, "i64")   DTYPE(U8, 9, 1, "u8")                        \
+    DTYPE(U16, 10, 2, "u16") DTYPE(U32, 11, 4, "u32") DTYPE(U64, 12, 8, "u64")                     \
+    DTYPE(BOOL, 13, 1, "bool")
+
+typedef enum ptowsp_dtype {
+    PTOWSP_DTYPE_NONE = 0,
+#define PWSP_DTYPE_ENUM(name, value, bytes, text) PTOWSP_##name = value,
+    PTOWSP_DTYPES(PWSP_DTYPE_ENUM)
+#undef PWSP_DTYPE_ENUM
+    PTOWSP_DTYPE_FORCE_INT = 0x7fffffff
+} ptowsp_dtype;
+// clang-format on
+
+// Where a tensor lives. Recorded for emission; here all memory is memory.
+typedef enum ptowsp_location {
+    PTOWSP_LOCATION_GLOBAL = 0,
+    PTOWSP_LOCATION_L2,
+    PTOWSP_LOCATION_UB,
+    PTOWSP_LOCATION_L1,
+    PTOWSP_LOCATION_FORCE_INT = 0x7fffffff
+} ptowsp_location;
+
+// Bytes of an element, and "f16"; 0 and "none" for what is no data type.
+PTOWSP_API uint32_t ptowsp_dtype_size(ptowsp_dtype dtype);
+PTOWSP_API const char *ptowsp_dtype_name(ptowsp_dtype dtype);
+
+// "global", "l2", "ub", "l1"; "none" for what is no location.
+PTOWSP_API const char *ptowsp_location_name(ptowsp_location location);
+
+// Narrowing rounds to nearest, ties to even, once: also from double. Overflow gives infinity, NaN
+// stays NaN (quiet, sign and the upper payload bits kept), subnormals are exact. Widening is exact.
+PTOWSP_API uint16_t ptowsp_f16_from_f32(float value);
+PTOWSP_API uint16_t ptowsp_f16_from_f64(double value);
+PTOWSP_API float ptowsp_f32_from_f16(uint16_t bits);
+PTOWSP_API uint16_t ptowsp_bf16_from_f32(float value);
+PTOWSP_API uint16_t ptowsp_bf16_from_f64(double value);
+PTOWSP_API float ptowsp_f32_from_bf16(uint16_t bits);
+
+// Converts count elements. Between floats as above; integers to floats round to nearest even, once;
+// floats to integers go towards zero and saturate, NaN gives 0; integers to integers keep the low
+// bits; to bool is "not zero" (NaN is true). Arrays need no alignment and must not overlap.
+// Errors   INVALID_PARAMS (no such type; an array NULL with count > 0). Nothing is written then.
+PTOWSP_API ptowsp_status ptowsp_convert(void *out, ptowsp_dtype out_dtype, const void *in,
+                                        ptowsp_dtype in_dtype, uint64_t count);
+
+#define PTOWSP_TENSOR_RANK_MAX 8
+
+// A tensor of a module: its name, element type and shape. Memory is bound to it at run time.
+typedef struct ptowsp_tensor_desc {
+    const char *name;  // copied; unique in the module
+    ptowsp_dtype dtype;
+    uint32_t rank;                          // 0 to PTOWSP_TENSOR_RANK_MAX
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX];  // outermost first; PTOWSP_DYNAMIC: known when bound
+    ptowsp_location location;               // default: PTOWSP_LOCATION_GLOBAL
+} ptowsp_tensor_desc;
+
+// Memory for a tensor. Zero fields are the declared dtype, rank and shape, and row-major strides.
+typedef struct ptowsp_buffer {
+    void *data;          // aligned to its element; may be NULL in runs that only measure time
+    uint64_t size;       // bytes at data, checked against shape and strides; 0: not checked
+    ptowsp_dtype dtype;  // the declared one
+    uint32_t rank;       // the declared one; may be 0 when no size is PTOWSP_DYNAMIC
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX];    // as declared where that is static; looked at if rank
+    int64_t strides[PTOWSP_TENSOR_RANK_MAX];  // in elements, any sign; all 0: row-major
+} ptowsp_buffer;
+
+// -------------------------------------------------------------------------------------------------
+// 11. Modules
+// -------------------------------------------------------------------------------------------------
+//
+// A module holds what a workload is made of: axes, tensors, kernels, scalar expressions, and one or
+// several workloads that may call each other. It is built by calls that read like the loops they
+// describe:
+//
+//      ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch"), heads = ptowsp_axis_dense(m, "heads", 8);
+//      PTOWSP_WORKLOAD(m, "attention") {
+//          PTOWSP_PARALLEL(m, b, batch) {
+//              PTOWSP_PARALLEL(m, h, heads) {
+//                  PTOWSP_WHEN(m, ptowsp_le(ptowsp_array_at(m, "kv_len", PTOWSP_I32, b),
+//                                           ptowsp_i64(m, 2048))) {
+//                      ... a task ...
+//                  }
+//                  PTOWSP_OTHERWISE(m) { ... another ... }
+//              }
+//          }
+//      }
+//
+// A module keeps its first error: after it every building call does nothing and returns a zero id,
+// and compiling reports it. So a program that builds a workload checks once. Names are copied; they
+// are of 1 to PTOWSP_NAME_MAX printable ASCII characters, without quotes or backslash. What is
+// bound at run time (sizes, symbols, arrays, sparse axes, tensors) shares one space of names, which
+// are identified by their FNV-1a-64 hash; two names with one hash are an error.
+
+#define PTOWSP_NAME_MAX        63
+#define PTOWSP_SLOT_COUNT      256  // default
+#define PTOWSP_SLOT_COUNT_MAX  65536
+#define PTOWSP_MODULE_NODE_MAX 1000000  // loops, tasks, ... of one module
+#define PTOWSP_MODULE_NEST_MAX 64       // of scopes in one another
+#define PTOWSP_EXPR_DEPTH_MAX  200      // of operations in one another
+#define PTOWSP_EXPR_SIZE_MAX   10000    // operations of one expression, shared ones counted twice
+
+typedef struct ptowsp_module ptowsp_module;
+
+typedef struct ptowsp_module_desc {
+    const char *name;     // default: "module"
+    uint32_t slot_count;  // default: PTOWSP_SLOT_COUNT
+} ptowsp_module_desc;
+
+// Things in a module are small ids; zero is none. An expression knows its module as well.
+typedef struct ptowsp_axis {
+    uint32_t id;
+} ptowsp_axis;
+typedef struct ptowsp_tensor {
+    uint32_t id;
+} ptowsp_tensor;
+typedef struct ptowsp_kernel {
+    uint32_t id;
+} ptowsp_kernel;
+typedef struct ptowsp_node {
+    uint32_t id;
+} ptowsp_node;
+typedef struct ptowsp_expr {
+    ptowsp_module *module;
+    uint32_t id;
+} ptowsp_expr;
+
+// Creates an empty module; desc may be NULL. Errors: INVALID_PARAMS (a bad name, too many slots),
+// OUT_OF_MEMORY.
+PTOWSP_API ptowsp_status ptowsp_module_create(ptowsp_context *context,
+                                              const ptowsp_module_desc *desc,
+                                              ptowsp_module **out_module);
+
+// Frees the module and all expressions in it; NULL is ignored. Programs compiled from it stay.
+PTOWSP_API void ptowsp_module_destroy(ptowsp_module *module);
+
+// The first error of the module, or {PTOWSP_OK, PTOWSP_NO_INDEX, ""}. Its text names the place in
+// the tree: "attention/parallel b/when/task attn: ...".
+PTOWSP_API ptowsp_error ptowsp_module_error(const ptowsp_module *module);
+
+// Writes the module as text, the same for the same calls: declarations, then the workloads as
+// trees.
+PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text);
+
+// Axes, over which loops run. The variable of a loop is i64.
+//
+//      dense     0 .. size - 1, known here
+//      dynamic   0 .. size - 1, the size bound under the axis' name
+//      ragged    lengths bound under the axis' name. As it is: 0 .. sum of all lengths - 1. Through
+//                ptowsp_axis_row: 0 .. lengths[row] - 1.
+//      sparse    CSR arrays bound under the axis' name. The variable is the column index. As it is:
+//                the entries of all rows, in order. Through ptowsp_axis_row: those of one row.
+PTOWSP_API ptowsp_axis ptowsp_axis_dense(ptowsp_module *module, const char *name, int64_t size);
+PTOWSP_API ptowsp_axis ptowsp_axis_dynamic(ptowsp_module *module, const char *name);
+PTOWSP_API ptowsp_axis ptowsp_axis_ragged(ptowsp_module *module, const char *name);
+PTOWSP_API ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *name);
+
+// One row of a ragged or sparse axis; row is an i64, usually the variable of an outer loop. A row
+// outside the bound arrays is an error of the run.
+PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row);
+
+// Declares a tensor.
+// Errors   A bad or clashing name; no such dtype or location; a rank or size out of range.
+PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc);
+
+// -------------------------------------------------------------------------------------------------
+// 12. Kernels
+// -------------------------------------------------------------------------------------------------
+//
+// A kernel is a C function that does one task: it reads and writes tiles, and returns the cycles
+// that this took. All tasks of a run are called in program order, on the thread that runs.
+
+typedef uint64_t ptowsp_cycles;
+#define PTOWSP_CYCLES_MAX ((ptowsp_cycles)INT64_MAX)
+
+#define PTOWSP_TASK_AXIS_MAX   8
+#define PTOWSP_TASK_TILE_MAX   12
+#define PTOWSP_TASK_SCALAR_MAX 8
+#define PTOWSP_TASK_TAG_MAX    4
+#define PTOWSP_TASK_AFTER_MAX  8
+
+typedef struct ptowsp_tile {
+    void *data;  // the tile's first element; NULL in runs that only measure time
+    int64_t row_stride, col_stride;  // in elements
+} ptowsp_tile;
+
+// What a kernel sees. args are the task's axis arguments (i64), then for each tile its valid rows
+// and columns (smaller than the tile at the tensor's edge), then its scalars, all as 64-bit cells:
+//
+//      args   axis 0 .. axis n-1 | rows 0, cols 0, rows 1, cols 1, ... | scalar 0 ..
+//             ^ 0                  ^ user_axis_count                     ^ axis_arg_count
+typedef struct ptowsp_task {
+    const uint64_t *args;
+    uint32_t arg_count;
+    uint32_t axis_arg_count;  // user_axis_count + 2 * tile_count
+    uint32_t user_axis_count;
+    uint32_t tile_count;
+    const ptowsp_tile *tiles;
+    uint64_t index;  // of the task in its run, from 0, in program order
+    const char *kernel_name;
+} ptowsp_task;
+
+PTOWSP_INLINE int64_t ptowsp_task_axis(const ptowsp_task *task, uint32_t i) {
+    return (int64_t)task->args[i];
+}
+PTOWSP_INLINE int64_t ptowsp_task_rows(const ptowsp_task *task, uint32_t tile) {
+    return (int64_t)task->args[task->user_axis_count + 2 * tile];
+}
+PTOWSP_INLINE int64_t ptowsp_task_cols(const ptowsp_task *task, uint32_t tile) {
+    return (int64_t)task->args[task->user_axis_count + 2 * tile + 1];
+}
+PTOWSP_INLINE uint64_t ptowsp_task_scalar(const ptowsp_task *task, uint32_t i) {
+    return task->args[task->axis_arg_count + i];
+}
+
+// Does a task and returns its cycles, at most PTOWSP_CYCLES_MAX, or ptowsp_task_fail(status).
+typedef ptowsp_cycles (*ptowsp_kernel_fn)(const ptowsp_task *task, void *user);
+
+// What a kernel returns to stop the run with an error (a negative status).
+PTOWSP_INLINE ptowsp_cycles ptowsp_task_fail(ptowsp_status status) {
+    return (ptowsp_cycles)(int64_t)(status < 0 ? status : PTOWSP_KERNEL_FAILED);
+}
+
+typedef enum ptowsp_direction {
+    PTOWSP_DIRECTION_NONE = 0,
+    PTOWSP_IN,
+    PTOWSP_OUT,
+    PTOWSP_INOUT,
+    PTOWSP_DIRECTION_FORCE_INT = 0x7fffffff
+} ptowsp_direction;
+
+// The execution units of an accelerator core.
+typedef enum ptowsp_unit {
+    PTOWSP_UNIT_VECTOR = 0,
+    PTOWSP_UNIT_CUBE,
+    PTOWSP_UNIT_FORCE_INT = 0x7fffffff
+} ptowsp_unit;
+
+// Types of scalars and expressions.
+typedef enum ptowsp_type {
+    PTOWSP_TYPE_NONE = 0,
+    PTOWSP_TYPE_BOOL,
+    PTOWSP_TYPE_I64,
+    PTOWSP_TYPE_U64,
+    PTOWSP_TYPE_FORCE_INT = 0x7fffffff
+} ptowsp_type;
+
+typedef struct ptowsp_tile_param {
+    const char *name;  // copied; NULL ends the list
+    ptowsp_direction direction;
+    ptowsp_dtype dtype;
+    int64_t rows, cols;  // of the tile; PTOWSP_DYNAMIC: what the view says
+} ptowsp_tile_param;
+
+typedef struct ptowsp_scalar_param {
+    const char *name;  // copied; NULL ends the list
+    ptowsp_type type;
+} ptowsp_scalar_param;
+
+typedef struct ptowsp_kernel_desc {
+    const char *name;     // copied; unique among the module's kernels
+    uint32_t axis_count;  // axis arguments that each task gives, exactly
+    ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];
+    ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
+    ptowsp_unit unit;       // default: PTOWSP_UNIT_VECTOR
+    ptowsp_kernel_fn fn;    // does the work; NULL: only for runs that measure time
+    ptowsp_kernel_fn cost;  // the cycles of a task, from its args alone (tiles have no data); if
+                            // given, it and not fn says how long a task takes, in every run
+    ptowsp_cycles cycles;   // the same as a constant; used if cost is NULL and this is not 0
+    void *user;             // handed to fn and cost
+} ptowsp_kernel_desc;
+
+// Declares a kernel.
+// Errors   A bad or clashing name; neither fn nor cost nor cycles; too many axis arguments; a tile
+//          or scalar without direction, type or size.
+PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
+
+// -------------------------------------------------------------------------------------------------
+// 13. Scalar expressions
+// -------------------------------------------------------------------------------------------------
+//
+// Scalars that are known at run time: values of type bool, i64 or u64 made of literals, loop
+// variables, symbols, arrays and slots. Types are checked when built, and mixing i64 and u64 is an
+// error, never a conversion. Arithmetic never traps:
+//
+//      + - * and neg     wrap around
+//      x / 0 and x % 0   are 0; INT64_MIN / -1 is INT64_MIN, INT64_MIN % -1 is 0
+//      / and %           of i64 round towards zero
+//      << >>             take the count modulo 64; >> of i64 keeps the sign
+//
+// select, and, or look at their right operands only when needed, so a guarded read of an array is
+// safe. Constant parts are folded.
+// Cost     About 1 ns per operation; leaves are free.
+
+// Literals.
+PTOWSP_API ptowsp_expr ptowsp_i64(ptowsp_module *module, int64_t value);
+PTOWSP_API ptowsp_expr ptowsp_u64(ptowsp_module *module, uint64_t value);
+PTOWSP_API ptowsp_expr ptowsp_bool(ptowsp_module *module, bool value);
+
+// A symbol: a u64 bound by name with ptowsp_run_bind_symbol.
+PTOWSP_API ptowsp_expr ptowsp_symbol(ptowsp_module *module, const char *name);
+
+// Element `index` (i64) of a typed array bound by name. Signed types give i64, unsigned ones u64,
+// bool bool; floats are refused. An index outside is an error of the run, which reads 0. The name
+// of a ragged axis gives its lengths.
+PTOWSP_API ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtype dtype,
+                                       ptowsp_expr index);
+
+// The size of a dense or dynamic axis, i64.
+PTOWSP_API ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis);
+
+// Slots: u64 cells of a run, set and loaded by workloads, read in one of three ways. The cell as
+// i64 has the same bits; as bool it is "not 0".
+PTOWSP_API ptowsp_expr ptowsp_slot_u64(ptowsp_module *module, uint32_t slot);
+PTOWSP_API ptowsp_expr ptowsp_slot_i64(ptowsp_module *module, uint32_t slot);
+PTOWSP_API ptowsp_expr ptowsp_slot_bool(ptowsp_module *module, uint32_t slot);
+
+// For the keys of a schedule, which are evaluated for each task: the variable of the loop around
+// the task that has this name (i64; a task without one is an error when compiling), args[i] of the
+// task (i64; 0 when it has fewer), and a tag of the task (u64; 0 when it has no such tag).
+PTOWSP_API ptowsp_expr ptowsp_task_variable(ptowsp_module *module, const char *name);
+PTOWSP_API ptowsp_expr ptowsp_task_arg(ptowsp_module *module, uint32_t i);
+PTOWSP_API ptowsp_expr ptowsp_task_tag(ptowsp_module *module, const char *name);
+
+// Integers, both of one type.
+PTOWSP_API ptowsp_expr ptowsp_add(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_sub(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_mul(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_div(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_rem(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_min(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_max(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_bitand(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_bitor(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_bitxor(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_shl(ptowsp_expr a, ptowsp_expr count);
+PTOWSP_API ptowsp_expr ptowsp_shr(ptowsp_expr a, ptowsp_expr count);
+PTOWSP_API ptowsp_expr ptowsp_neg(ptowsp_expr a);
+PTOWSP_API ptowsp_expr ptowsp_bitnot(ptowsp_expr a);
+
+// Comparisons of integers of one type; eq and ne also of bools. The result is bool.
+PTOWSP_API ptowsp_expr ptowsp_eq(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_ne(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_lt(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_le(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_gt(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_ge(ptowsp_expr a, ptowsp_expr b);
+
+// Bools.
+PTOWSP_API ptowsp_expr ptowsp_and(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_or(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_not(ptowsp_expr a);
+
+// condition ? a : b; a and b of one type.
+PTOWSP_API ptowsp_expr ptowsp_select(ptowsp_expr condition, ptowsp_expr a, ptowsp_expr b);
+
+// Casts from any type: between i64 and u64 the bits stay, from bool they are 0 or 1, to bool is
+// "not 0".
+PTOWSP_API ptowsp_expr ptowsp_to_i64(ptowsp_expr a);
+PTOWSP_API ptowsp_expr ptowsp_to_u64(ptowsp_expr a);
+PTOWSP_API ptowsp_expr ptowsp_to_bool(ptowsp_expr a);
+
+// The type of an expression; NONE for the zero expression.
+PTOWSP_API ptowsp_type ptowsp_expr_type(ptowsp_expr expr);
+
+// Writes the expression with the user's names: "lengths[b + 1] <= 2048".
+PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// 14. Workloads
+// -------------------------------------------------------------------------------------------------
+//
+// A workload is a tree of statements. The scope macros open a node, run their body once, with the
+// loop's variable as a symbolic ptowsp_expr, and close it. (Leave a body by its end or `continue`,
+// never by break or return: the scope would stay open, which is an error later.)
+//
+//      PTOWSP_WORKLOAD(m, "name") {}     a workload; its statements run one after another
+//      PTOWSP_PARALLEL(m, i, axis) {}    a loop whose iterations, and the statements in it, are
+//                                        independent of each other
+//      PTOWSP_FOR_EACH(m, i, axis) {}    a loop whose iterations, and the statements in it, run one
+//                                        after another
+//      PTOWSP_SELECT(m, e, axis) {}      a parallel loop over the entries of a sparse axis
+//      PTOWSP_WHEN(m, condition) {}      statements for a condition (bool); adds no order of its own:
+//                                        they stand as if written around it
+//      PTOWSP_OTHERWISE(m) {}            right after a when: else; may be missing
+//      PTOWSP_COMBINE(m) {}              statements that are independent of each other
+//      PTOWSP_SEQUENCE(m) {}             statements that run one after another
+//
+// In time: every child of a parallel scope is ready when the scope is, and the scope is done when
+// all are; child i of a sequential scope is ready when child i - 1 is done. A scope without
+// children is done when it is ready.
+
+// clang-format off
+#define PWSP_SCOPE_NAME(line)  PWSP_LIST_CAT(pwsp_scope_, line)
+#define PWSP_SCOPE(m, begin)                                                                       \
+    for (bool PWSP_SCOPE_NAME(__LINE__) = (begin, true); PWSP_SCOPE_NAME(__LINE__);                \
+         ptowsp_scope_end(m), PWSP_SCOPE_NAME(__LINE__) = false)
+#define PWSP_SCOPE_LOOP(m, i, begin)                                                               \
+    for (ptowsp_expr i = (begin), *pwsp_scope_of_##i = &i; pwsp_scope_of_##i;                      \
+         ptowsp_scope_end(m), pwsp_scope_of_##i = NULL)
+
+#define PTOWSP_WORKLOAD(m, name)     PWSP_SCOPE(m, ptowsp_workload_begin(m, name))
+#define PTOWSP_PARALLEL(m, i, axis)  PWSP_SCOPE_LOOP(m, i, ptowsp_parallel_begin(m, #i, axis))
+#define PTOWSP_FOR_EACH(m, i, axis)  PWSP_SCOPE_LOOP(m, i, ptowsp_for_each_begin(m, #i, axis))
+#define PTOWSP_SELECT(m, i, axis)    PWSP_SCOPE_LOOP(m, i, ptowsp_select_begin(m, #i, axis))
+#define PTOWSP_WHEN(m, condition)    PWSP_SCOPE(m, ptowsp_when_begin(m, condition))
+#define PTOWSP_OTHERWISE(m)          PWSP_SCOPE(m, ptowsp_otherwise_begin(m))
+#define PTOWSP_COMBINE(m)            PWSP_SCOPE(m, ptowsp_combine_begin(m))
+#define PTOWSP_SEQUENCE(m)           PWSP_SCOPE(m, ptowsp_sequence_begin(m))
+// clang-format on
+
+// What the macros call; ptowsp_scope_end closes the innermost open scope. Loops return their
+// variable.
+// Errors   A workload inside another, a statement outside; a clashing workload name; a loop
+//          variable named as one around it; no axis, or for select one that is not sparse; a
+//          condition that is not bool; otherwise without when; an expression that uses a variable
+//          whose loop is not around; too many or too deep.
+PTOWSP_API void ptowsp_workload_begin(ptowsp_module *module, const char *name);
+PTOWSP_API ptowsp_expr ptowsp_parallel_begin(ptowsp_module *module, const char *variable,
+                                             ptowsp_axis axis);
+PTOWSP_API ptowsp_expr ptowsp_for_each_begin(ptowsp_module *module, const char *variable,
+                                             ptowsp_axis axis);
+PTOWSP_API ptowsp_expr ptowsp_select_begin(ptowsp_module *module, const char *variable,
+                                           ptowsp_axis axis);
+PTOWSP_API void ptowsp_when_begin(ptowsp_module *module, ptowsp_expr condition);
+PTOWSP_API void ptowsp_otherwise_begin(ptowsp_module *module);
+PTOWSP_API void ptowsp_combine_begin(ptowsp_module *module);
+PTOWSP_API void ptowsp_sequence_begin(ptowsp_module *module);
+PTOWSP_API void ptowsp_scope_end(ptowsp_module *module);
+
+// A window of a tensor: an index for each dimension but the last two, and a tile on those, from
+// (row, col). A tensor of rank 1 counts as one row, of rank 0 as one element.
+typedef struct ptowsp_view {
+    ptowsp_tensor tensor;                           // none ends the list
+    ptowsp_expr index[PTOWSP_TENSOR_RANK_MAX - 2];  // i64, for the leading dimensions, exactly
+    ptowsp_expr row, col;                           // i64; default: 0
+    int64_t rows, cols;  // size of the tile; default: the parameter's, or up to the tensor's edge
+                         // where that is PTOWSP_DYNAMIC
+} ptowsp_view;
+
+typedef struct ptowsp_tag {
+    const char *name;   // copied; NULL ends the list
+    ptowsp_expr value;  // u64
+} ptowsp_tag;
+
+typedef struct ptowsp_task_desc {
+    ptowsp_kernel kernel;
+    ptowsp_expr axes[PTOWSP_TASK_AXIS_MAX];       // i64; as many as the kernel says
+    ptowsp_view views[PTOWSP_TASK_TILE_MAX];      // one for each tile parameter, in order
+    ptowsp_expr scalars[PTOWSP_TASK_SCALAR_MAX];  // of the parameters' types
+    ptowsp_tag tags[PTOWSP_TASK_TAG_MAX];         // for the keys of schedules
+    ptowsp_node after[PTOWSP_TASK_AFTER_MAX];     // tasks that it waits for, see below
+} ptowsp_task_desc;
+
+// Adds a task. With `after` and explicit dependencies (section 15) it waits for all instances of
+// those tasks, of the same workload and added before, that the current iteration of the innermost
+// scope around both has issued: in one loop body the matching instance, after a loop all of them.
+// Errors   A kernel that is none; too few or many axes, views or scalars; wrong type, dtype or rank;
+//          a tile that differs from the parameter's; constant indices or offsets outside the tensor;
+//          clashing tags; after something that is no task of the workload.
+PTOWSP_API ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task_desc *desc);
+
+// Declares the next parameter of the workload that is being built and returns it as an expression.
+// Comes before the workload's first statement.
+PTOWSP_API ptowsp_expr ptowsp_workload_param(ptowsp_module *module, const char *name,
+                                             ptowsp_type type);
+
+// Calls a workload of the module, which may be built later; args are evaluated once. Recursion is
+// an error when compiling, as is another number or type of arguments.
+#define PTOWSP_CALL_ARG_MAX 16
+PTOWSP_API void ptowsp_call(ptowsp_module *module, const char *workload, const ptowsp_expr *args,
+                            uint32_t arg_count);
+
+// Sets a slot, in program order; takes no time. The value is of any type.
+PTOWSP_API void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_expr value);
+
+// Loads element (row, col) of a view's tile into a slot; row and col are i64, zero exprs are 0. The
+// tile's rows and cols default to 1 by 1. Integers and bool only; signed ones are sign-extended.
+// In data it sees what the tasks before it in the program have written; for time see section 15.
+PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
+                                 ptowsp_expr row, ptowsp_expr col);
+
+// -------------------------------------------------------------------------------------------------
+// 15. Schedules
+// -------------------------------------------------------------------------------------------------
+//
+// A schedule says on which lane a task runs, how many may be in flight, and what waits for what.
+// Time is simulated: it depends on the program, its data and its kernels' cycles alone. Tasks are
+// issued in program order. With ready = the time at which all that the task waits for is done, and
+// free[lane] = the end of the last task of that lane, and a clock that only moves forward:
+//
+//      in order    clock = max(clock, ready), then timing, then room in the window
+//      dataflow    clock moves for slot loads, timing and room in the window only
+//      both        start = max(free[lane], clock, ready);  end = start + cycles
+//
+// In order is the rule of PTO-WSP v9. A window counts tasks whose end lies after the clock, waiting
+// or running; when it is full the clock moves to the earliest end.
+//
+// Where lanes choose among tasks (dataflow with work stealing or priorities), time moves from event
+// to event instead. At each time, until nothing changes any more: first, tasks that end complete;
+// second, tasks are issued, in program order, while there is room; third, each free lane, by index,
+// takes a task that is issued and ready, and those that then are still free steal one. A task of 0
+// cycles completes in the next round at the same time.
+//
+// Slot loads   In dataflow issue, the clock moves to the end of those tasks before that have
+//              written what is loaded, whatever the dependencies say: control that depends on data
+//              is issued when the data is there. In order they take no time and wait for nothing,
+//              as in v9, though data is right all the same.
+//
+// Keys are integers or bools over task variables, args, tags, slots, symbols and arrays. They are
+// read as u64; "key % n" is unsigned.
+
+typedef enum ptowsp_issue {
+    PTOWSP_ISSUE_DATAFLOW = 0,
+    PTOWSP_ISSUE_IN_ORDER,
+    PTOWSP_ISSUE_FORCE_INT = 0x7fffffff
+} ptowsp_issue;
+
+typedef enum ptowsp_dispatch {
+    PTOWSP_DISPATCH_DEFAULT = 0,    // round robin; lane_count may be 0, which is stream_count or 1
+    PTOWSP_DISPATCH_ROUND_ROBIN,    // the n-th task of a pool goes to its lane n % lanes
+    PTOWSP_DISPATCH_AFFINITY,       // key % lanes
+    PTOWSP_DISPATCH_HASH,           // mix(key) % lanes, mix being the finalizer of SplitMix64
+    PTOWSP_DISPATCH_CUSTOM,         // key % lanes too: the key is meant to be the lane itself
+    PTOWSP_DISPATCH_WORK_STEALING,  // no lane is fixed: the first that is free takes the ready task
+                                    // that was issued first; in order: the task goes to the lane
+                                    // that is free first, by index among equals
+    PTOWSP_DISPATCH_FORCE_INT = 0x7fffffff
+} ptowsp_dispatch;
+
+typedef enum ptowsp_window {
+    PTOWSP_WINDOW_DEFAULT = 0,  // stall if window > 0, else none
+    PTOWSP_WINDOW_STALL,        // wait for room
+    PTOWSP_WINDOW_ABORT,        // a full window is an error of the run (LIMIT_EXCEEDED)
+    PTOWSP_WINDOW_BENCHMARK,    // run on, and count the tasks that found it full
+    PTOWSP_WINDOW_FORCE_INT = 0x7fffffff
+} ptowsp_window;
+
+// What a task waits for, beside its lane: a set. The default is HYBRID for dataflow, STRUCTURE in
+// order.
+enum {
+    PTOWSP_DEPENDENCIES_STRUCTURE = 1,  // the tree's order
+    PTOWSP_DEPENDENCIES_EXACT = 2,     // tasks before whose tile is the very same one (same memory,
+                                       // same valid sizes)
+    PTOWSP_DEPENDENCIES_OVERLAP = 4,   // tasks before whose tile has an element in common
+    PTOWSP_DEPENDENCIES_EXPLICIT = 8,  // `after` of ptowsp_task_desc
+    PTOWSP_DEPENDENCIES_HYBRID = 5     // structure and overlap
+};
+
+// Which of two tasks that share data wait: a set. The default is all.
+enum {
+    PTOWSP_HAZARD_RAW = 1,  // a reader for the last writers of what it reads
+    PTOWSP_HAZARD_WAR = 2,  // a writer for the readers before
+    PTOWSP_HAZARD_WAW = 4   // a writer for the writers before
+};
+
+typedef enum ptowsp_pools {
+    PTOWSP_POOLS_ONE = 0,  // all tasks on lane_count lanes
+    PTOWSP_POOLS_BY_UNIT,  // tasks of vector kernels on lanes 0 .. vector_lane_count - 1, those of
+                           // cube kernels on the cube_lane_count lanes after them
+    PTOWSP_POOLS_FORCE_INT = 0x7fffffff
+} ptowsp_pools;
+
+// Which task a lane runs next. All but fifo are for dataflow issue: in order, a task is ready when
+// it is issued, and there is nothing to choose.
+typedef enum ptowsp_ready {
+    PTOWSP_READY_FIFO = 0,       // its tasks in the order of issue, ready or not
+    PTOWSP_READY_PRIORITY,       // of its tasks that are ready, the one with the largest key (i64
+                                 // keys are compared signed); the one issued first among equals
+    PTOWSP_READY_WORK_STEALING,  // of its tasks that are ready, the one issued first; if none is, of
+                                 // all ready tasks of its pool the one issued first
+    PTOWSP_READY_FORCE_INT = 0x7fffffff
+} ptowsp_ready;
+
+// When tasks begin to start. Before, nothing completes: a window that fills up first, or a slot load
+// that needs a task's result, cannot proceed (STUCK). For dataflow issue: in order, a task may need
+// another one's end to be issued at all. Together with batched or rate-limited timing, the number of
+// tasks must not depend on data that tasks write, unless start_threshold are certain (UNSUPPORTED).
+typedef enum ptowsp_start {
+    PTOWSP_START_AT_ONCE = 0,
+    PTOWSP_START_THRESHOLD,   // when start_threshold tasks have been issued, or all of them
+    PTOWSP_START_ALL_ISSUED,  // when all have been issued
+    PTOWSP_START_FORCE_INT = 0x7fffffff
+} ptowsp_start;
+
+// How issuing itself takes time.
+typedef enum ptowsp_timing {
+    PTOWSP_TIMING_IMMEDIATE = 0,  // it takes none
+    PTOWSP_TIMING_BATCHED,        // timing_count tasks at a time: the clock of the first of a batch
+                                  // moves to timing_cycles after that of the first of the last
+                                  // batch, and until the window has room for all
+    PTOWSP_TIMING_RATE_LIMITED,   // the clock moves to timing_cycles after the last issue
+    PTOWSP_TIMING_INTERLEAVED,    // streams take turns: stream s may issue one task at each time
+                                  // (s + k * stream_count) * timing_cycles, k = 0, 1, ... The clock
+                                  // stays: a task starts no earlier than the first turn of its
+                                  // stream that is not before the clock and not taken. For dataflow
+                                  // issue with a stream key.
+    PTOWSP_TIMING_FORCE_INT = 0x7fffffff
+} ptowsp_timing;
+
+#define PTOWSP_SCHEDULE_LANE_MAX   65536
+#define PTOWSP_SCHEDULE_STREAM_MAX 65536
+#define PTOWSP_SCHEDULE_WINDOW_MAX 0x7fffffff
+
+typedef struct ptowsp_schedule {
+    ptowsp_issue issue;
+    ptowsp_dispatch dispatch;
+    ptowsp_expr dispatch_key;  // affinity, hash, custom
+    uint32_t lane_count;       // of the one pool
+    ptowsp_pools pools;
+    uint32_t vector_lane_count;  // by unit
+    uint32_t cube_lane_count;    // by unit
+    ptowsp_window window_policy;
+    uint32_t window;        // tasks in flight
+    uint32_t dependencies;  // PTOWSP_DEPENDENCIES_..., or'ed
+    uint32_t hazards;       // PTOWSP_HAZARD_..., or'ed
+    ptowsp_ready ready;
+    ptowsp_expr priority_key;  // priority
+    ptowsp_start start;
+    uint64_t start_threshold;  // threshold
+    uint32_t stream_count;     // with a key, tasks of one stream (key % stream_count) run one after
+    ptowsp_expr stream_key;  // another; without one it is only the default for lane_count, as in v9
+    ptowsp_timing timing;
+    uint32_t timing_count;        // batched
+    ptowsp_cycles timing_cycles;  // batched (may be 0), rate limited, interleaved; at most 2^32
+} ptowsp_schedule;
+
+// What happens to a directive of a schedule on a target.
+typedef enum ptowsp_support {
+    PTOWSP_SUPPORT_ENFORCED = 0,  // it is done
+    PTOWSP_SUPPORT_RECORDED,      // it is kept for others to see, and changes nothing
+    PTOWSP_SUPPORT_REFUSED,       // asking for it is an error that names it
+    PTOWSP_SUPPORT_FORCE_INT = 0x7fffffff
+} ptowsp_support;
+
+typedef enum ptowsp_target {
+    PTOWSP_TARGET_CPU_SIM = 0,  // kernels on the calling thread, lanes in simulated time
+    PTOWSP_TARGET_THREADS,      // lanes are threads
+    PTOWSP_TARGET_ASCEND_NPU,   // an emitted tree
+    PTOWSP_TARGET_COUNT,
+    PTOWSP_TARGET_FORCE_INT = 0x7fffffff
+} ptowsp_target;
+
+// One line of the capability table: "dispatch", "affinity", and the support on each target.
+typedef struct ptowsp_capability {
+    const char *directive, *value;
+    ptowsp_support support[PTOWSP_TARGET_COUNT];
+} ptowsp_capability;
+
+PTOWSP_API uint32_t ptowsp_capability_count(void);
+PTOWSP_API ptowsp_capability ptowsp_capability_at(uint32_t i);  // Requires i < count
+PTOWSP_API void ptowsp_capability_print(ptowsp_text text);      // the table
+PTOWSP_API const char *ptowsp_target_name(ptowsp_target target);
+PTOWSP_API const char *ptowsp_support_name(ptowsp_support support);
+
+// Checks a schedule for a target, as compiling does; NULL is the default schedule. The error is in
+// the module's context and names the directive: lanes, keys or counts that are missing or not asked
+// for, of the wrong type or out of range; what a target refuses (UNSUPPORTED); what could never
+// proceed, as far as it is known without the program (STUCK).
+PTOWSP_API ptowsp_status ptowsp_schedule_check(const ptowsp_module *module,
+                                               const ptowsp_schedule *schedule,
+                                               ptowsp_target target);
+
+// Writes the schedule as text, a directive a line, those that are not the default.
+PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// 16. Programs
+// -------------------------------------------------------------------------------------------------
+//
+// A program is a checked and compiled workload with its schedule. It is immutable, has a few
+// kilobytes however many tasks it makes, and may be shared by any number of runs, on any threads.
+
+typedef struct ptowsp_program ptowsp_program;
+
+typedef struct ptowsp_program_desc {
+    const char *workload;             // where to begin; default: the module's last workload
+    const ptowsp_schedule *schedule;  // default: one lane, dataflow, hybrid dependencies
+} ptowsp_program_desc;
+
+// Compiles; desc may be NULL. The program does not need the module afterwards.
+//
+// Memory   From the context, until destroyed.
+// Errors   The module's first error; scopes left open; no workload, or no such; calls of unknown
+//          workloads, with other arguments, or in a circle; a key without its variable; as
+//          ptowsp_schedule_check; OUT_OF_MEMORY. All are in the context.
+PTOWSP_API ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *module,
+                                               const ptowsp_program_desc *desc,
+                                               ptowsp_program **out_program);
+
+// Frees a program; NULL is ignored. Requires that no run of it is left.
+PTOWSP_API void ptowsp_program_destroy(ptowsp_program *program);
+
+// Bytes of memory that the program holds.
+PTOWSP_API size_t ptowsp_program_size(const ptowsp_program *program);
+
+// Writes the program as text, the same for the same module and schedule.
+PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// 17. Runs
+// -------------------------------------------------------------------------------------------------
+//
+// A run binds sizes, symbols, arrays and memory to a program and runs it, any number of times.
+// Bindings stay until replaced. Arrays and tensors are not copied: they belong to the caller and
+// must live, with their sizes unchanged, while a run executes.
+//
+// Before a kernel is called, all that does not depend on slots loaded from computed data is checked
+// for the whole program: everything bound, arrays well-formed, every view inside its tensor. So such
+// errors leave all data untouched. What does depend on computed data is checked task by task, each
+// before its kernel is called.
+//
+// Memory   A run grows with the tasks in flight (256 bytes each), that is with the window, not with
+//          the number of tasks; recording tasks takes 56 bytes for each. Executing again what has
+//          been executed before allocates nothing.
+
+typedef struct ptowsp_run ptowsp_run;
+
+// Creates a run of a program, with nothing bound and all slots 0.
+PTOWSP_API ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *program,
+                                           ptowsp_run **out_run);
+PTOWSP_API void ptowsp_run_destroy(ptowsp_run *run);  // NULL is ignored
+
+// Arrays of compressed sparse rows: row i has entries indptr[i] .. indptr[i + 1] - 1 of indices.
+typedef struct ptowsp_csr {
+    ptowsp_dtype dtype;   // of both arrays: i32, i64, u32 or u64
+    const void *indptr;   // row_count + 1 elements, from 0, not decreasing
+    const void *indices;  // indptr[row_count] elements, not negative
+    uint64_t row_count;
+    uint64_t entry_count;  // of indices; at least indptr[row_count]
+} ptowsp_csr;
+
+// Bind a name of the program. Contents of arrays are checked when executing.
+// Errors   INVALID_PARAMS: a name that the program does not use as this kind, a negative size, a
+//          pointer NULL with elements to point to, another dtype, rank or shape than declared, a
+//          misaligned pointer, strides or sizes beyond the buffer or 63 bits, no such slot. The old
+//          binding stays. Lengths of ragged axes are i32, i64, u32 or u64.
+PTOWSP_API ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size);
+PTOWSP_API ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol,
+                                                uint64_t value);
+PTOWSP_API ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array,
+                                               ptowsp_dtype dtype, const void *data,
+                                               uint64_t count);
+PTOWSP_API ptowsp_status ptowsp_run_bind_lengths(ptowsp_run *run, const char *axis,
+                                                 ptowsp_dtype dtype, const void *data,
+                                                 uint64_t count);
+PTOWSP_API ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis,
+                                             const ptowsp_csr *csr);
+PTOWSP_API ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
+                                                const ptowsp_buffer *buffer);
+
+// The value that a slot has when a run begins (0 if never bound), and the one that it had when the
+// last run ended.
+PTOWSP_API ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value);
+PTOWSP_API uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot);
+
+typedef enum ptowsp_run_mode {
+    PTOWSP_RUN_EXECUTE = 0,  // kernels run
+    PTOWSP_RUN_TIME_ONLY,    // no kernel runs, no tensor is touched; every kernel has a cost or
+                             // constant cycles, and slots are loaded from no tensor that a task
+                             // writes (UNSUPPORTED otherwise)
+    PTOWSP_RUN_MODE_FORCE_INT = 0x7fffffff
+} ptowsp_run_mode;
+
+typedef struct ptowsp_run_options {
+    ptowsp_run_mode mode;
+    bool record_tasks;  // keep a ptowsp_task_record of each task, and find the critical path
+} ptowsp_run_options;
+
+// Runs the program; options may be NULL.
+//
+// Errors   INVALID_PARAMS and UNBOUND (something missing, malformed or outside; the text names it,
+//          the place in the tree and the variables around), STUCK (nothing can proceed: who waits
+//          for what, and what would help), LIMIT_EXCEEDED (time beyond PTOWSP_CYCLES_MAX; a full
+//          window under abort), UNSUPPORTED (time only, see above), OUT_OF_MEMORY, BUSY (called from
+//          a kernel of the same run or from a job of its context), or the status of a kernel that
+//          failed, with the task as index. The run may be used again; its results are then those of
+//          what was done.
+// Cost     About 10 ns per task, in order or dataflow by structure; each tile adds some 5 ns, and 20
+//          when dependencies look at data. Executing looks at every task twice.
+PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
+
+// Why a task did not start earlier, and where time went. A task that starts at 0 has NONE; else the
+// first of these that became true only at its start: what it waits for was done (DEPENDENCY), the
+// task before it on its lane ended (LANE), the clock of issue got there (what moved it last); else
+// START.
+#define PTOWSP_STALLS(STALL) /* name, text */                                                      \
+    STALL(NONE, "none")                                                                            \
+    STALL(DEPENDENCY, "dependency") /* something it waits for was not done */                      \
+    STALL(LANE, "lane")             /* its lane was busy */                                        \
+    STALL(WINDOW, "window")         /* the window was full */                                      \
+    STALL(ORDER, "order")           /* in order: the clock had moved for an earlier task's data */ \
+    STALL(SLOT, "slot")             /* a slot load before it had to wait */                        \
+    STALL(TIMING, "timing")         /* issue was rate limited, batched or interleaved */           \
+    STALL(START, "start")           /* tasks had not begun to start */
+
+// clang-format off
+typedef enum ptowsp_stall {
+#define PWSP_STALL_ENUM(name, text) PTOWSP_STALL_##name,
+    PTOWSP_STALLS(PWSP_STALL_ENUM)
+#undef PWSP_STALL_ENUM
+    PTOWSP_STALL_COUNT,
+    PTOWSP_STALL_FORCE_INT = 0x7fffffff
+} ptowsp_stall;
+// clang-format on
+
+PTOWSP_API const char *ptowsp_stall_name(ptowsp_stall stall);
+
+typedef struct ptowsp_run_stats {
+    ptowsp_cycles makespan_cycles;  // the end of the last task to end
+    uint64_t task_count;
+    uint32_t lane_count;
+    ptowsp_cycles busy_cycles;  // sum of all tasks' cycles
+    // WINDOW, SLOT, TIMING: by how much each moved the clock of issue. DEPENDENCY: sum over tasks of
+    // what they waited after their issue until ready (in order: by how much it moved the clock).
+    // TIMING also counts what they waited after that for their turn; LANE and START: for their lane
+    // and for the start. NONE, ORDER: 0.
+    ptowsp_cycles stall_cycles[PTOWSP_STALL_COUNT];
+    uint64_t in_flight_max;  // tasks in flight at once, just after an issue; 0 without a window
+    uint64_t window_overflow_count;  // tasks that found the window full under benchmark
+    uint64_t slot_load_count;
+    uint64_t region_max;  // tile regions tracked at once, for dependencies
+    size_t memory_bytes;  // held by the run
+} ptowsp_run_stats;
+
+typedef struct ptowsp_lane_stats {
+    ptowsp_cycles busy_cycles;
+    ptowsp_cycles idle_cycles;  // makespan - busy
+    uint64_t task_count;
+    ptowsp_cycles end_cycles;  // of its last task
+} ptowsp_lane_stats;
+
+typedef struct ptowsp_task_record {
+    // issue: the clock when the task was issued. ready: what it waits for was done by then; what was
+    // done before `issue` may not be counted.
+    ptowsp_cycles ready, issue, start, end;
+    uint64_t cause;      // index of the task it waited for last, or PTOWSP_NO_INDEX
+    ptowsp_stall stall;  // why it did not start before `start`
+    uint32_t lane;
+    uint32_t kernel;  // id of its ptowsp_kernel
+    uint32_t node;    // id of its ptowsp_node
+} ptowsp_task_record;
+
+// Results of the last execution; all zero before. Pointers live until the next one.
+PTOWSP_API const ptowsp_run_stats *ptowsp_run_result(const ptowsp_run *run);
+PTOWSP_API const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run);  // lane_count of them
+
+// Every task, by index; NULL when they were not recorded.
+PTOWSP_API const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run);
+
+// The critical path: from the first task that ends at the makespan back along `cause`, and then
+// turned around: *out_count task indices, first to last. NULL and 0 when tasks were not recorded.
+PTOWSP_API const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count);
+
+// Writes the results as text: makespan, lanes, stalls, and the critical path if there is one.
+PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// 18. Utilities
 // -------------------------------------------------------------------------------------------------
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo). Hashing a concatenation: start the second part with the hash
