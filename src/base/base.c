@@ -63,6 +63,26 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
     }
 }
 
+PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
+                                    uint64_t needed, size_t item_size) {
+    if (needed <= *capacity) {
+        return true;
+    }
+    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+    if (grown > SIZE_MAX / 2 / item_size) {
+        return false;
+    }
+    size_t old_size = (size_t)*capacity * item_size, new_size = (size_t)grown * item_size;
+    void *moved = memory->resize(memory->user, *array, old_size, new_size);
+    if (!moved) {
+        return false;
+    }
+    memset((char *)moved + old_size, 0, new_size - old_size);
+    *array = moved;
+    *capacity = grown;
+    return true;
+}
+
 struct pwsp_arena_block {
     pwsp_arena_block *next;
     size_t size;  // of the whole block, this header included
@@ -130,6 +150,12 @@ PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t alig
     }
     arena->current = block;
     return pwsp_arena_take(block, size, align);
+}
+
+PWSP_INTERNAL const char *pwsp_arena_copy(pwsp_arena *arena, const char *text) {
+    size_t size = strlen(text) + 1;
+    void *copy = pwsp_arena_alloc(arena, size, 1);
+    return copy ? (const char *)memcpy(copy, text, size) : NULL;
 }
 
 PWSP_INTERNAL void pwsp_arena_reset(pwsp_arena *arena) {

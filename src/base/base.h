@@ -65,6 +65,11 @@ PWSP_INTERNAL pwsp_memory pwsp_memory_make(ptowsp_resize_fn resize, void *user);
 PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size);
 PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t size);
 
+// Makes room for `needed` items in an array that grows by doubling, from 16; what is new is zeroed.
+// False, and nothing changed, when memory is out or sizes would overflow.
+PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
+                                    uint64_t needed, size_t item_size);
+
 // An arena hands out memory that dies together. Blocks double from PWSP_ARENA_BLOCK_MIN; nothing
 // moves. Reset keeps the blocks, so asking for the same again allocates nothing.
 #define PWSP_ARENA_BLOCK_MIN 4096
@@ -82,6 +87,9 @@ PWSP_INTERNAL void pwsp_arena_init(pwsp_arena *arena, const pwsp_memory *memory)
 
 // Returns size zeroed bytes aligned to a power of two, or NULL when memory is out. Size 0 is valid.
 PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t align);
+
+// Copies a terminated string into the arena; NULL when memory is out.
+PWSP_INTERNAL const char *pwsp_arena_copy(pwsp_arena *arena, const char *text);
 PWSP_INTERNAL void pwsp_arena_reset(pwsp_arena *arena);
 PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena);
 

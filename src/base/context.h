@@ -6,7 +6,7 @@
 #include "base.h"
 #include "pool.h"
 
-#define PWSP_ERROR_TEXT_MAX 256
+#define PWSP_ERROR_TEXT_MAX 512
 
 struct ptowsp_context {
     pwsp_memory memory;

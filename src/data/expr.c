@@ -1,0 +1,233 @@
+// Trees of scalar expressions, typed and folded as they are built.
+//
+// Nodes live in one array, operands before their users, so an expression is an index and two
+// expressions may share a part. What sharing could blow up is bounded: a node knows the depth and
+// size of its tree, and the module refuses trees beyond PTOWSP_EXPR_DEPTH_MAX and _SIZE_MAX.
+// Everything after that may therefore walk trees recursively.
+
+#include "expr.h"
+
+#include "../base/text.h"
+
+#include <inttypes.h>
+
+typedef struct pwsp_operator {
+    char text[5];
+    uint8_t precedence;
+    uint8_t operands;
+    uint8_t op_i64, op_u64;
+} pwsp_operator;
+
+static const pwsp_operator pwsp_operators[] = {
+#define PWSP_OPERATOR_ROW(name, text, precedence, operands, op_i64, op_u64)                        \
+    {text, precedence, PWSP_OPERANDS_##operands, PWSP_OPCODE_##op_i64, PWSP_OPCODE_##op_u64},
+    PWSP_OPERATORS(PWSP_OPERATOR_ROW)
+#undef PWSP_OPERATOR_ROW
+};
+
+static const pwsp_operator *pwsp_operator_of(pwsp_expr_op op) {
+    PTOWSP_ASSERT(op >= PWSP_EXPR_ADD && op < PWSP_EXPR_OP_COUNT);
+    return &pwsp_operators[op - PWSP_EXPR_ADD];
+}
+
+PWSP_INTERNAL const char *pwsp_expr_text(pwsp_expr_op op) {
+    return pwsp_operator_of(op)->text;
+}
+
+PWSP_INTERNAL pwsp_operands pwsp_expr_operands(pwsp_expr_op op) {
+    return (pwsp_operands)pwsp_operator_of(op)->operands;
+}
+
+PWSP_INTERNAL pwsp_opcode pwsp_expr_opcode(pwsp_expr_op op, ptowsp_type operand_type) {
+    const pwsp_operator *row = pwsp_operator_of(op);
+    return (pwsp_opcode)(operand_type == PTOWSP_TYPE_U64 ? row->op_u64 : row->op_i64);
+}
+
+PWSP_INTERNAL const char *pwsp_type_name(ptowsp_type type) {
+    switch (type) {
+    case PTOWSP_TYPE_BOOL: return "bool";
+    case PTOWSP_TYPE_I64: return "i64";
+    case PTOWSP_TYPE_U64: return "u64";
+    case PTOWSP_TYPE_NONE:
+    case PTOWSP_TYPE_FORCE_INT: break;
+    }
+    return "none";
+}
+
+PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_t b, uint64_t c) {
+    switch (opcode) {
+#define PWSP_OPCODE_CASE(name, result)                                                             \
+    case PWSP_OPCODE_##name: return (uint64_t)(result);
+        PWSP_OPCODES(PWSP_OPCODE_CASE)
+#undef PWSP_OPCODE_CASE
+    case PWSP_OPCODE_READ:
+    case PWSP_OPCODE_SKIP:
+    case PWSP_OPCODE_SKIP_0:
+    case PWSP_OPCODE_SKIP_1: break;
+    }
+    PTOWSP_ASSERT(!"an operation without a value");
+    return 0;
+}
+
+PWSP_INTERNAL ptowsp_type pwsp_expr_result(pwsp_expr_op op, ptowsp_type a, ptowsp_type b,
+                                           ptowsp_type c) {
+    bool is_integer = a == PTOWSP_TYPE_I64 || a == PTOWSP_TYPE_U64;
+    switch (pwsp_expr_operands(op)) {
+    case PWSP_OPERANDS_INTEGER: return is_integer ? a : PTOWSP_TYPE_NONE;
+    case PWSP_OPERANDS_BOOL: return a == PTOWSP_TYPE_BOOL ? a : PTOWSP_TYPE_NONE;
+    case PWSP_OPERANDS_ANY:
+        return a == PTOWSP_TYPE_NONE    ? a
+               : op == PWSP_EXPR_TO_I64 ? PTOWSP_TYPE_I64
+               : op == PWSP_EXPR_TO_U64 ? PTOWSP_TYPE_U64
+                                        : PTOWSP_TYPE_BOOL;
+    case PWSP_OPERANDS_INTEGERS: return is_integer && a == b ? a : PTOWSP_TYPE_NONE;
+    case PWSP_OPERANDS_EQUALS:
+        return a != PTOWSP_TYPE_NONE && a == b ? PTOWSP_TYPE_BOOL : PTOWSP_TYPE_NONE;
+    case PWSP_OPERANDS_ORDERED: return is_integer && a == b ? PTOWSP_TYPE_BOOL : PTOWSP_TYPE_NONE;
+    case PWSP_OPERANDS_BOOLS: return a == PTOWSP_TYPE_BOOL && a == b ? a : PTOWSP_TYPE_NONE;
+    case PWSP_OPERANDS_SELECT: return a == PTOWSP_TYPE_BOOL && b == c ? b : PTOWSP_TYPE_NONE;
+    }
+    return PTOWSP_TYPE_NONE;
+}
+
+PWSP_INTERNAL uint32_t pwsp_exprs_add(pwsp_exprs *exprs, const pwsp_memory *memory,
+                                      const pwsp_expr_node *node) {
+    uint64_t id = exprs->count ? exprs->count : 1;
+    void *nodes = exprs->nodes;
+    if (id >= UINT32_MAX ||
+        !pwsp_memory_grow(memory, &nodes, &exprs->capacity, id + 1, sizeof *node)) {
+        return 0;
+    }
+    exprs->nodes = (pwsp_expr_node *)nodes;
+    exprs->nodes[id] = *node;
+    exprs->count = id + 1;
+    return (uint32_t)id;
+}
+
+PWSP_INTERNAL uint32_t pwsp_exprs_const(pwsp_exprs *exprs, const pwsp_memory *memory,
+                                        ptowsp_type type, uint64_t value) {
+    pwsp_expr_node node;
+    memset(&node, 0, sizeof node);
+    node.op = PWSP_EXPR_CONST;
+    node.type = (uint8_t)type;
+    node.size = 1;
+    node.value = value;
+    return pwsp_exprs_add(exprs, memory, &node);
+}
+
+PWSP_INTERNAL uint32_t pwsp_exprs_operator(pwsp_exprs *exprs, const pwsp_memory *memory,
+                                           pwsp_expr_op op, uint32_t a, uint32_t b, uint32_t c) {
+    pwsp_expr_node node;
+    memset(&node, 0, sizeof node);
+    uint32_t operands[3] = {a, b, c};
+    uint64_t values[3] = {0, 0, 0};
+    bool is_const = true;
+    uint8_t types[3] = {PTOWSP_TYPE_NONE, PTOWSP_TYPE_NONE, PTOWSP_TYPE_NONE};
+    node.size = 1;
+    for (uint32_t i = 0; i < 3 && operands[i]; i++) {
+        const pwsp_expr_node *operand = &exprs->nodes[operands[i]];
+        is_const = is_const && operand->op == PWSP_EXPR_CONST;
+        values[i] = operand->value;
+        types[i] = operand->type;
+        node.size += operand->size;
+        node.depth = operand->depth >= node.depth ? (uint8_t)(operand->depth + 1) : node.depth;
+        node.is_faulty |= operand->is_faulty;
+    }
+    ptowsp_type type =
+        pwsp_expr_result(op, (ptowsp_type)types[0], (ptowsp_type)types[1], (ptowsp_type)types[2]);
+    PTOWSP_ASSERT(type != PTOWSP_TYPE_NONE && node.depth <= PTOWSP_EXPR_DEPTH_MAX);
+    if (is_const) {
+        pwsp_opcode opcode = pwsp_expr_opcode(op, (ptowsp_type)types[0]);
+        return pwsp_exprs_const(exprs, memory, type,
+                                pwsp_opcode_apply(opcode, values[0], values[1], values[2]));
+    }
+    if (exprs->nodes[a].op == PWSP_EXPR_CONST) {
+        switch (op) {
+        case PWSP_EXPR_SELECT: return values[0] ? b : c;
+        case PWSP_EXPR_AND: return values[0] ? b : a;
+        case PWSP_EXPR_OR: return values[0] ? a : b;
+        default: break;
+        }
+    }
+    node.op = (uint8_t)op;
+    node.type = (uint8_t)type;
+    node.a = a;
+    node.b = b;
+    node.c = c;
+    return pwsp_exprs_add(exprs, memory, &node);
+}
+
+static void pwsp_exprs_print_const(const pwsp_expr_node *node, ptowsp_text text) {
+    if (node->type == PTOWSP_TYPE_BOOL) {
+        pwsp_text_format(text, "%s", node->value ? "true" : "false");
+    } else if (node->type == PTOWSP_TYPE_I64) {
+        pwsp_text_format(text, "%" PRId64, (int64_t)node->value);
+    } else {
+        pwsp_text_format(text, "%" PRIu64 "u", node->value);
+    }
+}
+
+// Prints a leaf, or a read of an array; false if it is an operator.
+static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node *node,
+                                  ptowsp_text text) {
+    switch ((pwsp_expr_op)node->op) {
+    case PWSP_EXPR_CONST: pwsp_exprs_print_const(node, text); return true;
+    case PWSP_EXPR_VARIABLE:
+    case PWSP_EXPR_SYMBOL: pwsp_text_format(text, "%s", node->name); return true;
+    case PWSP_EXPR_SIZE: pwsp_text_format(text, "size(%s)", node->name); return true;
+    case PWSP_EXPR_ARRAY:
+        pwsp_text_format(text, "%s[", node->name);
+        pwsp_exprs_print(exprs, node->a, text);
+        pwsp_text_format(text, "]");
+        return true;
+    case PWSP_EXPR_SLOT_U64: pwsp_text_format(text, "slot_u64[%u]", node->a); return true;
+    case PWSP_EXPR_SLOT_I64: pwsp_text_format(text, "slot_i64[%u]", node->a); return true;
+    case PWSP_EXPR_SLOT_BOOL: pwsp_text_format(text, "slot_bool[%u]", node->a); return true;
+    case PWSP_EXPR_TASK_VARIABLE: pwsp_text_format(text, "task.%s", node->name); return true;
+    case PWSP_EXPR_TASK_ARG: pwsp_text_format(text, "task.args[%u]", node->a); return true;
+    case PWSP_EXPR_TASK_TAG: pwsp_text_format(text, "task.tag(%s)", node->name); return true;
+    default: return false;
+    }
+}
+
+// Prints an operand, in parentheses if it binds less tightly than `precedence`.
+static void pwsp_exprs_print_operand(const pwsp_exprs *exprs, uint32_t id, uint32_t precedence,
+                                     ptowsp_text text) {
+    const pwsp_expr_node *node = &exprs->nodes[id];
+    uint32_t own =
+        node->op >= PWSP_EXPR_ADD ? pwsp_operator_of((pwsp_expr_op)node->op)->precedence : 0;
+    bool is_open = own != 0 && own < precedence;
+    pwsp_text_format(text, "%s", is_open ? "(" : "");
+    pwsp_exprs_print(exprs, id, text);
+    pwsp_text_format(text, "%s", is_open ? ")" : "");
+}
+
+PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp_text text) {
+    const pwsp_expr_node *node = &exprs->nodes[id];
+    if (pwsp_exprs_print_leaf(exprs, node, text)) {
+        return;
+    }
+    const pwsp_operator *row = pwsp_operator_of((pwsp_expr_op)node->op);
+    if (row->operands == PWSP_OPERANDS_SELECT) {
+        pwsp_exprs_print_operand(exprs, node->a, 2, text);
+        pwsp_text_format(text, " ? ");
+        pwsp_exprs_print_operand(exprs, node->b, 2, text);
+        pwsp_text_format(text, " : ");
+        pwsp_exprs_print_operand(exprs, node->c, 1, text);
+    } else if (row->precedence == 0) {
+        pwsp_text_format(text, "%s(", row->text);
+        pwsp_exprs_print(exprs, node->a, text);
+        if (node->b) {
+            pwsp_text_format(text, ", ");
+            pwsp_exprs_print(exprs, node->b, text);
+        }
+        pwsp_text_format(text, ")");
+    } else if (!node->b) {
+        pwsp_text_format(text, "%s", row->text);
+        pwsp_exprs_print_operand(exprs, node->a, 13, text);
+    } else {
+        pwsp_exprs_print_operand(exprs, node->a, row->precedence, text);
+        pwsp_text_format(text, " %s ", row->text);
+        pwsp_exprs_print_operand(exprs, node->b, row->precedence + 1u, text);
+    }
+}

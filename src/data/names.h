@@ -1,0 +1,33 @@
+// Names identified by their hash: what sizes, symbols, arrays and tensors are bound by.
+
+#ifndef PWSP_NAMES_H
+#define PWSP_NAMES_H
+
+#include "../base/base.h"
+
+typedef struct pwsp_name {
+    uint64_t hash;
+    const char *text;  // NULL: this place is free
+    uint32_t kind;     // the owner's
+    uint32_t index;    // the owner's
+} pwsp_name;
+
+typedef struct pwsp_names {
+    pwsp_name *slots;
+    uint64_t slot_count;  // a power of two, or 0
+    uint64_t count;
+} pwsp_names;
+
+// Is it 1 to PTOWSP_NAME_MAX printable ASCII characters, without quotes or backslash?
+PWSP_INTERNAL bool pwsp_name_is_valid(const char *text);
+
+// The entry whose hash is that of text, or NULL. Its text may be another one: a collision.
+PWSP_INTERNAL const pwsp_name *pwsp_names_find(const pwsp_names *names, const char *text);
+
+// Adds a name whose hash is not there yet; text must live as long as the table. False when memory
+// is out.
+PWSP_INTERNAL bool pwsp_names_add(pwsp_names *names, const pwsp_memory *memory, const char *text,
+                                  uint32_t kind, uint32_t index);
+PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory);
+
+#endif

@@ -1,0 +1,743 @@
+// Data types: names, sizes and conversions.
+//
+// Expected values: bit patterns worked out in comments; the exact arithmetic of long double, with
+// ldexp, floor and comparisons, as a slow reference for every pair of types. It needs a long double
+// of at least 64 bits precision, which holds each element of each type.
+
+#include "test.h"
+
+#include <fenv.h>
+#include <float.h>
+#include <math.h>
+
+#define DTYPE_FIRST PTOWSP_F16
+#define DTYPE_LAST  PTOWSP_BOOL
+
+static float f32_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint32_t bits_of_f32(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static double f64_of(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint64_t bits_of_f64(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+// -- a reference ----------------------------------------------------------------------------------
+
+typedef struct float_layout {
+    int fraction, exponent;  // bits
+} float_layout;
+
+static bool is_float(ptowsp_dtype dtype) {
+    return dtype >= PTOWSP_F16 && dtype <= PTOWSP_F64;
+}
+
+static bool is_signed(ptowsp_dtype dtype) {
+    return dtype >= PTOWSP_I8 && dtype <= PTOWSP_I64;
+}
+
+static float_layout layout_of(ptowsp_dtype dtype) {
+    static const float_layout layouts[4] = {{10, 5}, {7, 8}, {23, 8}, {52, 11}};
+    return layouts[dtype - PTOWSP_F16];
+}
+
+static int bits_in(ptowsp_dtype dtype) {
+    static const int bits[14] = {0, 16, 16, 32, 64, 8, 16, 32, 64, 8, 16, 32, 64, 8};
+    return bits[dtype];
+}
+
+static uint64_t low_bits(uint64_t x, int count) {
+    return count >= 64 ? x : x % (UINT64_C(1) << count);
+}
+
+static bool reference_is_nan(ptowsp_dtype dtype, uint64_t bits) {
+    if (!is_float(dtype)) {
+        return false;
+    }
+    float_layout layout = layout_of(dtype);
+    return low_bits(bits, layout.fraction + layout.exponent) > low_bits(UINT64_MAX, layout.exponent)
+                                                                   << layout.fraction;
+}
+
+// The value of an element that is not NaN.
+static long double reference_value(ptowsp_dtype dtype, uint64_t bits) {
+    if (dtype == PTOWSP_BOOL) {
+        return bits == 0 ? 0.0L : 1.0L;
+    }
+    int width = bits_in(dtype);
+    bool upper = (bits >> (width - 1)) == 1;
+    if (!is_float(dtype)) {
+        return (long double)bits - (is_signed(dtype) && upper ? ldexpl(1.0L, width) : 0.0L);
+    }
+    float_layout layout = layout_of(dtype);
+    int bias = (1 << (layout.exponent - 1)) - 1;
+    int exponent = (int)low_bits(bits >> layout.fraction, layout.exponent);
+    long double fraction = ldexpl((long double)low_bits(bits, layout.fraction), -layout.fraction);
+    long double value = exponent == 2 * bias + 1 ? (long double)INFINITY
+                        : exponent == 0          ? ldexpl(fraction, 1 - bias)
+                                                 : ldexpl(1.0L + fraction, exponent - bias);
+    return upper ? -value : value;
+}
+
+// The pattern of the float nearest to a value, ties to even.
+static uint64_t reference_float(ptowsp_dtype dtype, long double value) {
+    float_layout layout = layout_of(dtype);
+    int bias = (1 << (layout.exponent - 1)) - 1, exponent = 0;
+    uint64_t sign = signbit(value) ? UINT64_C(1) << (layout.fraction + layout.exponent) : 0;
+    uint64_t infinity = low_bits(UINT64_MAX, layout.exponent) << layout.fraction;
+    long double x = fabsl(value);
+    if (x == 0.0L || isinf(x)) {
+        return sign + (x == 0.0L ? 0 : infinity);
+    }
+    frexpl(x, &exponent);  // x is in [2^(exponent - 1), 2^exponent)
+    int unit = (exponent - 1 < 1 - bias ? 1 - bias : exponent - 1) - layout.fraction;
+    long double units = ldexpl(x, -unit), whole = floorl(units), rest = units - whole;
+    if (rest > 0.5L || (rest == 0.5L && fmodl(whole, 2.0L) == 1.0L)) {
+        whole += 1.0L;
+    }
+    x = ldexpl(whole, unit);
+    if (x >= ldexpl(1.0L, bias + 1)) {
+        return sign + infinity;
+    }
+    if (x < ldexpl(1.0L, 1 - bias)) {
+        return sign + (uint64_t)ldexpl(x, bias - 1 + layout.fraction);
+    }
+    long double mantissa = frexpl(x, &exponent);
+    return sign + ((uint64_t)(exponent - 1 + bias) << layout.fraction) +
+           (uint64_t)ldexpl(2.0L * mantissa - 1.0L, layout.fraction);
+}
+
+static uint64_t reference_nan(ptowsp_dtype out, ptowsp_dtype in, uint64_t bits) {
+    float_layout from = layout_of(in), to = layout_of(out);
+    uint64_t sign = bits >> (from.fraction + from.exponent);
+    uint64_t fraction = low_bits(bits, from.fraction);
+    if (to.fraction >= from.fraction) {
+        fraction <<= to.fraction - from.fraction;
+    } else {
+        fraction >>= from.fraction - to.fraction;
+    }
+    if (to.fraction < from.fraction || to.exponent < from.exponent) {
+        fraction |= UINT64_C(1) << (to.fraction - 1);  // narrowed: quiet
+    }
+    return (sign << (to.fraction + to.exponent)) +
+           (low_bits(UINT64_MAX, to.exponent) << to.fraction) + fraction;
+}
+
+static uint64_t reference_convert(ptowsp_dtype out, ptowsp_dtype in, uint64_t bits) {
+    bool is_nan = reference_is_nan(in, bits);
+    long double value = is_nan ? 0.0L : reference_value(in, bits);
+    if (out == PTOWSP_BOOL) {
+        return is_nan || value != 0.0L;
+    }
+    if (is_float(out)) {
+        return is_nan ? reference_nan(out, in, bits) : reference_float(out, value);
+    }
+    int width = bits_in(out);
+    value = truncl(value);
+    if (is_float(in)) {
+        long double high = ldexpl(1.0L, is_signed(out) ? width - 1 : width) - 1.0L;
+        long double low = is_signed(out) ? -high - 1.0L : 0.0L;
+        value = value > high ? high : value < low ? low : value;
+    }
+    uint64_t magnitude = (uint64_t)fabsl(value);
+    return low_bits(value < 0.0L ? ~magnitude + 1 : magnitude, width);
+}
+
+static void store(unsigned char *at, ptowsp_dtype dtype, uint64_t bits) {
+    uint8_t u8 = (uint8_t)bits;
+    uint16_t u16 = (uint16_t)bits;
+    uint32_t u32 = (uint32_t)bits;
+    switch (bits_in(dtype)) {
+    case 8: memcpy(at, &u8, 1); break;
+    case 16: memcpy(at, &u16, 2); break;
+    case 32: memcpy(at, &u32, 4); break;
+    default: memcpy(at, &bits, 8);
+    }
+}
+
+static uint64_t load(const unsigned char *at, ptowsp_dtype dtype) {
+    uint8_t u8;
+    uint16_t u16;
+    uint32_t u32;
+    uint64_t u64;
+    switch (bits_in(dtype)) {
+    case 8: memcpy(&u8, at, 1); return u8;
+    case 16: memcpy(&u16, at, 2); return u16;
+    case 32: memcpy(&u32, at, 4); return u32;
+    default: memcpy(&u64, at, 8); return u64;
+    }
+}
+
+static uint64_t convert(ptowsp_dtype out, ptowsp_dtype in, uint64_t bits) {
+    unsigned char from[8], to[8];
+    store(from, in, bits);
+    assert_int_equal(ptowsp_convert(to, out, from, in, 1), PTOWSP_OK);
+    return load(to, out);
+}
+
+static void converts_as_the_reference(ptowsp_dtype out, ptowsp_dtype in, uint64_t bits) {
+    uint64_t actual = convert(out, in, bits), expected = reference_convert(out, in, bits);
+    if (actual != expected) {
+        fail_msg("%s of %s 0x%llx is 0x%llx, not 0x%llx", ptowsp_dtype_name(out),
+                 ptowsp_dtype_name(in), (unsigned long long)bits, (unsigned long long)actual,
+                 (unsigned long long)expected);
+    }
+}
+
+// -- names and sizes ------------------------------------------------------------------------------
+
+static void dtype__names_and_sizes_are_those_of_the_manual(void **state) {
+    (void)state;
+    static const char names[14][5] = {"none", "f16", "bf16", "f32", "f64", "i8",  "i16",
+                                      "i32",  "i64", "u8",   "u16", "u32", "u64", "bool"};
+    for (int i = 0; i <= 13; i++) {
+        assert_string_equal(ptowsp_dtype_name((ptowsp_dtype)i), names[i]);
+        assert_int_equal(ptowsp_dtype_size((ptowsp_dtype)i), bits_in((ptowsp_dtype)i) / 8);
+    }
+    static const int others[3] = {14, 1000, 0x7fffffff};
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(ptowsp_dtype_name((ptowsp_dtype)others[i]), "none");
+        assert_int_equal(ptowsp_dtype_size((ptowsp_dtype)others[i]), 0);
+        assert_string_equal(ptowsp_location_name((ptowsp_location)others[i]), "none");
+    }
+    assert_string_equal(ptowsp_location_name(PTOWSP_LOCATION_GLOBAL), "global");
+    assert_string_equal(ptowsp_location_name(PTOWSP_LOCATION_L2), "l2");
+    assert_string_equal(ptowsp_location_name(PTOWSP_LOCATION_UB), "ub");
+    assert_string_equal(ptowsp_location_name(PTOWSP_LOCATION_L1), "l1");
+    assert_string_equal(ptowsp_location_name((ptowsp_location)4), "none");
+}
+
+// -- f16 and bf16 ---------------------------------------------------------------------------------
+
+static void f16__known_patterns(void **state) {
+    (void)state;
+    static const struct {
+        float value;
+        uint16_t bits;
+    } known[] = {
+        {0.0f, 0x0000},         {-0.0f, 0x8000},         {1.0f, 0x3c00},
+        {-2.0f, 0xc000},        {0.5f, 0x3800},          {65504.0f, 0x7bff},
+        {65519.996f, 0x7bff},   {65520.0f, 0x7c00},      {-65520.0f, 0xfc00},
+        {65536.0f, 0x7c00},     {3.0e38f, 0x7c00},       {0x1p-14f, 0x0400},
+        {0x1p-24f, 0x0001},     {0x1p-25f, 0x0000},      {0x1.000002p-25f, 0x0001},
+        {-0x1p-25f, 0x8000},    {0x1.8p-24f, 0x0002},    {0x1.4p-23f, 0x0002},
+        {0x1.ffcp-15f, 0x0400}, {0x1.ffap-15f, 0x03ff},  {0x1p-149f, 0x0000},
+        {0x1.002p0f, 0x3c00},   {0x1.002002p0f, 0x3c01}, {0x1.006p0f, 0x3c02},
+        {0.333333343f, 0x3555}, {0x1.ffep0f, 0x4000},    {-0x1.ffdffep0f, 0xbfff},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        assert_int_equal(ptowsp_f16_from_f32(known[i].value), known[i].bits);
+        assert_int_equal(ptowsp_f16_from_f64((double)known[i].value), known[i].bits);
+    }
+    assert_int_equal(ptowsp_f16_from_f32(INFINITY), 0x7c00);
+    assert_int_equal(ptowsp_f16_from_f64(-(double)INFINITY), 0xfc00);
+    assert_int_equal(ptowsp_f16_from_f64(1e300), 0x7c00);
+    assert_int_equal(ptowsp_f16_from_f64(-1e-320), 0x8000);
+    // f32 would make 65520 of the first, which goes to infinity, and ties of the others.
+    assert_int_equal(ptowsp_f16_from_f64(0x1.ffdfffffffp15), 0x7bff);
+    assert_int_equal(ptowsp_f16_from_f64(0x1.0020000001p0), 0x3c01);
+    assert_int_equal(ptowsp_f16_from_f64(0x1.0000000001p-25), 0x0001);
+}
+
+static void bf16__known_patterns(void **state) {
+    (void)state;
+    static const struct {
+        float value;
+        uint16_t bits;
+    } known[] = {
+        {0.0f, 0x0000},          {-0.0f, 0x8000},
+        {1.0f, 0x3f80},          {-2.0f, 0xc000},
+        {3.140625f, 0x4049},     {0x1.01p0f, 0x3f80},
+        {0x1.010002p0f, 0x3f81}, {0x1.03p0f, 0x3f82},
+        {0x1.fep127f, 0x7f7f},   {0x1.fefffep127f, 0x7f7f},
+        {0x1.ffp127f, 0x7f80},   {-0x1.fffffep127f, 0xff80},
+        {0x1p-126f, 0x0080},     {0x1p-133f, 0x0001},
+        {0x1p-134f, 0x0000},     {0x1.0002p-134f, 0x0001},
+        {0x1p-149f, 0x0000},     {0x1.fep-127f, 0x0080},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        assert_int_equal(ptowsp_bf16_from_f32(known[i].value), known[i].bits);
+        assert_int_equal(ptowsp_bf16_from_f64((double)known[i].value), known[i].bits);
+    }
+    assert_int_equal(ptowsp_bf16_from_f32(-INFINITY), 0xff80);
+    assert_int_equal(ptowsp_bf16_from_f64((double)INFINITY), 0x7f80);
+    assert_int_equal(ptowsp_bf16_from_f64(1e300), 0x7f80);
+    assert_int_equal(ptowsp_bf16_from_f64(-1e-320), 0x8000);
+    // Through f32 these would be ties, or infinity.
+    assert_int_equal(ptowsp_bf16_from_f64(0x1.0100000001p0), 0x3f81);
+    assert_int_equal(ptowsp_bf16_from_f64(0x1.0000000001p-134), 0x0001);
+    assert_int_equal(ptowsp_bf16_from_f64(0x1.feffffffffp127), 0x7f7f);
+}
+
+static void f16__every_pattern_widens_exactly_and_returns(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h <= 0xffff; h++) {
+        uint16_t bits = (uint16_t)h;
+        uint32_t wide = bits_of_f32(ptowsp_f32_from_f16(bits));
+        if (reference_is_nan(PTOWSP_F16, bits)) {
+            uint32_t expected = (h & 0x8000) << 16 | 0x7f800000 | (h & 0x3ff) << 13;
+            assert_int_equal(wide, expected);
+            assert_int_equal(ptowsp_f16_from_f32(f32_of(wide)), h | 0x200);
+            uint64_t wider = convert(PTOWSP_F64, PTOWSP_F16, bits);
+            assert_int_equal(ptowsp_f16_from_f64(f64_of(wider)), h | 0x200);
+        } else {
+            int exponent = (int)(h >> 10 & 31);
+            float value = exponent == 0    ? ldexpf((float)(h & 0x3ff), -24)
+                          : exponent == 31 ? INFINITY
+                                           : ldexpf((float)(1024 + (h & 0x3ff)), exponent - 25);
+            assert_int_equal(wide, bits_of_f32(h >> 15 ? -value : value));
+            assert_int_equal(ptowsp_f16_from_f32(f32_of(wide)), h);
+            assert_int_equal(ptowsp_f16_from_f64((double)f32_of(wide)), h);
+        }
+    }
+}
+
+static void bf16__every_pattern_widens_exactly_and_returns(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h <= 0xffff; h++) {
+        uint16_t bits = (uint16_t)h;
+        bool is_nan = reference_is_nan(PTOWSP_BF16, bits);
+        uint32_t wide = bits_of_f32(ptowsp_f32_from_bf16(bits));
+        assert_int_equal(wide, h << 16);
+        assert_int_equal(ptowsp_bf16_from_f32(f32_of(wide)), is_nan ? h | 0x40 : h);
+        uint64_t wider = convert(PTOWSP_F64, PTOWSP_BF16, bits);
+        assert_int_equal(ptowsp_bf16_from_f64(f64_of(wider)), is_nan ? h | 0x40 : h);
+    }
+}
+
+// For all neighbours: the tie goes to the even one, what is next to it goes to its side. Also when
+// next to it means so near that f32 could not tell, and through f32 half of them would go wrong.
+static void f16__every_boundary_is_where_it_should_be(void **state) {
+    (void)state;
+    uint32_t wrong_through_f32 = 0;
+    for (uint32_t h = 0; h < 0x7c00; h++) {
+        uint32_t even = h + (h & 1);
+        float low = ptowsp_f32_from_f16((uint16_t)h);
+        float high = h == 0x7bff ? 65536.0f : ptowsp_f32_from_f16((uint16_t)(h + 1));
+        float tie = (low + high) / 2, under = nextafterf(tie, 0.0f), over = nextafterf(tie, high);
+        double near_under = nextafter((double)tie, 0.0), near_over = nextafter((double)tie, 1e9);
+        assert_true(low < tie && tie < high);
+        for (uint32_t sign = 0; sign <= 0x8000; sign += 0x8000) {
+            float s = sign ? -1.0f : 1.0f;
+            assert_int_equal(ptowsp_f16_from_f32(s * tie), even | sign);
+            assert_int_equal(ptowsp_f16_from_f32(s * under), h | sign);
+            assert_int_equal(ptowsp_f16_from_f32(s * over), (h + 1) | sign);
+            assert_int_equal(ptowsp_f16_from_f64((double)(s * tie)), even | sign);
+            assert_int_equal(ptowsp_f16_from_f64((double)s * near_under), h | sign);
+            assert_int_equal(ptowsp_f16_from_f64((double)s * near_over), (h + 1) | sign);
+        }
+        wrong_through_f32 += ptowsp_f16_from_f32((float)near_under) != h;
+        wrong_through_f32 += ptowsp_f16_from_f32((float)near_over) != h + 1;
+    }
+    assert_int_equal(wrong_through_f32, 0x7c00);
+}
+
+static void bf16__every_boundary_is_where_it_should_be(void **state) {
+    (void)state;
+    uint32_t wrong_through_f32 = 0;
+    for (uint32_t h = 0; h < 0x7f80; h++) {
+        uint32_t even = h + (h & 1), tie = h << 16 | 0x8000;
+        double near_under = nextafter((double)f32_of(tie), 0.0);
+        double near_over = nextafter((double)f32_of(tie), (double)INFINITY);
+        for (uint32_t sign = 0; sign <= 0x8000; sign += 0x8000) {
+            double s = sign ? -1.0 : 1.0;
+            assert_int_equal(ptowsp_bf16_from_f32(f32_of(tie | sign << 16)), even | sign);
+            assert_int_equal(ptowsp_bf16_from_f32(f32_of((tie - 1) | sign << 16)), h | sign);
+            assert_int_equal(ptowsp_bf16_from_f32(f32_of((tie + 1) | sign << 16)), (h + 1) | sign);
+            assert_int_equal(ptowsp_bf16_from_f64(s * (double)f32_of(tie)), even | sign);
+            assert_int_equal(ptowsp_bf16_from_f64(s * near_under), h | sign);
+            assert_int_equal(ptowsp_bf16_from_f64(s * near_over), (h + 1) | sign);
+        }
+        wrong_through_f32 += ptowsp_bf16_from_f32((float)near_under) != h;
+        wrong_through_f32 += ptowsp_bf16_from_f32((float)near_over) != h + 1;
+    }
+    assert_int_equal(wrong_through_f32, 0x7f80);
+}
+
+static void f16__and_bf16_agree_with_the_reference_over_all_of_f32(void **state) {
+    (void)state;
+    // 1.3 million patterns, a prime apart, and all exponents with few fraction bits.
+    for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 3301) {
+        converts_as_the_reference(PTOWSP_F16, PTOWSP_F32, bits);
+        converts_as_the_reference(PTOWSP_BF16, PTOWSP_F32, bits);
+    }
+    for (uint64_t high = 0; high <= 0xffff; high++) {
+        static const uint64_t lows[5] = {0, 1, 0x7fff, 0x8000, 0x8001};
+        for (int i = 0; i < 5; i++) {
+            converts_as_the_reference(PTOWSP_BF16, PTOWSP_F32, high << 16 | lows[i]);
+        }
+    }
+}
+
+// -- NaN ------------------------------------------------------------------------------------------
+
+static void convert__nan_keeps_sign_and_upper_payload(void **state) {
+    (void)state;
+    assert_int_equal(convert(PTOWSP_F16, PTOWSP_F32, 0x7fc00000), 0x7e00);
+    assert_int_equal(convert(PTOWSP_F16, PTOWSP_F32, 0xffd54000), 0xfeaa);  // payload 0x2aa, quiet
+    assert_int_equal(convert(PTOWSP_F16, PTOWSP_F32, 0x7f800001), 0x7e00);  // not infinity
+    assert_int_equal(convert(PTOWSP_F16, PTOWSP_F32, 0xffffffff), 0xffff);
+    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_F32, 0x7f800001), 0x7fc0);
+    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_F32, 0xffa50000), 0xffe5);
+    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_F32, 0x7fffffff), 0x7fff);  // not rounded up
+    assert_int_equal(convert(PTOWSP_F32, PTOWSP_F64, UINT64_C(0xfff0000000000001)), 0xffc00000);
+    assert_int_equal(convert(PTOWSP_F32, PTOWSP_F64, UINT64_C(0x7ff5555540000000)), 0x7feaaaaa);
+    assert_int_equal(convert(PTOWSP_F16, PTOWSP_F64, UINT64_C(0x7ff0000000000001)), 0x7e00);
+    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_F64, UINT64_C(0xfff4000000000000)), 0xffe0);
+    // Between the halves: f16 has more fraction, bf16 more exponent.
+    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_F16, 0x7c01), 0x7fc0);
+    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_F16, 0xfd08), 0xffe1);
+    assert_int_equal(convert(PTOWSP_F16, PTOWSP_BF16, 0x7f81), 0x7e08);
+    // Widening keeps all bits, so a signalling NaN as well.
+    assert_int_equal(convert(PTOWSP_F32, PTOWSP_F16, 0xfc01), 0xff802000);
+    assert_true(convert(PTOWSP_F64, PTOWSP_F32, 0x7f800001) == UINT64_C(0x7ff0000020000000));
+    assert_true(convert(PTOWSP_F64, PTOWSP_BF16, 0xff81) == UINT64_C(0xfff0200000000000));
+    assert_true(convert(PTOWSP_F64, PTOWSP_F64, UINT64_C(0xfff0000000000001)) ==
+                UINT64_C(0xfff0000000000001));
+    assert_int_equal(convert(PTOWSP_F32, PTOWSP_F32, 0x7f800001), 0x7f800001);
+    for (int out = PTOWSP_I8; out <= (int)PTOWSP_U64; out++) {
+        assert_true(convert((ptowsp_dtype)out, PTOWSP_F32, 0xffc00000) == 0);
+        assert_true(convert((ptowsp_dtype)out, PTOWSP_F64, UINT64_C(0x7ff0000000000001)) == 0);
+        assert_true(convert((ptowsp_dtype)out, PTOWSP_F16, 0x7e00) == 0);
+        assert_true(convert((ptowsp_dtype)out, PTOWSP_BF16, 0xffff) == 0);
+    }
+}
+
+// -- integers -------------------------------------------------------------------------------------
+
+static void convert__integers_to_floats_round_once(void **state) {
+    (void)state;
+    // f16 has 11 bits: 2049 is a tie between 2048 (0x6800) and 2050 (0x6801).
+    assert_int_equal(convert(PTOWSP_F16, PTOWSP_I64, 2049), 0x6800);
+    assert_int_equal(convert(PTOWSP_F16, PTOWSP_U16, 2051), 0x6802);
+    assert_int_equal(convert(PTOWSP_F16, PTOWSP_I32, 65519), 0x7bff);
+    assert_int_equal(convert(PTOWSP_F16, PTOWSP_I32, 65520), 0x7c00);
+    assert_int_equal(convert(PTOWSP_F16, PTOWSP_I64, (uint64_t)-65520), 0xfc00);
+    assert_int_equal(convert(PTOWSP_F16, PTOWSP_U64, UINT64_MAX), 0x7c00);
+    // bf16 has 8 bits. 2^40 + 2^32 is a tie; 1 more is none, but f32 would lose it.
+    const uint64_t bf16_tie = (UINT64_C(1) << 40) + (UINT64_C(1) << 32);
+    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_I64, bf16_tie), 0x5380);
+    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_I64, bf16_tie + 1), 0x5381);
+    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_I64, 0 - bf16_tie - 1), 0xd381);
+    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_U64, bf16_tie - 1), 0x5380);
+    // The same within 32 bits.
+    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_U32, (1 << 25) + (1 << 17)), 0x4c00);
+    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_U32, (1 << 25) + (1 << 17) + 1), 0x4c01);
+    // f32 has 24 bits: 2^60 + 2^36 is a tie; 1 more is none, but f64 would lose it.
+    const uint64_t f32_tie = (UINT64_C(1) << 60) + (UINT64_C(1) << 36);
+    assert_int_equal(convert(PTOWSP_F32, PTOWSP_U64, f32_tie), bits_of_f32(0x1p60f));
+    assert_int_equal(convert(PTOWSP_F32, PTOWSP_U64, f32_tie + 1), bits_of_f32(0x1.000002p60f));
+    assert_int_equal(convert(PTOWSP_F32, PTOWSP_I64, 0 - f32_tie - 1),
+                     bits_of_f32(-0x1.000002p60f));
+    // Extremes.
+    assert_int_equal(convert(PTOWSP_F32, PTOWSP_I64, (uint64_t)INT64_MIN), bits_of_f32(-0x1p63f));
+    assert_int_equal(convert(PTOWSP_F32, PTOWSP_U64, UINT64_MAX), bits_of_f32(0x1p64f));
+    assert_true(convert(PTOWSP_F64, PTOWSP_I64, INT64_MAX) == bits_of_f64(0x1p63));
+    assert_true(convert(PTOWSP_F64, PTOWSP_U64, UINT64_MAX) == bits_of_f64(0x1p64));
+    assert_true(convert(PTOWSP_F64, PTOWSP_U64, UINT64_MAX - 1024) ==
+                bits_of_f64(0x1.fffffffffffffp63));
+    assert_true(convert(PTOWSP_F64, PTOWSP_U64, UINT64_MAX - 1023) == bits_of_f64(0x1p64));
+    assert_true(convert(PTOWSP_F64, PTOWSP_I8, 0x80) == bits_of_f64(-128.0));
+    assert_true(convert(PTOWSP_F64, PTOWSP_U8, 0x80) == bits_of_f64(128.0));
+    assert_int_equal(convert(PTOWSP_F16, PTOWSP_I16, 0x8000), 0xf800);
+    assert_int_equal(convert(PTOWSP_F32, PTOWSP_I32, 0), 0);  // never -0
+}
+
+static void convert__floats_to_integers_go_towards_zero_and_saturate(void **state) {
+    (void)state;
+    static const struct {
+        double value;
+        int64_t i8, i16, i32, i64;
+        uint64_t u8, u16, u32, u64;
+    } known[] = {
+        {0.0, 0, 0, 0, 0, 0, 0, 0, 0},
+        {-0.0, 0, 0, 0, 0, 0, 0, 0, 0},
+        {0.999999, 0, 0, 0, 0, 0, 0, 0, 0},
+        {-0.999999, 0, 0, 0, 0, 0, 0, 0, 0},
+        {1.5, 1, 1, 1, 1, 1, 1, 1, 1},
+        {-1.5, -1, -1, -1, -1, 0, 0, 0, 0},
+        {127.9, 127, 127, 127, 127, 127, 127, 127, 127},
+        {-128.9, -128, -128, -128, -128, 0, 0, 0, 0},
+        {-129.0, -128, -129, -129, -129, 0, 0, 0, 0},
+        {255.9, 127, 255, 255, 255, 255, 255, 255, 255},
+        {256.0, 127, 256, 256, 256, 255, 256, 256, 256},
+        {65535.5, 127, 32767, 65535, 65535, 255, 65535, 65535, 65535},
+        {65536.0, 127, 32767, 65536, 65536, 255, 65535, 65536, 65536},
+        {-32768.5, -128, -32768, -32768, -32768, 0, 0, 0, 0},
+        {0x1p31, 127, 32767, INT32_MAX, INT64_C(1) << 31, 255, 65535, UINT32_C(1) << 31,
+         UINT64_C(1) << 31},
+        {0x1p32, 127, 32767, INT32_MAX, INT64_C(1) << 32, 255, 65535, UINT32_MAX,
+         UINT64_C(1) << 32},
+        {0x1.fffffffffffffp62, 127, 32767, INT32_MAX, INT64_MAX - 1023, 255, 65535, UINT32_MAX,
+         INT64_MAX - 1023},
+        {0x1p63, 127, 32767, INT32_MAX, INT64_MAX, 255, 65535, UINT32_MAX, UINT64_C(1) << 63},
+        {-0x1p63, -128, -32768, INT32_MIN, INT64_MIN, 0, 0, 0, 0},
+        {-0x1.0000000000001p63, -128, -32768, INT32_MIN, INT64_MIN, 0, 0, 0, 0},
+        {0x1.fffffffffffffp63, 127, 32767, INT32_MAX, INT64_MAX, 255, 65535, UINT32_MAX,
+         UINT64_MAX - 2047},
+        {0x1p64, 127, 32767, INT32_MAX, INT64_MAX, 255, 65535, UINT32_MAX, UINT64_MAX},
+        {1e300, 127, 32767, INT32_MAX, INT64_MAX, 255, 65535, UINT32_MAX, UINT64_MAX},
+        {-1e300, -128, -32768, INT32_MIN, INT64_MIN, 0, 0, 0, 0},
+        {1e-320, 0, 0, 0, 0, 0, 0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        uint64_t bits = bits_of_f64(known[i].value);
+        assert_true((int8_t)convert(PTOWSP_I8, PTOWSP_F64, bits) == known[i].i8);
+        assert_true((int16_t)convert(PTOWSP_I16, PTOWSP_F64, bits) == known[i].i16);
+        assert_true((int32_t)convert(PTOWSP_I32, PTOWSP_F64, bits) == known[i].i32);
+        assert_true((int64_t)convert(PTOWSP_I64, PTOWSP_F64, bits) == known[i].i64);
+        assert_true(convert(PTOWSP_U8, PTOWSP_F64, bits) == known[i].u8);
+        assert_true(convert(PTOWSP_U16, PTOWSP_F64, bits) == known[i].u16);
+        assert_true(convert(PTOWSP_U32, PTOWSP_F64, bits) == known[i].u32);
+        assert_true(convert(PTOWSP_U64, PTOWSP_F64, bits) == known[i].u64);
+    }
+    assert_true((int64_t)convert(PTOWSP_I64, PTOWSP_F16, 0xfc00) == INT64_MIN);  // -infinity
+    assert_true((int64_t)convert(PTOWSP_I64, PTOWSP_F32, 0x7f800000) == INT64_MAX);
+    assert_true(convert(PTOWSP_U32, PTOWSP_BF16, 0x7f80) == UINT32_MAX);
+    assert_true(convert(PTOWSP_U32, PTOWSP_BF16, 0xff80) == 0);
+}
+
+static void convert__integers_to_integers_keep_the_low_bits(void **state) {
+    (void)state;
+    assert_true(convert(PTOWSP_I64, PTOWSP_I8, 0x80) == UINT64_C(0xffffffffffffff80));
+    assert_true(convert(PTOWSP_U64, PTOWSP_I8, 0xff) == UINT64_MAX);
+    assert_true(convert(PTOWSP_U64, PTOWSP_U8, 0xff) == 0xff);
+    assert_true(convert(PTOWSP_I8, PTOWSP_I64, UINT64_C(0x123456789abcdef0)) == 0xf0);
+    assert_true(convert(PTOWSP_U16, PTOWSP_I32, 0xfffe8001) == 0x8001);
+    assert_true(convert(PTOWSP_I32, PTOWSP_U64, UINT64_C(0xffffffff80000000)) == 0x80000000);
+    assert_true(convert(PTOWSP_I16, PTOWSP_U16, 0xffff) == 0xffff);
+    assert_true(convert(PTOWSP_U64, PTOWSP_I64, (uint64_t)INT64_MIN) == UINT64_C(1) << 63);
+}
+
+static void convert__bool_is_not_zero(void **state) {
+    (void)state;
+    // Any byte but 0 counts as true, also from bool to bool.
+    for (int out = DTYPE_FIRST; out <= (int)DTYPE_LAST; out++) {
+        for (uint64_t byte = 0; byte <= 255; byte++) {
+            ptowsp_dtype dtype = (ptowsp_dtype)out;
+            uint64_t one = is_float(dtype) ? reference_float(dtype, 1.0L) : 1;
+            assert_true(convert(dtype, PTOWSP_BOOL, byte) == (byte ? one : 0));
+        }
+    }
+    assert_true(convert(PTOWSP_BOOL, PTOWSP_F32, 0) == 0);
+    assert_true(convert(PTOWSP_BOOL, PTOWSP_F32, 0x80000000) == 0);  // -0
+    assert_true(convert(PTOWSP_BOOL, PTOWSP_F32, 1) == 1);           // the smallest subnormal
+    assert_true(convert(PTOWSP_BOOL, PTOWSP_F32, 0x7f800000) == 1);
+    assert_true(convert(PTOWSP_BOOL, PTOWSP_F32, 0x7f800001) == 1);  // NaN
+    assert_true(convert(PTOWSP_BOOL, PTOWSP_F16, 0xfe00) == 1);
+    assert_true(convert(PTOWSP_BOOL, PTOWSP_F64, UINT64_C(1) << 63) == 0);
+    assert_true(convert(PTOWSP_BOOL, PTOWSP_I64, UINT64_C(1) << 63) == 1);
+    assert_true(convert(PTOWSP_BOOL, PTOWSP_U16, 0x100) == 1);
+    assert_true(convert(PTOWSP_BOOL, PTOWSP_I8, 0) == 0);
+}
+
+// -- all pairs ------------------------------------------------------------------------------------
+
+static void convert__all_pairs_agree_with_the_reference_for_8_and_16_bits(void **state) {
+    (void)state;
+    for (int in = DTYPE_FIRST; in <= (int)DTYPE_LAST; in++) {
+        int width = bits_in((ptowsp_dtype)in);
+        for (uint64_t bits = 0; width <= 16 && bits < UINT64_C(1) << width; bits++) {
+            for (int out = DTYPE_FIRST; out <= (int)DTYPE_LAST; out++) {
+                if (in != out || in == PTOWSP_BOOL) {
+                    converts_as_the_reference((ptowsp_dtype)out, (ptowsp_dtype)in, bits);
+                } else {
+                    assert_true(convert((ptowsp_dtype)out, (ptowsp_dtype)in, bits) == bits);
+                }
+            }
+        }
+    }
+}
+
+// A pattern with a random number of leading bits random and the rest 0 or 1, sometimes next to it.
+static uint64_t random_pattern(uint64_t *random, int width) {
+    uint64_t bits = test_random(random);
+    int cut = (int)test_random_in(random, 0, 63);
+    switch (test_random_in(random, 0, 3)) {
+    case 0: bits = bits >> cut << cut; break;
+    case 1: bits >>= cut; break;
+    case 2: bits |= (UINT64_C(1) << cut) - 1; break;
+    default: break;
+    }
+    return low_bits(bits + (uint64_t)test_random_in(random, -1, 1), width);
+}
+
+static void convert__all_pairs_agree_with_the_reference_for_32_and_64_bits(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int in = DTYPE_FIRST; in <= (int)DTYPE_LAST; in++) {
+        int width = bits_in((ptowsp_dtype)in);
+        for (int round = 0; width >= 32 && round < 20000; round++) {
+            uint64_t bits = random_pattern(&random, width);
+            if (in == PTOWSP_F64 && round % 4 != 0) {  // exponents that the others have
+                uint64_t exponent = (uint64_t)test_random_in(&random, 1023 - 160, 1023 + 130);
+                bits = (bits & ~(UINT64_C(0x7ff) << 52)) | exponent << 52;
+            }
+            for (int out = DTYPE_FIRST; out <= (int)DTYPE_LAST; out++) {
+                if (in != out || !reference_is_nan((ptowsp_dtype)in, bits)) {
+                    converts_as_the_reference((ptowsp_dtype)out, (ptowsp_dtype)in, bits);
+                }
+            }
+        }
+        // Around each power of two, as integers, and around each exponent, as floats.
+        for (int power = 0; width >= 32 && power < width; power++) {
+            for (int low = -1; low < power; low++) {
+                for (uint64_t near = 0; near < 5; near++) {
+                    uint64_t bits = (UINT64_C(1) << power) + near - 2;
+                    bits = low_bits(bits + (low < 0 ? 0 : UINT64_C(1) << low), width);
+                    for (int out = DTYPE_FIRST; out <= (int)DTYPE_LAST; out++) {
+                        if (in != out || !reference_is_nan((ptowsp_dtype)in, bits)) {
+                            converts_as_the_reference((ptowsp_dtype)out, (ptowsp_dtype)in, bits);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+static void convert__agrees_with_the_compiler_on_f32_and_f64(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int round = 0; round < 200000; round++) {
+        uint64_t bits = random_pattern(&random, 64);
+        double f64 = f64_of(round % 2 ? bits : (bits & ~(UINT64_C(0xf) << 59)) | UINT64_C(7) << 59);
+        if (!isnan(f64) && fabs(f64) <= (double)FLT_MAX) {
+            assert_int_equal(convert(PTOWSP_F32, PTOWSP_F64, bits_of_f64(f64)),
+                             bits_of_f32((float)f64));
+        }
+        assert_int_equal(convert(PTOWSP_F32, PTOWSP_U64, bits), bits_of_f32((float)bits));
+        assert_int_equal(convert(PTOWSP_F32, PTOWSP_I64, bits), bits_of_f32((float)(int64_t)bits));
+        assert_true(convert(PTOWSP_F64, PTOWSP_U64, bits) == bits_of_f64((double)bits));
+        assert_true(convert(PTOWSP_F64, PTOWSP_I64, bits) == bits_of_f64((double)(int64_t)bits));
+    }
+}
+
+// -- arrays ---------------------------------------------------------------------------------------
+
+static void convert__arrays_are_their_elements_at_any_alignment(void **state) {
+    (void)state;
+    enum { COUNT_MAX = 41 };
+    static unsigned char in[8 * COUNT_MAX + 16], out[8 * COUNT_MAX + 32];
+    uint64_t random = test_seed();
+    for (int from = DTYPE_FIRST; from <= (int)DTYPE_LAST; from++) {
+        for (int to = DTYPE_FIRST; to <= (int)DTYPE_LAST; to++) {
+            ptowsp_dtype in_dtype = (ptowsp_dtype)from, out_dtype = (ptowsp_dtype)to;
+            uint32_t in_size = ptowsp_dtype_size(in_dtype), out_size = ptowsp_dtype_size(out_dtype);
+            for (uint64_t count = 0; count <= COUNT_MAX; count++) {
+                size_t in_at = (size_t)test_random_in(&random, 0, 8);
+                size_t out_at = (size_t)test_random_in(&random, 1, 9),
+                       end = out_at + count * out_size;
+                for (size_t i = 0; i < sizeof in; i++) {
+                    in[i] = (unsigned char)test_random(&random);
+                }
+                memset(out, 0xa5, sizeof out);
+                assert_int_equal(
+                    ptowsp_convert(out + out_at, out_dtype, in + in_at, in_dtype, count),
+                    PTOWSP_OK);
+                for (uint64_t i = 0; i < count; i++) {
+                    uint64_t bits = load(in + in_at + i * in_size, in_dtype);
+                    assert_true(load(out + out_at + i * out_size, out_dtype) ==
+                                convert(out_dtype, in_dtype, bits));
+                }
+                for (size_t i = 0; i < sizeof out; i++) {
+                    assert_true((i >= out_at && i < end) || out[i] == 0xa5);
+                }
+            }
+        }
+    }
+}
+
+static void convert__refuses_what_is_no_type_or_no_array(void **state) {
+    (void)state;
+    const float in[2] = {1.0f, 2.0f};
+    uint16_t out[2] = {7, 7};
+    static const int no_types[4] = {0, 14, 99, 0x7fffffff};
+    for (int i = 0; i < 4; i++) {
+        ptowsp_dtype none = (ptowsp_dtype)no_types[i];
+        for (uint64_t count = 0; count <= 2; count++) {
+            assert_int_equal(ptowsp_convert(out, none, in, PTOWSP_F32, count),
+                             PTOWSP_INVALID_PARAMS);
+            assert_int_equal(ptowsp_convert(out, PTOWSP_F16, in, none, count),
+                             PTOWSP_INVALID_PARAMS);
+        }
+        assert_int_equal(ptowsp_convert(out, none, in, none, 1), PTOWSP_INVALID_PARAMS);
+    }
+    assert_int_equal(ptowsp_convert(NULL, PTOWSP_F16, in, PTOWSP_F32, 1), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_convert(out, PTOWSP_F16, NULL, PTOWSP_F32, 1), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_convert(NULL, PTOWSP_F32, in, PTOWSP_F32, 1), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_convert(out, PTOWSP_F32, NULL, PTOWSP_F32, 1), PTOWSP_INVALID_PARAMS);
+    assert_true(out[0] == 7 && out[1] == 7);
+    assert_int_equal(ptowsp_convert(NULL, PTOWSP_F16, NULL, PTOWSP_F32, 0), PTOWSP_OK);
+    assert_int_equal(ptowsp_convert(NULL, PTOWSP_I8, NULL, PTOWSP_I8, 0), PTOWSP_OK);
+    assert_int_equal(ptowsp_convert(out, PTOWSP_F16, in, PTOWSP_F32, 2), PTOWSP_OK);
+    assert_true(out[0] == 0x3c00 && out[1] == 0x4000);
+}
+
+static void convert__is_the_same_in_every_rounding_mode(void **state) {
+    (void)state;
+    enum { COUNT = 512 };
+    static uint64_t in[COUNT], expected[COUNT], out[COUNT];
+    static const int modes[3] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+    uint64_t random = test_seed();
+    for (int i = 0; i < COUNT; i++) {
+        in[i] = random_pattern(&random, 64);
+    }
+    for (int from = DTYPE_FIRST; from <= (int)DTYPE_LAST; from++) {
+        for (int to = DTYPE_FIRST; to <= (int)DTYPE_LAST; to++) {
+            memset(expected, 0, sizeof expected);
+            ptowsp_convert(expected, (ptowsp_dtype)to, in, (ptowsp_dtype)from, COUNT);
+            for (int mode = 0; mode < 3; mode++) {
+                memset(out, 0, sizeof out);
+                assert_int_equal(fesetround(modes[mode]), 0);
+                feclearexcept(FE_ALL_EXCEPT);
+                ptowsp_convert(out, (ptowsp_dtype)to, in, (ptowsp_dtype)from, COUNT);
+                int raised = fetestexcept(FE_ALL_EXCEPT);
+                fesetround(FE_TONEAREST);
+                assert_int_equal(raised, 0);
+                assert_memory_equal(out, expected, sizeof out);
+            }
+        }
+    }
+}
+
+int main(void) {
+    PTOWSP_STATIC_ASSERT(LDBL_MANT_DIG >= 64, "the reference needs a long double of 64 bits");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dtype__names_and_sizes_are_those_of_the_manual),
+        cmocka_unit_test(f16__known_patterns),
+        cmocka_unit_test(bf16__known_patterns),
+        cmocka_unit_test(f16__every_pattern_widens_exactly_and_returns),
+        cmocka_unit_test(bf16__every_pattern_widens_exactly_and_returns),
+        cmocka_unit_test(f16__every_boundary_is_where_it_should_be),
+        cmocka_unit_test(bf16__every_boundary_is_where_it_should_be),
+        cmocka_unit_test(f16__and_bf16_agree_with_the_reference_over_all_of_f32),
+        cmocka_unit_test(convert__nan_keeps_sign_and_upper_payload),
+        cmocka_unit_test(convert__integers_to_floats_round_once),
+        cmocka_unit_test(convert__floats_to_integers_go_towards_zero_and_saturate),
+        cmocka_unit_test(convert__integers_to_integers_keep_the_low_bits),
+        cmocka_unit_test(convert__bool_is_not_zero),
+        cmocka_unit_test(convert__all_pairs_agree_with_the_reference_for_8_and_16_bits),
+        cmocka_unit_test(convert__all_pairs_agree_with_the_reference_for_32_and_64_bits),
+        cmocka_unit_test(convert__agrees_with_the_compiler_on_f32_and_f64),
+        cmocka_unit_test(convert__arrays_are_their_elements_at_any_alignment),
+        cmocka_unit_test(convert__refuses_what_is_no_type_or_no_array),
+        cmocka_unit_test(convert__is_the_same_in_every_rounding_mode),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
