@@ -1,0 +1,170 @@
+// Walks the calls of a module from its entry: every called workload exists and gets the arguments it
+// declares, and no path of calls comes back to where it has been. On the way it notes which
+// workloads are reached and how deep they nest, which is what a run needs to know to never allocate.
+
+#include "check.h"
+
+#include "../base/text.h"
+
+static bool pwsp_check_children(pwsp_checker *checker, uint32_t node, bool is_parallel,
+                                uint32_t *out_frames, uint32_t *out_scopes);
+
+PWSP_INTERNAL void pwsp_checker_free(pwsp_checker *checker) {
+    const pwsp_memory *memory = &checker->module->context->memory;
+    pwsp_memory_free(memory, checker->reached.items,
+                     (size_t)checker->reached.capacity * sizeof(pwsp_reached));
+    pwsp_memory_free(memory, checker->by_node.items,
+                     (size_t)checker->by_node.capacity * sizeof(uint32_t));
+}
+
+PWSP_INTERNAL uint32_t pwsp_checker_find(const pwsp_checker *checker, uint32_t workload) {
+    return workload < checker->by_node.count ? *PWSP_TABLE_AT(checker->by_node, uint32_t, workload)
+                                             : 0;
+}
+
+// A call in a circle: names the way round.
+static bool pwsp_check_circle(pwsp_checker *checker, uint32_t call, uint32_t from) {
+    char way[PWSP_ERROR_TEXT_MAX / 2];
+    ptowsp_text_buffer buffer = {way, sizeof way, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    for (uint32_t i = from; i < checker->path_count; i++) {
+        pwsp_text_format(text, "%s -> ", PWSP_NODE(checker->module, checker->path[i])->name);
+    }
+    pwsp_text_format(text, "%s", PWSP_NODE(checker->module, checker->path[from])->name);
+    pwsp_module_fail_at(checker->module, call, PTOWSP_INVALID_PARAMS,
+                        "workloads may not call themselves: %s", way);
+    return false;
+}
+
+static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_callee) {
+    ptowsp_module *module = checker->module;
+    const pwsp_call_info *call = PWSP_NODE(module, id)->call;
+    const pwsp_name *found = pwsp_names_find(&module->workload_names, call->name);
+    if (!found || strcmp(found->text, call->name) != 0) {
+        pwsp_module_fail_at(module, id, PTOWSP_INVALID_PARAMS, "there is no such workload");
+        return false;
+    }
+    *out_callee = found->index;
+    const pwsp_node *callee = PWSP_NODE(module, found->index);
+    if (call->arg_count != callee->param_count) {
+        pwsp_module_fail_at(module, id, PTOWSP_INVALID_PARAMS,
+                            "%u arguments; the workload takes %u", call->arg_count,
+                            callee->param_count);
+        return false;
+    }
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        const pwsp_variable_info *param = PWSP_VARIABLE(module, callee->first_param + i);
+        ptowsp_type given = (ptowsp_type)module->exprs.nodes[call->args[i]].type;
+        if (given != param->type) {
+            pwsp_module_fail_at(module, id, PTOWSP_INVALID_PARAMS,
+                                "argument %u is %s; parameter %s is %s", i, pwsp_type_name(given),
+                                param->name, pwsp_type_name(param->type));
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < checker->path_count; i++) {
+        if (checker->path[i] == found->index) {
+            return pwsp_check_circle(checker, id, i);
+        }
+    }
+    if (checker->path_count > PWSP_CALL_DEPTH_MAX) {
+        pwsp_module_fail_at(module, id, PTOWSP_LIMIT_EXCEEDED, "more than %d calls in one another",
+                            PWSP_CALL_DEPTH_MAX);
+        return false;
+    }
+    return true;
+}
+
+// The depths that one child adds.
+static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_parallel,
+                             uint32_t *out_frames, uint32_t *out_scopes) {
+    const pwsp_node *node = PWSP_NODE(checker->module, id);
+    bool opens_parallel = is_parallel;
+    bool is_loop = false;
+    uint32_t callee;
+    *out_frames = 0;
+    *out_scopes = 0;
+    switch (node->kind) {
+    case PWSP_NODE_TASK:
+    case PWSP_NODE_SLOT_SET:
+    case PWSP_NODE_SLOT_LOAD:
+    case PWSP_NODE_NONE:
+    case PWSP_NODE_WORKLOAD: return true;
+    case PWSP_NODE_CALL:
+        if (!pwsp_check_call(checker, id, &callee) || !pwsp_check_workload(checker, callee)) {
+            return false;
+        }
+        {
+            const pwsp_reached *reached =
+                PWSP_TABLE_AT(checker->reached, pwsp_reached, pwsp_checker_find(checker, callee));
+            *out_frames = reached->frame_depth + 1;
+            *out_scopes = reached->scope_depth + 1;
+        }
+        return true;
+    case PWSP_NODE_PARALLEL:
+    case PWSP_NODE_SELECT:
+        opens_parallel = true;
+        is_loop = true;
+        break;
+    case PWSP_NODE_FOR_EACH:
+        opens_parallel = false;
+        is_loop = true;
+        break;
+    case PWSP_NODE_COMBINE: opens_parallel = true; break;
+    case PWSP_NODE_SEQUENCE: opens_parallel = false; break;
+    case PWSP_NODE_WHEN:
+    case PWSP_NODE_OTHERWISE: break;
+    }
+    if (!pwsp_check_children(checker, id, opens_parallel, out_frames, out_scopes)) {
+        return false;
+    }
+    *out_frames += is_loop;
+    *out_scopes += opens_parallel != is_parallel;
+    return true;
+}
+
+static bool pwsp_check_children(pwsp_checker *checker, uint32_t node, bool is_parallel,
+                                uint32_t *out_frames, uint32_t *out_scopes) {
+    uint32_t frames = 0, scopes = 0;
+    for (uint32_t id = PWSP_NODE(checker->module, node)->first; id;
+         id = PWSP_NODE(checker->module, id)->next) {
+        uint32_t child_frames, child_scopes;
+        if (!pwsp_check_child(checker, id, is_parallel, &child_frames, &child_scopes)) {
+            return false;
+        }
+        frames = child_frames > frames ? child_frames : frames;
+        scopes = child_scopes > scopes ? child_scopes : scopes;
+    }
+    *out_frames = frames;
+    *out_scopes = scopes;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload) {
+    ptowsp_module *module = checker->module;
+    if (pwsp_checker_find(checker, workload)) {
+        return true;
+    }
+    if (checker->by_node.count == 0) {
+        if (!pwsp_memory_grow(&module->context->memory, &checker->by_node.items,
+                              &checker->by_node.capacity, module->nodes.count, sizeof(uint32_t))) {
+            pwsp_module_no_memory(module);
+            return false;
+        }
+        checker->by_node.count = module->nodes.count;
+    }
+    uint32_t index = pwsp_module_add(module, &checker->reached, sizeof(pwsp_reached));
+    if (index == 0) {
+        return false;
+    }
+    *PWSP_TABLE_AT(checker->by_node, uint32_t, workload) = index;
+    checker->path[checker->path_count++] = workload;
+    uint32_t frames, scopes;
+    bool is_good = pwsp_check_children(checker, workload, false, &frames, &scopes);
+    checker->path_count--;
+    if (is_good) {
+        pwsp_reached reached = {workload, frames, scopes};
+        *PWSP_TABLE_AT(checker->reached, pwsp_reached, index) = reached;
+    }
+    return is_good;
+}

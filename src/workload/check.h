@@ -1,0 +1,33 @@
+// What can only be checked when a module is complete: calls, and how deep they go.
+
+#ifndef PWSP_CHECK_H
+#define PWSP_CHECK_H
+
+#include "module.h"
+
+#define PWSP_CALL_DEPTH_MAX 64
+
+// A workload that the entry reaches, in the order in which they are first called.
+typedef struct pwsp_reached {
+    uint32_t node;
+    uint32_t frame_depth;  // loops and calls in one another, called workloads included
+    uint32_t scope_depth;  // scopes of both kinds in one another, called workloads included
+} pwsp_reached;
+
+typedef struct pwsp_checker {
+    ptowsp_module *module;
+    pwsp_table reached;  // of pwsp_reached, from 1
+    pwsp_table by_node;  // uint32_t: by node, the index in reached, or 0
+    uint32_t
+        path[PWSP_CALL_DEPTH_MAX + 1];  // workloads being checked, each called by the one before
+    uint32_t path_count;
+} pwsp_checker;
+
+// Checks all that a workload calls. False with the module's error set.
+PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload);
+PWSP_INTERNAL void pwsp_checker_free(pwsp_checker *checker);
+
+// Index in `reached` of a workload that has been checked.
+PWSP_INTERNAL uint32_t pwsp_checker_find(const pwsp_checker *checker, uint32_t workload);
+
+#endif

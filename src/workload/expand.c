@@ -1,0 +1,413 @@
+// The machine that walks a program. Its state is a position, a stack of frames (loops and calls) and
+// cells; so it can stop at any event and go on later, and takes no memory of its own.
+//
+// The hot path is the innermost loop: LOOP_END counts and jumps back, TASK moves arguments into
+// place, finds its tiles and returns. Whatever can go wrong is tested on that path by one unsigned
+// comparison each, and told in functions of its own.
+
+#include "expand.h"
+
+#include "../base/text.h"
+
+#include <inttypes.h>
+
+// -- errors ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status status, uint64_t index,
+                                            const char *format, ...) {
+    ptowsp_text_buffer buffer = {x->text, sizeof x->text, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    pwsp_program_print_place(x->program, x->node, x->cells, text);
+    pwsp_text_format(text, ": ");
+    va_list args;
+    va_start(args, format);
+    pwsp_text_vformat(text, format, args);
+    va_end(args);
+    x->status = status;
+    x->index = index;
+    return PWSP_EVENT_ERROR;
+}
+
+static pwsp_event pwsp_expander_fail_fault(pwsp_expander *x) {
+    const pwsp_array_info *info =
+        PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
+    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
+                              "array %s is read at %" PRId64 "; it has %" PRIu64 " elements",
+                              info->name, x->fault.index, x->arrays[x->fault.array].count);
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+// Why a view is outside its tensor, once it is known that it is.
+static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view *view,
+                                          const char *param, const pwsp_bound_tensor *tensor) {
+    const char *name = PWSP_PROGRAM_AT(x->program, tensors, ptowsp_tensor_desc, view->tensor)->name;
+    if (x->fault.is_set) {
+        return pwsp_expander_fail_fault(x);
+    }
+    for (uint32_t i = 0; i < view->lead; i++) {
+        int64_t value = (int64_t)x->cells[view->index[i].cell];
+        if (view->index[i].begin != view->index[i].end) {
+            value = (int64_t)pwsp_expander_value(x, view->index[i]);
+        }
+        if ((uint64_t)value >= (uint64_t)tensor->lead_shape[i]) {
+            return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+                                      "%s: index %u of tensor %s is %" PRId64
+                                      ", outside of its size %" PRId64,
+                                      param, i, name, value, tensor->lead_shape[i]);
+        }
+    }
+    int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
+    if ((uint64_t)row >= (uint64_t)tensor->rows) {
+        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+                                  "%s: row %" PRId64 " of tensor %s is outside of its %" PRId64
+                                  " rows",
+                                  param, row, name, tensor->rows);
+    }
+    int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
+    if ((uint64_t)col < (uint64_t)tensor->cols) {
+        return pwsp_expander_fail(x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                  "%s: the tile of tensor %s has 2^32 rows or columns", param,
+                                  name);
+    }
+    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)col,
+                              "%s: column %" PRId64 " of tensor %s is outside of its %" PRId64
+                              " columns",
+                              param, col, name, tensor->cols);
+}
+
+// Finds a tile; false if it is outside the tensor (or larger than a tile can be).
+static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *view,
+                                      const pwsp_bound_tensor *tensor, pwsp_tile_at *at) {
+    int64_t lead = 0;
+    uint64_t is_outside = 0;
+    for (uint32_t i = 0; i < view->lead; i++) {
+        int64_t value = (int64_t)pwsp_expander_value(x, view->index[i]);
+        is_outside |= (uint64_t)value >= (uint64_t)tensor->lead_shape[i];
+        lead = (int64_t)((uint64_t)lead + (uint64_t)value * (uint64_t)tensor->lead_strides[i]);
+    }
+    int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
+    int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
+    is_outside |= (uint64_t)row >= (uint64_t)tensor->rows;
+    is_outside |= (uint64_t)col >= (uint64_t)tensor->cols;
+    if (is_outside) {
+        return false;
+    }
+    int64_t rows = tensor->rows - row, cols = tensor->cols - col;
+    rows = view->rows && view->rows < rows ? view->rows : rows;
+    cols = view->cols && view->cols < cols ? view->cols : cols;
+    if (((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {
+        return false;
+    }
+    at->tensor = view->tensor;
+    at->rows = (uint32_t)rows;
+    at->cols = (uint32_t)cols;
+    at->lead = lead;
+    at->row = row;
+    at->col = col;
+    return true;
+}
+
+static inline int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
+    return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+static pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op) {
+    const ptowsp_program *p = x->program;
+    const pwsp_task_op *task = PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at);
+    const pwsp_code *codes = PWSP_PROGRAM_AT(p, codes, pwsp_code, task->first_code);
+    uint64_t *args = x->cells + p->first_arg;
+    x->node = op->node;
+    x->task_op = task;
+    x->kernel = PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, task->kernel);
+    for (uint32_t i = 0; i < task->axis_count; i++) {
+        args[i] = pwsp_expander_value(x, codes[i]);
+    }
+    uint32_t next = task->axis_count;
+    const pwsp_tile_view *views = PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view);
+    for (uint32_t i = 0; i < task->view_count; i++) {
+        const pwsp_bound_tensor *tensor = &x->tensors[views[i].tensor];
+        pwsp_tile_at *at = &x->tiles_at[i];
+        if (!pwsp_expander_tile(x, &views[i], tensor, at)) {
+            return pwsp_expander_fail_view(x, &views[i], x->kernel->tiles[i].name, tensor);
+        }
+        args[next++] = at->rows;
+        args[next++] = at->cols;
+        ptowsp_tile *tile = &x->tiles[i];
+        tile->data = tensor->data ? tensor->data +
+                                        pwsp_tile_offset(tensor, at) * (int64_t)tensor->element_size
+                                  : NULL;
+        tile->row_stride = tensor->row_stride;
+        tile->col_stride = tensor->col_stride;
+    }
+    for (uint32_t i = 0; i < task->scalar_count; i++) {
+        args[next++] = pwsp_expander_value(x, codes[task->axis_count + i]);
+    }
+    if (x->fault.is_set) {
+        return pwsp_expander_fail_fault(x);
+    }
+    x->task.arg_count = next;
+    x->task.axis_arg_count = next - task->scalar_count;
+    x->task.user_axis_count = task->axis_count;
+    x->task.tile_count = task->view_count;
+    x->task.index = x->task_count++;
+    x->task.kernel_name = x->kernel->name;
+    return PWSP_EVENT_TASK;
+}
+
+// -- loops ----------------------------------------------------------------------------------------
+
+static pwsp_event pwsp_expander_fail_row(pwsp_expander *x, const char *axis, int64_t row,
+                                         uint64_t row_count) {
+    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+                              "row %" PRId64 " of axis %s, which has %" PRIu64, row, axis,
+                              row_count);
+}
+
+// How many iterations a loop has; false with an error.
+static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_frame *frame) {
+    const ptowsp_program *p = x->program;
+    int64_t row = loop->is_row ? (int64_t)pwsp_expander_value(x, loop->row) : 0;
+    frame->first = 0;
+    if (x->fault.is_set) {
+        pwsp_expander_fail_fault(x);
+        return false;
+    }
+    switch (loop->axis_kind) {
+    case PWSP_AXIS_DENSE:
+    case PWSP_AXIS_DYNAMIC: frame->count = (int64_t)x->cells[loop->size]; return true;
+    case PWSP_AXIS_RAGGED: {
+        const pwsp_array *lengths = &x->arrays[loop->array];
+        if (!loop->is_row) {
+            frame->count = x->length_sums[loop->array];
+            return true;
+        }
+        if ((uint64_t)row >= lengths->count) {
+            pwsp_expander_fail_row(x,
+                                   PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, loop->array)->name,
+                                   row, lengths->count);
+            return false;
+        }
+        frame->count = (int64_t)pwsp_array_at(lengths, (uint64_t)row);
+        return true;
+    }
+    case PWSP_AXIS_SPARSE: break;
+    }
+    const pwsp_bound_csr *csr = &x->csrs[loop->csr];
+    if (!loop->is_row) {
+        frame->count = (int64_t)csr->entry_count;
+        return true;
+    }
+    if ((uint64_t)row >= csr->row_count) {
+        pwsp_expander_fail_row(x, PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name, row,
+                               csr->row_count);
+        return false;
+    }
+    frame->first = pwsp_array_at(&csr->indptr, (uint64_t)row);
+    frame->count = (int64_t)(pwsp_array_at(&csr->indptr, (uint64_t)row + 1) - frame->first);
+    return true;
+}
+
+static inline void pwsp_expander_set_variable(pwsp_expander *x, const pwsp_loop *loop,
+                                              const pwsp_frame *frame) {
+    x->cells[loop->cell] = (uint64_t)frame->i;
+    if (loop->axis_kind == PWSP_AXIS_SPARSE) {
+        x->cells[loop->cell] =
+            pwsp_array_at(&x->csrs[loop->csr].indices, frame->first + (uint64_t)frame->i);
+    }
+}
+
+static pwsp_event pwsp_scope_event(pwsp_scope scope) {
+    return scope == PWSP_SCOPE_PARALLEL ? PWSP_EVENT_PARALLEL : PWSP_EVENT_SEQUENTIAL;
+}
+
+// Enters a loop. *out_event is set if there is one (a scope, an error).
+static bool pwsp_expander_loop(pwsp_expander *x, const pwsp_op *op, pwsp_event *out_event) {
+    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at);
+    pwsp_frame frame = {op->at, false, loop->scope != PWSP_SCOPE_SAME, 0, 0, 0};
+    x->node = op->node;
+    if (!pwsp_expander_extent(x, loop, &frame)) {
+        *out_event = PWSP_EVENT_ERROR;
+        return true;
+    }
+    if (frame.count == 0 || op->target == x->next_op + 1) {  // nothing to do, or nothing in it
+        x->next_op = op->target;
+        return false;
+    }
+    PTOWSP_ASSERT(x->frame_count < x->program->frame_depth);
+    x->frames[x->frame_count++] = frame;
+    pwsp_expander_set_variable(x, loop, &frame);
+    if (frame.has_scope) {
+        *out_event = pwsp_scope_event(loop->scope);
+    }
+    return frame.has_scope;
+}
+
+// -- calls and slots ------------------------------------------------------------------------------
+
+static bool pwsp_expander_call(pwsp_expander *x, const pwsp_op *op, pwsp_event *out_event) {
+    const pwsp_call_op *call = PWSP_PROGRAM_AT(x->program, calls, pwsp_call_op, op->at);
+    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, call->first_code);
+    x->node = op->node;
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        x->cells[call->first_cell + i] = pwsp_expander_value(x, codes[i]);
+    }
+    if (x->fault.is_set) {
+        *out_event = pwsp_expander_fail_fault(x);
+        return true;
+    }
+    PTOWSP_ASSERT(x->frame_count < x->program->frame_depth);
+    pwsp_frame frame = {x->next_op, true, call->scope != PWSP_SCOPE_SAME, 0, 0, 0};
+    x->frames[x->frame_count++] = frame;
+    x->next_op = op->target;
+    if (frame.has_scope) {
+        *out_event = pwsp_scope_event(call->scope);
+    }
+    return frame.has_scope;
+}
+
+// A slot load: finds its element. The caller loads it when the data is there.
+static pwsp_event pwsp_expander_slot_load(pwsp_expander *x, const pwsp_op *op) {
+    const pwsp_slot_op *load = PWSP_PROGRAM_AT(x->program, slot_ops, pwsp_slot_op, op->at);
+    const pwsp_bound_tensor *tensor = &x->tensors[load->view.tensor];
+    x->node = op->node;
+    x->load = load;
+    if (!pwsp_expander_tile(x, &load->view, tensor, &x->load_at)) {
+        return pwsp_expander_fail_view(x, &load->view, "the view", tensor);
+    }
+    int64_t row = load->has_row ? (int64_t)pwsp_expander_value(x, load->row) : 0;
+    int64_t col = load->has_col ? (int64_t)pwsp_expander_value(x, load->col) : 0;
+    if (x->fault.is_set) {
+        return pwsp_expander_fail_fault(x);
+    }
+    if ((uint64_t)row >= x->load_at.rows || (uint64_t)col >= x->load_at.cols) {
+        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+                                  "element (%" PRId64 ", %" PRId64 ") of a tile of %u x %u", row,
+                                  col, x->load_at.rows, x->load_at.cols);
+    }
+    x->load_at.row += row;
+    x->load_at.col += col;
+    x->load_at.rows = 1;
+    x->load_at.cols = 1;
+    return PWSP_EVENT_SLOT_LOAD;
+}
+
+PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x) {
+    const pwsp_bound_tensor *tensor = &x->tensors[x->load_at.tensor];
+    int64_t offset = pwsp_tile_offset(tensor, &x->load_at);
+    pwsp_array element = {tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype,
+                          true};
+    x->cells[x->load->cell] = pwsp_array_at(&element, 0);
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x) {
+    x->ops = PWSP_OP_AT(x->program, 0);
+    x->frame_count = 0;
+    x->next_op = 0;
+    x->node = 0;
+    x->has_skipped = false;
+    x->fault.is_set = false;
+    x->task_count = 0;
+    x->task.args = x->cells + x->program->first_arg;
+    x->task.tiles = x->tiles;
+    x->status = PTOWSP_OK;
+    x->index = PTOWSP_NO_INDEX;
+    x->text[0] = '\0';
+}
+
+// Passes over an op whose effect is not known yet.
+static void pwsp_expander_skip(pwsp_expander *x, const pwsp_op *op) {
+    x->has_skipped = x->has_skipped || op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_BRANCH;
+    if (op->kind == PWSP_OP_LOOP) {
+        x->next_op = op->target;
+    } else if (op->kind == PWSP_OP_BRANCH) {
+        x->next_op = PWSP_PROGRAM_AT(x->program, branches, pwsp_branch, op->at)->end;
+    } else if (op->kind == PWSP_OP_TASK) {
+        x->task_count++;
+    }
+}
+
+PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
+    pwsp_event event;
+    for (;;) {
+        const pwsp_op *op = &x->ops[x->next_op++];
+        if (x->unknown && x->unknown[x->next_op - 1]) {
+            switch (op->kind) {
+            case PWSP_OP_LOOP:
+            case PWSP_OP_BRANCH:
+            case PWSP_OP_TASK:
+            case PWSP_OP_SLOT_SET:
+            case PWSP_OP_SLOT_LOAD: pwsp_expander_skip(x, op); continue;
+            default: break;  // structure goes on as it is
+            }
+        }
+        switch (op->kind) {
+        case PWSP_OP_LOOP:
+            if (pwsp_expander_loop(x, op, &event)) {
+                return event;
+            }
+            break;
+        case PWSP_OP_LOOP_END: {
+            pwsp_frame *frame = &x->frames[x->frame_count - 1];
+            if (++frame->i < frame->count) {
+                pwsp_expander_set_variable(x, PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at),
+                                           frame);
+                x->next_op = op->target;
+                break;
+            }
+            x->frame_count--;
+            if (frame->has_scope) {
+                return PWSP_EVENT_SCOPE_END;
+            }
+            break;
+        }
+        case PWSP_OP_SCOPE: return pwsp_scope_event((pwsp_scope)op->at);
+        case PWSP_OP_SCOPE_END: return PWSP_EVENT_SCOPE_END;
+        case PWSP_OP_TASK: return pwsp_expander_task(x, op);
+        case PWSP_OP_BRANCH: {
+            const pwsp_branch *branch = PWSP_PROGRAM_AT(x->program, branches, pwsp_branch, op->at);
+            if (pwsp_expander_value(x, branch->condition) == 0) {
+                x->next_op = op->target;
+            }
+            if (x->fault.is_set) {
+                x->node = op->node;
+                return pwsp_expander_fail_fault(x);
+            }
+            break;
+        }
+        case PWSP_OP_JUMP: x->next_op = op->target; break;
+        case PWSP_OP_SLOT_SET: {
+            const pwsp_slot_op *slot = PWSP_PROGRAM_AT(x->program, slot_ops, pwsp_slot_op, op->at);
+            x->cells[slot->cell] = pwsp_expander_value(x, slot->value);
+            if (x->fault.is_set) {
+                x->node = op->node;
+                return pwsp_expander_fail_fault(x);
+            }
+            break;
+        }
+        case PWSP_OP_SLOT_LOAD: return pwsp_expander_slot_load(x, op);
+        case PWSP_OP_CALL:
+            if (pwsp_expander_call(x, op, &event)) {
+                return event;
+            }
+            break;
+        case PWSP_OP_RETURN:
+            if (x->frame_count == 0) {
+                return PWSP_EVENT_END;
+            }
+            x->frame_count--;
+            x->next_op = x->frames[x->frame_count].loop;
+            if (x->frames[x->frame_count].has_scope) {
+                return PWSP_EVENT_SCOPE_END;
+            }
+            break;
+        case PWSP_OP_RESET:
+            x->reset = *PWSP_PROGRAM_AT(x->program, resets, pwsp_range, op->at);
+            return PWSP_EVENT_RESET;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+// Walking a compiled program: one step at a time, from one task, scope or slot load to the next.
+
+#ifndef PWSP_EXPAND_H
+#define PWSP_EXPAND_H
+
+#include "program.h"
+
+// Memory bound to a tensor. Sizes and strides of dimensions that the tensor has not are 1 and 0.
+typedef struct pwsp_bound_tensor {
+    char *data;     // NULL in runs that only measure time
+    uint64_t base;  // its address, or one that no other tensor has
+    int64_t lead_shape[PWSP_TENSOR_LEAD_MAX];
+    int64_t lead_strides[PWSP_TENSOR_LEAD_MAX];  // in elements, as the following
+    int64_t rows, cols, row_stride, col_stride;
+    uint32_t element_size;
+    ptowsp_dtype dtype;
+    bool is_bound;
+} pwsp_bound_tensor;
+
+typedef struct pwsp_bound_csr {
+    pwsp_array indptr, indices;
+    uint64_t row_count;
+    uint64_t entry_count;  // indptr[row_count]
+    bool is_bound;
+} pwsp_bound_csr;
+
+// Where a tile lies.
+typedef struct pwsp_tile_at {
+    uint32_t tensor;
+    uint32_t rows, cols;  // valid
+    int64_t lead;         // elements from the tensor's start to the leading indices' matrix
+    int64_t row, col;     // of the tile in that matrix
+} pwsp_tile_at;
+
+typedef struct pwsp_frame {
+    uint32_t loop;  // or, of a call, where to go on
+    bool is_call;
+    bool has_scope;  // to be ended with it
+    int64_t i, count;
+    uint64_t first;  // of a sparse loop: its first entry
+} pwsp_frame;
+
+typedef enum pwsp_event {
+    PWSP_EVENT_END,
+    PWSP_EVENT_TASK,        // task, tiles_at, task_op
+    PWSP_EVENT_PARALLEL,    // a parallel scope begins
+    PWSP_EVENT_SEQUENTIAL,  // a sequential scope begins
+    PWSP_EVENT_SCOPE_END,
+    PWSP_EVENT_SLOT_LOAD,  // load_at; nothing has been loaded yet: call pwsp_expander_load
+    PWSP_EVENT_RESET,      // edges [reset.first ...] forget
+    PWSP_EVENT_ERROR       // status, index, text
+} pwsp_event;
+
+typedef struct pwsp_expander {
+    const ptowsp_program *program;
+    const pwsp_op *ops;
+    uint64_t *cells;
+    const pwsp_array *arrays;          // by array
+    const int64_t *length_sums;        // by array
+    const pwsp_bound_csr *csrs;        // by axis
+    const pwsp_bound_tensor *tensors;  // by tensor
+    const uint8_t *unknown;            // by op: skipped when not NULL
+    pwsp_frame *frames;
+    uint32_t frame_count;
+    uint32_t next_op;
+    uint32_t node;     // of the event
+    bool has_skipped;  // something unknown: task_count is not that of the program
+    pwsp_fault fault;
+    ptowsp_task task;
+    const pwsp_task_op *task_op;
+    const pwsp_kernel_info *kernel;
+    ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
+    pwsp_tile_at tiles_at[PTOWSP_TASK_TILE_MAX];
+    uint64_t task_count;  // so far
+    const pwsp_slot_op *load;
+    pwsp_tile_at load_at;  // the one element
+    pwsp_range reset;
+    ptowsp_status status;
+    uint64_t index;
+    char text[PWSP_ERROR_TEXT_MAX];
+} pwsp_expander;
+
+// Begins at the program's start. Tables, cells and frames have been set.
+PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x);
+
+// Goes on to the next event. After END or ERROR it must not be called.
+PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x);
+
+// After SLOT_LOAD: reads the element and sets the slot.
+PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x);
+
+// Records an error at the current event's place, with the variables around. Returns ERROR.
+PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status status, uint64_t index,
+                                            const char *format, ...) PWSP_PRINTF(4, 5);
+
+// The value of a code of the current task.
+PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
+    return pwsp_code_value((const pwsp_instruction *)x->program->instructions.items, code, x->cells,
+                           x->arrays, &x->fault);
+}
+
+#endif

@@ -1,0 +1,132 @@
+// Declaring kernels: their parameters, where they run, and how their cycles are known.
+
+#include "module.h"
+
+#include <inttypes.h>
+
+static void pwsp_kernel_check_tile(ptowsp_module *module, const char *kernel,
+                                   const ptowsp_tile_param *tile) {
+    const char *name = tile->name;
+    if ((uint32_t)tile->direction < PTOWSP_IN || (uint32_t)tile->direction > PTOWSP_INOUT) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: tile %s has no direction (in, out or inout)", kernel, name);
+    } else if (ptowsp_dtype_size(tile->dtype) == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: tile %s has no data type", kernel, name);
+    } else if ((tile->rows < 1 && tile->rows != PTOWSP_DYNAMIC) ||
+               (tile->cols < 1 && tile->cols != PTOWSP_DYNAMIC) || tile->rows > INT32_MAX ||
+               tile->cols > INT32_MAX) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: tile %s is %" PRId64 " x %" PRId64, kernel, name, tile->rows,
+                         tile->cols);
+    }
+}
+
+static void pwsp_kernel_check(ptowsp_module *module, const ptowsp_kernel_desc *desc) {
+    const char *name = desc->name ? desc->name : "";
+    if (!desc->fn && !desc->cost && desc->cycles == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: it has neither fn nor cost nor cycles", name);
+    } else if (desc->cycles > PTOWSP_CYCLES_MAX) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: %" PRIu64 " cycles are more than 2^63 - 1", name,
+                         desc->cycles);
+    } else if (desc->axis_count > PTOWSP_TASK_AXIS_MAX) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: %u axis arguments are more than %d", name, desc->axis_count,
+                         PTOWSP_TASK_AXIS_MAX);
+    } else if ((uint32_t)desc->unit > PTOWSP_UNIT_CUBE) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: %d is no execution unit", name, (int)desc->unit);
+    }
+    for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX && desc->tiles[i].name; i++) {
+        pwsp_kernel_check_tile(module, name, &desc->tiles[i]);
+    }
+    for (uint32_t i = 0; i < PTOWSP_TASK_SCALAR_MAX && desc->scalars[i].name; i++) {
+        if ((uint32_t)desc->scalars[i].type < PTOWSP_TYPE_BOOL ||
+            (uint32_t)desc->scalars[i].type > PTOWSP_TYPE_U64) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "kernel %s: scalar %s has no type", name, desc->scalars[i].name);
+        }
+    }
+}
+
+// Copies parameters into the module, all names unique in the kernel.
+static bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *desc,
+                                    pwsp_kernel_info *info) {
+    pwsp_tile_info tiles[PTOWSP_TASK_TILE_MAX];
+    ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
+    const char *names[PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX && desc->tiles[i].name; i++) {
+        const ptowsp_tile_param *tile = &desc->tiles[i];
+        names[count] = pwsp_module_name(module, "tile parameter", tile->name);
+        pwsp_tile_info copy = {names[count++], tile->direction, tile->dtype, tile->rows,
+                               tile->cols};
+        tiles[info->tile_count++] = copy;
+    }
+    for (uint32_t i = 0; i < PTOWSP_TASK_SCALAR_MAX && desc->scalars[i].name; i++) {
+        names[count] = pwsp_module_name(module, "scalar parameter", desc->scalars[i].name);
+        ptowsp_scalar_param copy = {names[count++], desc->scalars[i].type};
+        scalars[info->scalar_count++] = copy;
+    }
+    for (uint32_t i = 0; pwsp_module_is_good(module) && i < count; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (strcmp(names[i], names[j]) == 0) {
+                pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                 "kernel %s: two parameters are called %s", desc->name, names[i]);
+            }
+        }
+    }
+    if (!pwsp_module_is_good(module)) {
+        return false;
+    }
+    info->tiles =
+        (const pwsp_tile_info *)pwsp_module_copy(module, tiles, info->tile_count * sizeof tiles[0]);
+    info->scalars = (const ptowsp_scalar_param *)pwsp_module_copy(
+        module, scalars, info->scalar_count * sizeof scalars[0]);
+    return pwsp_module_is_good(module);
+}
+
+ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc) {
+    ptowsp_kernel kernel = {0};
+    if (!pwsp_module_is_good(module)) {
+        return kernel;
+    }
+    if (!desc) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel: desc is NULL");
+        return kernel;
+    }
+    pwsp_kernel_info info;
+    memset(&info, 0, sizeof info);
+    info.name = pwsp_module_name(module, "kernel", desc->name);
+    if (info.name) {
+        pwsp_kernel_check(module, desc);
+    }
+    if (!pwsp_module_is_good(module) || !pwsp_kernel_copy_params(module, desc, &info)) {
+        return kernel;
+    }
+    info.axis_count = desc->axis_count;
+    info.unit = desc->unit;
+    info.fn = desc->fn;
+    info.cost = desc->cost;
+    info.cycles = desc->cycles;
+    info.user = desc->user;
+    const pwsp_name *found = pwsp_names_find(&module->kernel_names, info.name);
+    if (found) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s", info.name,
+                         strcmp(found->text, info.name) == 0
+                             ? "there is a kernel of this name already"
+                             : "its name has the hash of another kernel's");
+        return kernel;
+    }
+    uint32_t id = pwsp_module_add(module, &module->kernels, sizeof info);
+    if (id && !pwsp_names_add(&module->kernel_names, &module->context->memory, info.name, 0, id)) {
+        id = pwsp_module_no_memory(module);
+    }
+    if (id) {
+        *PWSP_KERNEL(module, id) = info;
+    }
+    kernel.id = id;
+    return kernel;
+}

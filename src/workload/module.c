@@ -1,0 +1,381 @@
+// Modules: names, declarations, and the first error.
+//
+// A module is a set of tables that only grow, filled by calls that keep the first error and then do
+// nothing. Ids are indices into the tables, and 0 is none: the zero id that a failed call returns is
+// accepted quietly by later calls, as the module then has its error already.
+//
+// Sizes, symbols, arrays, sparse axes and tensors share one table of names, since they share the
+// bind functions of a run and the symbol table of a device; kernels and workloads have their own.
+
+#include "module.h"
+
+#include "../base/text.h"
+
+#include <inttypes.h>
+
+// -- errors ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t id,
+                                          ptowsp_text text) {
+    const pwsp_node *node = PWSP_NODE(module, id);
+    const char *variable = node->variable ? PWSP_VARIABLE(module, node->variable)->name : "";
+    switch (node->kind) {
+    case PWSP_NODE_WORKLOAD: pwsp_text_format(text, "%s", node->name); break;
+    case PWSP_NODE_PARALLEL: pwsp_text_format(text, "parallel %s", variable); break;
+    case PWSP_NODE_FOR_EACH: pwsp_text_format(text, "for_each %s", variable); break;
+    case PWSP_NODE_SELECT: pwsp_text_format(text, "select %s", variable); break;
+    case PWSP_NODE_WHEN: pwsp_text_format(text, "when"); break;
+    case PWSP_NODE_OTHERWISE: pwsp_text_format(text, "otherwise"); break;
+    case PWSP_NODE_COMBINE: pwsp_text_format(text, "combine"); break;
+    case PWSP_NODE_SEQUENCE: pwsp_text_format(text, "sequence"); break;
+    case PWSP_NODE_TASK:
+        pwsp_text_format(text, "task %s", PWSP_KERNEL(module, node->task->kernel)->name);
+        break;
+    case PWSP_NODE_CALL: pwsp_text_format(text, "call %s", node->call->name); break;
+    case PWSP_NODE_SLOT_SET: pwsp_text_format(text, "slot_set %u", node->slot); break;
+    case PWSP_NODE_SLOT_LOAD: pwsp_text_format(text, "slot_load %u", node->slot); break;
+    case PWSP_NODE_NONE: break;
+    }
+}
+
+PWSP_INTERNAL void pwsp_module_print_place(const ptowsp_module *module, uint32_t node,
+                                           ptowsp_text text) {
+    uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
+    uint32_t count = 0;
+    for (uint32_t at = node; at; at = PWSP_NODE(module, at)->parent) {
+        path[count++] = at;
+    }
+    for (uint32_t i = count; i > 0; i--) {
+        pwsp_module_print_step(module, path[i - 1], text);
+        pwsp_text_format(text, "%s", i > 1 ? "/" : "");
+    }
+}
+
+static void pwsp_module_set_error(ptowsp_module *module, uint32_t place, ptowsp_status status,
+                                  uint64_t index, const char *format, va_list args) {
+    if (module->status != PTOWSP_OK) {
+        return;
+    }
+    ptowsp_text_buffer buffer = {module->text, sizeof module->text, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    if (place) {
+        pwsp_module_print_place(module, place, text);
+        if (module->task_kernel) {
+            pwsp_text_format(text, "/task %s", PWSP_KERNEL(module, module->task_kernel)->name);
+        }
+    } else {
+        pwsp_text_format(text, "%s", module->name);
+    }
+    pwsp_text_format(text, ": ");
+    pwsp_text_vformat(text, format, args);
+    module->status = status;
+    module->index = index;
+}
+
+PWSP_INTERNAL uint32_t pwsp_module_fail(ptowsp_module *module, ptowsp_status status, uint64_t index,
+                                        const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    pwsp_module_set_error(module, module->open, status, index, format, args);
+    va_end(args);
+    return 0;
+}
+
+PWSP_INTERNAL uint32_t pwsp_module_fail_at(ptowsp_module *module, uint32_t node,
+                                           ptowsp_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    pwsp_module_set_error(module, node, status, PTOWSP_NO_INDEX, format, args);
+    va_end(args);
+    return 0;
+}
+
+PWSP_INTERNAL uint32_t pwsp_module_no_memory(ptowsp_module *module) {
+    return pwsp_module_fail(module, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
+}
+
+ptowsp_error ptowsp_module_error(const ptowsp_module *module) {
+    ptowsp_error error = {module->status, module->index, module->text};
+    return error;
+}
+
+// -- tables and names -----------------------------------------------------------------------------
+
+PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, pwsp_table *table, size_t item_size) {
+    uint64_t id = table->count ? table->count : 1;
+    if (id >= UINT32_MAX || !pwsp_memory_grow(&module->context->memory, &table->items,
+                                              &table->capacity, id + 1, item_size)) {
+        return pwsp_module_no_memory(module);
+    }
+    table->count = id + 1;
+    return (uint32_t)id;
+}
+
+PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size) {
+    void *copy = pwsp_arena_alloc(&module->arena, size, sizeof(uint64_t));
+    if (!copy) {
+        pwsp_module_no_memory(module);
+        return NULL;
+    }
+    return size > 0 ? memcpy(copy, data, size) : copy;
+}
+
+PWSP_INTERNAL const char *pwsp_module_name(ptowsp_module *module, const char *what,
+                                           const char *name) {
+    if (!pwsp_name_is_valid(name)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "the name of this %s is not 1 to %d printable ASCII characters without "
+                         "quotes and backslash",
+                         what, PTOWSP_NAME_MAX);
+        return NULL;
+    }
+    const char *copy = pwsp_arena_copy(&module->arena, name);
+    if (!copy) {
+        pwsp_module_no_memory(module);
+    }
+    return copy;
+}
+
+PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const char *name) {
+    const pwsp_name *found = pwsp_names_find(&module->bindables, name);
+    if (found && strcmp(found->text, name) != 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "the names %s and %s have the same hash; rename one", found->text, name);
+        return NULL;
+    }
+    return found;
+}
+
+static const char *pwsp_bindable_text(pwsp_bindable kind) {
+    switch (kind) {
+    case PWSP_BIND_NOTHING:
+    case PWSP_BIND_SIZE:
+    case PWSP_BIND_CSR: return "axis";
+    case PWSP_BIND_SYMBOL: return "symbol";
+    case PWSP_BIND_ARRAY: return "array";
+    case PWSP_BIND_TENSOR: return "tensor";
+    }
+    return "";
+}
+
+PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char *what,
+                                               const char *name, pwsp_bindable kind,
+                                               uint32_t index) {
+    const char *copy = pwsp_module_name(module, what, name);
+    const pwsp_name *found = copy ? pwsp_module_find(module, name) : NULL;
+    if (found) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s %s: the name is already that of %s %s", what, name,
+                         kind == (pwsp_bindable)found->kind ? "another" : "the",
+                         pwsp_bindable_text((pwsp_bindable)found->kind));
+    }
+    if (!pwsp_module_is_good(module)) {
+        return NULL;
+    }
+    if (!pwsp_names_add(&module->bindables, &module->context->memory, copy, (uint32_t)kind,
+                        index)) {
+        pwsp_module_no_memory(module);
+        return NULL;
+    }
+    return copy;
+}
+
+// -- modules --------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_module_create(ptowsp_context *context, const ptowsp_module_desc *desc,
+                                   ptowsp_module **out_module) {
+    if (!out_module) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "module: out_module is NULL");
+    }
+    *out_module = NULL;
+    const char *name = desc && desc->name ? desc->name : "module";
+    uint32_t slot_count = desc && desc->slot_count ? desc->slot_count : PTOWSP_SLOT_COUNT;
+    if (!pwsp_name_is_valid(name)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "module: its name is not 1 to %d printable ASCII characters without "
+                         "quotes and backslash",
+                         PTOWSP_NAME_MAX);
+    }
+    if (slot_count > PTOWSP_SLOT_COUNT_MAX) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, slot_count,
+                         "module %s: %u slots are more than %d", name, slot_count,
+                         PTOWSP_SLOT_COUNT_MAX);
+    }
+    ptowsp_module *module =
+        (ptowsp_module *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_module));
+    if (module) {
+        module->context = context;
+        module->slot_count = slot_count;
+        module->index = PTOWSP_NO_INDEX;
+        pwsp_arena_init(&module->arena, &context->memory);
+        module->name = pwsp_arena_copy(&module->arena, name);
+    }
+    if (!module || !module->name) {
+        ptowsp_module_destroy(module);
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "module: out of memory");
+    }
+    *out_module = module;
+    return PTOWSP_OK;
+}
+
+static void pwsp_table_free(pwsp_table *table, const pwsp_memory *memory, size_t item_size) {
+    pwsp_memory_free(memory, table->items, (size_t)table->capacity * item_size);
+}
+
+void ptowsp_module_destroy(ptowsp_module *module) {
+    if (!module) {
+        return;
+    }
+    pwsp_memory memory = module->context->memory;
+    pwsp_names_free(&module->bindables, &memory);
+    pwsp_names_free(&module->kernel_names, &memory);
+    pwsp_names_free(&module->workload_names, &memory);
+    pwsp_table_free(&module->axes, &memory, sizeof(pwsp_axis_info));
+    pwsp_table_free(&module->symbols, &memory, sizeof(pwsp_symbol_info));
+    pwsp_table_free(&module->arrays, &memory, sizeof(pwsp_array_info));
+    pwsp_table_free(&module->variables, &memory, sizeof(pwsp_variable_info));
+    pwsp_table_free(&module->tensors, &memory, sizeof(ptowsp_tensor_desc));
+    pwsp_table_free(&module->kernels, &memory, sizeof(pwsp_kernel_info));
+    pwsp_table_free(&module->nodes, &memory, sizeof(pwsp_node));
+    pwsp_memory_free(&memory, module->exprs.nodes,
+                     (size_t)module->exprs.capacity * sizeof(pwsp_expr_node));
+    pwsp_arena_free(&module->arena);
+    pwsp_memory_free(&memory, module, sizeof(ptowsp_module));
+}
+
+// -- axes -----------------------------------------------------------------------------------------
+
+static ptowsp_axis pwsp_axis_id(uint32_t id) {
+    ptowsp_axis axis = {id};
+    return axis;
+}
+
+static ptowsp_axis pwsp_axis_make(ptowsp_module *module, const char *name, pwsp_axis_kind kind,
+                                  pwsp_bindable bindable, int64_t size) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_axis_id(0);
+    }
+    uint32_t id = pwsp_module_add(module, &module->axes, sizeof(pwsp_axis_info));
+    const char *copy = id ? pwsp_module_bindable(module, "axis", name, bindable, id) : NULL;
+    if (!copy) {
+        return pwsp_axis_id(0);
+    }
+    pwsp_axis_info info = {copy, kind, id, 0, 0, size};
+    *PWSP_AXIS(module, id) = info;
+    return pwsp_axis_id(id);
+}
+
+ptowsp_axis ptowsp_axis_dense(ptowsp_module *module, const char *name, int64_t size) {
+    if (pwsp_module_is_good(module) && size < 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "axis %s: its size is %" PRId64, name ? name : "", size);
+    }
+    return pwsp_axis_make(module, name, PWSP_AXIS_DENSE, PWSP_BIND_NOTHING, size);
+}
+
+ptowsp_axis ptowsp_axis_dynamic(ptowsp_module *module, const char *name) {
+    return pwsp_axis_make(module, name, PWSP_AXIS_DYNAMIC, PWSP_BIND_SIZE, 0);
+}
+
+ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *name) {
+    return pwsp_axis_make(module, name, PWSP_AXIS_SPARSE, PWSP_BIND_CSR, 0);
+}
+
+// A ragged axis is its array of lengths, which an expression may have named before.
+ptowsp_axis ptowsp_axis_ragged(ptowsp_module *module, const char *name) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_axis_id(0);
+    }
+    const char *copy = pwsp_module_name(module, "axis", name);
+    const pwsp_name *found = copy ? pwsp_module_find(module, name) : NULL;
+    uint32_t array = found && found->kind == PWSP_BIND_ARRAY ? found->index : 0;
+    if (array && !PWSP_ARRAY(module, array)->is_lengths) {
+        ptowsp_dtype dtype = PWSP_ARRAY(module, array)->dtype;
+        if (dtype != PTOWSP_I32 && dtype != PTOWSP_I64 && dtype != PTOWSP_U32 &&
+            dtype != PTOWSP_U64) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "axis %s: its lengths are read as %s; they are i32, i64, u32 or u64",
+                             name, ptowsp_dtype_name(dtype));
+        }
+    } else if (pwsp_module_is_good(module)) {
+        array = pwsp_module_add(module, &module->arrays, sizeof(pwsp_array_info));
+        copy = array ? pwsp_module_bindable(module, "axis", name, PWSP_BIND_ARRAY, array) : NULL;
+    }
+    uint32_t id = 0;
+    if (pwsp_module_is_good(module)) {
+        id = pwsp_module_add(module, &module->axes, sizeof(pwsp_axis_info));
+    }
+    if (id) {
+        PWSP_ARRAY(module, array)->name = copy;
+        PWSP_ARRAY(module, array)->is_lengths = true;
+        pwsp_axis_info info = {copy, PWSP_AXIS_RAGGED, id, 0, array, 0};
+        *PWSP_AXIS(module, id) = info;
+    }
+    return pwsp_axis_id(id);
+}
+
+ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_axis_id(0);
+    }
+    if (axis.id == 0 || axis.id >= module->axes.count) {
+        return pwsp_axis_id(pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                             "axis_row: there is no axis %u", axis.id));
+    }
+    pwsp_axis_info info = *PWSP_AXIS(module, axis.id);
+    if (info.kind < PWSP_AXIS_RAGGED || info.row) {
+        return pwsp_axis_id(pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                             "axis %s: only ragged and sparse axes have rows%s",
+                                             info.name,
+                                             info.row ? ", and this is one already" : ""));
+    }
+    info.row = pwsp_module_use(module, row, PTOWSP_TYPE_I64, "the row of an axis");
+    uint32_t id = info.row ? pwsp_module_add(module, &module->axes, sizeof info) : 0;
+    if (id) {
+        *PWSP_AXIS(module, id) = info;
+    }
+    return pwsp_axis_id(id);
+}
+
+// -- tensors --------------------------------------------------------------------------------------
+
+ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc) {
+    ptowsp_tensor tensor = {0};
+    if (!pwsp_module_is_good(module)) {
+        return tensor;
+    }
+    const char *name = desc && desc->name ? desc->name : "";
+    if (!desc) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "tensor: desc is NULL");
+    } else if (ptowsp_dtype_size(desc->dtype) == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tensor %s: %d is no data type", name, (int)desc->dtype);
+    } else if (desc->rank > PTOWSP_TENSOR_RANK_MAX) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tensor %s: rank %u is more than %d", name, desc->rank,
+                         PTOWSP_TENSOR_RANK_MAX);
+    } else if ((uint32_t)desc->location > PTOWSP_LOCATION_L1) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tensor %s: %d is no location", name, (int)desc->location);
+    }
+    for (uint32_t i = 0; pwsp_module_is_good(module) && i < desc->rank; i++) {
+        if (desc->shape[i] < PTOWSP_DYNAMIC) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i,
+                             "tensor %s: size %" PRId64 " of dimension %u", name, desc->shape[i],
+                             i);
+        }
+    }
+    uint32_t id = 0;
+    if (pwsp_module_is_good(module)) {
+        id = pwsp_module_add(module, &module->tensors, sizeof(ptowsp_tensor_desc));
+    }
+    const char *copy =
+        id ? pwsp_module_bindable(module, "tensor", name, PWSP_BIND_TENSOR, id) : NULL;
+    if (copy) {
+        *PWSP_TENSOR(module, id) = *desc;
+        PWSP_TENSOR(module, id)->name = copy;
+        tensor.id = id;
+    }
+    return tensor;
+}

@@ -1,0 +1,211 @@
+// A module as it is being built: declarations, expressions, and workloads as trees of nodes.
+
+#ifndef PWSP_MODULE_H
+#define PWSP_MODULE_H
+
+#include "../base/base.h"
+#include "../base/context.h"
+#include "../data/expr.h"
+#include "../data/names.h"
+
+#define PWSP_TENSOR_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
+
+// What a bindable name stands for; the index is into the table of that kind.
+typedef enum pwsp_bindable {
+    PWSP_BIND_NOTHING,  // a dense axis: its name is taken, but nothing is bound
+    PWSP_BIND_SIZE,     // an axis
+    PWSP_BIND_SYMBOL,
+    PWSP_BIND_ARRAY,  // also the lengths of a ragged axis
+    PWSP_BIND_CSR,    // an axis
+    PWSP_BIND_TENSOR
+} pwsp_bindable;
+
+typedef enum pwsp_axis_kind {
+    PWSP_AXIS_DENSE,
+    PWSP_AXIS_DYNAMIC,
+    PWSP_AXIS_RAGGED,
+    PWSP_AXIS_SPARSE
+} pwsp_axis_kind;
+
+typedef struct pwsp_axis_info {
+    const char *name;
+    pwsp_axis_kind kind;
+    uint32_t declared;  // the axis that it is, or is a row of
+    uint32_t row;       // an expression, or 0
+    uint32_t array;     // ragged: its lengths
+    int64_t size;       // dense
+} pwsp_axis_info;
+
+typedef struct pwsp_symbol_info {
+    const char *name;
+} pwsp_symbol_info;
+
+typedef struct pwsp_array_info {
+    const char *name;
+    ptowsp_dtype dtype;  // NONE: lengths that no expression reads
+    bool is_lengths;
+} pwsp_array_info;
+
+typedef struct pwsp_variable_info {
+    const char *name;
+    ptowsp_type type;
+    uint32_t node;  // the loop, or the workload whose parameter it is
+    bool is_open;   // its scope is being built
+} pwsp_variable_info;
+
+typedef struct pwsp_tile_info {
+    const char *name;
+    ptowsp_direction direction;
+    ptowsp_dtype dtype;
+    int64_t rows, cols;
+} pwsp_tile_info;
+
+typedef struct pwsp_kernel_info {
+    const char *name;
+    const pwsp_tile_info *tiles;
+    const ptowsp_scalar_param *scalars;
+    uint32_t axis_count, tile_count, scalar_count;
+    ptowsp_unit unit;
+    ptowsp_kernel_fn fn, cost;
+    ptowsp_cycles cycles;
+    void *user;
+} pwsp_kernel_info;
+
+typedef struct pwsp_view_info {
+    uint32_t tensor;
+    uint32_t index[PWSP_TENSOR_LEAD_MAX];  // expressions; 0 from the tensor's leading rank on
+    uint32_t row, col;                     // expressions, or 0 for the start
+    int64_t rows, cols;                    // of the tile; 0: up to the tensor's edge
+} pwsp_view_info;
+
+typedef struct pwsp_tag_info {
+    const char *name;
+    uint32_t value;
+} pwsp_tag_info;
+
+typedef struct pwsp_task_info {
+    uint32_t kernel;
+    uint32_t tag_count, after_count;
+    const uint32_t *axes, *scalars;  // expressions, as many as the kernel says
+    const pwsp_view_info *views;
+    const pwsp_tag_info *tags;
+    const uint32_t *after;  // nodes
+} pwsp_task_info;
+
+typedef struct pwsp_call_info {
+    const char *name;
+    const uint32_t *args;
+    uint32_t arg_count;
+} pwsp_call_info;
+
+typedef enum pwsp_node_kind {
+    PWSP_NODE_NONE,
+    PWSP_NODE_WORKLOAD,
+    PWSP_NODE_PARALLEL,
+    PWSP_NODE_FOR_EACH,
+    PWSP_NODE_SELECT,
+    PWSP_NODE_WHEN,
+    PWSP_NODE_OTHERWISE,  // follows its when
+    PWSP_NODE_COMBINE,
+    PWSP_NODE_SEQUENCE,
+    PWSP_NODE_TASK,
+    PWSP_NODE_CALL,
+    PWSP_NODE_SLOT_SET,
+    PWSP_NODE_SLOT_LOAD
+} pwsp_node_kind;
+
+typedef struct pwsp_node {
+    pwsp_node_kind kind;
+    uint32_t parent, first, last, next;  // nodes; 0 is none
+    uint32_t variable;                   // of a loop
+    uint32_t axis;                       // of a loop
+    uint32_t expr;                       // of a when, a slot set; the row of a slot load
+    uint32_t col;                        // of a slot load
+    uint32_t slot;
+    const char *name;                   // of a workload
+    uint32_t first_param, param_count;  // of a workload: variables
+    const pwsp_task_info *task;
+    const pwsp_call_info *call;
+    const pwsp_view_info *view;  // of a slot load
+} pwsp_node;
+
+// Tables of a module start at 1, so that 0 is none.
+typedef struct pwsp_table {
+    void *items;
+    uint64_t count, capacity;
+} pwsp_table;
+
+struct ptowsp_module {
+    ptowsp_context *context;
+    pwsp_arena arena;  // names, tasks, views
+    const char *name;
+    uint32_t slot_count;
+    pwsp_exprs exprs;
+    pwsp_names bindables, kernel_names, workload_names;
+    pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes;
+    uint32_t open;         // the innermost open scope, or 0
+    uint32_t nest;         // how many are open
+    uint32_t workload;     // the last workload
+    uint32_t task_kernel;  // of the task that is being made, for the place of errors
+    ptowsp_status status;
+    uint64_t index;
+    char text[PWSP_ERROR_TEXT_MAX];
+};
+
+#define PWSP_TABLE_AT(table, type, id) (&((type *)(table).items)[id])
+#define PWSP_AXIS(m, id)               PWSP_TABLE_AT((m)->axes, pwsp_axis_info, id)
+#define PWSP_SYMBOL(m, id)             PWSP_TABLE_AT((m)->symbols, pwsp_symbol_info, id)
+#define PWSP_ARRAY(m, id)              PWSP_TABLE_AT((m)->arrays, pwsp_array_info, id)
+#define PWSP_VARIABLE(m, id)           PWSP_TABLE_AT((m)->variables, pwsp_variable_info, id)
+#define PWSP_TENSOR(m, id)             PWSP_TABLE_AT((m)->tensors, ptowsp_tensor_desc, id)
+#define PWSP_KERNEL(m, id)             PWSP_TABLE_AT((m)->kernels, pwsp_kernel_info, id)
+#define PWSP_NODE(m, id)               PWSP_TABLE_AT((m)->nodes, pwsp_node, id)
+
+// Is there a module without an error? Every building function asks this first.
+PWSP_INLINE bool pwsp_module_is_good(const ptowsp_module *module) {
+    return module && module->status == PTOWSP_OK;
+}
+
+// Records the first error, with the open place in front, and returns 0.
+PWSP_INTERNAL uint32_t pwsp_module_fail(ptowsp_module *module, ptowsp_status status, uint64_t index,
+                                        const char *format, ...) PWSP_PRINTF(4, 5);
+PWSP_INTERNAL uint32_t pwsp_module_no_memory(ptowsp_module *module);
+
+// The same with a certain node as the place.
+PWSP_INTERNAL uint32_t pwsp_module_fail_at(ptowsp_module *module, uint32_t node,
+                                           ptowsp_status status, const char *format, ...)
+    PWSP_PRINTF(4, 5);
+
+// Adds a zeroed item to a table and returns its index; 0 with an error when memory is out.
+PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, pwsp_table *table, size_t item_size);
+
+// Copies into the module's arena; NULL with an error when memory is out.
+PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size);
+
+// Checks and copies a name; NULL with an error if it is not one. `what` is "axis" or so.
+PWSP_INTERNAL const char *pwsp_module_name(ptowsp_module *module, const char *what,
+                                           const char *name);
+
+// Adds a bindable name that must be new, and returns the module's copy; NULL with an error if it is
+// taken. `what` as above.
+PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char *what,
+                                               const char *name, pwsp_bindable kind,
+                                               uint32_t index);
+
+// The bindable of a name, NULL if there is none, or with an error if its hash is another name's.
+PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const char *name);
+
+// Writes the place of a node: "attention/parallel b/when/task attn".
+PWSP_INTERNAL void pwsp_module_print_place(const ptowsp_module *module, uint32_t node,
+                                           ptowsp_text text);
+
+// Writes one step of a place: "parallel b".
+PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t node,
+                                          ptowsp_text text);
+
+// Checks an expression that is used in the tree: it is the module's, of this type (NONE: any), and
+// its variables are open. Returns its index, or 0 with an error that begins with `what`.
+PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, ptowsp_type type,
+                                       const char *what);
+
+#endif

@@ -1,0 +1,146 @@
+// Compiled programs: a flat list of operations, tables they point into, and code for expressions.
+
+#ifndef PWSP_PROGRAM_H
+#define PWSP_PROGRAM_H
+
+#include "../data/code.h"
+#include "module.h"
+
+// What moves through a program (op, what `at` is, where `target` leads):
+typedef enum pwsp_op_kind {
+    PWSP_OP_LOOP,       // a loop; behind its end, when it has no iteration
+    PWSP_OP_LOOP_END,   // the loop; its first op
+    PWSP_OP_SCOPE,      // a pwsp_scope that begins
+    PWSP_OP_SCOPE_END,  //
+    PWSP_OP_TASK,       // a task
+    PWSP_OP_BRANCH,     // a branch; where to go on when its condition is false
+    PWSP_OP_JUMP,       // where to go on
+    PWSP_OP_SLOT_SET,   // a slot set
+    PWSP_OP_SLOT_LOAD,  // a slot load
+    PWSP_OP_CALL,       // a call; the workload's first op
+    PWSP_OP_RETURN,     // back to the call, or the end of the program
+    PWSP_OP_RESET       // a range of edges that forget: an iteration begins
+} pwsp_op_kind;
+
+typedef enum pwsp_scope { PWSP_SCOPE_SAME, PWSP_SCOPE_PARALLEL, PWSP_SCOPE_SEQUENTIAL } pwsp_scope;
+
+typedef struct pwsp_op {
+    pwsp_op_kind kind;
+    uint32_t at;
+    uint32_t target;
+    uint32_t node;  // its place
+} pwsp_op;
+
+typedef struct pwsp_loop {
+    pwsp_axis_kind axis_kind;
+    pwsp_scope scope;  // that it opens
+    uint32_t cell;     // of its variable
+    uint32_t size;     // cell of a dense or dynamic axis' size
+    uint32_t array;    // ragged: the lengths
+    uint32_t csr;      // sparse
+    bool is_row;
+    pwsp_code row;
+} pwsp_loop;
+
+typedef struct pwsp_tile_view {
+    uint32_t tensor;
+    uint32_t lead;  // how many indices
+    bool has_row, has_col;
+    bool is_read, is_written;
+    pwsp_code index[PWSP_TENSOR_LEAD_MAX];
+    pwsp_code row, col;
+    int64_t rows, cols;  // of the tile; 0: up to the edge
+} pwsp_tile_view;
+
+// A task of the tree. Codes: axis arguments, then scalars.
+typedef struct pwsp_task_op {
+    uint32_t kernel;
+    uint32_t first_code, axis_count, scalar_count;
+    uint32_t first_view, view_count;
+    pwsp_code dispatch, priority, stream;  // keys, where the schedule has them
+    uint32_t first_in, in_count;           // explicit edges that end here
+    uint32_t first_out, out_count;         // in the list of edges by source
+} pwsp_task_op;
+
+typedef struct pwsp_branch {
+    pwsp_code condition;
+    uint32_t end;  // behind the otherwise, if there is one
+} pwsp_branch;
+
+typedef struct pwsp_slot_op {
+    uint32_t cell;  // of the slot
+    uint32_t slot;
+    pwsp_code value;      // set
+    pwsp_tile_view view;  // load
+    pwsp_code row, col;   // load
+    bool has_row, has_col;
+} pwsp_slot_op;
+
+typedef struct pwsp_call_op {
+    uint32_t first_code, arg_count;
+    uint32_t first_cell;  // of the parameters
+    pwsp_scope scope;
+} pwsp_call_op;
+
+typedef struct pwsp_range {
+    uint32_t first, count;
+} pwsp_range;
+
+// Where an op comes from, for texts.
+typedef struct pwsp_place {
+    uint32_t parent;
+    const char *step;                   // "parallel b"
+    uint32_t variable;                  // cell of a loop's variable, or 0
+    const char *name;                   // of the variable
+    uint32_t first_param, param_count;  // of a workload, in the list of parameters
+} pwsp_place;
+
+typedef struct pwsp_param {
+    const char *name;
+    ptowsp_type type;
+    uint32_t cell;
+} pwsp_param;
+
+struct ptowsp_program {
+    pwsp_memory memory;
+    pwsp_arena arena;          // names and steps
+    const char *name;          // of the module
+    ptowsp_schedule schedule;  // resolved; its keys are compiled
+    const char *schedule_text;
+    bool is_priority_signed;
+    bool has_streams;  // by a key
+    uint32_t lane_count;
+    // Cells: 0 is always 0; then slots, arguments of the task, variables, symbols, sizes,
+    // temporaries, constants.
+    uint32_t slot_count, first_slot, first_arg, first_variable, first_symbol, first_size,
+        first_temp, first_const, cell_count;
+    uint32_t arg_count;    // cells for arguments of any task
+    uint32_t frame_depth;  // loops and calls in one another
+    uint32_t scope_depth;  // scopes in one another
+    uint32_t edge_count;
+    uint32_t first_op;
+    pwsp_table ops, loops, tasks, views, codes, branches, slot_ops, calls, resets, edges, places;
+    pwsp_table params, instructions, consts;
+    pwsp_table tensors, kernels, arrays, symbols, axes;  // of the module, by its ids
+    pwsp_names names;
+    bool *tensor_is_loaded;   // by tensor: a slot is loaded from it
+    bool *tensor_is_written;  // by tensor: a task writes it
+    bool *array_is_used, *axis_is_used, *symbol_is_used, *tensor_is_used;
+};
+
+#define PWSP_PROGRAM_AT(p, table, type, i) (&((const type *)(p)->table.items)[i])
+#define PWSP_OP_AT(p, i)                   PWSP_PROGRAM_AT(p, ops, pwsp_op, i)
+#define PWSP_PLACE_AT(p, i)                PWSP_PROGRAM_AT(p, places, pwsp_place, i)
+
+// Writes the place of a node, and with cells (not NULL) the values of the variables around:
+// "attention/parallel b/task attn (b = 3)".
+PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
+                                            const uint64_t *cells, ptowsp_text text);
+
+// Marks the ops whose effect depends on slots that are loaded from tensors that tasks write.
+// is_written is by tensor, out_unknown by op. False when memory is out.
+PWSP_INTERNAL bool pwsp_program_find_unknown(const ptowsp_program *program,
+                                             const pwsp_memory *memory, const bool *is_written,
+                                             uint8_t *out_unknown);
+
+#endif

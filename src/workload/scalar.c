@@ -1,0 +1,399 @@
+// The public face of scalar expressions: every call checks its operands, keeps the module's first
+// error, and adds a node.
+//
+// Where an expression may be used is checked when it is used (pwsp_module_use): the loops of its
+// variables must be open there, and what only a schedule's key can know is refused.
+
+#include "module.h"
+
+#include "../base/text.h"
+
+static ptowsp_expr pwsp_expr_make(ptowsp_module *module, uint32_t id) {
+    ptowsp_expr expr = {module, id};
+    return expr;
+}
+
+static ptowsp_expr pwsp_expr_none(ptowsp_module *module) {
+    return pwsp_expr_make(module, 0);
+}
+
+static ptowsp_expr pwsp_expr_added(ptowsp_module *module, uint32_t id) {
+    if (id == 0) {
+        pwsp_module_no_memory(module);
+    }
+    return pwsp_expr_make(module, id);
+}
+
+// -- leaves ---------------------------------------------------------------------------------------
+
+static ptowsp_expr pwsp_expr_leaf(ptowsp_module *module, pwsp_expr_op op, ptowsp_type type,
+                                  uint32_t a, const char *name) {
+    pwsp_expr_node node;
+    memset(&node, 0, sizeof node);
+    node.op = (uint8_t)op;
+    node.type = (uint8_t)type;
+    node.size = 1;
+    node.a = a;
+    node.name = name;
+    return pwsp_expr_added(module, pwsp_exprs_add(&module->exprs, &module->context->memory, &node));
+}
+
+static ptowsp_expr pwsp_expr_literal(ptowsp_module *module, ptowsp_type type, uint64_t value) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    return pwsp_expr_added(module,
+                           pwsp_exprs_const(&module->exprs, &module->context->memory, type, value));
+}
+
+ptowsp_expr ptowsp_i64(ptowsp_module *module, int64_t value) {
+    return pwsp_expr_literal(module, PTOWSP_TYPE_I64, (uint64_t)value);
+}
+
+ptowsp_expr ptowsp_u64(ptowsp_module *module, uint64_t value) {
+    return pwsp_expr_literal(module, PTOWSP_TYPE_U64, value);
+}
+
+ptowsp_expr ptowsp_bool(ptowsp_module *module, bool value) {
+    return pwsp_expr_literal(module, PTOWSP_TYPE_BOOL, value);
+}
+
+ptowsp_expr ptowsp_symbol(ptowsp_module *module, const char *name) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    const pwsp_name *found = pwsp_name_is_valid(name) ? pwsp_module_find(module, name) : NULL;
+    if (found && found->kind == PWSP_BIND_SYMBOL) {
+        return pwsp_expr_leaf(module, PWSP_EXPR_SYMBOL, PTOWSP_TYPE_U64, found->index, found->text);
+    }
+    uint32_t id = 0;
+    if (pwsp_module_is_good(module)) {
+        id = pwsp_module_add(module, &module->symbols, sizeof(pwsp_symbol_info));
+    }
+    const char *copy =
+        id ? pwsp_module_bindable(module, "symbol", name, PWSP_BIND_SYMBOL, id) : NULL;
+    if (!copy) {
+        return pwsp_expr_none(module);
+    }
+    PWSP_SYMBOL(module, id)->name = copy;
+    return pwsp_expr_leaf(module, PWSP_EXPR_SYMBOL, PTOWSP_TYPE_U64, id, copy);
+}
+
+static ptowsp_type pwsp_array_type(ptowsp_dtype dtype) {
+    switch (dtype) {
+    case PTOWSP_I8:
+    case PTOWSP_I16:
+    case PTOWSP_I32:
+    case PTOWSP_I64: return PTOWSP_TYPE_I64;
+    case PTOWSP_U8:
+    case PTOWSP_U16:
+    case PTOWSP_U32:
+    case PTOWSP_U64: return PTOWSP_TYPE_U64;
+    case PTOWSP_BOOL: return PTOWSP_TYPE_BOOL;
+    default: return PTOWSP_TYPE_NONE;
+    }
+}
+
+// The array of a name, declared here if it is new; 0 with an error.
+static uint32_t pwsp_array_declare(ptowsp_module *module, const char *name, ptowsp_dtype dtype) {
+    const pwsp_name *found = pwsp_name_is_valid(name) ? pwsp_module_find(module, name) : NULL;
+    if (!pwsp_module_is_good(module)) {
+        return 0;
+    }
+    if (!found || found->kind != PWSP_BIND_ARRAY) {
+        uint32_t id = pwsp_module_add(module, &module->arrays, sizeof(pwsp_array_info));
+        const char *copy =
+            id ? pwsp_module_bindable(module, "array", name, PWSP_BIND_ARRAY, id) : NULL;
+        if (!copy) {
+            return 0;
+        }
+        PWSP_ARRAY(module, id)->name = copy;
+        PWSP_ARRAY(module, id)->dtype = dtype;
+        return id;
+    }
+    pwsp_array_info *array = PWSP_ARRAY(module, found->index);
+    if (array->dtype == PTOWSP_DTYPE_NONE) {
+        if (dtype != PTOWSP_I32 && dtype != PTOWSP_I64 && dtype != PTOWSP_U32 &&
+            dtype != PTOWSP_U64) {
+            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                    "array %s: lengths are i32, i64, u32 or u64, not %s", name,
+                                    ptowsp_dtype_name(dtype));
+        }
+        array->dtype = dtype;
+    }
+    if (array->dtype != dtype) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "array %s: read as %s here and as %s before", name,
+                                ptowsp_dtype_name(dtype), ptowsp_dtype_name(array->dtype));
+    }
+    return found->index;
+}
+
+// The operand as a node of the module, or 0 with an error. `what` names the operator.
+static uint32_t pwsp_expr_operand(ptowsp_module *module, ptowsp_expr expr, const char *what) {
+    if (expr.module != module || expr.id == 0 || expr.id >= module->exprs.count) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "%s: an operand is no expression%s", what,
+                                expr.module && expr.module != module ? " of this module" : "");
+    }
+    return expr.id;
+}
+
+// Checks what a new node would have: false with an error if that is too deep or too large.
+static bool pwsp_expr_fits(ptowsp_module *module, const char *what, const uint32_t *operands) {
+    uint32_t depth = 1;
+    uint64_t size = 1;
+    for (uint32_t i = 0; i < 3 && operands[i]; i++) {
+        const pwsp_expr_node *node = &module->exprs.nodes[operands[i]];
+        depth = node->depth >= depth ? node->depth + 1u : depth;
+        size += node->size;
+    }
+    if (depth > PTOWSP_EXPR_DEPTH_MAX || size > PTOWSP_EXPR_SIZE_MAX) {
+        pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "%s: the expression has more than %d operations in one another, or more "
+                         "than %d in all",
+                         what, PTOWSP_EXPR_DEPTH_MAX, PTOWSP_EXPR_SIZE_MAX);
+        return false;
+    }
+    return true;
+}
+
+ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtype dtype,
+                            ptowsp_expr index) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    ptowsp_type type = pwsp_array_type(dtype);
+    uint32_t operands[3] = {pwsp_expr_operand(module, index, "array_at"), 0, 0};
+    if (operands[0] == 0) {
+        return pwsp_expr_none(module);
+    }
+    if (type == PTOWSP_TYPE_NONE || ptowsp_expr_type(index) != PTOWSP_TYPE_I64) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "array %s: elements of type %s, index of type %s; elements are integers "
+                         "or bool, an index is i64",
+                         name ? name : "", ptowsp_dtype_name(dtype),
+                         pwsp_type_name(ptowsp_expr_type(index)));
+        return pwsp_expr_none(module);
+    }
+    uint32_t array = pwsp_array_declare(module, name, dtype);
+    if (array == 0 || !pwsp_expr_fits(module, "array_at", operands)) {
+        return pwsp_expr_none(module);
+    }
+    pwsp_expr_node node;
+    memset(&node, 0, sizeof node);
+    node.op = PWSP_EXPR_ARRAY;
+    node.type = (uint8_t)type;
+    node.is_faulty = 1;
+    node.depth = (uint8_t)(module->exprs.nodes[index.id].depth + 1);
+    node.size = module->exprs.nodes[index.id].size + 1;
+    node.a = index.id;
+    node.b = array;
+    node.name = PWSP_ARRAY(module, array)->name;
+    return pwsp_expr_added(module, pwsp_exprs_add(&module->exprs, &module->context->memory, &node));
+}
+
+ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    const pwsp_axis_info *info =
+        axis.id && axis.id < module->axes.count ? PWSP_AXIS(module, axis.id) : NULL;
+    if (!info || info->kind > PWSP_AXIS_DYNAMIC) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "axis_size: axis %s is not dense or dynamic", info ? info->name : "0");
+        return pwsp_expr_none(module);
+    }
+    return info->kind == PWSP_AXIS_DENSE
+               ? ptowsp_i64(module, info->size)
+               : pwsp_expr_leaf(module, PWSP_EXPR_SIZE, PTOWSP_TYPE_I64, axis.id, info->name);
+}
+
+static ptowsp_expr pwsp_expr_slot(ptowsp_module *module, pwsp_expr_op op, ptowsp_type type,
+                                  uint32_t slot) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    if (slot >= module->slot_count) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, slot, "slot %u: there are %u slots", slot,
+                         module->slot_count);
+        return pwsp_expr_none(module);
+    }
+    return pwsp_expr_leaf(module, op, type, slot, NULL);
+}
+
+ptowsp_expr ptowsp_slot_u64(ptowsp_module *module, uint32_t slot) {
+    return pwsp_expr_slot(module, PWSP_EXPR_SLOT_U64, PTOWSP_TYPE_U64, slot);
+}
+
+ptowsp_expr ptowsp_slot_i64(ptowsp_module *module, uint32_t slot) {
+    return pwsp_expr_slot(module, PWSP_EXPR_SLOT_I64, PTOWSP_TYPE_I64, slot);
+}
+
+ptowsp_expr ptowsp_slot_bool(ptowsp_module *module, uint32_t slot) {
+    return pwsp_expr_slot(module, PWSP_EXPR_SLOT_BOOL, PTOWSP_TYPE_BOOL, slot);
+}
+
+ptowsp_expr ptowsp_task_variable(ptowsp_module *module, const char *name) {
+    const char *copy =
+        pwsp_module_is_good(module) ? pwsp_module_name(module, "variable", name) : NULL;
+    return copy ? pwsp_expr_leaf(module, PWSP_EXPR_TASK_VARIABLE, PTOWSP_TYPE_I64, 0, copy)
+                : pwsp_expr_none(module);
+}
+
+ptowsp_expr ptowsp_task_arg(ptowsp_module *module, uint32_t i) {
+    return pwsp_module_is_good(module)
+               ? pwsp_expr_leaf(module, PWSP_EXPR_TASK_ARG, PTOWSP_TYPE_I64, i, NULL)
+               : pwsp_expr_none(module);
+}
+
+ptowsp_expr ptowsp_task_tag(ptowsp_module *module, const char *name) {
+    const char *copy = pwsp_module_is_good(module) ? pwsp_module_name(module, "tag", name) : NULL;
+    return copy ? pwsp_expr_leaf(module, PWSP_EXPR_TASK_TAG, PTOWSP_TYPE_U64, 0, copy)
+                : pwsp_expr_none(module);
+}
+
+// -- operators ------------------------------------------------------------------------------------
+
+// One operator over one to three operands; the module is that of the first that has one.
+static ptowsp_expr pwsp_expr_apply(pwsp_expr_op op, const char *what, uint32_t count, ptowsp_expr a,
+                                   ptowsp_expr b, ptowsp_expr c) {
+    ptowsp_expr given[3] = {a, b, c};
+    ptowsp_module *module = a.module ? a.module : b.module ? b.module : c.module;
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    uint32_t operands[3] = {0, 0, 0};
+    ptowsp_type types[3] = {PTOWSP_TYPE_NONE, PTOWSP_TYPE_NONE, PTOWSP_TYPE_NONE};
+    for (uint32_t i = 0; i < count; i++) {
+        operands[i] = pwsp_expr_operand(module, given[i], what);
+        if (operands[i] == 0) {
+            return pwsp_expr_none(module);
+        }
+        types[i] = (ptowsp_type)module->exprs.nodes[operands[i]].type;
+    }
+    if (pwsp_expr_result(op, types[0], types[1], types[2]) == PTOWSP_TYPE_NONE) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: it does not take (%s%s%s%s%s)%s", what, pwsp_type_name(types[0]),
+                         count > 1 ? ", " : "", count > 1 ? pwsp_type_name(types[1]) : "",
+                         count > 2 ? ", " : "", count > 2 ? pwsp_type_name(types[2]) : "",
+                         count == 2 && types[0] != types[1] ? "; cast one of them" : "");
+        return pwsp_expr_none(module);
+    }
+    if (!pwsp_expr_fits(module, what, operands)) {
+        return pwsp_expr_none(module);
+    }
+    return pwsp_expr_added(module, pwsp_exprs_operator(&module->exprs, &module->context->memory, op,
+                                                       operands[0], operands[1], operands[2]));
+}
+
+#define PWSP_EXPR_BINARY(name, op)                                                                 \
+    ptowsp_expr ptowsp_##name(ptowsp_expr a, ptowsp_expr b) {                                      \
+        return pwsp_expr_apply(PWSP_EXPR_##op, #name, 2, a, b, pwsp_expr_none(NULL));              \
+    }
+#define PWSP_EXPR_UNARY(name, op)                                                                  \
+    ptowsp_expr ptowsp_##name(ptowsp_expr a) {                                                     \
+        return pwsp_expr_apply(PWSP_EXPR_##op, #name, 1, a, pwsp_expr_none(NULL),                  \
+                               pwsp_expr_none(NULL));                                              \
+    }
+
+PWSP_EXPR_BINARY(add, ADD)
+PWSP_EXPR_BINARY(sub, SUB)
+PWSP_EXPR_BINARY(mul, MUL)
+PWSP_EXPR_BINARY(div, DIV)
+PWSP_EXPR_BINARY(rem, REM)
+PWSP_EXPR_BINARY(min, MIN)
+PWSP_EXPR_BINARY(max, MAX)
+PWSP_EXPR_BINARY(bitand, BITAND)
+PWSP_EXPR_BINARY(bitor, BITOR)
+PWSP_EXPR_BINARY(bitxor, BITXOR)
+PWSP_EXPR_BINARY(shl, SHL)
+PWSP_EXPR_BINARY(shr, SHR)
+PWSP_EXPR_UNARY(neg, NEG)
+PWSP_EXPR_UNARY(bitnot, BITNOT)
+PWSP_EXPR_BINARY(eq, EQ)
+PWSP_EXPR_BINARY(ne, NE)
+PWSP_EXPR_BINARY(lt, LT)
+PWSP_EXPR_BINARY(le, LE)
+PWSP_EXPR_BINARY(gt, GT)
+PWSP_EXPR_BINARY(ge, GE)
+PWSP_EXPR_BINARY(and, AND)
+PWSP_EXPR_BINARY(or, OR)
+PWSP_EXPR_UNARY(not, NOT)
+PWSP_EXPR_UNARY(to_i64, TO_I64)
+PWSP_EXPR_UNARY(to_u64, TO_U64)
+PWSP_EXPR_UNARY(to_bool, TO_BOOL)
+
+ptowsp_expr ptowsp_select(ptowsp_expr condition, ptowsp_expr a, ptowsp_expr b) {
+    return pwsp_expr_apply(PWSP_EXPR_SELECT, "select", 3, condition, a, b);
+}
+
+// -- asking ---------------------------------------------------------------------------------------
+
+ptowsp_type ptowsp_expr_type(ptowsp_expr expr) {
+    if (!expr.module || expr.id == 0 || expr.id >= expr.module->exprs.count) {
+        return PTOWSP_TYPE_NONE;
+    }
+    return (ptowsp_type)expr.module->exprs.nodes[expr.id].type;
+}
+
+void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text) {
+    if (ptowsp_expr_type(expr) == PTOWSP_TYPE_NONE) {
+        pwsp_text_format(text, "none");
+    } else {
+        pwsp_exprs_print(&expr.module->exprs, expr.id, text);
+    }
+}
+
+// -- using ----------------------------------------------------------------------------------------
+
+// Checks the leaves of an expression for use at the open place; recursion is as deep as operators.
+static bool pwsp_module_use_leaves(ptowsp_module *module, uint32_t id, const char *what) {
+    const pwsp_expr_node *node = &module->exprs.nodes[id];
+    switch ((pwsp_expr_op)node->op) {
+    case PWSP_EXPR_CONST:
+    case PWSP_EXPR_SIZE:
+    case PWSP_EXPR_SYMBOL:
+    case PWSP_EXPR_SLOT_U64:
+    case PWSP_EXPR_SLOT_I64:
+    case PWSP_EXPR_SLOT_BOOL: return true;
+    case PWSP_EXPR_VARIABLE:
+        if (!PWSP_VARIABLE(module, node->a)->is_open) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "%s: variable %s belongs to a scope that is not around", what,
+                             node->name);
+            return false;
+        }
+        return true;
+    case PWSP_EXPR_TASK_VARIABLE:
+    case PWSP_EXPR_TASK_ARG:
+    case PWSP_EXPR_TASK_TAG:
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: what belongs to a task has a value in the keys of schedules only",
+                         what);
+        return false;
+    case PWSP_EXPR_ARRAY: return pwsp_module_use_leaves(module, node->a, what);
+    default: break;
+    }
+    return pwsp_module_use_leaves(module, node->a, what) &&
+           (!node->b || pwsp_module_use_leaves(module, node->b, what)) &&
+           (!node->c || pwsp_module_use_leaves(module, node->c, what));
+}
+
+PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, ptowsp_type type,
+                                       const char *what) {
+    if (!pwsp_module_is_good(module)) {
+        return 0;
+    }
+    if (expr.module != module || expr.id == 0 || expr.id >= module->exprs.count) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "%s is no expression%s", what,
+                                expr.module && expr.module != module ? " of this module" : "");
+    }
+    ptowsp_type actual = (ptowsp_type)module->exprs.nodes[expr.id].type;
+    if (type != PTOWSP_TYPE_NONE && actual != type) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s is %s, not %s",
+                                what, pwsp_type_name(actual), pwsp_type_name(type));
+    }
+    return pwsp_module_use_leaves(module, expr.id, what) ? expr.id : 0;
+}

@@ -1,0 +1,430 @@
+// Schedules: checking a description, the capability table, printing.
+//
+// Every choice of a schedule is a row of one table: directive, value, and what each target does with
+// it. Checking, asking and printing all read that table, so what it says is what happens: nothing
+// that a target does not do is accepted quietly.
+
+#include "schedule.h"
+
+#include "../base/text.h"
+
+#include <inttypes.h>
+
+// clang-format off
+#define PWSP_E PTOWSP_SUPPORT_ENFORCED
+#define PWSP_O PTOWSP_SUPPORT_RECORDED
+#define PWSP_R PTOWSP_SUPPORT_REFUSED
+
+// Directive, value, its number in the description; cpu_sim, threads, ascend_npu.
+#define PWSP_CAPABILITIES(ROW)                                                                     \
+    ROW("issue", "dataflow", PTOWSP_ISSUE_DATAFLOW, PWSP_E, PWSP_R, PWSP_R)                        \
+    ROW("issue", "in order", PTOWSP_ISSUE_IN_ORDER, PWSP_E, PWSP_R, PWSP_R)                        \
+    ROW("dispatch", "round robin", PTOWSP_DISPATCH_ROUND_ROBIN, PWSP_E, PWSP_R, PWSP_R)            \
+    ROW("dispatch", "affinity", PTOWSP_DISPATCH_AFFINITY, PWSP_E, PWSP_R, PWSP_R)                  \
+    ROW("dispatch", "hash", PTOWSP_DISPATCH_HASH, PWSP_E, PWSP_R, PWSP_R)                          \
+    ROW("dispatch", "custom", PTOWSP_DISPATCH_CUSTOM, PWSP_E, PWSP_R, PWSP_R)                      \
+    ROW("dispatch", "work stealing", PTOWSP_DISPATCH_WORK_STEALING, PWSP_E, PWSP_R, PWSP_R)        \
+    ROW("pools", "one", PTOWSP_POOLS_ONE, PWSP_E, PWSP_R, PWSP_R)                                  \
+    ROW("pools", "by unit", PTOWSP_POOLS_BY_UNIT, PWSP_E, PWSP_R, PWSP_R)                          \
+    ROW("window", "none", PTOWSP_WINDOW_DEFAULT, PWSP_E, PWSP_R, PWSP_R)                           \
+    ROW("window", "stall", PTOWSP_WINDOW_STALL, PWSP_E, PWSP_R, PWSP_R)                            \
+    ROW("window", "abort", PTOWSP_WINDOW_ABORT, PWSP_E, PWSP_R, PWSP_R)                            \
+    ROW("window", "benchmark", PTOWSP_WINDOW_BENCHMARK, PWSP_E, PWSP_R, PWSP_R)                    \
+    ROW("dependencies", "structure", PTOWSP_DEPENDENCIES_STRUCTURE, PWSP_E, PWSP_R, PWSP_R)        \
+    ROW("dependencies", "exact", PTOWSP_DEPENDENCIES_EXACT, PWSP_E, PWSP_R, PWSP_R)                \
+    ROW("dependencies", "overlap", PTOWSP_DEPENDENCIES_OVERLAP, PWSP_E, PWSP_R, PWSP_R)            \
+    ROW("dependencies", "explicit", PTOWSP_DEPENDENCIES_EXPLICIT, PWSP_E, PWSP_R, PWSP_R)          \
+    ROW("hazards", "raw", PTOWSP_HAZARD_RAW, PWSP_E, PWSP_R, PWSP_R)                               \
+    ROW("hazards", "war", PTOWSP_HAZARD_WAR, PWSP_E, PWSP_R, PWSP_R)                               \
+    ROW("hazards", "waw", PTOWSP_HAZARD_WAW, PWSP_E, PWSP_R, PWSP_R)                               \
+    ROW("ready", "fifo", PTOWSP_READY_FIFO, PWSP_E, PWSP_R, PWSP_R)                                \
+    ROW("ready", "priority", PTOWSP_READY_PRIORITY, PWSP_E, PWSP_R, PWSP_R)                        \
+    ROW("ready", "work stealing", PTOWSP_READY_WORK_STEALING, PWSP_E, PWSP_R, PWSP_R)              \
+    ROW("start", "at once", PTOWSP_START_AT_ONCE, PWSP_E, PWSP_R, PWSP_R)                          \
+    ROW("start", "threshold", PTOWSP_START_THRESHOLD, PWSP_E, PWSP_R, PWSP_R)                      \
+    ROW("start", "all issued", PTOWSP_START_ALL_ISSUED, PWSP_E, PWSP_R, PWSP_R)                    \
+    ROW("streams", "none", 0, PWSP_E, PWSP_R, PWSP_R)                                              \
+    ROW("streams", "by key", 1, PWSP_E, PWSP_R, PWSP_R)                                            \
+    ROW("timing", "immediate", PTOWSP_TIMING_IMMEDIATE, PWSP_E, PWSP_R, PWSP_R)                    \
+    ROW("timing", "batched", PTOWSP_TIMING_BATCHED, PWSP_E, PWSP_R, PWSP_R)                        \
+    ROW("timing", "rate limited", PTOWSP_TIMING_RATE_LIMITED, PWSP_E, PWSP_R, PWSP_R)              \
+    ROW("timing", "interleaved", PTOWSP_TIMING_INTERLEAVED, PWSP_E, PWSP_R, PWSP_R)                \
+    ROW("location", "global", PTOWSP_LOCATION_GLOBAL, PWSP_E, PWSP_R, PWSP_R)                      \
+    ROW("location", "l2", PTOWSP_LOCATION_L2, PWSP_O, PWSP_R, PWSP_R)                              \
+    ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_R, PWSP_R)                              \
+    ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_R, PWSP_R)
+// clang-format on
+
+typedef struct pwsp_capability {
+    char directive[16], value[16];
+    uint32_t number;
+    uint8_t support[PTOWSP_TARGET_COUNT];
+} pwsp_capability;
+
+static const pwsp_capability pwsp_capabilities[] = {
+#define PWSP_CAPABILITY_ROW(directive, value, number, cpu_sim, threads, ascend_npu)                \
+    {directive, value, (uint32_t)(number), {cpu_sim, threads, ascend_npu}},
+    PWSP_CAPABILITIES(PWSP_CAPABILITY_ROW)
+#undef PWSP_CAPABILITY_ROW
+};
+
+enum { PWSP_CAPABILITY_COUNT = sizeof pwsp_capabilities / sizeof pwsp_capabilities[0] };
+
+// -- the table ------------------------------------------------------------------------------------
+
+uint32_t ptowsp_capability_count(void) {
+    return PWSP_CAPABILITY_COUNT;
+}
+
+ptowsp_capability ptowsp_capability_at(uint32_t i) {
+    PTOWSP_ASSERT(i < PWSP_CAPABILITY_COUNT);
+    const pwsp_capability *row = &pwsp_capabilities[i];
+    ptowsp_capability capability = {row->directive,
+                                    row->value,
+                                    {(ptowsp_support)row->support[0],
+                                     (ptowsp_support)row->support[1],
+                                     (ptowsp_support)row->support[2]}};
+    return capability;
+}
+
+const char *ptowsp_target_name(ptowsp_target target) {
+    switch (target) {
+    case PTOWSP_TARGET_CPU_SIM: return "cpu_sim";
+    case PTOWSP_TARGET_THREADS: return "threads";
+    case PTOWSP_TARGET_ASCEND_NPU: return "ascend_npu";
+    case PTOWSP_TARGET_COUNT:
+    case PTOWSP_TARGET_FORCE_INT: break;
+    }
+    return "none";
+}
+
+const char *ptowsp_support_name(ptowsp_support support) {
+    switch (support) {
+    case PTOWSP_SUPPORT_ENFORCED: return "enforced";
+    case PTOWSP_SUPPORT_RECORDED: return "recorded";
+    case PTOWSP_SUPPORT_REFUSED: return "refused";
+    case PTOWSP_SUPPORT_FORCE_INT: break;
+    }
+    return "none";
+}
+
+void ptowsp_capability_print(ptowsp_text text) {
+    pwsp_text_format(text, "%-13s %-14s", "directive", "value");
+    for (uint32_t i = 0; i < PTOWSP_TARGET_COUNT; i++) {
+        pwsp_text_format(text, " %-11s", ptowsp_target_name((ptowsp_target)i));
+    }
+    pwsp_text_format(text, "\n");
+    for (uint32_t i = 0; i < PWSP_CAPABILITY_COUNT; i++) {
+        ptowsp_capability row = ptowsp_capability_at(i);
+        pwsp_text_format(text, "%-13s %-14s", row.directive, row.value);
+        for (uint32_t j = 0; j < PTOWSP_TARGET_COUNT; j++) {
+            pwsp_text_format(text, " %-11s", ptowsp_support_name(row.support[j]));
+        }
+        pwsp_text_format(text, "\n");
+    }
+}
+
+// The row of a directive's value, or NULL.
+static const pwsp_capability *pwsp_capability_find(const char *directive, uint32_t number) {
+    for (uint32_t i = 0; i < PWSP_CAPABILITY_COUNT; i++) {
+        const pwsp_capability *row = &pwsp_capabilities[i];
+        if (row->number == number && strcmp(row->directive, directive) == 0) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+// -- defaults -------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *schedule) {
+    ptowsp_schedule resolved;
+    memset(&resolved, 0, sizeof resolved);
+    if (schedule) {
+        resolved = *schedule;
+    }
+    if (resolved.dispatch == PTOWSP_DISPATCH_DEFAULT) {
+        resolved.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+        if (resolved.pools == PTOWSP_POOLS_ONE && resolved.lane_count == 0) {
+            resolved.lane_count = resolved.stream_count ? resolved.stream_count : 1;
+        }
+    }
+    if (resolved.window_policy == PTOWSP_WINDOW_DEFAULT && resolved.window > 0) {
+        resolved.window_policy = PTOWSP_WINDOW_STALL;
+    }
+    if (resolved.dependencies == 0) {
+        resolved.dependencies = resolved.issue == PTOWSP_ISSUE_IN_ORDER
+                                    ? PTOWSP_DEPENDENCIES_STRUCTURE
+                                    : PTOWSP_DEPENDENCIES_HYBRID;
+    }
+    if (resolved.hazards == 0) {
+        resolved.hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
+    }
+    if (resolved.start == PTOWSP_START_ALL_ISSUED) {
+        resolved.start_threshold = UINT64_MAX;
+    } else if (resolved.start == PTOWSP_START_AT_ONCE) {
+        resolved.start_threshold = 0;
+    }
+    return resolved;
+}
+
+PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule) {
+    return schedule->pools == PTOWSP_POOLS_BY_UNIT
+               ? schedule->vector_lane_count + schedule->cube_lane_count
+               : schedule->lane_count;
+}
+
+// -- checking -------------------------------------------------------------------------------------
+
+typedef struct pwsp_schedule_checker {
+    const ptowsp_module *module;
+    ptowsp_target target;
+    ptowsp_status status;
+} pwsp_schedule_checker;
+
+#define PWSP_SCHEDULE_FAIL(checker, failure, ...)                                                  \
+    ((checker)->status = (checker)->status != PTOWSP_OK                                            \
+                             ? (checker)->status                                                   \
+                             : pwsp_fail((checker)->module->context, failure, PTOWSP_NO_INDEX,     \
+                                         "schedule: " __VA_ARGS__))
+
+// One choice: it must exist, and the target must not refuse it.
+static void pwsp_schedule_check_value(pwsp_schedule_checker *checker, const char *directive,
+                                      uint32_t number) {
+    const pwsp_capability *row = pwsp_capability_find(directive, number);
+    if (!row) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s %u does not exist", directive,
+                           number);
+    } else if (row->support[checker->target] == PTOWSP_SUPPORT_REFUSED) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_UNSUPPORTED, "target %s does not do %s %s",
+                           ptowsp_target_name(checker->target), directive, row->value);
+    }
+}
+
+// A set of choices, each a bit.
+static void pwsp_schedule_check_set(pwsp_schedule_checker *checker, const char *directive,
+                                    uint32_t set) {
+    for (uint32_t bit = 1; bit != 0; bit <<= 1) {
+        if (set & bit) {
+            pwsp_schedule_check_value(checker, directive, bit);
+        }
+    }
+}
+
+static void pwsp_schedule_check_key(pwsp_schedule_checker *checker, const char *what,
+                                    ptowsp_expr key, bool is_needed) {
+    bool is_given = key.module || key.id;
+    if (is_given != is_needed) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s", what);
+    } else if (is_given &&
+               (key.module != checker->module || ptowsp_expr_type(key) == PTOWSP_TYPE_NONE)) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "a key is no expression of module %s",
+                           checker->module->name);
+    }
+}
+
+static void pwsp_schedule_check_lanes(pwsp_schedule_checker *checker,
+                                      const ptowsp_schedule *schedule) {
+    bool is_one = schedule->pools == PTOWSP_POOLS_ONE;
+    uint64_t lanes = is_one ? schedule->lane_count
+                            : (uint64_t)schedule->vector_lane_count + schedule->cube_lane_count;
+    const pwsp_capability *dispatch =
+        pwsp_capability_find("dispatch", (uint32_t)schedule->dispatch);
+    if (lanes == 0) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "dispatch %s over 0 lanes",
+                           dispatch ? dispatch->value : "");
+    } else if (lanes > PTOWSP_SCHEDULE_LANE_MAX) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "%" PRIu64 " lanes are more than %d",
+                           lanes, PTOWSP_SCHEDULE_LANE_MAX);
+    } else if (is_one && (schedule->vector_lane_count || schedule->cube_lane_count)) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
+                           "lanes of units are given, but there is one pool");
+    } else if (!is_one && schedule->lane_count) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
+                           "lane_count %u is given, but pools are by unit", schedule->lane_count);
+    }
+    bool has_key = schedule->dispatch == PTOWSP_DISPATCH_AFFINITY ||
+                   schedule->dispatch == PTOWSP_DISPATCH_HASH ||
+                   schedule->dispatch == PTOWSP_DISPATCH_CUSTOM;
+    pwsp_schedule_check_key(checker,
+                            has_key ? "dispatch by a key, but dispatch_key is missing"
+                                    : "dispatch_key is given, but dispatch takes none",
+                            schedule->dispatch_key, has_key);
+}
+
+static void pwsp_schedule_check_window(pwsp_schedule_checker *checker,
+                                       const ptowsp_schedule *schedule) {
+    if (schedule->window_policy != PTOWSP_WINDOW_DEFAULT && schedule->window == 0) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "a window of 0 tasks");
+    } else if (schedule->window > PTOWSP_SCHEDULE_WINDOW_MAX) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "a window of %u tasks is more than %d",
+                           schedule->window, PTOWSP_SCHEDULE_WINDOW_MAX);
+    }
+}
+
+static void pwsp_schedule_check_timing(pwsp_schedule_checker *checker,
+                                       const ptowsp_schedule *schedule) {
+    bool is_batched = schedule->timing == PTOWSP_TIMING_BATCHED;
+    bool is_immediate = schedule->timing == PTOWSP_TIMING_IMMEDIATE;
+    bool is_interleaved = schedule->timing == PTOWSP_TIMING_INTERLEAVED;
+    if (is_batched != (schedule->timing_count > 0)) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s",
+                           is_batched ? "timing batched with timing_count 0"
+                                      : "timing_count is given, but timing is not batched");
+    } else if (!is_batched && is_immediate != (schedule->timing_cycles == 0)) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s",
+                           is_immediate ? "timing_cycles is given, but timing is immediate"
+                                        : "timing_cycles is 0");
+    } else if (schedule->timing_cycles > UINT32_MAX) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED,
+                           "timing_cycles %" PRIu64 " is 2^32 or more", schedule->timing_cycles);
+    } else if (is_interleaved && schedule->stream_count == 0) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "timing interleaved without streams");
+    } else if (is_batched && schedule->window_policy == PTOWSP_WINDOW_STALL &&
+               schedule->timing_count > schedule->window) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_STUCK,
+                           "a batch of %u tasks never fits a window of %u: a larger window or a "
+                           "smaller timing_count would help",
+                           schedule->timing_count, schedule->window);
+    }
+    if (schedule->stream_count > PTOWSP_SCHEDULE_STREAM_MAX) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "%u streams are more than %d",
+                           schedule->stream_count, PTOWSP_SCHEDULE_STREAM_MAX);
+    }
+    bool has_stream_key = schedule->stream_key.module || schedule->stream_key.id;
+    if (has_stream_key && schedule->stream_count == 0) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "a stream_key over 0 streams");
+    }
+    pwsp_schedule_check_key(checker, "timing interleaved, but stream_key is missing",
+                            schedule->stream_key, has_stream_key || is_interleaved);
+}
+
+static void pwsp_schedule_check_order(pwsp_schedule_checker *checker,
+                                      const ptowsp_schedule *schedule) {
+    bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
+    if (is_in_order && schedule->ready != PTOWSP_READY_FIFO) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
+                           "issue in order leaves lanes nothing to choose: ready must be fifo");
+    } else if (is_in_order && schedule->start != PTOWSP_START_AT_ONCE) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
+                           "issue in order needs ends to go on: start must be at once");
+    } else if (is_in_order && schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
+                           "issue in order has one clock: timing cannot be interleaved");
+    }
+    if (schedule->start == PTOWSP_START_THRESHOLD && schedule->start_threshold == 0) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "a start_threshold of 0 tasks");
+    }
+    bool has_priority = schedule->ready == PTOWSP_READY_PRIORITY;
+    pwsp_schedule_check_key(checker,
+                            has_priority ? "ready by priority, but priority_key is missing"
+                                         : "priority_key is given, but ready is not by priority",
+                            schedule->priority_key, has_priority);
+}
+
+static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptowsp_schedule *given,
+                                         ptowsp_target target) {
+    ptowsp_schedule schedule = pwsp_schedule_resolve(given);
+    pwsp_schedule_checker checker = {module, target, PTOWSP_OK};
+    pwsp_schedule_check_value(&checker, "issue", (uint32_t)schedule.issue);
+    pwsp_schedule_check_value(&checker, "dispatch", (uint32_t)schedule.dispatch);
+    pwsp_schedule_check_value(&checker, "pools", (uint32_t)schedule.pools);
+    pwsp_schedule_check_value(&checker, "window", (uint32_t)schedule.window_policy);
+    pwsp_schedule_check_set(&checker, "dependencies", schedule.dependencies);
+    pwsp_schedule_check_set(&checker, "hazards", schedule.hazards);
+    pwsp_schedule_check_value(&checker, "ready", (uint32_t)schedule.ready);
+    pwsp_schedule_check_value(&checker, "start", (uint32_t)schedule.start);
+    pwsp_schedule_check_value(&checker, "streams",
+                              schedule.stream_key.module || schedule.stream_key.id ? 1 : 0);
+    pwsp_schedule_check_value(&checker, "timing", (uint32_t)schedule.timing);
+    pwsp_schedule_check_lanes(&checker, &schedule);
+    pwsp_schedule_check_window(&checker, &schedule);
+    pwsp_schedule_check_timing(&checker, &schedule);
+    if (given && given->start != PTOWSP_START_THRESHOLD && given->start_threshold) {
+        PWSP_SCHEDULE_FAIL(&checker, PTOWSP_INVALID_PARAMS,
+                           "start_threshold is given, but start is not threshold");
+    }
+    pwsp_schedule_check_order(&checker, &schedule);
+    return checker.status;
+}
+
+ptowsp_status ptowsp_schedule_check(const ptowsp_module *module, const ptowsp_schedule *schedule,
+                                    ptowsp_target target) {
+    if ((uint32_t)target >= PTOWSP_TARGET_COUNT) {
+        return pwsp_fail(module->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "schedule: there is no target %d", (int)target);
+    }
+    return pwsp_schedule_check(module, schedule, target);
+}
+
+// -- printing -------------------------------------------------------------------------------------
+
+static void pwsp_schedule_print_value(const char *directive, uint32_t number, ptowsp_text text) {
+    const pwsp_capability *row = pwsp_capability_find(directive, number);
+    pwsp_text_format(text, "  %s %s", directive, row ? row->value : "unknown");
+}
+
+static void pwsp_schedule_print_key(const char *what, ptowsp_expr key, ptowsp_text text) {
+    if (key.id) {
+        pwsp_text_format(text, "%s", what);
+        ptowsp_expr_print(key, text);
+    }
+}
+
+static void pwsp_schedule_print_set(const char *directive, uint32_t set, ptowsp_text text) {
+    pwsp_text_format(text, "  %s", directive);
+    for (uint32_t bit = 1; bit != 0 && bit <= set; bit <<= 1) {
+        const pwsp_capability *row = set & bit ? pwsp_capability_find(directive, bit) : NULL;
+        if (row) {
+            pwsp_text_format(text, " %s", row->value);
+        }
+    }
+    pwsp_text_format(text, "\n");
+}
+
+void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
+    ptowsp_schedule s = pwsp_schedule_resolve(schedule);
+    pwsp_text_format(text, "schedule\n");
+    pwsp_schedule_print_value("issue", (uint32_t)s.issue, text);
+    pwsp_text_format(text, "\n");
+    pwsp_schedule_print_value("dispatch", (uint32_t)s.dispatch, text);
+    pwsp_schedule_print_key(" of ", s.dispatch_key, text);
+    if (s.pools == PTOWSP_POOLS_ONE) {
+        pwsp_text_format(text, " over %u lanes\n", s.lane_count);
+    } else {
+        pwsp_text_format(text, " over %u vector and %u cube lanes\n", s.vector_lane_count,
+                         s.cube_lane_count);
+    }
+    if (s.window) {
+        pwsp_schedule_print_value("window", (uint32_t)s.window_policy, text);
+        pwsp_text_format(text, " at %u tasks\n", s.window);
+    }
+    pwsp_schedule_print_set("dependencies", s.dependencies, text);
+    if (s.hazards != 7) {
+        pwsp_schedule_print_set("hazards", s.hazards, text);
+    }
+    if (s.ready != PTOWSP_READY_FIFO) {
+        pwsp_schedule_print_value("ready", (uint32_t)s.ready, text);
+        pwsp_schedule_print_key(" ", s.priority_key, text);
+        pwsp_text_format(text, "\n");
+    }
+    if (s.start != PTOWSP_START_AT_ONCE) {
+        pwsp_schedule_print_value("start", (uint32_t)s.start, text);
+        if (s.start == PTOWSP_START_THRESHOLD) {
+            pwsp_text_format(text, " %" PRIu64 " tasks", s.start_threshold);
+        }
+        pwsp_text_format(text, "\n");
+    }
+    if (s.stream_count) {
+        pwsp_text_format(text, "  streams %u", s.stream_count);
+        pwsp_schedule_print_key(" by ", s.stream_key, text);
+        pwsp_text_format(text, "\n");
+    }
+    if (s.timing != PTOWSP_TIMING_IMMEDIATE) {
+        pwsp_schedule_print_value("timing", (uint32_t)s.timing, text);
+        if (s.timing_count) {
+            pwsp_text_format(text, " by %u tasks", s.timing_count);
+        }
+        pwsp_text_format(text, " of %" PRIu64 " cycles\n", s.timing_cycles);
+    }
+}
