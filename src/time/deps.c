@@ -1,0 +1,554 @@
+// The map of regions.
+//
+// A tensor whose indices all have memory of their own, and which shares none with another tensor, is
+// *plain*: two tiles of it overlap exactly when their leading indices are the same and their windows
+// intersect. For plain tensors the last two dimensions are covered by a grid, whose cells are as
+// large as the first tile that is seen. An access is entered in a hash table under each cell that it
+// touches:
+//
+//      +-----+-----+-----+        tiles of the usual tiling touch one cell each, and two of them
+//      |  A  |  BBBBB    |        share a cell exactly if they are the same tile: looking one up is
+//      +-----+--BBBBB----+        one probe. Shifted ones (B) touch up to four.
+//      |     |     |     |
+//      +-----+-----+-----+
+//
+// An access that would touch more than PWSP_DEPS_CELL_MAX cells is *wide*: it is in a list of its
+// tensor instead, which every query of the tensor looks through, and looking for what a wide one
+// overlaps means looking at all accesses. Tensors that are not plain are grouped with those whose
+// memory they share; all their accesses are in one such list, and are compared byte by byte.
+//
+// A write makes older accesses within its tile invisible: whoever comes later waits for it, and it
+// has waited for them (or, where the hazards do not ask for that, does not care about them; slot
+// loads do, so writes that they may look at are hidden and not dropped). Accesses of tasks that ended before the clock are dead.
+// Both are unlinked when met, and swept out when the map has doubled; so it is as large as what is
+// in flight.
+
+#include "deps.h"
+
+#define PWSP_DEPS_CELL_MAX  16
+#define PWSP_DEPS_SWEEP_MIN 1024
+
+typedef struct pwsp_cells {
+    uint64_t first_row, last_row, first_col, last_col;
+    bool is_wide;
+} pwsp_cells;
+
+// -- regions --------------------------------------------------------------------------------------
+
+static pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_tile_at *at) {
+    const pwsp_bound_tensor *tensor = &deps->bound[at->tensor];
+    uint64_t element = tensor->element_size;
+    uint64_t offset = (uint64_t)at->lead + (uint64_t)at->row * (uint64_t)tensor->row_stride +
+                      (uint64_t)at->col * (uint64_t)tensor->col_stride;
+    pwsp_region region = {tensor->base + offset * element,
+                          (int64_t)((uint64_t)tensor->row_stride * element),
+                          (int64_t)((uint64_t)tensor->col_stride * element),
+                          at->rows,
+                          at->cols,
+                          tensor->element_size};
+    return region;
+}
+
+static bool pwsp_deps_same_matrix(const pwsp_tile_at *a, const pwsp_tile_at *b) {
+    return a->tensor == b->tensor && a->lead == b->lead;
+}
+
+static bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *a,
+                               const pwsp_tile_at *b) {
+    if (is_plain) {
+        return pwsp_deps_same_matrix(a, b) && a->row == b->row && a->col == b->col &&
+               a->rows == b->rows && a->cols == b->cols;
+    }
+    pwsp_region x = pwsp_deps_region(deps, a), y = pwsp_deps_region(deps, b);
+    return pwsp_region_equal(&x, &y);
+}
+
+static bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *a,
+                                 const pwsp_tile_at *b) {
+    if (is_plain) {
+        return pwsp_deps_same_matrix(a, b) && a->row < b->row + b->rows &&
+               b->row < a->row + a->rows && a->col < b->col + b->cols && b->col < a->col + a->cols;
+    }
+    pwsp_region x = pwsp_deps_region(deps, a), y = pwsp_deps_region(deps, b);
+    return pwsp_region_overlaps(&x, &y);
+}
+
+static bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *outer,
+                                const pwsp_tile_at *inner) {
+    if (is_plain) {
+        return pwsp_deps_same_matrix(outer, inner) && outer->row <= inner->row &&
+               inner->row + inner->rows <= outer->row + outer->rows && outer->col <= inner->col &&
+               inner->col + inner->cols <= outer->col + outer->cols;
+    }
+    pwsp_region x = pwsp_deps_region(deps, outer), y = pwsp_deps_region(deps, inner);
+    return pwsp_region_contains(&x, &y);
+}
+
+// -- cells and links ------------------------------------------------------------------------------
+
+static pwsp_cells pwsp_deps_cells(const pwsp_deps_tensor *tensor, const pwsp_tile_at *at) {
+    pwsp_cells cells = {0, 0, 0, 0, true};
+    if (!tensor->is_plain || tensor->cell_rows == 0) {
+        return cells;
+    }
+    cells.first_row = (uint64_t)at->row / tensor->cell_rows;
+    cells.first_col = (uint64_t)at->col / tensor->cell_cols;
+    cells.last_row = ((uint64_t)at->row + at->rows - 1) / tensor->cell_rows;
+    cells.last_col = ((uint64_t)at->col + at->cols - 1) / tensor->cell_cols;
+    uint64_t rows = cells.last_row - cells.first_row + 1;
+    uint64_t cols = cells.last_col - cells.first_col + 1;
+    cells.is_wide = rows > PWSP_DEPS_CELL_MAX || cols > PWSP_DEPS_CELL_MAX / rows;
+    return cells;
+}
+
+// The bucket of a cell: the finalizer of SplitMix64 over all that names it.
+static uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, const pwsp_tile_at *at, uint64_t row,
+                                  uint64_t col) {
+    uint64_t z = (uint64_t)at->lead * UINT64_C(0x9e3779b97f4a7c15) + at->tensor;
+    z = (z ^ (z >> 29)) * UINT64_C(0xbf58476d1ce4e5b9) + row * UINT64_C(0xd6e8feb86659fd93) + col;
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return &deps->buckets[(z ^ (z >> 31)) & (deps->bucket_count - 1)];
+}
+
+static bool pwsp_deps_link(pwsp_deps *deps, uint32_t *head, uint32_t access) {
+    void *links = deps->links;
+    uint64_t id = deps->link_count ? deps->link_count : 1;
+    if (id >= UINT32_MAX || !pwsp_memory_grow(deps->memory, &links, &deps->link_capacity, id + 1,
+                                              sizeof(pwsp_access_link))) {
+        return false;
+    }
+    deps->links = (pwsp_access_link *)links;
+    pwsp_access_link link = {access, *head};
+    deps->links[id] = link;
+    *head = (uint32_t)id;
+    deps->link_count = id + 1;
+    return true;
+}
+
+// Enters an access wherever queries look for it.
+static bool pwsp_deps_enter(pwsp_deps *deps, uint32_t access) {
+    const pwsp_tile_at *at = &deps->accesses[access].at;
+    pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
+    pwsp_cells cells = pwsp_deps_cells(tensor, at);
+    if (cells.is_wide) {
+        return pwsp_deps_link(deps, &deps->tensors[tensor->group].wide, access);
+    }
+    for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
+        for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
+            if (!pwsp_deps_link(deps, pwsp_deps_bucket(deps, at, row, col), access)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool pwsp_deps_is_dead(const pwsp_deps *deps, const pwsp_access *access) {
+    return access->is_gone || (deps->ops.is_dead ? deps->ops.is_dead(deps->ops.user, &access->token)
+                                                 : access->token.time < deps->clock);
+}
+
+static void pwsp_deps_drop(pwsp_deps *deps, pwsp_access *access) {
+    if (!access->is_gone) {
+        access->is_gone = true;
+        if (deps->ops.drop) {
+            deps->ops.drop(deps->ops.user, &access->token);
+        }
+    }
+}
+
+// Keeps the living accesses only and enters them anew. False when memory is out.
+static bool pwsp_deps_sweep(pwsp_deps *deps) {
+    uint64_t living = 0;
+    for (uint64_t i = 0; i < deps->access_count; i++) {
+        if (pwsp_deps_is_dead(deps, &deps->accesses[i])) {
+            pwsp_deps_drop(deps, &deps->accesses[i]);
+        } else {
+            deps->accesses[living++] = deps->accesses[i];
+        }
+    }
+    deps->access_count = living;
+    deps->sweep_at = pwsp_max_u64(PWSP_DEPS_SWEEP_MIN, 2 * living);
+    uint64_t buckets = 2 * PWSP_DEPS_SWEEP_MIN;
+    while (buckets < deps->sweep_at) {
+        buckets *= 2;
+    }
+    if (buckets > deps->bucket_count) {
+        void *grown = deps->buckets;
+        uint64_t capacity = deps->bucket_count;
+        if (!pwsp_memory_grow(deps->memory, &grown, &capacity, buckets, sizeof(uint32_t))) {
+            return false;
+        }
+        deps->buckets = (uint32_t *)grown;
+        deps->bucket_count = buckets;
+    }
+    memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
+    for (uint32_t i = 0; i < deps->tensor_count; i++) {
+        deps->tensors[i].wide = 0;
+    }
+    deps->link_count = 0;
+    for (uint64_t i = 0; i < living; i++) {
+        if (!pwsp_deps_enter(deps, (uint32_t)i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// -- queries --------------------------------------------------------------------------------------
+
+typedef struct pwsp_deps_query_state {
+    const pwsp_tile_at *at;
+    bool is_load;  // of a slot
+    bool is_read, is_written;
+    bool is_plain;
+    bool is_exact;    // only the very same tile counts
+    bool supersedes;  // older accesses within the tile are dropped
+    uint64_t self;    // the task that is being added: its own accesses are not older
+    uint32_t same;    // an access of the very same tile, + 1
+} pwsp_deps_query_state;
+
+static void pwsp_deps_visit(pwsp_deps *deps, const pwsp_token *token) {
+    if (deps->ops.visit) {
+        deps->ops.visit(deps->ops.user, token);
+    } else if (token->time > deps->latest.time) {
+        deps->latest = *token;
+    }
+}
+
+// A write covers an older access.
+static void pwsp_deps_cover(pwsp_deps *deps, pwsp_access *access) {
+    if (access->is_written && deps->tensors[access->at.tensor].is_loaded) {
+        access->is_hidden = true;
+    } else {
+        pwsp_deps_drop(deps, access);
+    }
+}
+
+// An access of the very same tile, of which a new one may take the place: a reader that of another
+// reader, a writer that of any. Of several that a writer supersedes, one stays for that; best its
+// own, which may have been a read.
+static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    if (!query->supersedes) {
+        query->same = access->is_written ? query->same : index + 1;
+        return;
+    }
+    if (query->same == index + 1) {
+        return;  // met in another cell
+    }
+    bool is_own = access->token.task == query->self;
+    bool is_kept = access->is_written && deps->tensors[access->at.tensor].is_loaded;
+    if (!is_own && (query->same || is_kept)) {
+        pwsp_deps_cover(deps, access);
+        return;
+    }
+    if (query->same && deps->accesses[query->same - 1].token.task != query->self) {
+        pwsp_deps_cover(deps, &deps->accesses[query->same - 1]);
+    }
+    query->same = index + 1;
+}
+
+// One older access. True if it is gone now.
+static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    if (access->is_hidden && !query->is_load) {
+        return false;
+    }
+    bool is_equal = pwsp_deps_is_equal(deps, query->is_plain, query->at, &access->at);
+    if (!is_equal &&
+        (query->is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, query->at, &access->at))) {
+        return false;
+    }
+    if ((access->is_written && query->is_read && (deps->hazards & PTOWSP_HAZARD_RAW)) ||
+        (access->is_read && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAR)) ||
+        (access->is_written && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAW))) {
+        pwsp_deps_visit(deps, &access->token);
+    }
+    if (is_equal) {
+        pwsp_deps_meet_same(deps, query, index);
+    } else if (query->supersedes && !query->is_exact && access->token.task != query->self &&
+               pwsp_deps_is_within(deps, query->is_plain, query->at, &access->at)) {
+        pwsp_deps_cover(deps, access);
+    }
+    return access->is_gone;
+}
+
+// Meets all accesses of a list, and unlinks those that are dead or gone.
+static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t *head) {
+    uint32_t *at = head;
+    while (*at) {
+        pwsp_access_link *link = &deps->links[*at];
+        if (pwsp_deps_is_dead(deps, &deps->accesses[link->access]) ||
+            pwsp_deps_meet(deps, query, link->access)) {
+            pwsp_deps_drop(deps, &deps->accesses[link->access]);
+            *at = link->next;
+        } else {
+            at = &link->next;
+        }
+    }
+}
+
+static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
+    pwsp_deps_tensor *tensor = &deps->tensors[query->at->tensor];
+    query->is_plain = tensor->is_plain;
+    query->same = 0;
+    if (deps->access_count == 0) {
+        return;
+    }
+    if (deps->tensors[tensor->group].wide) {
+        pwsp_deps_walk(deps, query, &deps->tensors[tensor->group].wide);
+    }
+    if (!tensor->is_plain) {
+        return;
+    }
+    pwsp_cells cells = pwsp_deps_cells(tensor, query->at);
+    if (cells.is_wide) {
+        for (uint32_t i = 0; i < deps->access_count; i++) {
+            if (deps->accesses[i].at.tensor == query->at->tensor &&
+                !pwsp_deps_is_dead(deps, &deps->accesses[i])) {
+                pwsp_deps_meet(deps, query, i);
+            }
+        }
+        return;
+    }
+    if (query->is_exact) {  // the same tile has the same first cell
+        pwsp_deps_walk(deps, query,
+                       pwsp_deps_bucket(deps, query->at, cells.first_row, cells.first_col));
+        return;
+    }
+    for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
+        for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
+            pwsp_deps_walk(deps, query, pwsp_deps_bucket(deps, query->at, row, col));
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
+                                   const pwsp_tile_at *tiles, uint32_t count) {
+    if (!deps->is_exact && !deps->is_overlap) {
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_deps_query_state query = {&tiles[i],
+                                       false,
+                                       views[i].is_read,
+                                       views[i].is_written,
+                                       false,
+                                       !deps->is_overlap,
+                                       false,
+                                       UINT64_MAX,
+                                       0};
+        pwsp_deps_look(deps, &query);
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
+    uint32_t hazards = deps->hazards;
+    deps->hazards = PTOWSP_HAZARD_RAW;
+    pwsp_deps_query_state query = {tile, true, true, false, false, false, false, UINT64_MAX, 0};
+    pwsp_deps_look(deps, &query);
+    deps->hazards = hazards;
+}
+
+// -- adding ---------------------------------------------------------------------------------------
+
+static void pwsp_deps_set_token(pwsp_deps *deps, pwsp_access *access, const pwsp_token *token) {
+    if (deps->ops.keep) {
+        deps->ops.keep(deps->ops.user, token);
+        deps->ops.drop(deps->ops.user, &access->token);
+    }
+    access->token = *token;
+}
+
+// A reader of a tile that others only read, too: they count as one.
+static void pwsp_deps_merge(pwsp_deps *deps, pwsp_access *access, const pwsp_token *token) {
+    if (deps->ops.merge) {
+        deps->ops.merge(deps->ops.user, &access->token, token);
+    } else if (token->time > access->token.time) {
+        access->token = *token;
+    }
+}
+
+static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const pwsp_tile_at *at,
+                              const pwsp_token *token) {
+    pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
+    if (tensor->is_plain && tensor->cell_rows == 0) {
+        tensor->cell_rows = at->rows;
+        tensor->cell_cols = at->cols;
+    }
+    if (deps->access_count >= deps->sweep_at && !pwsp_deps_sweep(deps)) {
+        return false;
+    }
+    bool is_exact = deps->is_exact && !deps->is_overlap;
+    pwsp_deps_query_state query = {at,    false,    view->is_read,    view->is_written,
+                                   false, is_exact, view->is_written, token->task,
+                                   0};
+    uint32_t hazards = deps->hazards;
+    deps->hazards = 0;  // only to find what is the same, and what is superseded
+    pwsp_deps_look(deps, &query);
+    deps->hazards = hazards;
+    pwsp_access *same = query.same ? &deps->accesses[query.same - 1] : NULL;
+    if (same && view->is_written) {
+        bool is_own = same->token.task == token->task;
+        same->is_read = view->is_read || (is_own && same->is_read);
+        same->is_written = true;
+        pwsp_deps_set_token(deps, same, token);
+        return true;
+    }
+    if (same) {
+        pwsp_deps_merge(deps, same, token);
+        return true;
+    }
+    void *accesses = deps->accesses;
+    if (deps->access_count >= UINT32_MAX - 1 ||
+        !pwsp_memory_grow(deps->memory, &accesses, &deps->access_capacity, deps->access_count + 1,
+                          sizeof(pwsp_access))) {
+        return false;
+    }
+    deps->accesses = (pwsp_access *)accesses;
+    pwsp_access access = {*at, view->is_read, view->is_written, false, false, *token};
+    deps->accesses[deps->access_count++] = access;
+    deps->access_max = pwsp_max_u64(deps->access_max, deps->access_count);
+    if (deps->ops.keep) {
+        deps->ops.keep(deps->ops.user, token);
+    }
+    return pwsp_deps_enter(deps, (uint32_t)deps->access_count - 1);
+}
+
+PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
+                                 const pwsp_tile_at *tiles, uint32_t count,
+                                 const pwsp_token *token) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (deps->tensors[tiles[i].tensor].is_tracked &&
+            !pwsp_deps_add_one(deps, &views[i], &tiles[i], token)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
+                                  uint32_t tensor_count) {
+    memset(deps, 0, sizeof *deps);
+    deps->memory = memory;
+    deps->tensor_count = tensor_count;
+    deps->tensors = (pwsp_deps_tensor *)pwsp_memory_alloc(memory, (tensor_count + 1) *
+                                                                      sizeof(pwsp_deps_tensor));
+    return deps->tensors != NULL;
+}
+
+// Does a tensor's layout give every index its own element? Also its span of bytes.
+static bool pwsp_deps_layout(const pwsp_bound_tensor *bound, uint64_t *out_low,
+                             uint64_t *out_high) {
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        shape[i] = bound->lead_shape[i];
+        strides[i] = bound->lead_strides[i];
+    }
+    shape[PWSP_TENSOR_LEAD_MAX] = bound->rows;
+    strides[PWSP_TENSOR_LEAD_MAX] = bound->row_stride;
+    shape[PWSP_TENSOR_LEAD_MAX + 1] = bound->cols;
+    strides[PWSP_TENSOR_LEAD_MAX + 1] = bound->col_stride;
+    *out_low = *out_high = 0;
+    if (!pwsp_layout_span(PTOWSP_TENSOR_RANK_MAX, shape, strides, &low, &high)) {
+        return false;
+    }
+    *out_low = bound->base + (uint64_t)low * bound->element_size;
+    *out_high = bound->base + (uint64_t)(high + 1) * bound->element_size;
+    return pwsp_layout_is_injective(PTOWSP_TENSOR_RANK_MAX, shape, strides);
+}
+
+// Makes one group of the groups of two tensors, named after its lowest, and neither is plain.
+static void pwsp_deps_join(pwsp_deps *deps, uint32_t a, uint32_t b) {
+    uint32_t from = deps->tensors[a].group, to = deps->tensors[b].group;
+    if (from < to) {
+        from = to;
+        to = deps->tensors[a].group;
+    }
+    for (uint32_t i = to; i < deps->tensor_count; i++) {
+        deps->tensors[i].group = deps->tensors[i].group == from ? to : deps->tensors[i].group;
+    }
+    deps->tensors[a].is_plain = false;
+    deps->tensors[b].is_plain = false;
+}
+
+static void pwsp_deps_find_groups(pwsp_deps *deps) {
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        const pwsp_deps_tensor *a = &deps->tensors[i];
+        for (uint32_t j = 1; a->low < a->high && j < i; j++) {
+            const pwsp_deps_tensor *b = &deps->tensors[j];
+            if (a->low < b->high && b->low < a->high) {
+                pwsp_deps_join(deps, i, j);
+            }
+        }
+    }
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {  // what one is, its group is
+        pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
+        first->is_tracked |= deps->tensors[i].is_tracked;
+        first->is_loaded |= deps->tensors[i].is_loaded;
+    }
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        const pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
+        deps->tensors[i].is_tracked = first->is_tracked;
+        deps->tensors[i].is_loaded = first->is_loaded;
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
+                                   const pwsp_bound_tensor *bound) {
+    const ptowsp_schedule *schedule = &program->schedule;
+    deps->bound = bound;
+    deps->is_exact = (schedule->dependencies & PTOWSP_DEPENDENCIES_EXACT) != 0;
+    deps->is_overlap = (schedule->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
+    deps->hazards = schedule->hazards;
+    deps->clock = 0;
+    deps->access_count = 0;
+    deps->access_max = 0;
+    deps->sweep_at = 0;
+    deps->link_count = 0;
+    bool is_all = deps->is_exact || deps->is_overlap;
+    bool is_dataflow = schedule->issue == PTOWSP_ISSUE_DATAFLOW;
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        pwsp_deps_tensor *tensor = &deps->tensors[i];
+        memset(tensor, 0, sizeof *tensor);
+        tensor->group = i;
+        if (bound[i].is_bound) {
+            tensor->is_plain = pwsp_deps_layout(&bound[i], &tensor->low, &tensor->high);
+            bool is_loaded = is_dataflow && program->tensor_is_loaded[i];
+            tensor->is_tracked = is_all || is_loaded;
+            tensor->is_loaded = is_loaded && !(is_all && (schedule->hazards & PTOWSP_HAZARD_WAW));
+        }
+    }
+    pwsp_deps_find_groups(deps);
+}
+
+PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
+    for (uint64_t i = 0; i < deps->access_count; i++) {
+        pwsp_deps_drop(deps, &deps->accesses[i]);
+    }
+    deps->access_count = 0;
+}
+
+PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
+    if (!deps->memory) {
+        return;
+    }
+    pwsp_memory_free(deps->memory, deps->tensors,
+                     (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
+    pwsp_memory_free(deps->memory, deps->accesses,
+                     (size_t)deps->access_capacity * sizeof(pwsp_access));
+    pwsp_memory_free(deps->memory, deps->links,
+                     (size_t)deps->link_capacity * sizeof(pwsp_access_link));
+    pwsp_memory_free(deps->memory, deps->buckets, (size_t)deps->bucket_count * sizeof(uint32_t));
+    memset(deps, 0, sizeof *deps);
+}
+
+PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
+    return (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor) +
+           (size_t)deps->access_capacity * sizeof(pwsp_access) +
+           (size_t)deps->link_capacity * sizeof(pwsp_access_link) +
+           (size_t)deps->bucket_count * sizeof(uint32_t);
+}

@@ -1,0 +1,302 @@
+// In order and fifo: a task's times follow from those of the tasks before it alone.
+//
+// Whatever a task waits for comes before it in program order, and its lane runs in that order, too;
+// so its start is a maximum of times that are known when it is issued, and there are no events:
+//
+//      ready = max over what it waits for       (structure, data, edges, stream)
+//      clock = max(clock, ready) in order; then timing; then room in the window
+//      start = max(free[lane], clock, ready, gate)
+//
+// Structure needs one maximum for each open scope: a parallel one keeps when its children are all
+// done, a sequential one when its next child is ready.
+
+#include "lanes.h"
+
+#include <inttypes.h>
+
+PWSP_INTERNAL bool pwsp_lanes_init(pwsp_lanes *lanes, pwsp_sim *sim) {
+    memset(lanes, 0, sizeof *lanes);
+    lanes->sim = sim;
+    lanes->scopes = (pwsp_lane_scope *)pwsp_memory_alloc(&sim->memory, sim->program->scope_depth *
+                                                                           sizeof(pwsp_lane_scope));
+    if (!lanes->scopes ||
+        !pwsp_window_init(&lanes->window, &sim->memory, sim->program->lane_count)) {
+        pwsp_lanes_free(lanes);
+        return false;
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_lanes_free(pwsp_lanes *lanes) {
+    if (!lanes->sim) {
+        return;
+    }
+    pwsp_window_free(&lanes->window, &lanes->sim->memory);
+    pwsp_memory_free(&lanes->sim->memory, lanes->scopes,
+                     lanes->sim->program->scope_depth * sizeof(pwsp_lane_scope));
+    memset(lanes, 0, sizeof *lanes);
+}
+
+PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes) {
+    return pwsp_window_bytes(&lanes->window) +
+           lanes->sim->program->scope_depth * sizeof(pwsp_lane_scope);
+}
+
+PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
+    pwsp_lane_scope root = {false, {0, PTOWSP_NO_INDEX}, {0, PTOWSP_NO_INDEX}};
+    pwsp_window_clear(&lanes->window);
+    lanes->scopes[0] = root;
+    lanes->depth = 1;
+}
+
+// -- structure ------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_lanes_scope_begin(pwsp_lanes *lanes, bool is_parallel) {
+    PTOWSP_ASSERT(lanes->depth < lanes->sim->program->scope_depth);
+    pwsp_token ready = lanes->scopes[lanes->depth - 1].ready;
+    pwsp_lane_scope scope = {is_parallel, ready, ready};
+    lanes->scopes[lanes->depth++] = scope;
+}
+
+// A child of the open scope is done.
+PWSP_FORCE_INLINE void pwsp_lanes_child(pwsp_lane_scope *scope, uint64_t time, uint64_t task) {
+    if (!scope->is_parallel) {
+        scope->ready.time = time;
+        scope->ready.task = task;
+        scope->done = scope->ready;
+    } else if (time > scope->done.time) {
+        scope->done.time = time;
+        scope->done.task = task;
+    }
+}
+
+PWSP_INTERNAL void pwsp_lanes_scope_end(pwsp_lanes *lanes) {
+    PTOWSP_ASSERT(lanes->depth > 1);
+    pwsp_token done = lanes->scopes[--lanes->depth].done;
+    pwsp_lanes_child(&lanes->scopes[lanes->depth - 1], done.time, done.task);
+}
+
+PWSP_INTERNAL void pwsp_lanes_reset(pwsp_lanes *lanes, pwsp_range edges) {
+    const pwsp_sim *sim = lanes->sim;
+    for (uint32_t i = 0; i < edges.count; i++) {
+        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, edges.first + i);
+        pwsp_token zero = {0, PTOWSP_NO_INDEX};
+        sim->edges[edge] = zero;
+    }
+}
+
+// -- waiting --------------------------------------------------------------------------------------
+
+PWSP_INLINE void pwsp_token_later(pwsp_token *token, const pwsp_token *other) {
+    if (other->time > token->time) {
+        *token = *other;
+    }
+}
+
+// What a task waits for beside the structure: data, edges, its stream.
+static void pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint32_t stream,
+                            pwsp_token *ready) {
+    pwsp_sim *sim = lanes->sim;
+    const pwsp_task_op *op = arrival->op;
+    if (op->view_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
+        sim->deps.clock = sim->clock.now;
+        sim->deps.latest = *ready;
+        pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count);
+        *ready = sim->deps.latest;
+    }
+    for (uint32_t i = 0; i < op->in_count; i++) {
+        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
+        pwsp_token_later(ready, &sim->edges[edge]);
+    }
+    if (sim->streams) {
+        pwsp_token_later(ready, &sim->streams[stream].last);
+    }
+}
+
+// Tells those who may wait for a task when it ends.
+static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint32_t stream,
+                            uint64_t end) {
+    pwsp_sim *sim = lanes->sim;
+    const pwsp_task_op *op = arrival->op;
+    pwsp_token token = {end, sim->task_count};
+    for (uint32_t i = 0; i < op->out_count; i++) {
+        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_out + i);
+        pwsp_token_later(&sim->edges[edge], &token);
+    }
+    if (sim->streams) {
+        sim->streams[stream].last = token;
+    }
+    sim->deps.clock = sim->clock.now;
+    return op->view_count == 0 || end < sim->clock.now ||
+           pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
+           pwsp_sim_no_memory(sim);
+}
+
+// -- the window -----------------------------------------------------------------------------------
+
+// Waits until the window has room. False with an error.
+static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
+    pwsp_sim *sim = lanes->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    uint64_t needed = pwsp_sim_room_needed(sim);
+    if (!pwsp_sim_is_open(sim)) {
+        if (sim->task_count + needed <= schedule->window) {
+            return true;
+        }
+        if (schedule->window_policy == PTOWSP_WINDOW_STALL) {
+            return pwsp_sim_fail_gate(sim, "the window has no room for it");
+        }
+    }
+    while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
+        pwsp_window_pop(&lanes->window);
+    }
+    uint64_t in_flight = pwsp_sim_is_open(sim) ? lanes->window.count : sim->task_count;
+    if (in_flight + needed <= schedule->window) {
+        return true;
+    }
+    if (schedule->window_policy == PTOWSP_WINDOW_ABORT) {
+        return pwsp_sim_fail_abort(sim);
+    }
+    if (schedule->window_policy == PTOWSP_WINDOW_BENCHMARK) {
+        sim->stats.window_overflow_count++;
+        return true;
+    }
+    while (lanes->window.count + needed > schedule->window) {
+        pwsp_flight first = pwsp_window_pop(&lanes->window);
+        if (first.end > sim->clock.now) {
+            pwsp_sim_move_clock(sim, first.end, PTOWSP_STALL_WINDOW, first.task);
+        }
+    }
+    while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
+        pwsp_window_pop(&lanes->window);
+    }
+    return true;
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+static bool pwsp_lanes_fail_time(pwsp_sim *sim) {
+    return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, sim->task_count,
+                         "run: task %" PRIu64 " ends after 2^63 - 1 cycles", sim->task_count);
+}
+
+// Moves the clock to where the task may be issued. False with an error.
+PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_token *ready) {
+    pwsp_sim *sim = lanes->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    if (schedule->issue == PTOWSP_ISSUE_IN_ORDER && ready->time > sim->clock.now) {
+        sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += ready->time - sim->clock.now;
+        pwsp_clock clock = {ready->time, PTOWSP_STALL_ORDER, ready->task};
+        sim->clock = clock;
+    }
+    if (schedule->timing != PTOWSP_TIMING_IMMEDIATE) {
+        uint64_t time = pwsp_sim_timing(sim);
+        if (time > sim->clock.now) {
+            pwsp_sim_move_clock(sim, time, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
+        }
+    }
+    if (schedule->window && !pwsp_lanes_make_room(lanes)) {
+        return false;
+    }
+    if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED ||
+        (schedule->timing == PTOWSP_TIMING_BATCHED &&
+         sim->task_count % schedule->timing_count == 0)) {
+        sim->batch_clock = sim->clock.now;
+    }
+    return true;
+}
+
+static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const pwsp_token *ready,
+                              uint32_t lane, uint64_t issue, uint64_t start, uint64_t end) {
+    if (!pwsp_sim_record_room(sim)) {
+        return false;
+    }
+    ptowsp_task_record *record = &sim->records[sim->task_count];
+    record->ready = ready->time;
+    record->issue = sim->clock.now;
+    record->start = start;
+    record->end = end;
+    record->stall = pwsp_sim_cause(sim, ready, &sim->lanes[lane], issue, start, &record->cause);
+    record->lane = lane;
+    record->kernel = arrival->op->kernel;
+    record->node = arrival->node;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = lanes->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    pwsp_lane_scope *scope = &lanes->scopes[lanes->depth - 1];
+    pwsp_token ready = {0, PTOWSP_NO_INDEX};
+    if (sim->has_structure) {
+        ready = scope->ready;
+    }
+    uint32_t stream = sim->streams ? pwsp_modulo(arrival->stream_key, schedule->stream_count) : 0;
+    bool has_more = arrival->op->view_count || sim->streams || sim->edges;
+    if (has_more) {
+        pwsp_lanes_wait(lanes, arrival, stream, &ready);
+    }
+    if (!pwsp_lanes_issue(lanes, &ready)) {
+        return false;
+    }
+    uint64_t issue = sim->clock.now;
+    if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
+        issue = pwsp_sim_turn(sim, stream);
+    }
+    uint32_t lane_index = pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key);
+    pwsp_lane *lane = &sim->lanes[lane_index];
+    uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);
+    uint64_t due = pwsp_max_u64(issue, known);
+    uint64_t able = pwsp_max_u64(due, lane->free);
+    uint64_t start = pwsp_max_u64(able, sim->gate_time);
+    uint64_t end = start + arrival->cycles;
+    if (end > PTOWSP_CYCLES_MAX) {
+        return pwsp_lanes_fail_time(sim);
+    }
+    if (sim->has_records &&
+        !pwsp_lanes_record(sim, arrival, &ready, lane_index, issue, start, end)) {
+        return false;
+    }
+    ptowsp_run_stats *stats = &sim->stats;
+    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - sim->clock.now;
+    stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
+    stats->stall_cycles[PTOWSP_STALL_LANE] += able - due;
+    stats->stall_cycles[PTOWSP_STALL_START] += start - able;
+    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
+    ptowsp_lane_stats *lane_stats = &sim->lane_stats[lane_index];
+    lane_stats->busy_cycles += arrival->cycles;
+    lane_stats->task_count++;
+    lane->free = end;
+    lane->last_task = sim->task_count;
+    if (schedule->window && (end > sim->clock.now || !pwsp_sim_is_open(sim))) {
+        if (!pwsp_window_push(&lanes->window, &sim->memory, lane_index, end, sim->task_count)) {
+            return pwsp_sim_no_memory(sim);
+        }
+        stats->in_flight_max = pwsp_max_u64(stats->in_flight_max, lanes->window.count);
+    }
+    pwsp_lanes_child(scope, end, sim->task_count);
+    if (has_more && !pwsp_lanes_tell(lanes, arrival, stream, end)) {
+        return false;
+    }
+    sim->task_count++;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *tile) {
+    pwsp_sim *sim = lanes->sim;
+    if (sim->schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
+        return true;
+    }
+    pwsp_token none = {sim->clock.now, PTOWSP_NO_INDEX};
+    sim->deps.clock = sim->clock.now;
+    sim->deps.latest = none;
+    pwsp_deps_query_load(&sim->deps, tile);
+    if (sim->deps.latest.time <= sim->clock.now) {
+        return true;
+    }
+    if (!pwsp_sim_is_open(sim)) {
+        return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task");
+    }
+    pwsp_sim_move_clock(sim, sim->deps.latest.time, PTOWSP_STALL_SLOT, sim->deps.latest.task);
+    return true;
+}

@@ -1,0 +1,269 @@
+// Lanes, pools, streams and results: what in-order, fifo and event-driven simulation have in common.
+
+#include "sim.h"
+
+#include "../base/text.h"
+
+#include <inttypes.h>
+
+// -- errors ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_sim_fail(pwsp_sim *sim, ptowsp_status status, uint64_t index,
+                                 const char *format, ...) {
+    ptowsp_text_buffer buffer = {sim->text, sizeof sim->text, 0};
+    va_list args;
+    va_start(args, format);
+    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
+    va_end(args);
+    sim->status = status;
+    sim->index = index;
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim) {
+    return pwsp_sim_fail(sim, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+}
+
+PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what) {
+    const ptowsp_schedule *schedule = sim->schedule;
+    char threshold[64];
+    ptowsp_text_buffer buffer = {threshold, sizeof threshold, 0};
+    if (schedule->start == PTOWSP_START_ALL_ISSUED) {
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "all tasks");
+    } else {
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%" PRIu64 " tasks",
+                         schedule->start_threshold);
+    }
+    return pwsp_sim_fail(sim, PTOWSP_STUCK, sim->task_count,
+                         "run: stuck at task %" PRIu64 ": %s, but no task ends before %s have been "
+                         "issued, and %" PRIu64 " are (window %u); a larger window, an earlier "
+                         "start or no start condition would help",
+                         sim->task_count, what, threshold, sim->task_count, schedule->window);
+}
+
+PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim) {
+    return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, sim->task_count,
+                         "run: task %" PRIu64 " finds the window of %u tasks full at cycle %" PRIu64
+                         "; a larger window, or the stall policy, would help",
+                         sim->task_count, sim->schedule->window, sim->clock.now);
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
+                                 const ptowsp_program *program) {
+    memset(sim, 0, sizeof *sim);
+    const ptowsp_schedule *schedule = &program->schedule;
+    uint32_t lane_count = program->lane_count;
+    sim->program = program;
+    sim->schedule = schedule;
+    sim->memory = *memory;
+    sim->has_structure = (schedule->dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
+    sim->lanes = (pwsp_lane *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_lane));
+    sim->lane_stats =
+        (ptowsp_lane_stats *)pwsp_memory_alloc(memory, lane_count * sizeof(ptowsp_lane_stats));
+    bool is_good = sim->lanes && sim->lane_stats;
+    if (is_good && program->has_streams) {
+        sim->streams =
+            (pwsp_stream *)pwsp_memory_alloc(memory, schedule->stream_count * sizeof(pwsp_stream));
+        is_good = sim->streams != NULL;
+    }
+    if (is_good && program->edge_count) {
+        sim->edges =
+            (pwsp_token *)pwsp_memory_alloc(memory, program->edge_count * sizeof(pwsp_token));
+        is_good = sim->edges != NULL;
+    }
+    is_good = is_good && pwsp_deps_init(&sim->deps, &sim->memory, (uint32_t)program->tensors.count);
+    if (!is_good) {
+        pwsp_sim_free(sim);
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
+    if (!sim->program) {
+        return;
+    }
+    const pwsp_memory *memory = &sim->memory;
+    pwsp_memory_free(memory, sim->lanes, sim->program->lane_count * sizeof(pwsp_lane));
+    pwsp_memory_free(memory, sim->lane_stats, sim->program->lane_count * sizeof(ptowsp_lane_stats));
+    pwsp_memory_free(memory, sim->streams, sim->schedule->stream_count * sizeof(pwsp_stream));
+    pwsp_memory_free(memory, sim->edges, sim->program->edge_count * sizeof(pwsp_token));
+    pwsp_memory_free(memory, sim->records,
+                     (size_t)sim->record_capacity * sizeof(ptowsp_task_record));
+    pwsp_deps_free(&sim->deps);
+    memset(sim, 0, sizeof *sim);
+}
+
+PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
+    return sim->program->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
+           (sim->streams ? sim->schedule->stream_count * sizeof(pwsp_stream) : 0) +
+           sim->program->edge_count * sizeof(pwsp_token) +
+           (size_t)sim->record_capacity * sizeof(ptowsp_task_record) + pwsp_deps_bytes(&sim->deps);
+}
+
+PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim) {
+    return sim->schedule->start_threshold > 0 &&
+           (sim->schedule->timing == PTOWSP_TIMING_BATCHED ||
+            sim->schedule->timing == PTOWSP_TIMING_RATE_LIMITED);
+}
+
+// Tasks begin to start with the clock of the last one that start asks for. Nothing ends before, so
+// only timing has moved the clock by then.
+PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count) {
+    const ptowsp_schedule *schedule = sim->schedule;
+    uint64_t count = pwsp_min_u64(schedule->start_threshold, total_count);
+    sim->gate_time = 0;
+    if (count == 0 || !pwsp_sim_gate_needs_count(sim)) {
+        return true;
+    }
+    if (total_count == UINT64_MAX) {
+        return pwsp_sim_fail(sim, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                             "run: start %s with timing needs the number of tasks beforehand, and "
+                             "it depends on data that tasks write",
+                             schedule->start == PTOWSP_START_ALL_ISSUED ? "all issued"
+                                                                        : "threshold");
+    }
+    uint64_t steps = count - 1;
+    if (schedule->timing == PTOWSP_TIMING_BATCHED) {
+        steps /= schedule->timing_count;
+    }
+    if (!pwsp_mul_fits(steps, schedule->timing_cycles, &sim->gate_time) ||
+        sim->gate_time > PTOWSP_CYCLES_MAX) {
+        return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                             "run: issuing %" PRIu64 " tasks takes more than 2^63 - 1 cycles",
+                             count);
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
+    const ptowsp_program *program = sim->program;
+    const ptowsp_schedule *schedule = sim->schedule;
+    pwsp_token zero = {0, PTOWSP_NO_INDEX};
+    for (uint32_t i = 0; i < program->lane_count; i++) {
+        sim->lanes[i].free = 0;
+        sim->lanes[i].last_task = PTOWSP_NO_INDEX;
+    }
+    memset(sim->lane_stats, 0, program->lane_count * sizeof(ptowsp_lane_stats));
+    for (uint32_t i = 0; sim->streams && i < schedule->stream_count; i++) {
+        sim->streams[i].last = zero;
+        sim->streams[i].next_turn = i * schedule->timing_cycles;
+    }
+    for (uint32_t i = 0; i < program->edge_count; i++) {
+        sim->edges[i] = zero;
+    }
+    bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
+    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : program->lane_count;
+    pwsp_pool_lanes first = {0, first_count, 0};
+    pwsp_pool_lanes second = {first_count, program->lane_count - first_count, 0};
+    sim->pools[0] = first;
+    sim->pools[1] = second;
+    pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
+    sim->clock = clock;
+    sim->task_count = 0;
+    sim->batch_clock = 0;
+    memset(&sim->stats, 0, sizeof sim->stats);
+    sim->stats.lane_count = program->lane_count;
+    sim->has_records = has_records;
+    sim->status = PTOWSP_OK;
+    sim->index = PTOWSP_NO_INDEX;
+    sim->gate_time = 0;
+}
+
+PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim) {
+    void *records = sim->records;
+    if (!pwsp_memory_grow(&sim->memory, &records, &sim->record_capacity, sim->task_count + 1,
+                          sizeof(ptowsp_task_record))) {
+        return pwsp_sim_no_memory(sim);
+    }
+    sim->records = (ptowsp_task_record *)records;
+    return true;
+}
+
+// -- rules ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim) {
+    const ptowsp_schedule *schedule = sim->schedule;
+    uint64_t now = sim->clock.now;
+    if (sim->task_count == 0) {
+        return now;
+    }
+    if (schedule->timing == PTOWSP_TIMING_BATCHED) {
+        return sim->task_count % schedule->timing_count
+                   ? now
+                   : pwsp_max_u64(now, sim->batch_clock + schedule->timing_cycles);
+    }
+    // batch_clock is that of the last task, as each is a batch of one
+    return schedule->timing == PTOWSP_TIMING_RATE_LIMITED
+               ? pwsp_max_u64(now, sim->batch_clock + schedule->timing_cycles)
+               : now;
+}
+
+PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, uint32_t stream) {
+    const ptowsp_schedule *schedule = sim->schedule;
+    uint64_t round = schedule->stream_count * schedule->timing_cycles;
+    uint64_t turn = sim->streams[stream].next_turn;
+    if (turn < sim->clock.now) {
+        turn += pwsp_ceil_div_u64(sim->clock.now - turn, round) * round;
+    }
+    sim->streams[stream].next_turn = turn + round;
+    return turn;
+}
+
+PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key) {
+    switch (sim->schedule->dispatch) {
+    case PTOWSP_DISPATCH_AFFINITY:
+    case PTOWSP_DISPATCH_CUSTOM: return pool->first + pwsp_modulo(key, pool->count);
+    case PTOWSP_DISPATCH_HASH: return pool->first + pwsp_modulo(pwsp_mix64(key), pool->count);
+    case PTOWSP_DISPATCH_WORK_STEALING: {
+        uint32_t best = pool->first;
+        for (uint32_t i = pool->first + 1; i < pool->first + pool->count; i++) {
+            best = sim->lanes[i].free < sim->lanes[best].free ? i : best;
+        }
+        return best;
+    }
+    case PTOWSP_DISPATCH_DEFAULT:
+    case PTOWSP_DISPATCH_ROUND_ROBIN:
+    case PTOWSP_DISPATCH_FORCE_INT: break;
+    }
+    PTOWSP_ASSERT(!"dispatch without a rule");
+    return pool->first;
+}
+
+PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,
+                                          const pwsp_lane *lane, uint64_t issue, uint64_t start,
+                                          uint64_t *out_cause) {
+    *out_cause = PTOWSP_NO_INDEX;
+    if (start == 0) {
+        return PTOWSP_STALL_NONE;
+    }
+    if (ready->time == start) {
+        *out_cause = ready->task;
+        return PTOWSP_STALL_DEPENDENCY;
+    }
+    if (lane->free == start) {
+        *out_cause = lane->last_task;
+        return PTOWSP_STALL_LANE;
+    }
+    if (issue != start) {
+        return PTOWSP_STALL_START;
+    }
+    if (issue != sim->clock.now) {
+        return PTOWSP_STALL_TIMING;  // a turn
+    }
+    *out_cause = sim->clock.cause;
+    return sim->clock.stall;
+}
+
+const char *ptowsp_stall_name(ptowsp_stall stall) {
+    switch (stall) {
+#define PWSP_STALL_CASE(name, text)                                                                \
+    case PTOWSP_STALL_##name: return text;
+        PTOWSP_STALLS(PWSP_STALL_CASE)
+#undef PWSP_STALL_CASE
+    case PTOWSP_STALL_COUNT:
+    case PTOWSP_STALL_FORCE_INT: break;
+    }
+    return "unknown";
+}

@@ -1,0 +1,156 @@
+// What both ways to simulate time share: lanes, pools, streams, the clock of issue, results.
+
+#ifndef PWSP_SIM_H
+#define PWSP_SIM_H
+
+#include "../workload/expand.h"
+#include "deps.h"
+
+typedef struct pwsp_lane {
+    uint64_t free;       // the end of its last task
+    uint64_t last_task;  // that task, or PTOWSP_NO_INDEX
+} pwsp_lane;
+
+typedef struct pwsp_pool_lanes {
+    uint32_t first, count;
+    uint32_t next;  // round robin
+} pwsp_pool_lanes;
+
+typedef struct pwsp_stream {
+    pwsp_token last;     // its last task
+    uint64_t next_turn;  // interleaved: the first turn that is not taken
+} pwsp_stream;
+
+// A task as time sees it.
+typedef struct pwsp_arrival {
+    uint64_t cycles;
+    uint64_t dispatch_key, priority_key, stream_key;
+    const pwsp_task_op *op;
+    const pwsp_tile_view *views;
+    const pwsp_tile_at *tiles;
+    ptowsp_unit unit;
+    uint32_t node;
+} pwsp_arrival;
+
+// The clock of issue: where it is, and what moved it there.
+typedef struct pwsp_clock {
+    uint64_t now;
+    ptowsp_stall stall;
+    uint64_t cause;
+} pwsp_clock;
+
+typedef struct pwsp_sim {
+    const ptowsp_program *program;
+    const ptowsp_schedule *schedule;
+    pwsp_memory memory;
+    pwsp_lane *lanes;
+    ptowsp_lane_stats *lane_stats;
+    pwsp_pool_lanes pools[2];  // by unit, or the first for all
+    pwsp_stream *streams;      // with a stream key
+    pwsp_token *edges;         // by explicit edge: the latest end of its source
+    pwsp_deps deps;
+    bool has_structure;
+    pwsp_clock clock;
+    uint64_t task_count;   // issued
+    uint64_t batch_clock;  // when the last batch began
+    uint64_t gate_count;   // tasks that must have been issued before any starts
+    uint64_t gate_time;    // the clock when that is so
+    ptowsp_run_stats stats;
+    ptowsp_task_record *records;
+    uint64_t record_capacity;
+    bool has_records;
+    ptowsp_status status;  // of the last failure
+    uint64_t index;
+    char text[PWSP_ERROR_TEXT_MAX];
+} pwsp_sim;
+
+PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
+                                 const ptowsp_program *program);
+
+// Back to time 0; after pwsp_deps_begin.
+PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);
+
+// Where each lane runs tasks in order, the time at which they begin to start must be known
+// beforehand: does that take the number of tasks, and, given it (UINT64_MAX: it is not known), set
+// it. False with an error.
+PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim);
+PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count);
+PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim);
+PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim);
+
+// Records an error; returns false.
+PWSP_INTERNAL bool pwsp_sim_fail(pwsp_sim *sim, ptowsp_status status, uint64_t index,
+                                 const char *format, ...) PWSP_PRINTF(4, 5);
+PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim);
+
+// Nothing can proceed as tasks have not begun to start; `what` is what has to wait.
+PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what);
+PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim);
+
+// Makes room for the record of the next task. False when memory is out.
+PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim);
+
+// Moves the clock and accounts for it. Requires time >= now.
+PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall stall,
+                                     uint64_t cause) {
+    sim->stats.stall_cycles[stall] += time - sim->clock.now;
+    sim->clock.now = time;
+    sim->clock.stall = stall;
+    sim->clock.cause = cause;
+}
+
+// Have tasks begun to start, with what has been issued so far? If the threshold is never reached,
+// they begin when issuing ends.
+PWSP_INLINE bool pwsp_sim_is_open(const pwsp_sim *sim) {
+    return sim->task_count >= sim->schedule->start_threshold;
+}
+
+// The clock that timing asks of the next task; not before now.
+PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim);
+
+// How many tasks the window must have room for before the next one is issued.
+PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
+    const ptowsp_schedule *schedule = sim->schedule;
+    return schedule->timing == PTOWSP_TIMING_BATCHED &&
+                   sim->task_count % schedule->timing_count == 0
+               ? schedule->timing_count
+               : 1;
+}
+
+// Interleaved: the turn of a stream for a task that could be issued now; takes it.
+PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, uint32_t stream);
+
+PWSP_INLINE uint64_t pwsp_mix64(uint64_t z) {  // the finalizer of SplitMix64
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+// a % b, faster where both have 32 bits.
+PWSP_INLINE uint32_t pwsp_modulo(uint64_t a, uint32_t b) {
+    return a < b ? (uint32_t)a : a <= UINT32_MAX ? (uint32_t)a % b : (uint32_t)(a % b);
+}
+
+PWSP_INLINE pwsp_pool_lanes *pwsp_sim_pool(pwsp_sim *sim, ptowsp_unit unit) {
+    return &sim->pools[sim->schedule->pools == PTOWSP_POOLS_BY_UNIT && unit == PTOWSP_UNIT_CUBE];
+}
+
+// The lane of a task by its dispatch. For work stealing in order: the one that is free first.
+PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key);
+
+PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
+    pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
+    if (sim->schedule->dispatch != PTOWSP_DISPATCH_ROUND_ROBIN) {
+        return pwsp_sim_dispatch_other(sim, pool, key);
+    }
+    uint32_t lane = pool->first + pool->next;
+    pool->next = pool->next + 1 == pool->count ? 0 : pool->next + 1;
+    return lane;
+}
+
+// Why a task started when it did; *out_cause is the task that it waited for.
+PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,
+                                          const pwsp_lane *lane, uint64_t issue, uint64_t start,
+                                          uint64_t *out_cause);
+
+#endif
