@@ -76,6 +76,11 @@ PWSP_INTERNAL pwsp_memory pwsp_memory_make(ptowsp_resize_fn resize, void *user);
 PWSP_INTERNAL void *pwsp_memory_alloc(const pwsp_memory *memory, size_t size);
 PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t size);
 
+// Makes room for `needed` items in an array that grows by doubling, from 16; what is new is zeroed.
+// False, and nothing changed, when memory is out or sizes would overflow.
+PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
+                                    uint64_t needed, size_t item_size);
+
 // An arena hands out memory that dies together. Blocks double from PWSP_ARENA_BLOCK_MIN; nothing
 // moves. Reset keeps the blocks, so asking for the same again allocates nothing.
 #define PWSP_ARENA_BLOCK_MIN 4096
@@ -93,6 +98,9 @@ PWSP_INTERNAL void pwsp_arena_init(pwsp_arena *arena, const pwsp_memory *memory)
 
 // Returns size zeroed bytes aligned to a power of two, or NULL when memory is out. Size 0 is valid.
 PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t align);
+
+// Copies a terminated string into the arena; NULL when memory is out.
+PWSP_INTERNAL const char *pwsp_arena_copy(pwsp_arena *arena, const char *text);
 PWSP_INTERNAL void pwsp_arena_reset(pwsp_arena *arena);
 PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena);
 
@@ -165,6 +173,26 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
     }
 }
 
+PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
+                                    uint64_t needed, size_t item_size) {
+    if (needed <= *capacity) {
+        return true;
+    }
+    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+    if (grown > SIZE_MAX / 2 / item_size) {
+        return false;
+    }
+    size_t old_size = (size_t)*capacity * item_size, new_size = (size_t)grown * item_size;
+    void *moved = memory->resize(memory->user, *array, old_size, new_size);
+    if (!moved) {
+        return false;
+    }
+    memset((char *)moved + old_size, 0, new_size - old_size);
+    *array = moved;
+    *capacity = grown;
+    return true;
+}
+
 struct pwsp_arena_block {
     pwsp_arena_block *next;
     size_t size;  // of the whole block, this header included
@@ -232,6 +260,12 @@ PWSP_INTERNAL void *pwsp_arena_alloc(pwsp_arena *arena, size_t size, size_t alig
     }
     arena->current = block;
     return pwsp_arena_take(block, size, align);
+}
+
+PWSP_INTERNAL const char *pwsp_arena_copy(pwsp_arena *arena, const char *text) {
+    size_t size = strlen(text) + 1;
+    void *copy = pwsp_arena_alloc(arena, size, 1);
+    return copy ? (const char *)memcpy(copy, text, size) : NULL;
 }
 
 PWSP_INTERNAL void pwsp_arena_reset(pwsp_arena *arena) {
@@ -969,7 +1003,7 @@ PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
 #ifndef PWSP_CONTEXT_H
 #define PWSP_CONTEXT_H
 
-#define PWSP_ERROR_TEXT_MAX 256
+#define PWSP_ERROR_TEXT_MAX 512
 
 struct ptowsp_context {
     pwsp_memory memory;
@@ -1211,6 +1245,1621 @@ void ptowsp_space_at(const ptowsp_space *space, uint64_t index, int64_t *out_coo
         uint64_t size = (uint64_t)space->sizes[i];
         out_coord[i] = (int64_t)(index % size);
         index /= size;
+    }
+}
+
+// =================================================================================================
+// src/data/dtype.c
+// =================================================================================================
+
+// Element types: their names and sizes, and conversions between all of them in integer arithmetic.
+//
+// No floating-point operation is used, so rounding modes, flush-to-zero and x87 registers change
+// nothing, and a signalling NaN raises nothing. f32 to and from f16 and bf16, which move whole
+// tensors, have loops of their own. All else goes element by element through one exact form:
+//
+//      bits of in --decode--> (-1)^negative * magnitude * 2^exponent --encode--> bits of out
+//
+// The magnitude has 64 bits, so every element of every type is held exactly, and encoding is the
+// only place that rounds: that is what makes i64 to f16 and f64 to bf16 round once. Infinity is a
+// magnitude of 1 with an exponent beyond every type, so it overflows and saturates by itself. A NaN
+// keeps its fraction in the magnitude, moved to the upper end.
+//
+// NaN     Widening moves the fraction and leaves it as it is, so that it can be undone; also for a
+//         signalling NaN. Where the result cannot hold all of the source (f16 to bf16 and back
+//         included), low fraction bits go and the quiet bit is set: without it a NaN could become
+//         an infinity. Same type to same type copies.
+
+uint32_t ptowsp_dtype_size(ptowsp_dtype dtype) {
+    switch (dtype) {
+#define PWSP_DTYPE_SIZE(name, value, bytes, text)                                                  \
+    case PTOWSP_##name: return bytes;
+        PTOWSP_DTYPES(PWSP_DTYPE_SIZE)
+#undef PWSP_DTYPE_SIZE
+    case PTOWSP_DTYPE_NONE:
+    case PTOWSP_DTYPE_FORCE_INT: break;
+    }
+    return 0;
+}
+
+const char *ptowsp_dtype_name(ptowsp_dtype dtype) {
+    switch (dtype) {
+#define PWSP_DTYPE_NAME(name, value, bytes, text)                                                  \
+    case PTOWSP_##name: return text;
+        PTOWSP_DTYPES(PWSP_DTYPE_NAME)
+#undef PWSP_DTYPE_NAME
+    case PTOWSP_DTYPE_NONE:
+    case PTOWSP_DTYPE_FORCE_INT: break;
+    }
+    return "none";
+}
+
+const char *ptowsp_location_name(ptowsp_location location) {
+    switch (location) {
+    case PTOWSP_LOCATION_GLOBAL: return "global";
+    case PTOWSP_LOCATION_L2: return "l2";
+    case PTOWSP_LOCATION_UB: return "ub";
+    case PTOWSP_LOCATION_L1: return "l1";
+    case PTOWSP_LOCATION_FORCE_INT: break;
+    }
+    return "none";
+}
+
+// -- f32 to and from f16 and bf16, on bits --------------------------------------------------------
+
+PWSP_INLINE uint16_t pwsp_f16_bits_from_f32(uint32_t bits) {
+    uint32_t sign = bits >> 16 & 0x8000, x = bits & 0x7fffffff;
+    if (x - 0x38800000 < 0x47800000 - 0x38800000) {
+        // 2^-14 <= |value| < 2^16: normal. The exponent's bias falls from 127 to 15, and half a
+        // unit is added, less one when that makes a tie go to even. A carry may reach infinity.
+        x += 0xfff + (x >> 13 & 1) - (UINT32_C(112) << 23);
+        return (uint16_t)(sign | x >> 13);
+    }
+    if (x > 0x7f800000) {
+        return (uint16_t)(sign | 0x7e00 | (x >> 13 & 0x3ff));
+    }
+    if (x >= 0x47800000) {
+        return (uint16_t)(sign | 0x7c00);
+    }
+    if (x < 0x33000000) {
+        return (uint16_t)sign;  // below 2^-25, which is half of the smallest subnormal
+    }
+    // Subnormal: units of 2^-24. The significand has 24 bits and loses 14 to 24 of them.
+    uint32_t drop = 126 - (x >> 23), significand = (x & 0x7fffff) | 0x800000;
+    significand += (UINT32_C(1) << (drop - 1)) - 1 + (significand >> drop & 1);
+    return (uint16_t)(sign | significand >> drop);
+}
+
+PWSP_INLINE uint32_t pwsp_f32_bits_from_f16(uint32_t bits) {
+    uint32_t sign = (bits & 0x8000) << 16, exponent = bits & 0x7c00, fraction = bits & 0x3ff;
+    if (exponent == 0x7c00) {
+        return sign | 0x7f800000 | fraction << 13;
+    }
+    if (exponent != 0) {
+        return sign | (((bits & 0x7fff) << 13) + (UINT32_C(112) << 23));
+    }
+    if (fraction == 0) {
+        return sign;
+    }
+    // Subnormal, fraction * 2^-24: its leading bit, at place 31 - zeros, becomes the implicit one.
+    uint32_t zeros = (uint32_t)__builtin_clz(fraction);
+    return sign | ((134 - zeros) << 23) | (fraction << (zeros - 8) & 0x7fffff);
+}
+
+PWSP_INLINE uint16_t pwsp_bf16_bits_from_f32(uint32_t bits) {
+    if ((bits & 0x7fffffff) > 0x7f800000) {
+        return (uint16_t)(bits >> 16 | 0x40);
+    }
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+// -- any type, through the exact form -------------------------------------------------------------
+
+typedef enum pwsp_dtype_kind {
+    PWSP_KIND_FLOAT,
+    PWSP_KIND_SIGNED,
+    PWSP_KIND_UNSIGNED,
+    PWSP_KIND_BOOL
+} pwsp_dtype_kind;
+
+typedef struct pwsp_dtype_format {
+    pwsp_dtype_kind kind;
+    uint32_t size;           // bytes
+    uint32_t fraction_bits;  // of a float, without the implicit one
+    int32_t bias;            // of a float's exponent
+} pwsp_dtype_format;
+
+static pwsp_dtype_format pwsp_dtype_format_of(ptowsp_dtype dtype) {
+    pwsp_dtype_format format = {PWSP_KIND_FLOAT, ptowsp_dtype_size(dtype), 0, 0};
+    PTOWSP_ASSERT(format.size > 0);
+    switch (dtype) {
+    case PTOWSP_F16:
+        format.fraction_bits = 10;
+        format.bias = 15;
+        break;
+    case PTOWSP_BF16:
+        format.fraction_bits = 7;
+        format.bias = 127;
+        break;
+    case PTOWSP_F32:
+        format.fraction_bits = 23;
+        format.bias = 127;
+        break;
+    case PTOWSP_F64:
+        format.fraction_bits = 52;
+        format.bias = 1023;
+        break;
+    case PTOWSP_I8:
+    case PTOWSP_I16:
+    case PTOWSP_I32:
+    case PTOWSP_I64: format.kind = PWSP_KIND_SIGNED; break;
+    case PTOWSP_U8:
+    case PTOWSP_U16:
+    case PTOWSP_U32:
+    case PTOWSP_U64: format.kind = PWSP_KIND_UNSIGNED; break;
+    case PTOWSP_BOOL: format.kind = PWSP_KIND_BOOL; break;
+    case PTOWSP_DTYPE_NONE:
+    case PTOWSP_DTYPE_FORCE_INT: break;
+    }
+    return format;
+}
+
+// Whether each element of type `in` is one of type `out`; both are floats.
+static bool pwsp_dtype_widens(const pwsp_dtype_format *in, const pwsp_dtype_format *out) {
+    return out->fraction_bits >= in->fraction_bits && out->bias >= in->bias;
+}
+
+#define PWSP_NUMBER_EXPONENT_INFINITE 4096
+
+typedef struct pwsp_number {
+    uint64_t magnitude;  // NaN: its fraction, from the top bit down
+    int32_t exponent;
+    bool is_negative;
+    bool is_nan;
+} pwsp_number;
+
+static pwsp_number pwsp_number_from_float(uint64_t bits, const pwsp_dtype_format *format) {
+    uint64_t fraction = bits & ((UINT64_C(1) << format->fraction_bits) - 1);
+    int32_t exponent_max = 2 * format->bias + 1;  // all ones: infinity and NaN
+    int32_t exponent = (int32_t)(bits >> format->fraction_bits) & exponent_max;
+    pwsp_number number = {fraction, 0, (bits >> (8 * format->size - 1)) != 0, false};
+    if (exponent == exponent_max) {
+        number.is_nan = fraction != 0;
+        number.magnitude = fraction != 0 ? fraction << (64 - format->fraction_bits) : 1;
+        number.exponent = PWSP_NUMBER_EXPONENT_INFINITE;
+        return number;
+    }
+    if (exponent != 0) {
+        number.magnitude |= UINT64_C(1) << format->fraction_bits;
+    }
+    number.exponent =
+        (exponent != 0 ? exponent : 1) - format->bias - (int32_t)format->fraction_bits;
+    return number;
+}
+
+// The float nearest to a number, ties to even.
+static uint64_t pwsp_float_from_number(pwsp_number number, const pwsp_dtype_format *format,
+                                       bool quiet) {
+    uint32_t fraction_bits = format->fraction_bits;
+    uint64_t sign = (uint64_t)number.is_negative << (8 * format->size - 1);
+    uint64_t infinity = (uint64_t)(2 * format->bias + 1) << fraction_bits;
+    if (number.is_nan) {
+        uint64_t quiet_bit = (uint64_t)quiet << (fraction_bits - 1);
+        return sign | infinity | quiet_bit | number.magnitude >> (64 - fraction_bits);
+    }
+    if (number.magnitude == 0) {
+        return sign;
+    }
+    // Now |number| is x * 2^(exponent - bias - 63), with the leading bit of x at place 63.
+    uint32_t zeros = (uint32_t)__builtin_clzll(number.magnitude);
+    uint64_t x = number.magnitude << zeros;
+    int32_t exponent = number.exponent + 63 - (int32_t)zeros + format->bias;
+    if (exponent > 2 * format->bias) {
+        return sign | infinity;
+    }
+    uint32_t drop = 63 - fraction_bits;  // low bits of x that do not fit
+    if (exponent < 1) {                  // subnormal: they are more, and no bit is implicit
+        drop += exponent < -64 ? 65 : (uint32_t)(1 - exponent);
+        exponent = 1;
+    }
+    if (drop > 64) {
+        return sign;  // less than half of the smallest subnormal
+    }
+    uint64_t kept = drop < 64 ? x >> drop : 0, lost = x << (64 - drop);
+    const uint64_t half = UINT64_C(1) << 63;
+    kept += lost > half || (lost == half && (kept & 1) != 0);
+    // The leading bit of a normal result adds 1 to the exponent, and so does a carry, also when it
+    // makes the first normal number of the last subnormal, or infinity of the last finite one.
+    return sign | (((uint64_t)(exponent - 1) << fraction_bits) + kept);
+}
+
+static pwsp_number pwsp_number_from_integer(uint64_t bits, const pwsp_dtype_format *format) {
+    pwsp_number number = {bits, 0, false, false};
+    if (format->kind == PWSP_KIND_BOOL) {
+        number.magnitude = bits != 0;
+    } else if (format->kind == PWSP_KIND_SIGNED) {
+        uint64_t sign = UINT64_C(1) << (8 * format->size - 1);
+        number.is_negative = (bits & sign) != 0;
+        // sign is half of 2^bits, so for a negative number 2 * sign - bits is its magnitude.
+        number.magnitude = number.is_negative ? sign - (bits - sign) : bits;
+    }
+    return number;
+}
+
+// The integer next to a number towards zero, or the end of the type's range on its side.
+static uint64_t pwsp_integer_from_float(pwsp_number number, const pwsp_dtype_format *format) {
+    if (number.is_nan) {
+        return 0;
+    }
+    uint64_t limit = UINT64_MAX >> (64 - 8 * format->size);
+    if (format->kind == PWSP_KIND_SIGNED) {
+        limit = (limit >> 1) + number.is_negative;
+    } else if (number.is_negative) {
+        limit = 0;
+    }
+    uint64_t x = number.magnitude;
+    if (number.exponent < 0) {
+        x = number.exponent > -64 ? x >> -number.exponent : 0;
+    } else if (x != 0) {
+        bool fits = number.exponent < 64 && x <= limit >> number.exponent;
+        x = fits ? x << number.exponent : limit;
+    }
+    x = pwsp_min_u64(x, limit);
+    return number.is_negative ? 0 - x : x;
+}
+
+// Elements as bits, in the low end of 64.
+PWSP_INLINE uint64_t pwsp_bits_load(const unsigned char *at, uint32_t size) {
+    uint16_t half;
+    uint32_t word;
+    uint64_t bits;
+    switch (size) {
+    case 1: return *at;
+    case 2: memcpy(&half, at, sizeof half); return half;
+    case 4: memcpy(&word, at, sizeof word); return word;
+    default: memcpy(&bits, at, sizeof bits); return bits;
+    }
+}
+
+// The bits above size are ignored.
+PWSP_INLINE void pwsp_bits_store(unsigned char *at, uint32_t size, uint64_t bits) {
+    uint16_t half = (uint16_t)bits;
+    uint32_t word = (uint32_t)bits;
+    switch (size) {
+    case 1: *at = (unsigned char)bits; break;
+    case 2: memcpy(at, &half, sizeof half); break;
+    case 4: memcpy(at, &word, sizeof word); break;
+    default: memcpy(at, &bits, sizeof bits); break;
+    }
+}
+
+PWSP_INLINE uint64_t pwsp_bits_convert(uint64_t bits, const pwsp_dtype_format *in,
+                                       const pwsp_dtype_format *out, bool quiet) {
+    bool from_float = in->kind == PWSP_KIND_FLOAT;
+    pwsp_number number =
+        from_float ? pwsp_number_from_float(bits, in) : pwsp_number_from_integer(bits, in);
+    if (out->kind == PWSP_KIND_FLOAT) {
+        return pwsp_float_from_number(number, out, quiet);
+    }
+    if (out->kind == PWSP_KIND_BOOL) {
+        return number.magnitude != 0;
+    }
+    if (from_float) {
+        return pwsp_integer_from_float(number, out);
+    }
+    return number.is_negative ? 0 - number.magnitude : number.magnitude;
+}
+
+static uint64_t pwsp_bits_convert_one(uint64_t bits, ptowsp_dtype in_dtype,
+                                      ptowsp_dtype out_dtype) {
+    pwsp_dtype_format in = pwsp_dtype_format_of(in_dtype), out = pwsp_dtype_format_of(out_dtype);
+    return pwsp_bits_convert(bits, &in, &out, true);
+}
+
+// -- public functions -----------------------------------------------------------------------------
+
+PWSP_INLINE uint32_t pwsp_f32_to_bits(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+PWSP_INLINE float pwsp_f32_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+uint16_t ptowsp_f16_from_f32(float value) {
+    return pwsp_f16_bits_from_f32(pwsp_f32_to_bits(value));
+}
+
+uint16_t ptowsp_f16_from_f64(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)pwsp_bits_convert_one(bits, PTOWSP_F64, PTOWSP_F16);
+}
+
+float ptowsp_f32_from_f16(uint16_t bits) {
+    return pwsp_f32_of_bits(pwsp_f32_bits_from_f16(bits));
+}
+
+uint16_t ptowsp_bf16_from_f32(float value) {
+    return pwsp_bf16_bits_from_f32(pwsp_f32_to_bits(value));
+}
+
+uint16_t ptowsp_bf16_from_f64(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)pwsp_bits_convert_one(bits, PTOWSP_F64, PTOWSP_BF16);
+}
+
+float ptowsp_f32_from_bf16(uint16_t bits) {
+    return pwsp_f32_of_bits((uint32_t)bits << 16);
+}
+
+// Four loops rather than two with a choice inside: compilers make vector code of them.
+
+static void pwsp_convert_f32_to_f16(unsigned char *PWSP_RESTRICT out,
+                                    const unsigned char *PWSP_RESTRICT in, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, in + 4 * i, sizeof bits);
+        uint16_t half = pwsp_f16_bits_from_f32(bits);
+        memcpy(out + 2 * i, &half, sizeof half);
+    }
+}
+
+static void pwsp_convert_f32_to_bf16(unsigned char *PWSP_RESTRICT out,
+                                     const unsigned char *PWSP_RESTRICT in, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, in + 4 * i, sizeof bits);
+        uint16_t half = pwsp_bf16_bits_from_f32(bits);
+        memcpy(out + 2 * i, &half, sizeof half);
+    }
+}
+
+static void pwsp_convert_f16_to_f32(unsigned char *PWSP_RESTRICT out,
+                                    const unsigned char *PWSP_RESTRICT in, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        uint16_t half;
+        memcpy(&half, in + 2 * i, sizeof half);
+        uint32_t bits = pwsp_f32_bits_from_f16(half);
+        memcpy(out + 4 * i, &bits, sizeof bits);
+    }
+}
+
+static void pwsp_convert_bf16_to_f32(unsigned char *PWSP_RESTRICT out,
+                                     const unsigned char *PWSP_RESTRICT in, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        uint16_t half;
+        memcpy(&half, in + 2 * i, sizeof half);
+        uint32_t bits = (uint32_t)half << 16;
+        memcpy(out + 4 * i, &bits, sizeof bits);
+    }
+}
+
+static void pwsp_convert_any(unsigned char *PWSP_RESTRICT out, ptowsp_dtype out_dtype,
+                             const unsigned char *PWSP_RESTRICT in, ptowsp_dtype in_dtype,
+                             uint64_t count) {
+    const pwsp_dtype_format from = pwsp_dtype_format_of(in_dtype);
+    const pwsp_dtype_format to = pwsp_dtype_format_of(out_dtype);
+    bool quiet = !pwsp_dtype_widens(&from, &to);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t bits = pwsp_bits_load(in, from.size);
+        pwsp_bits_store(out, to.size, pwsp_bits_convert(bits, &from, &to, quiet));
+        in += from.size;
+        out += to.size;
+    }
+}
+
+ptowsp_status ptowsp_convert(void *out, ptowsp_dtype out_dtype, const void *in,
+                             ptowsp_dtype in_dtype, uint64_t count) {
+    uint32_t in_size = ptowsp_dtype_size(in_dtype);
+    if (in_size == 0 || ptowsp_dtype_size(out_dtype) == 0 || (count > 0 && (!out || !in))) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    if (count == 0) {
+        return PTOWSP_OK;
+    }
+    unsigned char *to = (unsigned char *)out;
+    const unsigned char *from = (const unsigned char *)in;
+    if (in_dtype == out_dtype && in_dtype != PTOWSP_BOOL) {  // bool: any byte but 0 becomes 1
+        memcpy(to, from, (size_t)(count * in_size));
+    } else if (in_dtype == PTOWSP_F32 && out_dtype == PTOWSP_F16) {
+        pwsp_convert_f32_to_f16(to, from, count);
+    } else if (in_dtype == PTOWSP_F32 && out_dtype == PTOWSP_BF16) {
+        pwsp_convert_f32_to_bf16(to, from, count);
+    } else if (in_dtype == PTOWSP_F16 && out_dtype == PTOWSP_F32) {
+        pwsp_convert_f16_to_f32(to, from, count);
+    } else if (in_dtype == PTOWSP_BF16 && out_dtype == PTOWSP_F32) {
+        pwsp_convert_bf16_to_f32(to, from, count);
+    } else {
+        pwsp_convert_any(to, out_dtype, from, in_dtype, count);
+    }
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/data/region.h
+// =================================================================================================
+
+// Where data lies: strided tiles of memory and strided layouts of tensors, and whether they meet.
+//
+// Addresses are numbers modulo 2^64, so no address overflows: a region may touch either end of the
+// address space, or run across it. It has to span less than 2^63 bytes.
+
+#ifndef PWSP_REGION_H
+#define PWSP_REGION_H
+
+// A strided tile of memory: element (r, c) lies at base + r * row_stride + c * col_stride (bytes,
+// any sign, also 0) and has `size` bytes. rows, cols and size are > 0. The stride of a single row
+// or column means nothing.
+typedef struct pwsp_region {
+    uint64_t base;
+    int64_t row_stride, col_stride;
+    uint32_t rows, cols;
+    uint32_t size;
+} pwsp_region;
+
+// The half-open interval of bytes that holds the region. high is below low if the region runs
+// across the end of the address space, and 0 if it ends with the last byte.
+PWSP_INTERNAL void pwsp_region_span(const pwsp_region *region, uint64_t *out_low,
+                                    uint64_t *out_high);
+
+// Whether base, rows, cols, size and the strides that mean something are the same. Regions that are
+// described otherwise may still have the same bytes.
+PWSP_INTERNAL bool pwsp_region_equal(const pwsp_region *a, const pwsp_region *b);
+
+// Whether the regions have a byte in common: exact, for any strides.
+// Cost     Some 5 ns when spans are apart, first elements are the same, there are no gaps, or rows
+//          without gaps have one stride (one division); 15 ns with gaps in columns too. Two strides
+//          take Euclid's algorithm. Only three or four different strides, all with gaps, need a
+//          loop: over rows of one that come near the other, at worst over pairs of rows.
+PWSP_INTERNAL bool pwsp_region_overlaps(const pwsp_region *a, const pwsp_region *b);
+
+// Whether every byte of inner is in outer. true is certain. false is so too when outer has no gaps,
+// and when rows of both have no gaps and one stride. Else it may be wrong: each row and column step
+// of inner has to be a multiple of a stride of outer's, or to stay inside one block without gaps;
+// and rows of inner that run across rows of outer are not followed.
+PWSP_INTERNAL bool pwsp_region_contains(const pwsp_region *outer, const pwsp_region *inner);
+
+// A tensor's layout: element (i, j, ...) has offset i * strides[0] + j * strides[1] + ..., all in
+// elements. Sizes are >= 0; the stride of a dimension of size 1 means nothing.
+
+// Whether different indices surely have different offsets: sorted, each stride exceeds the largest
+// distance that the smaller ones reach. true for a tensor with no element or one.
+PWSP_INTERNAL bool pwsp_layout_is_injective(uint32_t rank, const int64_t *shape,
+                                            const int64_t *strides);
+
+// The lowest and the highest offset, inclusive; 0 and -1 for a tensor without elements. false, with
+// nothing stored, if the distance from lowest to highest does not fit 63 bits.
+PWSP_INTERNAL bool pwsp_layout_span(uint32_t rank, const int64_t *shape, const int64_t *strides,
+                                    int64_t *out_low, int64_t *out_high);
+
+#endif
+
+// =================================================================================================
+// src/data/region.c
+// =================================================================================================
+
+// Whether strided tiles meet, exactly.
+//
+// Reversing rows or columns leaves the set of bytes as it is, so strides count as positive, from
+// the lowest byte. Regions a and b have a byte in common if two of their elements are closer than
+// their sizes. With k and l counted from the last row and column of b, that is
+//
+//      i * a.row + j * a.col + k * b.row + l * b.col   in   [low, high]
+//
+//      high = b's end - a's begin - 1             low = high - (a.size + b.size - 2)
+//
+// for some i, j, k, l in range: does a sum of up to four progressions from 0 hit a window?
+//
+//      a step (stride, count) with stride <= the window's width is absorbed: the windows moved by
+//      0, 1, ... strides touch, so they make one wide window, and the step is gone. Columns without
+//      gaps, rows without gaps and strides of 0 go that way.
+//
+//      equal strides of a and b are one step. So tiles of one tensor with gaps in their rows leave
+//      one step, and one division decides; with gaps in rows and columns, two steps.
+//
+//      one step, wider than the window: it hits if high mod stride < width.
+//
+//      two steps: the larger has few candidates x, one after another, and the smaller hits if
+//      (high - x * larger) mod smaller < width. The first such x comes from Euclid's algorithm.
+//
+//      more steps: each candidate of the largest, with the rest of its window.
+//
+// Spans are below 2^63 bytes, so the sums stay below 2^64.
+
+PWSP_INLINE uint64_t pwsp_stride_abs(int64_t stride) {
+    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+}
+
+// A region's lowest byte, and the distance from there to the first byte behind it.
+typedef struct pwsp_extent {
+    uint64_t low, length;
+} pwsp_extent;
+
+PWSP_INLINE pwsp_extent pwsp_extent_of(const pwsp_region *region) {
+    PTOWSP_ASSERT(region->rows > 0 && region->cols > 0 && region->size > 0);
+    uint64_t row_steps = region->rows - 1, col_steps = region->cols - 1;
+    uint64_t rows = row_steps * pwsp_stride_abs(region->row_stride);
+    uint64_t cols = col_steps * pwsp_stride_abs(region->col_stride);
+    pwsp_extent extent = {region->base, rows + cols + region->size};
+    extent.low -= region->row_stride < 0 ? rows : 0;
+    extent.low -= region->col_stride < 0 ? cols : 0;
+    PTOWSP_ASSERT(extent.length <= INT64_MAX);
+    return extent;
+}
+
+PWSP_INTERNAL void pwsp_region_span(const pwsp_region *region, uint64_t *out_low,
+                                    uint64_t *out_high) {
+    pwsp_extent extent = pwsp_extent_of(region);
+    *out_low = extent.low;
+    *out_high = extent.low + extent.length;
+}
+
+PWSP_INTERNAL bool pwsp_region_equal(const pwsp_region *a, const pwsp_region *b) {
+    return a->base == b->base && a->rows == b->rows && a->cols == b->cols && a->size == b->size &&
+           (a->rows == 1 || a->row_stride == b->row_stride) &&
+           (a->cols == 1 || a->col_stride == b->col_stride);
+}
+
+// -- sums of progressions -------------------------------------------------------------------------
+
+// Adds 0, 1, ..., last times the stride.
+typedef struct pwsp_step {
+    uint64_t stride, last;
+} pwsp_step;
+
+#define PWSP_STEP_MAX 4
+
+// Adds a step to a list by falling stride; equal strides are one step.
+static uint32_t pwsp_steps_add(pwsp_step *steps, uint32_t count, uint64_t stride, uint32_t last) {
+    if (stride == 0 || last == 0) {
+        return count;
+    }
+    uint32_t at = count;
+    while (at > 0 && steps[at - 1].stride < stride) {
+        at--;
+    }
+    if (at > 0 && steps[at - 1].stride == stride) {
+        steps[at - 1].last += last;
+        return count;
+    }
+    PTOWSP_ASSERT(count < PWSP_STEP_MAX);
+    for (uint32_t i = count; i > at; i--) {
+        steps[i] = steps[i - 1];
+    }
+    steps[at].stride = stride;
+    steps[at].last = last;
+    return count + 1;
+}
+
+static uint32_t pwsp_steps_add_region(pwsp_step *steps, uint32_t count, const pwsp_region *region) {
+    count = pwsp_steps_add(steps, count, pwsp_stride_abs(region->row_stride), region->rows - 1);
+    return pwsp_steps_add(steps, count, pwsp_stride_abs(region->col_stride), region->cols - 1);
+}
+
+// The least x, and with it y, such that a * x - m * y is in [low, high], where 0 < low <= high < m
+// and a < m; false if there is none. When no multiple of a is in [low, high] itself, then y > 0,
+// and modulo a the same question arises for y: m mod a times y has to be in [-high, -low] modulo a.
+// As in Euclid's algorithm, (a, m) becomes (m mod a, a), so it nests at most 90 deep.
+static bool pwsp_first_hit(uint64_t a, uint64_t m, uint64_t low, uint64_t high, uint64_t *out_x,
+                           uint64_t *out_y) {
+    PTOWSP_ASSERT(0 < low && low <= high && high < m && a < m);
+    if (a == 0) {
+        return false;
+    }
+    uint64_t x = pwsp_ceil_div_u64(low, a);
+    if (x * a <= high) {
+        *out_x = x;
+        *out_y = 0;
+        return true;
+    }
+    // Neither end is a multiple of a, so that both remainders below are in 1 .. a - 1.
+    uint64_t below = m % a, y, z;
+    if (!pwsp_first_hit(below, a, a - high % a, a - low % a, &y, &z)) {
+        return false;
+    }
+    // m * y = a * (m / a * y + z) + rest, and x is the least with a * x >= low + m * y.
+    uint64_t rest = below * y - a * z;  // in 1 .. a - 1, whatever the products overflow to
+    *out_x = m / a * y + z + pwsp_ceil_div_u64(low + rest, a);
+    *out_y = y;
+    return true;
+}
+
+// Whether two steps hit [low, high], where low = high - (width - 1). Strides fall, and are larger
+// than width; low is above 0, so that no step at all is no hit, and at most the sum of all steps.
+static bool pwsp_two_steps_hit(const pwsp_step *steps, uint64_t width, uint64_t high) {
+    uint64_t large = steps[0].stride, small = steps[1].stride;
+    uint64_t low = high - (width - 1), reach = steps[1].last * small;
+    uint64_t first = low > reach ? pwsp_ceil_div_u64(low - reach, large) : 0;
+    PTOWSP_ASSERT(first <= steps[0].last);
+    if (first * large > high) {
+        return false;
+    }
+    // From `first` to `last`, the smaller step is never too short to get into the window.
+    uint64_t left = (high - first * large) % small;
+    if (left < width) {
+        return true;
+    }
+    uint64_t last = pwsp_min_u64(steps[0].last, high / large), x, y;
+    return first < last && pwsp_first_hit(large % small, small, left - (width - 1), left, &x, &y) &&
+           x <= last - first;
+}
+
+// The same for any number of steps.
+static bool pwsp_steps_hit(const pwsp_step *steps, uint32_t count, uint64_t width, uint64_t high) {
+    PTOWSP_ASSERT(0 < width && width <= high);
+    if (count == 0) {
+        return false;
+    }
+    uint64_t stride = steps[0].stride;
+    if (count == 1) {
+        return high % stride < width;
+    }
+    if (count == 2) {
+        return pwsp_two_steps_hit(steps, width, high);
+    }
+    uint64_t low = high - (width - 1), reach = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        reach += steps[i].last * steps[i].stride;
+    }
+    uint64_t x = low > reach ? pwsp_ceil_div_u64(low - reach, stride) : 0;
+    uint64_t last = pwsp_min_u64(steps[0].last, high / stride);
+    for (; x <= last; x++) {
+        uint64_t rest = high - x * stride;
+        if (rest < width || pwsp_steps_hit(steps + 1, count - 1, width, rest)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// -- overlap and containment ----------------------------------------------------------------------
+
+PWSP_INLINE bool pwsp_region_has_dense_rows(const pwsp_region *region) {
+    return region->col_stride == (int64_t)region->size || region->cols == 1;
+}
+
+PWSP_INTERNAL bool pwsp_region_overlaps(const pwsp_region *a, const pwsp_region *b) {
+    pwsp_extent a_extent = pwsp_extent_of(a), b_extent = pwsp_extent_of(b);
+    // Spans meet if b ends behind a's begin, by less than both lengths. One comparison sees that
+    // also modulo 2^64.
+    uint64_t high = b_extent.low + b_extent.length - a_extent.low - 1;
+    if (high >= a_extent.length + b_extent.length - 1) {
+        return false;
+    }
+    if (a->base == b->base) {
+        return true;  // their first elements meet
+    }
+    if (pwsp_region_has_dense_rows(a) && pwsp_region_has_dense_rows(b)) {
+        // Tiles of one tensor, usually: rows are intervals, a multiple of one stride apart.
+        uint64_t width = (uint64_t)a->cols * a->size + (uint64_t)b->cols * b->size - 1;
+        int64_t stride = a->rows > 1 ? a->row_stride : b->row_stride;
+        if (high < width || (a->rows == 1 && b->rows == 1)) {
+            return true;
+        }
+        if (stride > 0 && (b->rows == 1 || b->row_stride == stride)) {
+            return high % (uint64_t)stride < width;
+        }
+    }
+    pwsp_step steps[PWSP_STEP_MAX];
+    uint32_t count = pwsp_steps_add_region(steps, 0, a);
+    count = pwsp_steps_add_region(steps, count, b);
+    uint64_t width = (uint64_t)a->size + b->size - 1;
+    for (; high >= width && count > 0 && steps[count - 1].stride <= width; count--) {
+        width += steps[count - 1].last * steps[count - 1].stride;
+    }
+    return high < width || pwsp_steps_hit(steps, count, width, high);
+}
+
+PWSP_INTERNAL bool pwsp_region_contains(const pwsp_region *outer, const pwsp_region *inner) {
+    pwsp_extent out = pwsp_extent_of(outer), in = pwsp_extent_of(inner);
+    uint64_t offset = in.low - out.low;
+    if (offset >= out.length || in.length > out.length - offset) {
+        return false;
+    }
+    // Outer: blocks of width bytes, and up to two steps that leave gaps.
+    pwsp_step gaps[PWSP_STEP_MAX], steps[PWSP_STEP_MAX];
+    uint32_t gap_count = pwsp_steps_add_region(gaps, 0, outer);
+    uint64_t width = outer->size;
+    for (; gap_count > 0 && gaps[gap_count - 1].stride <= width; gap_count--) {
+        width += gaps[gap_count - 1].last * gaps[gap_count - 1].stride;
+    }
+    // Steps of inner that are multiples of one of outer's go from block to block along it. What the
+    // others span has to fit in one block.
+    uint32_t step_count = pwsp_steps_add_region(steps, 0, inner);
+    uint64_t rest = in.length;
+    for (uint32_t g = 0; g < gap_count; g++) {
+        uint64_t stride = gaps[g].stride, at = offset / stride;
+        offset %= stride;
+        for (uint32_t i = 0; i < step_count; i++) {
+            if (steps[i].stride % stride == 0) {
+                at += steps[i].stride / stride * steps[i].last;
+                rest -= steps[i].stride * steps[i].last;
+                steps[i].last = 0;
+            }
+        }
+        if (at > gaps[g].last) {
+            return false;
+        }
+    }
+    return offset < width && rest <= width - offset;
+}
+
+// -- layouts --------------------------------------------------------------------------------------
+
+static bool pwsp_layout_is_empty(uint32_t rank, const int64_t *shape) {
+    PTOWSP_ASSERT(rank <= PTOWSP_TENSOR_RANK_MAX);
+    bool is_empty = false;
+    for (uint32_t i = 0; i < rank; i++) {
+        PTOWSP_ASSERT(shape[i] >= 0);
+        is_empty = is_empty || shape[i] == 0;
+    }
+    return is_empty;
+}
+
+PWSP_INTERNAL bool pwsp_layout_is_injective(uint32_t rank, const int64_t *shape,
+                                            const int64_t *strides) {
+    if (pwsp_layout_is_empty(rank, shape)) {
+        return true;
+    }
+    uint32_t order[PTOWSP_TENSOR_RANK_MAX], count = 0;  // dimensions by rising stride
+    for (uint32_t i = 0; i < rank; i++) {
+        if (shape[i] == 1) {
+            continue;
+        }
+        uint32_t at = count++;
+        for (; at > 0 && pwsp_stride_abs(strides[order[at - 1]]) > pwsp_stride_abs(strides[i]);
+             at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = i;
+    }
+    uint64_t reach = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t stride = pwsp_stride_abs(strides[order[i]]), distance;
+        if (stride <= reach) {
+            return false;
+        }
+        bool fits = pwsp_mul_fits((uint64_t)shape[order[i]] - 1, stride, &distance);
+        reach = fits && distance <= UINT64_MAX - reach ? reach + distance : UINT64_MAX;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_layout_span(uint32_t rank, const int64_t *shape, const int64_t *strides,
+                                    int64_t *out_low, int64_t *out_high) {
+    if (pwsp_layout_is_empty(rank, shape)) {
+        *out_low = 0;
+        *out_high = -1;
+        return true;
+    }
+    uint64_t below = 0, above = 0;
+    for (uint32_t i = 0; i < rank; i++) {
+        uint64_t distance;
+        if (!pwsp_mul_fits((uint64_t)shape[i] - 1, pwsp_stride_abs(strides[i]), &distance) ||
+            distance > (uint64_t)INT64_MAX - below - above) {
+            return false;
+        }
+        below += strides[i] < 0 ? distance : 0;
+        above += strides[i] < 0 ? 0 : distance;
+    }
+    *out_low = -(int64_t)below;
+    *out_high = (int64_t)above;
+    return true;
+}
+
+// =================================================================================================
+// src/data/names.h
+// =================================================================================================
+
+// Names identified by their hash: what sizes, symbols, arrays and tensors are bound by.
+
+#ifndef PWSP_NAMES_H
+#define PWSP_NAMES_H
+
+typedef struct pwsp_name {
+    uint64_t hash;
+    const char *text;  // NULL: this place is free
+    uint32_t kind;     // the owner's
+    uint32_t index;    // the owner's
+} pwsp_name;
+
+typedef struct pwsp_names {
+    pwsp_name *slots;
+    uint64_t slot_count;  // a power of two, or 0
+    uint64_t count;
+} pwsp_names;
+
+// Is it 1 to PTOWSP_NAME_MAX printable ASCII characters, without quotes or backslash?
+PWSP_INTERNAL bool pwsp_name_is_valid(const char *text);
+
+// The entry whose hash is that of text, or NULL. Its text may be another one: a collision.
+PWSP_INTERNAL const pwsp_name *pwsp_names_find(const pwsp_names *names, const char *text);
+
+// Adds a name whose hash is not there yet; text must live as long as the table. False when memory
+// is out.
+PWSP_INTERNAL bool pwsp_names_add(pwsp_names *names, const pwsp_memory *memory, const char *text,
+                                  uint32_t kind, uint32_t index);
+PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory);
+
+#endif
+
+// =================================================================================================
+// src/data/names.c
+// =================================================================================================
+
+// A hash table of names, open addressing with linear probing, at most half full. Names are known by
+// their FNV-1a-64 hash alone, as they are on a device, so two names with one hash cannot both be
+// in: whoever adds a name looks for it first, and finds the other one.
+
+PWSP_INTERNAL bool pwsp_name_is_valid(const char *text) {
+    if (!text) {
+        return false;
+    }
+    size_t length = 0;
+    for (; text[length] != '\0'; length++) {
+        char c = text[length];
+        if (length == PTOWSP_NAME_MAX || c < ' ' || c > '~' || c == '"' || c == '\'' || c == '\\') {
+            return false;
+        }
+    }
+    return length > 0;
+}
+
+// The place of a hash: where it is, or the free one where it belongs.
+static pwsp_name *pwsp_names_place(const pwsp_names *names, uint64_t hash) {
+    uint64_t i = hash & (names->slot_count - 1);
+    while (names->slots[i].text && names->slots[i].hash != hash) {
+        i = (i + 1) & (names->slot_count - 1);
+    }
+    return &names->slots[i];
+}
+
+PWSP_INTERNAL const pwsp_name *pwsp_names_find(const pwsp_names *names, const char *text) {
+    if (names->slot_count == 0) {
+        return NULL;
+    }
+    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, text, strlen(text));
+    const pwsp_name *name = pwsp_names_place(names, hash);
+    return name->text ? name : NULL;
+}
+
+static bool pwsp_names_rehash(pwsp_names *names, const pwsp_memory *memory) {
+    pwsp_names larger = {NULL, names->slot_count ? names->slot_count * 2 : 16, names->count};
+    size_t size = (size_t)larger.slot_count * sizeof(pwsp_name);
+    larger.slots = (pwsp_name *)pwsp_memory_alloc(memory, size);
+    if (!larger.slots) {
+        return false;
+    }
+    for (uint64_t i = 0; i < names->slot_count; i++) {
+        if (names->slots[i].text) {
+            *pwsp_names_place(&larger, names->slots[i].hash) = names->slots[i];
+        }
+    }
+    pwsp_names_free(names, memory);
+    *names = larger;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_names_add(pwsp_names *names, const pwsp_memory *memory, const char *text,
+                                  uint32_t kind, uint32_t index) {
+    if (names->count * 2 >= names->slot_count && !pwsp_names_rehash(names, memory)) {
+        return false;
+    }
+    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, text, strlen(text));
+    pwsp_name *place = pwsp_names_place(names, hash);
+    PTOWSP_ASSERT(!place->text);
+    pwsp_name name = {hash, text, kind, index};
+    *place = name;
+    names->count++;
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory) {
+    pwsp_memory_free(memory, names->slots, (size_t)names->slot_count * sizeof(pwsp_name));
+    names->slots = NULL;
+    names->slot_count = 0;
+    names->count = 0;
+}
+
+// =================================================================================================
+// src/data/expr.h
+// =================================================================================================
+
+// Scalar expressions: operators, their types and meaning, trees of them, and printing.
+
+#ifndef PWSP_EXPR_H
+#define PWSP_EXPR_H
+
+// The operations of the machine that evaluates expressions, on 64-bit cells: name, result. bool is 0
+// or 1. What would trap or be undefined in C is defined here: see section 13 of the header.
+// clang-format off
+#define PWSP_OPCODES(OP)                                                                           \
+    OP(ADD, a + b)               OP(SUB, a - b)              OP(MUL, a * b)                        \
+    OP(DIV_I, pwsp_div_i64(a, b)) OP(DIV_U, b ? a / b : 0)                                         \
+    OP(REM_I, pwsp_rem_i64(a, b)) OP(REM_U, b ? a % b : 0)                                         \
+    OP(MIN_I, (int64_t)a < (int64_t)b ? a : b)               OP(MIN_U, a < b ? a : b)              \
+    OP(MAX_I, (int64_t)a > (int64_t)b ? a : b)               OP(MAX_U, a > b ? a : b)              \
+    OP(AND, a & b)               OP(OR, a | b)               OP(XOR, a ^ b)                        \
+    OP(SHL, a << (b & 63))       OP(SHR_I, pwsp_shr_i64(a, b)) OP(SHR_U, a >> (b & 63))            \
+    OP(EQ, a == b)               OP(NE, a != b)                                                    \
+    OP(LT_I, (int64_t)a < (int64_t)b)                        OP(LT_U, a < b)                       \
+    OP(LE_I, (int64_t)a <= (int64_t)b)                       OP(LE_U, a <= b)                      \
+    OP(GT_I, (int64_t)a > (int64_t)b)                        OP(GT_U, a > b)                       \
+    OP(GE_I, (int64_t)a >= (int64_t)b)                       OP(GE_U, a >= b)                      \
+    OP(NEG, UINT64_C(0) - a)     OP(BITNOT, ~a)              OP(NOT, a ^ 1)                        \
+    OP(MOVE, a)                  OP(BOOL, a != 0)            OP(SELECT, a ? b : c)
+
+// Operators of expressions: name, text, precedence as in C (0: written as a function), operands, and
+// the operations for i64 (or bool) and u64.
+#define PWSP_OPERATORS(OP)                                                                         \
+    OP(ADD, "+", 10, INTEGERS, ADD, ADD)     OP(SUB, "-", 10, INTEGERS, SUB, SUB)                  \
+    OP(MUL, "*", 11, INTEGERS, MUL, MUL)     OP(DIV, "/", 11, INTEGERS, DIV_I, DIV_U)              \
+    OP(REM, "%", 11, INTEGERS, REM_I, REM_U) OP(MIN, "min", 0, INTEGERS, MIN_I, MIN_U)             \
+    OP(MAX, "max", 0, INTEGERS, MAX_I, MAX_U) OP(BITAND, "&", 6, INTEGERS, AND, AND)               \
+    OP(BITXOR, "^", 5, INTEGERS, XOR, XOR)   OP(BITOR, "|", 4, INTEGERS, OR, OR)                   \
+    OP(SHL, "<<", 9, INTEGERS, SHL, SHL)     OP(SHR, ">>", 9, INTEGERS, SHR_I, SHR_U)              \
+    OP(EQ, "==", 7, EQUALS, EQ, EQ)          OP(NE, "!=", 7, EQUALS, NE, NE)                       \
+    OP(LT, "<", 8, ORDERED, LT_I, LT_U)      OP(LE, "<=", 8, ORDERED, LE_I, LE_U)                  \
+    OP(GT, ">", 8, ORDERED, GT_I, GT_U)      OP(GE, ">=", 8, ORDERED, GE_I, GE_U)                  \
+    OP(AND, "&&", 3, BOOLS, AND, AND)        OP(OR, "||", 2, BOOLS, OR, OR)                        \
+    OP(NEG, "-", 12, INTEGER, NEG, NEG)      OP(BITNOT, "~", 12, INTEGER, BITNOT, BITNOT)          \
+    OP(NOT, "!", 12, BOOL, NOT, NOT)         OP(TO_I64, "i64", 0, ANY, MOVE, MOVE)                 \
+    OP(TO_U64, "u64", 0, ANY, MOVE, MOVE)    OP(TO_BOOL, "bool", 0, ANY, BOOL, BOOL)               \
+    OP(SELECT, "?", 1, SELECT, SELECT, SELECT)
+
+typedef enum pwsp_opcode {
+#define PWSP_OPCODE_ENUM(name, result) PWSP_OPCODE_##name,
+    PWSP_OPCODES(PWSP_OPCODE_ENUM)
+#undef PWSP_OPCODE_ENUM
+    PWSP_OPCODE_READ,   // out = array c [a]
+    PWSP_OPCODE_SKIP,   // go on at instruction c
+    PWSP_OPCODE_SKIP_0, // go on at instruction c if a is 0
+    PWSP_OPCODE_SKIP_1  // ... if a is not 0
+} pwsp_opcode;
+
+typedef enum pwsp_expr_op {
+    PWSP_EXPR_NONE,
+    PWSP_EXPR_CONST,          // value
+    PWSP_EXPR_VARIABLE,       // a: the variable's index
+    PWSP_EXPR_SIZE,           // a: the axis
+    PWSP_EXPR_SYMBOL,         // a: the symbol
+    PWSP_EXPR_ARRAY,          // a: the index expression, b: the array
+    PWSP_EXPR_SLOT_U64,       // a: the slot
+    PWSP_EXPR_SLOT_I64,
+    PWSP_EXPR_SLOT_BOOL,
+    PWSP_EXPR_TASK_VARIABLE,  // name
+    PWSP_EXPR_TASK_ARG,       // a: which
+    PWSP_EXPR_TASK_TAG,       // name
+#define PWSP_EXPR_ENUM(name, text, precedence, operands, op_i64, op_u64) PWSP_EXPR_##name,
+    PWSP_OPERATORS(PWSP_EXPR_ENUM)
+#undef PWSP_EXPR_ENUM
+    PWSP_EXPR_OP_COUNT
+} pwsp_expr_op;
+// clang-format on
+
+typedef enum pwsp_operands {
+    PWSP_OPERANDS_INTEGER,   // one integer
+    PWSP_OPERANDS_BOOL,      // one bool
+    PWSP_OPERANDS_ANY,       // one of any type
+    PWSP_OPERANDS_INTEGERS,  // two integers of one type, which the result has
+    PWSP_OPERANDS_EQUALS,    // two of one type; the result is bool
+    PWSP_OPERANDS_ORDERED,   // two integers of one type; the result is bool
+    PWSP_OPERANDS_BOOLS,     // two bools
+    PWSP_OPERANDS_SELECT     // a bool and two of one type
+} pwsp_operands;
+
+typedef struct pwsp_expr_node {
+    uint8_t op;         // pwsp_expr_op
+    uint8_t type;       // ptowsp_type
+    uint8_t is_faulty;  // reads an array somewhere: not to be evaluated without need
+    uint8_t depth;      // of operators and reads in one another; 0 for a leaf
+    uint32_t size;      // operators and leaves of the tree
+    uint32_t a, b, c;
+    const char *name;  // of a leaf
+    uint64_t value;    // of a constant
+} pwsp_expr_node;
+
+// Expressions of a module; operands come before what uses them. Index 0 is none.
+typedef struct pwsp_exprs {
+    pwsp_expr_node *nodes;
+    uint64_t count, capacity;
+} pwsp_exprs;
+
+// Each adds a node and returns its index, or 0 when memory is out.
+PWSP_INTERNAL uint32_t pwsp_exprs_add(pwsp_exprs *exprs, const pwsp_memory *memory,
+                                      const pwsp_expr_node *node);
+PWSP_INTERNAL uint32_t pwsp_exprs_const(pwsp_exprs *exprs, const pwsp_memory *memory,
+                                        ptowsp_type type, uint64_t value);
+
+// Adds operands a, b, c (0 where there is none) under an operator, folded where they are constant.
+// Requires that pwsp_expr_result accepted them and that depth and size are within the limits.
+PWSP_INTERNAL uint32_t pwsp_exprs_operator(pwsp_exprs *exprs, const pwsp_memory *memory,
+                                           pwsp_expr_op op, uint32_t a, uint32_t b, uint32_t c);
+
+// The type of an operator over operands of these types, NONE if it does not take them.
+PWSP_INTERNAL ptowsp_type pwsp_expr_result(pwsp_expr_op op, ptowsp_type a, ptowsp_type b,
+                                           ptowsp_type c);
+
+PWSP_INTERNAL pwsp_operands pwsp_expr_operands(pwsp_expr_op op);
+PWSP_INTERNAL const char *pwsp_expr_text(pwsp_expr_op op);
+PWSP_INTERNAL pwsp_opcode pwsp_expr_opcode(pwsp_expr_op op, ptowsp_type operand_type);
+PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_t b, uint64_t c);
+PWSP_INTERNAL const char *pwsp_type_name(ptowsp_type type);
+PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp_text text);
+
+PWSP_INLINE uint64_t pwsp_div_i64(uint64_t a, uint64_t b) {
+    if (b == 0) {
+        return 0;
+    }
+    return b == UINT64_MAX ? 0 - a : (uint64_t)((int64_t)a / (int64_t)b);  // b is -1: wraps
+}
+
+PWSP_INLINE uint64_t pwsp_rem_i64(uint64_t a, uint64_t b) {
+    return b == 0 || b == UINT64_MAX ? 0 : (uint64_t)((int64_t)a % (int64_t)b);
+}
+
+// The sign bit is copied; on unsigned values, as >> of a negative one is the compiler's choice.
+PWSP_INLINE uint64_t pwsp_shr_i64(uint64_t a, uint64_t b) {
+    uint64_t sign = 0 - (a >> 63);
+    return ((a ^ sign) >> (b & 63)) ^ sign;
+}
+
+#endif
+
+// =================================================================================================
+// src/data/expr.c
+// =================================================================================================
+
+// Trees of scalar expressions, typed and folded as they are built.
+//
+// Nodes live in one array, operands before their users, so an expression is an index and two
+// expressions may share a part. What sharing could blow up is bounded: a node knows the depth and
+// size of its tree, and the module refuses trees beyond PTOWSP_EXPR_DEPTH_MAX and _SIZE_MAX.
+// Everything after that may therefore walk trees recursively.
+
+#include <inttypes.h>
+
+typedef struct pwsp_operator {
+    char text[5];
+    uint8_t precedence;
+    uint8_t operands;
+    uint8_t op_i64, op_u64;
+} pwsp_operator;
+
+static const pwsp_operator pwsp_operators[] = {
+#define PWSP_OPERATOR_ROW(name, text, precedence, operands, op_i64, op_u64)                        \
+    {text, precedence, PWSP_OPERANDS_##operands, PWSP_OPCODE_##op_i64, PWSP_OPCODE_##op_u64},
+    PWSP_OPERATORS(PWSP_OPERATOR_ROW)
+#undef PWSP_OPERATOR_ROW
+};
+
+static const pwsp_operator *pwsp_operator_of(pwsp_expr_op op) {
+    PTOWSP_ASSERT(op >= PWSP_EXPR_ADD && op < PWSP_EXPR_OP_COUNT);
+    return &pwsp_operators[op - PWSP_EXPR_ADD];
+}
+
+PWSP_INTERNAL const char *pwsp_expr_text(pwsp_expr_op op) {
+    return pwsp_operator_of(op)->text;
+}
+
+PWSP_INTERNAL pwsp_operands pwsp_expr_operands(pwsp_expr_op op) {
+    return (pwsp_operands)pwsp_operator_of(op)->operands;
+}
+
+PWSP_INTERNAL pwsp_opcode pwsp_expr_opcode(pwsp_expr_op op, ptowsp_type operand_type) {
+    const pwsp_operator *row = pwsp_operator_of(op);
+    return (pwsp_opcode)(operand_type == PTOWSP_TYPE_U64 ? row->op_u64 : row->op_i64);
+}
+
+PWSP_INTERNAL const char *pwsp_type_name(ptowsp_type type) {
+    switch (type) {
+    case PTOWSP_TYPE_BOOL: return "bool";
+    case PTOWSP_TYPE_I64: return "i64";
+    case PTOWSP_TYPE_U64: return "u64";
+    case PTOWSP_TYPE_NONE:
+    case PTOWSP_TYPE_FORCE_INT: break;
+    }
+    return "none";
+}
+
+PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_t b, uint64_t c) {
+    switch (opcode) {
+#define PWSP_OPCODE_CASE(name, result)                                                             \
+    case PWSP_OPCODE_##name: return (uint64_t)(result);
+        PWSP_OPCODES(PWSP_OPCODE_CASE)
+#undef PWSP_OPCODE_CASE
+    case PWSP_OPCODE_READ:
+    case PWSP_OPCODE_SKIP:
+    case PWSP_OPCODE_SKIP_0:
+    case PWSP_OPCODE_SKIP_1: break;
+    }
+    PTOWSP_ASSERT(!"an operation without a value");
+    return 0;
+}
+
+PWSP_INTERNAL ptowsp_type pwsp_expr_result(pwsp_expr_op op, ptowsp_type a, ptowsp_type b,
+                                           ptowsp_type c) {
+    bool is_integer = a == PTOWSP_TYPE_I64 || a == PTOWSP_TYPE_U64;
+    switch (pwsp_expr_operands(op)) {
+    case PWSP_OPERANDS_INTEGER: return is_integer ? a : PTOWSP_TYPE_NONE;
+    case PWSP_OPERANDS_BOOL: return a == PTOWSP_TYPE_BOOL ? a : PTOWSP_TYPE_NONE;
+    case PWSP_OPERANDS_ANY:
+        return a == PTOWSP_TYPE_NONE    ? a
+               : op == PWSP_EXPR_TO_I64 ? PTOWSP_TYPE_I64
+               : op == PWSP_EXPR_TO_U64 ? PTOWSP_TYPE_U64
+                                        : PTOWSP_TYPE_BOOL;
+    case PWSP_OPERANDS_INTEGERS: return is_integer && a == b ? a : PTOWSP_TYPE_NONE;
+    case PWSP_OPERANDS_EQUALS:
+        return a != PTOWSP_TYPE_NONE && a == b ? PTOWSP_TYPE_BOOL : PTOWSP_TYPE_NONE;
+    case PWSP_OPERANDS_ORDERED: return is_integer && a == b ? PTOWSP_TYPE_BOOL : PTOWSP_TYPE_NONE;
+    case PWSP_OPERANDS_BOOLS: return a == PTOWSP_TYPE_BOOL && a == b ? a : PTOWSP_TYPE_NONE;
+    case PWSP_OPERANDS_SELECT: return a == PTOWSP_TYPE_BOOL && b == c ? b : PTOWSP_TYPE_NONE;
+    }
+    return PTOWSP_TYPE_NONE;
+}
+
+PWSP_INTERNAL uint32_t pwsp_exprs_add(pwsp_exprs *exprs, const pwsp_memory *memory,
+                                      const pwsp_expr_node *node) {
+    uint64_t id = exprs->count ? exprs->count : 1;
+    void *nodes = exprs->nodes;
+    if (id >= UINT32_MAX ||
+        !pwsp_memory_grow(memory, &nodes, &exprs->capacity, id + 1, sizeof *node)) {
+        return 0;
+    }
+    exprs->nodes = (pwsp_expr_node *)nodes;
+    exprs->nodes[id] = *node;
+    exprs->count = id + 1;
+    return (uint32_t)id;
+}
+
+PWSP_INTERNAL uint32_t pwsp_exprs_const(pwsp_exprs *exprs, const pwsp_memory *memory,
+                                        ptowsp_type type, uint64_t value) {
+    pwsp_expr_node node;
+    memset(&node, 0, sizeof node);
+    node.op = PWSP_EXPR_CONST;
+    node.type = (uint8_t)type;
+    node.size = 1;
+    node.value = value;
+    return pwsp_exprs_add(exprs, memory, &node);
+}
+
+PWSP_INTERNAL uint32_t pwsp_exprs_operator(pwsp_exprs *exprs, const pwsp_memory *memory,
+                                           pwsp_expr_op op, uint32_t a, uint32_t b, uint32_t c) {
+    pwsp_expr_node node;
+    memset(&node, 0, sizeof node);
+    uint32_t operands[3] = {a, b, c};
+    uint64_t values[3] = {0, 0, 0};
+    bool is_const = true;
+    uint8_t types[3] = {PTOWSP_TYPE_NONE, PTOWSP_TYPE_NONE, PTOWSP_TYPE_NONE};
+    node.size = 1;
+    for (uint32_t i = 0; i < 3 && operands[i]; i++) {
+        const pwsp_expr_node *operand = &exprs->nodes[operands[i]];
+        is_const = is_const && operand->op == PWSP_EXPR_CONST;
+        values[i] = operand->value;
+        types[i] = operand->type;
+        node.size += operand->size;
+        node.depth = operand->depth >= node.depth ? (uint8_t)(operand->depth + 1) : node.depth;
+        node.is_faulty |= operand->is_faulty;
+    }
+    ptowsp_type type =
+        pwsp_expr_result(op, (ptowsp_type)types[0], (ptowsp_type)types[1], (ptowsp_type)types[2]);
+    PTOWSP_ASSERT(type != PTOWSP_TYPE_NONE && node.depth <= PTOWSP_EXPR_DEPTH_MAX);
+    if (is_const) {
+        pwsp_opcode opcode = pwsp_expr_opcode(op, (ptowsp_type)types[0]);
+        return pwsp_exprs_const(exprs, memory, type,
+                                pwsp_opcode_apply(opcode, values[0], values[1], values[2]));
+    }
+    if (exprs->nodes[a].op == PWSP_EXPR_CONST) {
+        switch (op) {
+        case PWSP_EXPR_SELECT: return values[0] ? b : c;
+        case PWSP_EXPR_AND: return values[0] ? b : a;
+        case PWSP_EXPR_OR: return values[0] ? a : b;
+        default: break;
+        }
+    }
+    node.op = (uint8_t)op;
+    node.type = (uint8_t)type;
+    node.a = a;
+    node.b = b;
+    node.c = c;
+    return pwsp_exprs_add(exprs, memory, &node);
+}
+
+static void pwsp_exprs_print_const(const pwsp_expr_node *node, ptowsp_text text) {
+    if (node->type == PTOWSP_TYPE_BOOL) {
+        pwsp_text_format(text, "%s", node->value ? "true" : "false");
+    } else if (node->type == PTOWSP_TYPE_I64) {
+        pwsp_text_format(text, "%" PRId64, (int64_t)node->value);
+    } else {
+        pwsp_text_format(text, "%" PRIu64 "u", node->value);
+    }
+}
+
+// Prints a leaf, or a read of an array; false if it is an operator.
+static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node *node,
+                                  ptowsp_text text) {
+    switch ((pwsp_expr_op)node->op) {
+    case PWSP_EXPR_CONST: pwsp_exprs_print_const(node, text); return true;
+    case PWSP_EXPR_VARIABLE:
+    case PWSP_EXPR_SYMBOL: pwsp_text_format(text, "%s", node->name); return true;
+    case PWSP_EXPR_SIZE: pwsp_text_format(text, "size(%s)", node->name); return true;
+    case PWSP_EXPR_ARRAY:
+        pwsp_text_format(text, "%s[", node->name);
+        pwsp_exprs_print(exprs, node->a, text);
+        pwsp_text_format(text, "]");
+        return true;
+    case PWSP_EXPR_SLOT_U64: pwsp_text_format(text, "slot_u64[%u]", node->a); return true;
+    case PWSP_EXPR_SLOT_I64: pwsp_text_format(text, "slot_i64[%u]", node->a); return true;
+    case PWSP_EXPR_SLOT_BOOL: pwsp_text_format(text, "slot_bool[%u]", node->a); return true;
+    case PWSP_EXPR_TASK_VARIABLE: pwsp_text_format(text, "task.%s", node->name); return true;
+    case PWSP_EXPR_TASK_ARG: pwsp_text_format(text, "task.args[%u]", node->a); return true;
+    case PWSP_EXPR_TASK_TAG: pwsp_text_format(text, "task.tag(%s)", node->name); return true;
+    default: return false;
+    }
+}
+
+// Prints an operand, in parentheses if it binds less tightly than `precedence`.
+static void pwsp_exprs_print_operand(const pwsp_exprs *exprs, uint32_t id, uint32_t precedence,
+                                     ptowsp_text text) {
+    const pwsp_expr_node *node = &exprs->nodes[id];
+    uint32_t own =
+        node->op >= PWSP_EXPR_ADD ? pwsp_operator_of((pwsp_expr_op)node->op)->precedence : 0;
+    bool is_open = own != 0 && own < precedence;
+    pwsp_text_format(text, "%s", is_open ? "(" : "");
+    pwsp_exprs_print(exprs, id, text);
+    pwsp_text_format(text, "%s", is_open ? ")" : "");
+}
+
+PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp_text text) {
+    const pwsp_expr_node *node = &exprs->nodes[id];
+    if (pwsp_exprs_print_leaf(exprs, node, text)) {
+        return;
+    }
+    const pwsp_operator *row = pwsp_operator_of((pwsp_expr_op)node->op);
+    if (row->operands == PWSP_OPERANDS_SELECT) {
+        pwsp_exprs_print_operand(exprs, node->a, 2, text);
+        pwsp_text_format(text, " ? ");
+        pwsp_exprs_print_operand(exprs, node->b, 2, text);
+        pwsp_text_format(text, " : ");
+        pwsp_exprs_print_operand(exprs, node->c, 1, text);
+    } else if (row->precedence == 0) {
+        pwsp_text_format(text, "%s(", row->text);
+        pwsp_exprs_print(exprs, node->a, text);
+        if (node->b) {
+            pwsp_text_format(text, ", ");
+            pwsp_exprs_print(exprs, node->b, text);
+        }
+        pwsp_text_format(text, ")");
+    } else if (!node->b) {
+        pwsp_text_format(text, "%s", row->text);
+        pwsp_exprs_print_operand(exprs, node->a, 13, text);
+    } else {
+        pwsp_exprs_print_operand(exprs, node->a, row->precedence, text);
+        pwsp_text_format(text, " %s ", row->text);
+        pwsp_exprs_print_operand(exprs, node->b, row->precedence + 1u, text);
+    }
+}
+
+// =================================================================================================
+// src/data/code.h
+// =================================================================================================
+
+// Scalar expressions compiled to three-address code over 64-bit cells.
+
+#ifndef PWSP_CODE_H
+#define PWSP_CODE_H
+
+// Cells that intermediate values may need at most: two for each operator in another, in a key that
+// reads a tag.
+#define PWSP_CODE_TEMP_MAX (4 * PTOWSP_EXPR_DEPTH_MAX + 8)
+
+typedef struct pwsp_instruction {
+    uint32_t opcode;  // pwsp_opcode
+    uint32_t out, a, b, c;
+} pwsp_instruction;
+
+// A compiled expression: run instructions [begin, end), then its value is in the cell. For a leaf
+// there is nothing to run.
+typedef struct pwsp_code {
+    uint32_t begin, end, cell;
+} pwsp_code;
+
+// A typed array that is bound.
+typedef struct pwsp_array {
+    const void *data;
+    uint64_t count;
+    ptowsp_dtype dtype;
+    bool is_bound;
+} pwsp_array;
+
+// The first read outside an array.
+typedef struct pwsp_fault {
+    bool is_set;
+    uint32_t array;
+    int64_t index;
+} pwsp_fault;
+
+// What a leaf stands for: a cell, or (id != 0) another expression.
+typedef struct pwsp_leaf {
+    uint32_t cell;
+    uint32_t id;
+} pwsp_leaf;
+
+// Compiles expressions; all code goes into one array, all constants into one list of cells.
+typedef struct pwsp_coder {
+    const pwsp_exprs *exprs;
+    const pwsp_memory *memory;
+    bool (*leaf)(void *user, const pwsp_expr_node *node, pwsp_leaf *out_leaf);
+    void *user;
+    uint32_t first_temp;   // cells [first_temp, first_temp + PWSP_CODE_TEMP_MAX)
+    uint32_t first_const;  // cells from here on
+    pwsp_instruction *code;
+    uint64_t code_count, code_capacity;
+    uint64_t *consts;
+    uint64_t const_count, const_capacity;
+    bool is_out_of_memory;
+} pwsp_coder;
+
+// Compiles an expression. False when memory is out or `leaf` returned false.
+PWSP_INTERNAL bool pwsp_coder_compile(pwsp_coder *coder, uint32_t id, pwsp_code *out_code);
+
+// The cell of a constant.
+PWSP_INTERNAL bool pwsp_coder_const(pwsp_coder *coder, uint64_t value, uint32_t *out_cell);
+PWSP_INTERNAL void pwsp_coder_free(pwsp_coder *coder);
+
+// Runs code that is not empty. Requires that all arrays it reads are bound.
+PWSP_INTERNAL void pwsp_code_run(const pwsp_instruction *code, uint32_t begin, uint32_t end,
+                                 uint64_t *cells, const pwsp_array *arrays, pwsp_fault *fault);
+
+// Element i of an array of integers or bools, as a cell. Requires i < count.
+PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i);
+
+PWSP_INLINE uint64_t pwsp_code_value(const pwsp_instruction *code, pwsp_code range, uint64_t *cells,
+                                     const pwsp_array *arrays, pwsp_fault *fault) {
+    if (range.begin != range.end) {
+        pwsp_code_run(code, range.begin, range.end, cells, arrays, fault);
+    }
+    return cells[range.cell];
+}
+
+#endif
+
+// =================================================================================================
+// src/data/code.c
+// =================================================================================================
+
+// From trees to three-address code.
+//
+// All that an expression may refer to has a cell: constants, loop variables, symbols, sizes, slots,
+// arguments of the task. So leaves cost nothing, and an operation names its operands' cells:
+//
+//      lengths[b + 1] <= cut        ADD    t0 = b, 1
+//                                   READ   t0 = lengths[t0]
+//                                   LE_I   t0 = t0, cut
+//
+// Temporaries are a stack: an operand's value is in a leaf's cell or in the lowest free temporary.
+// Right operands that read arrays are skipped over when they are not needed (select, and, or);
+// others are evaluated regardless, as that is faster and cannot be noticed.
+
+static bool pwsp_coder_emit(pwsp_coder *coder, pwsp_opcode opcode, uint32_t out, uint32_t a,
+                            uint32_t b, uint32_t c) {
+    void *code = coder->code;
+    if (coder->code_count >= UINT32_MAX ||
+        !pwsp_memory_grow(coder->memory, &code, &coder->code_capacity, coder->code_count + 1,
+                          sizeof(pwsp_instruction))) {
+        coder->is_out_of_memory = true;
+        return false;
+    }
+    coder->code = (pwsp_instruction *)code;
+    pwsp_instruction instruction = {(uint32_t)opcode, out, a, b, c};
+    coder->code[coder->code_count++] = instruction;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_coder_const(pwsp_coder *coder, uint64_t value, uint32_t *out_cell) {
+    for (uint64_t i = 0; i < coder->const_count; i++) {
+        if (coder->consts[i] == value) {
+            *out_cell = coder->first_const + (uint32_t)i;
+            return true;
+        }
+    }
+    void *consts = coder->consts;
+    if (!pwsp_memory_grow(coder->memory, &consts, &coder->const_capacity, coder->const_count + 1,
+                          sizeof(uint64_t))) {
+        coder->is_out_of_memory = true;
+        return false;
+    }
+    coder->consts = (uint64_t *)consts;
+    *out_cell = coder->first_const + (uint32_t)coder->const_count;
+    coder->consts[coder->const_count++] = value;
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_coder_free(pwsp_coder *coder) {
+    pwsp_memory_free(coder->memory, coder->code,
+                     (size_t)coder->code_capacity * sizeof(pwsp_instruction));
+    pwsp_memory_free(coder->memory, coder->consts,
+                     (size_t)coder->const_capacity * sizeof(uint64_t));
+}
+
+static bool pwsp_coder_value(pwsp_coder *coder, uint32_t id, uint32_t temp, uint32_t *out_cell);
+
+// Emits a skip whose target is set later; returns its place.
+static bool pwsp_coder_skip(pwsp_coder *coder, pwsp_opcode opcode, uint32_t cell,
+                            uint64_t *out_place) {
+    *out_place = coder->code_count;
+    return pwsp_coder_emit(coder, opcode, 0, cell, 0, 0);
+}
+
+static void pwsp_coder_land(pwsp_coder *coder, uint64_t place) {
+    coder->code[place].c = (uint32_t)coder->code_count;
+}
+
+// Puts the value of an expression into a certain temporary.
+static bool pwsp_coder_into(pwsp_coder *coder, uint32_t id, uint32_t temp) {
+    uint32_t cell;
+    return pwsp_coder_value(coder, id, temp, &cell) &&
+           (cell == temp || pwsp_coder_emit(coder, PWSP_OPCODE_MOVE, temp, cell, 0, 0));
+}
+
+// and, or, select whose right operands may fault.
+static bool pwsp_coder_lazy(pwsp_coder *coder, const pwsp_expr_node *node, uint32_t temp) {
+    uint64_t otherwise, end;
+    if (node->op != PWSP_EXPR_SELECT) {
+        pwsp_opcode skip = node->op == PWSP_EXPR_AND ? PWSP_OPCODE_SKIP_0 : PWSP_OPCODE_SKIP_1;
+        if (!pwsp_coder_into(coder, node->a, temp) || !pwsp_coder_skip(coder, skip, temp, &end) ||
+            !pwsp_coder_into(coder, node->b, temp)) {
+            return false;
+        }
+        pwsp_coder_land(coder, end);
+        return true;
+    }
+    uint32_t condition;
+    if (!pwsp_coder_value(coder, node->a, temp, &condition) ||
+        !pwsp_coder_skip(coder, PWSP_OPCODE_SKIP_0, condition, &otherwise) ||
+        !pwsp_coder_into(coder, node->b, temp) ||
+        !pwsp_coder_skip(coder, PWSP_OPCODE_SKIP, 0, &end)) {
+        return false;
+    }
+    pwsp_coder_land(coder, otherwise);
+    if (!pwsp_coder_into(coder, node->c, temp)) {
+        return false;
+    }
+    pwsp_coder_land(coder, end);
+    return true;
+}
+
+static bool pwsp_coder_operator(pwsp_coder *coder, const pwsp_expr_node *node, uint32_t temp) {
+    const pwsp_expr_node *nodes = coder->exprs->nodes;
+    bool is_lazy =
+        (node->op == PWSP_EXPR_AND || node->op == PWSP_EXPR_OR) && nodes[node->b].is_faulty;
+    is_lazy = is_lazy || (node->op == PWSP_EXPR_SELECT &&
+                          (nodes[node->b].is_faulty || nodes[node->c].is_faulty));
+    if (is_lazy) {
+        return pwsp_coder_lazy(coder, node, temp);
+    }
+    uint32_t operands[3] = {node->a, node->b, node->c};
+    uint32_t cells[3] = {0, 0, 0};
+    uint32_t next = temp;
+    for (uint32_t i = 0; i < 3 && operands[i]; i++) {
+        if (!pwsp_coder_value(coder, operands[i], next, &cells[i])) {
+            return false;
+        }
+        next += cells[i] == next;
+    }
+    pwsp_opcode opcode = pwsp_expr_opcode((pwsp_expr_op)node->op, (ptowsp_type)nodes[node->a].type);
+    return pwsp_coder_emit(coder, opcode, temp, cells[0], cells[1], cells[2]);
+}
+
+// Emits code for an expression; its value is then in *out_cell, which is `temp` or a leaf's.
+static bool pwsp_coder_value(pwsp_coder *coder, uint32_t id, uint32_t temp, uint32_t *out_cell) {
+    const pwsp_expr_node *node = &coder->exprs->nodes[id];
+    PTOWSP_ASSERT(temp < coder->first_temp + PWSP_CODE_TEMP_MAX);
+    *out_cell = temp;
+    if (node->op == PWSP_EXPR_CONST) {
+        return pwsp_coder_const(coder, node->value, out_cell);
+    }
+    if (node->op == PWSP_EXPR_ARRAY) {
+        uint32_t index;
+        return pwsp_coder_value(coder, node->a, temp, &index) &&
+               pwsp_coder_emit(coder, PWSP_OPCODE_READ, temp, index, 0, node->b);
+    }
+    if (node->op >= PWSP_EXPR_ADD) {
+        return pwsp_coder_operator(coder, node, temp);
+    }
+    pwsp_leaf leaf = {0, 0};
+    if (!coder->leaf(coder->user, node, &leaf)) {
+        return false;
+    }
+    if (leaf.id) {
+        return pwsp_coder_value(coder, leaf.id, temp, out_cell);
+    }
+    if (node->op == PWSP_EXPR_SLOT_BOOL) {
+        return pwsp_coder_emit(coder, PWSP_OPCODE_BOOL, temp, leaf.cell, 0, 0);
+    }
+    *out_cell = leaf.cell;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_coder_compile(pwsp_coder *coder, uint32_t id, pwsp_code *out_code) {
+    out_code->begin = (uint32_t)coder->code_count;
+    if (!pwsp_coder_value(coder, id, coder->first_temp, &out_code->cell)) {
+        return false;
+    }
+    out_code->end = (uint32_t)coder->code_count;
+    return true;
+}
+
+PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i) {
+    PTOWSP_ASSERT(i < array->count);
+    switch (array->dtype) {
+    case PTOWSP_I8: return (uint64_t)(int64_t)((const int8_t *)array->data)[i];
+    case PTOWSP_I16: return (uint64_t)(int64_t)((const int16_t *)array->data)[i];
+    case PTOWSP_I32: return (uint64_t)(int64_t)((const int32_t *)array->data)[i];
+    case PTOWSP_I64: return (uint64_t)((const int64_t *)array->data)[i];
+    case PTOWSP_U8: return ((const uint8_t *)array->data)[i];
+    case PTOWSP_U16: return ((const uint16_t *)array->data)[i];
+    case PTOWSP_U32: return ((const uint32_t *)array->data)[i];
+    case PTOWSP_U64: return ((const uint64_t *)array->data)[i];
+    case PTOWSP_BOOL: return ((const uint8_t *)array->data)[i] != 0;
+    default: break;
+    }
+    PTOWSP_ASSERT(!"an array of floats");
+    return 0;
+}
+
+// Reads outside an array give 0, and the first one is noted.
+static uint64_t pwsp_code_read(const pwsp_array *arrays, uint32_t array, uint64_t index,
+                               pwsp_fault *fault) {
+    if (index < arrays[array].count) {
+        return pwsp_array_at(&arrays[array], index);
+    }
+    if (!fault->is_set) {
+        fault->is_set = true;
+        fault->array = array;
+        fault->index = (int64_t)index;
+    }
+    return 0;
+}
+
+PWSP_INTERNAL void pwsp_code_run(const pwsp_instruction *code, uint32_t begin, uint32_t end,
+                                 uint64_t *cells, const pwsp_array *arrays, pwsp_fault *fault) {
+    const pwsp_instruction *at = code + begin, *stop = code + end;
+    while (at < stop) {
+        uint64_t a = cells[at->a];
+        switch ((pwsp_opcode)at->opcode) {
+#define PWSP_OPCODE_RUN(name, result)                                                             \
+    case PWSP_OPCODE_##name: {                                                                     \
+        uint64_t b = cells[at->b], c = cells[at->c];                                               \
+        (void)b;                                                                                   \
+        (void)c;                                                                                   \
+        cells[at->out] = (uint64_t)(result);                                                       \
+        break;                                                                                     \
+    }
+            PWSP_OPCODES(PWSP_OPCODE_RUN)
+#undef PWSP_OPCODE_RUN
+        case PWSP_OPCODE_READ: cells[at->out] = pwsp_code_read(arrays, at->c, a, fault); break;
+        case PWSP_OPCODE_SKIP: at = code + at->c; continue;
+        case PWSP_OPCODE_SKIP_0:
+            if (a == 0) {
+                at = code + at->c;
+                continue;
+            }
+            break;
+        case PWSP_OPCODE_SKIP_1:
+            if (a != 0) {
+                at = code + at->c;
+                continue;
+            }
+            break;
+        }
+        at++;
     }
 }
 
@@ -3042,6 +4691,8101 @@ float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uin
         }
     }
     return ptowsp_merge_finish(&whole, out, dim, out);
+}
+
+// =================================================================================================
+// src/workload/module.h
+// =================================================================================================
+
+// A module as it is being built: declarations, expressions, and workloads as trees of nodes.
+
+#ifndef PWSP_MODULE_H
+#define PWSP_MODULE_H
+
+#define PWSP_TENSOR_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
+
+// What a bindable name stands for; the index is into the table of that kind.
+typedef enum pwsp_bindable {
+    PWSP_BIND_NOTHING,  // a dense axis: its name is taken, but nothing is bound
+    PWSP_BIND_SIZE,     // an axis
+    PWSP_BIND_SYMBOL,
+    PWSP_BIND_ARRAY,  // also the lengths of a ragged axis
+    PWSP_BIND_CSR,    // an axis
+    PWSP_BIND_TENSOR
+} pwsp_bindable;
+
+typedef enum pwsp_axis_kind {
+    PWSP_AXIS_DENSE,
+    PWSP_AXIS_DYNAMIC,
+    PWSP_AXIS_RAGGED,
+    PWSP_AXIS_SPARSE
+} pwsp_axis_kind;
+
+typedef struct pwsp_axis_info {
+    const char *name;
+    pwsp_axis_kind kind;
+    uint32_t declared;  // the axis that it is, or is a row of
+    uint32_t row;       // an expression, or 0
+    uint32_t array;     // ragged: its lengths
+    int64_t size;       // dense
+} pwsp_axis_info;
+
+typedef struct pwsp_symbol_info {
+    const char *name;
+} pwsp_symbol_info;
+
+typedef struct pwsp_array_info {
+    const char *name;
+    ptowsp_dtype dtype;  // NONE: lengths that no expression reads
+    bool is_lengths;
+} pwsp_array_info;
+
+typedef struct pwsp_variable_info {
+    const char *name;
+    ptowsp_type type;
+    uint32_t node;  // the loop, or the workload whose parameter it is
+    bool is_open;   // its scope is being built
+} pwsp_variable_info;
+
+typedef struct pwsp_tile_info {
+    const char *name;
+    ptowsp_direction direction;
+    ptowsp_dtype dtype;
+    int64_t rows, cols;
+} pwsp_tile_info;
+
+typedef struct pwsp_kernel_info {
+    const char *name;
+    const pwsp_tile_info *tiles;
+    const ptowsp_scalar_param *scalars;
+    uint32_t axis_count, tile_count, scalar_count;
+    ptowsp_unit unit;
+    ptowsp_kernel_fn fn, cost;
+    ptowsp_cycles cycles;
+    void *user;
+} pwsp_kernel_info;
+
+typedef struct pwsp_view_info {
+    uint32_t tensor;
+    uint32_t index[PWSP_TENSOR_LEAD_MAX];  // expressions; 0 from the tensor's leading rank on
+    uint32_t row, col;                     // expressions, or 0 for the start
+    int64_t rows, cols;                    // of the tile; 0: up to the tensor's edge
+} pwsp_view_info;
+
+typedef struct pwsp_tag_info {
+    const char *name;
+    uint32_t value;
+} pwsp_tag_info;
+
+typedef struct pwsp_task_info {
+    uint32_t kernel;
+    uint32_t tag_count, after_count;
+    const uint32_t *axes, *scalars;  // expressions, as many as the kernel says
+    const pwsp_view_info *views;
+    const pwsp_tag_info *tags;
+    const uint32_t *after;  // nodes
+} pwsp_task_info;
+
+typedef struct pwsp_call_info {
+    const char *name;
+    const uint32_t *args;
+    uint32_t arg_count;
+} pwsp_call_info;
+
+typedef enum pwsp_node_kind {
+    PWSP_NODE_NONE,
+    PWSP_NODE_WORKLOAD,
+    PWSP_NODE_PARALLEL,
+    PWSP_NODE_FOR_EACH,
+    PWSP_NODE_SELECT,
+    PWSP_NODE_WHEN,
+    PWSP_NODE_OTHERWISE,  // follows its when
+    PWSP_NODE_COMBINE,
+    PWSP_NODE_SEQUENCE,
+    PWSP_NODE_TASK,
+    PWSP_NODE_CALL,
+    PWSP_NODE_SLOT_SET,
+    PWSP_NODE_SLOT_LOAD
+} pwsp_node_kind;
+
+typedef struct pwsp_node {
+    pwsp_node_kind kind;
+    uint32_t parent, first, last, next;  // nodes; 0 is none
+    uint32_t variable;                   // of a loop
+    uint32_t axis;                       // of a loop
+    uint32_t expr;                       // of a when, a slot set; the row of a slot load
+    uint32_t col;                        // of a slot load
+    uint32_t slot;
+    const char *name;                   // of a workload
+    uint32_t first_param, param_count;  // of a workload: variables
+    const pwsp_task_info *task;
+    const pwsp_call_info *call;
+    const pwsp_view_info *view;  // of a slot load
+} pwsp_node;
+
+// Tables of a module start at 1, so that 0 is none.
+typedef struct pwsp_table {
+    void *items;
+    uint64_t count, capacity;
+} pwsp_table;
+
+struct ptowsp_module {
+    ptowsp_context *context;
+    pwsp_arena arena;  // names, tasks, views
+    const char *name;
+    uint32_t slot_count;
+    pwsp_exprs exprs;
+    pwsp_names bindables, kernel_names, workload_names;
+    pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes;
+    uint32_t open;         // the innermost open scope, or 0
+    uint32_t nest;         // how many are open
+    uint32_t workload;     // the last workload
+    uint32_t task_kernel;  // of the task that is being made, for the place of errors
+    ptowsp_status status;
+    uint64_t index;
+    char text[PWSP_ERROR_TEXT_MAX];
+};
+
+#define PWSP_TABLE_AT(table, type, id) (&((type *)(table).items)[id])
+#define PWSP_AXIS(m, id)               PWSP_TABLE_AT((m)->axes, pwsp_axis_info, id)
+#define PWSP_SYMBOL(m, id)             PWSP_TABLE_AT((m)->symbols, pwsp_symbol_info, id)
+#define PWSP_ARRAY(m, id)              PWSP_TABLE_AT((m)->arrays, pwsp_array_info, id)
+#define PWSP_VARIABLE(m, id)           PWSP_TABLE_AT((m)->variables, pwsp_variable_info, id)
+#define PWSP_TENSOR(m, id)             PWSP_TABLE_AT((m)->tensors, ptowsp_tensor_desc, id)
+#define PWSP_KERNEL(m, id)             PWSP_TABLE_AT((m)->kernels, pwsp_kernel_info, id)
+#define PWSP_NODE(m, id)               PWSP_TABLE_AT((m)->nodes, pwsp_node, id)
+
+// Is there a module without an error? Every building function asks this first.
+PWSP_INLINE bool pwsp_module_is_good(const ptowsp_module *module) {
+    return module && module->status == PTOWSP_OK;
+}
+
+// Records the first error, with the open place in front, and returns 0.
+PWSP_INTERNAL uint32_t pwsp_module_fail(ptowsp_module *module, ptowsp_status status, uint64_t index,
+                                        const char *format, ...) PWSP_PRINTF(4, 5);
+PWSP_INTERNAL uint32_t pwsp_module_no_memory(ptowsp_module *module);
+
+// The same with a certain node as the place.
+PWSP_INTERNAL uint32_t pwsp_module_fail_at(ptowsp_module *module, uint32_t node,
+                                           ptowsp_status status, const char *format, ...)
+    PWSP_PRINTF(4, 5);
+
+// Adds a zeroed item to a table and returns its index; 0 with an error when memory is out.
+PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, pwsp_table *table, size_t item_size);
+
+// Copies into the module's arena; NULL with an error when memory is out.
+PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size);
+
+// Checks and copies a name; NULL with an error if it is not one. `what` is "axis" or so.
+PWSP_INTERNAL const char *pwsp_module_name(ptowsp_module *module, const char *what,
+                                           const char *name);
+
+// Adds a bindable name that must be new, and returns the module's copy; NULL with an error if it is
+// taken. `what` as above.
+PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char *what,
+                                               const char *name, pwsp_bindable kind,
+                                               uint32_t index);
+
+// The bindable of a name, NULL if there is none, or with an error if its hash is another name's.
+PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const char *name);
+
+// Writes the place of a node: "attention/parallel b/when/task attn".
+PWSP_INTERNAL void pwsp_module_print_place(const ptowsp_module *module, uint32_t node,
+                                           ptowsp_text text);
+
+// Writes one step of a place: "parallel b".
+PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t node,
+                                          ptowsp_text text);
+
+// Checks an expression that is used in the tree: it is the module's, of this type (NONE: any), and
+// its variables are open. Returns its index, or 0 with an error that begins with `what`.
+PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, ptowsp_type type,
+                                       const char *what);
+
+#endif
+
+// =================================================================================================
+// src/workload/module.c
+// =================================================================================================
+
+// Modules: names, declarations, and the first error.
+//
+// A module is a set of tables that only grow, filled by calls that keep the first error and then do
+// nothing. Ids are indices into the tables, and 0 is none: the zero id that a failed call returns is
+// accepted quietly by later calls, as the module then has its error already.
+//
+// Sizes, symbols, arrays, sparse axes and tensors share one table of names, since they share the
+// bind functions of a run and the symbol table of a device; kernels and workloads have their own.
+
+#include <inttypes.h>
+
+// -- errors ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t id,
+                                          ptowsp_text text) {
+    const pwsp_node *node = PWSP_NODE(module, id);
+    const char *variable = node->variable ? PWSP_VARIABLE(module, node->variable)->name : "";
+    switch (node->kind) {
+    case PWSP_NODE_WORKLOAD: pwsp_text_format(text, "%s", node->name); break;
+    case PWSP_NODE_PARALLEL: pwsp_text_format(text, "parallel %s", variable); break;
+    case PWSP_NODE_FOR_EACH: pwsp_text_format(text, "for_each %s", variable); break;
+    case PWSP_NODE_SELECT: pwsp_text_format(text, "select %s", variable); break;
+    case PWSP_NODE_WHEN: pwsp_text_format(text, "when"); break;
+    case PWSP_NODE_OTHERWISE: pwsp_text_format(text, "otherwise"); break;
+    case PWSP_NODE_COMBINE: pwsp_text_format(text, "combine"); break;
+    case PWSP_NODE_SEQUENCE: pwsp_text_format(text, "sequence"); break;
+    case PWSP_NODE_TASK:
+        pwsp_text_format(text, "task %s", PWSP_KERNEL(module, node->task->kernel)->name);
+        break;
+    case PWSP_NODE_CALL: pwsp_text_format(text, "call %s", node->call->name); break;
+    case PWSP_NODE_SLOT_SET: pwsp_text_format(text, "slot_set %u", node->slot); break;
+    case PWSP_NODE_SLOT_LOAD: pwsp_text_format(text, "slot_load %u", node->slot); break;
+    case PWSP_NODE_NONE: break;
+    }
+}
+
+PWSP_INTERNAL void pwsp_module_print_place(const ptowsp_module *module, uint32_t node,
+                                           ptowsp_text text) {
+    uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
+    uint32_t count = 0;
+    for (uint32_t at = node; at; at = PWSP_NODE(module, at)->parent) {
+        path[count++] = at;
+    }
+    for (uint32_t i = count; i > 0; i--) {
+        pwsp_module_print_step(module, path[i - 1], text);
+        pwsp_text_format(text, "%s", i > 1 ? "/" : "");
+    }
+}
+
+static void pwsp_module_set_error(ptowsp_module *module, uint32_t place, ptowsp_status status,
+                                  uint64_t index, const char *format, va_list args) {
+    if (module->status != PTOWSP_OK) {
+        return;
+    }
+    ptowsp_text_buffer buffer = {module->text, sizeof module->text, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    if (place) {
+        pwsp_module_print_place(module, place, text);
+        if (module->task_kernel) {
+            pwsp_text_format(text, "/task %s", PWSP_KERNEL(module, module->task_kernel)->name);
+        }
+    } else {
+        pwsp_text_format(text, "%s", module->name);
+    }
+    pwsp_text_format(text, ": ");
+    pwsp_text_vformat(text, format, args);
+    module->status = status;
+    module->index = index;
+}
+
+PWSP_INTERNAL uint32_t pwsp_module_fail(ptowsp_module *module, ptowsp_status status, uint64_t index,
+                                        const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    pwsp_module_set_error(module, module->open, status, index, format, args);
+    va_end(args);
+    return 0;
+}
+
+PWSP_INTERNAL uint32_t pwsp_module_fail_at(ptowsp_module *module, uint32_t node,
+                                           ptowsp_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    pwsp_module_set_error(module, node, status, PTOWSP_NO_INDEX, format, args);
+    va_end(args);
+    return 0;
+}
+
+PWSP_INTERNAL uint32_t pwsp_module_no_memory(ptowsp_module *module) {
+    return pwsp_module_fail(module, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
+}
+
+ptowsp_error ptowsp_module_error(const ptowsp_module *module) {
+    ptowsp_error error = {module->status, module->index, module->text};
+    return error;
+}
+
+// -- tables and names -----------------------------------------------------------------------------
+
+PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, pwsp_table *table, size_t item_size) {
+    uint64_t id = table->count ? table->count : 1;
+    if (id >= UINT32_MAX || !pwsp_memory_grow(&module->context->memory, &table->items,
+                                              &table->capacity, id + 1, item_size)) {
+        return pwsp_module_no_memory(module);
+    }
+    table->count = id + 1;
+    return (uint32_t)id;
+}
+
+PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size) {
+    void *copy = pwsp_arena_alloc(&module->arena, size, sizeof(uint64_t));
+    if (!copy) {
+        pwsp_module_no_memory(module);
+        return NULL;
+    }
+    return size > 0 ? memcpy(copy, data, size) : copy;
+}
+
+PWSP_INTERNAL const char *pwsp_module_name(ptowsp_module *module, const char *what,
+                                           const char *name) {
+    if (!pwsp_name_is_valid(name)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "the name of this %s is not 1 to %d printable ASCII characters without "
+                         "quotes and backslash",
+                         what, PTOWSP_NAME_MAX);
+        return NULL;
+    }
+    const char *copy = pwsp_arena_copy(&module->arena, name);
+    if (!copy) {
+        pwsp_module_no_memory(module);
+    }
+    return copy;
+}
+
+PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const char *name) {
+    const pwsp_name *found = pwsp_names_find(&module->bindables, name);
+    if (found && strcmp(found->text, name) != 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "the names %s and %s have the same hash; rename one", found->text, name);
+        return NULL;
+    }
+    return found;
+}
+
+static const char *pwsp_bindable_text(pwsp_bindable kind) {
+    switch (kind) {
+    case PWSP_BIND_NOTHING:
+    case PWSP_BIND_SIZE:
+    case PWSP_BIND_CSR: return "axis";
+    case PWSP_BIND_SYMBOL: return "symbol";
+    case PWSP_BIND_ARRAY: return "array";
+    case PWSP_BIND_TENSOR: return "tensor";
+    }
+    return "";
+}
+
+PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char *what,
+                                               const char *name, pwsp_bindable kind,
+                                               uint32_t index) {
+    const char *copy = pwsp_module_name(module, what, name);
+    const pwsp_name *found = copy ? pwsp_module_find(module, name) : NULL;
+    if (found) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s %s: the name is already that of %s %s", what, name,
+                         kind == (pwsp_bindable)found->kind ? "another" : "the",
+                         pwsp_bindable_text((pwsp_bindable)found->kind));
+    }
+    if (!pwsp_module_is_good(module)) {
+        return NULL;
+    }
+    if (!pwsp_names_add(&module->bindables, &module->context->memory, copy, (uint32_t)kind,
+                        index)) {
+        pwsp_module_no_memory(module);
+        return NULL;
+    }
+    return copy;
+}
+
+// -- modules --------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_module_create(ptowsp_context *context, const ptowsp_module_desc *desc,
+                                   ptowsp_module **out_module) {
+    if (!out_module) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "module: out_module is NULL");
+    }
+    *out_module = NULL;
+    const char *name = desc && desc->name ? desc->name : "module";
+    uint32_t slot_count = desc && desc->slot_count ? desc->slot_count : PTOWSP_SLOT_COUNT;
+    if (!pwsp_name_is_valid(name)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "module: its name is not 1 to %d printable ASCII characters without "
+                         "quotes and backslash",
+                         PTOWSP_NAME_MAX);
+    }
+    if (slot_count > PTOWSP_SLOT_COUNT_MAX) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, slot_count,
+                         "module %s: %u slots are more than %d", name, slot_count,
+                         PTOWSP_SLOT_COUNT_MAX);
+    }
+    ptowsp_module *module =
+        (ptowsp_module *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_module));
+    if (module) {
+        module->context = context;
+        module->slot_count = slot_count;
+        module->index = PTOWSP_NO_INDEX;
+        pwsp_arena_init(&module->arena, &context->memory);
+        module->name = pwsp_arena_copy(&module->arena, name);
+    }
+    if (!module || !module->name) {
+        ptowsp_module_destroy(module);
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "module: out of memory");
+    }
+    *out_module = module;
+    return PTOWSP_OK;
+}
+
+static void pwsp_table_free(pwsp_table *table, const pwsp_memory *memory, size_t item_size) {
+    pwsp_memory_free(memory, table->items, (size_t)table->capacity * item_size);
+}
+
+void ptowsp_module_destroy(ptowsp_module *module) {
+    if (!module) {
+        return;
+    }
+    pwsp_memory memory = module->context->memory;
+    pwsp_names_free(&module->bindables, &memory);
+    pwsp_names_free(&module->kernel_names, &memory);
+    pwsp_names_free(&module->workload_names, &memory);
+    pwsp_table_free(&module->axes, &memory, sizeof(pwsp_axis_info));
+    pwsp_table_free(&module->symbols, &memory, sizeof(pwsp_symbol_info));
+    pwsp_table_free(&module->arrays, &memory, sizeof(pwsp_array_info));
+    pwsp_table_free(&module->variables, &memory, sizeof(pwsp_variable_info));
+    pwsp_table_free(&module->tensors, &memory, sizeof(ptowsp_tensor_desc));
+    pwsp_table_free(&module->kernels, &memory, sizeof(pwsp_kernel_info));
+    pwsp_table_free(&module->nodes, &memory, sizeof(pwsp_node));
+    pwsp_memory_free(&memory, module->exprs.nodes,
+                     (size_t)module->exprs.capacity * sizeof(pwsp_expr_node));
+    pwsp_arena_free(&module->arena);
+    pwsp_memory_free(&memory, module, sizeof(ptowsp_module));
+}
+
+// -- axes -----------------------------------------------------------------------------------------
+
+static ptowsp_axis pwsp_axis_id(uint32_t id) {
+    ptowsp_axis axis = {id};
+    return axis;
+}
+
+static ptowsp_axis pwsp_axis_make(ptowsp_module *module, const char *name, pwsp_axis_kind kind,
+                                  pwsp_bindable bindable, int64_t size) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_axis_id(0);
+    }
+    uint32_t id = pwsp_module_add(module, &module->axes, sizeof(pwsp_axis_info));
+    const char *copy = id ? pwsp_module_bindable(module, "axis", name, bindable, id) : NULL;
+    if (!copy) {
+        return pwsp_axis_id(0);
+    }
+    pwsp_axis_info info = {copy, kind, id, 0, 0, size};
+    *PWSP_AXIS(module, id) = info;
+    return pwsp_axis_id(id);
+}
+
+ptowsp_axis ptowsp_axis_dense(ptowsp_module *module, const char *name, int64_t size) {
+    if (pwsp_module_is_good(module) && size < 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "axis %s: its size is %" PRId64, name ? name : "", size);
+    }
+    return pwsp_axis_make(module, name, PWSP_AXIS_DENSE, PWSP_BIND_NOTHING, size);
+}
+
+ptowsp_axis ptowsp_axis_dynamic(ptowsp_module *module, const char *name) {
+    return pwsp_axis_make(module, name, PWSP_AXIS_DYNAMIC, PWSP_BIND_SIZE, 0);
+}
+
+ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *name) {
+    return pwsp_axis_make(module, name, PWSP_AXIS_SPARSE, PWSP_BIND_CSR, 0);
+}
+
+// A ragged axis is its array of lengths, which an expression may have named before.
+ptowsp_axis ptowsp_axis_ragged(ptowsp_module *module, const char *name) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_axis_id(0);
+    }
+    const char *copy = pwsp_module_name(module, "axis", name);
+    const pwsp_name *found = copy ? pwsp_module_find(module, name) : NULL;
+    uint32_t array = found && found->kind == PWSP_BIND_ARRAY ? found->index : 0;
+    if (array && !PWSP_ARRAY(module, array)->is_lengths) {
+        ptowsp_dtype dtype = PWSP_ARRAY(module, array)->dtype;
+        if (dtype != PTOWSP_I32 && dtype != PTOWSP_I64 && dtype != PTOWSP_U32 &&
+            dtype != PTOWSP_U64) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "axis %s: its lengths are read as %s; they are i32, i64, u32 or u64",
+                             name, ptowsp_dtype_name(dtype));
+        }
+    } else if (pwsp_module_is_good(module)) {
+        array = pwsp_module_add(module, &module->arrays, sizeof(pwsp_array_info));
+        copy = array ? pwsp_module_bindable(module, "axis", name, PWSP_BIND_ARRAY, array) : NULL;
+    }
+    uint32_t id = 0;
+    if (pwsp_module_is_good(module)) {
+        id = pwsp_module_add(module, &module->axes, sizeof(pwsp_axis_info));
+    }
+    if (id) {
+        PWSP_ARRAY(module, array)->name = copy;
+        PWSP_ARRAY(module, array)->is_lengths = true;
+        pwsp_axis_info info = {copy, PWSP_AXIS_RAGGED, id, 0, array, 0};
+        *PWSP_AXIS(module, id) = info;
+    }
+    return pwsp_axis_id(id);
+}
+
+ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_axis_id(0);
+    }
+    if (axis.id == 0 || axis.id >= module->axes.count) {
+        return pwsp_axis_id(pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                             "axis_row: there is no axis %u", axis.id));
+    }
+    pwsp_axis_info info = *PWSP_AXIS(module, axis.id);
+    if (info.kind < PWSP_AXIS_RAGGED || info.row) {
+        return pwsp_axis_id(pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                             "axis %s: only ragged and sparse axes have rows%s",
+                                             info.name,
+                                             info.row ? ", and this is one already" : ""));
+    }
+    info.row = pwsp_module_use(module, row, PTOWSP_TYPE_I64, "the row of an axis");
+    uint32_t id = info.row ? pwsp_module_add(module, &module->axes, sizeof info) : 0;
+    if (id) {
+        *PWSP_AXIS(module, id) = info;
+    }
+    return pwsp_axis_id(id);
+}
+
+// -- tensors --------------------------------------------------------------------------------------
+
+ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc) {
+    ptowsp_tensor tensor = {0};
+    if (!pwsp_module_is_good(module)) {
+        return tensor;
+    }
+    const char *name = desc && desc->name ? desc->name : "";
+    if (!desc) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "tensor: desc is NULL");
+    } else if (ptowsp_dtype_size(desc->dtype) == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tensor %s: %d is no data type", name, (int)desc->dtype);
+    } else if (desc->rank > PTOWSP_TENSOR_RANK_MAX) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tensor %s: rank %u is more than %d", name, desc->rank,
+                         PTOWSP_TENSOR_RANK_MAX);
+    } else if ((uint32_t)desc->location > PTOWSP_LOCATION_L1) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tensor %s: %d is no location", name, (int)desc->location);
+    }
+    for (uint32_t i = 0; pwsp_module_is_good(module) && i < desc->rank; i++) {
+        if (desc->shape[i] < PTOWSP_DYNAMIC) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i,
+                             "tensor %s: size %" PRId64 " of dimension %u", name, desc->shape[i],
+                             i);
+        }
+    }
+    uint32_t id = 0;
+    if (pwsp_module_is_good(module)) {
+        id = pwsp_module_add(module, &module->tensors, sizeof(ptowsp_tensor_desc));
+    }
+    const char *copy =
+        id ? pwsp_module_bindable(module, "tensor", name, PWSP_BIND_TENSOR, id) : NULL;
+    if (copy) {
+        *PWSP_TENSOR(module, id) = *desc;
+        PWSP_TENSOR(module, id)->name = copy;
+        tensor.id = id;
+    }
+    return tensor;
+}
+
+// =================================================================================================
+// src/workload/kernel.c
+// =================================================================================================
+
+// Declaring kernels: their parameters, where they run, and how their cycles are known.
+
+#include <inttypes.h>
+
+static void pwsp_kernel_check_tile(ptowsp_module *module, const char *kernel,
+                                   const ptowsp_tile_param *tile) {
+    const char *name = tile->name;
+    if ((uint32_t)tile->direction < PTOWSP_IN || (uint32_t)tile->direction > PTOWSP_INOUT) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: tile %s has no direction (in, out or inout)", kernel, name);
+    } else if (ptowsp_dtype_size(tile->dtype) == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: tile %s has no data type", kernel, name);
+    } else if ((tile->rows < 1 && tile->rows != PTOWSP_DYNAMIC) ||
+               (tile->cols < 1 && tile->cols != PTOWSP_DYNAMIC) || tile->rows > INT32_MAX ||
+               tile->cols > INT32_MAX) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: tile %s is %" PRId64 " x %" PRId64, kernel, name, tile->rows,
+                         tile->cols);
+    }
+}
+
+static void pwsp_kernel_check(ptowsp_module *module, const ptowsp_kernel_desc *desc) {
+    const char *name = desc->name ? desc->name : "";
+    if (!desc->fn && !desc->cost && desc->cycles == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: it has neither fn nor cost nor cycles", name);
+    } else if (desc->cycles > PTOWSP_CYCLES_MAX) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: %" PRIu64 " cycles are more than 2^63 - 1", name,
+                         desc->cycles);
+    } else if (desc->axis_count > PTOWSP_TASK_AXIS_MAX) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: %u axis arguments are more than %d", name, desc->axis_count,
+                         PTOWSP_TASK_AXIS_MAX);
+    } else if ((uint32_t)desc->unit > PTOWSP_UNIT_CUBE) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: %d is no execution unit", name, (int)desc->unit);
+    }
+    for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX && desc->tiles[i].name; i++) {
+        pwsp_kernel_check_tile(module, name, &desc->tiles[i]);
+    }
+    for (uint32_t i = 0; i < PTOWSP_TASK_SCALAR_MAX && desc->scalars[i].name; i++) {
+        if ((uint32_t)desc->scalars[i].type < PTOWSP_TYPE_BOOL ||
+            (uint32_t)desc->scalars[i].type > PTOWSP_TYPE_U64) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "kernel %s: scalar %s has no type", name, desc->scalars[i].name);
+        }
+    }
+}
+
+// Copies parameters into the module, all names unique in the kernel.
+static bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *desc,
+                                    pwsp_kernel_info *info) {
+    pwsp_tile_info tiles[PTOWSP_TASK_TILE_MAX];
+    ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
+    const char *names[PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX && desc->tiles[i].name; i++) {
+        const ptowsp_tile_param *tile = &desc->tiles[i];
+        names[count] = pwsp_module_name(module, "tile parameter", tile->name);
+        pwsp_tile_info copy = {names[count++], tile->direction, tile->dtype, tile->rows,
+                               tile->cols};
+        tiles[info->tile_count++] = copy;
+    }
+    for (uint32_t i = 0; i < PTOWSP_TASK_SCALAR_MAX && desc->scalars[i].name; i++) {
+        names[count] = pwsp_module_name(module, "scalar parameter", desc->scalars[i].name);
+        ptowsp_scalar_param copy = {names[count++], desc->scalars[i].type};
+        scalars[info->scalar_count++] = copy;
+    }
+    for (uint32_t i = 0; pwsp_module_is_good(module) && i < count; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (strcmp(names[i], names[j]) == 0) {
+                pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                 "kernel %s: two parameters are called %s", desc->name, names[i]);
+            }
+        }
+    }
+    if (!pwsp_module_is_good(module)) {
+        return false;
+    }
+    info->tiles =
+        (const pwsp_tile_info *)pwsp_module_copy(module, tiles, info->tile_count * sizeof tiles[0]);
+    info->scalars = (const ptowsp_scalar_param *)pwsp_module_copy(
+        module, scalars, info->scalar_count * sizeof scalars[0]);
+    return pwsp_module_is_good(module);
+}
+
+ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc) {
+    ptowsp_kernel kernel = {0};
+    if (!pwsp_module_is_good(module)) {
+        return kernel;
+    }
+    if (!desc) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel: desc is NULL");
+        return kernel;
+    }
+    pwsp_kernel_info info;
+    memset(&info, 0, sizeof info);
+    info.name = pwsp_module_name(module, "kernel", desc->name);
+    if (info.name) {
+        pwsp_kernel_check(module, desc);
+    }
+    if (!pwsp_module_is_good(module) || !pwsp_kernel_copy_params(module, desc, &info)) {
+        return kernel;
+    }
+    info.axis_count = desc->axis_count;
+    info.unit = desc->unit;
+    info.fn = desc->fn;
+    info.cost = desc->cost;
+    info.cycles = desc->cycles;
+    info.user = desc->user;
+    const pwsp_name *found = pwsp_names_find(&module->kernel_names, info.name);
+    if (found) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s", info.name,
+                         strcmp(found->text, info.name) == 0
+                             ? "there is a kernel of this name already"
+                             : "its name has the hash of another kernel's");
+        return kernel;
+    }
+    uint32_t id = pwsp_module_add(module, &module->kernels, sizeof info);
+    if (id && !pwsp_names_add(&module->kernel_names, &module->context->memory, info.name, 0, id)) {
+        id = pwsp_module_no_memory(module);
+    }
+    if (id) {
+        *PWSP_KERNEL(module, id) = info;
+    }
+    kernel.id = id;
+    return kernel;
+}
+
+// =================================================================================================
+// src/workload/scalar.c
+// =================================================================================================
+
+// The public face of scalar expressions: every call checks its operands, keeps the module's first
+// error, and adds a node.
+//
+// Where an expression may be used is checked when it is used (pwsp_module_use): the loops of its
+// variables must be open there, and what only a schedule's key can know is refused.
+
+static ptowsp_expr pwsp_expr_make(ptowsp_module *module, uint32_t id) {
+    ptowsp_expr expr = {module, id};
+    return expr;
+}
+
+static ptowsp_expr pwsp_expr_none(ptowsp_module *module) {
+    return pwsp_expr_make(module, 0);
+}
+
+static ptowsp_expr pwsp_expr_added(ptowsp_module *module, uint32_t id) {
+    if (id == 0) {
+        pwsp_module_no_memory(module);
+    }
+    return pwsp_expr_make(module, id);
+}
+
+// -- leaves ---------------------------------------------------------------------------------------
+
+static ptowsp_expr pwsp_expr_leaf(ptowsp_module *module, pwsp_expr_op op, ptowsp_type type,
+                                  uint32_t a, const char *name) {
+    pwsp_expr_node node;
+    memset(&node, 0, sizeof node);
+    node.op = (uint8_t)op;
+    node.type = (uint8_t)type;
+    node.size = 1;
+    node.a = a;
+    node.name = name;
+    return pwsp_expr_added(module, pwsp_exprs_add(&module->exprs, &module->context->memory, &node));
+}
+
+static ptowsp_expr pwsp_expr_literal(ptowsp_module *module, ptowsp_type type, uint64_t value) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    return pwsp_expr_added(module,
+                           pwsp_exprs_const(&module->exprs, &module->context->memory, type, value));
+}
+
+ptowsp_expr ptowsp_i64(ptowsp_module *module, int64_t value) {
+    return pwsp_expr_literal(module, PTOWSP_TYPE_I64, (uint64_t)value);
+}
+
+ptowsp_expr ptowsp_u64(ptowsp_module *module, uint64_t value) {
+    return pwsp_expr_literal(module, PTOWSP_TYPE_U64, value);
+}
+
+ptowsp_expr ptowsp_bool(ptowsp_module *module, bool value) {
+    return pwsp_expr_literal(module, PTOWSP_TYPE_BOOL, value);
+}
+
+ptowsp_expr ptowsp_symbol(ptowsp_module *module, const char *name) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    const pwsp_name *found = pwsp_name_is_valid(name) ? pwsp_module_find(module, name) : NULL;
+    if (found && found->kind == PWSP_BIND_SYMBOL) {
+        return pwsp_expr_leaf(module, PWSP_EXPR_SYMBOL, PTOWSP_TYPE_U64, found->index, found->text);
+    }
+    uint32_t id = 0;
+    if (pwsp_module_is_good(module)) {
+        id = pwsp_module_add(module, &module->symbols, sizeof(pwsp_symbol_info));
+    }
+    const char *copy =
+        id ? pwsp_module_bindable(module, "symbol", name, PWSP_BIND_SYMBOL, id) : NULL;
+    if (!copy) {
+        return pwsp_expr_none(module);
+    }
+    PWSP_SYMBOL(module, id)->name = copy;
+    return pwsp_expr_leaf(module, PWSP_EXPR_SYMBOL, PTOWSP_TYPE_U64, id, copy);
+}
+
+static ptowsp_type pwsp_array_type(ptowsp_dtype dtype) {
+    switch (dtype) {
+    case PTOWSP_I8:
+    case PTOWSP_I16:
+    case PTOWSP_I32:
+    case PTOWSP_I64: return PTOWSP_TYPE_I64;
+    case PTOWSP_U8:
+    case PTOWSP_U16:
+    case PTOWSP_U32:
+    case PTOWSP_U64: return PTOWSP_TYPE_U64;
+    case PTOWSP_BOOL: return PTOWSP_TYPE_BOOL;
+    default: return PTOWSP_TYPE_NONE;
+    }
+}
+
+// The array of a name, declared here if it is new; 0 with an error.
+static uint32_t pwsp_array_declare(ptowsp_module *module, const char *name, ptowsp_dtype dtype) {
+    const pwsp_name *found = pwsp_name_is_valid(name) ? pwsp_module_find(module, name) : NULL;
+    if (!pwsp_module_is_good(module)) {
+        return 0;
+    }
+    if (!found || found->kind != PWSP_BIND_ARRAY) {
+        uint32_t id = pwsp_module_add(module, &module->arrays, sizeof(pwsp_array_info));
+        const char *copy =
+            id ? pwsp_module_bindable(module, "array", name, PWSP_BIND_ARRAY, id) : NULL;
+        if (!copy) {
+            return 0;
+        }
+        PWSP_ARRAY(module, id)->name = copy;
+        PWSP_ARRAY(module, id)->dtype = dtype;
+        return id;
+    }
+    pwsp_array_info *array = PWSP_ARRAY(module, found->index);
+    if (array->dtype == PTOWSP_DTYPE_NONE) {
+        if (dtype != PTOWSP_I32 && dtype != PTOWSP_I64 && dtype != PTOWSP_U32 &&
+            dtype != PTOWSP_U64) {
+            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                    "array %s: lengths are i32, i64, u32 or u64, not %s", name,
+                                    ptowsp_dtype_name(dtype));
+        }
+        array->dtype = dtype;
+    }
+    if (array->dtype != dtype) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "array %s: read as %s here and as %s before", name,
+                                ptowsp_dtype_name(dtype), ptowsp_dtype_name(array->dtype));
+    }
+    return found->index;
+}
+
+// The operand as a node of the module, or 0 with an error. `what` names the operator.
+static uint32_t pwsp_expr_operand(ptowsp_module *module, ptowsp_expr expr, const char *what) {
+    if (expr.module != module || expr.id == 0 || expr.id >= module->exprs.count) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "%s: an operand is no expression%s", what,
+                                expr.module && expr.module != module ? " of this module" : "");
+    }
+    return expr.id;
+}
+
+// Checks what a new node would have: false with an error if that is too deep or too large.
+static bool pwsp_expr_fits(ptowsp_module *module, const char *what, const uint32_t *operands) {
+    uint32_t depth = 1;
+    uint64_t size = 1;
+    for (uint32_t i = 0; i < 3 && operands[i]; i++) {
+        const pwsp_expr_node *node = &module->exprs.nodes[operands[i]];
+        depth = node->depth >= depth ? node->depth + 1u : depth;
+        size += node->size;
+    }
+    if (depth > PTOWSP_EXPR_DEPTH_MAX || size > PTOWSP_EXPR_SIZE_MAX) {
+        pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "%s: the expression has more than %d operations in one another, or more "
+                         "than %d in all",
+                         what, PTOWSP_EXPR_DEPTH_MAX, PTOWSP_EXPR_SIZE_MAX);
+        return false;
+    }
+    return true;
+}
+
+ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtype dtype,
+                            ptowsp_expr index) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    ptowsp_type type = pwsp_array_type(dtype);
+    uint32_t operands[3] = {pwsp_expr_operand(module, index, "array_at"), 0, 0};
+    if (operands[0] == 0) {
+        return pwsp_expr_none(module);
+    }
+    if (type == PTOWSP_TYPE_NONE || ptowsp_expr_type(index) != PTOWSP_TYPE_I64) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "array %s: elements of type %s, index of type %s; elements are integers "
+                         "or bool, an index is i64",
+                         name ? name : "", ptowsp_dtype_name(dtype),
+                         pwsp_type_name(ptowsp_expr_type(index)));
+        return pwsp_expr_none(module);
+    }
+    uint32_t array = pwsp_array_declare(module, name, dtype);
+    if (array == 0 || !pwsp_expr_fits(module, "array_at", operands)) {
+        return pwsp_expr_none(module);
+    }
+    pwsp_expr_node node;
+    memset(&node, 0, sizeof node);
+    node.op = PWSP_EXPR_ARRAY;
+    node.type = (uint8_t)type;
+    node.is_faulty = 1;
+    node.depth = (uint8_t)(module->exprs.nodes[index.id].depth + 1);
+    node.size = module->exprs.nodes[index.id].size + 1;
+    node.a = index.id;
+    node.b = array;
+    node.name = PWSP_ARRAY(module, array)->name;
+    return pwsp_expr_added(module, pwsp_exprs_add(&module->exprs, &module->context->memory, &node));
+}
+
+ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    const pwsp_axis_info *info =
+        axis.id && axis.id < module->axes.count ? PWSP_AXIS(module, axis.id) : NULL;
+    if (!info || info->kind > PWSP_AXIS_DYNAMIC) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "axis_size: axis %s is not dense or dynamic", info ? info->name : "0");
+        return pwsp_expr_none(module);
+    }
+    return info->kind == PWSP_AXIS_DENSE
+               ? ptowsp_i64(module, info->size)
+               : pwsp_expr_leaf(module, PWSP_EXPR_SIZE, PTOWSP_TYPE_I64, axis.id, info->name);
+}
+
+static ptowsp_expr pwsp_expr_slot(ptowsp_module *module, pwsp_expr_op op, ptowsp_type type,
+                                  uint32_t slot) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    if (slot >= module->slot_count) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, slot, "slot %u: there are %u slots", slot,
+                         module->slot_count);
+        return pwsp_expr_none(module);
+    }
+    return pwsp_expr_leaf(module, op, type, slot, NULL);
+}
+
+ptowsp_expr ptowsp_slot_u64(ptowsp_module *module, uint32_t slot) {
+    return pwsp_expr_slot(module, PWSP_EXPR_SLOT_U64, PTOWSP_TYPE_U64, slot);
+}
+
+ptowsp_expr ptowsp_slot_i64(ptowsp_module *module, uint32_t slot) {
+    return pwsp_expr_slot(module, PWSP_EXPR_SLOT_I64, PTOWSP_TYPE_I64, slot);
+}
+
+ptowsp_expr ptowsp_slot_bool(ptowsp_module *module, uint32_t slot) {
+    return pwsp_expr_slot(module, PWSP_EXPR_SLOT_BOOL, PTOWSP_TYPE_BOOL, slot);
+}
+
+ptowsp_expr ptowsp_task_variable(ptowsp_module *module, const char *name) {
+    const char *copy =
+        pwsp_module_is_good(module) ? pwsp_module_name(module, "variable", name) : NULL;
+    return copy ? pwsp_expr_leaf(module, PWSP_EXPR_TASK_VARIABLE, PTOWSP_TYPE_I64, 0, copy)
+                : pwsp_expr_none(module);
+}
+
+ptowsp_expr ptowsp_task_arg(ptowsp_module *module, uint32_t i) {
+    return pwsp_module_is_good(module)
+               ? pwsp_expr_leaf(module, PWSP_EXPR_TASK_ARG, PTOWSP_TYPE_I64, i, NULL)
+               : pwsp_expr_none(module);
+}
+
+ptowsp_expr ptowsp_task_tag(ptowsp_module *module, const char *name) {
+    const char *copy = pwsp_module_is_good(module) ? pwsp_module_name(module, "tag", name) : NULL;
+    return copy ? pwsp_expr_leaf(module, PWSP_EXPR_TASK_TAG, PTOWSP_TYPE_U64, 0, copy)
+                : pwsp_expr_none(module);
+}
+
+// -- operators ------------------------------------------------------------------------------------
+
+// One operator over one to three operands; the module is that of the first that has one.
+static ptowsp_expr pwsp_expr_apply(pwsp_expr_op op, const char *what, uint32_t count, ptowsp_expr a,
+                                   ptowsp_expr b, ptowsp_expr c) {
+    ptowsp_expr given[3] = {a, b, c};
+    ptowsp_module *module = a.module ? a.module : b.module ? b.module : c.module;
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    uint32_t operands[3] = {0, 0, 0};
+    ptowsp_type types[3] = {PTOWSP_TYPE_NONE, PTOWSP_TYPE_NONE, PTOWSP_TYPE_NONE};
+    for (uint32_t i = 0; i < count; i++) {
+        operands[i] = pwsp_expr_operand(module, given[i], what);
+        if (operands[i] == 0) {
+            return pwsp_expr_none(module);
+        }
+        types[i] = (ptowsp_type)module->exprs.nodes[operands[i]].type;
+    }
+    if (pwsp_expr_result(op, types[0], types[1], types[2]) == PTOWSP_TYPE_NONE) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: it does not take (%s%s%s%s%s)%s", what, pwsp_type_name(types[0]),
+                         count > 1 ? ", " : "", count > 1 ? pwsp_type_name(types[1]) : "",
+                         count > 2 ? ", " : "", count > 2 ? pwsp_type_name(types[2]) : "",
+                         count == 2 && types[0] != types[1] ? "; cast one of them" : "");
+        return pwsp_expr_none(module);
+    }
+    if (!pwsp_expr_fits(module, what, operands)) {
+        return pwsp_expr_none(module);
+    }
+    return pwsp_expr_added(module, pwsp_exprs_operator(&module->exprs, &module->context->memory, op,
+                                                       operands[0], operands[1], operands[2]));
+}
+
+#define PWSP_EXPR_BINARY(name, op)                                                                 \
+    ptowsp_expr ptowsp_##name(ptowsp_expr a, ptowsp_expr b) {                                      \
+        return pwsp_expr_apply(PWSP_EXPR_##op, #name, 2, a, b, pwsp_expr_none(NULL));              \
+    }
+#define PWSP_EXPR_UNARY(name, op)                                                                  \
+    ptowsp_expr ptowsp_##name(ptowsp_expr a) {                                                     \
+        return pwsp_expr_apply(PWSP_EXPR_##op, #name, 1, a, pwsp_expr_none(NULL),                  \
+                               pwsp_expr_none(NULL));                                              \
+    }
+
+PWSP_EXPR_BINARY(add, ADD)
+PWSP_EXPR_BINARY(sub, SUB)
+PWSP_EXPR_BINARY(mul, MUL)
+PWSP_EXPR_BINARY(div, DIV)
+PWSP_EXPR_BINARY(rem, REM)
+PWSP_EXPR_BINARY(min, MIN)
+PWSP_EXPR_BINARY(max, MAX)
+PWSP_EXPR_BINARY(bitand, BITAND)
+PWSP_EXPR_BINARY(bitor, BITOR)
+PWSP_EXPR_BINARY(bitxor, BITXOR)
+PWSP_EXPR_BINARY(shl, SHL)
+PWSP_EXPR_BINARY(shr, SHR)
+PWSP_EXPR_UNARY(neg, NEG)
+PWSP_EXPR_UNARY(bitnot, BITNOT)
+PWSP_EXPR_BINARY(eq, EQ)
+PWSP_EXPR_BINARY(ne, NE)
+PWSP_EXPR_BINARY(lt, LT)
+PWSP_EXPR_BINARY(le, LE)
+PWSP_EXPR_BINARY(gt, GT)
+PWSP_EXPR_BINARY(ge, GE)
+PWSP_EXPR_BINARY(and, AND)
+PWSP_EXPR_BINARY(or, OR)
+PWSP_EXPR_UNARY(not, NOT)
+PWSP_EXPR_UNARY(to_i64, TO_I64)
+PWSP_EXPR_UNARY(to_u64, TO_U64)
+PWSP_EXPR_UNARY(to_bool, TO_BOOL)
+
+ptowsp_expr ptowsp_select(ptowsp_expr condition, ptowsp_expr a, ptowsp_expr b) {
+    return pwsp_expr_apply(PWSP_EXPR_SELECT, "select", 3, condition, a, b);
+}
+
+// -- asking ---------------------------------------------------------------------------------------
+
+ptowsp_type ptowsp_expr_type(ptowsp_expr expr) {
+    if (!expr.module || expr.id == 0 || expr.id >= expr.module->exprs.count) {
+        return PTOWSP_TYPE_NONE;
+    }
+    return (ptowsp_type)expr.module->exprs.nodes[expr.id].type;
+}
+
+void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text) {
+    if (ptowsp_expr_type(expr) == PTOWSP_TYPE_NONE) {
+        pwsp_text_format(text, "none");
+    } else {
+        pwsp_exprs_print(&expr.module->exprs, expr.id, text);
+    }
+}
+
+// -- using ----------------------------------------------------------------------------------------
+
+// Checks the leaves of an expression for use at the open place; recursion is as deep as operators.
+static bool pwsp_module_use_leaves(ptowsp_module *module, uint32_t id, const char *what) {
+    const pwsp_expr_node *node = &module->exprs.nodes[id];
+    switch ((pwsp_expr_op)node->op) {
+    case PWSP_EXPR_CONST:
+    case PWSP_EXPR_SIZE:
+    case PWSP_EXPR_SYMBOL:
+    case PWSP_EXPR_SLOT_U64:
+    case PWSP_EXPR_SLOT_I64:
+    case PWSP_EXPR_SLOT_BOOL: return true;
+    case PWSP_EXPR_VARIABLE:
+        if (!PWSP_VARIABLE(module, node->a)->is_open) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "%s: variable %s belongs to a scope that is not around", what,
+                             node->name);
+            return false;
+        }
+        return true;
+    case PWSP_EXPR_TASK_VARIABLE:
+    case PWSP_EXPR_TASK_ARG:
+    case PWSP_EXPR_TASK_TAG:
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: what belongs to a task has a value in the keys of schedules only",
+                         what);
+        return false;
+    case PWSP_EXPR_ARRAY: return pwsp_module_use_leaves(module, node->a, what);
+    default: break;
+    }
+    return pwsp_module_use_leaves(module, node->a, what) &&
+           (!node->b || pwsp_module_use_leaves(module, node->b, what)) &&
+           (!node->c || pwsp_module_use_leaves(module, node->c, what));
+}
+
+PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, ptowsp_type type,
+                                       const char *what) {
+    if (!pwsp_module_is_good(module)) {
+        return 0;
+    }
+    if (expr.module != module || expr.id == 0 || expr.id >= module->exprs.count) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "%s is no expression%s", what,
+                                expr.module && expr.module != module ? " of this module" : "");
+    }
+    ptowsp_type actual = (ptowsp_type)module->exprs.nodes[expr.id].type;
+    if (type != PTOWSP_TYPE_NONE && actual != type) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s is %s, not %s",
+                                what, pwsp_type_name(actual), pwsp_type_name(type));
+    }
+    return pwsp_module_use_leaves(module, expr.id, what) ? expr.id : 0;
+}
+
+// =================================================================================================
+// src/workload/workload.c
+// =================================================================================================
+
+// Building workloads: a tree of nodes, grown at the open scope.
+//
+//      workload attention            open scopes form the path from a workload down to the place
+//        parallel b                  where the next node goes; each call adds a child to the last of
+//          when  --- otherwise       them. An otherwise is the sibling after its when.
+//          task
+
+#include <inttypes.h>
+
+// -- nodes and scopes -----------------------------------------------------------------------------
+
+// Adds a node under the open scope; 0 with an error.
+static uint32_t pwsp_node_add(ptowsp_module *module, pwsp_node_kind kind) {
+    if (!pwsp_module_is_good(module)) {
+        return 0;
+    }
+    if (kind != PWSP_NODE_WORKLOAD && module->open == 0) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "a statement outside any workload");
+    }
+    if (module->nodes.count > PTOWSP_MODULE_NODE_MAX) {
+        return pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                "more than %d nodes", PTOWSP_MODULE_NODE_MAX);
+    }
+    uint32_t id = pwsp_module_add(module, &module->nodes, sizeof(pwsp_node));
+    if (id == 0) {
+        return 0;
+    }
+    pwsp_node *node = PWSP_NODE(module, id);
+    node->kind = kind;
+    node->parent = module->open;
+    if (module->open) {
+        pwsp_node *parent = PWSP_NODE(module, module->open);
+        if (parent->last) {
+            PWSP_NODE(module, parent->last)->next = id;
+        } else {
+            parent->first = id;
+        }
+        parent->last = id;
+    }
+    return id;
+}
+
+// Opens the scope of a node that was just added (0 after an error).
+static void pwsp_scope_open(ptowsp_module *module, uint32_t node) {
+    if (node == 0) {
+        return;
+    }
+    if (module->nest == PTOWSP_MODULE_NEST_MAX) {
+        pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "more than %d scopes in one another", PTOWSP_MODULE_NEST_MAX);
+        return;
+    }
+    module->open = node;
+    module->nest++;
+}
+
+static uint32_t pwsp_variable_add(ptowsp_module *module, const char *name, ptowsp_type type,
+                                  uint32_t node) {
+    uint32_t id = pwsp_module_add(module, &module->variables, sizeof(pwsp_variable_info));
+    if (id) {
+        pwsp_variable_info info = {name, type, node, true};
+        *PWSP_VARIABLE(module, id) = info;
+    }
+    return id;
+}
+
+static ptowsp_expr pwsp_variable_expr(ptowsp_module *module, uint32_t variable) {
+    ptowsp_expr expr = {module, 0};
+    if (variable) {
+        const pwsp_variable_info *info = PWSP_VARIABLE(module, variable);
+        pwsp_expr_node node;
+        memset(&node, 0, sizeof node);
+        node.op = PWSP_EXPR_VARIABLE;
+        node.type = (uint8_t)info->type;
+        node.size = 1;
+        node.a = variable;
+        node.name = info->name;
+        expr.id = pwsp_exprs_add(&module->exprs, &module->context->memory, &node);
+        if (expr.id == 0) {
+            pwsp_module_no_memory(module);
+        }
+    }
+    return expr;
+}
+
+// Is a variable of this name open? Two would read alike in texts and in emitted code.
+static bool pwsp_variable_is_taken(const ptowsp_module *module, const char *name) {
+    for (uint32_t at = module->open; at; at = PWSP_NODE(module, at)->parent) {
+        const pwsp_node *node = PWSP_NODE(module, at);
+        if (node->variable && strcmp(PWSP_VARIABLE(module, node->variable)->name, name) == 0) {
+            return true;
+        }
+        for (uint32_t i = 0; i < node->param_count; i++) {
+            if (strcmp(PWSP_VARIABLE(module, node->first_param + i)->name, name) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void ptowsp_workload_begin(ptowsp_module *module, const char *name) {
+    if (!pwsp_module_is_good(module)) {
+        return;
+    }
+    if (module->open) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "workload %s begins inside another; close that one first",
+                         name ? name : "");
+        return;
+    }
+    const char *copy = pwsp_module_name(module, "workload", name);
+    const pwsp_name *found = copy ? pwsp_names_find(&module->workload_names, copy) : NULL;
+    if (found) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "workload %s: %s", name,
+                         strcmp(found->text, name) == 0
+                             ? "there is a workload of this name already"
+                             : "its name has the hash of another workload's");
+    }
+    uint32_t id = pwsp_node_add(module, PWSP_NODE_WORKLOAD);
+    if (id && !pwsp_names_add(&module->workload_names, &module->context->memory, copy, 0, id)) {
+        id = pwsp_module_no_memory(module);
+    }
+    if (id) {
+        PWSP_NODE(module, id)->name = copy;
+        module->workload = id;
+        pwsp_scope_open(module, id);
+    }
+}
+
+static ptowsp_expr pwsp_loop_begin(ptowsp_module *module, pwsp_node_kind kind, const char *variable,
+                                   ptowsp_axis axis) {
+    ptowsp_expr none = {module, 0};
+    if (!pwsp_module_is_good(module)) {
+        return none;
+    }
+    const char *name = pwsp_module_name(module, "variable", variable);
+    if (name && (axis.id == 0 || axis.id >= module->axes.count)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "loop %s: there is no axis %u", name, axis.id);
+    } else if (name && kind == PWSP_NODE_SELECT &&
+               PWSP_AXIS(module, axis.id)->kind != PWSP_AXIS_SPARSE) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "select %s: axis %s is not sparse", name,
+                         PWSP_AXIS(module, axis.id)->name);
+    } else if (name && pwsp_variable_is_taken(module, name)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "loop %s: a scope around has a variable of this name", name);
+    }
+    if (!pwsp_module_is_good(module)) {
+        return none;
+    }
+    uint32_t row = PWSP_AXIS(module, axis.id)->row;
+    ptowsp_expr row_expr = {module, row};
+    if (row && !pwsp_module_use(module, row_expr, PTOWSP_TYPE_I64, "the row of an axis")) {
+        return none;
+    }
+    uint32_t id = pwsp_node_add(module, kind);
+    uint32_t variable_id = id ? pwsp_variable_add(module, name, PTOWSP_TYPE_I64, id) : 0;
+    if (variable_id) {
+        PWSP_NODE(module, id)->axis = axis.id;
+        PWSP_NODE(module, id)->variable = variable_id;
+        pwsp_scope_open(module, id);
+    }
+    return pwsp_module_is_good(module) ? pwsp_variable_expr(module, variable_id) : none;
+}
+
+ptowsp_expr ptowsp_parallel_begin(ptowsp_module *module, const char *variable, ptowsp_axis axis) {
+    return pwsp_loop_begin(module, PWSP_NODE_PARALLEL, variable, axis);
+}
+
+ptowsp_expr ptowsp_for_each_begin(ptowsp_module *module, const char *variable, ptowsp_axis axis) {
+    return pwsp_loop_begin(module, PWSP_NODE_FOR_EACH, variable, axis);
+}
+
+ptowsp_expr ptowsp_select_begin(ptowsp_module *module, const char *variable, ptowsp_axis axis) {
+    return pwsp_loop_begin(module, PWSP_NODE_SELECT, variable, axis);
+}
+
+void ptowsp_when_begin(ptowsp_module *module, ptowsp_expr condition) {
+    uint32_t expr = pwsp_module_use(module, condition, PTOWSP_TYPE_BOOL, "the condition of a when");
+    uint32_t id = expr ? pwsp_node_add(module, PWSP_NODE_WHEN) : 0;
+    if (id) {
+        PWSP_NODE(module, id)->expr = expr;
+        pwsp_scope_open(module, id);
+    }
+}
+
+void ptowsp_otherwise_begin(ptowsp_module *module) {
+    if (!pwsp_module_is_good(module)) {
+        return;
+    }
+    uint32_t last = module->open ? PWSP_NODE(module, module->open)->last : 0;
+    if (last == 0 || PWSP_NODE(module, last)->kind != PWSP_NODE_WHEN) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "an otherwise that does not follow a when");
+        return;
+    }
+    pwsp_scope_open(module, pwsp_node_add(module, PWSP_NODE_OTHERWISE));
+}
+
+void ptowsp_combine_begin(ptowsp_module *module) {
+    pwsp_scope_open(module, pwsp_node_add(module, PWSP_NODE_COMBINE));
+}
+
+void ptowsp_sequence_begin(ptowsp_module *module) {
+    pwsp_scope_open(module, pwsp_node_add(module, PWSP_NODE_SEQUENCE));
+}
+
+void ptowsp_scope_end(ptowsp_module *module) {
+    if (!pwsp_module_is_good(module)) {
+        return;
+    }
+    if (module->open == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "scope_end without an open scope");
+        return;
+    }
+    const pwsp_node *node = PWSP_NODE(module, module->open);
+    if (node->variable) {
+        PWSP_VARIABLE(module, node->variable)->is_open = false;
+    }
+    for (uint32_t i = 0; i < node->param_count; i++) {
+        PWSP_VARIABLE(module, node->first_param + i)->is_open = false;
+    }
+    module->open = node->parent;
+    module->nest--;
+}
+
+// -- calls and slots ------------------------------------------------------------------------------
+
+ptowsp_expr ptowsp_workload_param(ptowsp_module *module, const char *name, ptowsp_type type) {
+    ptowsp_expr none = {module, 0};
+    if (!pwsp_module_is_good(module)) {
+        return none;
+    }
+    const char *copy = pwsp_module_name(module, "parameter", name);
+    const pwsp_node *workload = module->open ? PWSP_NODE(module, module->open) : NULL;
+    if (!copy) {
+        return none;
+    }
+    if (!workload || workload->kind != PWSP_NODE_WORKLOAD || workload->first) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "parameter %s: parameters come first in a workload", copy);
+    } else if ((uint32_t)type < PTOWSP_TYPE_BOOL || (uint32_t)type > PTOWSP_TYPE_U64) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "parameter %s: %d is no type", copy, (int)type);
+    } else if (pwsp_variable_is_taken(module, copy)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "parameter %s: there is one of this name already", copy);
+    }
+    if (!pwsp_module_is_good(module)) {
+        return none;
+    }
+    uint32_t id = pwsp_variable_add(module, copy, type, module->open);
+    if (id) {
+        pwsp_node *node = PWSP_NODE(module, module->open);
+        node->first_param = node->param_count ? node->first_param : id;
+        node->param_count++;
+    }
+    return id ? pwsp_variable_expr(module, id) : none;
+}
+
+void ptowsp_call(ptowsp_module *module, const char *workload, const ptowsp_expr *args,
+                 uint32_t arg_count) {
+    if (!pwsp_module_is_good(module)) {
+        return;
+    }
+    pwsp_call_info info = {pwsp_module_name(module, "called workload", workload), NULL, arg_count};
+    if (!info.name) {
+        return;
+    }
+    if (arg_count > PTOWSP_CALL_ARG_MAX || (arg_count > 0 && !args)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "call %s: %u arguments%s",
+                         info.name, arg_count, args ? ", which are too many" : ", which are NULL");
+        return;
+    }
+    uint32_t ids[PTOWSP_CALL_ARG_MAX];
+    for (uint32_t i = 0; i < arg_count; i++) {
+        ids[i] = pwsp_module_use(module, args[i], PTOWSP_TYPE_NONE, "an argument of a call");
+        if (ids[i] == 0) {
+            return;
+        }
+    }
+    info.args = (const uint32_t *)pwsp_module_copy(module, ids, arg_count * sizeof ids[0]);
+    const pwsp_call_info *copy =
+        info.args ? (const pwsp_call_info *)pwsp_module_copy(module, &info, sizeof info) : NULL;
+    uint32_t id = copy ? pwsp_node_add(module, PWSP_NODE_CALL) : 0;
+    if (id) {
+        PWSP_NODE(module, id)->call = copy;
+    }
+}
+
+static bool pwsp_slot_check(ptowsp_module *module, const char *what, uint32_t slot) {
+    if (!pwsp_module_is_good(module)) {
+        return false;
+    }
+    if (slot >= module->slot_count) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, slot, "%s: slot %u, but there are %u", what,
+                         slot, module->slot_count);
+        return false;
+    }
+    return true;
+}
+
+void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_expr value) {
+    if (!pwsp_slot_check(module, "slot_set", slot)) {
+        return;
+    }
+    uint32_t expr = pwsp_module_use(module, value, PTOWSP_TYPE_NONE, "the value of a slot");
+    uint32_t id = expr ? pwsp_node_add(module, PWSP_NODE_SLOT_SET) : 0;
+    if (id) {
+        PWSP_NODE(module, id)->slot = slot;
+        PWSP_NODE(module, id)->expr = expr;
+    }
+}
+
+// -- views ----------------------------------------------------------------------------------------
+
+// The constant that an expression is; false if it is none.
+static bool pwsp_view_const(const ptowsp_module *module, uint32_t expr, int64_t *out_value) {
+    const pwsp_expr_node *node = &module->exprs.nodes[expr];
+    *out_value = (int64_t)node->value;
+    return node->op == PWSP_EXPR_CONST;
+}
+
+// Size of the dimension that counts as rows (which 2) or columns (which 1).
+static int64_t pwsp_view_extent(const ptowsp_tensor_desc *tensor, uint32_t which) {
+    return tensor->rank >= which ? tensor->shape[tensor->rank - which] : 1;
+}
+
+// An offset of a view's tile: its expression, or 0 for none given; false with an error.
+static bool pwsp_view_offset(ptowsp_module *module, const ptowsp_tensor_desc *tensor,
+                             ptowsp_expr expr, uint32_t which, const char *what, uint32_t *out_id) {
+    *out_id = 0;
+    if (expr.id == 0 && !expr.module) {
+        return true;
+    }
+    *out_id = pwsp_module_use(module, expr, PTOWSP_TYPE_I64, what);
+    int64_t value, extent = pwsp_view_extent(tensor, which);
+    if (*out_id && pwsp_view_const(module, *out_id, &value) &&
+        (value < 0 || (extent != PTOWSP_DYNAMIC && value >= extent))) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+                         "%s of tensor %s is %" PRId64 ", outside of its size %" PRId64, what,
+                         tensor->name, value, extent);
+    }
+    return pwsp_module_is_good(module);
+}
+
+// Resolves the size of a view's tile against the parameter's; false with an error.
+static bool pwsp_view_size(ptowsp_module *module, const char *tensor, const char *what,
+                           int64_t given, int64_t param, int64_t *out_size) {
+    if (given < 0 || given > INT32_MAX || (given && param != PTOWSP_DYNAMIC && given != param)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "a view of tensor %s has %" PRId64 " %s; the parameter has %" PRId64,
+                         tensor, given, what, param);
+        return false;
+    }
+    *out_size = given ? given : param == PTOWSP_DYNAMIC ? 0 : param;
+    return true;
+}
+
+// Checks a view against the tensor and the size of a parameter (rows, cols); false with an error.
+static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64_t rows,
+                           int64_t cols, pwsp_view_info *out_info) {
+    memset(out_info, 0, sizeof *out_info);
+    if (view->tensor.id == 0 || view->tensor.id >= module->tensors.count) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "a view of tensor %u, which there is not", view->tensor.id);
+        return false;
+    }
+    const ptowsp_tensor_desc *tensor = PWSP_TENSOR(module, view->tensor.id);
+    out_info->tensor = view->tensor.id;
+    uint32_t lead = tensor->rank > 2 ? tensor->rank - 2 : 0, given = 0;
+    while (given < PWSP_TENSOR_LEAD_MAX && (view->index[given].id || view->index[given].module)) {
+        given++;
+    }
+    if (given != lead) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "a view of tensor %s has %u indices; its rank %u takes %u", tensor->name,
+                         given, tensor->rank, lead);
+        return false;
+    }
+    for (uint32_t i = 0; i < lead; i++) {
+        int64_t value;
+        out_info->index[i] =
+            pwsp_module_use(module, view->index[i], PTOWSP_TYPE_I64, "an index of a view");
+        if (out_info->index[i] == 0) {
+            return false;
+        }
+        if (pwsp_view_const(module, out_info->index[i], &value) &&
+            (value < 0 || (tensor->shape[i] != PTOWSP_DYNAMIC && value >= tensor->shape[i]))) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+                             "index %u of tensor %s is %" PRId64 ", outside of its size %" PRId64,
+                             i, tensor->name, value, tensor->shape[i]);
+            return false;
+        }
+    }
+    return pwsp_view_offset(module, tensor, view->row, 2, "the row", &out_info->row) &&
+           pwsp_view_offset(module, tensor, view->col, 1, "the column", &out_info->col) &&
+           pwsp_view_size(module, tensor->name, "rows", view->rows, rows, &out_info->rows) &&
+           pwsp_view_size(module, tensor->name, "columns", view->cols, cols, &out_info->cols);
+}
+
+void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
+                      ptowsp_expr row, ptowsp_expr col) {
+    if (!pwsp_slot_check(module, "slot_load", slot)) {
+        return;
+    }
+    if (!view) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "slot_load: view is NULL");
+        return;
+    }
+    pwsp_view_info info;
+    if (!pwsp_view_make(module, view, view->rows ? PTOWSP_DYNAMIC : 1,
+                        view->cols ? PTOWSP_DYNAMIC : 1, &info)) {
+        return;
+    }
+    const ptowsp_tensor_desc *tensor = PWSP_TENSOR(module, info.tensor);
+    if (tensor->dtype <= PTOWSP_F64) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "slot_load: tensor %s is %s; slots are loaded from integers and bool",
+                         tensor->name, ptowsp_dtype_name(tensor->dtype));
+        return;
+    }
+    uint32_t cells[2] = {0, 0};
+    ptowsp_expr given[2] = {row, col};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (given[i].id == 0 && !given[i].module) {
+            continue;
+        }
+        cells[i] = pwsp_module_use(module, given[i], PTOWSP_TYPE_I64,
+                                   i ? "the column of a slot load" : "the row of a slot load");
+        if (cells[i] == 0) {
+            return;
+        }
+    }
+    const pwsp_view_info *copy =
+        (const pwsp_view_info *)pwsp_module_copy(module, &info, sizeof info);
+    uint32_t id = copy ? pwsp_node_add(module, PWSP_NODE_SLOT_LOAD) : 0;
+    if (id) {
+        pwsp_node *node = PWSP_NODE(module, id);
+        node->slot = slot;
+        node->view = copy;
+        node->expr = cells[0];
+        node->col = cells[1];
+    }
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+// Checks `given` expressions against a count; copies their indices. NULL with an error.
+static const uint32_t *pwsp_task_exprs(ptowsp_module *module, const pwsp_kernel_info *kernel,
+                                       const ptowsp_expr *exprs, uint32_t max, uint32_t count,
+                                       bool is_scalar) {
+    const char *what = is_scalar ? "scalar" : "axis";
+    uint32_t ids[PTOWSP_TASK_AXIS_MAX > PTOWSP_TASK_SCALAR_MAX ? PTOWSP_TASK_AXIS_MAX
+                                                               : PTOWSP_TASK_SCALAR_MAX];
+    uint32_t given = 0;
+    while (given < max && (exprs[given].id || exprs[given].module)) {
+        given++;
+    }
+    if (given != count) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%u %s arguments; the kernel takes %u", given, what, count);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        char place[40];
+        ptowsp_text_buffer buffer = {place, sizeof place, 0};
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s argument %u", what, i);
+        ids[i] = pwsp_module_use(module, exprs[i],
+                                 is_scalar ? kernel->scalars[i].type : PTOWSP_TYPE_I64, place);
+        if (ids[i] == 0) {
+            return NULL;
+        }
+    }
+    return (const uint32_t *)pwsp_module_copy(module, ids, count * sizeof ids[0]);
+}
+
+static const pwsp_view_info *pwsp_task_views(ptowsp_module *module, const pwsp_kernel_info *kernel,
+                                             const ptowsp_view *views) {
+    pwsp_view_info infos[PTOWSP_TASK_TILE_MAX];
+    uint32_t given = 0;
+    while (given < PTOWSP_TASK_TILE_MAX && views[given].tensor.id) {
+        given++;
+    }
+    if (given != kernel->tile_count) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%u views; the kernel takes %u", given, kernel->tile_count);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < given; i++) {
+        const pwsp_tile_info *tile = &kernel->tiles[i];
+        if (!pwsp_view_make(module, &views[i], tile->rows, tile->cols, &infos[i])) {
+            return NULL;
+        }
+        const ptowsp_tensor_desc *tensor = PWSP_TENSOR(module, infos[i].tensor);
+        if (tensor->dtype != tile->dtype) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "parameter %s is %s, tensor %s is %s", tile->name,
+                             ptowsp_dtype_name(tile->dtype), tensor->name,
+                             ptowsp_dtype_name(tensor->dtype));
+            return NULL;
+        }
+    }
+    return (const pwsp_view_info *)pwsp_module_copy(module, infos, given * sizeof infos[0]);
+}
+
+static const pwsp_tag_info *pwsp_task_tags(ptowsp_module *module, const ptowsp_tag *tags,
+                                           uint32_t *out_count) {
+    pwsp_tag_info infos[PTOWSP_TASK_TAG_MAX];
+    uint32_t count = 0;
+    for (; count < PTOWSP_TASK_TAG_MAX && tags[count].name; count++) {
+        infos[count].name = pwsp_module_name(module, "tag", tags[count].name);
+        if (!infos[count].name) {
+            return NULL;
+        }
+        infos[count].value =
+            pwsp_module_use(module, tags[count].value, PTOWSP_TYPE_U64, "the value of a tag");
+        if (infos[count].value == 0) {
+            return NULL;
+        }
+        for (uint32_t j = 0; j < count; j++) {
+            if (strcmp(infos[j].name, infos[count].name) == 0) {
+                pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                 "two tags are called %s", infos[j].name);
+                return NULL;
+            }
+        }
+    }
+    *out_count = count;
+    return (const pwsp_tag_info *)pwsp_module_copy(module, infos, count * sizeof infos[0]);
+}
+
+static uint32_t pwsp_node_workload(const ptowsp_module *module, uint32_t node) {
+    while (PWSP_NODE(module, node)->parent) {
+        node = PWSP_NODE(module, node)->parent;
+    }
+    return node;
+}
+
+static const uint32_t *pwsp_task_after(ptowsp_module *module, const ptowsp_node *after,
+                                       uint32_t *out_count) {
+    uint32_t ids[PTOWSP_TASK_AFTER_MAX];
+    uint32_t count = 0;
+    for (; count < PTOWSP_TASK_AFTER_MAX && after[count].id; count++) {
+        ids[count] = after[count].id;
+        if (ids[count] >= module->nodes.count ||
+            PWSP_NODE(module, ids[count])->kind != PWSP_NODE_TASK ||
+            pwsp_node_workload(module, ids[count]) != pwsp_node_workload(module, module->open)) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, ids[count],
+                             "after node %u, which is no task of this workload", ids[count]);
+            return NULL;
+        }
+    }
+    *out_count = count;
+    return (const uint32_t *)pwsp_module_copy(module, ids, count * sizeof ids[0]);
+}
+
+// Checks everything of a task and copies it into the module; NULL with an error.
+static const pwsp_task_info *pwsp_task_check(ptowsp_module *module, const ptowsp_task_desc *desc) {
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(module, desc->kernel.id);
+    pwsp_task_info info;
+    memset(&info, 0, sizeof info);
+    info.kernel = desc->kernel.id;
+    info.axes = pwsp_task_exprs(module, kernel, desc->axes, PTOWSP_TASK_AXIS_MAX,
+                                kernel->axis_count, false);
+    info.views = info.axes ? pwsp_task_views(module, kernel, desc->views) : NULL;
+    info.scalars = info.views ? pwsp_task_exprs(module, kernel, desc->scalars,
+                                                PTOWSP_TASK_SCALAR_MAX, kernel->scalar_count, true)
+                              : NULL;
+    info.tags = info.scalars ? pwsp_task_tags(module, desc->tags, &info.tag_count) : NULL;
+    info.after = info.tags ? pwsp_task_after(module, desc->after, &info.after_count) : NULL;
+    return info.after ? (const pwsp_task_info *)pwsp_module_copy(module, &info, sizeof info) : NULL;
+}
+
+ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task_desc *desc) {
+    ptowsp_node node = {0};
+    if (!pwsp_module_is_good(module)) {
+        return node;
+    }
+    if (!desc) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "task: desc is NULL");
+    } else if (desc->kernel.id == 0 || desc->kernel.id >= module->kernels.count) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, desc->kernel.id,
+                         "task: there is no kernel %u", desc->kernel.id);
+    } else if (module->open == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "a statement outside any workload");
+    }
+    if (!pwsp_module_is_good(module)) {
+        return node;
+    }
+    module->task_kernel = desc->kernel.id;
+    const pwsp_task_info *info = pwsp_task_check(module, desc);
+    module->task_kernel = 0;
+    node.id = info ? pwsp_node_add(module, PWSP_NODE_TASK) : 0;
+    if (node.id) {
+        PWSP_NODE(module, node.id)->task = info;
+    }
+    return node;
+}
+
+// =================================================================================================
+// src/workload/schedule.h
+// =================================================================================================
+
+// Schedules with their defaults filled in, and what each target can do.
+
+#ifndef PWSP_SCHEDULE_H
+#define PWSP_SCHEDULE_H
+
+// Copies a schedule with every default replaced by what it means: round robin, lane counts, window
+// policy, dependencies, hazards. NULL is the default schedule.
+PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *schedule);
+
+// The lanes of all pools of a resolved schedule.
+PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule);
+
+#endif
+
+// =================================================================================================
+// src/workload/schedule.c
+// =================================================================================================
+
+// Schedules: checking a description, the capability table, printing.
+//
+// Every choice of a schedule is a row of one table: directive, value, and what each target does with
+// it. Checking, asking and printing all read that table, so what it says is what happens: nothing
+// that a target does not do is accepted quietly.
+
+#include <inttypes.h>
+
+// clang-format off
+#define PWSP_E PTOWSP_SUPPORT_ENFORCED
+#define PWSP_O PTOWSP_SUPPORT_RECORDED
+#define PWSP_R PTOWSP_SUPPORT_REFUSED
+
+// Directive, value, its number in the description; cpu_sim, threads, ascend_npu.
+#define PWSP_CAPABILITIES(ROW)                                                                     \
+    ROW("issue", "dataflow", PTOWSP_ISSUE_DATAFLOW, PWSP_E, PWSP_R, PWSP_R)                        \
+    ROW("issue", "in order", PTOWSP_ISSUE_IN_ORDER, PWSP_E, PWSP_R, PWSP_R)                        \
+    ROW("dispatch", "round robin", PTOWSP_DISPATCH_ROUND_ROBIN, PWSP_E, PWSP_R, PWSP_R)            \
+    ROW("dispatch", "affinity", PTOWSP_DISPATCH_AFFINITY, PWSP_E, PWSP_R, PWSP_R)                  \
+    ROW("dispatch", "hash", PTOWSP_DISPATCH_HASH, PWSP_E, PWSP_R, PWSP_R)                          \
+    ROW("dispatch", "custom", PTOWSP_DISPATCH_CUSTOM, PWSP_E, PWSP_R, PWSP_R)                      \
+    ROW("dispatch", "work stealing", PTOWSP_DISPATCH_WORK_STEALING, PWSP_E, PWSP_R, PWSP_R)        \
+    ROW("pools", "one", PTOWSP_POOLS_ONE, PWSP_E, PWSP_R, PWSP_R)                                  \
+    ROW("pools", "by unit", PTOWSP_POOLS_BY_UNIT, PWSP_E, PWSP_R, PWSP_R)                          \
+    ROW("window", "none", PTOWSP_WINDOW_DEFAULT, PWSP_E, PWSP_R, PWSP_R)                           \
+    ROW("window", "stall", PTOWSP_WINDOW_STALL, PWSP_E, PWSP_R, PWSP_R)                            \
+    ROW("window", "abort", PTOWSP_WINDOW_ABORT, PWSP_E, PWSP_R, PWSP_R)                            \
+    ROW("window", "benchmark", PTOWSP_WINDOW_BENCHMARK, PWSP_E, PWSP_R, PWSP_R)                    \
+    ROW("dependencies", "structure", PTOWSP_DEPENDENCIES_STRUCTURE, PWSP_E, PWSP_R, PWSP_R)        \
+    ROW("dependencies", "exact", PTOWSP_DEPENDENCIES_EXACT, PWSP_E, PWSP_R, PWSP_R)                \
+    ROW("dependencies", "overlap", PTOWSP_DEPENDENCIES_OVERLAP, PWSP_E, PWSP_R, PWSP_R)            \
+    ROW("dependencies", "explicit", PTOWSP_DEPENDENCIES_EXPLICIT, PWSP_E, PWSP_R, PWSP_R)          \
+    ROW("hazards", "raw", PTOWSP_HAZARD_RAW, PWSP_E, PWSP_R, PWSP_R)                               \
+    ROW("hazards", "war", PTOWSP_HAZARD_WAR, PWSP_E, PWSP_R, PWSP_R)                               \
+    ROW("hazards", "waw", PTOWSP_HAZARD_WAW, PWSP_E, PWSP_R, PWSP_R)                               \
+    ROW("ready", "fifo", PTOWSP_READY_FIFO, PWSP_E, PWSP_R, PWSP_R)                                \
+    ROW("ready", "priority", PTOWSP_READY_PRIORITY, PWSP_E, PWSP_R, PWSP_R)                        \
+    ROW("ready", "work stealing", PTOWSP_READY_WORK_STEALING, PWSP_E, PWSP_R, PWSP_R)              \
+    ROW("start", "at once", PTOWSP_START_AT_ONCE, PWSP_E, PWSP_R, PWSP_R)                          \
+    ROW("start", "threshold", PTOWSP_START_THRESHOLD, PWSP_E, PWSP_R, PWSP_R)                      \
+    ROW("start", "all issued", PTOWSP_START_ALL_ISSUED, PWSP_E, PWSP_R, PWSP_R)                    \
+    ROW("streams", "none", 0, PWSP_E, PWSP_R, PWSP_R)                                              \
+    ROW("streams", "by key", 1, PWSP_E, PWSP_R, PWSP_R)                                            \
+    ROW("timing", "immediate", PTOWSP_TIMING_IMMEDIATE, PWSP_E, PWSP_R, PWSP_R)                    \
+    ROW("timing", "batched", PTOWSP_TIMING_BATCHED, PWSP_E, PWSP_R, PWSP_R)                        \
+    ROW("timing", "rate limited", PTOWSP_TIMING_RATE_LIMITED, PWSP_E, PWSP_R, PWSP_R)              \
+    ROW("timing", "interleaved", PTOWSP_TIMING_INTERLEAVED, PWSP_E, PWSP_R, PWSP_R)                \
+    ROW("location", "global", PTOWSP_LOCATION_GLOBAL, PWSP_E, PWSP_R, PWSP_R)                      \
+    ROW("location", "l2", PTOWSP_LOCATION_L2, PWSP_O, PWSP_R, PWSP_R)                              \
+    ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_R, PWSP_R)                              \
+    ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_R, PWSP_R)
+// clang-format on
+
+typedef struct pwsp_capability {
+    char directive[16], value[16];
+    uint32_t number;
+    uint8_t support[PTOWSP_TARGET_COUNT];
+} pwsp_capability;
+
+static const pwsp_capability pwsp_capabilities[] = {
+#define PWSP_CAPABILITY_ROW(directive, value, number, cpu_sim, threads, ascend_npu)                \
+    {directive, value, (uint32_t)(number), {cpu_sim, threads, ascend_npu}},
+    PWSP_CAPABILITIES(PWSP_CAPABILITY_ROW)
+#undef PWSP_CAPABILITY_ROW
+};
+
+enum { PWSP_CAPABILITY_COUNT = sizeof pwsp_capabilities / sizeof pwsp_capabilities[0] };
+
+// -- the table ------------------------------------------------------------------------------------
+
+uint32_t ptowsp_capability_count(void) {
+    return PWSP_CAPABILITY_COUNT;
+}
+
+ptowsp_capability ptowsp_capability_at(uint32_t i) {
+    PTOWSP_ASSERT(i < PWSP_CAPABILITY_COUNT);
+    const pwsp_capability *row = &pwsp_capabilities[i];
+    ptowsp_capability capability = {row->directive,
+                                    row->value,
+                                    {(ptowsp_support)row->support[0],
+                                     (ptowsp_support)row->support[1],
+                                     (ptowsp_support)row->support[2]}};
+    return capability;
+}
+
+const char *ptowsp_target_name(ptowsp_target target) {
+    switch (target) {
+    case PTOWSP_TARGET_CPU_SIM: return "cpu_sim";
+    case PTOWSP_TARGET_THREADS: return "threads";
+    case PTOWSP_TARGET_ASCEND_NPU: return "ascend_npu";
+    case PTOWSP_TARGET_COUNT:
+    case PTOWSP_TARGET_FORCE_INT: break;
+    }
+    return "none";
+}
+
+const char *ptowsp_support_name(ptowsp_support support) {
+    switch (support) {
+    case PTOWSP_SUPPORT_ENFORCED: return "enforced";
+    case PTOWSP_SUPPORT_RECORDED: return "recorded";
+    case PTOWSP_SUPPORT_REFUSED: return "refused";
+    case PTOWSP_SUPPORT_FORCE_INT: break;
+    }
+    return "none";
+}
+
+void ptowsp_capability_print(ptowsp_text text) {
+    pwsp_text_format(text, "%-13s %-14s", "directive", "value");
+    for (uint32_t i = 0; i < PTOWSP_TARGET_COUNT; i++) {
+        pwsp_text_format(text, " %-11s", ptowsp_target_name((ptowsp_target)i));
+    }
+    pwsp_text_format(text, "\n");
+    for (uint32_t i = 0; i < PWSP_CAPABILITY_COUNT; i++) {
+        ptowsp_capability row = ptowsp_capability_at(i);
+        pwsp_text_format(text, "%-13s %-14s", row.directive, row.value);
+        for (uint32_t j = 0; j < PTOWSP_TARGET_COUNT; j++) {
+            pwsp_text_format(text, " %-11s", ptowsp_support_name(row.support[j]));
+        }
+        pwsp_text_format(text, "\n");
+    }
+}
+
+// The row of a directive's value, or NULL.
+static const pwsp_capability *pwsp_capability_find(const char *directive, uint32_t number) {
+    for (uint32_t i = 0; i < PWSP_CAPABILITY_COUNT; i++) {
+        const pwsp_capability *row = &pwsp_capabilities[i];
+        if (row->number == number && strcmp(row->directive, directive) == 0) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+// -- defaults -------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *schedule) {
+    ptowsp_schedule resolved;
+    memset(&resolved, 0, sizeof resolved);
+    if (schedule) {
+        resolved = *schedule;
+    }
+    if (resolved.dispatch == PTOWSP_DISPATCH_DEFAULT) {
+        resolved.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+        if (resolved.pools == PTOWSP_POOLS_ONE && resolved.lane_count == 0) {
+            resolved.lane_count = resolved.stream_count ? resolved.stream_count : 1;
+        }
+    }
+    if (resolved.window_policy == PTOWSP_WINDOW_DEFAULT && resolved.window > 0) {
+        resolved.window_policy = PTOWSP_WINDOW_STALL;
+    }
+    if (resolved.dependencies == 0) {
+        resolved.dependencies = resolved.issue == PTOWSP_ISSUE_IN_ORDER
+                                    ? PTOWSP_DEPENDENCIES_STRUCTURE
+                                    : PTOWSP_DEPENDENCIES_HYBRID;
+    }
+    if (resolved.hazards == 0) {
+        resolved.hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
+    }
+    if (resolved.start == PTOWSP_START_ALL_ISSUED) {
+        resolved.start_threshold = UINT64_MAX;
+    } else if (resolved.start == PTOWSP_START_AT_ONCE) {
+        resolved.start_threshold = 0;
+    }
+    return resolved;
+}
+
+PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule) {
+    return schedule->pools == PTOWSP_POOLS_BY_UNIT
+               ? schedule->vector_lane_count + schedule->cube_lane_count
+               : schedule->lane_count;
+}
+
+// -- checking -------------------------------------------------------------------------------------
+
+typedef struct pwsp_schedule_checker {
+    const ptowsp_module *module;
+    ptowsp_target target;
+    ptowsp_status status;
+} pwsp_schedule_checker;
+
+#define PWSP_SCHEDULE_FAIL(checker, failure, ...)                                                  \
+    ((checker)->status = (checker)->status != PTOWSP_OK                                            \
+                             ? (checker)->status                                                   \
+                             : pwsp_fail((checker)->module->context, failure, PTOWSP_NO_INDEX,     \
+                                         "schedule: " __VA_ARGS__))
+
+// One choice: it must exist, and the target must not refuse it.
+static void pwsp_schedule_check_value(pwsp_schedule_checker *checker, const char *directive,
+                                      uint32_t number) {
+    const pwsp_capability *row = pwsp_capability_find(directive, number);
+    if (!row) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s %u does not exist", directive,
+                           number);
+    } else if (row->support[checker->target] == PTOWSP_SUPPORT_REFUSED) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_UNSUPPORTED, "target %s does not do %s %s",
+                           ptowsp_target_name(checker->target), directive, row->value);
+    }
+}
+
+// A set of choices, each a bit.
+static void pwsp_schedule_check_set(pwsp_schedule_checker *checker, const char *directive,
+                                    uint32_t set) {
+    for (uint32_t bit = 1; bit != 0; bit <<= 1) {
+        if (set & bit) {
+            pwsp_schedule_check_value(checker, directive, bit);
+        }
+    }
+}
+
+static void pwsp_schedule_check_key(pwsp_schedule_checker *checker, const char *what,
+                                    ptowsp_expr key, bool is_needed) {
+    bool is_given = key.module || key.id;
+    if (is_given != is_needed) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s", what);
+    } else if (is_given &&
+               (key.module != checker->module || ptowsp_expr_type(key) == PTOWSP_TYPE_NONE)) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "a key is no expression of module %s",
+                           checker->module->name);
+    }
+}
+
+static void pwsp_schedule_check_lanes(pwsp_schedule_checker *checker,
+                                      const ptowsp_schedule *schedule) {
+    bool is_one = schedule->pools == PTOWSP_POOLS_ONE;
+    uint64_t lanes = is_one ? schedule->lane_count
+                            : (uint64_t)schedule->vector_lane_count + schedule->cube_lane_count;
+    const pwsp_capability *dispatch =
+        pwsp_capability_find("dispatch", (uint32_t)schedule->dispatch);
+    if (lanes == 0) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "dispatch %s over 0 lanes",
+                           dispatch ? dispatch->value : "");
+    } else if (lanes > PTOWSP_SCHEDULE_LANE_MAX) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "%" PRIu64 " lanes are more than %d",
+                           lanes, PTOWSP_SCHEDULE_LANE_MAX);
+    } else if (is_one && (schedule->vector_lane_count || schedule->cube_lane_count)) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
+                           "lanes of units are given, but there is one pool");
+    } else if (!is_one && schedule->lane_count) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
+                           "lane_count %u is given, but pools are by unit", schedule->lane_count);
+    }
+    bool has_key = schedule->dispatch == PTOWSP_DISPATCH_AFFINITY ||
+                   schedule->dispatch == PTOWSP_DISPATCH_HASH ||
+                   schedule->dispatch == PTOWSP_DISPATCH_CUSTOM;
+    pwsp_schedule_check_key(checker,
+                            has_key ? "dispatch by a key, but dispatch_key is missing"
+                                    : "dispatch_key is given, but dispatch takes none",
+                            schedule->dispatch_key, has_key);
+}
+
+static void pwsp_schedule_check_window(pwsp_schedule_checker *checker,
+                                       const ptowsp_schedule *schedule) {
+    if (schedule->window_policy != PTOWSP_WINDOW_DEFAULT && schedule->window == 0) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "a window of 0 tasks");
+    } else if (schedule->window > PTOWSP_SCHEDULE_WINDOW_MAX) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "a window of %u tasks is more than %d",
+                           schedule->window, PTOWSP_SCHEDULE_WINDOW_MAX);
+    }
+}
+
+static void pwsp_schedule_check_timing(pwsp_schedule_checker *checker,
+                                       const ptowsp_schedule *schedule) {
+    bool is_batched = schedule->timing == PTOWSP_TIMING_BATCHED;
+    bool is_immediate = schedule->timing == PTOWSP_TIMING_IMMEDIATE;
+    bool is_interleaved = schedule->timing == PTOWSP_TIMING_INTERLEAVED;
+    if (is_batched != (schedule->timing_count > 0)) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s",
+                           is_batched ? "timing batched with timing_count 0"
+                                      : "timing_count is given, but timing is not batched");
+    } else if (!is_batched && is_immediate != (schedule->timing_cycles == 0)) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s",
+                           is_immediate ? "timing_cycles is given, but timing is immediate"
+                                        : "timing_cycles is 0");
+    } else if (schedule->timing_cycles > UINT32_MAX) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED,
+                           "timing_cycles %" PRIu64 " is 2^32 or more", schedule->timing_cycles);
+    } else if (is_interleaved && schedule->stream_count == 0) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "timing interleaved without streams");
+    } else if (is_batched && schedule->window_policy == PTOWSP_WINDOW_STALL &&
+               schedule->timing_count > schedule->window) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_STUCK,
+                           "a batch of %u tasks never fits a window of %u: a larger window or a "
+                           "smaller timing_count would help",
+                           schedule->timing_count, schedule->window);
+    }
+    if (schedule->stream_count > PTOWSP_SCHEDULE_STREAM_MAX) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "%u streams are more than %d",
+                           schedule->stream_count, PTOWSP_SCHEDULE_STREAM_MAX);
+    }
+    bool has_stream_key = schedule->stream_key.module || schedule->stream_key.id;
+    if (has_stream_key && schedule->stream_count == 0) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "a stream_key over 0 streams");
+    }
+    pwsp_schedule_check_key(checker, "timing interleaved, but stream_key is missing",
+                            schedule->stream_key, has_stream_key || is_interleaved);
+}
+
+static void pwsp_schedule_check_order(pwsp_schedule_checker *checker,
+                                      const ptowsp_schedule *schedule) {
+    bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
+    if (is_in_order && schedule->ready != PTOWSP_READY_FIFO) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
+                           "issue in order leaves lanes nothing to choose: ready must be fifo");
+    } else if (is_in_order && schedule->start != PTOWSP_START_AT_ONCE) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
+                           "issue in order needs ends to go on: start must be at once");
+    } else if (is_in_order && schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
+                           "issue in order has one clock: timing cannot be interleaved");
+    }
+    if (schedule->start == PTOWSP_START_THRESHOLD && schedule->start_threshold == 0) {
+        PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "a start_threshold of 0 tasks");
+    }
+    bool has_priority = schedule->ready == PTOWSP_READY_PRIORITY;
+    pwsp_schedule_check_key(checker,
+                            has_priority ? "ready by priority, but priority_key is missing"
+                                         : "priority_key is given, but ready is not by priority",
+                            schedule->priority_key, has_priority);
+}
+
+static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptowsp_schedule *given,
+                                         ptowsp_target target) {
+    ptowsp_schedule schedule = pwsp_schedule_resolve(given);
+    pwsp_schedule_checker checker = {module, target, PTOWSP_OK};
+    pwsp_schedule_check_value(&checker, "issue", (uint32_t)schedule.issue);
+    pwsp_schedule_check_value(&checker, "dispatch", (uint32_t)schedule.dispatch);
+    pwsp_schedule_check_value(&checker, "pools", (uint32_t)schedule.pools);
+    pwsp_schedule_check_value(&checker, "window", (uint32_t)schedule.window_policy);
+    pwsp_schedule_check_set(&checker, "dependencies", schedule.dependencies);
+    pwsp_schedule_check_set(&checker, "hazards", schedule.hazards);
+    pwsp_schedule_check_value(&checker, "ready", (uint32_t)schedule.ready);
+    pwsp_schedule_check_value(&checker, "start", (uint32_t)schedule.start);
+    pwsp_schedule_check_value(&checker, "streams",
+                              schedule.stream_key.module || schedule.stream_key.id ? 1 : 0);
+    pwsp_schedule_check_value(&checker, "timing", (uint32_t)schedule.timing);
+    pwsp_schedule_check_lanes(&checker, &schedule);
+    pwsp_schedule_check_window(&checker, &schedule);
+    pwsp_schedule_check_timing(&checker, &schedule);
+    if (given && given->start != PTOWSP_START_THRESHOLD && given->start_threshold) {
+        PWSP_SCHEDULE_FAIL(&checker, PTOWSP_INVALID_PARAMS,
+                           "start_threshold is given, but start is not threshold");
+    }
+    pwsp_schedule_check_order(&checker, &schedule);
+    return checker.status;
+}
+
+ptowsp_status ptowsp_schedule_check(const ptowsp_module *module, const ptowsp_schedule *schedule,
+                                    ptowsp_target target) {
+    if ((uint32_t)target >= PTOWSP_TARGET_COUNT) {
+        return pwsp_fail(module->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "schedule: there is no target %d", (int)target);
+    }
+    return pwsp_schedule_check(module, schedule, target);
+}
+
+// -- printing -------------------------------------------------------------------------------------
+
+static void pwsp_schedule_print_value(const char *directive, uint32_t number, ptowsp_text text) {
+    const pwsp_capability *row = pwsp_capability_find(directive, number);
+    pwsp_text_format(text, "  %s %s", directive, row ? row->value : "unknown");
+}
+
+static void pwsp_schedule_print_key(const char *what, ptowsp_expr key, ptowsp_text text) {
+    if (key.id) {
+        pwsp_text_format(text, "%s", what);
+        ptowsp_expr_print(key, text);
+    }
+}
+
+static void pwsp_schedule_print_set(const char *directive, uint32_t set, ptowsp_text text) {
+    pwsp_text_format(text, "  %s", directive);
+    for (uint32_t bit = 1; bit != 0 && bit <= set; bit <<= 1) {
+        const pwsp_capability *row = set & bit ? pwsp_capability_find(directive, bit) : NULL;
+        if (row) {
+            pwsp_text_format(text, " %s", row->value);
+        }
+    }
+    pwsp_text_format(text, "\n");
+}
+
+void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
+    ptowsp_schedule s = pwsp_schedule_resolve(schedule);
+    pwsp_text_format(text, "schedule\n");
+    pwsp_schedule_print_value("issue", (uint32_t)s.issue, text);
+    pwsp_text_format(text, "\n");
+    pwsp_schedule_print_value("dispatch", (uint32_t)s.dispatch, text);
+    pwsp_schedule_print_key(" of ", s.dispatch_key, text);
+    if (s.pools == PTOWSP_POOLS_ONE) {
+        pwsp_text_format(text, " over %u lanes\n", s.lane_count);
+    } else {
+        pwsp_text_format(text, " over %u vector and %u cube lanes\n", s.vector_lane_count,
+                         s.cube_lane_count);
+    }
+    if (s.window) {
+        pwsp_schedule_print_value("window", (uint32_t)s.window_policy, text);
+        pwsp_text_format(text, " at %u tasks\n", s.window);
+    }
+    pwsp_schedule_print_set("dependencies", s.dependencies, text);
+    if (s.hazards != 7) {
+        pwsp_schedule_print_set("hazards", s.hazards, text);
+    }
+    if (s.ready != PTOWSP_READY_FIFO) {
+        pwsp_schedule_print_value("ready", (uint32_t)s.ready, text);
+        pwsp_schedule_print_key(" ", s.priority_key, text);
+        pwsp_text_format(text, "\n");
+    }
+    if (s.start != PTOWSP_START_AT_ONCE) {
+        pwsp_schedule_print_value("start", (uint32_t)s.start, text);
+        if (s.start == PTOWSP_START_THRESHOLD) {
+            pwsp_text_format(text, " %" PRIu64 " tasks", s.start_threshold);
+        }
+        pwsp_text_format(text, "\n");
+    }
+    if (s.stream_count) {
+        pwsp_text_format(text, "  streams %u", s.stream_count);
+        pwsp_schedule_print_key(" by ", s.stream_key, text);
+        pwsp_text_format(text, "\n");
+    }
+    if (s.timing != PTOWSP_TIMING_IMMEDIATE) {
+        pwsp_schedule_print_value("timing", (uint32_t)s.timing, text);
+        if (s.timing_count) {
+            pwsp_text_format(text, " by %u tasks", s.timing_count);
+        }
+        pwsp_text_format(text, " of %" PRIu64 " cycles\n", s.timing_cycles);
+    }
+}
+
+// =================================================================================================
+// src/workload/check.h
+// =================================================================================================
+
+// What can only be checked when a module is complete: calls, and how deep they go.
+
+#ifndef PWSP_CHECK_H
+#define PWSP_CHECK_H
+
+#define PWSP_CALL_DEPTH_MAX 64
+
+// A workload that the entry reaches, in the order in which they are first called.
+typedef struct pwsp_reached {
+    uint32_t node;
+    uint32_t frame_depth;  // loops and calls in one another, called workloads included
+    uint32_t scope_depth;  // scopes of both kinds in one another, called workloads included
+} pwsp_reached;
+
+typedef struct pwsp_checker {
+    ptowsp_module *module;
+    pwsp_table reached;  // of pwsp_reached, from 1
+    pwsp_table by_node;  // uint32_t: by node, the index in reached, or 0
+    uint32_t
+        path[PWSP_CALL_DEPTH_MAX + 1];  // workloads being checked, each called by the one before
+    uint32_t path_count;
+} pwsp_checker;
+
+// Checks all that a workload calls. False with the module's error set.
+PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload);
+PWSP_INTERNAL void pwsp_checker_free(pwsp_checker *checker);
+
+// Index in `reached` of a workload that has been checked.
+PWSP_INTERNAL uint32_t pwsp_checker_find(const pwsp_checker *checker, uint32_t workload);
+
+#endif
+
+// =================================================================================================
+// src/workload/check.c
+// =================================================================================================
+
+// Walks the calls of a module from its entry: every called workload exists and gets the arguments it
+// declares, and no path of calls comes back to where it has been. On the way it notes which
+// workloads are reached and how deep they nest, which is what a run needs to know to never allocate.
+
+static bool pwsp_check_children(pwsp_checker *checker, uint32_t node, bool is_parallel,
+                                uint32_t *out_frames, uint32_t *out_scopes);
+
+PWSP_INTERNAL void pwsp_checker_free(pwsp_checker *checker) {
+    const pwsp_memory *memory = &checker->module->context->memory;
+    pwsp_memory_free(memory, checker->reached.items,
+                     (size_t)checker->reached.capacity * sizeof(pwsp_reached));
+    pwsp_memory_free(memory, checker->by_node.items,
+                     (size_t)checker->by_node.capacity * sizeof(uint32_t));
+}
+
+PWSP_INTERNAL uint32_t pwsp_checker_find(const pwsp_checker *checker, uint32_t workload) {
+    return workload < checker->by_node.count ? *PWSP_TABLE_AT(checker->by_node, uint32_t, workload)
+                                             : 0;
+}
+
+// A call in a circle: names the way round.
+static bool pwsp_check_circle(pwsp_checker *checker, uint32_t call, uint32_t from) {
+    char way[PWSP_ERROR_TEXT_MAX / 2];
+    ptowsp_text_buffer buffer = {way, sizeof way, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    for (uint32_t i = from; i < checker->path_count; i++) {
+        pwsp_text_format(text, "%s -> ", PWSP_NODE(checker->module, checker->path[i])->name);
+    }
+    pwsp_text_format(text, "%s", PWSP_NODE(checker->module, checker->path[from])->name);
+    pwsp_module_fail_at(checker->module, call, PTOWSP_INVALID_PARAMS,
+                        "workloads may not call themselves: %s", way);
+    return false;
+}
+
+static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_callee) {
+    ptowsp_module *module = checker->module;
+    const pwsp_call_info *call = PWSP_NODE(module, id)->call;
+    const pwsp_name *found = pwsp_names_find(&module->workload_names, call->name);
+    if (!found || strcmp(found->text, call->name) != 0) {
+        pwsp_module_fail_at(module, id, PTOWSP_INVALID_PARAMS, "there is no such workload");
+        return false;
+    }
+    *out_callee = found->index;
+    const pwsp_node *callee = PWSP_NODE(module, found->index);
+    if (call->arg_count != callee->param_count) {
+        pwsp_module_fail_at(module, id, PTOWSP_INVALID_PARAMS,
+                            "%u arguments; the workload takes %u", call->arg_count,
+                            callee->param_count);
+        return false;
+    }
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        const pwsp_variable_info *param = PWSP_VARIABLE(module, callee->first_param + i);
+        ptowsp_type given = (ptowsp_type)module->exprs.nodes[call->args[i]].type;
+        if (given != param->type) {
+            pwsp_module_fail_at(module, id, PTOWSP_INVALID_PARAMS,
+                                "argument %u is %s; parameter %s is %s", i, pwsp_type_name(given),
+                                param->name, pwsp_type_name(param->type));
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < checker->path_count; i++) {
+        if (checker->path[i] == found->index) {
+            return pwsp_check_circle(checker, id, i);
+        }
+    }
+    if (checker->path_count > PWSP_CALL_DEPTH_MAX) {
+        pwsp_module_fail_at(module, id, PTOWSP_LIMIT_EXCEEDED, "more than %d calls in one another",
+                            PWSP_CALL_DEPTH_MAX);
+        return false;
+    }
+    return true;
+}
+
+// The depths that one child adds.
+static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_parallel,
+                             uint32_t *out_frames, uint32_t *out_scopes) {
+    const pwsp_node *node = PWSP_NODE(checker->module, id);
+    bool opens_parallel = is_parallel;
+    bool is_loop = false;
+    uint32_t callee;
+    *out_frames = 0;
+    *out_scopes = 0;
+    switch (node->kind) {
+    case PWSP_NODE_TASK:
+    case PWSP_NODE_SLOT_SET:
+    case PWSP_NODE_SLOT_LOAD:
+    case PWSP_NODE_NONE:
+    case PWSP_NODE_WORKLOAD: return true;
+    case PWSP_NODE_CALL:
+        if (!pwsp_check_call(checker, id, &callee) || !pwsp_check_workload(checker, callee)) {
+            return false;
+        }
+        {
+            const pwsp_reached *reached =
+                PWSP_TABLE_AT(checker->reached, pwsp_reached, pwsp_checker_find(checker, callee));
+            *out_frames = reached->frame_depth + 1;
+            *out_scopes = reached->scope_depth + 1;
+        }
+        return true;
+    case PWSP_NODE_PARALLEL:
+    case PWSP_NODE_SELECT:
+        opens_parallel = true;
+        is_loop = true;
+        break;
+    case PWSP_NODE_FOR_EACH:
+        opens_parallel = false;
+        is_loop = true;
+        break;
+    case PWSP_NODE_COMBINE: opens_parallel = true; break;
+    case PWSP_NODE_SEQUENCE: opens_parallel = false; break;
+    case PWSP_NODE_WHEN:
+    case PWSP_NODE_OTHERWISE: break;
+    }
+    if (!pwsp_check_children(checker, id, opens_parallel, out_frames, out_scopes)) {
+        return false;
+    }
+    *out_frames += is_loop;
+    *out_scopes += opens_parallel != is_parallel;
+    return true;
+}
+
+static bool pwsp_check_children(pwsp_checker *checker, uint32_t node, bool is_parallel,
+                                uint32_t *out_frames, uint32_t *out_scopes) {
+    uint32_t frames = 0, scopes = 0;
+    for (uint32_t id = PWSP_NODE(checker->module, node)->first; id;
+         id = PWSP_NODE(checker->module, id)->next) {
+        uint32_t child_frames, child_scopes;
+        if (!pwsp_check_child(checker, id, is_parallel, &child_frames, &child_scopes)) {
+            return false;
+        }
+        frames = child_frames > frames ? child_frames : frames;
+        scopes = child_scopes > scopes ? child_scopes : scopes;
+    }
+    *out_frames = frames;
+    *out_scopes = scopes;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload) {
+    ptowsp_module *module = checker->module;
+    if (pwsp_checker_find(checker, workload)) {
+        return true;
+    }
+    if (checker->by_node.count == 0) {
+        if (!pwsp_memory_grow(&module->context->memory, &checker->by_node.items,
+                              &checker->by_node.capacity, module->nodes.count, sizeof(uint32_t))) {
+            pwsp_module_no_memory(module);
+            return false;
+        }
+        checker->by_node.count = module->nodes.count;
+    }
+    uint32_t index = pwsp_module_add(module, &checker->reached, sizeof(pwsp_reached));
+    if (index == 0) {
+        return false;
+    }
+    *PWSP_TABLE_AT(checker->by_node, uint32_t, workload) = index;
+    checker->path[checker->path_count++] = workload;
+    uint32_t frames, scopes;
+    bool is_good = pwsp_check_children(checker, workload, false, &frames, &scopes);
+    checker->path_count--;
+    if (is_good) {
+        pwsp_reached reached = {workload, frames, scopes};
+        *PWSP_TABLE_AT(checker->reached, pwsp_reached, index) = reached;
+    }
+    return is_good;
+}
+
+// =================================================================================================
+// src/workload/program.h
+// =================================================================================================
+
+// Compiled programs: a flat list of operations, tables they point into, and code for expressions.
+
+#ifndef PWSP_PROGRAM_H
+#define PWSP_PROGRAM_H
+
+// What moves through a program (op, what `at` is, where `target` leads):
+typedef enum pwsp_op_kind {
+    PWSP_OP_LOOP,       // a loop; behind its end, when it has no iteration
+    PWSP_OP_LOOP_END,   // the loop; its first op
+    PWSP_OP_SCOPE,      // a pwsp_scope that begins
+    PWSP_OP_SCOPE_END,  //
+    PWSP_OP_TASK,       // a task
+    PWSP_OP_BRANCH,     // a branch; where to go on when its condition is false
+    PWSP_OP_JUMP,       // where to go on
+    PWSP_OP_SLOT_SET,   // a slot set
+    PWSP_OP_SLOT_LOAD,  // a slot load
+    PWSP_OP_CALL,       // a call; the workload's first op
+    PWSP_OP_RETURN,     // back to the call, or the end of the program
+    PWSP_OP_RESET       // a range of edges that forget: an iteration begins
+} pwsp_op_kind;
+
+typedef enum pwsp_scope { PWSP_SCOPE_SAME, PWSP_SCOPE_PARALLEL, PWSP_SCOPE_SEQUENTIAL } pwsp_scope;
+
+typedef struct pwsp_op {
+    pwsp_op_kind kind;
+    uint32_t at;
+    uint32_t target;
+    uint32_t node;  // its place
+} pwsp_op;
+
+typedef struct pwsp_loop {
+    pwsp_axis_kind axis_kind;
+    pwsp_scope scope;  // that it opens
+    uint32_t cell;     // of its variable
+    uint32_t size;     // cell of a dense or dynamic axis' size
+    uint32_t array;    // ragged: the lengths
+    uint32_t csr;      // sparse
+    bool is_row;
+    pwsp_code row;
+} pwsp_loop;
+
+typedef struct pwsp_tile_view {
+    uint32_t tensor;
+    uint32_t lead;  // how many indices
+    bool has_row, has_col;
+    bool is_read, is_written;
+    pwsp_code index[PWSP_TENSOR_LEAD_MAX];
+    pwsp_code row, col;
+    int64_t rows, cols;  // of the tile; 0: up to the edge
+} pwsp_tile_view;
+
+// A task of the tree. Codes: axis arguments, then scalars.
+typedef struct pwsp_task_op {
+    uint32_t kernel;
+    uint32_t first_code, axis_count, scalar_count;
+    uint32_t first_view, view_count;
+    pwsp_code dispatch, priority, stream;  // keys, where the schedule has them
+    uint32_t first_in, in_count;           // explicit edges that end here
+    uint32_t first_out, out_count;         // in the list of edges by source
+} pwsp_task_op;
+
+typedef struct pwsp_branch {
+    pwsp_code condition;
+    uint32_t end;  // behind the otherwise, if there is one
+} pwsp_branch;
+
+typedef struct pwsp_slot_op {
+    uint32_t cell;  // of the slot
+    uint32_t slot;
+    pwsp_code value;      // set
+    pwsp_tile_view view;  // load
+    pwsp_code row, col;   // load
+    bool has_row, has_col;
+} pwsp_slot_op;
+
+typedef struct pwsp_call_op {
+    uint32_t first_code, arg_count;
+    uint32_t first_cell;  // of the parameters
+    pwsp_scope scope;
+} pwsp_call_op;
+
+typedef struct pwsp_range {
+    uint32_t first, count;
+} pwsp_range;
+
+// Where an op comes from, for texts.
+typedef struct pwsp_place {
+    uint32_t parent;
+    const char *step;                   // "parallel b"
+    uint32_t variable;                  // cell of a loop's variable, or 0
+    const char *name;                   // of the variable
+    uint32_t first_param, param_count;  // of a workload, in the list of parameters
+} pwsp_place;
+
+typedef struct pwsp_param {
+    const char *name;
+    ptowsp_type type;
+    uint32_t cell;
+} pwsp_param;
+
+struct ptowsp_program {
+    pwsp_memory memory;
+    pwsp_arena arena;          // names and steps
+    const char *name;          // of the module
+    ptowsp_schedule schedule;  // resolved; its keys are compiled
+    const char *schedule_text;
+    bool is_priority_signed;
+    bool has_streams;  // by a key
+    uint32_t lane_count;
+    // Cells: 0 is always 0; then slots, arguments of the task, variables, symbols, sizes,
+    // temporaries, constants.
+    uint32_t slot_count, first_slot, first_arg, first_variable, first_symbol, first_size,
+        first_temp, first_const, cell_count;
+    uint32_t arg_count;    // cells for arguments of any task
+    uint32_t frame_depth;  // loops and calls in one another
+    uint32_t scope_depth;  // scopes in one another
+    uint32_t edge_count;
+    uint32_t first_op;
+    pwsp_table ops, loops, tasks, views, codes, branches, slot_ops, calls, resets, edges, places;
+    pwsp_table params, instructions, consts;
+    pwsp_table tensors, kernels, arrays, symbols, axes;  // of the module, by its ids
+    pwsp_names names;
+    bool *tensor_is_loaded;   // by tensor: a slot is loaded from it
+    bool *tensor_is_written;  // by tensor: a task writes it
+    bool *array_is_used, *axis_is_used, *symbol_is_used, *tensor_is_used;
+};
+
+#define PWSP_PROGRAM_AT(p, table, type, i) (&((const type *)(p)->table.items)[i])
+#define PWSP_OP_AT(p, i)                   PWSP_PROGRAM_AT(p, ops, pwsp_op, i)
+#define PWSP_PLACE_AT(p, i)                PWSP_PROGRAM_AT(p, places, pwsp_place, i)
+
+// Writes the place of a node, and with cells (not NULL) the values of the variables around:
+// "attention/parallel b/task attn (b = 3)".
+PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
+                                            const uint64_t *cells, ptowsp_text text);
+
+// Marks the ops whose effect depends on slots that are loaded from tensors that tasks write.
+// is_written is by tensor, out_unknown by op. False when memory is out.
+PWSP_INTERNAL bool pwsp_program_find_unknown(const ptowsp_program *program,
+                                             const pwsp_memory *memory, const bool *is_written,
+                                             uint8_t *out_unknown);
+
+#endif
+
+// =================================================================================================
+// src/workload/program.c
+// =================================================================================================
+
+// Compiling: from the tree of a module to a flat program that can be walked without recursion.
+//
+//      parallel b in batch                0  loop b in batch            -> 6
+//        when kv_len[b] <= 2048           1    branch kv_len[b] <= 2048 -> 4
+//          task short                     2      task short
+//        otherwise                        3      jump                   -> 5
+//          task long                      4      task long
+//                                         5  loop end                   -> 1
+//                                         6  return
+//
+// Scopes of the same kind melt into one: a parallel loop in a parallel loop is ready and done as its
+// surroundings are, so only a change from parallel to sequential, or back, is an operation in time.
+// A when adds no scope. The body of a workload is sequential; a call opens that scope if needed.
+//
+// All that expressions refer to has a cell, so that running is moving numbers between cells. As a
+// workload cannot call itself, its variables have fixed cells too.
+//
+// Explicit edges: an edge belongs to the innermost scope around both its tasks, and forgets what its
+// source has done whenever that scope, or an iteration of it, begins (the reset at its start).
+
+#define PWSP_ARG_MAX (PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX)
+
+typedef struct pwsp_edge {
+    uint32_t source, target, scope;  // nodes
+} pwsp_edge;
+
+typedef struct pwsp_compiler {
+    ptowsp_module *module;
+    ptowsp_program *program;
+    const ptowsp_schedule *schedule;  // with its keys
+    pwsp_checker checker;
+    pwsp_coder coder;
+    uint32_t key_task;     // the task whose keys are being compiled, or 0
+    pwsp_table edges;      // of pwsp_edge, from 0
+    pwsp_table first_ops;  // uint32_t: of each reached workload
+} pwsp_compiler;
+
+// Adds an item to a table of the program that counts from 0; NULL with an error.
+static void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_t item_size) {
+    if (table->count >= UINT32_MAX - 1 ||
+        !pwsp_memory_grow(&c->program->memory, &table->items, &table->capacity, table->count + 1,
+                          item_size)) {
+        pwsp_module_no_memory(c->module);
+        return NULL;
+    }
+    void *item = (char *)table->items + (size_t)table->count * item_size;
+    table->count++;
+    return item;
+}
+
+#define PWSP_ADD(c, table, type, out_index)                                                        \
+    (*(out_index) = (uint32_t)(c)->program->table.count,                                           \
+     (type *)pwsp_compiler_add(c, &(c)->program->table, sizeof(type)))
+
+// -- expressions ----------------------------------------------------------------------------------
+
+// Is a node inside another, or the same?
+static bool pwsp_node_is_inside(const ptowsp_module *module, uint32_t node, uint32_t outer) {
+    while (node && node != outer) {
+        node = PWSP_NODE(module, node)->parent;
+    }
+    return node == outer;
+}
+
+// The variable of a task's name: of a loop or a parameter around it; 0 if there is none.
+static uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, uint32_t task,
+                                            const char *name) {
+    for (uint32_t at = task; at; at = PWSP_NODE(module, at)->parent) {
+        const pwsp_node *node = PWSP_NODE(module, at);
+        if (node->variable && strcmp(PWSP_VARIABLE(module, node->variable)->name, name) == 0) {
+            return node->variable;
+        }
+        for (uint32_t i = 0; i < node->param_count; i++) {
+            const pwsp_variable_info *param = PWSP_VARIABLE(module, node->first_param + i);
+            if (param->type == PTOWSP_TYPE_I64 && strcmp(param->name, name) == 0) {
+                return node->first_param + i;
+            }
+        }
+    }
+    return 0;
+}
+
+// What only the key of a schedule can refer to.
+static bool pwsp_compiler_task_leaf(pwsp_compiler *c, const pwsp_expr_node *node, pwsp_leaf *leaf) {
+    const pwsp_task_info *task = PWSP_NODE(c->module, c->key_task)->task;
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(c->module, task->kernel);
+    if (node->op == PWSP_EXPR_TASK_ARG) {
+        uint32_t count = kernel->axis_count + 2 * kernel->tile_count + kernel->scalar_count;
+        leaf->cell = node->a < count ? c->program->first_arg + node->a : 0;
+        return true;
+    }
+    if (node->op == PWSP_EXPR_TASK_TAG) {
+        for (uint32_t i = 0; i < task->tag_count; i++) {
+            if (strcmp(task->tags[i].name, node->name) == 0) {
+                leaf->id = task->tags[i].value;
+            }
+        }
+        return true;
+    }
+    uint32_t variable = pwsp_compiler_task_variable(c->module, c->key_task, node->name);
+    if (variable == 0) {
+        pwsp_module_fail_at(c->module, c->key_task, PTOWSP_INVALID_PARAMS,
+                            "a key of the schedule reads variable %s, which no loop around it has",
+                            node->name);
+    }
+    leaf->cell = c->program->first_variable + variable;
+    return variable != 0;
+}
+
+static bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf *leaf) {
+    pwsp_compiler *c = (pwsp_compiler *)user;
+    const ptowsp_program *p = c->program;
+    switch ((pwsp_expr_op)node->op) {
+    case PWSP_EXPR_SYMBOL:
+        p->symbol_is_used[node->a] = true;
+        leaf->cell = p->first_symbol + node->a;
+        return true;
+    case PWSP_EXPR_SIZE:
+        p->axis_is_used[node->a] = true;
+        leaf->cell = p->first_size + node->a;
+        return true;
+    case PWSP_EXPR_SLOT_U64:
+    case PWSP_EXPR_SLOT_I64:
+    case PWSP_EXPR_SLOT_BOOL: leaf->cell = p->first_slot + node->a; return true;
+    case PWSP_EXPR_VARIABLE:
+        leaf->cell = p->first_variable + node->a;
+        if (c->key_task &&
+            !pwsp_node_is_inside(c->module, c->key_task, PWSP_VARIABLE(c->module, node->a)->node)) {
+            pwsp_module_fail_at(c->module, c->key_task, PTOWSP_INVALID_PARAMS,
+                                "a key of the schedule reads variable %s, whose loop is not "
+                                "around it",
+                                node->name);
+            return false;
+        }
+        return true;
+    default: break;
+    }
+    PTOWSP_ASSERT(c->key_task);
+    return pwsp_compiler_task_leaf(c, node, leaf);
+}
+
+// Compiles an expression; false with an error.
+static bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code *out_code) {
+    if (expr == 0) {
+        memset(out_code, 0, sizeof *out_code);  // cell 0 is 0
+        return true;
+    }
+    if (!pwsp_coder_compile(&c->coder, expr, out_code)) {
+        if (c->coder.is_out_of_memory) {
+            pwsp_module_no_memory(c->module);
+        }
+        return false;
+    }
+    for (uint32_t i = out_code->begin; i < out_code->end; i++) {
+        if (c->coder.code[i].opcode == PWSP_OPCODE_READ) {
+            c->program->array_is_used[c->coder.code[i].c] = true;
+        }
+    }
+    return true;
+}
+
+// Compiles expressions into the program's list of codes.
+static bool pwsp_compiler_codes(pwsp_compiler *c, const uint32_t *exprs, uint32_t count,
+                                uint32_t *out_first) {
+    *out_first = (uint32_t)c->program->codes.count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index;
+        pwsp_code code;
+        if (!pwsp_compiler_code(c, exprs[i], &code)) {
+            return false;
+        }
+        pwsp_code *added = PWSP_ADD(c, codes, pwsp_code, &index);
+        if (!added) {
+            return false;
+        }
+        *added = code;
+    }
+    return true;
+}
+
+static bool pwsp_compiler_view(pwsp_compiler *c, const pwsp_view_info *info, pwsp_tile_view *view) {
+    memset(view, 0, sizeof *view);
+    const ptowsp_tensor_desc *tensor = PWSP_TENSOR(c->module, info->tensor);
+    c->program->tensor_is_used[info->tensor] = true;
+    view->tensor = info->tensor;
+    view->lead = tensor->rank > 2 ? tensor->rank - 2 : 0;
+    view->has_row = info->row != 0;
+    view->has_col = info->col != 0;
+    view->rows = info->rows;
+    view->cols = info->cols;
+    for (uint32_t i = 0; i < view->lead; i++) {
+        if (!pwsp_compiler_code(c, info->index[i], &view->index[i])) {
+            return false;
+        }
+    }
+    return pwsp_compiler_code(c, info->row, &view->row) &&
+           pwsp_compiler_code(c, info->col, &view->col);
+}
+
+// -- operations -----------------------------------------------------------------------------------
+
+static bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at, uint32_t target,
+                             uint32_t node) {
+    uint32_t index;
+    pwsp_op *op = PWSP_ADD(c, ops, pwsp_op, &index);
+    if (op) {
+        pwsp_op made = {kind, at, target, node};
+        *op = made;
+    }
+    return op != NULL;
+}
+
+static uint32_t pwsp_compiler_here(const pwsp_compiler *c) {
+    return (uint32_t)c->program->ops.count;
+}
+
+static void pwsp_compiler_land(pwsp_compiler *c, uint32_t op) {
+    PWSP_TABLE_AT(c->program->ops, pwsp_op, op)->target = pwsp_compiler_here(c);
+}
+
+static bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel);
+
+// Lists the edges that a field of pwsp_edge connects with a node.
+static bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, int field, uint32_t *out_first,
+                                uint32_t *out_count) {
+    *out_first = (uint32_t)c->program->edges.count;
+    *out_count = 0;
+    for (uint32_t i = 0; i < c->edges.count; i++) {
+        const pwsp_edge *edge = PWSP_TABLE_AT(c->edges, pwsp_edge, i);
+        uint32_t end = field == 0 ? edge->source : field == 1 ? edge->target : edge->scope;
+        if (end == node) {
+            uint32_t index;
+            uint32_t *added = PWSP_ADD(c, edges, uint32_t, &index);
+            if (!added) {
+                return false;
+            }
+            *added = i;
+            ++*out_count;
+        }
+    }
+    return true;
+}
+
+// The children of a scope, behind the reset of the edges that belong to it.
+static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel) {
+    pwsp_range range;
+    if (c->edges.count && !pwsp_compiler_edges(c, node, 2, &range.first, &range.count)) {
+        return false;
+    }
+    if (c->edges.count && range.count) {
+        uint32_t index;
+        pwsp_range *reset = PWSP_ADD(c, resets, pwsp_range, &index);
+        if (!reset || !pwsp_compiler_op(c, PWSP_OP_RESET, index, 0, node)) {
+            return false;
+        }
+        *reset = range;
+    }
+    return pwsp_compiler_children(c, node, is_parallel);
+}
+
+static pwsp_scope pwsp_scope_between(bool outer_is_parallel, bool inner_is_parallel) {
+    return inner_is_parallel == outer_is_parallel ? PWSP_SCOPE_SAME
+           : inner_is_parallel                    ? PWSP_SCOPE_PARALLEL
+                                                  : PWSP_SCOPE_SEQUENTIAL;
+}
+
+static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    const pwsp_axis_info *axis = PWSP_AXIS(c->module, node->axis);
+    bool body_is_parallel = node->kind != PWSP_NODE_FOR_EACH;
+    pwsp_loop made;
+    memset(&made, 0, sizeof made);
+    made.axis_kind = axis->kind;
+    made.scope = pwsp_scope_between(is_parallel, body_is_parallel);
+    made.cell = c->program->first_variable + node->variable;
+    made.size = c->program->first_size + axis->declared;
+    made.array = axis->array;
+    made.csr = axis->declared;
+    made.is_row = axis->row != 0;
+    c->program->axis_is_used[axis->declared] = true;
+    if (axis->kind == PWSP_AXIS_RAGGED) {
+        c->program->array_is_used[axis->array] = true;
+    }
+    if (axis->kind == PWSP_AXIS_DENSE &&
+        !pwsp_coder_const(&c->coder, (uint64_t)axis->size, &made.size)) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    uint32_t index, op = pwsp_compiler_here(c);
+    if (!pwsp_compiler_code(c, axis->row, &made.row)) {
+        return false;
+    }
+    pwsp_loop *loop = PWSP_ADD(c, loops, pwsp_loop, &index);
+    if (!loop) {
+        return false;
+    }
+    *loop = made;
+    if (!pwsp_compiler_op(c, PWSP_OP_LOOP, index, 0, id) ||
+        !pwsp_compiler_body(c, id, body_is_parallel) ||
+        !pwsp_compiler_op(c, PWSP_OP_LOOP_END, index, op + 1, id)) {
+        return false;
+    }
+    pwsp_compiler_land(c, op);
+    return true;
+}
+
+// A when, and the otherwise after it if there is one.
+static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    uint32_t otherwise = node->next;
+    bool has_otherwise = otherwise && PWSP_NODE(c->module, otherwise)->kind == PWSP_NODE_OTHERWISE;
+    pwsp_branch made = {{0, 0, 0}, 0};
+    uint32_t index, op = pwsp_compiler_here(c);
+    if (!pwsp_compiler_code(c, node->expr, &made.condition)) {
+        return false;
+    }
+    pwsp_branch *branch = PWSP_ADD(c, branches, pwsp_branch, &index);
+    if (!branch) {
+        return false;
+    }
+    *branch = made;
+    if (!pwsp_compiler_op(c, PWSP_OP_BRANCH, index, 0, id) ||
+        !pwsp_compiler_body(c, id, is_parallel)) {
+        return false;
+    }
+    uint32_t jump = pwsp_compiler_here(c);
+    if (has_otherwise && !pwsp_compiler_op(c, PWSP_OP_JUMP, 0, 0, id)) {
+        return false;
+    }
+    pwsp_compiler_land(c, op);
+    if (has_otherwise) {
+        if (!pwsp_compiler_body(c, otherwise, is_parallel)) {
+            return false;
+        }
+        pwsp_compiler_land(c, jump);
+    }
+    PWSP_TABLE_AT(c->program->branches, pwsp_branch, index)->end = pwsp_compiler_here(c);
+    return true;
+}
+
+static bool pwsp_compiler_group(pwsp_compiler *c, uint32_t id, bool is_parallel) {
+    bool body_is_parallel = PWSP_NODE(c->module, id)->kind == PWSP_NODE_COMBINE;
+    pwsp_scope scope = pwsp_scope_between(is_parallel, body_is_parallel);
+    return (scope == PWSP_SCOPE_SAME ||
+            pwsp_compiler_op(c, PWSP_OP_SCOPE, (uint32_t)scope, 0, id)) &&
+           pwsp_compiler_body(c, id, body_is_parallel) &&
+           (scope == PWSP_SCOPE_SAME || pwsp_compiler_op(c, PWSP_OP_SCOPE_END, 0, 0, id));
+}
+
+static bool pwsp_compiler_call(pwsp_compiler *c, uint32_t id, bool is_parallel) {
+    const pwsp_call_info *call = PWSP_NODE(c->module, id)->call;
+    const pwsp_name *found = pwsp_names_find(&c->module->workload_names, call->name);
+    const pwsp_node *callee = PWSP_NODE(c->module, found->index);
+    uint32_t index;
+    pwsp_call_op made = {0, call->arg_count, c->program->first_variable + callee->first_param,
+                         pwsp_scope_between(is_parallel, false)};
+    if (!pwsp_compiler_codes(c, call->args, call->arg_count, &made.first_code)) {
+        return false;
+    }
+    pwsp_call_op *added = PWSP_ADD(c, calls, pwsp_call_op, &index);
+    if (!added) {
+        return false;
+    }
+    *added = made;
+    // The target is the workload for now: its first operation may not be known yet.
+    return pwsp_compiler_op(c, PWSP_OP_CALL, index, found->index, id);
+}
+
+static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    bool is_load = node->kind == PWSP_NODE_SLOT_LOAD;
+    pwsp_slot_op made;
+    memset(&made, 0, sizeof made);
+    made.slot = node->slot;
+    made.cell = c->program->first_slot + node->slot;
+    made.has_row = is_load && node->expr;
+    made.has_col = is_load && node->col;
+    if (is_load) {
+        c->program->tensor_is_loaded[node->view->tensor] = true;
+        if (!pwsp_compiler_view(c, node->view, &made.view) ||
+            !pwsp_compiler_code(c, node->expr, &made.row) ||
+            !pwsp_compiler_code(c, node->col, &made.col)) {
+            return false;
+        }
+        made.view.is_read = true;
+    } else if (!pwsp_compiler_code(c, node->expr, &made.value)) {
+        return false;
+    }
+    uint32_t index;
+    pwsp_slot_op *slot = PWSP_ADD(c, slot_ops, pwsp_slot_op, &index);
+    if (!slot) {
+        return false;
+    }
+    *slot = made;
+    return pwsp_compiler_op(c, is_load ? PWSP_OP_SLOT_LOAD : PWSP_OP_SLOT_SET, index, 0, id);
+}
+
+// Compiles a task's keys; false with an error.
+static bool pwsp_compiler_keys(pwsp_compiler *c, uint32_t id, pwsp_task_op *task) {
+    c->key_task = id;
+    bool is_good = pwsp_compiler_code(c, c->schedule->dispatch_key.id, &task->dispatch) &&
+                   pwsp_compiler_code(c, c->schedule->priority_key.id, &task->priority) &&
+                   pwsp_compiler_code(c, c->schedule->stream_key.id, &task->stream);
+    c->key_task = 0;
+    return is_good;
+}
+
+static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
+    const pwsp_task_info *info = PWSP_NODE(c->module, id)->task;
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(c->module, info->kernel);
+    pwsp_task_op made;
+    memset(&made, 0, sizeof made);
+    made.kernel = info->kernel;
+    made.axis_count = kernel->axis_count;
+    made.scalar_count = kernel->scalar_count;
+    made.view_count = kernel->tile_count;
+    uint32_t index, first_scalar;
+    if (!pwsp_compiler_codes(c, info->axes, made.axis_count, &made.first_code) ||
+        !pwsp_compiler_codes(c, info->scalars, made.scalar_count, &first_scalar) ||
+        !pwsp_compiler_keys(c, id, &made)) {
+        return false;
+    }
+    made.first_view = (uint32_t)c->program->views.count;
+    for (uint32_t i = 0; i < kernel->tile_count; i++) {
+        pwsp_tile_view view;
+        if (!pwsp_compiler_view(c, &info->views[i], &view)) {
+            return false;
+        }
+        view.is_read = kernel->tiles[i].direction != PTOWSP_OUT;
+        view.is_written = kernel->tiles[i].direction != PTOWSP_IN;
+        if (view.is_written) {
+            c->program->tensor_is_written[view.tensor] = true;
+        }
+        pwsp_tile_view *added = PWSP_ADD(c, views, pwsp_tile_view, &index);
+        if (!added) {
+            return false;
+        }
+        *added = view;
+    }
+    if (c->edges.count && (!pwsp_compiler_edges(c, id, 1, &made.first_in, &made.in_count) ||
+                           !pwsp_compiler_edges(c, id, 0, &made.first_out, &made.out_count))) {
+        return false;
+    }
+    pwsp_task_op *task = PWSP_ADD(c, tasks, pwsp_task_op, &index);
+    if (!task) {
+        return false;
+    }
+    *task = made;
+    return pwsp_compiler_op(c, PWSP_OP_TASK, index, 0, id);
+}
+
+static bool pwsp_compiler_child(pwsp_compiler *c, uint32_t id, bool is_parallel) {
+    switch (PWSP_NODE(c->module, id)->kind) {
+    case PWSP_NODE_PARALLEL:
+    case PWSP_NODE_SELECT:
+    case PWSP_NODE_FOR_EACH: return pwsp_compiler_loop(c, id, is_parallel);
+    case PWSP_NODE_WHEN: return pwsp_compiler_when(c, id, is_parallel);
+    case PWSP_NODE_COMBINE:
+    case PWSP_NODE_SEQUENCE: return pwsp_compiler_group(c, id, is_parallel);
+    case PWSP_NODE_TASK: return pwsp_compiler_task(c, id);
+    case PWSP_NODE_CALL: return pwsp_compiler_call(c, id, is_parallel);
+    case PWSP_NODE_SLOT_SET:
+    case PWSP_NODE_SLOT_LOAD: return pwsp_compiler_slot(c, id);
+    case PWSP_NODE_OTHERWISE:  // compiled with its when
+    case PWSP_NODE_NONE:
+    case PWSP_NODE_WORKLOAD: break;
+    }
+    return true;
+}
+
+static bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel) {
+    for (uint32_t id = PWSP_NODE(c->module, node)->first; id; id = PWSP_NODE(c->module, id)->next) {
+        if (!pwsp_compiler_child(c, id, is_parallel)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// -- edges ----------------------------------------------------------------------------------------
+
+// The innermost node around two.
+static uint32_t pwsp_node_around(const ptowsp_module *module, uint32_t a, uint32_t b) {
+    uint32_t at = PWSP_NODE(module, a)->parent;
+    while (!pwsp_node_is_inside(module, b, at)) {
+        at = PWSP_NODE(module, at)->parent;
+    }
+    return at;
+}
+
+// Lists the edges of all tasks of the module: those of workloads not reached do no harm.
+static bool pwsp_compiler_find_edges(pwsp_compiler *c) {
+    for (uint32_t id = 1; id < c->module->nodes.count; id++) {
+        const pwsp_task_info *task = PWSP_NODE(c->module, id)->task;
+        for (uint32_t i = 0; task && i < task->after_count; i++) {
+            pwsp_edge made = {task->after[i], id, pwsp_node_around(c->module, task->after[i], id)};
+            pwsp_edge *edge = (pwsp_edge *)pwsp_compiler_add(c, &c->edges, sizeof made);
+            if (!edge) {
+                return false;
+            }
+            *edge = made;
+        }
+    }
+    return true;
+}
+
+// -- tables of the program ------------------------------------------------------------------------
+
+static const char *pwsp_compiler_text(pwsp_compiler *c, const char *text) {
+    const char *copy = pwsp_arena_copy(&c->program->arena, text);
+    if (!copy) {
+        pwsp_module_no_memory(c->module);
+    }
+    return copy;
+}
+
+// Copies a table of the module as it is; its names are the program's own afterwards.
+static bool pwsp_compiler_table(pwsp_compiler *c, pwsp_table *to, const pwsp_table *from,
+                                size_t item_size, size_t name_offset) {
+    if (!pwsp_memory_grow(&c->program->memory, &to->items, &to->capacity, from->count, item_size)) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    to->count = from->count;
+    for (uint64_t i = 1; i < from->count; i++) {
+        char *item = (char *)to->items + (size_t)i * item_size;
+        memcpy(item, (const char *)from->items + (size_t)i * item_size, item_size);
+        const char *name;
+        memcpy(&name, item + name_offset, sizeof name);
+        name = pwsp_compiler_text(c, name);
+        if (!name) {
+            return false;
+        }
+        memcpy(item + name_offset, &name, sizeof name);
+    }
+    return true;
+}
+
+// Kernels point to their tiles' names: those are copied, too.
+static bool pwsp_compiler_kernels(pwsp_compiler *c) {
+    ptowsp_program *p = c->program;
+    for (uint32_t i = 1; i < p->kernels.count; i++) {
+        pwsp_kernel_info *kernel = PWSP_TABLE_AT(p->kernels, pwsp_kernel_info, i);
+        pwsp_tile_info *tiles = (pwsp_tile_info *)pwsp_arena_alloc(
+            &p->arena, kernel->tile_count * sizeof(pwsp_tile_info), sizeof(uint64_t));
+        if (!tiles) {
+            pwsp_module_no_memory(c->module);
+            return false;
+        }
+        for (uint32_t j = 0; j < kernel->tile_count; j++) {
+            tiles[j] = kernel->tiles[j];
+            tiles[j].name = pwsp_compiler_text(c, kernel->tiles[j].name);
+            if (!tiles[j].name) {
+                return false;
+            }
+        }
+        kernel->tiles = tiles;
+        kernel->scalars = NULL;  // not needed any more
+    }
+    return true;
+}
+
+static bool *pwsp_compiler_flags(pwsp_compiler *c, const pwsp_table *table) {
+    bool *flags = (bool *)pwsp_arena_alloc(&c->program->arena, (size_t)table->count + 1, 1);
+    if (!flags) {
+        pwsp_module_no_memory(c->module);
+    }
+    return flags;
+}
+
+static bool pwsp_compiler_names(pwsp_compiler *c) {
+    const ptowsp_module *m = c->module;
+    for (uint64_t i = 0; i < m->bindables.slot_count; i++) {
+        const pwsp_name *name = &m->bindables.slots[i];
+        if (name->text) {
+            const char *text = pwsp_compiler_text(c, name->text);
+            if (!text) {
+                return false;
+            }
+            if (!pwsp_names_add(&c->program->names, &c->program->memory, text, name->kind,
+                                name->index)) {
+                pwsp_module_no_memory(c->module);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+// One place for each node of the module.
+static bool pwsp_compiler_places(pwsp_compiler *c) {
+    const ptowsp_module *m = c->module;
+    ptowsp_program *p = c->program;
+    for (uint32_t id = 0; id < (m->nodes.count ? m->nodes.count : 1); id++) {
+        uint32_t index;
+        pwsp_place *place = PWSP_ADD(c, places, pwsp_place, &index);
+        if (!place) {
+            return false;
+        }
+        if (id == 0) {
+            continue;
+        }
+        char step[PTOWSP_NAME_MAX + 32];
+        ptowsp_text_buffer buffer = {step, sizeof step, 0};
+        pwsp_module_print_step(m, id, ptowsp_text_to_buffer(&buffer));
+        const pwsp_node *node = PWSP_NODE(m, id);
+        place->parent = node->parent;
+        place->step = pwsp_compiler_text(c, step);
+        place->first_param = (uint32_t)p->params.count;
+        place->param_count = node->param_count;
+        if (node->variable) {
+            place->variable = p->first_variable + node->variable;
+            place->name = pwsp_compiler_text(c, PWSP_VARIABLE(m, node->variable)->name);
+        }
+        for (uint32_t i = 0; i < node->param_count; i++) {
+            const pwsp_variable_info *variable = PWSP_VARIABLE(m, node->first_param + i);
+            pwsp_param *param = PWSP_ADD(c, params, pwsp_param, &index);
+            if (!param) {
+                return false;
+            }
+            param->name = pwsp_compiler_text(c, variable->name);
+            param->type = variable->type;
+            param->cell = p->first_variable + node->first_param + i;
+        }
+    }
+    return pwsp_module_is_good(c->module);
+}
+
+static bool pwsp_compiler_tables(pwsp_compiler *c) {
+    const ptowsp_module *m = c->module;
+    ptowsp_program *p = c->program;
+    if (!pwsp_compiler_table(c, &p->tensors, &m->tensors, sizeof(ptowsp_tensor_desc),
+                             offsetof(ptowsp_tensor_desc, name)) ||
+        !pwsp_compiler_table(c, &p->kernels, &m->kernels, sizeof(pwsp_kernel_info),
+                             offsetof(pwsp_kernel_info, name)) ||
+        !pwsp_compiler_table(c, &p->arrays, &m->arrays, sizeof(pwsp_array_info),
+                             offsetof(pwsp_array_info, name)) ||
+        !pwsp_compiler_table(c, &p->symbols, &m->symbols, sizeof(pwsp_symbol_info),
+                             offsetof(pwsp_symbol_info, name)) ||
+        !pwsp_compiler_table(c, &p->axes, &m->axes, sizeof(pwsp_axis_info),
+                             offsetof(pwsp_axis_info, name)) ||
+        !pwsp_compiler_kernels(c) || !pwsp_compiler_names(c)) {
+        return false;
+    }
+    p->name = pwsp_compiler_text(c, m->name);
+    p->tensor_is_loaded = pwsp_compiler_flags(c, &m->tensors);
+    p->tensor_is_written = pwsp_compiler_flags(c, &m->tensors);
+    p->tensor_is_used = pwsp_compiler_flags(c, &m->tensors);
+    p->array_is_used = pwsp_compiler_flags(c, &m->arrays);
+    p->axis_is_used = pwsp_compiler_flags(c, &m->axes);
+    p->symbol_is_used = pwsp_compiler_flags(c, &m->symbols);
+    if (!pwsp_module_is_good(m)) {
+        return false;
+    }
+    p->slot_count = m->slot_count;
+    p->first_slot = 1;
+    p->first_arg = p->first_slot + p->slot_count;
+    p->arg_count = PWSP_ARG_MAX;
+    p->first_variable = p->first_arg + p->arg_count;
+    p->first_symbol = p->first_variable + (uint32_t)m->variables.count;
+    p->first_size = p->first_symbol + (uint32_t)m->symbols.count;
+    p->first_temp = p->first_size + (uint32_t)m->axes.count;
+    p->first_const = p->first_temp + PWSP_CODE_TEMP_MAX;
+    return pwsp_compiler_places(c);
+}
+
+// -- programs -------------------------------------------------------------------------------------
+
+// The workload to begin with; 0 with an error.
+static uint32_t pwsp_compiler_entry(ptowsp_module *module, const char *name) {
+    const pwsp_name *found = name ? pwsp_names_find(&module->workload_names, name) : NULL;
+    uint32_t entry = !name                                     ? module->workload
+                     : found && strcmp(found->text, name) == 0 ? found->index
+                                                               : 0;
+    if (module->open) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "this scope is still open; was it left by break or return?");
+    }
+    if (entry == 0) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "there is no workload %s to begin with", name ? name : "");
+    }
+    if (PWSP_NODE(module, entry)->param_count) {
+        return pwsp_module_fail_at(module, entry, PTOWSP_INVALID_PARAMS,
+                                   "a program cannot begin with a workload that has parameters");
+    }
+    return entry;
+}
+
+// Compiles all workloads that the entry reaches; calls are linked when all are there.
+static bool pwsp_compiler_workloads(pwsp_compiler *c) {
+    ptowsp_program *p = c->program;
+    for (uint32_t i = 1; i < c->checker.reached.count; i++) {
+        uint32_t *first_op = (uint32_t *)pwsp_compiler_add(c, &c->first_ops, sizeof(uint32_t));
+        if (!first_op) {
+            return false;
+        }
+        *first_op = pwsp_compiler_here(c);
+        uint32_t node = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, i)->node;
+        if (!pwsp_compiler_body(c, node, false) ||
+            !pwsp_compiler_op(c, PWSP_OP_RETURN, 0, 0, node)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < p->ops.count; i++) {
+        pwsp_op *op = PWSP_TABLE_AT(p->ops, pwsp_op, i);
+        if (op->kind == PWSP_OP_CALL) {
+            uint32_t index = pwsp_checker_find(&c->checker, op->target);
+            op->target = *PWSP_TABLE_AT(c->first_ops, uint32_t, index - 1);
+        }
+    }
+    return true;
+}
+
+// Keeps the schedule as text, with its keys as the user named things; then forgets the keys, as the
+// module may be gone when the program is used.
+static bool pwsp_compiler_schedule_text(pwsp_compiler *c) {
+    ptowsp_schedule *schedule = &c->program->schedule;
+    ptowsp_text_buffer length = {NULL, 0, 0};
+    ptowsp_schedule_print(schedule, ptowsp_text_to_buffer(&length));
+    char *copy = (char *)pwsp_arena_alloc(&c->program->arena, length.length + 1, 1);
+    if (!copy) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    ptowsp_text_buffer buffer = {copy, length.length + 1, 0};
+    ptowsp_schedule_print(schedule, ptowsp_text_to_buffer(&buffer));
+    c->program->schedule_text = copy;
+    ptowsp_expr none = {NULL, 0};
+    schedule->dispatch_key = none;
+    schedule->priority_key = none;
+    c->program->has_streams = schedule->stream_key.id != 0;
+    schedule->stream_key = none;
+    return true;
+}
+
+static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
+    ptowsp_program *p = c->program;
+    if (!pwsp_check_workload(&c->checker, entry) || !pwsp_compiler_tables(c)) {
+        return false;
+    }
+    p->schedule = pwsp_schedule_resolve(c->schedule);
+    p->lane_count = pwsp_schedule_lanes(&p->schedule);
+    p->is_priority_signed = ptowsp_expr_type(p->schedule.priority_key) == PTOWSP_TYPE_I64;
+    const pwsp_reached *reached = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, 1);
+    p->frame_depth = reached->frame_depth + 1;
+    p->scope_depth = reached->scope_depth + 1;
+    c->coder.exprs = &c->module->exprs;
+    c->coder.leaf = pwsp_compiler_leaf;
+    c->coder.user = c;
+    c->coder.first_temp = p->first_temp;
+    c->coder.first_const = p->first_const;
+    if ((p->schedule.dependencies & PTOWSP_DEPENDENCIES_EXPLICIT) && !pwsp_compiler_find_edges(c)) {
+        return false;
+    }
+    p->edge_count = (uint32_t)c->edges.count;
+    if (!pwsp_compiler_workloads(c) || !pwsp_compiler_schedule_text(c)) {
+        return false;
+    }
+    p->cell_count = p->first_const + (uint32_t)c->coder.const_count;
+    p->instructions.items = c->coder.code;  // moves to the program
+    p->instructions.count = c->coder.code_count;
+    p->instructions.capacity = c->coder.code_capacity;
+    p->consts.items = c->coder.consts;
+    p->consts.count = c->coder.const_count;
+    p->consts.capacity = c->coder.const_capacity;
+    memset(&c->coder, 0, sizeof c->coder);
+    c->coder.memory = &p->memory;
+    return true;
+}
+
+ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *module,
+                                    const ptowsp_program_desc *desc, ptowsp_program **out_program) {
+    if (!module || !out_program) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "program: module or out_program is NULL");
+    }
+    *out_program = NULL;
+    uint32_t entry = 0;
+    bool was_good = module->status == PTOWSP_OK;
+    if (was_good) {
+        ptowsp_status status =
+            ptowsp_schedule_check(module, desc ? desc->schedule : NULL, PTOWSP_TARGET_CPU_SIM);
+        if (status != PTOWSP_OK) {
+            ptowsp_error error = ptowsp_context_error(module->context);
+            return module->context == context
+                       ? status
+                       : pwsp_fail(context, error.status, error.index, "%s", error.text);
+        }
+        entry = pwsp_compiler_entry(module, desc ? desc->workload : NULL);
+    }
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    if (desc && desc->schedule) {
+        schedule = *desc->schedule;
+    }
+    pwsp_compiler compiler;
+    memset(&compiler, 0, sizeof compiler);
+    ptowsp_program *program = NULL;
+    if (entry) {
+        program = (ptowsp_program *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_program));
+        if (!program) {
+            return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                             "program: out of memory");
+        }
+        program->memory = context->memory;
+        pwsp_arena_init(&program->arena, &context->memory);
+        compiler.module = module;
+        compiler.program = program;
+        compiler.schedule = &schedule;
+        compiler.checker.module = module;
+        compiler.coder.memory = &program->memory;
+        bool is_good = pwsp_compiler_run(&compiler, entry);
+        pwsp_coder_free(&compiler.coder);
+        pwsp_checker_free(&compiler.checker);
+        pwsp_memory_free(&program->memory, compiler.edges.items,
+                         (size_t)compiler.edges.capacity * sizeof(pwsp_edge));
+        pwsp_memory_free(&program->memory, compiler.first_ops.items,
+                         (size_t)compiler.first_ops.capacity * sizeof(uint32_t));
+        if (is_good) {
+            *out_program = program;
+            return PTOWSP_OK;
+        }
+        ptowsp_program_destroy(program);
+    }
+    PTOWSP_ASSERT(module->status != PTOWSP_OK);
+    ptowsp_status status = pwsp_fail(context, module->status, module->index, "%s", module->text);
+    if (was_good) {
+        module->status = PTOWSP_OK;  // the module is as it was, and may be compiled differently
+        module->index = PTOWSP_NO_INDEX;
+        module->text[0] = '\0';
+    }
+    return status;
+}
+
+static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, size_t item_size) {
+    pwsp_memory_free(&program->memory, table->items, (size_t)table->capacity * item_size);
+}
+
+// Every table of a program with the type of its items.
+#define PWSP_PROGRAM_TABLES(TABLE)                                                                 \
+    TABLE(ops, pwsp_op)                                                                            \
+    TABLE(loops, pwsp_loop)                                                                        \
+    TABLE(tasks, pwsp_task_op)                                                                     \
+    TABLE(views, pwsp_tile_view)                                                                   \
+    TABLE(codes, pwsp_code)                                                                        \
+    TABLE(branches, pwsp_branch)                                                                   \
+    TABLE(slot_ops, pwsp_slot_op)                                                                  \
+    TABLE(calls, pwsp_call_op)                                                                     \
+    TABLE(resets, pwsp_range)                                                                      \
+    TABLE(edges, uint32_t)                                                                         \
+    TABLE(places, pwsp_place)                                                                      \
+    TABLE(params, pwsp_param)                                                                      \
+    TABLE(instructions, pwsp_instruction)                                                          \
+    TABLE(consts, uint64_t)                                                                        \
+    TABLE(tensors, ptowsp_tensor_desc)                                                             \
+    TABLE(kernels, pwsp_kernel_info)                                                               \
+    TABLE(arrays, pwsp_array_info)                                                                 \
+    TABLE(symbols, pwsp_symbol_info)                                                               \
+    TABLE(axes, pwsp_axis_info)
+
+void ptowsp_program_destroy(ptowsp_program *program) {
+    if (!program) {
+        return;
+    }
+#define PWSP_PROGRAM_FREE(table, type)                                                             \
+    pwsp_program_free_table(program, &program->table, sizeof(type));
+    PWSP_PROGRAM_TABLES(PWSP_PROGRAM_FREE)
+#undef PWSP_PROGRAM_FREE
+    pwsp_names_free(&program->names, &program->memory);
+    pwsp_arena_free(&program->arena);
+    pwsp_memory memory = program->memory;
+    pwsp_memory_free(&memory, program, sizeof(ptowsp_program));
+}
+
+size_t ptowsp_program_size(const ptowsp_program *program) {
+    size_t size = sizeof(ptowsp_program) + program->arena.allocated +
+                  (size_t)program->names.slot_count * sizeof(pwsp_name);
+#define PWSP_PROGRAM_SIZE(table, type) size += (size_t)program->table.capacity * sizeof(type);
+    PWSP_PROGRAM_TABLES(PWSP_PROGRAM_SIZE)
+#undef PWSP_PROGRAM_SIZE
+    return size;
+}
+
+// =================================================================================================
+// src/workload/known.c
+// =================================================================================================
+
+// What can be known before any kernel has run.
+//
+// A slot that is loaded from a tensor which tasks write has no value before they have run, nor has
+// anything that depends on it: conditions, extents, indices, other slots set from it or under it.
+// This marks the operations whose effect is unknown in that sense, by passing over the program until
+// nothing changes. Everything else can be checked beforehand, for the whole program, by walking it
+// without kernels.
+
+typedef struct pwsp_known {
+    const ptowsp_program *program;
+    const bool *is_written;
+    uint8_t *ops;    // by op: unknown
+    uint8_t *cells;  // by cell: unknown
+    bool has_changed;
+} pwsp_known;
+
+static void pwsp_known_mark(pwsp_known *known, uint8_t *mark) {
+    known->has_changed = known->has_changed || !*mark;
+    *mark = 1;
+}
+
+// Does a compiled expression read an unknown cell? Temporaries are never marked; operands that an
+// instruction does not have are cell 0, which is always known.
+static bool pwsp_known_code(const pwsp_known *known, const pwsp_code *code) {
+    for (uint32_t i = code->begin; i < code->end; i++) {
+        const pwsp_instruction *at =
+            PWSP_PROGRAM_AT(known->program, instructions, pwsp_instruction, i);
+        bool has_c = at->opcode == PWSP_OPCODE_SELECT;  // elsewhere c is an array or a place
+        if (known->cells[at->a] || known->cells[at->b] || (has_c && known->cells[at->c])) {
+            return true;
+        }
+    }
+    return known->cells[code->cell] != 0;
+}
+
+static bool pwsp_known_view(const pwsp_known *known, const pwsp_tile_view *view) {
+    bool is_unknown = (view->has_row && pwsp_known_code(known, &view->row)) ||
+                      (view->has_col && pwsp_known_code(known, &view->col));
+    for (uint32_t i = 0; i < view->lead; i++) {
+        is_unknown = is_unknown || pwsp_known_code(known, &view->index[i]);
+    }
+    return is_unknown;
+}
+
+static bool pwsp_known_task(const pwsp_known *known, const pwsp_task_op *task) {
+    const ptowsp_program *p = known->program;
+    bool is_unknown = pwsp_known_code(known, &task->dispatch) ||
+                      pwsp_known_code(known, &task->priority) ||
+                      pwsp_known_code(known, &task->stream);
+    for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
+        is_unknown = is_unknown || pwsp_known_code(known, PWSP_PROGRAM_AT(p, codes, pwsp_code,
+                                                                          task->first_code + i));
+    }
+    for (uint32_t i = 0; i < task->view_count; i++) {
+        is_unknown = is_unknown || pwsp_known_view(known, PWSP_PROGRAM_AT(p, views, pwsp_tile_view,
+                                                                          task->first_view + i));
+    }
+    return is_unknown;
+}
+
+// One op inside a region that is run or not as `is_unknown` control decides.
+static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown) {
+    const ptowsp_program *p = known->program;
+    const pwsp_op *op = PWSP_OP_AT(p, i);
+    switch (op->kind) {
+    case PWSP_OP_LOOP: {
+        const pwsp_loop *loop = PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at);
+        is_unknown = is_unknown || (loop->is_row && pwsp_known_code(known, &loop->row));
+        break;
+    }
+    case PWSP_OP_BRANCH: {
+        const pwsp_branch *branch = PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at);
+        is_unknown = is_unknown || pwsp_known_code(known, &branch->condition);
+        break;
+    }
+    case PWSP_OP_TASK:
+        is_unknown =
+            is_unknown || pwsp_known_task(known, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at));
+        break;
+    case PWSP_OP_SLOT_SET: {
+        const pwsp_slot_op *slot = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at);
+        is_unknown = is_unknown || pwsp_known_code(known, &slot->value);
+        if (is_unknown) {
+            pwsp_known_mark(known, &known->cells[slot->cell]);
+        }
+        break;
+    }
+    case PWSP_OP_SLOT_LOAD: {
+        const pwsp_slot_op *slot = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at);
+        is_unknown = is_unknown || known->is_written[slot->view.tensor] ||
+                     pwsp_known_view(known, &slot->view) ||
+                     (slot->has_row && pwsp_known_code(known, &slot->row)) ||
+                     (slot->has_col && pwsp_known_code(known, &slot->col));
+        if (is_unknown) {
+            pwsp_known_mark(known, &known->cells[slot->cell]);
+        }
+        break;
+    }
+    case PWSP_OP_CALL: {
+        const pwsp_call_op *call = PWSP_PROGRAM_AT(p, calls, pwsp_call_op, op->at);
+        for (uint32_t j = 0; j < call->arg_count; j++) {
+            if (pwsp_known_code(known,
+                                PWSP_PROGRAM_AT(p, codes, pwsp_code, call->first_code + j))) {
+                pwsp_known_mark(known, &known->cells[call->first_cell + j]);
+            }
+        }
+        break;
+    }
+    case PWSP_OP_LOOP_END:
+    case PWSP_OP_SCOPE:
+    case PWSP_OP_SCOPE_END:
+    case PWSP_OP_JUMP:
+    case PWSP_OP_RETURN:
+    case PWSP_OP_RESET: break;
+    }
+    if (is_unknown) {
+        pwsp_known_mark(known, &known->ops[i]);
+    }
+}
+
+// Behind the region that an unknown op decides about, or 0 if it decides about none. A called
+// workload is such a region, too: see pwsp_known_pass.
+static uint32_t pwsp_known_end(const ptowsp_program *p, uint32_t i) {
+    const pwsp_op *op = PWSP_OP_AT(p, i);
+    return op->kind == PWSP_OP_LOOP     ? op->target
+           : op->kind == PWSP_OP_BRANCH ? PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at)->end
+                                        : 0;
+}
+
+static void pwsp_known_pass(pwsp_known *known) {
+    const ptowsp_program *p = known->program;
+    uint32_t end = 0;  // ops before are under unknown control
+    bool in_workload = false;
+    for (uint32_t i = 0; i < p->ops.count; i++) {
+        pwsp_op_kind kind = PWSP_OP_AT(p, i)->kind;
+        // A workload that is called under unknown control has its first op marked by the call.
+        if (i == 0 || PWSP_OP_AT(p, i - 1)->kind == PWSP_OP_RETURN) {
+            in_workload = known->ops[i] == 2;
+        }
+        bool is_under = i < end || in_workload;
+        uint8_t entry = known->ops[i] == 2 ? 2 : 0;
+        pwsp_known_op(known, i, is_under);
+        if (entry) {
+            known->ops[i] = 2;
+        }
+        if (known->ops[i] && pwsp_known_end(p, i) > end) {
+            end = pwsp_known_end(p, i);
+        }
+        if (kind == PWSP_OP_CALL && is_under && known->ops[PWSP_OP_AT(p, i)->target] != 2) {
+            known->ops[PWSP_OP_AT(p, i)->target] = 2;
+            known->has_changed = true;
+        }
+    }
+}
+
+PWSP_INTERNAL bool pwsp_program_find_unknown(const ptowsp_program *program,
+                                             const pwsp_memory *memory, const bool *is_written,
+                                             uint8_t *out_unknown) {
+    pwsp_known known = {program, is_written, out_unknown, NULL, true};
+    known.cells = (uint8_t *)pwsp_memory_alloc(memory, program->cell_count);
+    if (!known.cells) {
+        return false;
+    }
+    memset(out_unknown, 0, (size_t)program->ops.count);
+    while (known.has_changed) {
+        known.has_changed = false;
+        pwsp_known_pass(&known);
+    }
+    pwsp_memory_free(memory, known.cells, program->cell_count);
+    return true;
+}
+
+// =================================================================================================
+// src/workload/print.c
+// =================================================================================================
+
+// Modules and programs as text, for people, golden tests and error messages.
+
+#include <inttypes.h>
+
+// -- places ---------------------------------------------------------------------------------------
+
+static void pwsp_print_scalar(ptowsp_type type, uint64_t value, ptowsp_text text) {
+    if (type == PTOWSP_TYPE_U64) {
+        pwsp_text_format(text, "%" PRIu64, value);
+    } else if (type == PTOWSP_TYPE_BOOL) {
+        pwsp_text_format(text, "%s", value ? "true" : "false");
+    } else {
+        pwsp_text_format(text, "%" PRId64, (int64_t)value);
+    }
+}
+
+PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
+                                            const uint64_t *cells, ptowsp_text text) {
+    uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
+    uint32_t count = 0, shown = 0;
+    for (uint32_t at = node; at; at = PWSP_PLACE_AT(program, at)->parent) {
+        path[count++] = at;
+    }
+    for (uint32_t i = count; i > 0; i--) {
+        pwsp_text_format(text, "%s%s", PWSP_PLACE_AT(program, path[i - 1])->step, i > 1 ? "/" : "");
+    }
+    for (uint32_t i = count; cells && i > 0; i--) {
+        const pwsp_place *place = PWSP_PLACE_AT(program, path[i - 1]);
+        for (uint32_t j = 0; j < place->param_count; j++) {
+            const pwsp_param *param =
+                PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j);
+            pwsp_text_format(text, "%s%s = ", shown++ ? ", " : " (", param->name);
+            pwsp_print_scalar(param->type, cells[param->cell], text);
+        }
+        if (place->variable && i > 1) {  // the loop is around, not the place itself
+            pwsp_text_format(text, "%s%s = %" PRId64, shown++ ? ", " : " (", place->name,
+                             (int64_t)cells[place->variable]);
+        }
+    }
+    pwsp_text_format(text, "%s", shown ? ")" : "");
+}
+
+// -- modules --------------------------------------------------------------------------------------
+
+static void pwsp_print_size(int64_t size, ptowsp_text text) {
+    if (size == PTOWSP_DYNAMIC) {
+        pwsp_text_format(text, "?");
+    } else {
+        pwsp_text_format(text, "%" PRId64, size);
+    }
+}
+
+static void pwsp_print_axes(const ptowsp_module *m, ptowsp_text text) {
+    for (uint32_t i = 1; i < m->axes.count; i++) {
+        const pwsp_axis_info *axis = PWSP_AXIS(m, i);
+        if (axis->declared != i) {
+            continue;  // a row of another
+        }
+        pwsp_text_format(text, "axis %s ", axis->name);
+        switch (axis->kind) {
+        case PWSP_AXIS_DENSE: pwsp_text_format(text, "%" PRId64 "\n", axis->size); break;
+        case PWSP_AXIS_DYNAMIC: pwsp_text_format(text, "dynamic\n"); break;
+        case PWSP_AXIS_RAGGED: pwsp_text_format(text, "ragged\n"); break;
+        case PWSP_AXIS_SPARSE: pwsp_text_format(text, "sparse\n"); break;
+        }
+    }
+}
+
+static const char *pwsp_direction_name(ptowsp_direction direction) {
+    return direction == PTOWSP_IN ? "in" : direction == PTOWSP_OUT ? "out" : "inout";
+}
+
+static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
+    for (uint32_t i = 1; i < m->kernels.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_KERNEL(m, i);
+        pwsp_text_format(text, "kernel %s(axes %u", kernel->name, kernel->axis_count);
+        for (uint32_t j = 0; j < kernel->tile_count; j++) {
+            const pwsp_tile_info *tile = &kernel->tiles[j];
+            pwsp_text_format(text, ", %s %s %s ", pwsp_direction_name(tile->direction), tile->name,
+                             ptowsp_dtype_name(tile->dtype));
+            pwsp_print_size(tile->rows, text);
+            pwsp_text_format(text, " x ");
+            pwsp_print_size(tile->cols, text);
+        }
+        for (uint32_t j = 0; j < kernel->scalar_count; j++) {
+            pwsp_text_format(text, ", %s %s", kernel->scalars[j].name,
+                             pwsp_type_name(kernel->scalars[j].type));
+        }
+        pwsp_text_format(text, ") %s", kernel->unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+        if (kernel->cost) {
+            pwsp_text_format(text, ", cycles by a cost function");
+        } else if (kernel->cycles) {
+            pwsp_text_format(text, ", %" PRIu64 " cycles", kernel->cycles);
+        }
+        pwsp_text_format(text, "%s\n", kernel->fn ? "" : ", time only");
+    }
+}
+
+static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
+    pwsp_text_format(text, "module %s\n", m->name);
+    pwsp_print_axes(m, text);
+    for (uint32_t i = 1; i < m->symbols.count; i++) {
+        pwsp_text_format(text, "symbol %s\n", PWSP_SYMBOL(m, i)->name);
+    }
+    for (uint32_t i = 1; i < m->arrays.count; i++) {
+        if (!PWSP_ARRAY(m, i)->is_lengths) {
+            pwsp_text_format(text, "array %s %s\n", PWSP_ARRAY(m, i)->name,
+                             ptowsp_dtype_name(PWSP_ARRAY(m, i)->dtype));
+        }
+    }
+    for (uint32_t i = 1; i < m->tensors.count; i++) {
+        const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, i);
+        pwsp_text_format(text, "tensor %s %s [", tensor->name, ptowsp_dtype_name(tensor->dtype));
+        for (uint32_t j = 0; j < tensor->rank; j++) {
+            pwsp_text_format(text, "%s", j ? ", " : "");
+            pwsp_print_size(tensor->shape[j], text);
+        }
+        pwsp_text_format(text, "] %s\n", ptowsp_location_name(tensor->location));
+    }
+    pwsp_print_kernels(m, text);
+}
+
+static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, ptowsp_text text) {
+    const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, view->tensor);
+    pwsp_text_format(text, "%s", tensor->name);
+    uint32_t lead = tensor->rank > 2 ? tensor->rank - 2 : 0;
+    for (uint32_t i = 0; i < lead; i++) {
+        pwsp_text_format(text, "%s", i ? ", " : "[");
+        pwsp_exprs_print(&m->exprs, view->index[i], text);
+    }
+    pwsp_text_format(text, "%s", lead ? "]" : "");
+    if (view->row || view->col) {
+        pwsp_text_format(text, " at (");
+        if (view->row) {
+            pwsp_exprs_print(&m->exprs, view->row, text);
+        } else {
+            pwsp_text_format(text, "0");
+        }
+        pwsp_text_format(text, ", ");
+        if (view->col) {
+            pwsp_exprs_print(&m->exprs, view->col, text);
+        } else {
+            pwsp_text_format(text, "0");
+        }
+        pwsp_text_format(text, ")");
+    }
+    if (view->rows == 0 || view->cols == 0) {
+        pwsp_text_format(text, " to the edge");
+    }
+}
+
+static void pwsp_print_exprs(const ptowsp_module *m, const uint32_t *exprs, uint32_t count,
+                             ptowsp_text text) {
+    pwsp_text_format(text, "(");
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_text_format(text, "%s", i ? ", " : "");
+        pwsp_exprs_print(&m->exprs, exprs[i], text);
+    }
+    pwsp_text_format(text, ")");
+}
+
+static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
+    const pwsp_task_info *task = PWSP_NODE(m, id)->task;
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(m, task->kernel);
+    pwsp_print_exprs(m, task->axes, kernel->axis_count, text);
+    for (uint32_t i = 0; i < kernel->tile_count; i++) {
+        pwsp_text_format(text, " %s = ", kernel->tiles[i].name);
+        pwsp_print_view(m, &task->views[i], text);
+    }
+    for (uint32_t i = 0; i < kernel->scalar_count; i++) {
+        pwsp_text_format(text, " %s = ", kernel->scalars[i].name);
+        pwsp_exprs_print(&m->exprs, task->scalars[i], text);
+    }
+    for (uint32_t i = 0; i < task->tag_count; i++) {
+        pwsp_text_format(text, " tag %s = ", task->tags[i].name);
+        pwsp_exprs_print(&m->exprs, task->tags[i].value, text);
+    }
+    for (uint32_t i = 0; i < task->after_count; i++) {
+        pwsp_text_format(text, "%s node %u", i ? "," : " after", task->after[i]);
+    }
+}
+
+// What follows the step of a node on its line.
+static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
+    const pwsp_node *node = PWSP_NODE(m, id);
+    switch (node->kind) {
+    case PWSP_NODE_WORKLOAD:
+        for (uint32_t i = 0; i < node->param_count; i++) {
+            const pwsp_variable_info *param = PWSP_VARIABLE(m, node->first_param + i);
+            pwsp_text_format(text, "%s%s %s%s", i ? ", " : "(", param->name,
+                             pwsp_type_name(param->type), i + 1 == node->param_count ? ")" : "");
+        }
+        break;
+    case PWSP_NODE_PARALLEL:
+    case PWSP_NODE_FOR_EACH:
+    case PWSP_NODE_SELECT:
+        pwsp_text_format(text, " in %s", PWSP_AXIS(m, node->axis)->name);
+        if (PWSP_AXIS(m, node->axis)->row) {
+            pwsp_text_format(text, "[");
+            pwsp_exprs_print(&m->exprs, PWSP_AXIS(m, node->axis)->row, text);
+            pwsp_text_format(text, "]");
+        }
+        break;
+    case PWSP_NODE_WHEN:
+        pwsp_text_format(text, " ");
+        pwsp_exprs_print(&m->exprs, node->expr, text);
+        break;
+    case PWSP_NODE_TASK: pwsp_print_task(m, id, text); break;
+    case PWSP_NODE_CALL: pwsp_print_exprs(m, node->call->args, node->call->arg_count, text); break;
+    case PWSP_NODE_SLOT_SET:
+        pwsp_text_format(text, " = ");
+        pwsp_exprs_print(&m->exprs, node->expr, text);
+        break;
+    case PWSP_NODE_SLOT_LOAD:
+        pwsp_text_format(text, " = ");
+        pwsp_print_view(m, node->view, text);
+        if (node->expr || node->col) {
+            uint32_t cells[2] = {node->expr, node->col};
+            pwsp_text_format(text, " element (");
+            for (uint32_t i = 0; i < 2; i++) {
+                if (cells[i]) {
+                    pwsp_exprs_print(&m->exprs, cells[i], text);
+                } else {
+                    pwsp_text_format(text, "0");
+                }
+                pwsp_text_format(text, "%s", i ? ")" : ", ");
+            }
+        }
+        break;
+    case PWSP_NODE_OTHERWISE:
+    case PWSP_NODE_COMBINE:
+    case PWSP_NODE_SEQUENCE:
+    case PWSP_NODE_NONE: break;
+    }
+}
+
+void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text) {
+    pwsp_print_declarations(module, text);
+    for (uint32_t id = 1; id < module->nodes.count; id++) {  // nodes are in the order of the tree
+        uint32_t depth = 0;
+        for (uint32_t at = PWSP_NODE(module, id)->parent; at; at = PWSP_NODE(module, at)->parent) {
+            depth++;
+        }
+        pwsp_text_format(text, "%*s%s", (int)depth * 2, "", depth ? "" : "workload ");
+        pwsp_module_print_step(module, id, text);
+        pwsp_print_node(module, id, text);
+        pwsp_text_format(text, "\n");
+    }
+    if (module->status != PTOWSP_OK) {
+        pwsp_text_format(text, "error %s: %s\n", ptowsp_status_name(module->status), module->text);
+    }
+}
+
+// -- programs -------------------------------------------------------------------------------------
+
+static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_text text) {
+    if (cell == 0) {
+        pwsp_text_format(text, "0");
+    } else if (cell < p->first_arg) {
+        pwsp_text_format(text, "slot[%u]", cell - p->first_slot);
+    } else if (cell < p->first_variable) {
+        pwsp_text_format(text, "args[%u]", cell - p->first_arg);
+    } else if (cell < p->first_symbol) {
+        pwsp_text_format(text, "v%u", cell - p->first_variable);
+    } else if (cell < p->first_size) {
+        pwsp_text_format(
+            text, "%s",
+            PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, cell - p->first_symbol)->name);
+    } else if (cell < p->first_temp) {
+        pwsp_text_format(text, "size(%s)",
+                         PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, cell - p->first_size)->name);
+    } else if (cell < p->first_const) {
+        pwsp_text_format(text, "t%u", cell - p->first_temp);
+    } else {
+        pwsp_text_format(text, "%" PRId64,
+                         (int64_t)*PWSP_PROGRAM_AT(p, consts, uint64_t, cell - p->first_const));
+    }
+}
+
+static const char *pwsp_opcode_name(pwsp_opcode opcode) {
+    switch (opcode) {
+#define PWSP_OPCODE_NAME(name, result)                                                             \
+    case PWSP_OPCODE_##name: return #name;
+        PWSP_OPCODES(PWSP_OPCODE_NAME)
+#undef PWSP_OPCODE_NAME
+    case PWSP_OPCODE_READ: return "READ";
+    case PWSP_OPCODE_SKIP: return "SKIP";
+    case PWSP_OPCODE_SKIP_0: return "SKIP_0";
+    case PWSP_OPCODE_SKIP_1: return "SKIP_1";
+    }
+    return "";
+}
+
+static void pwsp_print_instruction(const ptowsp_program *p, uint32_t i, ptowsp_text text) {
+    const pwsp_instruction *at = PWSP_PROGRAM_AT(p, instructions, pwsp_instruction, i);
+    uint32_t operands[3] = {at->a, at->b, at->c};
+    pwsp_text_format(text, "  %3u  %-6s", i, pwsp_opcode_name((pwsp_opcode)at->opcode));
+    switch ((pwsp_opcode)at->opcode) {
+    case PWSP_OPCODE_SKIP_0:
+    case PWSP_OPCODE_SKIP_1:
+        pwsp_text_format(text, " ");
+        pwsp_print_cell(p, at->a, text);
+        pwsp_text_format(text, " -> %u\n", at->c);
+        return;
+    case PWSP_OPCODE_SKIP: pwsp_text_format(text, " -> %u\n", at->c); return;
+    case PWSP_OPCODE_READ:
+        pwsp_text_format(text, " ");
+        pwsp_print_cell(p, at->out, text);
+        pwsp_text_format(text, " = %s[", PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, at->c)->name);
+        pwsp_print_cell(p, at->a, text);
+        pwsp_text_format(text, "]\n");
+        return;
+    default: break;
+    }
+    pwsp_text_format(text, " ");
+    pwsp_print_cell(p, at->out, text);
+    pwsp_text_format(text, " =");
+    uint32_t count = at->opcode == PWSP_OPCODE_SELECT                                  ? 3
+                     : at->opcode >= PWSP_OPCODE_NEG && at->opcode <= PWSP_OPCODE_BOOL ? 1
+                                                                                       : 2;
+    for (uint32_t j = 0; j < count; j++) {
+        pwsp_text_format(text, "%s", j ? ", " : " ");
+        pwsp_print_cell(p, operands[j], text);
+    }
+    pwsp_text_format(text, "\n");
+}
+
+static void pwsp_print_code(const ptowsp_program *p, const pwsp_code *code, ptowsp_text text) {
+    if (code->begin != code->end) {
+        pwsp_text_format(text, "{%u..%u} ", code->begin, code->end - 1);
+    }
+    pwsp_print_cell(p, code->cell, text);
+}
+
+static void pwsp_print_codes(const ptowsp_program *p, uint32_t first, uint32_t count,
+                             ptowsp_text text) {
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_text_format(text, "%s", i ? ", " : "");
+        pwsp_print_code(p, PWSP_PROGRAM_AT(p, codes, pwsp_code, first + i), text);
+    }
+}
+
+static void pwsp_print_tile_view(const ptowsp_program *p, const pwsp_tile_view *view,
+                                 ptowsp_text text) {
+    pwsp_text_format(text, "%s[",
+                     PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor)->name);
+    for (uint32_t i = 0; i < view->lead; i++) {
+        pwsp_print_code(p, &view->index[i], text);
+        pwsp_text_format(text, ", ");
+    }
+    pwsp_print_code(p, &view->row, text);
+    pwsp_text_format(text, ", ");
+    pwsp_print_code(p, &view->col, text);
+    pwsp_text_format(text, "]");
+}
+
+static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task,
+                               ptowsp_text text) {
+    pwsp_text_format(text, "(");
+    pwsp_print_codes(p, task->first_code, task->axis_count + task->scalar_count, text);
+    pwsp_text_format(text, ")");
+    for (uint32_t i = 0; i < task->view_count; i++) {
+        pwsp_text_format(text, " ");
+        pwsp_print_tile_view(p, PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view + i),
+                             text);
+    }
+    const pwsp_code *keys[3] = {&task->dispatch, &task->priority, &task->stream};
+    const char names[3][12] = {"dispatch", "priority", "stream"};
+    for (uint32_t i = 0; i < 3; i++) {
+        if (keys[i]->cell) {
+            pwsp_text_format(text, " %s ", names[i]);
+            pwsp_print_code(p, keys[i], text);
+        }
+    }
+}
+
+static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_text text) {
+    const char *step = PWSP_PLACE_AT(p, op->node)->step;
+    switch (op->kind) {
+    case PWSP_OP_LOOP: {
+        const pwsp_loop *loop = PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at);
+        pwsp_text_format(text, "%s: ", step);
+        pwsp_print_cell(p, loop->cell, text);
+        pwsp_text_format(text, " in %s", PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name);
+        if (loop->is_row) {
+            pwsp_text_format(text, " row ");
+            pwsp_print_code(p, &loop->row, text);
+        }
+        pwsp_text_format(text, "%s -> %u", loop->scope == PWSP_SCOPE_SAME ? "" : ", scope",
+                         op->target);
+        break;
+    }
+    case PWSP_OP_LOOP_END: pwsp_text_format(text, "end of %s -> %u", step, op->target); break;
+    case PWSP_OP_SCOPE: pwsp_text_format(text, "%s", step); break;
+    case PWSP_OP_SCOPE_END: pwsp_text_format(text, "end of %s", step); break;
+    case PWSP_OP_TASK:
+        pwsp_text_format(text, "%s", step);
+        pwsp_print_task_op(p, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at), text);
+        break;
+    case PWSP_OP_BRANCH:
+        pwsp_text_format(text, "when ");
+        pwsp_print_code(p, &PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at)->condition, text);
+        pwsp_text_format(text, ", else -> %u", op->target);
+        break;
+    case PWSP_OP_JUMP: pwsp_text_format(text, "-> %u", op->target); break;
+    case PWSP_OP_SLOT_SET:
+        pwsp_text_format(text, "%s = ", step);
+        pwsp_print_code(p, &PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->value, text);
+        break;
+    case PWSP_OP_SLOT_LOAD:
+        pwsp_text_format(text, "%s = ", step);
+        pwsp_print_tile_view(p, &PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->view, text);
+        break;
+    case PWSP_OP_CALL: {
+        const pwsp_call_op *call = PWSP_PROGRAM_AT(p, calls, pwsp_call_op, op->at);
+        pwsp_text_format(text, "%s(", step);
+        pwsp_print_codes(p, call->first_code, call->arg_count, text);
+        pwsp_text_format(text, ") -> %u", op->target);
+        break;
+    }
+    case PWSP_OP_RETURN: pwsp_text_format(text, "return"); break;
+    case PWSP_OP_RESET: pwsp_text_format(text, "reset edges"); break;
+    }
+    pwsp_text_format(text, "\n");
+}
+
+void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
+    const ptowsp_program *p = program;
+    pwsp_text_format(text, "program of module %s\n", p->name);
+    for (uint32_t i = 0; i < p->ops.count; i++) {
+        pwsp_text_format(text, "  %3u  ", i);
+        pwsp_print_op(p, PWSP_OP_AT(p, i), text);
+    }
+    if (p->instructions.count) {
+        pwsp_text_format(text, "expressions\n");
+    }
+    for (uint32_t i = 0; i < p->instructions.count; i++) {
+        pwsp_print_instruction(p, i, text);
+    }
+    text.write(text.user, p->schedule_text, strlen(p->schedule_text));
+}
+
+// =================================================================================================
+// src/workload/expand.h
+// =================================================================================================
+
+// Walking a compiled program: one step at a time, from one task, scope or slot load to the next.
+
+#ifndef PWSP_EXPAND_H
+#define PWSP_EXPAND_H
+
+// Memory bound to a tensor. Sizes and strides of dimensions that the tensor has not are 1 and 0.
+typedef struct pwsp_bound_tensor {
+    char *data;     // NULL in runs that only measure time
+    uint64_t base;  // its address, or one that no other tensor has
+    int64_t lead_shape[PWSP_TENSOR_LEAD_MAX];
+    int64_t lead_strides[PWSP_TENSOR_LEAD_MAX];  // in elements, as the following
+    int64_t rows, cols, row_stride, col_stride;
+    uint32_t element_size;
+    ptowsp_dtype dtype;
+    bool is_bound;
+} pwsp_bound_tensor;
+
+typedef struct pwsp_bound_csr {
+    pwsp_array indptr, indices;
+    uint64_t row_count;
+    uint64_t entry_count;  // indptr[row_count]
+    bool is_bound;
+} pwsp_bound_csr;
+
+// Where a tile lies.
+typedef struct pwsp_tile_at {
+    uint32_t tensor;
+    uint32_t rows, cols;  // valid
+    int64_t lead;         // elements from the tensor's start to the leading indices' matrix
+    int64_t row, col;     // of the tile in that matrix
+} pwsp_tile_at;
+
+typedef struct pwsp_frame {
+    uint32_t loop;  // or, of a call, where to go on
+    bool is_call;
+    bool has_scope;  // to be ended with it
+    int64_t i, count;
+    uint64_t first;  // of a sparse loop: its first entry
+} pwsp_frame;
+
+typedef enum pwsp_event {
+    PWSP_EVENT_END,
+    PWSP_EVENT_TASK,        // task, tiles_at, task_op
+    PWSP_EVENT_PARALLEL,    // a parallel scope begins
+    PWSP_EVENT_SEQUENTIAL,  // a sequential scope begins
+    PWSP_EVENT_SCOPE_END,
+    PWSP_EVENT_SLOT_LOAD,  // load_at; nothing has been loaded yet: call pwsp_expander_load
+    PWSP_EVENT_RESET,      // edges [reset.first ...] forget
+    PWSP_EVENT_ERROR       // status, index, text
+} pwsp_event;
+
+typedef struct pwsp_expander {
+    const ptowsp_program *program;
+    const pwsp_op *ops;
+    uint64_t *cells;
+    const pwsp_array *arrays;          // by array
+    const int64_t *length_sums;        // by array
+    const pwsp_bound_csr *csrs;        // by axis
+    const pwsp_bound_tensor *tensors;  // by tensor
+    const uint8_t *unknown;            // by op: skipped when not NULL
+    pwsp_frame *frames;
+    uint32_t frame_count;
+    uint32_t next_op;
+    uint32_t node;     // of the event
+    bool has_skipped;  // something unknown: task_count is not that of the program
+    pwsp_fault fault;
+    ptowsp_task task;
+    const pwsp_task_op *task_op;
+    const pwsp_kernel_info *kernel;
+    ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
+    pwsp_tile_at tiles_at[PTOWSP_TASK_TILE_MAX];
+    uint64_t task_count;  // so far
+    const pwsp_slot_op *load;
+    pwsp_tile_at load_at;  // the one element
+    pwsp_range reset;
+    ptowsp_status status;
+    uint64_t index;
+    char text[PWSP_ERROR_TEXT_MAX];
+} pwsp_expander;
+
+// Begins at the program's start. Tables, cells and frames have been set.
+PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x);
+
+// Goes on to the next event. After END or ERROR it must not be called.
+PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x);
+
+// After SLOT_LOAD: reads the element and sets the slot.
+PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x);
+
+// Records an error at the current event's place, with the variables around. Returns ERROR.
+PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status status, uint64_t index,
+                                            const char *format, ...) PWSP_PRINTF(4, 5);
+
+// The value of a code of the current task.
+PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
+    return pwsp_code_value((const pwsp_instruction *)x->program->instructions.items, code, x->cells,
+                           x->arrays, &x->fault);
+}
+
+#endif
+
+// =================================================================================================
+// src/workload/expand.c
+// =================================================================================================
+
+// The machine that walks a program. Its state is a position, a stack of frames (loops and calls) and
+// cells; so it can stop at any event and go on later, and takes no memory of its own.
+//
+// The hot path is the innermost loop: LOOP_END counts and jumps back, TASK moves arguments into
+// place, finds its tiles and returns. Whatever can go wrong is tested on that path by one unsigned
+// comparison each, and told in functions of its own.
+
+#include <inttypes.h>
+
+// -- errors ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status status, uint64_t index,
+                                            const char *format, ...) {
+    ptowsp_text_buffer buffer = {x->text, sizeof x->text, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    pwsp_program_print_place(x->program, x->node, x->cells, text);
+    pwsp_text_format(text, ": ");
+    va_list args;
+    va_start(args, format);
+    pwsp_text_vformat(text, format, args);
+    va_end(args);
+    x->status = status;
+    x->index = index;
+    return PWSP_EVENT_ERROR;
+}
+
+static pwsp_event pwsp_expander_fail_fault(pwsp_expander *x) {
+    const pwsp_array_info *info =
+        PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
+    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
+                              "array %s is read at %" PRId64 "; it has %" PRIu64 " elements",
+                              info->name, x->fault.index, x->arrays[x->fault.array].count);
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+// Why a view is outside its tensor, once it is known that it is.
+static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view *view,
+                                          const char *param, const pwsp_bound_tensor *tensor) {
+    const char *name = PWSP_PROGRAM_AT(x->program, tensors, ptowsp_tensor_desc, view->tensor)->name;
+    if (x->fault.is_set) {
+        return pwsp_expander_fail_fault(x);
+    }
+    for (uint32_t i = 0; i < view->lead; i++) {
+        int64_t value = (int64_t)x->cells[view->index[i].cell];
+        if (view->index[i].begin != view->index[i].end) {
+            value = (int64_t)pwsp_expander_value(x, view->index[i]);
+        }
+        if ((uint64_t)value >= (uint64_t)tensor->lead_shape[i]) {
+            return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+                                      "%s: index %u of tensor %s is %" PRId64
+                                      ", outside of its size %" PRId64,
+                                      param, i, name, value, tensor->lead_shape[i]);
+        }
+    }
+    int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
+    if ((uint64_t)row >= (uint64_t)tensor->rows) {
+        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+                                  "%s: row %" PRId64 " of tensor %s is outside of its %" PRId64
+                                  " rows",
+                                  param, row, name, tensor->rows);
+    }
+    int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
+    if ((uint64_t)col < (uint64_t)tensor->cols) {
+        return pwsp_expander_fail(x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                  "%s: the tile of tensor %s has 2^32 rows or columns", param,
+                                  name);
+    }
+    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)col,
+                              "%s: column %" PRId64 " of tensor %s is outside of its %" PRId64
+                              " columns",
+                              param, col, name, tensor->cols);
+}
+
+// Finds a tile; false if it is outside the tensor (or larger than a tile can be).
+static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *view,
+                                      const pwsp_bound_tensor *tensor, pwsp_tile_at *at) {
+    int64_t lead = 0;
+    uint64_t is_outside = 0;
+    for (uint32_t i = 0; i < view->lead; i++) {
+        int64_t value = (int64_t)pwsp_expander_value(x, view->index[i]);
+        is_outside |= (uint64_t)value >= (uint64_t)tensor->lead_shape[i];
+        lead = (int64_t)((uint64_t)lead + (uint64_t)value * (uint64_t)tensor->lead_strides[i]);
+    }
+    int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
+    int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
+    is_outside |= (uint64_t)row >= (uint64_t)tensor->rows;
+    is_outside |= (uint64_t)col >= (uint64_t)tensor->cols;
+    if (is_outside) {
+        return false;
+    }
+    int64_t rows = tensor->rows - row, cols = tensor->cols - col;
+    rows = view->rows && view->rows < rows ? view->rows : rows;
+    cols = view->cols && view->cols < cols ? view->cols : cols;
+    if (((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {
+        return false;
+    }
+    at->tensor = view->tensor;
+    at->rows = (uint32_t)rows;
+    at->cols = (uint32_t)cols;
+    at->lead = lead;
+    at->row = row;
+    at->col = col;
+    return true;
+}
+
+static inline int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
+    return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+static pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op) {
+    const ptowsp_program *p = x->program;
+    const pwsp_task_op *task = PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at);
+    const pwsp_code *codes = PWSP_PROGRAM_AT(p, codes, pwsp_code, task->first_code);
+    uint64_t *args = x->cells + p->first_arg;
+    x->node = op->node;
+    x->task_op = task;
+    x->kernel = PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, task->kernel);
+    for (uint32_t i = 0; i < task->axis_count; i++) {
+        args[i] = pwsp_expander_value(x, codes[i]);
+    }
+    uint32_t next = task->axis_count;
+    const pwsp_tile_view *views = PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view);
+    for (uint32_t i = 0; i < task->view_count; i++) {
+        const pwsp_bound_tensor *tensor = &x->tensors[views[i].tensor];
+        pwsp_tile_at *at = &x->tiles_at[i];
+        if (!pwsp_expander_tile(x, &views[i], tensor, at)) {
+            return pwsp_expander_fail_view(x, &views[i], x->kernel->tiles[i].name, tensor);
+        }
+        args[next++] = at->rows;
+        args[next++] = at->cols;
+        ptowsp_tile *tile = &x->tiles[i];
+        tile->data = tensor->data ? tensor->data +
+                                        pwsp_tile_offset(tensor, at) * (int64_t)tensor->element_size
+                                  : NULL;
+        tile->row_stride = tensor->row_stride;
+        tile->col_stride = tensor->col_stride;
+    }
+    for (uint32_t i = 0; i < task->scalar_count; i++) {
+        args[next++] = pwsp_expander_value(x, codes[task->axis_count + i]);
+    }
+    if (x->fault.is_set) {
+        return pwsp_expander_fail_fault(x);
+    }
+    x->task.arg_count = next;
+    x->task.axis_arg_count = next - task->scalar_count;
+    x->task.user_axis_count = task->axis_count;
+    x->task.tile_count = task->view_count;
+    x->task.index = x->task_count++;
+    x->task.kernel_name = x->kernel->name;
+    return PWSP_EVENT_TASK;
+}
+
+// -- loops ----------------------------------------------------------------------------------------
+
+static pwsp_event pwsp_expander_fail_row(pwsp_expander *x, const char *axis, int64_t row,
+                                         uint64_t row_count) {
+    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+                              "row %" PRId64 " of axis %s, which has %" PRIu64, row, axis,
+                              row_count);
+}
+
+// How many iterations a loop has; false with an error.
+static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_frame *frame) {
+    const ptowsp_program *p = x->program;
+    int64_t row = loop->is_row ? (int64_t)pwsp_expander_value(x, loop->row) : 0;
+    frame->first = 0;
+    if (x->fault.is_set) {
+        pwsp_expander_fail_fault(x);
+        return false;
+    }
+    switch (loop->axis_kind) {
+    case PWSP_AXIS_DENSE:
+    case PWSP_AXIS_DYNAMIC: frame->count = (int64_t)x->cells[loop->size]; return true;
+    case PWSP_AXIS_RAGGED: {
+        const pwsp_array *lengths = &x->arrays[loop->array];
+        if (!loop->is_row) {
+            frame->count = x->length_sums[loop->array];
+            return true;
+        }
+        if ((uint64_t)row >= lengths->count) {
+            pwsp_expander_fail_row(x,
+                                   PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, loop->array)->name,
+                                   row, lengths->count);
+            return false;
+        }
+        frame->count = (int64_t)pwsp_array_at(lengths, (uint64_t)row);
+        return true;
+    }
+    case PWSP_AXIS_SPARSE: break;
+    }
+    const pwsp_bound_csr *csr = &x->csrs[loop->csr];
+    if (!loop->is_row) {
+        frame->count = (int64_t)csr->entry_count;
+        return true;
+    }
+    if ((uint64_t)row >= csr->row_count) {
+        pwsp_expander_fail_row(x, PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name, row,
+                               csr->row_count);
+        return false;
+    }
+    frame->first = pwsp_array_at(&csr->indptr, (uint64_t)row);
+    frame->count = (int64_t)(pwsp_array_at(&csr->indptr, (uint64_t)row + 1) - frame->first);
+    return true;
+}
+
+static inline void pwsp_expander_set_variable(pwsp_expander *x, const pwsp_loop *loop,
+                                              const pwsp_frame *frame) {
+    x->cells[loop->cell] = (uint64_t)frame->i;
+    if (loop->axis_kind == PWSP_AXIS_SPARSE) {
+        x->cells[loop->cell] =
+            pwsp_array_at(&x->csrs[loop->csr].indices, frame->first + (uint64_t)frame->i);
+    }
+}
+
+static pwsp_event pwsp_scope_event(pwsp_scope scope) {
+    return scope == PWSP_SCOPE_PARALLEL ? PWSP_EVENT_PARALLEL : PWSP_EVENT_SEQUENTIAL;
+}
+
+// Enters a loop. *out_event is set if there is one (a scope, an error).
+static bool pwsp_expander_loop(pwsp_expander *x, const pwsp_op *op, pwsp_event *out_event) {
+    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at);
+    pwsp_frame frame = {op->at, false, loop->scope != PWSP_SCOPE_SAME, 0, 0, 0};
+    x->node = op->node;
+    if (!pwsp_expander_extent(x, loop, &frame)) {
+        *out_event = PWSP_EVENT_ERROR;
+        return true;
+    }
+    if (frame.count == 0 || op->target == x->next_op + 1) {  // nothing to do, or nothing in it
+        x->next_op = op->target;
+        return false;
+    }
+    PTOWSP_ASSERT(x->frame_count < x->program->frame_depth);
+    x->frames[x->frame_count++] = frame;
+    pwsp_expander_set_variable(x, loop, &frame);
+    if (frame.has_scope) {
+        *out_event = pwsp_scope_event(loop->scope);
+    }
+    return frame.has_scope;
+}
+
+// -- calls and slots ------------------------------------------------------------------------------
+
+static bool pwsp_expander_call(pwsp_expander *x, const pwsp_op *op, pwsp_event *out_event) {
+    const pwsp_call_op *call = PWSP_PROGRAM_AT(x->program, calls, pwsp_call_op, op->at);
+    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, call->first_code);
+    x->node = op->node;
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        x->cells[call->first_cell + i] = pwsp_expander_value(x, codes[i]);
+    }
+    if (x->fault.is_set) {
+        *out_event = pwsp_expander_fail_fault(x);
+        return true;
+    }
+    PTOWSP_ASSERT(x->frame_count < x->program->frame_depth);
+    pwsp_frame frame = {x->next_op, true, call->scope != PWSP_SCOPE_SAME, 0, 0, 0};
+    x->frames[x->frame_count++] = frame;
+    x->next_op = op->target;
+    if (frame.has_scope) {
+        *out_event = pwsp_scope_event(call->scope);
+    }
+    return frame.has_scope;
+}
+
+// A slot load: finds its element. The caller loads it when the data is there.
+static pwsp_event pwsp_expander_slot_load(pwsp_expander *x, const pwsp_op *op) {
+    const pwsp_slot_op *load = PWSP_PROGRAM_AT(x->program, slot_ops, pwsp_slot_op, op->at);
+    const pwsp_bound_tensor *tensor = &x->tensors[load->view.tensor];
+    x->node = op->node;
+    x->load = load;
+    if (!pwsp_expander_tile(x, &load->view, tensor, &x->load_at)) {
+        return pwsp_expander_fail_view(x, &load->view, "the view", tensor);
+    }
+    int64_t row = load->has_row ? (int64_t)pwsp_expander_value(x, load->row) : 0;
+    int64_t col = load->has_col ? (int64_t)pwsp_expander_value(x, load->col) : 0;
+    if (x->fault.is_set) {
+        return pwsp_expander_fail_fault(x);
+    }
+    if ((uint64_t)row >= x->load_at.rows || (uint64_t)col >= x->load_at.cols) {
+        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+                                  "element (%" PRId64 ", %" PRId64 ") of a tile of %u x %u", row,
+                                  col, x->load_at.rows, x->load_at.cols);
+    }
+    x->load_at.row += row;
+    x->load_at.col += col;
+    x->load_at.rows = 1;
+    x->load_at.cols = 1;
+    return PWSP_EVENT_SLOT_LOAD;
+}
+
+PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x) {
+    const pwsp_bound_tensor *tensor = &x->tensors[x->load_at.tensor];
+    int64_t offset = pwsp_tile_offset(tensor, &x->load_at);
+    pwsp_array element = {tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype,
+                          true};
+    x->cells[x->load->cell] = pwsp_array_at(&element, 0);
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x) {
+    x->ops = PWSP_OP_AT(x->program, 0);
+    x->frame_count = 0;
+    x->next_op = 0;
+    x->node = 0;
+    x->has_skipped = false;
+    x->fault.is_set = false;
+    x->task_count = 0;
+    x->task.args = x->cells + x->program->first_arg;
+    x->task.tiles = x->tiles;
+    x->status = PTOWSP_OK;
+    x->index = PTOWSP_NO_INDEX;
+    x->text[0] = '\0';
+}
+
+// Passes over an op whose effect is not known yet.
+static void pwsp_expander_skip(pwsp_expander *x, const pwsp_op *op) {
+    x->has_skipped = x->has_skipped || op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_BRANCH;
+    if (op->kind == PWSP_OP_LOOP) {
+        x->next_op = op->target;
+    } else if (op->kind == PWSP_OP_BRANCH) {
+        x->next_op = PWSP_PROGRAM_AT(x->program, branches, pwsp_branch, op->at)->end;
+    } else if (op->kind == PWSP_OP_TASK) {
+        x->task_count++;
+    }
+}
+
+PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
+    pwsp_event event;
+    for (;;) {
+        const pwsp_op *op = &x->ops[x->next_op++];
+        if (x->unknown && x->unknown[x->next_op - 1]) {
+            switch (op->kind) {
+            case PWSP_OP_LOOP:
+            case PWSP_OP_BRANCH:
+            case PWSP_OP_TASK:
+            case PWSP_OP_SLOT_SET:
+            case PWSP_OP_SLOT_LOAD: pwsp_expander_skip(x, op); continue;
+            default: break;  // structure goes on as it is
+            }
+        }
+        switch (op->kind) {
+        case PWSP_OP_LOOP:
+            if (pwsp_expander_loop(x, op, &event)) {
+                return event;
+            }
+            break;
+        case PWSP_OP_LOOP_END: {
+            pwsp_frame *frame = &x->frames[x->frame_count - 1];
+            if (++frame->i < frame->count) {
+                pwsp_expander_set_variable(x, PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at),
+                                           frame);
+                x->next_op = op->target;
+                break;
+            }
+            x->frame_count--;
+            if (frame->has_scope) {
+                return PWSP_EVENT_SCOPE_END;
+            }
+            break;
+        }
+        case PWSP_OP_SCOPE: return pwsp_scope_event((pwsp_scope)op->at);
+        case PWSP_OP_SCOPE_END: return PWSP_EVENT_SCOPE_END;
+        case PWSP_OP_TASK: return pwsp_expander_task(x, op);
+        case PWSP_OP_BRANCH: {
+            const pwsp_branch *branch = PWSP_PROGRAM_AT(x->program, branches, pwsp_branch, op->at);
+            if (pwsp_expander_value(x, branch->condition) == 0) {
+                x->next_op = op->target;
+            }
+            if (x->fault.is_set) {
+                x->node = op->node;
+                return pwsp_expander_fail_fault(x);
+            }
+            break;
+        }
+        case PWSP_OP_JUMP: x->next_op = op->target; break;
+        case PWSP_OP_SLOT_SET: {
+            const pwsp_slot_op *slot = PWSP_PROGRAM_AT(x->program, slot_ops, pwsp_slot_op, op->at);
+            x->cells[slot->cell] = pwsp_expander_value(x, slot->value);
+            if (x->fault.is_set) {
+                x->node = op->node;
+                return pwsp_expander_fail_fault(x);
+            }
+            break;
+        }
+        case PWSP_OP_SLOT_LOAD: return pwsp_expander_slot_load(x, op);
+        case PWSP_OP_CALL:
+            if (pwsp_expander_call(x, op, &event)) {
+                return event;
+            }
+            break;
+        case PWSP_OP_RETURN:
+            if (x->frame_count == 0) {
+                return PWSP_EVENT_END;
+            }
+            x->frame_count--;
+            x->next_op = x->frames[x->frame_count].loop;
+            if (x->frames[x->frame_count].has_scope) {
+                return PWSP_EVENT_SCOPE_END;
+            }
+            break;
+        case PWSP_OP_RESET:
+            x->reset = *PWSP_PROGRAM_AT(x->program, resets, pwsp_range, op->at);
+            return PWSP_EVENT_RESET;
+        }
+    }
+}
+
+// =================================================================================================
+// src/time/deps.h
+// =================================================================================================
+
+// Which tasks before touch the same data: a map of the tile regions that tasks in flight access.
+
+#ifndef PWSP_DEPS_H
+#define PWSP_DEPS_H
+
+// What stands for a task's completion: for lanes its end and index, for flow a node.
+typedef struct pwsp_token {
+    uint64_t time;
+    uint64_t task;
+} pwsp_token;
+
+// How tokens are handled. With is_dead NULL a token is a time: dead when it is before the map's
+// clock, and two merge to the later one.
+typedef struct pwsp_token_ops {
+    bool (*is_dead)(void *user, const pwsp_token *token);
+    void (*visit)(void *user, const pwsp_token *token);  // the task being looked at waits for it
+    void (*keep)(void *user, const pwsp_token *token);   // the map holds it once more
+    void (*drop)(void *user, const pwsp_token *token);   // the map holds it no more
+    void (*merge)(void *user, pwsp_token *into, const pwsp_token *other);
+    void *user;
+} pwsp_token_ops;
+
+// One access of a tile by a task in flight.
+typedef struct pwsp_access {
+    pwsp_tile_at at;
+    bool is_read, is_written;
+    bool is_gone;    // waits to be swept out
+    bool is_hidden;  // a later write covers it: only slot loads still look at it
+    pwsp_token token;
+} pwsp_access;
+
+typedef struct pwsp_access_link {
+    uint32_t access, next;
+} pwsp_access_link;
+
+// What is known about a tensor, beside where it is.
+typedef struct pwsp_deps_tensor {
+    uint32_t group;  // the lowest tensor that shares memory with it; itself if none does
+    bool is_plain;   // alone in its group, and different indices are different elements
+    bool is_tracked;
+    bool is_loaded;  // by a slot, where a write does not wait for the writes that it covers
+    uint32_t cell_rows, cell_cols;  // of the grid; 0 before the first access
+    uint64_t low, high;             // bytes [low, high) hold all its elements
+    uint32_t wide;                  // of a group: links to accesses that are in no cell; 0 is none
+} pwsp_deps_tensor;
+
+typedef struct pwsp_deps {
+    const pwsp_memory *memory;
+    const pwsp_bound_tensor *bound;  // by tensor
+    pwsp_deps_tensor *tensors;       // by tensor
+    uint32_t tensor_count;
+    bool is_exact, is_overlap;  // what tasks wait for; slot loads always look at overlap
+    uint32_t hazards;
+    pwsp_token_ops ops;
+    uint64_t clock;
+    pwsp_token latest;  // of the tokens visited since it was set to zero (without ops)
+    pwsp_access *accesses;
+    uint64_t access_count, access_capacity;
+    uint64_t sweep_at;  // accesses at which the dead are swept out
+    pwsp_access_link *links;
+    uint64_t link_count, link_capacity;
+    uint32_t *buckets;
+    uint64_t bucket_count;  // a power of two, or 0
+    uint64_t access_max;    // high-water mark of accesses
+} pwsp_deps;
+
+PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
+                                  uint32_t tensor_count);
+
+// Forgets all accesses, and learns which tensors share memory as they are bound now.
+PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
+                                   const pwsp_bound_tensor *bound);
+PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
+PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
+
+// Visits what a task's tiles wait for.
+PWSP_INTERNAL void pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
+                                   const pwsp_tile_at *tiles, uint32_t count);
+
+// Adds the accesses of the task that was just queried. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
+                                 const pwsp_tile_at *tiles, uint32_t count,
+                                 const pwsp_token *token);
+
+// Visits the tasks that write what a slot load reads.
+PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile);
+
+// Drops all tokens that the map holds.
+PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
+
+#endif
+
+// =================================================================================================
+// src/time/deps.c
+// =================================================================================================
+
+// The map of regions.
+//
+// A tensor whose indices all have memory of their own, and which shares none with another tensor, is
+// *plain*: two tiles of it overlap exactly when their leading indices are the same and their windows
+// intersect. For plain tensors the last two dimensions are covered by a grid, whose cells are as
+// large as the first tile that is seen. An access is entered in a hash table under each cell that it
+// touches:
+//
+//      +-----+-----+-----+        tiles of the usual tiling touch one cell each, and two of them
+//      |  A  |  BBBBB    |        share a cell exactly if they are the same tile: looking one up is
+//      +-----+--BBBBB----+        one probe. Shifted ones (B) touch up to four.
+//      |     |     |     |
+//      +-----+-----+-----+
+//
+// An access that would touch more than PWSP_DEPS_CELL_MAX cells is *wide*: it is in a list of its
+// tensor instead, which every query of the tensor looks through, and looking for what a wide one
+// overlaps means looking at all accesses. Tensors that are not plain are grouped with those whose
+// memory they share; all their accesses are in one such list, and are compared byte by byte.
+//
+// A write makes older accesses within its tile invisible: whoever comes later waits for it, and it
+// has waited for them (or, where the hazards do not ask for that, does not care about them; slot
+// loads do, so writes that they may look at are hidden and not dropped). Accesses of tasks that ended before the clock are dead.
+// Both are unlinked when met, and swept out when the map has doubled; so it is as large as what is
+// in flight.
+
+#define PWSP_DEPS_CELL_MAX  16
+#define PWSP_DEPS_SWEEP_MIN 1024
+
+typedef struct pwsp_cells {
+    uint64_t first_row, last_row, first_col, last_col;
+    bool is_wide;
+} pwsp_cells;
+
+// -- regions --------------------------------------------------------------------------------------
+
+static pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_tile_at *at) {
+    const pwsp_bound_tensor *tensor = &deps->bound[at->tensor];
+    uint64_t element = tensor->element_size;
+    uint64_t offset = (uint64_t)at->lead + (uint64_t)at->row * (uint64_t)tensor->row_stride +
+                      (uint64_t)at->col * (uint64_t)tensor->col_stride;
+    pwsp_region region = {tensor->base + offset * element,
+                          (int64_t)((uint64_t)tensor->row_stride * element),
+                          (int64_t)((uint64_t)tensor->col_stride * element),
+                          at->rows,
+                          at->cols,
+                          tensor->element_size};
+    return region;
+}
+
+static bool pwsp_deps_same_matrix(const pwsp_tile_at *a, const pwsp_tile_at *b) {
+    return a->tensor == b->tensor && a->lead == b->lead;
+}
+
+static bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *a,
+                               const pwsp_tile_at *b) {
+    if (is_plain) {
+        return pwsp_deps_same_matrix(a, b) && a->row == b->row && a->col == b->col &&
+               a->rows == b->rows && a->cols == b->cols;
+    }
+    pwsp_region x = pwsp_deps_region(deps, a), y = pwsp_deps_region(deps, b);
+    return pwsp_region_equal(&x, &y);
+}
+
+static bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *a,
+                                 const pwsp_tile_at *b) {
+    if (is_plain) {
+        return pwsp_deps_same_matrix(a, b) && a->row < b->row + b->rows &&
+               b->row < a->row + a->rows && a->col < b->col + b->cols && b->col < a->col + a->cols;
+    }
+    pwsp_region x = pwsp_deps_region(deps, a), y = pwsp_deps_region(deps, b);
+    return pwsp_region_overlaps(&x, &y);
+}
+
+static bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *outer,
+                                const pwsp_tile_at *inner) {
+    if (is_plain) {
+        return pwsp_deps_same_matrix(outer, inner) && outer->row <= inner->row &&
+               inner->row + inner->rows <= outer->row + outer->rows && outer->col <= inner->col &&
+               inner->col + inner->cols <= outer->col + outer->cols;
+    }
+    pwsp_region x = pwsp_deps_region(deps, outer), y = pwsp_deps_region(deps, inner);
+    return pwsp_region_contains(&x, &y);
+}
+
+// -- cells and links ------------------------------------------------------------------------------
+
+static pwsp_cells pwsp_deps_cells(const pwsp_deps_tensor *tensor, const pwsp_tile_at *at) {
+    pwsp_cells cells = {0, 0, 0, 0, true};
+    if (!tensor->is_plain || tensor->cell_rows == 0) {
+        return cells;
+    }
+    cells.first_row = (uint64_t)at->row / tensor->cell_rows;
+    cells.first_col = (uint64_t)at->col / tensor->cell_cols;
+    cells.last_row = ((uint64_t)at->row + at->rows - 1) / tensor->cell_rows;
+    cells.last_col = ((uint64_t)at->col + at->cols - 1) / tensor->cell_cols;
+    uint64_t rows = cells.last_row - cells.first_row + 1;
+    uint64_t cols = cells.last_col - cells.first_col + 1;
+    cells.is_wide = rows > PWSP_DEPS_CELL_MAX || cols > PWSP_DEPS_CELL_MAX / rows;
+    return cells;
+}
+
+// The bucket of a cell: the finalizer of SplitMix64 over all that names it.
+static uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, const pwsp_tile_at *at, uint64_t row,
+                                  uint64_t col) {
+    uint64_t z = (uint64_t)at->lead * UINT64_C(0x9e3779b97f4a7c15) + at->tensor;
+    z = (z ^ (z >> 29)) * UINT64_C(0xbf58476d1ce4e5b9) + row * UINT64_C(0xd6e8feb86659fd93) + col;
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return &deps->buckets[(z ^ (z >> 31)) & (deps->bucket_count - 1)];
+}
+
+static bool pwsp_deps_link(pwsp_deps *deps, uint32_t *head, uint32_t access) {
+    void *links = deps->links;
+    uint64_t id = deps->link_count ? deps->link_count : 1;
+    if (id >= UINT32_MAX || !pwsp_memory_grow(deps->memory, &links, &deps->link_capacity, id + 1,
+                                              sizeof(pwsp_access_link))) {
+        return false;
+    }
+    deps->links = (pwsp_access_link *)links;
+    pwsp_access_link link = {access, *head};
+    deps->links[id] = link;
+    *head = (uint32_t)id;
+    deps->link_count = id + 1;
+    return true;
+}
+
+// Enters an access wherever queries look for it.
+static bool pwsp_deps_enter(pwsp_deps *deps, uint32_t access) {
+    const pwsp_tile_at *at = &deps->accesses[access].at;
+    pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
+    pwsp_cells cells = pwsp_deps_cells(tensor, at);
+    if (cells.is_wide) {
+        return pwsp_deps_link(deps, &deps->tensors[tensor->group].wide, access);
+    }
+    for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
+        for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
+            if (!pwsp_deps_link(deps, pwsp_deps_bucket(deps, at, row, col), access)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool pwsp_deps_is_dead(const pwsp_deps *deps, const pwsp_access *access) {
+    return access->is_gone || (deps->ops.is_dead ? deps->ops.is_dead(deps->ops.user, &access->token)
+                                                 : access->token.time < deps->clock);
+}
+
+static void pwsp_deps_drop(pwsp_deps *deps, pwsp_access *access) {
+    if (!access->is_gone) {
+        access->is_gone = true;
+        if (deps->ops.drop) {
+            deps->ops.drop(deps->ops.user, &access->token);
+        }
+    }
+}
+
+// Keeps the living accesses only and enters them anew. False when memory is out.
+static bool pwsp_deps_sweep(pwsp_deps *deps) {
+    uint64_t living = 0;
+    for (uint64_t i = 0; i < deps->access_count; i++) {
+        if (pwsp_deps_is_dead(deps, &deps->accesses[i])) {
+            pwsp_deps_drop(deps, &deps->accesses[i]);
+        } else {
+            deps->accesses[living++] = deps->accesses[i];
+        }
+    }
+    deps->access_count = living;
+    deps->sweep_at = pwsp_max_u64(PWSP_DEPS_SWEEP_MIN, 2 * living);
+    uint64_t buckets = 2 * PWSP_DEPS_SWEEP_MIN;
+    while (buckets < deps->sweep_at) {
+        buckets *= 2;
+    }
+    if (buckets > deps->bucket_count) {
+        void *grown = deps->buckets;
+        uint64_t capacity = deps->bucket_count;
+        if (!pwsp_memory_grow(deps->memory, &grown, &capacity, buckets, sizeof(uint32_t))) {
+            return false;
+        }
+        deps->buckets = (uint32_t *)grown;
+        deps->bucket_count = buckets;
+    }
+    memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
+    for (uint32_t i = 0; i < deps->tensor_count; i++) {
+        deps->tensors[i].wide = 0;
+    }
+    deps->link_count = 0;
+    for (uint64_t i = 0; i < living; i++) {
+        if (!pwsp_deps_enter(deps, (uint32_t)i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// -- queries --------------------------------------------------------------------------------------
+
+typedef struct pwsp_deps_query_state {
+    const pwsp_tile_at *at;
+    bool is_load;  // of a slot
+    bool is_read, is_written;
+    bool is_plain;
+    bool is_exact;    // only the very same tile counts
+    bool supersedes;  // older accesses within the tile are dropped
+    uint64_t self;    // the task that is being added: its own accesses are not older
+    uint32_t same;    // an access of the very same tile, + 1
+} pwsp_deps_query_state;
+
+static void pwsp_deps_visit(pwsp_deps *deps, const pwsp_token *token) {
+    if (deps->ops.visit) {
+        deps->ops.visit(deps->ops.user, token);
+    } else if (token->time > deps->latest.time) {
+        deps->latest = *token;
+    }
+}
+
+// A write covers an older access.
+static void pwsp_deps_cover(pwsp_deps *deps, pwsp_access *access) {
+    if (access->is_written && deps->tensors[access->at.tensor].is_loaded) {
+        access->is_hidden = true;
+    } else {
+        pwsp_deps_drop(deps, access);
+    }
+}
+
+// An access of the very same tile, of which a new one may take the place: a reader that of another
+// reader, a writer that of any. Of several that a writer supersedes, one stays for that; best its
+// own, which may have been a read.
+static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    if (!query->supersedes) {
+        query->same = access->is_written ? query->same : index + 1;
+        return;
+    }
+    if (query->same == index + 1) {
+        return;  // met in another cell
+    }
+    bool is_own = access->token.task == query->self;
+    bool is_kept = access->is_written && deps->tensors[access->at.tensor].is_loaded;
+    if (!is_own && (query->same || is_kept)) {
+        pwsp_deps_cover(deps, access);
+        return;
+    }
+    if (query->same && deps->accesses[query->same - 1].token.task != query->self) {
+        pwsp_deps_cover(deps, &deps->accesses[query->same - 1]);
+    }
+    query->same = index + 1;
+}
+
+// One older access. True if it is gone now.
+static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    if (access->is_hidden && !query->is_load) {
+        return false;
+    }
+    bool is_equal = pwsp_deps_is_equal(deps, query->is_plain, query->at, &access->at);
+    if (!is_equal &&
+        (query->is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, query->at, &access->at))) {
+        return false;
+    }
+    if ((access->is_written && query->is_read && (deps->hazards & PTOWSP_HAZARD_RAW)) ||
+        (access->is_read && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAR)) ||
+        (access->is_written && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAW))) {
+        pwsp_deps_visit(deps, &access->token);
+    }
+    if (is_equal) {
+        pwsp_deps_meet_same(deps, query, index);
+    } else if (query->supersedes && !query->is_exact && access->token.task != query->self &&
+               pwsp_deps_is_within(deps, query->is_plain, query->at, &access->at)) {
+        pwsp_deps_cover(deps, access);
+    }
+    return access->is_gone;
+}
+
+// Meets all accesses of a list, and unlinks those that are dead or gone.
+static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t *head) {
+    uint32_t *at = head;
+    while (*at) {
+        pwsp_access_link *link = &deps->links[*at];
+        if (pwsp_deps_is_dead(deps, &deps->accesses[link->access]) ||
+            pwsp_deps_meet(deps, query, link->access)) {
+            pwsp_deps_drop(deps, &deps->accesses[link->access]);
+            *at = link->next;
+        } else {
+            at = &link->next;
+        }
+    }
+}
+
+static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
+    pwsp_deps_tensor *tensor = &deps->tensors[query->at->tensor];
+    query->is_plain = tensor->is_plain;
+    query->same = 0;
+    if (deps->access_count == 0) {
+        return;
+    }
+    if (deps->tensors[tensor->group].wide) {
+        pwsp_deps_walk(deps, query, &deps->tensors[tensor->group].wide);
+    }
+    if (!tensor->is_plain) {
+        return;
+    }
+    pwsp_cells cells = pwsp_deps_cells(tensor, query->at);
+    if (cells.is_wide) {
+        for (uint32_t i = 0; i < deps->access_count; i++) {
+            if (deps->accesses[i].at.tensor == query->at->tensor &&
+                !pwsp_deps_is_dead(deps, &deps->accesses[i])) {
+                pwsp_deps_meet(deps, query, i);
+            }
+        }
+        return;
+    }
+    if (query->is_exact) {  // the same tile has the same first cell
+        pwsp_deps_walk(deps, query,
+                       pwsp_deps_bucket(deps, query->at, cells.first_row, cells.first_col));
+        return;
+    }
+    for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
+        for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
+            pwsp_deps_walk(deps, query, pwsp_deps_bucket(deps, query->at, row, col));
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
+                                   const pwsp_tile_at *tiles, uint32_t count) {
+    if (!deps->is_exact && !deps->is_overlap) {
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_deps_query_state query = {&tiles[i],
+                                       false,
+                                       views[i].is_read,
+                                       views[i].is_written,
+                                       false,
+                                       !deps->is_overlap,
+                                       false,
+                                       UINT64_MAX,
+                                       0};
+        pwsp_deps_look(deps, &query);
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
+    uint32_t hazards = deps->hazards;
+    deps->hazards = PTOWSP_HAZARD_RAW;
+    pwsp_deps_query_state query = {tile, true, true, false, false, false, false, UINT64_MAX, 0};
+    pwsp_deps_look(deps, &query);
+    deps->hazards = hazards;
+}
+
+// -- adding ---------------------------------------------------------------------------------------
+
+static void pwsp_deps_set_token(pwsp_deps *deps, pwsp_access *access, const pwsp_token *token) {
+    if (deps->ops.keep) {
+        deps->ops.keep(deps->ops.user, token);
+        deps->ops.drop(deps->ops.user, &access->token);
+    }
+    access->token = *token;
+}
+
+// A reader of a tile that others only read, too: they count as one.
+static void pwsp_deps_merge(pwsp_deps *deps, pwsp_access *access, const pwsp_token *token) {
+    if (deps->ops.merge) {
+        deps->ops.merge(deps->ops.user, &access->token, token);
+    } else if (token->time > access->token.time) {
+        access->token = *token;
+    }
+}
+
+static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const pwsp_tile_at *at,
+                              const pwsp_token *token) {
+    pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
+    if (tensor->is_plain && tensor->cell_rows == 0) {
+        tensor->cell_rows = at->rows;
+        tensor->cell_cols = at->cols;
+    }
+    if (deps->access_count >= deps->sweep_at && !pwsp_deps_sweep(deps)) {
+        return false;
+    }
+    bool is_exact = deps->is_exact && !deps->is_overlap;
+    pwsp_deps_query_state query = {at,    false,    view->is_read,    view->is_written,
+                                   false, is_exact, view->is_written, token->task,
+                                   0};
+    uint32_t hazards = deps->hazards;
+    deps->hazards = 0;  // only to find what is the same, and what is superseded
+    pwsp_deps_look(deps, &query);
+    deps->hazards = hazards;
+    pwsp_access *same = query.same ? &deps->accesses[query.same - 1] : NULL;
+    if (same && view->is_written) {
+        bool is_own = same->token.task == token->task;
+        same->is_read = view->is_read || (is_own && same->is_read);
+        same->is_written = true;
+        pwsp_deps_set_token(deps, same, token);
+        return true;
+    }
+    if (same) {
+        pwsp_deps_merge(deps, same, token);
+        return true;
+    }
+    void *accesses = deps->accesses;
+    if (deps->access_count >= UINT32_MAX - 1 ||
+        !pwsp_memory_grow(deps->memory, &accesses, &deps->access_capacity, deps->access_count + 1,
+                          sizeof(pwsp_access))) {
+        return false;
+    }
+    deps->accesses = (pwsp_access *)accesses;
+    pwsp_access access = {*at, view->is_read, view->is_written, false, false, *token};
+    deps->accesses[deps->access_count++] = access;
+    deps->access_max = pwsp_max_u64(deps->access_max, deps->access_count);
+    if (deps->ops.keep) {
+        deps->ops.keep(deps->ops.user, token);
+    }
+    return pwsp_deps_enter(deps, (uint32_t)deps->access_count - 1);
+}
+
+PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
+                                 const pwsp_tile_at *tiles, uint32_t count,
+                                 const pwsp_token *token) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (deps->tensors[tiles[i].tensor].is_tracked &&
+            !pwsp_deps_add_one(deps, &views[i], &tiles[i], token)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
+                                  uint32_t tensor_count) {
+    memset(deps, 0, sizeof *deps);
+    deps->memory = memory;
+    deps->tensor_count = tensor_count;
+    deps->tensors = (pwsp_deps_tensor *)pwsp_memory_alloc(memory, (tensor_count + 1) *
+                                                                      sizeof(pwsp_deps_tensor));
+    return deps->tensors != NULL;
+}
+
+// Does a tensor's layout give every index its own element? Also its span of bytes.
+static bool pwsp_deps_layout(const pwsp_bound_tensor *bound, uint64_t *out_low,
+                             uint64_t *out_high) {
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        shape[i] = bound->lead_shape[i];
+        strides[i] = bound->lead_strides[i];
+    }
+    shape[PWSP_TENSOR_LEAD_MAX] = bound->rows;
+    strides[PWSP_TENSOR_LEAD_MAX] = bound->row_stride;
+    shape[PWSP_TENSOR_LEAD_MAX + 1] = bound->cols;
+    strides[PWSP_TENSOR_LEAD_MAX + 1] = bound->col_stride;
+    *out_low = *out_high = 0;
+    if (!pwsp_layout_span(PTOWSP_TENSOR_RANK_MAX, shape, strides, &low, &high)) {
+        return false;
+    }
+    *out_low = bound->base + (uint64_t)low * bound->element_size;
+    *out_high = bound->base + (uint64_t)(high + 1) * bound->element_size;
+    return pwsp_layout_is_injective(PTOWSP_TENSOR_RANK_MAX, shape, strides);
+}
+
+// Makes one group of the groups of two tensors, named after its lowest, and neither is plain.
+static void pwsp_deps_join(pwsp_deps *deps, uint32_t a, uint32_t b) {
+    uint32_t from = deps->tensors[a].group, to = deps->tensors[b].group;
+    if (from < to) {
+        from = to;
+        to = deps->tensors[a].group;
+    }
+    for (uint32_t i = to; i < deps->tensor_count; i++) {
+        deps->tensors[i].group = deps->tensors[i].group == from ? to : deps->tensors[i].group;
+    }
+    deps->tensors[a].is_plain = false;
+    deps->tensors[b].is_plain = false;
+}
+
+static void pwsp_deps_find_groups(pwsp_deps *deps) {
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        const pwsp_deps_tensor *a = &deps->tensors[i];
+        for (uint32_t j = 1; a->low < a->high && j < i; j++) {
+            const pwsp_deps_tensor *b = &deps->tensors[j];
+            if (a->low < b->high && b->low < a->high) {
+                pwsp_deps_join(deps, i, j);
+            }
+        }
+    }
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {  // what one is, its group is
+        pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
+        first->is_tracked |= deps->tensors[i].is_tracked;
+        first->is_loaded |= deps->tensors[i].is_loaded;
+    }
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        const pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
+        deps->tensors[i].is_tracked = first->is_tracked;
+        deps->tensors[i].is_loaded = first->is_loaded;
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
+                                   const pwsp_bound_tensor *bound) {
+    const ptowsp_schedule *schedule = &program->schedule;
+    deps->bound = bound;
+    deps->is_exact = (schedule->dependencies & PTOWSP_DEPENDENCIES_EXACT) != 0;
+    deps->is_overlap = (schedule->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
+    deps->hazards = schedule->hazards;
+    deps->clock = 0;
+    deps->access_count = 0;
+    deps->access_max = 0;
+    deps->sweep_at = 0;
+    deps->link_count = 0;
+    bool is_all = deps->is_exact || deps->is_overlap;
+    bool is_dataflow = schedule->issue == PTOWSP_ISSUE_DATAFLOW;
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        pwsp_deps_tensor *tensor = &deps->tensors[i];
+        memset(tensor, 0, sizeof *tensor);
+        tensor->group = i;
+        if (bound[i].is_bound) {
+            tensor->is_plain = pwsp_deps_layout(&bound[i], &tensor->low, &tensor->high);
+            bool is_loaded = is_dataflow && program->tensor_is_loaded[i];
+            tensor->is_tracked = is_all || is_loaded;
+            tensor->is_loaded = is_loaded && !(is_all && (schedule->hazards & PTOWSP_HAZARD_WAW));
+        }
+    }
+    pwsp_deps_find_groups(deps);
+}
+
+PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
+    for (uint64_t i = 0; i < deps->access_count; i++) {
+        pwsp_deps_drop(deps, &deps->accesses[i]);
+    }
+    deps->access_count = 0;
+}
+
+PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
+    if (!deps->memory) {
+        return;
+    }
+    pwsp_memory_free(deps->memory, deps->tensors,
+                     (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
+    pwsp_memory_free(deps->memory, deps->accesses,
+                     (size_t)deps->access_capacity * sizeof(pwsp_access));
+    pwsp_memory_free(deps->memory, deps->links,
+                     (size_t)deps->link_capacity * sizeof(pwsp_access_link));
+    pwsp_memory_free(deps->memory, deps->buckets, (size_t)deps->bucket_count * sizeof(uint32_t));
+    memset(deps, 0, sizeof *deps);
+}
+
+PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
+    return (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor) +
+           (size_t)deps->access_capacity * sizeof(pwsp_access) +
+           (size_t)deps->link_capacity * sizeof(pwsp_access_link) +
+           (size_t)deps->bucket_count * sizeof(uint32_t);
+}
+
+// =================================================================================================
+// src/time/sim.h
+// =================================================================================================
+
+// What both ways to simulate time share: lanes, pools, streams, the clock of issue, results.
+
+#ifndef PWSP_SIM_H
+#define PWSP_SIM_H
+
+typedef struct pwsp_lane {
+    uint64_t free;       // the end of its last task
+    uint64_t last_task;  // that task, or PTOWSP_NO_INDEX
+} pwsp_lane;
+
+typedef struct pwsp_pool_lanes {
+    uint32_t first, count;
+    uint32_t next;  // round robin
+} pwsp_pool_lanes;
+
+typedef struct pwsp_stream {
+    pwsp_token last;     // its last task
+    uint64_t next_turn;  // interleaved: the first turn that is not taken
+} pwsp_stream;
+
+// A task as time sees it.
+typedef struct pwsp_arrival {
+    uint64_t cycles;
+    uint64_t dispatch_key, priority_key, stream_key;
+    const pwsp_task_op *op;
+    const pwsp_tile_view *views;
+    const pwsp_tile_at *tiles;
+    ptowsp_unit unit;
+    uint32_t node;
+} pwsp_arrival;
+
+// The clock of issue: where it is, and what moved it there.
+typedef struct pwsp_clock {
+    uint64_t now;
+    ptowsp_stall stall;
+    uint64_t cause;
+} pwsp_clock;
+
+typedef struct pwsp_sim {
+    const ptowsp_program *program;
+    const ptowsp_schedule *schedule;
+    pwsp_memory memory;
+    pwsp_lane *lanes;
+    ptowsp_lane_stats *lane_stats;
+    pwsp_pool_lanes pools[2];  // by unit, or the first for all
+    pwsp_stream *streams;      // with a stream key
+    pwsp_token *edges;         // by explicit edge: the latest end of its source
+    pwsp_deps deps;
+    bool has_structure;
+    pwsp_clock clock;
+    uint64_t task_count;   // issued
+    uint64_t batch_clock;  // when the last batch began
+    uint64_t gate_count;   // tasks that must have been issued before any starts
+    uint64_t gate_time;    // the clock when that is so
+    ptowsp_run_stats stats;
+    ptowsp_task_record *records;
+    uint64_t record_capacity;
+    bool has_records;
+    ptowsp_status status;  // of the last failure
+    uint64_t index;
+    char text[PWSP_ERROR_TEXT_MAX];
+} pwsp_sim;
+
+PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
+                                 const ptowsp_program *program);
+
+// Back to time 0; after pwsp_deps_begin.
+PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);
+
+// Where each lane runs tasks in order, the time at which they begin to start must be known
+// beforehand: does that take the number of tasks, and, given it (UINT64_MAX: it is not known), set
+// it. False with an error.
+PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim);
+PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count);
+PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim);
+PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim);
+
+// Records an error; returns false.
+PWSP_INTERNAL bool pwsp_sim_fail(pwsp_sim *sim, ptowsp_status status, uint64_t index,
+                                 const char *format, ...) PWSP_PRINTF(4, 5);
+PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim);
+
+// Nothing can proceed as tasks have not begun to start; `what` is what has to wait.
+PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what);
+PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim);
+
+// Makes room for the record of the next task. False when memory is out.
+PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim);
+
+// Moves the clock and accounts for it. Requires time >= now.
+PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall stall,
+                                     uint64_t cause) {
+    sim->stats.stall_cycles[stall] += time - sim->clock.now;
+    sim->clock.now = time;
+    sim->clock.stall = stall;
+    sim->clock.cause = cause;
+}
+
+// Have tasks begun to start, with what has been issued so far? If the threshold is never reached,
+// they begin when issuing ends.
+PWSP_INLINE bool pwsp_sim_is_open(const pwsp_sim *sim) {
+    return sim->task_count >= sim->schedule->start_threshold;
+}
+
+// The clock that timing asks of the next task; not before now.
+PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim);
+
+// How many tasks the window must have room for before the next one is issued.
+PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
+    const ptowsp_schedule *schedule = sim->schedule;
+    return schedule->timing == PTOWSP_TIMING_BATCHED &&
+                   sim->task_count % schedule->timing_count == 0
+               ? schedule->timing_count
+               : 1;
+}
+
+// Interleaved: the turn of a stream for a task that could be issued now; takes it.
+PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, uint32_t stream);
+
+PWSP_INLINE uint64_t pwsp_mix64(uint64_t z) {  // the finalizer of SplitMix64
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+// a % b, faster where both have 32 bits.
+PWSP_INLINE uint32_t pwsp_modulo(uint64_t a, uint32_t b) {
+    return a < b ? (uint32_t)a : a <= UINT32_MAX ? (uint32_t)a % b : (uint32_t)(a % b);
+}
+
+PWSP_INLINE pwsp_pool_lanes *pwsp_sim_pool(pwsp_sim *sim, ptowsp_unit unit) {
+    return &sim->pools[sim->schedule->pools == PTOWSP_POOLS_BY_UNIT && unit == PTOWSP_UNIT_CUBE];
+}
+
+// The lane of a task by its dispatch. For work stealing in order: the one that is free first.
+PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key);
+
+PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
+    pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
+    if (sim->schedule->dispatch != PTOWSP_DISPATCH_ROUND_ROBIN) {
+        return pwsp_sim_dispatch_other(sim, pool, key);
+    }
+    uint32_t lane = pool->first + pool->next;
+    pool->next = pool->next + 1 == pool->count ? 0 : pool->next + 1;
+    return lane;
+}
+
+// Why a task started when it did; *out_cause is the task that it waited for.
+PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,
+                                          const pwsp_lane *lane, uint64_t issue, uint64_t start,
+                                          uint64_t *out_cause);
+
+#endif
+
+// =================================================================================================
+// src/time/sim.c
+// =================================================================================================
+
+// Lanes, pools, streams and results: what in-order, fifo and event-driven simulation have in common.
+
+#include <inttypes.h>
+
+// -- errors ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_sim_fail(pwsp_sim *sim, ptowsp_status status, uint64_t index,
+                                 const char *format, ...) {
+    ptowsp_text_buffer buffer = {sim->text, sizeof sim->text, 0};
+    va_list args;
+    va_start(args, format);
+    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
+    va_end(args);
+    sim->status = status;
+    sim->index = index;
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim) {
+    return pwsp_sim_fail(sim, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+}
+
+PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what) {
+    const ptowsp_schedule *schedule = sim->schedule;
+    char threshold[64];
+    ptowsp_text_buffer buffer = {threshold, sizeof threshold, 0};
+    if (schedule->start == PTOWSP_START_ALL_ISSUED) {
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "all tasks");
+    } else {
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%" PRIu64 " tasks",
+                         schedule->start_threshold);
+    }
+    return pwsp_sim_fail(sim, PTOWSP_STUCK, sim->task_count,
+                         "run: stuck at task %" PRIu64 ": %s, but no task ends before %s have been "
+                         "issued, and %" PRIu64 " are (window %u); a larger window, an earlier "
+                         "start or no start condition would help",
+                         sim->task_count, what, threshold, sim->task_count, schedule->window);
+}
+
+PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim) {
+    return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, sim->task_count,
+                         "run: task %" PRIu64 " finds the window of %u tasks full at cycle %" PRIu64
+                         "; a larger window, or the stall policy, would help",
+                         sim->task_count, sim->schedule->window, sim->clock.now);
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
+                                 const ptowsp_program *program) {
+    memset(sim, 0, sizeof *sim);
+    const ptowsp_schedule *schedule = &program->schedule;
+    uint32_t lane_count = program->lane_count;
+    sim->program = program;
+    sim->schedule = schedule;
+    sim->memory = *memory;
+    sim->has_structure = (schedule->dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
+    sim->lanes = (pwsp_lane *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_lane));
+    sim->lane_stats =
+        (ptowsp_lane_stats *)pwsp_memory_alloc(memory, lane_count * sizeof(ptowsp_lane_stats));
+    bool is_good = sim->lanes && sim->lane_stats;
+    if (is_good && program->has_streams) {
+        sim->streams =
+            (pwsp_stream *)pwsp_memory_alloc(memory, schedule->stream_count * sizeof(pwsp_stream));
+        is_good = sim->streams != NULL;
+    }
+    if (is_good && program->edge_count) {
+        sim->edges =
+            (pwsp_token *)pwsp_memory_alloc(memory, program->edge_count * sizeof(pwsp_token));
+        is_good = sim->edges != NULL;
+    }
+    is_good = is_good && pwsp_deps_init(&sim->deps, &sim->memory, (uint32_t)program->tensors.count);
+    if (!is_good) {
+        pwsp_sim_free(sim);
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
+    if (!sim->program) {
+        return;
+    }
+    const pwsp_memory *memory = &sim->memory;
+    pwsp_memory_free(memory, sim->lanes, sim->program->lane_count * sizeof(pwsp_lane));
+    pwsp_memory_free(memory, sim->lane_stats, sim->program->lane_count * sizeof(ptowsp_lane_stats));
+    pwsp_memory_free(memory, sim->streams, sim->schedule->stream_count * sizeof(pwsp_stream));
+    pwsp_memory_free(memory, sim->edges, sim->program->edge_count * sizeof(pwsp_token));
+    pwsp_memory_free(memory, sim->records,
+                     (size_t)sim->record_capacity * sizeof(ptowsp_task_record));
+    pwsp_deps_free(&sim->deps);
+    memset(sim, 0, sizeof *sim);
+}
+
+PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
+    return sim->program->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
+           (sim->streams ? sim->schedule->stream_count * sizeof(pwsp_stream) : 0) +
+           sim->program->edge_count * sizeof(pwsp_token) +
+           (size_t)sim->record_capacity * sizeof(ptowsp_task_record) + pwsp_deps_bytes(&sim->deps);
+}
+
+PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim) {
+    return sim->schedule->start_threshold > 0 &&
+           (sim->schedule->timing == PTOWSP_TIMING_BATCHED ||
+            sim->schedule->timing == PTOWSP_TIMING_RATE_LIMITED);
+}
+
+// Tasks begin to start with the clock of the last one that start asks for. Nothing ends before, so
+// only timing has moved the clock by then.
+PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count) {
+    const ptowsp_schedule *schedule = sim->schedule;
+    uint64_t count = pwsp_min_u64(schedule->start_threshold, total_count);
+    sim->gate_time = 0;
+    if (count == 0 || !pwsp_sim_gate_needs_count(sim)) {
+        return true;
+    }
+    if (total_count == UINT64_MAX) {
+        return pwsp_sim_fail(sim, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                             "run: start %s with timing needs the number of tasks beforehand, and "
+                             "it depends on data that tasks write",
+                             schedule->start == PTOWSP_START_ALL_ISSUED ? "all issued"
+                                                                        : "threshold");
+    }
+    uint64_t steps = count - 1;
+    if (schedule->timing == PTOWSP_TIMING_BATCHED) {
+        steps /= schedule->timing_count;
+    }
+    if (!pwsp_mul_fits(steps, schedule->timing_cycles, &sim->gate_time) ||
+        sim->gate_time > PTOWSP_CYCLES_MAX) {
+        return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                             "run: issuing %" PRIu64 " tasks takes more than 2^63 - 1 cycles",
+                             count);
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
+    const ptowsp_program *program = sim->program;
+    const ptowsp_schedule *schedule = sim->schedule;
+    pwsp_token zero = {0, PTOWSP_NO_INDEX};
+    for (uint32_t i = 0; i < program->lane_count; i++) {
+        sim->lanes[i].free = 0;
+        sim->lanes[i].last_task = PTOWSP_NO_INDEX;
+    }
+    memset(sim->lane_stats, 0, program->lane_count * sizeof(ptowsp_lane_stats));
+    for (uint32_t i = 0; sim->streams && i < schedule->stream_count; i++) {
+        sim->streams[i].last = zero;
+        sim->streams[i].next_turn = i * schedule->timing_cycles;
+    }
+    for (uint32_t i = 0; i < program->edge_count; i++) {
+        sim->edges[i] = zero;
+    }
+    bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
+    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : program->lane_count;
+    pwsp_pool_lanes first = {0, first_count, 0};
+    pwsp_pool_lanes second = {first_count, program->lane_count - first_count, 0};
+    sim->pools[0] = first;
+    sim->pools[1] = second;
+    pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
+    sim->clock = clock;
+    sim->task_count = 0;
+    sim->batch_clock = 0;
+    memset(&sim->stats, 0, sizeof sim->stats);
+    sim->stats.lane_count = program->lane_count;
+    sim->has_records = has_records;
+    sim->status = PTOWSP_OK;
+    sim->index = PTOWSP_NO_INDEX;
+    sim->gate_time = 0;
+}
+
+PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim) {
+    void *records = sim->records;
+    if (!pwsp_memory_grow(&sim->memory, &records, &sim->record_capacity, sim->task_count + 1,
+                          sizeof(ptowsp_task_record))) {
+        return pwsp_sim_no_memory(sim);
+    }
+    sim->records = (ptowsp_task_record *)records;
+    return true;
+}
+
+// -- rules ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim) {
+    const ptowsp_schedule *schedule = sim->schedule;
+    uint64_t now = sim->clock.now;
+    if (sim->task_count == 0) {
+        return now;
+    }
+    if (schedule->timing == PTOWSP_TIMING_BATCHED) {
+        return sim->task_count % schedule->timing_count
+                   ? now
+                   : pwsp_max_u64(now, sim->batch_clock + schedule->timing_cycles);
+    }
+    // batch_clock is that of the last task, as each is a batch of one
+    return schedule->timing == PTOWSP_TIMING_RATE_LIMITED
+               ? pwsp_max_u64(now, sim->batch_clock + schedule->timing_cycles)
+               : now;
+}
+
+PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, uint32_t stream) {
+    const ptowsp_schedule *schedule = sim->schedule;
+    uint64_t round = schedule->stream_count * schedule->timing_cycles;
+    uint64_t turn = sim->streams[stream].next_turn;
+    if (turn < sim->clock.now) {
+        turn += pwsp_ceil_div_u64(sim->clock.now - turn, round) * round;
+    }
+    sim->streams[stream].next_turn = turn + round;
+    return turn;
+}
+
+PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key) {
+    switch (sim->schedule->dispatch) {
+    case PTOWSP_DISPATCH_AFFINITY:
+    case PTOWSP_DISPATCH_CUSTOM: return pool->first + pwsp_modulo(key, pool->count);
+    case PTOWSP_DISPATCH_HASH: return pool->first + pwsp_modulo(pwsp_mix64(key), pool->count);
+    case PTOWSP_DISPATCH_WORK_STEALING: {
+        uint32_t best = pool->first;
+        for (uint32_t i = pool->first + 1; i < pool->first + pool->count; i++) {
+            best = sim->lanes[i].free < sim->lanes[best].free ? i : best;
+        }
+        return best;
+    }
+    case PTOWSP_DISPATCH_DEFAULT:
+    case PTOWSP_DISPATCH_ROUND_ROBIN:
+    case PTOWSP_DISPATCH_FORCE_INT: break;
+    }
+    PTOWSP_ASSERT(!"dispatch without a rule");
+    return pool->first;
+}
+
+PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,
+                                          const pwsp_lane *lane, uint64_t issue, uint64_t start,
+                                          uint64_t *out_cause) {
+    *out_cause = PTOWSP_NO_INDEX;
+    if (start == 0) {
+        return PTOWSP_STALL_NONE;
+    }
+    if (ready->time == start) {
+        *out_cause = ready->task;
+        return PTOWSP_STALL_DEPENDENCY;
+    }
+    if (lane->free == start) {
+        *out_cause = lane->last_task;
+        return PTOWSP_STALL_LANE;
+    }
+    if (issue != start) {
+        return PTOWSP_STALL_START;
+    }
+    if (issue != sim->clock.now) {
+        return PTOWSP_STALL_TIMING;  // a turn
+    }
+    *out_cause = sim->clock.cause;
+    return sim->clock.stall;
+}
+
+const char *ptowsp_stall_name(ptowsp_stall stall) {
+    switch (stall) {
+#define PWSP_STALL_CASE(name, text)                                                                \
+    case PTOWSP_STALL_##name: return text;
+        PTOWSP_STALLS(PWSP_STALL_CASE)
+#undef PWSP_STALL_CASE
+    case PTOWSP_STALL_COUNT:
+    case PTOWSP_STALL_FORCE_INT: break;
+    }
+    return "unknown";
+}
+
+// =================================================================================================
+// src/time/window.h
+// =================================================================================================
+
+// The tasks in flight: which of them ends first.
+//
+// Tasks of one lane end in the order in which they were issued, so each lane's ends are a queue, and
+// the earliest end of all is that of one of the queues' heads. A tournament over the heads finds it:
+//
+//      winner:        (12, lane 2)
+//                (15, lane 0)      (12, lane 2)           taking the winner replays the games on the
+//      heads:   15        21      12        40            way up from its lane: log2(lanes) of them
+//      queues:  15 18 30  21 33   12 19 60  40
+//
+// A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task instead;
+// with 24 lanes and a window of 8192 this is about five times as fast.
+
+#ifndef PWSP_WINDOW_H
+#define PWSP_WINDOW_H
+
+typedef struct pwsp_flight {
+    uint64_t end;
+    uint64_t task;
+} pwsp_flight;
+
+// Tasks of one lane, in a ring.
+typedef struct pwsp_flight_queue {
+    pwsp_flight *ring;
+    uint32_t capacity;  // a power of two, or 0
+    uint32_t head, count;
+} pwsp_flight_queue;
+
+typedef struct pwsp_game {
+    uint64_t end;
+    uint64_t lane;
+} pwsp_game;
+
+typedef struct pwsp_window {
+    pwsp_flight_queue *queues;  // by lane
+    pwsp_game *games;           // [1] is the winner; lane i plays at [leaf_count + i]
+    uint32_t lane_count;
+    uint32_t leaf_count;  // a power of two
+    uint64_t count;       // tasks in flight
+} pwsp_window;
+
+// Makes room for lane_count lanes, all empty. False when memory is out.
+PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memory,
+                                    uint32_t lane_count);
+PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window);
+PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memory);
+PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window);
+
+// Doubles the ring of a lane. False when memory is out.
+PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane);
+
+// The earliest end; UINT64_MAX when nothing is in flight.
+PWSP_INLINE uint64_t pwsp_window_first_end(const pwsp_window *window) {
+    return window->games[1].end;
+}
+
+// Replays the games of a lane whose head is now `end`.
+PWSP_FORCE_INLINE void pwsp_window_replay(pwsp_window *window, uint32_t lane, uint64_t end) {
+    pwsp_game *games = window->games;
+    pwsp_game best = {end, lane};
+    uint32_t i = window->leaf_count + lane;
+    games[i] = best;
+    while (i > 1) {
+        pwsp_game other = games[i ^ 1];
+        bool is_other = other.end < best.end;
+        best.end = is_other ? other.end : best.end;
+        best.lane = is_other ? other.lane : best.lane;
+        i >>= 1;
+        games[i] = best;
+    }
+}
+
+// Adds a task that ends no earlier than the others of its lane. False when memory is out.
+PWSP_FORCE_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory,
+                                        uint32_t lane, uint64_t end, uint64_t task) {
+    pwsp_flight_queue *queue = &window->queues[lane];
+    if (queue->count == queue->capacity && !pwsp_window_grow(window, memory, lane)) {
+        return false;
+    }
+    pwsp_flight *flight = &queue->ring[(queue->head + queue->count) & (queue->capacity - 1)];
+    flight->end = end;
+    flight->task = task;
+    window->count++;
+    if (queue->count++ == 0) {
+        pwsp_window_replay(window, lane, end);
+    }
+    return true;
+}
+
+// Takes the task that ends first. Requires that there is one.
+PWSP_FORCE_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window) {
+    uint32_t lane = (uint32_t)window->games[1].lane;
+    pwsp_flight_queue *queue = &window->queues[lane];
+    pwsp_flight flight = queue->ring[queue->head];
+    queue->head = (queue->head + 1) & (queue->capacity - 1);
+    window->count--;
+    pwsp_window_replay(window, lane, --queue->count ? queue->ring[queue->head].end : UINT64_MAX);
+    return flight;
+}
+
+#endif
+
+// =================================================================================================
+// src/time/window.c
+// =================================================================================================
+
+// Memory of the tasks in flight: a ring for each lane, which doubles when it is full, so that it
+// follows the work and not the worst case.
+
+#define PWSP_FLIGHT_MIN 16
+
+PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window) {
+    for (uint32_t i = 0; i < window->lane_count; i++) {
+        window->queues[i].head = 0;
+        window->queues[i].count = 0;
+    }
+    for (uint32_t i = 0; i < 2 * window->leaf_count; i++) {
+        window->games[i].end = UINT64_MAX;
+        window->games[i].lane = i < window->leaf_count ? 0 : i - window->leaf_count;
+    }
+    window->count = 0;
+}
+
+PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memory,
+                                    uint32_t lane_count) {
+    memset(window, 0, sizeof *window);
+    window->lane_count = lane_count;
+    window->leaf_count = 2;
+    while (window->leaf_count < lane_count) {
+        window->leaf_count *= 2;
+    }
+    window->queues =
+        (pwsp_flight_queue *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_flight_queue));
+    window->games =
+        (pwsp_game *)pwsp_memory_alloc(memory, 2 * (size_t)window->leaf_count * sizeof(pwsp_game));
+    if (!window->queues || !window->games) {
+        pwsp_window_free(window, memory);
+        return false;
+    }
+    pwsp_window_clear(window);
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memory) {
+    for (uint32_t i = 0; window->queues && i < window->lane_count; i++) {
+        pwsp_memory_free(memory, window->queues[i].ring,
+                         window->queues[i].capacity * sizeof(pwsp_flight));
+    }
+    pwsp_memory_free(memory, window->queues, window->lane_count * sizeof(pwsp_flight_queue));
+    pwsp_memory_free(memory, window->games, 2 * (size_t)window->leaf_count * sizeof(pwsp_game));
+    memset(window, 0, sizeof *window);
+}
+
+PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window) {
+    size_t bytes = window->lane_count * sizeof(pwsp_flight_queue) +
+                   2 * (size_t)window->leaf_count * sizeof(pwsp_game);
+    for (uint32_t i = 0; i < window->lane_count; i++) {
+        bytes += window->queues[i].capacity * sizeof(pwsp_flight);
+    }
+    return bytes;
+}
+
+PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane) {
+    pwsp_flight_queue *queue = &window->queues[lane];
+    if (queue->capacity > UINT32_MAX / 2) {
+        return false;
+    }
+    uint32_t capacity = queue->capacity ? queue->capacity * 2 : PWSP_FLIGHT_MIN;
+    pwsp_flight *ring = (pwsp_flight *)memory->resize(memory->user, queue->ring,
+                                                      queue->capacity * sizeof(pwsp_flight),
+                                                      capacity * sizeof(pwsp_flight));
+    if (!ring) {
+        return false;
+    }
+    // What had wrapped around to the front goes behind the old end.
+    uint32_t wrapped = queue->head + queue->count > queue->capacity
+                           ? queue->head + queue->count - queue->capacity
+                           : 0;
+    memcpy(ring + queue->capacity, ring, wrapped * sizeof(pwsp_flight));
+    queue->ring = ring;
+    queue->capacity = capacity;
+    return true;
+}
+
+// =================================================================================================
+// src/time/lanes.h
+// =================================================================================================
+
+// Time where each lane runs its tasks in the order of issue: in order, and dataflow by fifo.
+
+#ifndef PWSP_LANES_H
+#define PWSP_LANES_H
+
+typedef struct pwsp_lane_scope {
+    bool is_parallel;
+    pwsp_token ready;  // of the next child
+    pwsp_token done;   // of the children so far
+} pwsp_lane_scope;
+
+typedef struct pwsp_lanes {
+    pwsp_sim *sim;
+    pwsp_window window;
+    pwsp_lane_scope *scopes;
+    uint32_t depth;
+} pwsp_lanes;
+
+PWSP_INTERNAL bool pwsp_lanes_init(pwsp_lanes *lanes, pwsp_sim *sim);
+PWSP_INTERNAL void pwsp_lanes_free(pwsp_lanes *lanes);
+PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes);
+
+// Back to time 0; after pwsp_sim_begin.
+PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes);
+PWSP_INTERNAL void pwsp_lanes_scope_begin(pwsp_lanes *lanes, bool is_parallel);
+PWSP_INTERNAL void pwsp_lanes_scope_end(pwsp_lanes *lanes);
+PWSP_INTERNAL void pwsp_lanes_reset(pwsp_lanes *lanes, pwsp_range edges);
+
+// Issues a task, and knows at once when it ends. False with an error in sim.
+PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival);
+
+// A slot load of one element.
+PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *tile);
+
+#endif
+
+// =================================================================================================
+// src/time/lanes.c
+// =================================================================================================
+
+// In order and fifo: a task's times follow from those of the tasks before it alone.
+//
+// Whatever a task waits for comes before it in program order, and its lane runs in that order, too;
+// so its start is a maximum of times that are known when it is issued, and there are no events:
+//
+//      ready = max over what it waits for       (structure, data, edges, stream)
+//      clock = max(clock, ready) in order; then timing; then room in the window
+//      start = max(free[lane], clock, ready, gate)
+//
+// Structure needs one maximum for each open scope: a parallel one keeps when its children are all
+// done, a sequential one when its next child is ready.
+
+#include <inttypes.h>
+
+PWSP_INTERNAL bool pwsp_lanes_init(pwsp_lanes *lanes, pwsp_sim *sim) {
+    memset(lanes, 0, sizeof *lanes);
+    lanes->sim = sim;
+    lanes->scopes = (pwsp_lane_scope *)pwsp_memory_alloc(&sim->memory, sim->program->scope_depth *
+                                                                           sizeof(pwsp_lane_scope));
+    if (!lanes->scopes ||
+        !pwsp_window_init(&lanes->window, &sim->memory, sim->program->lane_count)) {
+        pwsp_lanes_free(lanes);
+        return false;
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_lanes_free(pwsp_lanes *lanes) {
+    if (!lanes->sim) {
+        return;
+    }
+    pwsp_window_free(&lanes->window, &lanes->sim->memory);
+    pwsp_memory_free(&lanes->sim->memory, lanes->scopes,
+                     lanes->sim->program->scope_depth * sizeof(pwsp_lane_scope));
+    memset(lanes, 0, sizeof *lanes);
+}
+
+PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes) {
+    return pwsp_window_bytes(&lanes->window) +
+           lanes->sim->program->scope_depth * sizeof(pwsp_lane_scope);
+}
+
+PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
+    pwsp_lane_scope root = {false, {0, PTOWSP_NO_INDEX}, {0, PTOWSP_NO_INDEX}};
+    pwsp_window_clear(&lanes->window);
+    lanes->scopes[0] = root;
+    lanes->depth = 1;
+}
+
+// -- structure ------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_lanes_scope_begin(pwsp_lanes *lanes, bool is_parallel) {
+    PTOWSP_ASSERT(lanes->depth < lanes->sim->program->scope_depth);
+    pwsp_token ready = lanes->scopes[lanes->depth - 1].ready;
+    pwsp_lane_scope scope = {is_parallel, ready, ready};
+    lanes->scopes[lanes->depth++] = scope;
+}
+
+// A child of the open scope is done.
+PWSP_FORCE_INLINE void pwsp_lanes_child(pwsp_lane_scope *scope, uint64_t time, uint64_t task) {
+    if (!scope->is_parallel) {
+        scope->ready.time = time;
+        scope->ready.task = task;
+        scope->done = scope->ready;
+    } else if (time > scope->done.time) {
+        scope->done.time = time;
+        scope->done.task = task;
+    }
+}
+
+PWSP_INTERNAL void pwsp_lanes_scope_end(pwsp_lanes *lanes) {
+    PTOWSP_ASSERT(lanes->depth > 1);
+    pwsp_token done = lanes->scopes[--lanes->depth].done;
+    pwsp_lanes_child(&lanes->scopes[lanes->depth - 1], done.time, done.task);
+}
+
+PWSP_INTERNAL void pwsp_lanes_reset(pwsp_lanes *lanes, pwsp_range edges) {
+    const pwsp_sim *sim = lanes->sim;
+    for (uint32_t i = 0; i < edges.count; i++) {
+        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, edges.first + i);
+        pwsp_token zero = {0, PTOWSP_NO_INDEX};
+        sim->edges[edge] = zero;
+    }
+}
+
+// -- waiting --------------------------------------------------------------------------------------
+
+PWSP_INLINE void pwsp_token_later(pwsp_token *token, const pwsp_token *other) {
+    if (other->time > token->time) {
+        *token = *other;
+    }
+}
+
+// What a task waits for beside the structure: data, edges, its stream.
+static void pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint32_t stream,
+                            pwsp_token *ready) {
+    pwsp_sim *sim = lanes->sim;
+    const pwsp_task_op *op = arrival->op;
+    if (op->view_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
+        sim->deps.clock = sim->clock.now;
+        sim->deps.latest = *ready;
+        pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count);
+        *ready = sim->deps.latest;
+    }
+    for (uint32_t i = 0; i < op->in_count; i++) {
+        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
+        pwsp_token_later(ready, &sim->edges[edge]);
+    }
+    if (sim->streams) {
+        pwsp_token_later(ready, &sim->streams[stream].last);
+    }
+}
+
+// Tells those who may wait for a task when it ends.
+static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint32_t stream,
+                            uint64_t end) {
+    pwsp_sim *sim = lanes->sim;
+    const pwsp_task_op *op = arrival->op;
+    pwsp_token token = {end, sim->task_count};
+    for (uint32_t i = 0; i < op->out_count; i++) {
+        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_out + i);
+        pwsp_token_later(&sim->edges[edge], &token);
+    }
+    if (sim->streams) {
+        sim->streams[stream].last = token;
+    }
+    sim->deps.clock = sim->clock.now;
+    return op->view_count == 0 || end < sim->clock.now ||
+           pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
+           pwsp_sim_no_memory(sim);
+}
+
+// -- the window -----------------------------------------------------------------------------------
+
+// Waits until the window has room. False with an error.
+static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
+    pwsp_sim *sim = lanes->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    uint64_t needed = pwsp_sim_room_needed(sim);
+    if (!pwsp_sim_is_open(sim)) {
+        if (sim->task_count + needed <= schedule->window) {
+            return true;
+        }
+        if (schedule->window_policy == PTOWSP_WINDOW_STALL) {
+            return pwsp_sim_fail_gate(sim, "the window has no room for it");
+        }
+    }
+    while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
+        pwsp_window_pop(&lanes->window);
+    }
+    uint64_t in_flight = pwsp_sim_is_open(sim) ? lanes->window.count : sim->task_count;
+    if (in_flight + needed <= schedule->window) {
+        return true;
+    }
+    if (schedule->window_policy == PTOWSP_WINDOW_ABORT) {
+        return pwsp_sim_fail_abort(sim);
+    }
+    if (schedule->window_policy == PTOWSP_WINDOW_BENCHMARK) {
+        sim->stats.window_overflow_count++;
+        return true;
+    }
+    while (lanes->window.count + needed > schedule->window) {
+        pwsp_flight first = pwsp_window_pop(&lanes->window);
+        if (first.end > sim->clock.now) {
+            pwsp_sim_move_clock(sim, first.end, PTOWSP_STALL_WINDOW, first.task);
+        }
+    }
+    while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
+        pwsp_window_pop(&lanes->window);
+    }
+    return true;
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+static bool pwsp_lanes_fail_time(pwsp_sim *sim) {
+    return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, sim->task_count,
+                         "run: task %" PRIu64 " ends after 2^63 - 1 cycles", sim->task_count);
+}
+
+// Moves the clock to where the task may be issued. False with an error.
+PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_token *ready) {
+    pwsp_sim *sim = lanes->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    if (schedule->issue == PTOWSP_ISSUE_IN_ORDER && ready->time > sim->clock.now) {
+        sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += ready->time - sim->clock.now;
+        pwsp_clock clock = {ready->time, PTOWSP_STALL_ORDER, ready->task};
+        sim->clock = clock;
+    }
+    if (schedule->timing != PTOWSP_TIMING_IMMEDIATE) {
+        uint64_t time = pwsp_sim_timing(sim);
+        if (time > sim->clock.now) {
+            pwsp_sim_move_clock(sim, time, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
+        }
+    }
+    if (schedule->window && !pwsp_lanes_make_room(lanes)) {
+        return false;
+    }
+    if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED ||
+        (schedule->timing == PTOWSP_TIMING_BATCHED &&
+         sim->task_count % schedule->timing_count == 0)) {
+        sim->batch_clock = sim->clock.now;
+    }
+    return true;
+}
+
+static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const pwsp_token *ready,
+                              uint32_t lane, uint64_t issue, uint64_t start, uint64_t end) {
+    if (!pwsp_sim_record_room(sim)) {
+        return false;
+    }
+    ptowsp_task_record *record = &sim->records[sim->task_count];
+    record->ready = ready->time;
+    record->issue = sim->clock.now;
+    record->start = start;
+    record->end = end;
+    record->stall = pwsp_sim_cause(sim, ready, &sim->lanes[lane], issue, start, &record->cause);
+    record->lane = lane;
+    record->kernel = arrival->op->kernel;
+    record->node = arrival->node;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = lanes->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    pwsp_lane_scope *scope = &lanes->scopes[lanes->depth - 1];
+    pwsp_token ready = {0, PTOWSP_NO_INDEX};
+    if (sim->has_structure) {
+        ready = scope->ready;
+    }
+    uint32_t stream = sim->streams ? pwsp_modulo(arrival->stream_key, schedule->stream_count) : 0;
+    bool has_more = arrival->op->view_count || sim->streams || sim->edges;
+    if (has_more) {
+        pwsp_lanes_wait(lanes, arrival, stream, &ready);
+    }
+    if (!pwsp_lanes_issue(lanes, &ready)) {
+        return false;
+    }
+    uint64_t issue = sim->clock.now;
+    if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
+        issue = pwsp_sim_turn(sim, stream);
+    }
+    uint32_t lane_index = pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key);
+    pwsp_lane *lane = &sim->lanes[lane_index];
+    uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);
+    uint64_t due = pwsp_max_u64(issue, known);
+    uint64_t able = pwsp_max_u64(due, lane->free);
+    uint64_t start = pwsp_max_u64(able, sim->gate_time);
+    uint64_t end = start + arrival->cycles;
+    if (end > PTOWSP_CYCLES_MAX) {
+        return pwsp_lanes_fail_time(sim);
+    }
+    if (sim->has_records &&
+        !pwsp_lanes_record(sim, arrival, &ready, lane_index, issue, start, end)) {
+        return false;
+    }
+    ptowsp_run_stats *stats = &sim->stats;
+    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - sim->clock.now;
+    stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
+    stats->stall_cycles[PTOWSP_STALL_LANE] += able - due;
+    stats->stall_cycles[PTOWSP_STALL_START] += start - able;
+    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
+    ptowsp_lane_stats *lane_stats = &sim->lane_stats[lane_index];
+    lane_stats->busy_cycles += arrival->cycles;
+    lane_stats->task_count++;
+    lane->free = end;
+    lane->last_task = sim->task_count;
+    if (schedule->window && (end > sim->clock.now || !pwsp_sim_is_open(sim))) {
+        if (!pwsp_window_push(&lanes->window, &sim->memory, lane_index, end, sim->task_count)) {
+            return pwsp_sim_no_memory(sim);
+        }
+        stats->in_flight_max = pwsp_max_u64(stats->in_flight_max, lanes->window.count);
+    }
+    pwsp_lanes_child(scope, end, sim->task_count);
+    if (has_more && !pwsp_lanes_tell(lanes, arrival, stream, end)) {
+        return false;
+    }
+    sim->task_count++;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *tile) {
+    pwsp_sim *sim = lanes->sim;
+    if (sim->schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
+        return true;
+    }
+    pwsp_token none = {sim->clock.now, PTOWSP_NO_INDEX};
+    sim->deps.clock = sim->clock.now;
+    sim->deps.latest = none;
+    pwsp_deps_query_load(&sim->deps, tile);
+    if (sim->deps.latest.time <= sim->clock.now) {
+        return true;
+    }
+    if (!pwsp_sim_is_open(sim)) {
+        return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task");
+    }
+    pwsp_sim_move_clock(sim, sim->deps.latest.time, PTOWSP_STALL_SLOT, sim->deps.latest.task);
+    return true;
+}
+
+// =================================================================================================
+// src/time/flow.h
+// =================================================================================================
+
+// Time where lanes choose among tasks that are ready: work stealing and priorities.
+
+#ifndef PWSP_FLOW_H
+#define PWSP_FLOW_H
+
+typedef struct pwsp_flow_node pwsp_flow_node;
+typedef struct pwsp_flow_link pwsp_flow_link;
+typedef struct pwsp_flow_queue pwsp_flow_queue;
+typedef struct pwsp_flow_scope pwsp_flow_scope;
+
+typedef struct pwsp_flow {
+    pwsp_sim *sim;
+    uint64_t now;
+    pwsp_flow_node *nodes;  // from 1
+    uint64_t node_count, node_capacity;
+    uint32_t free_node;
+    pwsp_flow_link *links;  // from 1
+    uint64_t link_count, link_capacity;
+    uint32_t free_link;
+    uint32_t *fired;  // nodes whose waiters have yet to be told
+    uint64_t fired_count, fired_capacity;
+    pwsp_flow_queue *queues;  // ready tasks: by lane, or by pool when all its lanes share them
+    uint32_t queue_count;
+    pwsp_flow_queue *turns;   // interleaved: tasks that are ready before their turn
+    uint64_t ready_count[2];  // by pool
+    uint64_t *idle;           // bits: lanes that run nothing
+    uint64_t *able;           // bits: idle lanes with something in their own queue
+    pwsp_window running;      // one task at most on each lane
+    pwsp_flow_scope *scopes;
+    uint32_t depth;
+    uint64_t in_flight;
+    uint64_t last_ended;  // the task that completed last
+    uint32_t current;     // the node of the task being issued, for visits
+    bool is_shared;       // lanes of a pool share a queue
+    bool is_out_of_memory;
+    bool has_ended;  // all tasks are issued
+} pwsp_flow;
+
+PWSP_INTERNAL bool pwsp_flow_init(pwsp_flow *flow, pwsp_sim *sim);
+PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow);
+PWSP_INTERNAL size_t pwsp_flow_bytes(const pwsp_flow *flow);
+
+// Back to time 0; after pwsp_sim_begin.
+PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow);
+
+// False with an error in sim, each of them.
+PWSP_INTERNAL bool pwsp_flow_scope_begin(pwsp_flow *flow, bool is_parallel);
+PWSP_INTERNAL bool pwsp_flow_scope_end(pwsp_flow *flow);
+PWSP_INTERNAL void pwsp_flow_reset(pwsp_flow *flow, pwsp_range edges);
+
+// Simulates until the task can be issued, and issues it.
+PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival);
+
+// Simulates until the element has been written.
+PWSP_INTERNAL bool pwsp_flow_slot_load(pwsp_flow *flow, const pwsp_tile_at *tile);
+
+// All tasks have been issued: simulates until all have ended.
+PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow);
+
+#endif
+
+// =================================================================================================
+// src/time/flow.c
+// =================================================================================================
+
+// Event-driven time.
+//
+// When lanes choose, a task's start depends on tasks that are issued after it, so times are found by
+// going from event to event. What can be waited for is a *node*: a task, done when it ends, or a
+// join, done when all that it waits for is. A node knows how much it still waits for and who waits
+// for it; a scope of the tree is a join, and so are readers that count as one. Nodes are counted
+// references: they live while a task is in flight, or something may yet wait for them.
+//
+//      issue -> [waiting: pending > 0] -> [turn is later] -> [ready: in a queue] -> running -> done
+//
+// At each time: what ends completes; tasks are issued while there is room (by the caller, who walks
+// the program: pwsp_flow_task returns when its task has been issued); lanes take tasks. A heap for
+// each lane holds its ready tasks, the best first, by key and then by index; with work stealing as
+// dispatch the lanes of a pool share one. Of each lane at most one task runs, so the ends are few,
+// and a tournament of lanes finds the next one.
+
+#include <inttypes.h>
+
+#define PWSP_FLOW_NONE PTOWSP_NO_INDEX
+
+struct pwsp_flow_node {
+    uint64_t time;   // what it waits for is done by then; of a task that has ended, its end
+    uint64_t cause;  // the task that this time comes from
+    uint64_t index, cycles, rank;  // of a task
+    uint64_t clock, turn;          // of a task: when it was issued, and may start at all
+    uint64_t ready, ready_cause;   // of a task
+    uint32_t pending;              // what it still waits for
+    uint32_t refs;
+    uint32_t waiters;  // links
+    uint32_t lane;     // of a task: its lane, or its pool
+    uint32_t kernel, node;
+    bool is_task, is_done;
+};
+
+struct pwsp_flow_link {
+    uint32_t node, next;
+};
+
+typedef struct pwsp_flow_entry {
+    uint64_t rank, index;  // smaller first
+    uint64_t node;
+} pwsp_flow_entry;
+
+struct pwsp_flow_queue {  // a binary heap
+    pwsp_flow_entry *entries;
+    uint64_t count, capacity;
+};
+
+struct pwsp_flow_scope {
+    bool is_parallel;
+    uint64_t ready;  // node that the next child waits for, or NONE
+    uint64_t join;   // of a parallel scope: of its children
+};
+
+// -- heaps ----------------------------------------------------------------------------------------
+
+static bool pwsp_flow_entry_is_less(const pwsp_flow_entry *a, const pwsp_flow_entry *b) {
+    return a->rank < b->rank || (a->rank == b->rank && a->index < b->index);
+}
+
+static bool pwsp_flow_queue_push(pwsp_flow *flow, pwsp_flow_queue *queue, pwsp_flow_entry entry) {
+    void *entries = queue->entries;
+    if (!pwsp_memory_grow(&flow->sim->memory, &entries, &queue->capacity, queue->count + 1,
+                          sizeof entry)) {
+        flow->is_out_of_memory = true;
+        return false;
+    }
+    queue->entries = (pwsp_flow_entry *)entries;
+    uint64_t i = queue->count++;
+    while (i > 0 && pwsp_flow_entry_is_less(&entry, &queue->entries[(i - 1) / 2])) {
+        queue->entries[i] = queue->entries[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    queue->entries[i] = entry;
+    return true;
+}
+
+static pwsp_flow_entry pwsp_flow_queue_pop(pwsp_flow_queue *queue) {
+    PTOWSP_ASSERT(queue->count > 0);
+    pwsp_flow_entry first = queue->entries[0];
+    pwsp_flow_entry last = queue->entries[--queue->count];
+    uint64_t i = 0;
+    for (;;) {
+        uint64_t child = 2 * i + 1;
+        if (child >= queue->count) {
+            break;
+        }
+        child += child + 1 < queue->count &&
+                 pwsp_flow_entry_is_less(&queue->entries[child + 1], &queue->entries[child]);
+        if (!pwsp_flow_entry_is_less(&queue->entries[child], &last)) {
+            break;
+        }
+        queue->entries[i] = queue->entries[child];
+        i = child;
+    }
+    queue->entries[i] = last;
+    return first;
+}
+
+// -- nodes ----------------------------------------------------------------------------------------
+
+static uint32_t pwsp_flow_node_new(pwsp_flow *flow) {
+    uint32_t id = flow->free_node;
+    if (id) {
+        flow->free_node = flow->nodes[id].waiters;
+    } else {
+        void *nodes = flow->nodes;
+        uint64_t next = flow->node_count ? flow->node_count : 1;
+        if (next >= UINT32_MAX ||
+            !pwsp_memory_grow(&flow->sim->memory, &nodes, &flow->node_capacity, next + 1,
+                              sizeof(pwsp_flow_node))) {
+            flow->is_out_of_memory = true;
+            return 0;
+        }
+        flow->nodes = (pwsp_flow_node *)nodes;
+        flow->node_count = next + 1;
+        id = (uint32_t)next;
+    }
+    memset(&flow->nodes[id], 0, sizeof flow->nodes[id]);
+    flow->nodes[id].cause = PWSP_FLOW_NONE;
+    flow->nodes[id].refs = 1;
+    return id;
+}
+
+static void pwsp_flow_ref(pwsp_flow *flow, uint64_t node) {
+    if (node != PWSP_FLOW_NONE) {
+        flow->nodes[node].refs++;
+    }
+}
+
+static void pwsp_flow_unref(pwsp_flow *flow, uint64_t node) {
+    if (node != PWSP_FLOW_NONE && --flow->nodes[node].refs == 0) {
+        PTOWSP_ASSERT(flow->nodes[node].is_done);
+        flow->nodes[node].waiters = flow->free_node;
+        flow->free_node = (uint32_t)node;
+    }
+}
+
+// Makes one node wait for another, or for nothing if that is done.
+static void pwsp_flow_wait(pwsp_flow *flow, uint32_t waiter, uint64_t other) {
+    if (other == PWSP_FLOW_NONE || waiter == 0) {
+        return;
+    }
+    pwsp_flow_node *node = &flow->nodes[other];
+    if (node->is_done) {
+        if (node->time > flow->nodes[waiter].time) {
+            flow->nodes[waiter].time = node->time;
+            flow->nodes[waiter].cause = node->cause;
+        }
+        return;
+    }
+    uint32_t id = flow->free_link;
+    if (id) {
+        flow->free_link = flow->links[id].next;
+    } else {
+        void *links = flow->links;
+        uint64_t next = flow->link_count ? flow->link_count : 1;
+        if (next >= UINT32_MAX ||
+            !pwsp_memory_grow(&flow->sim->memory, &links, &flow->link_capacity, next + 1,
+                              sizeof(pwsp_flow_link))) {
+            flow->is_out_of_memory = true;
+            return;
+        }
+        flow->links = (pwsp_flow_link *)links;
+        flow->link_count = next + 1;
+        id = (uint32_t)next;
+    }
+    pwsp_flow_link link = {waiter, node->waiters};
+    flow->links[id] = link;
+    node->waiters = id;
+    flow->nodes[waiter].pending++;
+}
+
+static void pwsp_flow_fire(pwsp_flow *flow, uint32_t id) {
+    void *fired = flow->fired;
+    flow->nodes[id].is_done = true;
+    if (!pwsp_memory_grow(&flow->sim->memory, &fired, &flow->fired_capacity, flow->fired_count + 1,
+                          sizeof(uint32_t))) {
+        flow->is_out_of_memory = true;
+        return;
+    }
+    flow->fired = (uint32_t *)fired;
+    flow->fired[flow->fired_count++] = id;
+}
+
+// A task waits for nothing but a lane: into its queue.
+static void pwsp_flow_make_ready(pwsp_flow *flow, uint32_t id) {
+    const pwsp_flow_node *node = &flow->nodes[id];
+    pwsp_flow_entry entry = {node->rank, node->index, id};
+    if (!pwsp_flow_queue_push(flow, &flow->queues[node->lane], entry)) {
+        return;
+    }
+    if (flow->is_shared) {
+        flow->ready_count[node->lane]++;
+        return;
+    }
+    const pwsp_sim *sim = flow->sim;
+    flow->ready_count[node->lane >= sim->pools[0].count]++;
+    flow->able[node->lane / 64] |= flow->idle[node->lane / 64] & (UINT64_C(1) << node->lane % 64);
+}
+
+// One thing less to wait for.
+static void pwsp_flow_arrive(pwsp_flow *flow, uint32_t id) {
+    pwsp_flow_node *node = &flow->nodes[id];
+    PTOWSP_ASSERT(node->pending > 0);
+    if (--node->pending > 0) {
+        return;
+    }
+    if (!node->is_task) {
+        pwsp_flow_fire(flow, id);
+        return;
+    }
+    node->ready = node->time;
+    node->ready_cause = node->cause;
+    if (node->turn > flow->now) {
+        pwsp_flow_entry entry = {node->turn, node->index, id};
+        pwsp_flow_queue_push(flow, flow->turns, entry);
+    } else {
+        pwsp_flow_make_ready(flow, id);
+    }
+}
+
+// Tells those who wait for what is done, and those who wait for them.
+static void pwsp_flow_settle(pwsp_flow *flow) {
+    while (flow->fired_count > 0) {
+        uint32_t id = flow->fired[--flow->fired_count];
+        uint32_t link = flow->nodes[id].waiters;
+        flow->nodes[id].waiters = 0;
+        while (link) {
+            uint32_t next = flow->links[link].next, waiter = flow->links[link].node;
+            flow->links[link].next = flow->free_link;
+            flow->free_link = link;
+            if (flow->nodes[id].time > flow->nodes[waiter].time) {
+                flow->nodes[waiter].time = flow->nodes[id].time;
+                flow->nodes[waiter].cause = flow->nodes[id].cause;
+            }
+            pwsp_flow_arrive(flow, waiter);
+            link = next;
+        }
+        pwsp_flow_unref(flow, id);  // what kept it until it was done
+    }
+}
+
+// A join of two nodes, which is referred to once and kept until done; 0 when memory is out.
+static uint32_t pwsp_flow_join(pwsp_flow *flow, uint64_t a, uint64_t b) {
+    uint32_t id = pwsp_flow_node_new(flow);
+    if (id) {
+        flow->nodes[id].refs = 2;
+        flow->nodes[id].pending = 1;
+        pwsp_flow_wait(flow, id, a);
+        pwsp_flow_wait(flow, id, b);
+        pwsp_flow_arrive(flow, id);
+        pwsp_flow_settle(flow);
+    }
+    return id;
+}
+
+// -- tokens, for the map of regions ---------------------------------------------------------------
+
+static bool pwsp_flow_token_is_dead(void *user, const pwsp_token *token) {
+    const pwsp_flow *flow = (const pwsp_flow *)user;
+    const pwsp_flow_node *node = &flow->nodes[token->task];
+    return node->is_done && node->time < flow->now;
+}
+
+static void pwsp_flow_token_visit(void *user, const pwsp_token *token) {
+    pwsp_flow *flow = (pwsp_flow *)user;
+    pwsp_flow_wait(flow, flow->current, token->task);
+}
+
+static void pwsp_flow_token_keep(void *user, const pwsp_token *token) {
+    pwsp_flow_ref((pwsp_flow *)user, token->task);
+}
+
+static void pwsp_flow_token_drop(void *user, const pwsp_token *token) {
+    pwsp_flow_unref((pwsp_flow *)user, token->task);
+}
+
+static void pwsp_flow_token_merge(void *user, pwsp_token *into, const pwsp_token *other) {
+    pwsp_flow *flow = (pwsp_flow *)user;
+    uint64_t before = into->task;
+    uint32_t join = pwsp_flow_join(flow, before, other->task);
+    if (join) {
+        into->task = join;
+        pwsp_flow_unref(flow, before);
+    }
+}
+
+// Replaces what a token stands for.
+static void pwsp_flow_token_set(pwsp_flow *flow, pwsp_token *token, uint64_t node) {
+    uint64_t before = token->task;
+    pwsp_flow_ref(flow, node);
+    token->task = node;
+    pwsp_flow_unref(flow, before);
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_flow_init(pwsp_flow *flow, pwsp_sim *sim) {
+    memset(flow, 0, sizeof *flow);
+    const pwsp_memory *memory = &sim->memory;
+    uint32_t lane_count = sim->program->lane_count;
+    size_t words = ((size_t)lane_count + 63) / 64;
+    flow->sim = sim;
+    flow->is_shared = sim->schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING;
+    flow->queue_count = flow->is_shared ? 2 : lane_count;
+    flow->scopes = (pwsp_flow_scope *)pwsp_memory_alloc(memory, sim->program->scope_depth *
+                                                                    sizeof(pwsp_flow_scope));
+    flow->queues = (pwsp_flow_queue *)pwsp_memory_alloc(memory, (flow->queue_count + 1) *
+                                                                    sizeof(pwsp_flow_queue));
+    flow->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
+    if (!flow->scopes || !flow->queues || !flow->idle ||
+        !pwsp_window_init(&flow->running, memory, lane_count)) {
+        pwsp_flow_free(flow);
+        return false;
+    }
+    flow->able = flow->idle + words;
+    flow->turns = &flow->queues[flow->queue_count];
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow) {
+    if (!flow->sim) {
+        return;
+    }
+    const pwsp_memory *memory = &flow->sim->memory;
+    size_t words = ((size_t)flow->sim->program->lane_count + 63) / 64;
+    pwsp_memory_free(memory, flow->nodes, (size_t)flow->node_capacity * sizeof(pwsp_flow_node));
+    pwsp_memory_free(memory, flow->links, (size_t)flow->link_capacity * sizeof(pwsp_flow_link));
+    pwsp_memory_free(memory, flow->fired, (size_t)flow->fired_capacity * sizeof(uint32_t));
+    for (uint32_t i = 0; flow->queues && i <= flow->queue_count; i++) {
+        pwsp_memory_free(memory, flow->queues[i].entries,
+                         (size_t)flow->queues[i].capacity * sizeof(pwsp_flow_entry));
+    }
+    pwsp_memory_free(memory, flow->queues, (flow->queue_count + 1) * sizeof(pwsp_flow_queue));
+    pwsp_memory_free(memory, flow->idle, 2 * words * sizeof(uint64_t));
+    pwsp_memory_free(memory, flow->scopes,
+                     flow->sim->program->scope_depth * sizeof(pwsp_flow_scope));
+    pwsp_window_free(&flow->running, memory);
+    memset(flow, 0, sizeof *flow);
+}
+
+PWSP_INTERNAL size_t pwsp_flow_bytes(const pwsp_flow *flow) {
+    size_t words = ((size_t)flow->sim->program->lane_count + 63) / 64;
+    size_t bytes = (size_t)flow->node_capacity * sizeof(pwsp_flow_node) +
+                   (size_t)flow->link_capacity * sizeof(pwsp_flow_link) +
+                   (size_t)flow->fired_capacity * sizeof(uint32_t) +
+                   (flow->queue_count + 1) * sizeof(pwsp_flow_queue) +
+                   2 * words * sizeof(uint64_t) + pwsp_window_bytes(&flow->running) +
+                   flow->sim->program->scope_depth * sizeof(pwsp_flow_scope);
+    for (uint32_t i = 0; i <= flow->queue_count; i++) {
+        bytes += (size_t)flow->queues[i].capacity * sizeof(pwsp_flow_entry);
+    }
+    return bytes;
+}
+
+PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
+    uint32_t lane_count = flow->sim->program->lane_count;
+    size_t words = ((size_t)lane_count + 63) / 64;
+    flow->now = 0;
+    flow->node_count = 0;
+    flow->free_node = 0;
+    flow->link_count = 0;
+    flow->free_link = 0;
+    flow->fired_count = 0;
+    for (uint32_t i = 0; i <= flow->queue_count; i++) {
+        flow->queues[i].count = 0;
+    }
+    flow->ready_count[0] = flow->ready_count[1] = 0;
+    memset(flow->idle, 0, 2 * words * sizeof(uint64_t));
+    for (uint32_t i = 0; i < lane_count; i++) {
+        flow->idle[i / 64] |= UINT64_C(1) << i % 64;
+    }
+    pwsp_window_clear(&flow->running);
+    pwsp_flow_scope root = {false, PWSP_FLOW_NONE, PWSP_FLOW_NONE};
+    flow->scopes[0] = root;
+    flow->depth = 1;
+    flow->in_flight = 0;
+    flow->last_ended = PWSP_FLOW_NONE;
+    flow->is_out_of_memory = false;
+    flow->has_ended = false;
+    pwsp_token_ops ops = {pwsp_flow_token_is_dead, pwsp_flow_token_visit, pwsp_flow_token_keep,
+                          pwsp_flow_token_drop,    pwsp_flow_token_merge, flow};
+    flow->sim->deps.ops = ops;
+}
+
+// -- structure ------------------------------------------------------------------------------------
+
+static bool pwsp_flow_check_memory(pwsp_flow *flow) {
+    return !flow->is_out_of_memory || pwsp_sim_no_memory(flow->sim);
+}
+
+PWSP_INTERNAL bool pwsp_flow_scope_begin(pwsp_flow *flow, bool is_parallel) {
+    PTOWSP_ASSERT(flow->depth < flow->sim->program->scope_depth);
+    pwsp_flow_scope scope = {is_parallel, flow->scopes[flow->depth - 1].ready, PWSP_FLOW_NONE};
+    pwsp_flow_ref(flow, scope.ready);
+    if (is_parallel) {
+        uint32_t join = pwsp_flow_node_new(flow);
+        if (join == 0) {
+            return pwsp_sim_no_memory(flow->sim);
+        }
+        flow->nodes[join].refs = 2;     // the scope's, and until it is done
+        flow->nodes[join].pending = 1;  // the scope is open
+        pwsp_flow_wait(flow, join, scope.ready);
+        scope.join = join;
+    }
+    flow->scopes[flow->depth++] = scope;
+    return pwsp_flow_check_memory(flow);
+}
+
+// A child of the open scope is done when this node is.
+static void pwsp_flow_child(pwsp_flow *flow, uint64_t node) {
+    pwsp_flow_scope *scope = &flow->scopes[flow->depth - 1];
+    if (scope->is_parallel) {
+        pwsp_flow_wait(flow, (uint32_t)scope->join, node);
+    } else {
+        pwsp_flow_ref(flow, node);
+        pwsp_flow_unref(flow, scope->ready);
+        scope->ready = node;
+    }
+}
+
+PWSP_INTERNAL bool pwsp_flow_scope_end(pwsp_flow *flow) {
+    PTOWSP_ASSERT(flow->depth > 1);
+    pwsp_flow_scope scope = flow->scopes[--flow->depth];
+    uint64_t done = scope.ready;
+    if (scope.is_parallel) {
+        pwsp_flow_arrive(flow, (uint32_t)scope.join);
+        pwsp_flow_settle(flow);
+        done = scope.join;
+        pwsp_flow_unref(flow, scope.ready);
+    }
+    pwsp_flow_child(flow, done);
+    pwsp_flow_unref(flow, done);
+    return pwsp_flow_check_memory(flow);
+}
+
+PWSP_INTERNAL void pwsp_flow_reset(pwsp_flow *flow, pwsp_range edges) {
+    pwsp_sim *sim = flow->sim;
+    for (uint32_t i = 0; i < edges.count; i++) {
+        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, edges.first + i);
+        pwsp_flow_token_set(flow, &sim->edges[edge], PWSP_FLOW_NONE);
+    }
+}
+
+// -- events ---------------------------------------------------------------------------------------
+
+static bool pwsp_flow_is_open(const pwsp_flow *flow) {
+    return flow->has_ended || pwsp_sim_is_open(flow->sim);
+}
+
+static uint32_t pwsp_flow_first_bit(uint64_t word) {
+    return (uint32_t)__builtin_ctzll(word);
+}
+
+// Runs the best task of a queue on a lane, from now on. False with an error.
+static bool pwsp_flow_run(pwsp_flow *flow, uint32_t lane, pwsp_flow_queue *queue) {
+    pwsp_sim *sim = flow->sim;
+    uint32_t id = (uint32_t)pwsp_flow_queue_pop(queue).node;
+    pwsp_flow_node *node = &flow->nodes[id];
+    uint64_t end = flow->now + node->cycles;
+    if (end > PTOWSP_CYCLES_MAX) {
+        return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->index,
+                             "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->index);
+    }
+    uint64_t known = pwsp_max_u64(node->clock, node->ready);
+    uint64_t due = pwsp_max_u64(node->turn, known);
+    uint64_t able = pwsp_max_u64(due, sim->gate_time);
+    ptowsp_run_stats *stats = &sim->stats;
+    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
+    stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
+    stats->stall_cycles[PTOWSP_STALL_START] += able - due;
+    stats->stall_cycles[PTOWSP_STALL_LANE] += flow->now - able;
+    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
+    if (sim->has_records) {
+        ptowsp_task_record *record = &sim->records[node->index];
+        pwsp_token ready = {node->ready, node->ready_cause};
+        uint64_t clock_cause = record->cause;  // what moved the clock, noted at issue
+        ptowsp_stall clock_stall = record->stall;
+        record->ready = node->ready;
+        record->start = flow->now;
+        record->end = end;
+        record->lane = lane;
+        record->stall =
+            pwsp_sim_cause(sim, &ready, &sim->lanes[lane], node->turn, flow->now, &record->cause);
+        if (record->start > 0 && record->start == node->turn && node->ready != flow->now &&
+            sim->lanes[lane].free != flow->now) {
+            record->stall = clock_stall;
+            record->cause = clock_cause;
+        }
+    }
+    sim->lanes[lane].free = end;
+    sim->lanes[lane].last_task = node->index;
+    sim->lane_stats[lane].busy_cycles += node->cycles;
+    sim->lane_stats[lane].task_count++;
+    flow->ready_count[lane >= sim->pools[0].count]--;
+    flow->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+    flow->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+    if (!pwsp_window_push(&flow->running, &sim->memory, lane, end, id)) {
+        return pwsp_sim_no_memory(sim);
+    }
+    return true;
+}
+
+// Idle lanes take the best task of their own queue, by index. False with an error.
+static bool pwsp_flow_take_own(pwsp_flow *flow) {
+    uint32_t words = (flow->sim->program->lane_count + 63) / 64;
+    for (uint32_t i = 0; i < words; i++) {
+        while (flow->able[i]) {
+            uint32_t lane = i * 64 + pwsp_flow_first_bit(flow->able[i]);
+            if (!pwsp_flow_run(flow, lane, &flow->queues[lane])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+// The queue of a pool from which an idle lane steals: that of the oldest ready task.
+static pwsp_flow_queue *pwsp_flow_victim(pwsp_flow *flow, const pwsp_pool_lanes *pool) {
+    pwsp_flow_queue *best = NULL;
+    for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
+        pwsp_flow_queue *queue = &flow->queues[i];
+        if (queue->count && (!best || queue->entries[0].index < best->entries[0].index)) {
+            best = queue;
+        }
+    }
+    return best;
+}
+
+// Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
+static bool pwsp_flow_take_others(pwsp_flow *flow) {
+    uint32_t words = (flow->sim->program->lane_count + 63) / 64;
+    for (uint32_t i = 0; i < words && (flow->ready_count[0] || flow->ready_count[1]); i++) {
+        for (uint64_t left = flow->idle[i]; left; left &= left - 1) {
+            uint32_t lane = i * 64 + pwsp_flow_first_bit(left);
+            uint32_t pool = lane >= flow->sim->pools[0].count;
+            if (flow->ready_count[pool] == 0) {
+                continue;
+            }
+            pwsp_flow_queue *queue = flow->is_shared
+                                         ? &flow->queues[pool]
+                                         : pwsp_flow_victim(flow, &flow->sim->pools[pool]);
+            PTOWSP_ASSERT(queue && queue->count > 0);
+            if (!pwsp_flow_run(flow, lane, queue)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool pwsp_flow_take(pwsp_flow *flow) {
+    if (!pwsp_flow_is_open(flow)) {
+        return true;
+    }
+    if (!flow->is_shared && !pwsp_flow_take_own(flow)) {
+        return false;
+    }
+    bool steals = flow->is_shared || flow->sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
+    return !steals || pwsp_flow_take_others(flow);
+}
+
+// Completes what ends now, and lets those whose turn it is be ready.
+static void pwsp_flow_complete(pwsp_flow *flow) {
+    while (pwsp_window_first_end(&flow->running) == flow->now) {
+        uint32_t lane = (uint32_t)flow->running.games[1].lane;
+        uint32_t id = (uint32_t)pwsp_window_pop(&flow->running).task;
+        pwsp_flow_node *node = &flow->nodes[id];
+        node->time = flow->now;
+        node->cause = node->index;
+        flow->last_ended = node->index;
+        flow->in_flight--;
+        uint64_t bit = UINT64_C(1) << lane % 64;
+        flow->idle[lane / 64] |= bit;
+        if (!flow->is_shared && flow->queues[lane].count) {
+            flow->able[lane / 64] |= bit;
+        }
+        pwsp_flow_fire(flow, id);
+        pwsp_flow_settle(flow);
+    }
+    while (flow->turns->count && flow->turns->entries[0].rank <= flow->now) {
+        pwsp_flow_make_ready(flow, (uint32_t)pwsp_flow_queue_pop(flow->turns).node);
+    }
+}
+
+// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved
+// says whether anything happened. False with an error.
+static bool pwsp_flow_step(pwsp_flow *flow, uint64_t until, bool *out_moved) {
+    if (!pwsp_flow_take(flow)) {
+        return false;
+    }
+    uint64_t next = pwsp_min_u64(pwsp_window_first_end(&flow->running), until);
+    if (flow->turns->count) {
+        next = pwsp_min_u64(next, flow->turns->entries[0].rank);
+    }
+    *out_moved = next != UINT64_MAX;
+    if (*out_moved) {
+        flow->now = next;
+        pwsp_flow_complete(flow);
+    }
+    return pwsp_flow_check_memory(flow);
+}
+
+static bool pwsp_flow_fail_stuck(pwsp_flow *flow, const char *what) {
+    if (!pwsp_flow_is_open(flow)) {
+        return pwsp_sim_fail_gate(flow->sim, what);
+    }
+    return pwsp_sim_fail(flow->sim, PTOWSP_STUCK, flow->sim->task_count,
+                         "run: stuck at task %" PRIu64 " in cycle %" PRIu64 ": %s, and none of "
+                         "%" PRIu64 " tasks in flight can start",
+                         flow->sim->task_count, flow->now, what, flow->in_flight);
+}
+
+// -- issuing --------------------------------------------------------------------------------------
+
+// Simulates until there is room for the next task, at `timed` at the earliest. False with an error.
+static bool pwsp_flow_make_room(pwsp_flow *flow, uint64_t timed) {
+    pwsp_sim *sim = flow->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    uint64_t needed = pwsp_sim_room_needed(sim);
+    for (;;) {
+        bool has_room = schedule->window == 0 || flow->in_flight + needed <= schedule->window;
+        if (flow->now >= timed &&
+            (has_room || schedule->window_policy == PTOWSP_WINDOW_BENCHMARK)) {
+            sim->stats.window_overflow_count += !has_room;
+            return true;
+        }
+        if (flow->now >= timed && schedule->window_policy == PTOWSP_WINDOW_ABORT) {
+            return pwsp_sim_fail_abort(sim);
+        }
+        bool has_moved;
+        if (!pwsp_flow_step(flow, flow->now < timed ? timed : UINT64_MAX, &has_moved)) {
+            return false;
+        }
+        if (!has_moved) {
+            return pwsp_flow_fail_stuck(flow, "the window has no room for it");
+        }
+    }
+}
+
+// The clock follows to now: first for timing, then for the window.
+static void pwsp_flow_move_clock(pwsp_flow *flow, uint64_t timed) {
+    pwsp_sim *sim = flow->sim;
+    if (timed > sim->clock.now) {
+        pwsp_sim_move_clock(sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
+    }
+    if (flow->now > sim->clock.now) {
+        pwsp_sim_move_clock(sim, flow->now, PTOWSP_STALL_WINDOW, flow->last_ended);
+    }
+}
+
+// Adds what a task waits for beside its lane; and whoever waits for it.
+static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_arrival *arrival, uint32_t id,
+                              uint32_t stream) {
+    pwsp_sim *sim = flow->sim;
+    const pwsp_task_op *op = arrival->op;
+    if (sim->has_structure) {
+        pwsp_flow_wait(flow, id, flow->scopes[flow->depth - 1].ready);
+    }
+    flow->current = id;
+    pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count);
+    for (uint32_t i = 0; i < op->in_count; i++) {
+        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
+        pwsp_flow_wait(flow, id, sim->edges[edge].task);
+    }
+    pwsp_token token = {0, id};
+    if (sim->streams) {
+        pwsp_flow_wait(flow, id, sim->streams[stream].last.task);
+        pwsp_flow_token_set(flow, &sim->streams[stream].last, id);
+    }
+    for (uint32_t i = 0; i < op->out_count; i++) {
+        pwsp_token *edge =
+            &sim->edges[*PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_out + i)];
+        if (edge->task == PWSP_FLOW_NONE) {
+            pwsp_flow_token_set(flow, edge, id);
+        } else {
+            pwsp_flow_token_merge(flow, edge, &token);
+        }
+    }
+    pwsp_flow_child(flow, id);
+    return pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
+           pwsp_sim_no_memory(sim);
+}
+
+PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = flow->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    uint64_t timed = pwsp_sim_timing(sim);
+    if (!pwsp_flow_make_room(flow, timed)) {
+        return false;
+    }
+    pwsp_flow_move_clock(flow, timed);
+    if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
+        (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1)) {
+        sim->batch_clock = sim->clock.now;
+    }
+    uint32_t stream = sim->streams ? pwsp_modulo(arrival->stream_key, schedule->stream_count) : 0;
+    uint32_t id = pwsp_flow_node_new(flow);
+    if (id == 0 || (sim->has_records && !pwsp_sim_record_room(sim))) {
+        return pwsp_sim_no_memory(sim);
+    }
+    pwsp_flow_node *node = &flow->nodes[id];
+    node->is_task = true;
+    node->pending = 1;  // until all it waits for is known
+    node->index = sim->task_count;
+    node->cycles = arrival->cycles;
+    node->clock = flow->now;
+    node->turn =
+        schedule->timing == PTOWSP_TIMING_INTERLEAVED ? pwsp_sim_turn(sim, stream) : flow->now;
+    if (schedule->ready == PTOWSP_READY_PRIORITY) {
+        uint64_t sign = sim->program->is_priority_signed ? UINT64_C(1) << 63 : 0;
+        node->rank = ~(arrival->priority_key ^ sign);
+    }
+    node->lane = flow->is_shared ? (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools)
+                                 : pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key);
+    if (sim->has_records) {
+        ptowsp_task_record *record = &sim->records[sim->task_count];
+        bool is_turn = node->turn > flow->now;
+        record->start = record->end = record->ready = 0;
+        record->issue = flow->now;
+        record->kernel = arrival->op->kernel;
+        record->node = arrival->node;
+        record->stall = is_turn ? PTOWSP_STALL_TIMING : sim->clock.stall;
+        record->cause = is_turn ? PTOWSP_NO_INDEX : sim->clock.cause;
+    }
+    flow->in_flight++;
+    if (schedule->window) {
+        sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, flow->in_flight);
+    }
+    if (!pwsp_flow_connect(flow, arrival, id, stream)) {
+        return false;
+    }
+    pwsp_flow_arrive(flow, id);
+    sim->task_count++;
+    if (sim->task_count == schedule->start_threshold) {
+        sim->gate_time = flow->now;
+    }
+    return pwsp_flow_check_memory(flow);
+}
+
+PWSP_INTERNAL bool pwsp_flow_slot_load(pwsp_flow *flow, const pwsp_tile_at *tile) {
+    pwsp_sim *sim = flow->sim;
+    uint32_t id = pwsp_flow_node_new(flow);
+    if (id == 0) {
+        return pwsp_sim_no_memory(sim);
+    }
+    flow->nodes[id].refs = 2;  // ours, and until it is done
+    flow->nodes[id].pending = 1;
+    flow->current = id;
+    pwsp_deps_query_load(&sim->deps, tile);
+    pwsp_flow_arrive(flow, id);
+    pwsp_flow_settle(flow);
+    while (!flow->nodes[id].is_done) {
+        bool has_moved;
+        if (!pwsp_flow_step(flow, UINT64_MAX, &has_moved)) {
+            return false;
+        }
+        if (!has_moved) {
+            return pwsp_flow_fail_stuck(flow, "a slot load needs the result of a task");
+        }
+    }
+    uint64_t cause = flow->nodes[id].cause;
+    pwsp_flow_unref(flow, id);
+    if (flow->now > sim->clock.now) {
+        pwsp_sim_move_clock(sim, flow->now, PTOWSP_STALL_SLOT, cause);
+    }
+    return pwsp_flow_check_memory(flow);
+}
+
+PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow) {
+    if (!pwsp_sim_is_open(flow->sim)) {
+        flow->sim->gate_time = flow->now;
+    }
+    flow->has_ended = true;
+    while (flow->in_flight > 0) {
+        bool has_moved;
+        if (!pwsp_flow_step(flow, UINT64_MAX, &has_moved)) {
+            return false;
+        }
+        if (!has_moved) {
+            return pwsp_flow_fail_stuck(flow, "all tasks are issued");
+        }
+    }
+    return true;
+}
+
+// =================================================================================================
+// src/exec/run.h
+// =================================================================================================
+
+// A run: what is bound to a program, and the state of walking it.
+
+#ifndef PWSP_RUN_H
+#define PWSP_RUN_H
+
+struct ptowsp_run {
+    ptowsp_context *context;
+    pwsp_memory memory;
+    const ptowsp_program *program;
+    bool is_running;
+    bool is_flow;  // lanes choose: event-driven time
+    // Bindings.
+    uint64_t *initial;           // cells as a run begins
+    bool *is_bound;              // by cell: sizes and symbols
+    pwsp_array *arrays;          // by array
+    pwsp_bound_csr *csrs;        // by axis
+    pwsp_bound_tensor *tensors;  // by tensor
+    // Walking.
+    uint64_t *cells;
+    int64_t *length_sums;          // by array
+    pwsp_bound_tensor *effective;  // tensors as this execution sees them
+    pwsp_frame *frames;
+    bool *is_written;  // by tensor: by a task, through this or another tensor
+    uint8_t *unknown;  // by op, for is_written
+    bool is_unknown_set;
+    pwsp_expander expander;
+    // Time.
+    pwsp_sim sim;
+    pwsp_lanes lanes;
+    pwsp_flow flow;
+    // Results.
+    uint64_t *critical;
+    uint64_t critical_count, critical_capacity;
+    bool has_records;
+};
+
+#endif
+
+// =================================================================================================
+// src/exec/bind.c
+// =================================================================================================
+
+// Binding names of a program to sizes, symbols, arrays and memory.
+//
+// What a binding is by itself (type, shape, layout, pointers) is checked here, once; what is in the
+// arrays is checked when a run executes, as it may change in between.
+
+#include <inttypes.h>
+
+// The index that a name has as a thing of some kind; 0 with an error.
+static uint32_t pwsp_bind_find(ptowsp_run *run, const char *what, const char *name, uint32_t kind,
+                               ptowsp_status *out_status) {
+    const pwsp_name *found = name ? pwsp_names_find(&run->program->names, name) : NULL;
+    *out_status = PTOWSP_OK;
+    if (run->is_running) {
+        *out_status = PTOWSP_BUSY;
+        return 0;
+    }
+    if (!found || strcmp(found->text, name) != 0 || found->kind != kind) {
+        *out_status = pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "bind: module %s has no %s %s", run->program->name, what,
+                                name ? name : "NULL");
+        return 0;
+    }
+    return found->index;
+}
+
+ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size) {
+    ptowsp_status status;
+    uint32_t id = pwsp_bind_find(run, "dynamic axis", axis, PWSP_BIND_SIZE, &status);
+    if (id == 0) {
+        return status;
+    }
+    if (size < 0) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: size %" PRId64 " of axis %s", size, axis);
+    }
+    run->initial[run->program->first_size + id] = (uint64_t)size;
+    run->is_bound[run->program->first_size + id] = true;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol, uint64_t value) {
+    ptowsp_status status;
+    uint32_t id = pwsp_bind_find(run, "symbol", symbol, PWSP_BIND_SYMBOL, &status);
+    if (id == 0) {
+        return status;
+    }
+    run->initial[run->program->first_symbol + id] = value;
+    run->is_bound[run->program->first_symbol + id] = true;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value) {
+    if (run->is_running) {
+        return PTOWSP_BUSY;
+    }
+    if (slot >= run->program->slot_count) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, slot,
+                         "bind: slot %u, but there are %u", slot, run->program->slot_count);
+    }
+    run->initial[run->program->first_slot + slot] = value;
+    return PTOWSP_OK;
+}
+
+uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
+    PTOWSP_ASSERT(slot < run->program->slot_count);
+    return run->cells[run->program->first_slot + slot];
+}
+
+// -- arrays ---------------------------------------------------------------------------------------
+
+static bool pwsp_dtype_is_index(ptowsp_dtype dtype) {
+    return dtype == PTOWSP_I32 || dtype == PTOWSP_I64 || dtype == PTOWSP_U32 || dtype == PTOWSP_U64;
+}
+
+// Checks pointer, alignment and size of an array of elements.
+static ptowsp_status pwsp_bind_check_data(ptowsp_run *run, const char *name, ptowsp_dtype dtype,
+                                          const void *data, uint64_t count) {
+    uint32_t size = ptowsp_dtype_size(dtype);
+    uint64_t bytes;
+    if (count > 0 && !data) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: %s has %" PRIu64 " elements at NULL", name, count);
+    }
+    if ((uintptr_t)data % size != 0) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: %s is not aligned to its elements of %u bytes", name, size);
+    }
+    if (!pwsp_mul_fits(count, size, &bytes) || bytes > INT64_MAX) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: %s has %" PRIu64 " elements, which cannot be", name, count);
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_bind_array(ptowsp_run *run, const char *name, bool is_lengths,
+                                     ptowsp_dtype dtype, const void *data, uint64_t count) {
+    ptowsp_status status;
+    uint32_t id =
+        pwsp_bind_find(run, is_lengths ? "ragged axis" : "array", name, PWSP_BIND_ARRAY, &status);
+    if (id == 0) {
+        return status;
+    }
+    const pwsp_array_info *info = PWSP_PROGRAM_AT(run->program, arrays, pwsp_array_info, id);
+    if (is_lengths && !info->is_lengths) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: %s is an array, not a ragged axis", name);
+    }
+    if (info->is_lengths && !pwsp_dtype_is_index(dtype)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: lengths of %s are %s; they are i32, i64, u32 or u64", name,
+                         ptowsp_dtype_name(dtype));
+    }
+    if (info->dtype != PTOWSP_DTYPE_NONE && dtype != info->dtype) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: %s is %s; it is declared %s", name, ptowsp_dtype_name(dtype),
+                         ptowsp_dtype_name(info->dtype));
+    }
+    status = pwsp_bind_check_data(run, name, dtype, data, count);
+    if (status == PTOWSP_OK) {
+        pwsp_array array = {data, count, dtype, true};
+        run->arrays[id] = array;
+    }
+    return status;
+}
+
+ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array, ptowsp_dtype dtype,
+                                    const void *data, uint64_t count) {
+    return pwsp_bind_array(run, array, false, dtype, data, count);
+}
+
+ptowsp_status ptowsp_run_bind_lengths(ptowsp_run *run, const char *axis, ptowsp_dtype dtype,
+                                      const void *data, uint64_t count) {
+    return pwsp_bind_array(run, axis, true, dtype, data, count);
+}
+
+ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis, const ptowsp_csr *csr) {
+    ptowsp_status status;
+    uint32_t id = pwsp_bind_find(run, "sparse axis", axis, PWSP_BIND_CSR, &status);
+    if (id == 0) {
+        return status;
+    }
+    if (!csr || !pwsp_dtype_is_index(csr->dtype) || csr->row_count >= INT64_MAX) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         csr ? "bind: arrays of axis %s are i32, i64, u32 or u64"
+                             : "bind: the csr of axis %s is NULL",
+                         axis);
+    }
+    status = pwsp_bind_check_data(run, axis, csr->dtype, csr->indptr, csr->row_count + 1);
+    if (status == PTOWSP_OK) {
+        status = pwsp_bind_check_data(run, axis, csr->dtype, csr->indices, csr->entry_count);
+    }
+    if (status == PTOWSP_OK) {
+        pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true},
+                                {csr->indices, csr->entry_count, csr->dtype, true},
+                                csr->row_count,
+                                0,
+                                true};
+        run->csrs[id] = bound;
+    }
+    return status;
+}
+
+// -- tensors --------------------------------------------------------------------------------------
+
+// Fills in the shape: the declared one where that is static. An error if they differ.
+static ptowsp_status pwsp_bind_shape(ptowsp_run *run, const ptowsp_tensor_desc *tensor,
+                                     const ptowsp_buffer *buffer, int64_t *out_shape) {
+    if (buffer->dtype != PTOWSP_DTYPE_NONE && buffer->dtype != tensor->dtype) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: tensor %s is %s; it is declared %s", tensor->name,
+                         ptowsp_dtype_name(buffer->dtype), ptowsp_dtype_name(tensor->dtype));
+    }
+    if (buffer->rank != 0 && buffer->rank != tensor->rank) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: tensor %s has rank %u; it is declared with %u", tensor->name,
+                         buffer->rank, tensor->rank);
+    }
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        int64_t size = buffer->rank ? buffer->shape[i] : tensor->shape[i];
+        if (size < 0 || (tensor->shape[i] != PTOWSP_DYNAMIC && size != tensor->shape[i])) {
+            if (tensor->shape[i] == PTOWSP_DYNAMIC) {
+                return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                                 "bind: dimension %u of tensor %s needs a size, not %" PRId64, i,
+                                 tensor->name, size);
+            }
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "bind: dimension %u of tensor %s is %" PRId64
+                             "; it is declared %" PRId64,
+                             i, tensor->name, size, tensor->shape[i]);
+        }
+        out_shape[i] = size;
+    }
+    return PTOWSP_OK;
+}
+
+// Row-major strides for a shape. False if the tensor is too large.
+static bool pwsp_bind_row_major(uint32_t rank, const int64_t *shape, int64_t *out_strides) {
+    uint64_t stride = 1;
+    bool is_empty = false;
+    for (uint32_t i = rank; i > 0; i--) {
+        out_strides[i - 1] = (int64_t)stride;
+        is_empty = is_empty || shape[i - 1] == 0;
+        uint64_t size = shape[i - 1] ? (uint64_t)shape[i - 1] : 1;
+        if (!pwsp_mul_fits(stride, size, &stride) || stride > INT64_MAX) {
+            if (!is_empty) {
+                return false;
+            }
+            stride = 1;
+        }
+    }
+    return true;
+}
+
+// Where dimensions of a tensor go: leading ones, rows, columns.
+static void pwsp_bind_dimensions(uint32_t rank, const int64_t *shape, const int64_t *strides,
+                                 pwsp_bound_tensor *bound) {
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        bool has = rank > 2 && i < rank - 2;
+        bound->lead_shape[i] = has ? shape[i] : 1;
+        bound->lead_strides[i] = has ? strides[i] : 0;
+    }
+    bound->rows = rank >= 2 ? shape[rank - 2] : 1;
+    bound->row_stride = rank >= 2 ? strides[rank - 2] : 0;
+    bound->cols = rank >= 1 ? shape[rank - 1] : 1;
+    bound->col_stride = rank >= 1 ? strides[rank - 1] : 1;
+}
+
+ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
+                                     const ptowsp_buffer *buffer) {
+    ptowsp_status status;
+    uint32_t id = pwsp_bind_find(run, "tensor", tensor, PWSP_BIND_TENSOR, &status);
+    if (id == 0) {
+        return status;
+    }
+    if (!buffer) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: the buffer of tensor %s is NULL", tensor);
+    }
+    const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, id);
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
+    status = pwsp_bind_shape(run, desc, buffer, shape);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    bool has_strides = false, fits = true;
+    for (uint32_t i = 0; i < desc->rank; i++) {
+        strides[i] = buffer->strides[i];
+        has_strides = has_strides || strides[i] != 0;
+    }
+    if (!has_strides) {
+        fits = pwsp_bind_row_major(desc->rank, shape, strides);
+    }
+    int64_t element = (int64_t)ptowsp_dtype_size(desc->dtype);
+    fits = fits && pwsp_layout_span(desc->rank, shape, strides, &low, &high) &&
+           low > -(INT64_MAX / 4 / element) && high < INT64_MAX / 4 / element;
+    if (!fits) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: tensor %s spans more than 2^61 bytes", tensor);
+    }
+    if (buffer->size != 0 && (low < 0 || (uint64_t)(high + 1) * (uint64_t)element > buffer->size)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: tensor %s spans elements %" PRId64 " to %" PRId64
+                         ", which are not all in its %" PRIu64 " bytes",
+                         tensor, low, high, buffer->size);
+    }
+    if ((uintptr_t)buffer->data % (uintptr_t)element != 0) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: tensor %s is not aligned to its elements of %" PRId64 " bytes",
+                         tensor, element);
+    }
+    pwsp_bound_tensor bound;
+    memset(&bound, 0, sizeof bound);
+    pwsp_bind_dimensions(desc->rank, shape, strides, &bound);
+    bound.data = (char *)buffer->data;
+    bound.base = (uint64_t)(uintptr_t)buffer->data;
+    bound.element_size = (uint32_t)element;
+    bound.dtype = desc->dtype;
+    bound.is_bound = true;
+    run->tensors[id] = bound;
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/exec/run.c
+// =================================================================================================
+
+// Running a program: check what is bound, walk it once without kernels, walk it with them.
+//
+//      bindings -> complete? well-formed?     (nothing has been called yet)
+//      walk 1   -> every view in bounds?      skips what depends on data that tasks write
+//      walk 2   -> kernel, then time          for each task, in program order
+//
+// The first walk is left out when nothing is executed: then there is no data to be spared. Both are
+// the same machine (the expander); time is one of two others, which see a task as what it waits for,
+// where it may run and how long it takes.
+
+#include <inttypes.h>
+
+// -- life -----------------------------------------------------------------------------------------
+
+// Every array of a run: field, type of its items, how many.
+#define PWSP_RUN_ARRAYS(ARRAY)                                                                     \
+    ARRAY(initial, uint64_t, program->cell_count)                                                  \
+    ARRAY(cells, uint64_t, program->cell_count)                                                    \
+    ARRAY(is_bound, bool, program->cell_count)                                                     \
+    ARRAY(arrays, pwsp_array, program->arrays.count + 1)                                           \
+    ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
+    ARRAY(csrs, pwsp_bound_csr, program->axes.count + 1)                                           \
+    ARRAY(tensors, pwsp_bound_tensor, program->tensors.count + 1)                                  \
+    ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)                                \
+    ARRAY(is_written, bool, program->tensors.count + 1)                                            \
+    ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
+    ARRAY(unknown, uint8_t, program->ops.count)
+
+static bool pwsp_run_is_flow(const ptowsp_schedule *schedule) {
+    return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
+           (schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
+            schedule->ready != PTOWSP_READY_FIFO);
+}
+
+static bool pwsp_run_init(ptowsp_run *run) {
+    const ptowsp_program *program = run->program;
+    const pwsp_memory *memory = &run->memory;
+#define PWSP_RUN_ALLOC(field, type, count)                                                         \
+    run->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));                \
+    if (!run->field) {                                                                             \
+        return false;                                                                              \
+    }
+    PWSP_RUN_ARRAYS(PWSP_RUN_ALLOC)
+#undef PWSP_RUN_ALLOC
+    memcpy(run->initial + program->first_const, program->consts.items,
+           (size_t)program->consts.count * sizeof(uint64_t));
+    run->is_flow = pwsp_run_is_flow(&program->schedule);
+    return pwsp_sim_init(&run->sim, memory, program) &&
+           (run->is_flow ? pwsp_flow_init(&run->flow, &run->sim)
+                         : pwsp_lanes_init(&run->lanes, &run->sim));
+}
+
+ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *program,
+                                ptowsp_run **out_run) {
+    if (!program || !out_run) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: program or out_run is NULL");
+    }
+    *out_run = NULL;
+    ptowsp_run *run = (ptowsp_run *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_run));
+    if (run) {
+        run->context = context;
+        run->memory = context->memory;
+        run->program = program;
+    }
+    if (!run || !pwsp_run_init(run)) {
+        ptowsp_run_destroy(run);
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    }
+    *out_run = run;
+    return PTOWSP_OK;
+}
+
+void ptowsp_run_destroy(ptowsp_run *run) {
+    if (!run) {
+        return;
+    }
+    const ptowsp_program *program = run->program;
+    pwsp_memory memory = run->memory;
+    pwsp_lanes_free(&run->lanes);
+    pwsp_flow_free(&run->flow);
+    pwsp_sim_free(&run->sim);
+    pwsp_memory_free(&memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
+#define PWSP_RUN_FREE(field, type, count)                                                          \
+    pwsp_memory_free(&memory, run->field, (size_t)(count) * sizeof(type));
+    PWSP_RUN_ARRAYS(PWSP_RUN_FREE)
+#undef PWSP_RUN_FREE
+    pwsp_memory_free(&memory, run, sizeof(ptowsp_run));
+}
+
+static size_t pwsp_run_bytes(const ptowsp_run *run) {
+    const ptowsp_program *program = run->program;
+    size_t bytes = sizeof(ptowsp_run) + pwsp_sim_bytes(&run->sim) +
+                   (run->is_flow ? pwsp_flow_bytes(&run->flow) : pwsp_lanes_bytes(&run->lanes)) +
+                   (size_t)run->critical_capacity * sizeof(uint64_t);
+#define PWSP_RUN_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
+    PWSP_RUN_ARRAYS(PWSP_RUN_SIZE)
+#undef PWSP_RUN_SIZE
+    return bytes;
+}
+
+// -- what is bound --------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_run_fail_unbound(ptowsp_run *run, const char *what, const char *name) {
+    return pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: %s %s is not bound", what,
+                     name);
+}
+
+// Element i of an array of lengths or indices; false if it is negative or beyond 63 bits.
+static bool pwsp_run_index(const pwsp_array *array, uint64_t i, uint64_t *out_value) {
+    *out_value = pwsp_array_at(array, i);
+    return *out_value <= INT64_MAX;
+}
+
+static ptowsp_status pwsp_run_check_lengths(ptowsp_run *run, uint32_t id, const char *name) {
+    const pwsp_array *array = &run->arrays[id];
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < array->count; i++) {
+        uint64_t length;
+        if (!pwsp_run_index(array, i, &length)) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "run: length %" PRIu64 " of axis %s is %" PRId64, i, name,
+                             (int64_t)length);
+        }
+        sum += length;
+        if (sum > INT64_MAX) {
+            return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, i,
+                             "run: the lengths of axis %s sum up to more than 2^63 - 1", name);
+        }
+    }
+    run->length_sums[id] = (int64_t)sum;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_check_csr(ptowsp_run *run, uint32_t id, const char *name) {
+    pwsp_bound_csr *csr = &run->csrs[id];
+    uint64_t last = 0;
+    for (uint64_t i = 0; i <= csr->row_count; i++) {
+        uint64_t at;
+        if (!pwsp_run_index(&csr->indptr, i, &at) || at < last || (i == 0 && at != 0) ||
+            at > csr->indices.count) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "run: indptr %" PRIu64 " of axis %s is %" PRId64 ", after %" PRIu64
+                             " and with %" PRIu64 " indices",
+                             i, name, (int64_t)at, last, csr->indices.count);
+        }
+        last = at;
+    }
+    csr->entry_count = last;
+    for (uint64_t i = 0; i < last; i++) {
+        uint64_t index;
+        if (!pwsp_run_index(&csr->indices, i, &index)) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "run: index %" PRIu64 " of axis %s is %" PRId64, i, name,
+                             (int64_t)index);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_check_arrays(ptowsp_run *run) {
+    const ptowsp_program *p = run->program;
+    for (uint32_t i = 1; i < p->arrays.count; i++) {
+        const pwsp_array_info *info = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
+        if (!p->array_is_used[i]) {
+            continue;
+        }
+        if (!run->arrays[i].is_bound) {
+            return pwsp_run_fail_unbound(run, info->is_lengths ? "ragged axis" : "array",
+                                         info->name);
+        }
+        if (info->is_lengths) {
+            ptowsp_status status = pwsp_run_check_lengths(run, i, info->name);
+            if (status != PTOWSP_OK) {
+                return status;
+            }
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_check_sizes(ptowsp_run *run) {
+    const ptowsp_program *p = run->program;
+    for (uint32_t i = 1; i < p->axes.count; i++) {
+        const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
+        if (!p->axis_is_used[i]) {
+            continue;
+        }
+        if (axis->kind == PWSP_AXIS_DYNAMIC && !run->is_bound[p->first_size + i]) {
+            return pwsp_run_fail_unbound(run, "the size of axis", axis->name);
+        }
+        if (axis->kind == PWSP_AXIS_SPARSE) {
+            if (!run->csrs[i].is_bound) {
+                return pwsp_run_fail_unbound(run, "sparse axis", axis->name);
+            }
+            ptowsp_status status = pwsp_run_check_csr(run, i, axis->name);
+            if (status != PTOWSP_OK) {
+                return status;
+            }
+        }
+    }
+    for (uint32_t i = 1; i < p->symbols.count; i++) {
+        if (p->symbol_is_used[i] && !run->is_bound[p->first_symbol + i]) {
+            return pwsp_run_fail_unbound(run, "symbol",
+                                         PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, i)->name);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// A tensor that need not be bound when only time is measured: its declared shape, at addresses that
+// nothing else has. False if its shape is not known.
+static bool pwsp_run_imagine(const ptowsp_tensor_desc *desc, uint64_t *base,
+                             pwsp_bound_tensor *out_bound) {
+    pwsp_bound_tensor bound;
+    memset(&bound, 0, sizeof bound);
+    uint64_t stride = 1;
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        bound.lead_shape[i] = 1;
+    }
+    bound.rows = bound.cols = 1;
+    for (uint32_t i = 0; i < desc->rank; i++) {
+        if (desc->shape[i] == PTOWSP_DYNAMIC) {
+            return false;
+        }
+    }
+    bound.element_size = ptowsp_dtype_size(desc->dtype);
+    for (uint32_t i = desc->rank; i > 0; i--) {
+        int64_t size = desc->shape[i - 1];
+        if (i == desc->rank) {
+            bound.cols = size;
+            bound.col_stride = 1;
+        } else if (i == desc->rank - 1) {
+            bound.rows = size;
+            bound.row_stride = (int64_t)stride;
+        } else {
+            bound.lead_shape[i - 1] = size;
+            bound.lead_strides[i - 1] = (int64_t)stride;
+        }
+        if (!pwsp_mul_fits(stride, size ? (uint64_t)size : 1, &stride) ||
+            stride > (UINT64_C(1) << 60) / bound.element_size) {
+            return false;
+        }
+    }
+    bound.base = *base;
+    bound.dtype = desc->dtype;
+    bound.is_bound = true;
+    *base += stride * bound.element_size;
+    *out_bound = bound;
+    return *base < UINT64_C(3) << 62;
+}
+
+static ptowsp_status pwsp_run_check_tensors(ptowsp_run *run, bool is_time_only) {
+    const ptowsp_program *p = run->program;
+    uint64_t base = UINT64_C(1) << 63;  // beyond all addresses
+    for (uint32_t i = 1; i < p->tensors.count; i++) {
+        const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i);
+        const pwsp_bound_tensor *bound = &run->tensors[i];
+        run->effective[i] = *bound;
+        if (!p->tensor_is_used[i]) {
+            run->effective[i].is_bound = false;
+            continue;
+        }
+        bool needs_data = !is_time_only || p->tensor_is_loaded[i];
+        if (!bound->is_bound &&
+            (needs_data || !pwsp_run_imagine(desc, &base, &run->effective[i]))) {
+            return pwsp_run_fail_unbound(run, "tensor", desc->name);
+        }
+        bool is_empty = bound->rows == 0 || bound->cols == 0;
+        for (uint32_t j = 0; j < PWSP_TENSOR_LEAD_MAX; j++) {
+            is_empty = is_empty || bound->lead_shape[j] == 0;
+        }
+        if (bound->is_bound && !bound->data && !is_empty) {
+            if (needs_data) {
+                return pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+                                 "run: tensor %s is bound without data", desc->name);
+            }
+            run->effective[i].base = base;  // apart from other tensors without data
+            base += UINT64_C(1) << 40;
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) {
+    const ptowsp_program *p = run->program;
+    for (uint32_t i = 0; i < p->tasks.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(
+            p, kernels, pwsp_kernel_info, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, i)->kernel);
+        if (is_time_only && !kernel->cost && kernel->cycles == 0) {
+            return pwsp_fail(
+                run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                "run: kernel %s has neither cost nor cycles, so that its time is known "
+                "only by executing it",
+                kernel->name);
+        }
+        if (!is_time_only && !kernel->fn) {
+            return pwsp_fail(run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                             "run: kernel %s has no fn, so that only its time can be measured",
+                             kernel->name);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Which tensors tasks write, as they share memory now, and what depends on that.
+static ptowsp_status pwsp_run_find_unknown(ptowsp_run *run, bool is_time_only) {
+    const ptowsp_program *p = run->program;
+    pwsp_deps *deps = &run->sim.deps;
+    bool has_changed = !run->is_unknown_set;
+    pwsp_deps_begin(deps, p, run->effective);
+    for (uint32_t i = 1; i < p->tensors.count; i++) {
+        bool is_written = p->tensor_is_written[i];
+        for (uint32_t j = 1; !is_written && !deps->tensors[i].is_plain && j < p->tensors.count;
+             j++) {
+            is_written =
+                p->tensor_is_written[j] && deps->tensors[j].group == deps->tensors[i].group;
+        }
+        has_changed = has_changed || is_written != run->is_written[i];
+        run->is_written[i] = is_written;
+    }
+    if (has_changed) {
+        run->is_unknown_set =
+            pwsp_program_find_unknown(p, &run->memory, run->is_written, run->unknown);
+        if (!run->is_unknown_set) {
+            return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                             "run: out of memory");
+        }
+    }
+    for (uint32_t i = 0; is_time_only && i < p->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(p, i);
+        if (op->kind == PWSP_OP_SLOT_LOAD &&
+            run->is_written[PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->view.tensor]) {
+            run->expander.node = op->node;
+            pwsp_expander_fail(&run->expander, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                               "it loads what a task writes, which only executing can tell");
+            return pwsp_fail(run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "%s",
+                             run->expander.text);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+static void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry) {
+    pwsp_expander *x = &run->expander;
+    x->program = run->program;
+    x->cells = run->cells;
+    x->arrays = run->arrays;
+    x->length_sums = run->length_sums;
+    x->csrs = run->csrs;
+    x->tensors = run->effective;
+    x->frames = run->frames;
+    x->unknown = is_dry ? run->unknown : NULL;
+    memcpy(run->cells, run->initial, run->program->cell_count * sizeof(uint64_t));
+    pwsp_expander_begin(x);
+}
+
+static ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
+    const pwsp_expander *x = &run->expander;
+    return pwsp_fail(run->context, x->status, x->index, "%s", x->text);
+}
+
+// The keys of a task; false with the expander's error.
+PWSP_FORCE_INLINE bool pwsp_run_keys(pwsp_expander *x, pwsp_arrival *arrival) {
+    arrival->dispatch_key = pwsp_expander_value(x, x->task_op->dispatch);
+    arrival->priority_key = pwsp_expander_value(x, x->task_op->priority);
+    arrival->stream_key = pwsp_expander_value(x, x->task_op->stream);
+    if (PWSP_LIKELY(!x->fault.is_set)) {
+        return true;
+    }
+    const pwsp_array_info *array =
+        PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
+    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
+                       "a key of the schedule reads array %s at %" PRId64 "; it has %" PRIu64
+                       " elements",
+                       array->name, x->fault.index, x->arrays[x->fault.array].count);
+    return false;
+}
+
+// Walks the program without kernels. *out_count is the number of its tasks, or one that is enough
+// for start_threshold; UINT64_MAX when that depends on data that tasks write.
+static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
+    pwsp_expander *x = &run->expander;
+    pwsp_run_begin_walk(run, true);
+    for (;;) {
+        pwsp_arrival arrival;
+        switch (pwsp_expander_next(x)) {
+        case PWSP_EVENT_END:
+            // What has been skipped may be more tasks, which matters only below the threshold.
+            *out_count = x->has_skipped && x->task_count < run->program->schedule.start_threshold
+                             ? UINT64_MAX
+                             : x->task_count;
+            return PTOWSP_OK;
+        case PWSP_EVENT_ERROR: return pwsp_run_fail_walk(run);
+        case PWSP_EVENT_TASK:
+            if (!pwsp_run_keys(x, &arrival)) {
+                return pwsp_run_fail_walk(run);
+            }
+            break;
+        case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
+        case PWSP_EVENT_PARALLEL:
+        case PWSP_EVENT_SEQUENTIAL:
+        case PWSP_EVENT_SCOPE_END:
+        case PWSP_EVENT_RESET: break;
+        }
+    }
+}
+
+// A kernel returned a failure.
+static bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
+    ptowsp_status status = (ptowsp_status)(int64_t)result;
+    if ((int64_t)result < PTOWSP_KERNEL_FAILED) {
+        status = PTOWSP_KERNEL_FAILED;
+    }
+    pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
+                       ptowsp_status_name(status));
+    return false;
+}
+
+// Runs a kernel, and says how long it takes. False with the expander's error.
+PWSP_FORCE_INLINE bool pwsp_run_kernel(pwsp_expander *x, bool is_time_only,
+                                       ptowsp_cycles *out_cycles) {
+    const pwsp_kernel_info *kernel = x->kernel;
+    ptowsp_cycles cycles = kernel->cycles;
+    if (kernel->cost) {
+        const ptowsp_tile none[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
+        x->task.tiles = none;
+        cycles = kernel->cost(&x->task, kernel->user);
+        x->task.tiles = x->tiles;
+        if (cycles > PTOWSP_CYCLES_MAX) {
+            return pwsp_run_fail_kernel(x, cycles);
+        }
+    }
+    if (!is_time_only) {
+        ptowsp_cycles result = kernel->fn(&x->task, kernel->user);
+        if (result > PTOWSP_CYCLES_MAX) {
+            return pwsp_run_fail_kernel(x, result);
+        }
+        cycles = kernel->cost || kernel->cycles ? cycles : result;
+    }
+    *out_cycles = cycles;
+    return true;
+}
+
+// One event of the walk, for time. False with an error in sim.
+static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
+    const pwsp_expander *x = &run->expander;
+    switch (event) {
+    case PWSP_EVENT_PARALLEL:
+    case PWSP_EVENT_SEQUENTIAL:
+        if (run->is_flow) {
+            return pwsp_flow_scope_begin(&run->flow, event == PWSP_EVENT_PARALLEL);
+        }
+        pwsp_lanes_scope_begin(&run->lanes, event == PWSP_EVENT_PARALLEL);
+        return true;
+    case PWSP_EVENT_SCOPE_END:
+        if (run->is_flow) {
+            return pwsp_flow_scope_end(&run->flow);
+        }
+        pwsp_lanes_scope_end(&run->lanes);
+        return true;
+    case PWSP_EVENT_RESET:
+        if (run->is_flow) {
+            pwsp_flow_reset(&run->flow, x->reset);
+        } else {
+            pwsp_lanes_reset(&run->lanes, x->reset);
+        }
+        return true;
+    case PWSP_EVENT_SLOT_LOAD:
+        run->sim.stats.slot_load_count++;
+        pwsp_expander_load(&run->expander);
+        return run->is_flow ? pwsp_flow_slot_load(&run->flow, &x->load_at)
+                            : pwsp_lanes_slot_load(&run->lanes, &x->load_at);
+    case PWSP_EVENT_END: return !run->is_flow || pwsp_flow_end(&run->flow);
+    case PWSP_EVENT_TASK:
+    case PWSP_EVENT_ERROR: break;
+    }
+    return true;
+}
+
+static ptowsp_status pwsp_run_fail_sim(ptowsp_run *run) {
+    const pwsp_sim *sim = &run->sim;
+    return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
+}
+
+// Walks the program with kernels and time.
+static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
+    pwsp_expander *x = &run->expander;
+    pwsp_run_begin_walk(run, false);
+    pwsp_arrival arrival;
+    arrival.tiles = x->tiles_at;
+    for (;;) {
+        pwsp_event event = pwsp_expander_next(x);
+        if (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
+            if (!pwsp_run_keys(x, &arrival) || !pwsp_run_kernel(x, is_time_only, &arrival.cycles)) {
+                return pwsp_run_fail_walk(run);
+            }
+            arrival.op = x->task_op;
+            arrival.views =
+                PWSP_PROGRAM_AT(run->program, views, pwsp_tile_view, x->task_op->first_view);
+            arrival.unit = x->kernel->unit;
+            arrival.node = x->node;
+            if (run->is_flow ? !pwsp_flow_task(&run->flow, &arrival)
+                             : !pwsp_lanes_task(&run->lanes, &arrival)) {
+                return pwsp_run_fail_sim(run);
+            }
+            continue;
+        }
+        if (event == PWSP_EVENT_ERROR) {
+            return pwsp_run_fail_walk(run);
+        }
+        if (!pwsp_run_event(run, event)) {
+            return pwsp_run_fail_sim(run);
+        }
+        if (event == PWSP_EVENT_END) {
+            return PTOWSP_OK;
+        }
+    }
+}
+
+// -- results --------------------------------------------------------------------------------------
+
+// Goes back from the first task that ends last, along what each task waited for.
+static bool pwsp_run_find_critical(ptowsp_run *run) {
+    const pwsp_sim *sim = &run->sim;
+    uint64_t task = 0, count = 0;
+    while (task < sim->task_count && sim->records[task].end != sim->stats.makespan_cycles) {
+        task++;
+    }
+    void *critical = run->critical;
+    for (uint64_t at = task; at < sim->task_count && count < sim->task_count;
+         at = sim->records[at].cause) {
+        if (!pwsp_memory_grow(&run->memory, &critical, &run->critical_capacity, count + 1,
+                              sizeof(uint64_t))) {
+            return false;
+        }
+        run->critical = (uint64_t *)critical;
+        run->critical[count++] = at;
+    }
+    for (uint64_t i = 0; i < count / 2; i++) {
+        uint64_t swapped = run->critical[i];
+        run->critical[i] = run->critical[count - 1 - i];
+        run->critical[count - 1 - i] = swapped;
+    }
+    run->critical_count = count;
+    return true;
+}
+
+static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
+    pwsp_sim *sim = &run->sim;
+    ptowsp_run_stats *stats = &sim->stats;
+    stats->task_count = sim->task_count;
+    stats->region_max = sim->deps.access_max;
+    for (uint32_t i = 0; i < run->program->lane_count; i++) {
+        ptowsp_lane_stats *lane = &sim->lane_stats[i];
+        lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
+        lane->end_cycles = sim->lanes[i].free;
+        stats->busy_cycles += lane->busy_cycles;
+    }
+    if (run->has_records && status == PTOWSP_OK && !pwsp_run_find_critical(run)) {
+        status =
+            pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    }
+    stats->memory_bytes = pwsp_run_bytes(run);
+    return status;
+}
+
+static ptowsp_status pwsp_run_check(ptowsp_run *run, bool is_time_only) {
+    ptowsp_status status = pwsp_run_check_sizes(run);
+    status = status != PTOWSP_OK ? status : pwsp_run_check_arrays(run);
+    status = status != PTOWSP_OK ? status : pwsp_run_check_tensors(run, is_time_only);
+    status = status != PTOWSP_OK ? status : pwsp_run_check_kernels(run, is_time_only);
+    return status != PTOWSP_OK ? status : pwsp_run_find_unknown(run, is_time_only);
+}
+
+static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
+    bool is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
+    uint64_t task_count = UINT64_MAX;
+    pwsp_sim_begin(&run->sim, false);
+    run->has_records = false;
+    run->critical_count = 0;
+    ptowsp_status status = pwsp_run_check(run, is_time_only);
+    bool needs_count = !run->is_flow && pwsp_sim_gate_needs_count(&run->sim);
+    if (status == PTOWSP_OK && (!is_time_only || needs_count)) {
+        status = pwsp_run_walk_dry(run, &task_count);
+    }
+    if (status != PTOWSP_OK) {
+        return pwsp_run_finish(run, status);
+    }
+    run->has_records = options->record_tasks;
+    pwsp_sim_begin(&run->sim, options->record_tasks);
+    if (!run->is_flow && !pwsp_sim_set_gate(&run->sim, task_count)) {
+        return pwsp_run_finish(run, pwsp_run_fail_sim(run));
+    }
+    if (run->is_flow) {
+        pwsp_flow_begin(&run->flow);
+    } else {
+        pwsp_lanes_begin(&run->lanes);
+    }
+    return pwsp_run_finish(run, pwsp_run_walk(run, is_time_only));
+}
+
+ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
+    ptowsp_run_options chosen = {PTOWSP_RUN_EXECUTE, false};
+    if (options) {
+        chosen = *options;
+    }
+    if (run->is_running || pwsp_load_relaxed(&run->context->busy)) {
+        return PTOWSP_BUSY;
+    }
+    if ((uint32_t)chosen.mode > PTOWSP_RUN_TIME_ONLY) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: there is no mode %d", (int)chosen.mode);
+    }
+    run->is_running = true;
+    ptowsp_status status = pwsp_run_execute(run, &chosen);
+    run->is_running = false;
+    return status;
+}
+
+const ptowsp_run_stats *ptowsp_run_result(const ptowsp_run *run) {
+    return &run->sim.stats;
+}
+
+const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run) {
+    return run->sim.lane_stats;
+}
+
+const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run) {
+    return run->has_records ? run->sim.records : NULL;
+}
+
+const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count) {
+    *out_count = run->critical_count;
+    return run->critical_count ? run->critical : NULL;
+}
+
+// =================================================================================================
+// src/report/stats.c
+// =================================================================================================
+
+// The results of a run as text.
+
+#include <inttypes.h>
+
+#define PWSP_REPORT_LANE_MAX     32
+#define PWSP_REPORT_CRITICAL_MAX 32
+
+static double pwsp_percent(uint64_t part, uint64_t whole) {
+    return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+static void pwsp_report_stalls(const ptowsp_run_stats *stats, ptowsp_text text) {
+    bool has_any = false;
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        if (stats->stall_cycles[i]) {
+            pwsp_text_format(text, "%s %s %" PRIu64, has_any ? "," : "  stalls  ",
+                             ptowsp_stall_name((ptowsp_stall)i), stats->stall_cycles[i]);
+            has_any = true;
+        }
+    }
+    pwsp_text_format(text, "%s", has_any ? " cycles\n" : "");
+}
+
+static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
+    uint64_t count;
+    const uint64_t *path = ptowsp_run_critical_path(run, &count);
+    if (count == 0) {
+        return;
+    }
+    pwsp_text_format(text, "  critical path of %" PRIu64 " tasks\n", count);
+    for (uint64_t i = 0; i < count; i++) {
+        if (count > PWSP_REPORT_CRITICAL_MAX && i == PWSP_REPORT_CRITICAL_MAX / 2) {
+            uint64_t left_out = count - PWSP_REPORT_CRITICAL_MAX;
+            pwsp_text_format(text, "    ... %" PRIu64 " more\n", left_out);
+            i += left_out;
+        }
+        const ptowsp_task_record *record = &run->sim.records[path[i]];
+        pwsp_text_format(text, "    %" PRIu64 " to %" PRIu64 "  task %" PRIu64 " on lane %u, ",
+                         record->start, record->end, path[i], record->lane);
+        pwsp_program_print_place(run->program, record->node, NULL, text);
+        if (record->stall != PTOWSP_STALL_NONE) {
+            pwsp_text_format(text, ", after %s", ptowsp_stall_name(record->stall));
+        }
+        pwsp_text_format(text, "\n");
+    }
+}
+
+void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(run);
+    uint64_t capacity;
+    if (!pwsp_mul_fits(stats->makespan_cycles, stats->lane_count, &capacity)) {
+        capacity = UINT64_MAX;
+    }
+    pwsp_text_format(text, "run of module %s: %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes",
+                     run->program->name, stats->makespan_cycles, stats->task_count,
+                     stats->lane_count);
+    pwsp_text_format(text, ", %.1f %% busy\n", pwsp_percent(stats->busy_cycles, capacity));
+    pwsp_report_stalls(stats, text);
+    if (stats->in_flight_max) {
+        pwsp_text_format(text, "  window  %" PRIu64 " tasks in flight at most",
+                         stats->in_flight_max);
+        if (stats->window_overflow_count) {
+            pwsp_text_format(text, ", %" PRIu64 " found it full", stats->window_overflow_count);
+        }
+        pwsp_text_format(text, "\n");
+    }
+    for (uint32_t i = 0; i < stats->lane_count && i < PWSP_REPORT_LANE_MAX; i++) {
+        const ptowsp_lane_stats *lane = &run->sim.lane_stats[i];
+        pwsp_text_format(text,
+                         "  lane %u  %" PRIu64 " tasks, busy %" PRIu64 ", idle %" PRIu64
+                         ", ends at %" PRIu64 "\n",
+                         i, lane->task_count, lane->busy_cycles, lane->idle_cycles,
+                         lane->end_cycles);
+    }
+    if (stats->lane_count > PWSP_REPORT_LANE_MAX) {
+        pwsp_text_format(text, "  ... %u more lanes\n", stats->lane_count - PWSP_REPORT_LANE_MAX);
+    }
+    pwsp_report_critical(run, text);
 }
 
 #endif  // PTOWSP_C

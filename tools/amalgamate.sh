@@ -20,12 +20,34 @@ src/base/text.h src/base/text.c
 src/base/pool.h src/base/pool.c
 src/base/context.h src/base/context.c
 src/data/space.c
+src/data/dtype.c
+src/data/region.h src/data/region.c
+src/data/names.h src/data/names.c
+src/data/expr.h src/data/expr.c
+src/data/code.h src/data/code.c
 src/plan/count.h src/plan/count.c
 src/plan/emit.h src/plan/emit.c
 src/plan/work.c
 src/plan/plan.c
 src/plan/dispatch.c
 src/plan/merge.c
+src/workload/module.h src/workload/module.c
+src/workload/kernel.c
+src/workload/scalar.c
+src/workload/workload.c
+src/workload/schedule.h src/workload/schedule.c
+src/workload/check.h src/workload/check.c
+src/workload/program.h src/workload/program.c
+src/workload/known.c
+src/workload/print.c
+src/workload/expand.h src/workload/expand.c
+src/time/deps.h src/time/deps.c
+src/time/sim.h src/time/sim.c
+src/time/window.h src/time/window.c
+src/time/lanes.h src/time/lanes.c
+src/time/flow.h src/time/flow.c
+src/exec/run.h src/exec/bind.c src/exec/run.c
+src/report/stats.c
 "
 
 cd "$(dirname "$0")/.."

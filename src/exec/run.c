@@ -1,0 +1,642 @@
+// Running a program: check what is bound, walk it once without kernels, walk it with them.
+//
+//      bindings -> complete? well-formed?     (nothing has been called yet)
+//      walk 1   -> every view in bounds?      skips what depends on data that tasks write
+//      walk 2   -> kernel, then time          for each task, in program order
+//
+// The first walk is left out when nothing is executed: then there is no data to be spared. Both are
+// the same machine (the expander); time is one of two others, which see a task as what it waits for,
+// where it may run and how long it takes.
+
+#include "run.h"
+
+#include "../base/atomic.h"
+
+#include <inttypes.h>
+
+// -- life -----------------------------------------------------------------------------------------
+
+// Every array of a run: field, type of its items, how many.
+#define PWSP_RUN_ARRAYS(ARRAY)                                                                     \
+    ARRAY(initial, uint64_t, program->cell_count)                                                  \
+    ARRAY(cells, uint64_t, program->cell_count)                                                    \
+    ARRAY(is_bound, bool, program->cell_count)                                                     \
+    ARRAY(arrays, pwsp_array, program->arrays.count + 1)                                           \
+    ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
+    ARRAY(csrs, pwsp_bound_csr, program->axes.count + 1)                                           \
+    ARRAY(tensors, pwsp_bound_tensor, program->tensors.count + 1)                                  \
+    ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)                                \
+    ARRAY(is_written, bool, program->tensors.count + 1)                                            \
+    ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
+    ARRAY(unknown, uint8_t, program->ops.count)
+
+static bool pwsp_run_is_flow(const ptowsp_schedule *schedule) {
+    return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
+           (schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
+            schedule->ready != PTOWSP_READY_FIFO);
+}
+
+static bool pwsp_run_init(ptowsp_run *run) {
+    const ptowsp_program *program = run->program;
+    const pwsp_memory *memory = &run->memory;
+#define PWSP_RUN_ALLOC(field, type, count)                                                         \
+    run->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));                \
+    if (!run->field) {                                                                             \
+        return false;                                                                              \
+    }
+    PWSP_RUN_ARRAYS(PWSP_RUN_ALLOC)
+#undef PWSP_RUN_ALLOC
+    memcpy(run->initial + program->first_const, program->consts.items,
+           (size_t)program->consts.count * sizeof(uint64_t));
+    run->is_flow = pwsp_run_is_flow(&program->schedule);
+    return pwsp_sim_init(&run->sim, memory, program) &&
+           (run->is_flow ? pwsp_flow_init(&run->flow, &run->sim)
+                         : pwsp_lanes_init(&run->lanes, &run->sim));
+}
+
+ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *program,
+                                ptowsp_run **out_run) {
+    if (!program || !out_run) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: program or out_run is NULL");
+    }
+    *out_run = NULL;
+    ptowsp_run *run = (ptowsp_run *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_run));
+    if (run) {
+        run->context = context;
+        run->memory = context->memory;
+        run->program = program;
+    }
+    if (!run || !pwsp_run_init(run)) {
+        ptowsp_run_destroy(run);
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    }
+    *out_run = run;
+    return PTOWSP_OK;
+}
+
+void ptowsp_run_destroy(ptowsp_run *run) {
+    if (!run) {
+        return;
+    }
+    const ptowsp_program *program = run->program;
+    pwsp_memory memory = run->memory;
+    pwsp_lanes_free(&run->lanes);
+    pwsp_flow_free(&run->flow);
+    pwsp_sim_free(&run->sim);
+    pwsp_memory_free(&memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
+#define PWSP_RUN_FREE(field, type, count)                                                          \
+    pwsp_memory_free(&memory, run->field, (size_t)(count) * sizeof(type));
+    PWSP_RUN_ARRAYS(PWSP_RUN_FREE)
+#undef PWSP_RUN_FREE
+    pwsp_memory_free(&memory, run, sizeof(ptowsp_run));
+}
+
+static size_t pwsp_run_bytes(const ptowsp_run *run) {
+    const ptowsp_program *program = run->program;
+    size_t bytes = sizeof(ptowsp_run) + pwsp_sim_bytes(&run->sim) +
+                   (run->is_flow ? pwsp_flow_bytes(&run->flow) : pwsp_lanes_bytes(&run->lanes)) +
+                   (size_t)run->critical_capacity * sizeof(uint64_t);
+#define PWSP_RUN_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
+    PWSP_RUN_ARRAYS(PWSP_RUN_SIZE)
+#undef PWSP_RUN_SIZE
+    return bytes;
+}
+
+// -- what is bound --------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_run_fail_unbound(ptowsp_run *run, const char *what, const char *name) {
+    return pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: %s %s is not bound", what,
+                     name);
+}
+
+// Element i of an array of lengths or indices; false if it is negative or beyond 63 bits.
+static bool pwsp_run_index(const pwsp_array *array, uint64_t i, uint64_t *out_value) {
+    *out_value = pwsp_array_at(array, i);
+    return *out_value <= INT64_MAX;
+}
+
+static ptowsp_status pwsp_run_check_lengths(ptowsp_run *run, uint32_t id, const char *name) {
+    const pwsp_array *array = &run->arrays[id];
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < array->count; i++) {
+        uint64_t length;
+        if (!pwsp_run_index(array, i, &length)) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "run: length %" PRIu64 " of axis %s is %" PRId64, i, name,
+                             (int64_t)length);
+        }
+        sum += length;
+        if (sum > INT64_MAX) {
+            return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, i,
+                             "run: the lengths of axis %s sum up to more than 2^63 - 1", name);
+        }
+    }
+    run->length_sums[id] = (int64_t)sum;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_check_csr(ptowsp_run *run, uint32_t id, const char *name) {
+    pwsp_bound_csr *csr = &run->csrs[id];
+    uint64_t last = 0;
+    for (uint64_t i = 0; i <= csr->row_count; i++) {
+        uint64_t at;
+        if (!pwsp_run_index(&csr->indptr, i, &at) || at < last || (i == 0 && at != 0) ||
+            at > csr->indices.count) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "run: indptr %" PRIu64 " of axis %s is %" PRId64 ", after %" PRIu64
+                             " and with %" PRIu64 " indices",
+                             i, name, (int64_t)at, last, csr->indices.count);
+        }
+        last = at;
+    }
+    csr->entry_count = last;
+    for (uint64_t i = 0; i < last; i++) {
+        uint64_t index;
+        if (!pwsp_run_index(&csr->indices, i, &index)) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "run: index %" PRIu64 " of axis %s is %" PRId64, i, name,
+                             (int64_t)index);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_check_arrays(ptowsp_run *run) {
+    const ptowsp_program *p = run->program;
+    for (uint32_t i = 1; i < p->arrays.count; i++) {
+        const pwsp_array_info *info = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
+        if (!p->array_is_used[i]) {
+            continue;
+        }
+        if (!run->arrays[i].is_bound) {
+            return pwsp_run_fail_unbound(run, info->is_lengths ? "ragged axis" : "array",
+                                         info->name);
+        }
+        if (info->is_lengths) {
+            ptowsp_status status = pwsp_run_check_lengths(run, i, info->name);
+            if (status != PTOWSP_OK) {
+                return status;
+            }
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_check_sizes(ptowsp_run *run) {
+    const ptowsp_program *p = run->program;
+    for (uint32_t i = 1; i < p->axes.count; i++) {
+        const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
+        if (!p->axis_is_used[i]) {
+            continue;
+        }
+        if (axis->kind == PWSP_AXIS_DYNAMIC && !run->is_bound[p->first_size + i]) {
+            return pwsp_run_fail_unbound(run, "the size of axis", axis->name);
+        }
+        if (axis->kind == PWSP_AXIS_SPARSE) {
+            if (!run->csrs[i].is_bound) {
+                return pwsp_run_fail_unbound(run, "sparse axis", axis->name);
+            }
+            ptowsp_status status = pwsp_run_check_csr(run, i, axis->name);
+            if (status != PTOWSP_OK) {
+                return status;
+            }
+        }
+    }
+    for (uint32_t i = 1; i < p->symbols.count; i++) {
+        if (p->symbol_is_used[i] && !run->is_bound[p->first_symbol + i]) {
+            return pwsp_run_fail_unbound(run, "symbol",
+                                         PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, i)->name);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// A tensor that need not be bound when only time is measured: its declared shape, at addresses that
+// nothing else has. False if its shape is not known.
+static bool pwsp_run_imagine(const ptowsp_tensor_desc *desc, uint64_t *base,
+                             pwsp_bound_tensor *out_bound) {
+    pwsp_bound_tensor bound;
+    memset(&bound, 0, sizeof bound);
+    uint64_t stride = 1;
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        bound.lead_shape[i] = 1;
+    }
+    bound.rows = bound.cols = 1;
+    for (uint32_t i = 0; i < desc->rank; i++) {
+        if (desc->shape[i] == PTOWSP_DYNAMIC) {
+            return false;
+        }
+    }
+    bound.element_size = ptowsp_dtype_size(desc->dtype);
+    for (uint32_t i = desc->rank; i > 0; i--) {
+        int64_t size = desc->shape[i - 1];
+        if (i == desc->rank) {
+            bound.cols = size;
+            bound.col_stride = 1;
+        } else if (i == desc->rank - 1) {
+            bound.rows = size;
+            bound.row_stride = (int64_t)stride;
+        } else {
+            bound.lead_shape[i - 1] = size;
+            bound.lead_strides[i - 1] = (int64_t)stride;
+        }
+        if (!pwsp_mul_fits(stride, size ? (uint64_t)size : 1, &stride) ||
+            stride > (UINT64_C(1) << 60) / bound.element_size) {
+            return false;
+        }
+    }
+    bound.base = *base;
+    bound.dtype = desc->dtype;
+    bound.is_bound = true;
+    *base += stride * bound.element_size;
+    *out_bound = bound;
+    return *base < UINT64_C(3) << 62;
+}
+
+static ptowsp_status pwsp_run_check_tensors(ptowsp_run *run, bool is_time_only) {
+    const ptowsp_program *p = run->program;
+    uint64_t base = UINT64_C(1) << 63;  // beyond all addresses
+    for (uint32_t i = 1; i < p->tensors.count; i++) {
+        const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i);
+        const pwsp_bound_tensor *bound = &run->tensors[i];
+        run->effective[i] = *bound;
+        if (!p->tensor_is_used[i]) {
+            run->effective[i].is_bound = false;
+            continue;
+        }
+        bool needs_data = !is_time_only || p->tensor_is_loaded[i];
+        if (!bound->is_bound &&
+            (needs_data || !pwsp_run_imagine(desc, &base, &run->effective[i]))) {
+            return pwsp_run_fail_unbound(run, "tensor", desc->name);
+        }
+        bool is_empty = bound->rows == 0 || bound->cols == 0;
+        for (uint32_t j = 0; j < PWSP_TENSOR_LEAD_MAX; j++) {
+            is_empty = is_empty || bound->lead_shape[j] == 0;
+        }
+        if (bound->is_bound && !bound->data && !is_empty) {
+            if (needs_data) {
+                return pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+                                 "run: tensor %s is bound without data", desc->name);
+            }
+            run->effective[i].base = base;  // apart from other tensors without data
+            base += UINT64_C(1) << 40;
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) {
+    const ptowsp_program *p = run->program;
+    for (uint32_t i = 0; i < p->tasks.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(
+            p, kernels, pwsp_kernel_info, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, i)->kernel);
+        if (is_time_only && !kernel->cost && kernel->cycles == 0) {
+            return pwsp_fail(
+                run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                "run: kernel %s has neither cost nor cycles, so that its time is known "
+                "only by executing it",
+                kernel->name);
+        }
+        if (!is_time_only && !kernel->fn) {
+            return pwsp_fail(run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                             "run: kernel %s has no fn, so that only its time can be measured",
+                             kernel->name);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Which tensors tasks write, as they share memory now, and what depends on that.
+static ptowsp_status pwsp_run_find_unknown(ptowsp_run *run, bool is_time_only) {
+    const ptowsp_program *p = run->program;
+    pwsp_deps *deps = &run->sim.deps;
+    bool has_changed = !run->is_unknown_set;
+    pwsp_deps_begin(deps, p, run->effective);
+    for (uint32_t i = 1; i < p->tensors.count; i++) {
+        bool is_written = p->tensor_is_written[i];
+        for (uint32_t j = 1; !is_written && !deps->tensors[i].is_plain && j < p->tensors.count;
+             j++) {
+            is_written =
+                p->tensor_is_written[j] && deps->tensors[j].group == deps->tensors[i].group;
+        }
+        has_changed = has_changed || is_written != run->is_written[i];
+        run->is_written[i] = is_written;
+    }
+    if (has_changed) {
+        run->is_unknown_set =
+            pwsp_program_find_unknown(p, &run->memory, run->is_written, run->unknown);
+        if (!run->is_unknown_set) {
+            return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                             "run: out of memory");
+        }
+    }
+    for (uint32_t i = 0; is_time_only && i < p->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(p, i);
+        if (op->kind == PWSP_OP_SLOT_LOAD &&
+            run->is_written[PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->view.tensor]) {
+            run->expander.node = op->node;
+            pwsp_expander_fail(&run->expander, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                               "it loads what a task writes, which only executing can tell");
+            return pwsp_fail(run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "%s",
+                             run->expander.text);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+static void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry) {
+    pwsp_expander *x = &run->expander;
+    x->program = run->program;
+    x->cells = run->cells;
+    x->arrays = run->arrays;
+    x->length_sums = run->length_sums;
+    x->csrs = run->csrs;
+    x->tensors = run->effective;
+    x->frames = run->frames;
+    x->unknown = is_dry ? run->unknown : NULL;
+    memcpy(run->cells, run->initial, run->program->cell_count * sizeof(uint64_t));
+    pwsp_expander_begin(x);
+}
+
+static ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
+    const pwsp_expander *x = &run->expander;
+    return pwsp_fail(run->context, x->status, x->index, "%s", x->text);
+}
+
+// The keys of a task; false with the expander's error.
+PWSP_FORCE_INLINE bool pwsp_run_keys(pwsp_expander *x, pwsp_arrival *arrival) {
+    arrival->dispatch_key = pwsp_expander_value(x, x->task_op->dispatch);
+    arrival->priority_key = pwsp_expander_value(x, x->task_op->priority);
+    arrival->stream_key = pwsp_expander_value(x, x->task_op->stream);
+    if (PWSP_LIKELY(!x->fault.is_set)) {
+        return true;
+    }
+    const pwsp_array_info *array =
+        PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
+    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
+                       "a key of the schedule reads array %s at %" PRId64 "; it has %" PRIu64
+                       " elements",
+                       array->name, x->fault.index, x->arrays[x->fault.array].count);
+    return false;
+}
+
+// Walks the program without kernels. *out_count is the number of its tasks, or one that is enough
+// for start_threshold; UINT64_MAX when that depends on data that tasks write.
+static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
+    pwsp_expander *x = &run->expander;
+    pwsp_run_begin_walk(run, true);
+    for (;;) {
+        pwsp_arrival arrival;
+        switch (pwsp_expander_next(x)) {
+        case PWSP_EVENT_END:
+            // What has been skipped may be more tasks, which matters only below the threshold.
+            *out_count = x->has_skipped && x->task_count < run->program->schedule.start_threshold
+                             ? UINT64_MAX
+                             : x->task_count;
+            return PTOWSP_OK;
+        case PWSP_EVENT_ERROR: return pwsp_run_fail_walk(run);
+        case PWSP_EVENT_TASK:
+            if (!pwsp_run_keys(x, &arrival)) {
+                return pwsp_run_fail_walk(run);
+            }
+            break;
+        case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
+        case PWSP_EVENT_PARALLEL:
+        case PWSP_EVENT_SEQUENTIAL:
+        case PWSP_EVENT_SCOPE_END:
+        case PWSP_EVENT_RESET: break;
+        }
+    }
+}
+
+// A kernel returned a failure.
+static bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
+    ptowsp_status status = (ptowsp_status)(int64_t)result;
+    if ((int64_t)result < PTOWSP_KERNEL_FAILED) {
+        status = PTOWSP_KERNEL_FAILED;
+    }
+    pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
+                       ptowsp_status_name(status));
+    return false;
+}
+
+// Runs a kernel, and says how long it takes. False with the expander's error.
+PWSP_FORCE_INLINE bool pwsp_run_kernel(pwsp_expander *x, bool is_time_only,
+                                       ptowsp_cycles *out_cycles) {
+    const pwsp_kernel_info *kernel = x->kernel;
+    ptowsp_cycles cycles = kernel->cycles;
+    if (kernel->cost) {
+        const ptowsp_tile none[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
+        x->task.tiles = none;
+        cycles = kernel->cost(&x->task, kernel->user);
+        x->task.tiles = x->tiles;
+        if (cycles > PTOWSP_CYCLES_MAX) {
+            return pwsp_run_fail_kernel(x, cycles);
+        }
+    }
+    if (!is_time_only) {
+        ptowsp_cycles result = kernel->fn(&x->task, kernel->user);
+        if (result > PTOWSP_CYCLES_MAX) {
+            return pwsp_run_fail_kernel(x, result);
+        }
+        cycles = kernel->cost || kernel->cycles ? cycles : result;
+    }
+    *out_cycles = cycles;
+    return true;
+}
+
+// One event of the walk, for time. False with an error in sim.
+static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
+    const pwsp_expander *x = &run->expander;
+    switch (event) {
+    case PWSP_EVENT_PARALLEL:
+    case PWSP_EVENT_SEQUENTIAL:
+        if (run->is_flow) {
+            return pwsp_flow_scope_begin(&run->flow, event == PWSP_EVENT_PARALLEL);
+        }
+        pwsp_lanes_scope_begin(&run->lanes, event == PWSP_EVENT_PARALLEL);
+        return true;
+    case PWSP_EVENT_SCOPE_END:
+        if (run->is_flow) {
+            return pwsp_flow_scope_end(&run->flow);
+        }
+        pwsp_lanes_scope_end(&run->lanes);
+        return true;
+    case PWSP_EVENT_RESET:
+        if (run->is_flow) {
+            pwsp_flow_reset(&run->flow, x->reset);
+        } else {
+            pwsp_lanes_reset(&run->lanes, x->reset);
+        }
+        return true;
+    case PWSP_EVENT_SLOT_LOAD:
+        run->sim.stats.slot_load_count++;
+        pwsp_expander_load(&run->expander);
+        return run->is_flow ? pwsp_flow_slot_load(&run->flow, &x->load_at)
+                            : pwsp_lanes_slot_load(&run->lanes, &x->load_at);
+    case PWSP_EVENT_END: return !run->is_flow || pwsp_flow_end(&run->flow);
+    case PWSP_EVENT_TASK:
+    case PWSP_EVENT_ERROR: break;
+    }
+    return true;
+}
+
+static ptowsp_status pwsp_run_fail_sim(ptowsp_run *run) {
+    const pwsp_sim *sim = &run->sim;
+    return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
+}
+
+// Walks the program with kernels and time.
+static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
+    pwsp_expander *x = &run->expander;
+    pwsp_run_begin_walk(run, false);
+    pwsp_arrival arrival;
+    arrival.tiles = x->tiles_at;
+    for (;;) {
+        pwsp_event event = pwsp_expander_next(x);
+        if (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
+            if (!pwsp_run_keys(x, &arrival) || !pwsp_run_kernel(x, is_time_only, &arrival.cycles)) {
+                return pwsp_run_fail_walk(run);
+            }
+            arrival.op = x->task_op;
+            arrival.views =
+                PWSP_PROGRAM_AT(run->program, views, pwsp_tile_view, x->task_op->first_view);
+            arrival.unit = x->kernel->unit;
+            arrival.node = x->node;
+            if (run->is_flow ? !pwsp_flow_task(&run->flow, &arrival)
+                             : !pwsp_lanes_task(&run->lanes, &arrival)) {
+                return pwsp_run_fail_sim(run);
+            }
+            continue;
+        }
+        if (event == PWSP_EVENT_ERROR) {
+            return pwsp_run_fail_walk(run);
+        }
+        if (!pwsp_run_event(run, event)) {
+            return pwsp_run_fail_sim(run);
+        }
+        if (event == PWSP_EVENT_END) {
+            return PTOWSP_OK;
+        }
+    }
+}
+
+// -- results --------------------------------------------------------------------------------------
+
+// Goes back from the first task that ends last, along what each task waited for.
+static bool pwsp_run_find_critical(ptowsp_run *run) {
+    const pwsp_sim *sim = &run->sim;
+    uint64_t task = 0, count = 0;
+    while (task < sim->task_count && sim->records[task].end != sim->stats.makespan_cycles) {
+        task++;
+    }
+    void *critical = run->critical;
+    for (uint64_t at = task; at < sim->task_count && count < sim->task_count;
+         at = sim->records[at].cause) {
+        if (!pwsp_memory_grow(&run->memory, &critical, &run->critical_capacity, count + 1,
+                              sizeof(uint64_t))) {
+            return false;
+        }
+        run->critical = (uint64_t *)critical;
+        run->critical[count++] = at;
+    }
+    for (uint64_t i = 0; i < count / 2; i++) {
+        uint64_t swapped = run->critical[i];
+        run->critical[i] = run->critical[count - 1 - i];
+        run->critical[count - 1 - i] = swapped;
+    }
+    run->critical_count = count;
+    return true;
+}
+
+static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
+    pwsp_sim *sim = &run->sim;
+    ptowsp_run_stats *stats = &sim->stats;
+    stats->task_count = sim->task_count;
+    stats->region_max = sim->deps.access_max;
+    for (uint32_t i = 0; i < run->program->lane_count; i++) {
+        ptowsp_lane_stats *lane = &sim->lane_stats[i];
+        lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
+        lane->end_cycles = sim->lanes[i].free;
+        stats->busy_cycles += lane->busy_cycles;
+    }
+    if (run->has_records && status == PTOWSP_OK && !pwsp_run_find_critical(run)) {
+        status =
+            pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    }
+    stats->memory_bytes = pwsp_run_bytes(run);
+    return status;
+}
+
+static ptowsp_status pwsp_run_check(ptowsp_run *run, bool is_time_only) {
+    ptowsp_status status = pwsp_run_check_sizes(run);
+    status = status != PTOWSP_OK ? status : pwsp_run_check_arrays(run);
+    status = status != PTOWSP_OK ? status : pwsp_run_check_tensors(run, is_time_only);
+    status = status != PTOWSP_OK ? status : pwsp_run_check_kernels(run, is_time_only);
+    return status != PTOWSP_OK ? status : pwsp_run_find_unknown(run, is_time_only);
+}
+
+static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
+    bool is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
+    uint64_t task_count = UINT64_MAX;
+    pwsp_sim_begin(&run->sim, false);
+    run->has_records = false;
+    run->critical_count = 0;
+    ptowsp_status status = pwsp_run_check(run, is_time_only);
+    bool needs_count = !run->is_flow && pwsp_sim_gate_needs_count(&run->sim);
+    if (status == PTOWSP_OK && (!is_time_only || needs_count)) {
+        status = pwsp_run_walk_dry(run, &task_count);
+    }
+    if (status != PTOWSP_OK) {
+        return pwsp_run_finish(run, status);
+    }
+    run->has_records = options->record_tasks;
+    pwsp_sim_begin(&run->sim, options->record_tasks);
+    if (!run->is_flow && !pwsp_sim_set_gate(&run->sim, task_count)) {
+        return pwsp_run_finish(run, pwsp_run_fail_sim(run));
+    }
+    if (run->is_flow) {
+        pwsp_flow_begin(&run->flow);
+    } else {
+        pwsp_lanes_begin(&run->lanes);
+    }
+    return pwsp_run_finish(run, pwsp_run_walk(run, is_time_only));
+}
+
+ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
+    ptowsp_run_options chosen = {PTOWSP_RUN_EXECUTE, false};
+    if (options) {
+        chosen = *options;
+    }
+    if (run->is_running || pwsp_load_relaxed(&run->context->busy)) {
+        return PTOWSP_BUSY;
+    }
+    if ((uint32_t)chosen.mode > PTOWSP_RUN_TIME_ONLY) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: there is no mode %d", (int)chosen.mode);
+    }
+    run->is_running = true;
+    ptowsp_status status = pwsp_run_execute(run, &chosen);
+    run->is_running = false;
+    return status;
+}
+
+const ptowsp_run_stats *ptowsp_run_result(const ptowsp_run *run) {
+    return &run->sim.stats;
+}
+
+const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run) {
+    return run->sim.lane_stats;
+}
+
+const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run) {
+    return run->has_records ? run->sim.records : NULL;
+}
+
+const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count) {
+    *out_count = run->critical_count;
+    return run->critical_count ? run->critical : NULL;
+}

@@ -1,0 +1,41 @@
+// A run: what is bound to a program, and the state of walking it.
+
+#ifndef PWSP_RUN_H
+#define PWSP_RUN_H
+
+#include "../base/context.h"
+#include "../time/flow.h"
+#include "../time/lanes.h"
+
+struct ptowsp_run {
+    ptowsp_context *context;
+    pwsp_memory memory;
+    const ptowsp_program *program;
+    bool is_running;
+    bool is_flow;  // lanes choose: event-driven time
+    // Bindings.
+    uint64_t *initial;           // cells as a run begins
+    bool *is_bound;              // by cell: sizes and symbols
+    pwsp_array *arrays;          // by array
+    pwsp_bound_csr *csrs;        // by axis
+    pwsp_bound_tensor *tensors;  // by tensor
+    // Walking.
+    uint64_t *cells;
+    int64_t *length_sums;          // by array
+    pwsp_bound_tensor *effective;  // tensors as this execution sees them
+    pwsp_frame *frames;
+    bool *is_written;  // by tensor: by a task, through this or another tensor
+    uint8_t *unknown;  // by op, for is_written
+    bool is_unknown_set;
+    pwsp_expander expander;
+    // Time.
+    pwsp_sim sim;
+    pwsp_lanes lanes;
+    pwsp_flow flow;
+    // Results.
+    uint64_t *critical;
+    uint64_t critical_count, critical_capacity;
+    bool has_records;
+};
+
+#endif

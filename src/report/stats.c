@@ -1,0 +1,82 @@
+// The results of a run as text.
+
+#include "../base/text.h"
+#include "../exec/run.h"
+
+#include <inttypes.h>
+
+#define PWSP_REPORT_LANE_MAX     32
+#define PWSP_REPORT_CRITICAL_MAX 32
+
+static double pwsp_percent(uint64_t part, uint64_t whole) {
+    return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+static void pwsp_report_stalls(const ptowsp_run_stats *stats, ptowsp_text text) {
+    bool has_any = false;
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        if (stats->stall_cycles[i]) {
+            pwsp_text_format(text, "%s %s %" PRIu64, has_any ? "," : "  stalls  ",
+                             ptowsp_stall_name((ptowsp_stall)i), stats->stall_cycles[i]);
+            has_any = true;
+        }
+    }
+    pwsp_text_format(text, "%s", has_any ? " cycles\n" : "");
+}
+
+static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
+    uint64_t count;
+    const uint64_t *path = ptowsp_run_critical_path(run, &count);
+    if (count == 0) {
+        return;
+    }
+    pwsp_text_format(text, "  critical path of %" PRIu64 " tasks\n", count);
+    for (uint64_t i = 0; i < count; i++) {
+        if (count > PWSP_REPORT_CRITICAL_MAX && i == PWSP_REPORT_CRITICAL_MAX / 2) {
+            uint64_t left_out = count - PWSP_REPORT_CRITICAL_MAX;
+            pwsp_text_format(text, "    ... %" PRIu64 " more\n", left_out);
+            i += left_out;
+        }
+        const ptowsp_task_record *record = &run->sim.records[path[i]];
+        pwsp_text_format(text, "    %" PRIu64 " to %" PRIu64 "  task %" PRIu64 " on lane %u, ",
+                         record->start, record->end, path[i], record->lane);
+        pwsp_program_print_place(run->program, record->node, NULL, text);
+        if (record->stall != PTOWSP_STALL_NONE) {
+            pwsp_text_format(text, ", after %s", ptowsp_stall_name(record->stall));
+        }
+        pwsp_text_format(text, "\n");
+    }
+}
+
+void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(run);
+    uint64_t capacity;
+    if (!pwsp_mul_fits(stats->makespan_cycles, stats->lane_count, &capacity)) {
+        capacity = UINT64_MAX;
+    }
+    pwsp_text_format(text, "run of module %s: %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes",
+                     run->program->name, stats->makespan_cycles, stats->task_count,
+                     stats->lane_count);
+    pwsp_text_format(text, ", %.1f %% busy\n", pwsp_percent(stats->busy_cycles, capacity));
+    pwsp_report_stalls(stats, text);
+    if (stats->in_flight_max) {
+        pwsp_text_format(text, "  window  %" PRIu64 " tasks in flight at most",
+                         stats->in_flight_max);
+        if (stats->window_overflow_count) {
+            pwsp_text_format(text, ", %" PRIu64 " found it full", stats->window_overflow_count);
+        }
+        pwsp_text_format(text, "\n");
+    }
+    for (uint32_t i = 0; i < stats->lane_count && i < PWSP_REPORT_LANE_MAX; i++) {
+        const ptowsp_lane_stats *lane = &run->sim.lane_stats[i];
+        pwsp_text_format(text,
+                         "  lane %u  %" PRIu64 " tasks, busy %" PRIu64 ", idle %" PRIu64
+                         ", ends at %" PRIu64 "\n",
+                         i, lane->task_count, lane->busy_cycles, lane->idle_cycles,
+                         lane->end_cycles);
+    }
+    if (stats->lane_count > PWSP_REPORT_LANE_MAX) {
+        pwsp_text_format(text, "  ... %u more lanes\n", stats->lane_count - PWSP_REPORT_LANE_MAX);
+    }
+    pwsp_report_critical(run, text);
+}
