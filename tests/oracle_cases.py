@@ -1,0 +1,553 @@
+#!/usr/bin/env python3
+"""Writes oracle_cases.h, the tables of oracle_test.c.
+
+    python3 tests/oracle_cases.py v9_cases.json > tests/oracle_cases.h
+
+v9_cases.json holds workloads and the results that PTO-WSP v9 gives for them; taken are those of the
+groups `test` and `sched`. Before anything is written, every expected value about time is worked out
+again by the model below, from the rules of time alone, and must be the same. The model also gives
+what the file lacks: the tasks of the two largest workloads, and those of dataflow issue, as hashes.
+"""
+
+import json
+import sys
+import textwrap
+
+GROUPS = ("test", "sched")
+MASK = (1 << 64) - 1
+
+# The C function that does what a kernel does; kernels that are not here are an error.
+FUNCTIONS = {
+    "copy_tile": "copy", "load": "copy", "copy": "copy", "cp": "copy", "square": "square",
+    "mark": "mark", "write_flag": "write_flag", "fill_true": "fill_true",
+    "fill_false": "fill_false", "mm": "matmul", "expert_linear": "matmul", "burn": "burn",
+    "attn_tile": "attention", "add_tile": "add", "rmsnorm_tile": "rmsnorm", "mlp_tile": "mlp",
+    "moe_mix": "moe_mix",
+}
+
+# -- the model: data that time depends on ----------------------------------------------------------
+
+
+class I64(int):
+    """A signed value of an expression; plain ints are unsigned."""
+
+
+def wrap(value, signed):
+    value &= MASK
+    return I64(value - (1 << 64) if signed and value >> 63 else value) if signed else value
+
+
+def product(sizes):
+    result = 1
+    for size in sizes:
+        result *= size
+    return result
+
+
+def element(init, i):
+    kind = init["kind"]
+    if kind == "zeros":
+        return 0
+    if kind == "full":
+        return init["value"]
+    return (((i * init["mul"] + init["add"]) % init["mod"]) - init["sub"]) * init["scale"]
+
+
+class Memory:
+    """The first element of each tile, which is all that time and control depend on."""
+
+    def __init__(self, case):
+        self.tensors = {t["name"]: t for t in case["tensors"]}
+        self.written = {}
+
+    def region(self, arg, index):
+        return (arg["tensor"],) + tuple(index)
+
+    def get(self, region):
+        if region in self.written:
+            return self.written[region]
+        tensor = self.tensors[region[0]]
+        flat = 0
+        for size, i in zip(tensor["shape"], region[1:]):
+            assert 0 <= i < size, region
+            flat = flat * size + i
+        return element(tensor["init"], flat * product(tensor["shape"][len(region) - 1:]))
+
+
+def run_kernel(kernel, regions, memory):
+    """Returns the cycles of a task, and writes what control may depend on."""
+    name = kernel["name"]
+    if name == "burn":
+        memory.written[regions["cnt"]] = memory.get(regions["cnt"]) + 1
+        return memory.get(regions["d"])
+    if name == "write_flag":
+        memory.written[regions["flag_out"]] = 1 if memory.get(regions["x_in"]) > 0 else 0
+        return 1
+    if name in ("fill_true", "fill_false"):
+        return 1
+    for param in kernel["params"]:
+        if param["dir"] != "in":
+            memory.written[regions[param["name"]]] = None  # not known here, and not needed
+    assert "custom" not in kernel
+    return kernel["cycles"]
+
+
+# -- the model: expressions ------------------------------------------------------------------------
+
+
+def evaluate(expr, variables, args, slots, symbols):
+    def sub(e):
+        return evaluate(e, variables, args, slots, symbols)
+
+    if isinstance(expr, int):
+        return I64(expr)
+    op = expr[0]
+    if op == "axis":
+        return I64(variables[expr[1]])
+    if op == "param":
+        return I64(args[expr[1]] if expr[1] < len(args) else 0)
+    if op == "sym":
+        return int(symbols[expr[1]])
+    if op == "slot_u64":
+        return slots.get(expr[1], 0)
+    if op == "u64":
+        return wrap(sub(expr[1]), False)
+    if op == "i64":
+        return wrap(sub(expr[1]), True)
+    if op == "where":
+        return sub(expr[2]) if sub(expr[1]) else sub(expr[3])
+    a, b = sub(expr[1]), sub(expr[2])
+    signed = isinstance(a, I64) and isinstance(b, I64)
+    a, b = wrap(a, signed), wrap(b, signed)
+    if op in ("<", "==", "!="):
+        return {"<": int(a) < int(b), "==": int(a) == int(b), "!=": int(a) != int(b)}[op]
+    value = {"+": int(a) + int(b), "-": int(a) - int(b), "*": int(a) * int(b),
+             "^": int(a) ^ int(b)}[op]
+    return wrap(value, signed)
+
+
+# -- the model: time -------------------------------------------------------------------------------
+
+
+class Model:
+    """Runs a variant of a case. rule is "in order", "nohol", "raw" or "full"."""
+
+    def __init__(self, case, runtime, rule):
+        self.case, self.runtime, self.rule = case, runtime, rule
+        self.kernels = {k["name"]: k for k in case["kernels"]}
+        self.kernel_index = {k["name"]: i for i, k in enumerate(case["kernels"])}
+        self.memory = Memory(case)
+        self.variables, self.slots = {}, {}
+        self.dispatch = case["schedule"].get("dispatch")
+        self.window = case["schedule"].get("window", 0)
+        self.free = [0] * (self.dispatch["n"] if self.dispatch else 1)
+        self.clock, self.in_flight, self.tasks = 0, [], []
+        self.last_write, self.reads = {}, {}  # by region: end of the writer; ends of readers since
+
+    def value(self, entry):
+        return self.variables[entry] if isinstance(entry, str) else entry
+
+    def evaluate(self, expr, args=()):
+        symbols = self.runtime.get("symbols", {})
+        return evaluate(expr, self.variables, args, self.slots, symbols)
+
+    def iterations(self, node):
+        axis = node["axis"]
+        kind = axis["kind"]
+        if kind == "dense":
+            return range(axis["n"])
+        if kind == "dyn":
+            return range(self.runtime["axis_sizes"][node["var"]])
+        if kind == "ragged":
+            return range(sum(self.runtime.get("ragged", {}).get(axis["name"], axis["lengths"])))
+        csr = self.runtime.get("sparse", {}).get(axis["name"], axis)
+        return csr["indices"][:csr["indptr"][-1]]
+
+    def wait_for_data(self, kernel, regions, ready):
+        for param in kernel["params"]:
+            region = regions[param["name"]]
+            if param["dir"] != "out":
+                ready = max(ready, self.last_write.get(region, 0))
+            if param["dir"] != "in" and self.rule == "full":
+                ready = max([ready, self.last_write.get(region, 0)] + self.reads.get(region, []))
+        return ready
+
+    def note_data(self, kernel, regions, end):
+        for param in kernel["params"]:
+            if param["dir"] != "out":
+                self.reads.setdefault(regions[param["name"]], []).append(end)
+        for param in kernel["params"]:
+            if param["dir"] != "in":
+                self.last_write[regions[param["name"]]] = end
+                self.reads[regions[param["name"]]] = []
+
+    def task(self, node, ready):
+        kernel = self.kernels[node["kernel"]]
+        params = [self.value(p) for p in node["params"]]
+        regions = {p: self.memory.region(a, [self.value(i) for i in a["index"]])
+                   for p, a in node["args"].items()}
+        args = params + [n for p in kernel["params"] for n in (p["rows"], p["cols"])]
+        duration = run_kernel(kernel, regions, self.memory)
+        if not self.dispatch:
+            lane = 0
+        elif self.dispatch["policy"] == "round_robin":
+            lane = len(self.tasks) % len(self.free)
+        else:
+            lane = wrap(self.evaluate(self.dispatch["key"], args), False) % len(self.free)
+        if self.rule in ("raw", "full"):
+            ready = self.wait_for_data(kernel, regions, ready)
+        if self.rule == "in order":
+            self.clock = max(self.clock, ready)
+        self.in_flight = sorted(e for e in self.in_flight if e > self.clock)
+        while self.window > 0 and len(self.in_flight) >= self.window:
+            self.clock = self.in_flight[0]
+            self.in_flight = [e for e in self.in_flight if e > self.clock]
+        start = max(self.free[lane], self.clock, ready)
+        end = start + duration
+        self.free[lane] = end
+        self.in_flight.append(end)
+        self.note_data(kernel, regions, end)
+        self.tasks.append([self.kernel_index[kernel["name"]], params, lane, ready, start, end])
+        return end
+
+    def body(self, nodes, sequential, ready):
+        done = ready
+        for node in nodes:
+            if sequential:
+                done = self.node(node, done)
+            else:
+                done = max(done, self.node(node, ready))
+        return done
+
+    def node(self, node, ready):
+        kind = node["node"]
+        if kind == "task":
+            return self.task(node, ready)
+        if kind in ("par", "seq"):
+            return self.body(node["body"], kind == "seq", ready)
+        if kind == "cond":
+            taken = node["then"] if self.evaluate(node["pred"]) else node["else"]
+            return self.body(taken, False, ready)
+        if kind == "slot_set":
+            self.slots[node["slot"]] = wrap(self.evaluate(node["value"]), False)
+            return ready
+        if kind == "slot_load":
+            index = [self.value(i) for i in node["arg"]["index"]]
+            assert node["row"] == 0 and node["col"] == 0
+            self.slots[node["slot"]] = self.memory.get(self.memory.region(node["arg"], index))
+            return ready
+        done = ready
+        for i in self.iterations(node):
+            self.variables[node["var"]] = i
+            done = max(done, self.body(node["body"], kind == "for",
+                                       done if kind == "for" else ready))
+        return done
+
+    def run(self):
+        return self.node(self.case["workload"], 0)
+
+
+def tasks_hash(tasks, kernel_names):
+    """As oracle_tasks_hash in oracle_test.c: FNV-1a over 64-bit words."""
+    value = 0xcbf29ce484222325
+    for kernel, _, lane, ready, start, end in tasks:
+        for word in (KERNEL_IDS[kernel_names[kernel]], lane, ready, start, end):
+            value = ((value ^ word) * 0x100000001b3) & MASK
+    return value
+
+
+def check(case, variant):
+    """Works a variant out again; returns its tasks in order and the four hashes."""
+    runtime = {**case["runtime"], **variant["runtime"]}
+    expected = variant["expected"]
+    names = [k["name"] for k in case["kernels"]]
+    wanted = {"in order": expected["total_cycles"], **expected["semantic"]}
+    hashes, in_order = {}, None
+    for rule in ("in order", "nohol", "raw", "full"):
+        model = Model(case, runtime, rule)
+        makespan = model.run()
+        where = (case["name"], rule)
+        assert makespan == wanted[rule], (where, makespan)
+        assert len(model.tasks) == expected["task_count"], where
+        assert sum(t[5] - t[4] for t in model.tasks) == expected["sum_of_durations"], where
+        lanes = [sum(t[2] == lane for t in model.tasks) for lane in range(len(model.free))]
+        assert lanes == expected["worker_task_counts"], where
+        if rule == "in order":
+            in_order = model.tasks
+            assert expected.get("tasks", in_order) == in_order, where
+        hashes[rule] = tasks_hash(model.tasks, names)
+    return in_order, hashes
+
+
+# -- C ---------------------------------------------------------------------------------------------
+
+OPERATORS = {"+": "ADD", "-": "SUB", "*": "MUL", "^": "XOR", "<": "LT", "==": "EQ", "!=": "NE"}
+KERNEL_IDS = {}
+
+
+def character(name):
+    assert len(name) == 1 and name.islower(), name
+    return "'%s'" % name
+
+
+def entry_c(entry):
+    if isinstance(entry, str):
+        return "V(%s)" % character(entry)
+    assert entry >= 0
+    return str(entry)
+
+
+def expr_c(expr):
+    if isinstance(expr, int):
+        return "I64, %d" % expr
+    op = expr[0]
+    if op == "axis":
+        return "VARIABLE, " + character(expr[1])
+    if op in ("param", "slot_u64"):
+        return "%s, %d" % ({"param": "ARG", "slot_u64": "SLOT"}[op], expr[1])
+    if op == "sym":
+        return "SYMBOL"
+    if op in ("u64", "i64"):
+        return "TO_%s, %s" % (op.upper(), expr_c(expr[1]))
+    name = "WHERE" if op == "where" else OPERATORS[op]
+    return ", ".join([name] + [expr_c(e) for e in expr[1:]])
+
+
+def symbols_of(expr):
+    if isinstance(expr, int):
+        return []
+    if expr[0] == "sym":
+        return [expr[1]]
+    return [s for e in expr[1:] if isinstance(e, (list, int)) for s in symbols_of(e)]
+
+
+class WorkloadWriter:
+    def __init__(self, case):
+        self.case, self.lines, self.axes, self.symbols = case, [], [], set()
+        self.tensor_index = {t["name"]: i for i, t in enumerate(case["tensors"])}
+        self.kernels = {k["name"]: k for k in case["kernels"]}
+        self.params_counts = set()
+
+    def axis(self, node):
+        axis = node["axis"]
+        kind = axis["kind"]
+        name = axis.get("name", "n_" + node["var"])
+        c = '{"%s", %s, %d}' % (name, {"dense": "DENSE", "dyn": "DYNAMIC", "ragged": "RAGGED",
+                                       "sparse": "SPARSE"}[kind], axis.get("n", 0))
+        if c not in self.axes:
+            assert '"%s"' % name not in "".join(self.axes) and name not in self.tensor_index
+            self.axes.append(c)
+        return self.axes.index(c)
+
+    def put(self, depth, text):
+        self.lines.append("    " * depth + text + ",")
+
+    def view(self, arg):
+        index = self.tensor_index[arg["tensor"]]
+        assert len(arg["index"]) == len(self.case["tensors"][index]["shape"]) - 2
+        return ", ".join([str(index)] + [entry_c(i) for i in arg["index"]])
+
+    def nodes(self, depth, nodes):
+        for node in nodes:
+            self.node(depth, node)
+
+    def branch(self, depth, opener, nodes):
+        self.put(depth, opener)
+        if len(nodes) > 1:  # independent of each other, whatever is around
+            self.put(depth + 1, "COMBINE")
+            self.nodes(depth + 2, nodes)
+            self.put(depth + 1, "END")
+        else:
+            self.nodes(depth + 1, nodes)
+        self.put(depth, "END")
+
+    def node(self, depth, node):
+        kind = node["node"]
+        if kind == "task":
+            kernel = self.kernels[node["kernel"]]
+            assert set(node["args"]) == {p["name"] for p in kernel["params"]}
+            self.params_counts.add(len(node["params"]))
+            parts = ["TASK", "K_" + kernel["name"].upper()]
+            parts += [entry_c(p) for p in node["params"]]
+            self.put(depth, ",  ".join([", ".join(parts)] + [self.view(node["args"][p["name"]])
+                                                            for p in kernel["params"]]))
+        elif kind == "cond":
+            self.symbols |= set(symbols_of(node["pred"]))
+            self.branch(depth, "WHEN, " + expr_c(node["pred"]), node["then"])
+            if node["else"]:
+                self.branch(depth, "OTHERWISE", node["else"])
+        elif kind == "slot_set":
+            self.put(depth, "SLOT_SET, %d, %s" % (node["slot"], expr_c(node["value"])))
+        elif kind == "slot_load":
+            self.put(depth, "SLOT_LOAD, %d, %d, %d,  %s" % (node["slot"], node["row"],
+                                                            node["col"], self.view(node["arg"])))
+        else:
+            opener = {"pfor": "PARALLEL", "for": "FOR_EACH", "sel": "SELECT", "par": "COMBINE",
+                      "seq": "SEQUENCE"}[kind]
+            if kind in ("pfor", "for", "sel"):
+                opener += ", %s, %d" % (character(node["var"]), self.axis(node))
+            self.put(depth, opener)
+            self.nodes(depth + 1, node["body"])
+            self.put(depth, "END")
+
+
+def tensor_c(tensor):
+    init = tensor["init"]
+    if init["kind"] == "mod":
+        rule = [init["mul"], init["add"], init["mod"], init["sub"], init["scale"]]
+    else:  # one value: 0 - -value
+        rule = [0, 0, 1, -init.get("value", 0), 1]
+    assert all(r == int(r) for r in rule[:4])
+    shape = ", ".join(str(n) for n in tensor["shape"])
+    numbers = ", ".join([str(int(r)) for r in rule[:4]] + [repr(float(rule[4]))])
+    return '{"%s", PTOWSP_%s, %d, {%s}, %s, %s}' % (
+        tensor["name"], tensor["dtype"].upper(), len(tensor["shape"]), shape, numbers,
+        "true" if tensor.get("transpose_last2") else "false")
+
+
+def workload_c(case):
+    writer = WorkloadWriter(case)
+    writer.node(2, case["workload"])
+    assert len(writer.params_counts) == 1 and len(writer.symbols) <= 1
+    lines = ["        .axis_arg_count = %d," % writer.params_counts.pop()]
+    lines += ['        .symbol = "%s",' % s for s in writer.symbols]
+    lines += ["        .axes = {%s}," % ", ".join(writer.axes)] if writer.axes else []
+    lines += ["        .tensors = {"] + ["            %s," % tensor_c(t) for t in case["tensors"]]
+    lines += ["        },", "        .tree = CODE("]
+    lines += ["    " + line for line in writer.lines] + ["            STOP),"]
+    return "\n".join(lines)
+
+
+def wrapped(prefix, items, suffix, indent):
+    """prefix, items separated by commas, suffix: on one line, or with lines of whole items."""
+    kept = [item.replace(" ", "\0") for item in items]
+    line = " " * indent + prefix + ", ".join(items)
+    if len(line + suffix) <= 100:
+        return line + suffix
+    text = textwrap.fill(", ".join(kept) + suffix.replace(" ", "\0"), 96 - indent,
+                         break_long_words=False, break_on_hyphens=False).replace("\0", " ")
+    pad = "\n" + " " * (indent + 4)
+    return " " * indent + prefix.rstrip() + pad + text.replace("\n", pad)
+
+
+def number_c(value):
+    return repr(float(value))
+
+
+def variant_c(case, variant):
+    in_order, hashes = check(case, variant)
+    runtime = {**case["runtime"], **variant["runtime"]}
+    expected = variant["expected"]
+    lines = []
+
+    def put(text):
+        lines.append(" " * 16 + text)
+
+    for kind, field in (("axis_sizes", "axis_size"), ("symbols", "symbol")):
+        values = list(runtime.get(kind, {}).values())
+        assert len(values) <= 1
+        for value in values:
+            put(".%s = %d," % (field, value))
+    for node in loops(case["workload"]):
+        axis = node["axis"]
+        if axis["kind"] == "ragged":
+            lengths = runtime.get("ragged", {}).get(axis["name"], axis["lengths"])
+            put(".row_count = %d," % len(lengths))
+            lines.append(wrapped(".lengths = {", [str(n) for n in lengths], "},", 16))
+        if axis["kind"] == "sparse":
+            csr = runtime.get("sparse", {}).get(axis["name"], axis)
+            assert csr["indptr"][-1] == len(csr["indices"])
+            put(".row_count = %d," % (len(csr["indptr"]) - 1))
+            put(".entry_count = %d," % len(csr["indices"]))
+            lines.append(wrapped(".indptr = {", [str(n) for n in csr["indptr"]], "},", 16))
+            lines.append(wrapped(".indices = {", [str(n) for n in csr["indices"]], "},", 16))
+    put(".task_count = %d," % expected["task_count"])
+    put(".busy = %d," % expected["sum_of_durations"])
+    lines.append(wrapped(".lane_tasks = {", [str(n) for n in expected["worker_task_counts"]], "},",
+                         16))
+    semantic = expected["semantic"]
+    times = [("in order", expected["total_cycles"])] + [(r, semantic[r])
+                                                        for r in ("nohol", "raw", "full")]
+    lines.append(wrapped(".times = {", ["{%d, 0x%016xu}" % (makespan, hashes[rule])
+                                        for rule, makespan in times], "},", 16))
+    assert set(expected["outputs"]) == {t["name"] for t in case["tensors"]}
+    outputs = [expected["outputs"][t["name"]] for t in case["tensors"]]
+    lines.append(wrapped(".sums = {", ["{%s, %s}" % (number_c(o["sum"]), number_c(o["wsum"]))
+                                       for o in outputs], "},", 16))
+    if "tasks" in expected:
+        rows = ["{K_%s, {%s}, %s}" % (case["kernels"][k]["name"].upper(),
+                                      ", ".join(str(p) for p in params),
+                                      ", ".join(str(n) for n in rest))
+                for k, params, *rest in in_order]
+        lines.append(wrapped(".tasks = TASKS(", rows, "),", 16))
+    return "\n".join(["            {"] + lines + ["            },"])
+
+
+def loops(node):
+    found = [node] if "axis" in node else []
+    for key in ("body", "then", "else"):
+        for child in node.get(key) or []:
+            found += loops(child)
+    return found
+
+
+def case_c(case, workload):
+    lines = ["    {", '        .name = "%s",' % case["name"],
+             "        .workload = &oracle_workloads[%d]," % workload]
+    schedule = case["schedule"]
+    assert set(schedule) <= {"dispatch", "window"}
+    dispatch = schedule.get("dispatch")
+    if dispatch:
+        lines += ["        .dispatch = PTOWSP_DISPATCH_%s," % dispatch["policy"].upper(),
+                  "        .lane_count = %d," % dispatch["n"]]
+        if "key" in dispatch:
+            lines += [wrapped(".key = CODE(", expr_c(dispatch["key"]).split(", "), "),", 8)]
+    if schedule.get("window", 0):
+        lines += ["        .window = %d," % schedule["window"]]
+    lines += ["        .variant_count = %d," % len(case["variants"]), "        .variants = {"]
+    lines += [variant_c(case, v) for v in case["variants"]]
+    return "\n".join(lines + ["        },", "    },"])
+
+
+def kernel_c(kernel):
+    assert not any(p.get("scalar") for p in kernel["params"])
+    tiles = ['{"%s", PTOWSP_%s, PTOWSP_%s, %d, %d}' % (p["name"], p["dir"].upper(),
+                                                       p["dtype"].upper(), p["rows"], p["cols"])
+             for p in kernel["params"]]
+    if "cycles" in kernel:
+        assert kernel["cycles"] == sum(c for _, c in kernel["lowering"])
+    prefix = '{"%s", oracle_%s, %d, {' % (kernel["name"], FUNCTIONS[kernel["name"]],
+                                          kernel.get("cycles", 0))
+    return wrapped(prefix, tiles, "}},", 4)
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        cases = [c for c in json.load(file)["cases"] if c["group"] in GROUPS]
+    kernels = {}
+    for case in cases:
+        for kernel in case["kernels"]:
+            assert kernels.setdefault(kernel["name"], kernel) == kernel, kernel["name"]
+    KERNEL_IDS.update({name: i for i, name in enumerate(kernels)})
+    workloads = []
+    for case in cases:
+        text = workload_c(case)
+        if text not in workloads:
+            workloads.append(text)
+    out = [
+        "// Workloads, and what PTO-WSP v9 gives for them, written by oracle_cases.py: change that"
+        " instead.", "// The types are in oracle_test.c.", "", "// clang-format off", "",
+        wrapped("enum { ", ["K_" + n.upper() for n in kernels] + ["KERNEL_COUNT"], " };", 0), "",
+        "// Name, function, cycles (0: what the function returns), tiles.",
+        "static const oracle_kernel oracle_kernels[KERNEL_COUNT] = {"]
+    out += [kernel_c(k) for k in kernels.values()]
+    out += ["};", "", "static const oracle_workload oracle_workloads[] = {"]
+    for i, text in enumerate(workloads):
+        out += ["    {  // %d" % i, text, "    },"]
+    out += ["};", "", "static const oracle_case oracle_cases[] = {"]
+    out += [case_c(c, workloads.index(workload_c(c))) for c in cases]
+    out += ["};", "", "// clang-format on"]
+    print("\n".join(out))
+
+
+main()
