@@ -7993,6 +7993,13 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
     if ((p->schedule.dependencies & PTOWSP_DEPENDENCIES_EXPLICIT) && !pwsp_compiler_find_edges(c)) {
         return false;
     }
+    // Tables that an op may point into with a count of 0 are never NULL.
+    if (!pwsp_memory_grow(&p->memory, &p->views.items, &p->views.capacity, 1,
+                          sizeof(pwsp_tile_view)) ||
+        !pwsp_memory_grow(&p->memory, &p->codes.items, &p->codes.capacity, 1, sizeof(pwsp_code))) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
     p->edge_count = (uint32_t)c->edges.count;
     if (!pwsp_compiler_workloads(c) || !pwsp_compiler_schedule_text(c)) {
         return false;
@@ -9296,6 +9303,7 @@ typedef struct pwsp_access {
     bool is_gone;    // waits to be swept out
     bool is_hidden;  // a later write covers it: only slot loads still look at it
     pwsp_token token;
+    uint64_t last;  // task of the token that came last, where several have merged
 } pwsp_access;
 
 typedef struct pwsp_access_link {
@@ -9322,7 +9330,8 @@ typedef struct pwsp_deps {
     uint32_t hazards;
     pwsp_token_ops ops;
     uint64_t clock;
-    pwsp_token latest;  // of the tokens visited since it was set to zero (without ops)
+    pwsp_token latest;     // without ops: of it as it was set and the tokens visited since
+    uint64_t visit_count;  // without ops
     pwsp_access *accesses;
     uint64_t access_count, access_capacity;
     uint64_t sweep_at;  // accesses at which the dead are swept out
@@ -9565,23 +9574,38 @@ typedef struct pwsp_deps_query_state {
     bool is_load;  // of a slot
     bool is_read, is_written;
     bool is_plain;
-    bool is_exact;    // only the very same tile counts
-    bool supersedes;  // older accesses within the tile are dropped
-    uint64_t self;    // the task that is being added: its own accesses are not older
-    uint32_t same;    // an access of the very same tile, + 1
+    bool is_exact;          // only the very same tile counts
+    bool supersedes;        // older accesses within the tile are dropped
+    const pwsp_token *own;  // of the task that is being added: its accesses are not older
+    uint32_t same;          // an access of the very same tile, + 1
 } pwsp_deps_query_state;
 
 static void pwsp_deps_visit(pwsp_deps *deps, const pwsp_token *token) {
     if (deps->ops.visit) {
         deps->ops.visit(deps->ops.user, token);
-    } else if (token->time > deps->latest.time) {
+        return;
+    }
+    deps->visit_count++;
+    if (token->time > deps->latest.time) {
         deps->latest = *token;
     }
 }
 
-// A write covers an older access.
-static void pwsp_deps_cover(pwsp_deps *deps, pwsp_access *access) {
-    if (access->is_written && deps->tensors[access->at.tensor].is_loaded) {
+static void pwsp_deps_set_token(pwsp_deps *deps, pwsp_access *access, const pwsp_token *token) {
+    if (deps->ops.keep) {
+        deps->ops.keep(deps->ops.user, token);
+        deps->ops.drop(deps->ops.user, &access->token);
+    }
+    access->token = *token;
+    access->last = token->task;
+}
+
+// A write covers an access: what is older of it is not waited for any more.
+static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query,
+                            pwsp_access *access) {
+    if (access->last == query->own->task) {
+        pwsp_deps_set_token(deps, access, query->own);
+    } else if (access->is_written && deps->tensors[access->at.tensor].is_loaded) {
         access->is_hidden = true;
     } else {
         pwsp_deps_drop(deps, access);
@@ -9600,14 +9624,14 @@ static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, u
     if (query->same == index + 1) {
         return;  // met in another cell
     }
-    bool is_own = access->token.task == query->self;
+    bool is_own = access->last == query->own->task;
     bool is_kept = access->is_written && deps->tensors[access->at.tensor].is_loaded;
     if (!is_own && (query->same || is_kept)) {
-        pwsp_deps_cover(deps, access);
+        pwsp_deps_cover(deps, query, access);
         return;
     }
-    if (query->same && deps->accesses[query->same - 1].token.task != query->self) {
-        pwsp_deps_cover(deps, &deps->accesses[query->same - 1]);
+    if (query->same && deps->accesses[query->same - 1].last != query->own->task) {
+        pwsp_deps_cover(deps, query, &deps->accesses[query->same - 1]);
     }
     query->same = index + 1;
 }
@@ -9630,9 +9654,9 @@ static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
     }
     if (is_equal) {
         pwsp_deps_meet_same(deps, query, index);
-    } else if (query->supersedes && !query->is_exact && access->token.task != query->self &&
+    } else if (query->supersedes && !query->is_exact &&
                pwsp_deps_is_within(deps, query->is_plain, query->at, &access->at)) {
-        pwsp_deps_cover(deps, access);
+        pwsp_deps_cover(deps, query, access);
     }
     return access->is_gone;
 }
@@ -9700,7 +9724,7 @@ PWSP_INTERNAL void pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
                                        false,
                                        !deps->is_overlap,
                                        false,
-                                       UINT64_MAX,
+                                       NULL,
                                        0};
         pwsp_deps_look(deps, &query);
     }
@@ -9709,20 +9733,12 @@ PWSP_INTERNAL void pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
     uint32_t hazards = deps->hazards;
     deps->hazards = PTOWSP_HAZARD_RAW;
-    pwsp_deps_query_state query = {tile, true, true, false, false, false, false, UINT64_MAX, 0};
+    pwsp_deps_query_state query = {tile, true, true, false, false, false, false, NULL, 0};
     pwsp_deps_look(deps, &query);
     deps->hazards = hazards;
 }
 
 // -- adding ---------------------------------------------------------------------------------------
-
-static void pwsp_deps_set_token(pwsp_deps *deps, pwsp_access *access, const pwsp_token *token) {
-    if (deps->ops.keep) {
-        deps->ops.keep(deps->ops.user, token);
-        deps->ops.drop(deps->ops.user, &access->token);
-    }
-    access->token = *token;
-}
 
 // A reader of a tile that others only read, too: they count as one.
 static void pwsp_deps_merge(pwsp_deps *deps, pwsp_access *access, const pwsp_token *token) {
@@ -9731,6 +9747,7 @@ static void pwsp_deps_merge(pwsp_deps *deps, pwsp_access *access, const pwsp_tok
     } else if (token->time > access->token.time) {
         access->token = *token;
     }
+    access->last = token->task;
 }
 
 static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const pwsp_tile_at *at,
@@ -9744,16 +9761,15 @@ static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const
         return false;
     }
     bool is_exact = deps->is_exact && !deps->is_overlap;
-    pwsp_deps_query_state query = {at,    false,    view->is_read,    view->is_written,
-                                   false, is_exact, view->is_written, token->task,
-                                   0};
+    pwsp_deps_query_state query = {
+        at, false, view->is_read, view->is_written, false, is_exact, view->is_written, token, 0};
     uint32_t hazards = deps->hazards;
     deps->hazards = 0;  // only to find what is the same, and what is superseded
     pwsp_deps_look(deps, &query);
     deps->hazards = hazards;
     pwsp_access *same = query.same ? &deps->accesses[query.same - 1] : NULL;
     if (same && view->is_written) {
-        bool is_own = same->token.task == token->task;
+        bool is_own = same->last == token->task;
         same->is_read = view->is_read || (is_own && same->is_read);
         same->is_written = true;
         pwsp_deps_set_token(deps, same, token);
@@ -9770,7 +9786,7 @@ static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const
         return false;
     }
     deps->accesses = (pwsp_access *)accesses;
-    pwsp_access access = {*at, view->is_read, view->is_written, false, false, *token};
+    pwsp_access access = {*at, view->is_read, view->is_written, false, false, *token, token->task};
     deps->accesses[deps->access_count++] = access;
     deps->access_max = pwsp_max_u64(deps->access_max, deps->access_count);
     if (deps->ops.keep) {
@@ -10866,12 +10882,13 @@ PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *t
     pwsp_token none = {sim->clock.now, PTOWSP_NO_INDEX};
     sim->deps.clock = sim->clock.now;
     sim->deps.latest = none;
+    sim->deps.visit_count = 0;
     pwsp_deps_query_load(&sim->deps, tile);
+    if (sim->deps.visit_count && !pwsp_sim_is_open(sim)) {
+        return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task");
+    }
     if (sim->deps.latest.time <= sim->clock.now) {
         return true;
-    }
-    if (!pwsp_sim_is_open(sim)) {
-        return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task");
     }
     pwsp_sim_move_clock(sim, sim->deps.latest.time, PTOWSP_STALL_SLOT, sim->deps.latest.task);
     return true;

@@ -30,6 +30,7 @@ typedef struct pwsp_access {
     bool is_gone;    // waits to be swept out
     bool is_hidden;  // a later write covers it: only slot loads still look at it
     pwsp_token token;
+    uint64_t last;  // task of the token that came last, where several have merged
 } pwsp_access;
 
 typedef struct pwsp_access_link {
@@ -56,7 +57,8 @@ typedef struct pwsp_deps {
     uint32_t hazards;
     pwsp_token_ops ops;
     uint64_t clock;
-    pwsp_token latest;  // of the tokens visited since it was set to zero (without ops)
+    pwsp_token latest;     // without ops: of it as it was set and the tokens visited since
+    uint64_t visit_count;  // without ops
     pwsp_access *accesses;
     uint64_t access_count, access_capacity;
     uint64_t sweep_at;  // accesses at which the dead are swept out

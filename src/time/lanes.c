@@ -290,12 +290,13 @@ PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *t
     pwsp_token none = {sim->clock.now, PTOWSP_NO_INDEX};
     sim->deps.clock = sim->clock.now;
     sim->deps.latest = none;
+    sim->deps.visit_count = 0;
     pwsp_deps_query_load(&sim->deps, tile);
+    if (sim->deps.visit_count && !pwsp_sim_is_open(sim)) {
+        return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task");
+    }
     if (sim->deps.latest.time <= sim->clock.now) {
         return true;
-    }
-    if (!pwsp_sim_is_open(sim)) {
-        return pwsp_sim_fail_gate(sim, "a slot load needs the result of a task");
     }
     pwsp_sim_move_clock(sim, sim->deps.latest.time, PTOWSP_STALL_SLOT, sim->deps.latest.task);
     return true;

@@ -759,6 +759,13 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
     if ((p->schedule.dependencies & PTOWSP_DEPENDENCIES_EXPLICIT) && !pwsp_compiler_find_edges(c)) {
         return false;
     }
+    // Tables that an op may point into with a count of 0 are never NULL.
+    if (!pwsp_memory_grow(&p->memory, &p->views.items, &p->views.capacity, 1,
+                          sizeof(pwsp_tile_view)) ||
+        !pwsp_memory_grow(&p->memory, &p->codes.items, &p->codes.capacity, 1, sizeof(pwsp_code))) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
     p->edge_count = (uint32_t)c->edges.count;
     if (!pwsp_compiler_workloads(c) || !pwsp_compiler_schedule_text(c)) {
         return false;
