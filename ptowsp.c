@@ -41,6 +41,7 @@
 
 #define PWSP_RESTRICT       __restrict__
 #define PWSP_LIKELY(x)      __builtin_expect(!!(x), 1)
+#define PWSP_UNLIKELY(x)    __builtin_expect(!!(x), 0)
 #define PWSP_PRINTF(at, va) __attribute__((format(printf, at, va)))
 #define PWSP_INLINE         static inline PWSP_UNUSED
 #define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))
@@ -2834,7 +2835,7 @@ PWSP_INTERNAL void pwsp_code_run(const pwsp_instruction *code, uint32_t begin, u
     while (at < stop) {
         uint64_t a = cells[at->a];
         switch ((pwsp_opcode)at->opcode) {
-#define PWSP_OPCODE_RUN(name, result)                                                             \
+#define PWSP_OPCODE_RUN(name, result)                                                              \
     case PWSP_OPCODE_##name: {                                                                     \
         uint64_t b = cells[at->b], c = cells[at->c];                                               \
         (void)b;                                                                                   \
@@ -8796,6 +8797,7 @@ typedef struct pwsp_frame {
 } pwsp_frame;
 
 typedef enum pwsp_event {
+    PWSP_EVENT_NONE,  // of pwsp_expander_again only: call pwsp_expander_next
     PWSP_EVENT_END,
     PWSP_EVENT_TASK,        // task, tiles_at, task_op
     PWSP_EVENT_PARALLEL,    // a parallel scope begins
@@ -8840,6 +8842,10 @@ PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x);
 
 // Goes on to the next event. After END or ERROR it must not be called.
 PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x);
+
+// After TASK: if it is all that its loop has in it, the next iteration; else NONE. A shorter way
+// than pwsp_expander_next, which does the same.
+PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x);
 
 // After SLOT_LOAD: reads the element and sets the slot.
 PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x);
@@ -8972,7 +8978,7 @@ static inline int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pw
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-static pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op) {
+static inline pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op) {
     const ptowsp_program *p = x->program;
     const pwsp_task_op *task = PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at);
     const pwsp_code *codes = PWSP_PROGRAM_AT(p, codes, pwsp_code, task->first_code);
@@ -9175,6 +9181,20 @@ PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x) {
     x->status = PTOWSP_OK;
     x->index = PTOWSP_NO_INDEX;
     x->text[0] = '\0';
+}
+
+PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
+    const pwsp_op *end = &x->ops[x->next_op];
+    if (end->kind != PWSP_OP_LOOP_END || end->target + 1 != x->next_op) {
+        return PWSP_EVENT_NONE;
+    }
+    pwsp_frame *frame = &x->frames[x->frame_count - 1];
+    if (frame->i + 1 == frame->count) {
+        return PWSP_EVENT_NONE;
+    }
+    frame->i++;
+    pwsp_expander_set_variable(x, PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at), frame);
+    return pwsp_expander_task(x, end - 1);
 }
 
 // Passes over an op whose effect is not known yet.
@@ -10374,8 +10394,11 @@ const char *ptowsp_stall_name(ptowsp_stall stall) {
 //      heads:   15        21      12        40            way up from its lane: log2(lanes) of them
 //      queues:  15 18 30  21 33   12 19 60  40
 //
-// A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task instead;
-// with 24 lanes and a window of 8192 this is about five times as fast.
+// A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task instead.
+//
+// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends that
+// are too far from base for that all play as the largest number; when such a player wins, base moves
+// up to the earliest end and all players are made anew.
 
 #ifndef PWSP_WINDOW_H
 #define PWSP_WINDOW_H
@@ -10385,25 +10408,25 @@ typedef struct pwsp_flight {
     uint64_t task;
 } pwsp_flight;
 
-// Tasks of one lane, in a ring.
+// Tasks of one lane, in a ring: ends, and behind them (at + capacity) the tasks.
 typedef struct pwsp_flight_queue {
-    pwsp_flight *ring;
+    uint64_t *ring;
+    uint64_t second;    // the end behind the head's, or UINT64_MAX
     uint32_t capacity;  // a power of two, or 0
     uint32_t head, count;
 } pwsp_flight_queue;
 
-typedef struct pwsp_game {
-    uint64_t end;
-    uint64_t lane;
-} pwsp_game;
-
 typedef struct pwsp_window {
     pwsp_flight_queue *queues;  // by lane
-    pwsp_game *games;           // [1] is the winner; lane i plays at [leaf_count + i]
+    uint64_t *games;            // [1] is the winner; lane i plays at [leaf_count + i]
+    uint64_t base;
     uint32_t lane_count;
     uint32_t leaf_count;  // a power of two
+    uint32_t lane_bits;   // log2(leaf_count)
     uint64_t count;       // tasks in flight
 } pwsp_window;
+
+#define PWSP_WINDOW_EMPTY UINT64_MAX  // the player of a lane without tasks
 
 // Makes room for lane_count lanes, all empty. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memory,
@@ -10415,52 +10438,107 @@ PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window);
 // Doubles the ring of a lane. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane);
 
-// The earliest end; UINT64_MAX when nothing is in flight.
-PWSP_INLINE uint64_t pwsp_window_first_end(const pwsp_window *window) {
-    return window->games[1].end;
+// Moves base to the earliest end, makes all players anew, and returns the winner.
+PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window);
+
+// The largest player but EMPTY stands for ends too far from base.
+PWSP_FORCE_INLINE uint64_t pwsp_window_far(const pwsp_window *window) {
+    return (UINT64_MAX >> window->lane_bits) - 1;
 }
 
-// Replays the games of a lane whose head is now `end`.
-PWSP_FORCE_INLINE void pwsp_window_replay(pwsp_window *window, uint32_t lane, uint64_t end) {
-    pwsp_game *games = window->games;
-    pwsp_game best = {end, lane};
+PWSP_FORCE_INLINE uint64_t pwsp_window_player(const pwsp_window *window, uint32_t lane,
+                                              uint64_t end) {
+    uint64_t distance = pwsp_min_u64(end - window->base, pwsp_window_far(window));
+    return distance << window->lane_bits | lane;
+}
+
+PWSP_FORCE_INLINE uint32_t pwsp_window_lane(const pwsp_window *window, uint64_t player) {
+    return (uint32_t)player & (window->leaf_count - 1);
+}
+
+// The end of a player that is neither EMPTY nor far.
+PWSP_FORCE_INLINE uint64_t pwsp_window_end(const pwsp_window *window, uint64_t player) {
+    return (player >> window->lane_bits) + window->base;
+}
+
+// Replays the games of a lane with a new player, and returns the winner.
+PWSP_FORCE_INLINE uint64_t pwsp_window_replay(pwsp_window *window, uint32_t lane, uint64_t player) {
+    uint64_t *games = window->games;
+    uint64_t best = player;
     uint32_t i = window->leaf_count + lane;
     games[i] = best;
     while (i > 1) {
-        pwsp_game other = games[i ^ 1];
-        bool is_other = other.end < best.end;
-        best.end = is_other ? other.end : best.end;
-        best.lane = is_other ? other.lane : best.lane;
+        uint64_t other = games[i ^ 1];
+        best = other < best ? other : best;
         i >>= 1;
         games[i] = best;
     }
+    bool is_far = best >> window->lane_bits == pwsp_window_far(window);
+    return PWSP_UNLIKELY(is_far) ? pwsp_window_rebase(window) : best;
 }
 
-// Adds a task that ends no earlier than the others of its lane. False when memory is out.
-PWSP_FORCE_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory,
-                                        uint32_t lane, uint64_t end, uint64_t task) {
+// The earliest end of a winner; UINT64_MAX when nothing is in flight.
+PWSP_FORCE_INLINE uint64_t pwsp_window_winner_end(const pwsp_window *window, uint64_t winner) {
+    return winner == PWSP_WINDOW_EMPTY ? UINT64_MAX : pwsp_window_end(window, winner);
+}
+
+PWSP_INLINE uint64_t pwsp_window_first_end(const pwsp_window *window) {
+    return pwsp_window_winner_end(window, window->games[1]);
+}
+
+// Adds a task that ends no earlier than the others of its lane; *winner is kept up to date. False
+// when memory is out.
+PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_memory *memory,
+                                              uint32_t lane, uint64_t end, uint64_t *winner) {
     pwsp_flight_queue *queue = &window->queues[lane];
     if (queue->count == queue->capacity && !pwsp_window_grow(window, memory, lane)) {
         return false;
     }
-    pwsp_flight *flight = &queue->ring[(queue->head + queue->count) & (queue->capacity - 1)];
-    flight->end = end;
-    flight->task = task;
+    queue->ring[(queue->head + queue->count) & (queue->capacity - 1)] = end;
     window->count++;
-    if (queue->count++ == 0) {
-        pwsp_window_replay(window, lane, end);
+    uint32_t before = queue->count++;
+    if (before == 0) {
+        *winner = pwsp_window_replay(window, lane, pwsp_window_player(window, lane, end));
+    } else if (before == 1) {
+        queue->second = end;
     }
     return true;
 }
 
-// Takes the task that ends first. Requires that there is one.
-PWSP_FORCE_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window) {
-    uint32_t lane = (uint32_t)window->games[1].lane;
+// Takes the winner, and returns the next one. What the next one depends on is one load away from the
+// lane: the ring is read for the time after.
+PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
+    uint32_t lane = pwsp_window_lane(window, winner);
     pwsp_flight_queue *queue = &window->queues[lane];
-    pwsp_flight flight = queue->ring[queue->head];
-    queue->head = (queue->head + 1) & (queue->capacity - 1);
+    uint64_t second = queue->second;
     window->count--;
-    pwsp_window_replay(window, lane, --queue->count ? queue->ring[queue->head].end : UINT64_MAX);
+    queue->count--;
+    queue->head = (queue->head + 1) & (queue->capacity - 1);
+    queue->second =
+        queue->count > 1 ? queue->ring[(queue->head + 1) & (queue->capacity - 1)] : UINT64_MAX;
+    return pwsp_window_replay(
+        window, lane, queue->count ? pwsp_window_player(window, lane, second) : PWSP_WINDOW_EMPTY);
+}
+
+PWSP_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory, uint32_t lane,
+                                  uint64_t end, uint64_t task) {
+    uint64_t winner;
+    if (!pwsp_window_push_after(window, memory, lane, end, &winner)) {
+        return false;
+    }
+    const pwsp_flight_queue *queue = &window->queues[lane];
+    uint32_t at = (queue->head + queue->count - 1) & (queue->capacity - 1);
+    queue->ring[queue->capacity + at] = task;
+    return true;
+}
+
+// Takes the task that ends first. Requires that there is one.
+PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane) {
+    uint64_t winner = window->games[1];
+    *out_lane = pwsp_window_lane(window, winner);
+    const pwsp_flight_queue *queue = &window->queues[*out_lane];
+    pwsp_flight flight = {queue->ring[queue->head], queue->ring[queue->capacity + queue->head]};
+    pwsp_window_pop_first(window, winner);
     return flight;
 }
 
@@ -10475,15 +10553,23 @@ PWSP_FORCE_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window) {
 
 #define PWSP_FLIGHT_MIN 16
 
+// Where a lane's ring begins to be used: each a cache line further than the one before. Lanes often
+// advance together, and rings are a power of two apart, so that all their heads would compete for
+// the same few sets of the cache.
+static uint32_t pwsp_window_start(uint32_t lane, uint32_t capacity) {
+    return capacity ? lane * 8 & (capacity - 1) : 0;
+}
+
 PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window) {
     for (uint32_t i = 0; i < window->lane_count; i++) {
-        window->queues[i].head = 0;
+        window->queues[i].head = pwsp_window_start(i, window->queues[i].capacity);
         window->queues[i].count = 0;
+        window->queues[i].second = UINT64_MAX;
     }
     for (uint32_t i = 0; i < 2 * window->leaf_count; i++) {
-        window->games[i].end = UINT64_MAX;
-        window->games[i].lane = i < window->leaf_count ? 0 : i - window->leaf_count;
+        window->games[i] = PWSP_WINDOW_EMPTY;
     }
+    window->base = 0;
     window->count = 0;
 }
 
@@ -10492,13 +10578,15 @@ PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memo
     memset(window, 0, sizeof *window);
     window->lane_count = lane_count;
     window->leaf_count = 2;
+    window->lane_bits = 1;
     while (window->leaf_count < lane_count) {
         window->leaf_count *= 2;
+        window->lane_bits++;
     }
     window->queues =
         (pwsp_flight_queue *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_flight_queue));
     window->games =
-        (pwsp_game *)pwsp_memory_alloc(memory, 2 * (size_t)window->leaf_count * sizeof(pwsp_game));
+        (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)window->leaf_count * sizeof(uint64_t));
     if (!window->queues || !window->games) {
         pwsp_window_free(window, memory);
         return false;
@@ -10510,42 +10598,65 @@ PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memo
 PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memory) {
     for (uint32_t i = 0; window->queues && i < window->lane_count; i++) {
         pwsp_memory_free(memory, window->queues[i].ring,
-                         window->queues[i].capacity * sizeof(pwsp_flight));
+                         2 * (size_t)window->queues[i].capacity * sizeof(uint64_t));
     }
     pwsp_memory_free(memory, window->queues, window->lane_count * sizeof(pwsp_flight_queue));
-    pwsp_memory_free(memory, window->games, 2 * (size_t)window->leaf_count * sizeof(pwsp_game));
+    pwsp_memory_free(memory, window->games, 2 * (size_t)window->leaf_count * sizeof(uint64_t));
     memset(window, 0, sizeof *window);
 }
 
 PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window) {
     size_t bytes = window->lane_count * sizeof(pwsp_flight_queue) +
-                   2 * (size_t)window->leaf_count * sizeof(pwsp_game);
+                   2 * (size_t)window->leaf_count * sizeof(uint64_t);
     for (uint32_t i = 0; i < window->lane_count; i++) {
-        bytes += window->queues[i].capacity * sizeof(pwsp_flight);
+        bytes += 2 * (size_t)window->queues[i].capacity * sizeof(uint64_t);
     }
     return bytes;
 }
 
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane) {
     pwsp_flight_queue *queue = &window->queues[lane];
-    if (queue->capacity > UINT32_MAX / 2) {
+    if (queue->capacity > UINT32_MAX / 4) {
         return false;
     }
     uint32_t capacity = queue->capacity ? queue->capacity * 2 : PWSP_FLIGHT_MIN;
-    pwsp_flight *ring = (pwsp_flight *)memory->resize(memory->user, queue->ring,
-                                                      queue->capacity * sizeof(pwsp_flight),
-                                                      capacity * sizeof(pwsp_flight));
+    uint64_t *ring = (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)capacity * sizeof(uint64_t));
     if (!ring) {
         return false;
     }
-    // What had wrapped around to the front goes behind the old end.
-    uint32_t wrapped = queue->head + queue->count > queue->capacity
-                           ? queue->head + queue->count - queue->capacity
-                           : 0;
-    memcpy(ring + queue->capacity, ring, wrapped * sizeof(pwsp_flight));
+    uint32_t start = pwsp_window_start(lane, capacity);
+    for (uint32_t i = 0; i < queue->count; i++) {
+        uint32_t from = (queue->head + i) & (queue->capacity - 1);
+        uint32_t to = (start + i) & (capacity - 1);
+        ring[to] = queue->ring[from];
+        ring[capacity + to] = queue->ring[queue->capacity + from];
+    }
+    pwsp_memory_free(memory, queue->ring, 2 * (size_t)queue->capacity * sizeof(uint64_t));
     queue->ring = ring;
     queue->capacity = capacity;
+    queue->head = start;
     return true;
+}
+
+PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
+    uint64_t base = UINT64_MAX;
+    for (uint32_t i = 0; i < window->lane_count; i++) {
+        const pwsp_flight_queue *queue = &window->queues[i];
+        if (queue->count) {
+            base = pwsp_min_u64(base, queue->ring[queue->head]);
+        }
+    }
+    window->base = base;
+    for (uint32_t i = 0; i < window->lane_count; i++) {
+        const pwsp_flight_queue *queue = &window->queues[i];
+        window->games[window->leaf_count + i] =
+            queue->count ? pwsp_window_player(window, i, queue->ring[queue->head])
+                         : PWSP_WINDOW_EMPTY;
+    }
+    for (uint32_t i = window->leaf_count - 1; i > 0; i--) {
+        window->games[i] = pwsp_min_u64(window->games[2 * i], window->games[2 * i + 1]);
+    }
+    return window->games[1];
 }
 
 // =================================================================================================
@@ -10582,6 +10693,23 @@ PWSP_INTERNAL void pwsp_lanes_reset(pwsp_lanes *lanes, pwsp_range edges);
 
 // Issues a task, and knows at once when it ends. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival);
+
+// Tasks of one unit without anything but cycles and a dispatch key, all children of the open scope.
+#define PWSP_BATCH_MAX 256
+
+typedef struct pwsp_batch {
+    uint64_t cycles[PWSP_BATCH_MAX];
+    uint64_t keys[PWSP_BATCH_MAX];
+    uint32_t count;
+    ptowsp_unit unit;
+} pwsp_batch;
+
+// Does time need to know no more than that of any task? Not with records, data, edges, streams,
+// timing, a start condition, or another window than stall.
+PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);
+
+// Issues count tasks of a batch; the same as issuing them one by one. False with an error in sim.
+PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count);
 
 // A slot load of one element.
 PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *tile);
@@ -10731,6 +10859,7 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
     pwsp_sim *sim = lanes->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     uint64_t needed = pwsp_sim_room_needed(sim);
+    uint32_t lane;
     if (!pwsp_sim_is_open(sim)) {
         if (sim->task_count + needed <= schedule->window) {
             return true;
@@ -10740,7 +10869,7 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
         }
     }
     while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
-        pwsp_window_pop(&lanes->window);
+        pwsp_window_pop(&lanes->window, &lane);
     }
     uint64_t in_flight = pwsp_sim_is_open(sim) ? lanes->window.count : sim->task_count;
     if (in_flight + needed <= schedule->window) {
@@ -10754,13 +10883,13 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
         return true;
     }
     while (lanes->window.count + needed > schedule->window) {
-        pwsp_flight first = pwsp_window_pop(&lanes->window);
+        pwsp_flight first = pwsp_window_pop(&lanes->window, &lane);
         if (first.end > sim->clock.now) {
             pwsp_sim_move_clock(sim, first.end, PTOWSP_STALL_WINDOW, first.task);
         }
     }
     while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
-        pwsp_window_pop(&lanes->window);
+        pwsp_window_pop(&lanes->window, &lane);
     }
     return true;
 }
@@ -10872,6 +11001,99 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     }
     sim->task_count++;
     return true;
+}
+
+// -- batches --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
+    const pwsp_sim *sim = lanes->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    bool is_tracked = sim->deps.is_exact || sim->deps.is_overlap;
+    for (uint32_t i = 1; i < sim->deps.tensor_count; i++) {
+        is_tracked = is_tracked || sim->deps.tensors[i].is_tracked;
+    }
+    bool has_window = schedule->window_policy == PTOWSP_WINDOW_ABORT ||
+                      schedule->window_policy == PTOWSP_WINDOW_BENCHMARK;
+    return !sim->has_records && !is_tracked && !sim->edges && !sim->streams &&
+           schedule->timing == PTOWSP_TIMING_IMMEDIATE && schedule->start_threshold == 0 &&
+           !has_window;
+}
+
+// The tasks of a batch, with what changes from one to the next in variables of its own, so that the
+// compiler may keep it in registers.
+PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
+                                            uint32_t count, bool is_in_order, bool has_window) {
+    pwsp_sim *sim = lanes->sim;
+    pwsp_lane_scope *scope = &lanes->scopes[lanes->depth - 1];
+    pwsp_window *window = &lanes->window;
+    bool is_parallel = scope->is_parallel;
+    uint64_t window_size = sim->schedule->window;
+    uint64_t ready = sim->has_structure ? scope->ready.time : 0, done = scope->done.time;
+    uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
+    uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
+    bool follows = !is_parallel && sim->has_structure;
+    uint64_t winner = window->games[1];
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_in_order && ready > clock) {
+            waited_ready += ready - clock;
+            clock = ready;
+        }
+        if (has_window) {
+            uint64_t first_end = pwsp_window_winner_end(window, winner);
+            if (window->count == window_size && first_end > clock) {
+                waited_window += first_end - clock;
+                clock = first_end;
+            }
+            while (first_end <= clock) {
+                winner = pwsp_window_pop_first(window, winner);
+                first_end = pwsp_window_winner_end(window, winner);
+            }
+        }
+        uint32_t lane_index = pwsp_sim_dispatch(sim, batch->unit, batch->keys[i]);
+        pwsp_lane *lane = &sim->lanes[lane_index];
+        uint64_t due = pwsp_max_u64(clock, ready);
+        uint64_t start = pwsp_max_u64(due, lane->free);
+        uint64_t end = start + batch->cycles[i];
+        waited_ready += due - clock;
+        waited_lane += start - due;
+        largest = pwsp_max_u64(largest, end);
+        ready = follows ? end : ready;
+        lane->free = end;
+        sim->lane_stats[lane_index].busy_cycles += batch->cycles[i];
+        sim->lane_stats[lane_index].task_count++;
+        if (has_window && end > clock) {
+            if (!pwsp_window_push_after(window, &sim->memory, lane_index, end, &winner)) {
+                return pwsp_sim_no_memory(sim);
+            }
+            in_flight_max = pwsp_max_u64(in_flight_max, window->count);
+        }
+        if (PWSP_UNLIKELY(end > PTOWSP_CYCLES_MAX)) {
+            sim->task_count += i;
+            return pwsp_lanes_fail_time(sim);
+        }
+        done = is_parallel ? pwsp_max_u64(done, end) : end;
+    }
+    scope->done.time = done;
+    scope->ready.time = is_parallel ? scope->ready.time : done;
+    sim->clock.now = clock;
+    sim->task_count += count;
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
+    sim->stats.in_flight_max = in_flight_max;
+    sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += waited_ready;
+    sim->stats.stall_cycles[PTOWSP_STALL_WINDOW] += waited_window;
+    sim->stats.stall_cycles[PTOWSP_STALL_LANE] += waited_lane;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
+    const ptowsp_schedule *schedule = lanes->sim->schedule;
+    bool has_window = schedule->window != 0;
+    if (schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
+        return has_window ? pwsp_lanes_batch_run(lanes, batch, count, true, true)
+                          : pwsp_lanes_batch_run(lanes, batch, count, true, false);
+    }
+    return has_window ? pwsp_lanes_batch_run(lanes, batch, count, false, true)
+                      : pwsp_lanes_batch_run(lanes, batch, count, false, false);
 }
 
 PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *tile) {
@@ -11529,8 +11751,8 @@ static bool pwsp_flow_take(pwsp_flow *flow) {
 // Completes what ends now, and lets those whose turn it is be ready.
 static void pwsp_flow_complete(pwsp_flow *flow) {
     while (pwsp_window_first_end(&flow->running) == flow->now) {
-        uint32_t lane = (uint32_t)flow->running.games[1].lane;
-        uint32_t id = (uint32_t)pwsp_window_pop(&flow->running).task;
+        uint32_t lane;
+        uint32_t id = (uint32_t)pwsp_window_pop(&flow->running, &lane).task;
         pwsp_flow_node *node = &flow->nodes[id];
         node->time = flow->now;
         node->cause = node->index;
@@ -11784,6 +12006,7 @@ struct ptowsp_run {
     pwsp_sim sim;
     pwsp_lanes lanes;
     pwsp_flow flow;
+    pwsp_batch batch;  // plain tasks that have run and wait to be issued
     // Results.
     uint64_t *critical;
     uint64_t critical_count, critical_capacity;
@@ -12126,8 +12349,9 @@ static bool pwsp_run_init(ptowsp_run *run) {
     }
     PWSP_RUN_ARRAYS(PWSP_RUN_ALLOC)
 #undef PWSP_RUN_ALLOC
-    memcpy(run->initial + program->first_const, program->consts.items,
-           (size_t)program->consts.count * sizeof(uint64_t));
+    for (uint32_t i = 0; i < program->consts.count; i++) {
+        run->initial[program->first_const + i] = *PWSP_PROGRAM_AT(program, consts, uint64_t, i);
+    }
     run->is_flow = pwsp_run_is_flow(&program->schedule);
     return pwsp_sim_init(&run->sim, memory, program) &&
            (run->is_flow ? pwsp_flow_init(&run->flow, &run->sim)
@@ -12503,14 +12727,16 @@ static bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
     return false;
 }
 
+// What a cost function sees of tiles.
+static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
+
 // Runs a kernel, and says how long it takes. False with the expander's error.
 PWSP_FORCE_INLINE bool pwsp_run_kernel(pwsp_expander *x, bool is_time_only,
                                        ptowsp_cycles *out_cycles) {
     const pwsp_kernel_info *kernel = x->kernel;
     ptowsp_cycles cycles = kernel->cycles;
     if (kernel->cost) {
-        const ptowsp_tile none[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
-        x->task.tiles = none;
+        x->task.tiles = pwsp_no_tiles;
         cycles = kernel->cost(&x->task, kernel->user);
         x->task.tiles = x->tiles;
         if (cycles > PTOWSP_CYCLES_MAX) {
@@ -12569,28 +12795,120 @@ static ptowsp_status pwsp_run_fail_sim(ptowsp_run *run) {
     return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
 }
 
+// Issues the tasks that have been collected. False with an error in sim.
+static bool pwsp_run_flush(ptowsp_run *run) {
+    pwsp_batch *batch = &run->batch;
+    uint32_t count = batch->count;
+    batch->count = 0;
+    return count == 0 || pwsp_lanes_batch(&run->lanes, batch, count);
+}
+
+// Collects a plain task: of one unit, up to a batch full. False with an error in sim.
+PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arrival) {
+    pwsp_batch *batch = &run->batch;
+    if ((batch->count == PWSP_BATCH_MAX || batch->unit != arrival->unit) && !pwsp_run_flush(run)) {
+        return false;
+    }
+    batch->unit = arrival->unit;
+    batch->cycles[batch->count] = arrival->cycles;
+    batch->keys[batch->count++] = arrival->dispatch_key;
+    return true;
+}
+
+// Is a task nothing but cells to copy, and all that its loop has in it?
+static bool pwsp_run_is_simple(const pwsp_expander *x) {
+    const pwsp_op *end = &x->ops[x->next_op];
+    const pwsp_task_op *task = x->task_op;
+    bool is_simple =
+        end->kind == PWSP_OP_LOOP_END && end->target + 1 == x->next_op && task->view_count == 0;
+    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
+    for (uint32_t i = 0; is_simple && i < task->axis_count + task->scalar_count; i++) {
+        is_simple = codes[i].begin == codes[i].end;
+    }
+    return is_simple;
+}
+
+// The next iterations of a simple task's loop, up to a batch full. False with the expander's error.
+static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
+    pwsp_expander *x = &run->expander;
+    pwsp_batch *batch = &run->batch;
+    pwsp_frame *frame = &x->frames[x->frame_count - 1];
+    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, frame->loop);
+    const pwsp_task_op *task = x->task_op;
+    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
+    const pwsp_array *indices =
+        loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
+    bool is_called = !is_time_only || x->kernel->cost;
+    uint64_t *cells = x->cells, *args = x->cells + x->program->first_arg;
+    uint64_t left =
+        pwsp_min_u64((uint64_t)(frame->count - 1 - frame->i), PWSP_BATCH_MAX - batch->count);
+    uint32_t arg_count = task->axis_count + task->scalar_count, at = batch->count;
+    uint64_t first = (uint64_t)frame->i + 1, cycles = x->kernel->cycles;
+    for (uint64_t i = 0; i < left; i++) {
+        cells[loop->cell] = indices ? pwsp_array_at(indices, frame->first + first + i) : first + i;
+        for (uint32_t j = 0; j < arg_count; j++) {
+            args[j] = cells[codes[j].cell];
+        }
+        if (is_called) {
+            x->task.index = x->task_count + i;
+            if (!pwsp_run_kernel(x, is_time_only, &cycles)) {
+                return false;
+            }
+        }
+        batch->cycles[at + i] = cycles;
+        batch->keys[at + i] = pwsp_expander_value(x, task->dispatch);
+        batch->count++;
+        if (x->fault.is_set) {
+            pwsp_arrival arrival;
+            batch->count--;
+            return pwsp_run_keys(x, &arrival);
+        }
+    }
+    frame->i += (int64_t)left;
+    x->task_count += left;
+    return true;
+}
+
+// Issues one task. False with an error in sim.
+static bool pwsp_run_issue(ptowsp_run *run, pwsp_arrival *arrival) {
+    const pwsp_expander *x = &run->expander;
+    arrival->op = x->task_op;
+    arrival->tiles = x->tiles_at;
+    arrival->views = PWSP_PROGRAM_AT(run->program, views, pwsp_tile_view, x->task_op->first_view);
+    arrival->node = x->node;
+    return run->is_flow ? pwsp_flow_task(&run->flow, arrival)
+                        : pwsp_lanes_task(&run->lanes, arrival);
+}
+
 // Walks the program with kernels and time.
 static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_expander *x = &run->expander;
     pwsp_run_begin_walk(run, false);
-    pwsp_arrival arrival;
-    arrival.tiles = x->tiles_at;
+    bool is_plain = !run->is_flow && pwsp_lanes_is_plain(&run->lanes);
+    run->batch.count = 0;
     for (;;) {
         pwsp_event event = pwsp_expander_next(x);
-        if (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
+        while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
+            pwsp_arrival arrival;
             if (!pwsp_run_keys(x, &arrival) || !pwsp_run_kernel(x, is_time_only, &arrival.cycles)) {
-                return pwsp_run_fail_walk(run);
+                return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
             }
-            arrival.op = x->task_op;
-            arrival.views =
-                PWSP_PROGRAM_AT(run->program, views, pwsp_tile_view, x->task_op->first_view);
             arrival.unit = x->kernel->unit;
-            arrival.node = x->node;
-            if (run->is_flow ? !pwsp_flow_task(&run->flow, &arrival)
-                             : !pwsp_lanes_task(&run->lanes, &arrival)) {
+            if (!(is_plain ? pwsp_run_collect(run, &arrival) : pwsp_run_issue(run, &arrival))) {
                 return pwsp_run_fail_sim(run);
             }
+            if (is_plain && pwsp_run_is_simple(x)) {
+                if (!pwsp_run_simple(run, is_time_only)) {
+                    return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
+                }
+            }
+            event = pwsp_expander_again(x);
+        }
+        if (event == PWSP_EVENT_NONE) {
             continue;
+        }
+        if (!pwsp_run_flush(run)) {
+            return pwsp_run_fail_sim(run);
         }
         if (event == PWSP_EVENT_ERROR) {
             return pwsp_run_fail_walk(run);

@@ -30,6 +30,7 @@
 
 #define PWSP_RESTRICT       __restrict__
 #define PWSP_LIKELY(x)      __builtin_expect(!!(x), 1)
+#define PWSP_UNLIKELY(x)    __builtin_expect(!!(x), 0)
 #define PWSP_PRINTF(at, va) __attribute__((format(printf, at, va)))
 #define PWSP_INLINE         static inline PWSP_UNUSED
 #define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))

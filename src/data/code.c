@@ -200,7 +200,7 @@ PWSP_INTERNAL void pwsp_code_run(const pwsp_instruction *code, uint32_t begin, u
     while (at < stop) {
         uint64_t a = cells[at->a];
         switch ((pwsp_opcode)at->opcode) {
-#define PWSP_OPCODE_RUN(name, result)                                                             \
+#define PWSP_OPCODE_RUN(name, result)                                                              \
     case PWSP_OPCODE_##name: {                                                                     \
         uint64_t b = cells[at->b], c = cells[at->c];                                               \
         (void)b;                                                                                   \

@@ -46,8 +46,9 @@ static bool pwsp_run_init(ptowsp_run *run) {
     }
     PWSP_RUN_ARRAYS(PWSP_RUN_ALLOC)
 #undef PWSP_RUN_ALLOC
-    memcpy(run->initial + program->first_const, program->consts.items,
-           (size_t)program->consts.count * sizeof(uint64_t));
+    for (uint32_t i = 0; i < program->consts.count; i++) {
+        run->initial[program->first_const + i] = *PWSP_PROGRAM_AT(program, consts, uint64_t, i);
+    }
     run->is_flow = pwsp_run_is_flow(&program->schedule);
     return pwsp_sim_init(&run->sim, memory, program) &&
            (run->is_flow ? pwsp_flow_init(&run->flow, &run->sim)
@@ -423,14 +424,16 @@ static bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
     return false;
 }
 
+// What a cost function sees of tiles.
+static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
+
 // Runs a kernel, and says how long it takes. False with the expander's error.
 PWSP_FORCE_INLINE bool pwsp_run_kernel(pwsp_expander *x, bool is_time_only,
                                        ptowsp_cycles *out_cycles) {
     const pwsp_kernel_info *kernel = x->kernel;
     ptowsp_cycles cycles = kernel->cycles;
     if (kernel->cost) {
-        const ptowsp_tile none[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
-        x->task.tiles = none;
+        x->task.tiles = pwsp_no_tiles;
         cycles = kernel->cost(&x->task, kernel->user);
         x->task.tiles = x->tiles;
         if (cycles > PTOWSP_CYCLES_MAX) {
@@ -489,28 +492,120 @@ static ptowsp_status pwsp_run_fail_sim(ptowsp_run *run) {
     return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
 }
 
+// Issues the tasks that have been collected. False with an error in sim.
+static bool pwsp_run_flush(ptowsp_run *run) {
+    pwsp_batch *batch = &run->batch;
+    uint32_t count = batch->count;
+    batch->count = 0;
+    return count == 0 || pwsp_lanes_batch(&run->lanes, batch, count);
+}
+
+// Collects a plain task: of one unit, up to a batch full. False with an error in sim.
+PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arrival) {
+    pwsp_batch *batch = &run->batch;
+    if ((batch->count == PWSP_BATCH_MAX || batch->unit != arrival->unit) && !pwsp_run_flush(run)) {
+        return false;
+    }
+    batch->unit = arrival->unit;
+    batch->cycles[batch->count] = arrival->cycles;
+    batch->keys[batch->count++] = arrival->dispatch_key;
+    return true;
+}
+
+// Is a task nothing but cells to copy, and all that its loop has in it?
+static bool pwsp_run_is_simple(const pwsp_expander *x) {
+    const pwsp_op *end = &x->ops[x->next_op];
+    const pwsp_task_op *task = x->task_op;
+    bool is_simple =
+        end->kind == PWSP_OP_LOOP_END && end->target + 1 == x->next_op && task->view_count == 0;
+    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
+    for (uint32_t i = 0; is_simple && i < task->axis_count + task->scalar_count; i++) {
+        is_simple = codes[i].begin == codes[i].end;
+    }
+    return is_simple;
+}
+
+// The next iterations of a simple task's loop, up to a batch full. False with the expander's error.
+static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
+    pwsp_expander *x = &run->expander;
+    pwsp_batch *batch = &run->batch;
+    pwsp_frame *frame = &x->frames[x->frame_count - 1];
+    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, frame->loop);
+    const pwsp_task_op *task = x->task_op;
+    const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
+    const pwsp_array *indices =
+        loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
+    bool is_called = !is_time_only || x->kernel->cost;
+    uint64_t *cells = x->cells, *args = x->cells + x->program->first_arg;
+    uint64_t left =
+        pwsp_min_u64((uint64_t)(frame->count - 1 - frame->i), PWSP_BATCH_MAX - batch->count);
+    uint32_t arg_count = task->axis_count + task->scalar_count, at = batch->count;
+    uint64_t first = (uint64_t)frame->i + 1, cycles = x->kernel->cycles;
+    for (uint64_t i = 0; i < left; i++) {
+        cells[loop->cell] = indices ? pwsp_array_at(indices, frame->first + first + i) : first + i;
+        for (uint32_t j = 0; j < arg_count; j++) {
+            args[j] = cells[codes[j].cell];
+        }
+        if (is_called) {
+            x->task.index = x->task_count + i;
+            if (!pwsp_run_kernel(x, is_time_only, &cycles)) {
+                return false;
+            }
+        }
+        batch->cycles[at + i] = cycles;
+        batch->keys[at + i] = pwsp_expander_value(x, task->dispatch);
+        batch->count++;
+        if (x->fault.is_set) {
+            pwsp_arrival arrival;
+            batch->count--;
+            return pwsp_run_keys(x, &arrival);
+        }
+    }
+    frame->i += (int64_t)left;
+    x->task_count += left;
+    return true;
+}
+
+// Issues one task. False with an error in sim.
+static bool pwsp_run_issue(ptowsp_run *run, pwsp_arrival *arrival) {
+    const pwsp_expander *x = &run->expander;
+    arrival->op = x->task_op;
+    arrival->tiles = x->tiles_at;
+    arrival->views = PWSP_PROGRAM_AT(run->program, views, pwsp_tile_view, x->task_op->first_view);
+    arrival->node = x->node;
+    return run->is_flow ? pwsp_flow_task(&run->flow, arrival)
+                        : pwsp_lanes_task(&run->lanes, arrival);
+}
+
 // Walks the program with kernels and time.
 static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_expander *x = &run->expander;
     pwsp_run_begin_walk(run, false);
-    pwsp_arrival arrival;
-    arrival.tiles = x->tiles_at;
+    bool is_plain = !run->is_flow && pwsp_lanes_is_plain(&run->lanes);
+    run->batch.count = 0;
     for (;;) {
         pwsp_event event = pwsp_expander_next(x);
-        if (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
+        while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
+            pwsp_arrival arrival;
             if (!pwsp_run_keys(x, &arrival) || !pwsp_run_kernel(x, is_time_only, &arrival.cycles)) {
-                return pwsp_run_fail_walk(run);
+                return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
             }
-            arrival.op = x->task_op;
-            arrival.views =
-                PWSP_PROGRAM_AT(run->program, views, pwsp_tile_view, x->task_op->first_view);
             arrival.unit = x->kernel->unit;
-            arrival.node = x->node;
-            if (run->is_flow ? !pwsp_flow_task(&run->flow, &arrival)
-                             : !pwsp_lanes_task(&run->lanes, &arrival)) {
+            if (!(is_plain ? pwsp_run_collect(run, &arrival) : pwsp_run_issue(run, &arrival))) {
                 return pwsp_run_fail_sim(run);
             }
+            if (is_plain && pwsp_run_is_simple(x)) {
+                if (!pwsp_run_simple(run, is_time_only)) {
+                    return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
+                }
+            }
+            event = pwsp_expander_again(x);
+        }
+        if (event == PWSP_EVENT_NONE) {
             continue;
+        }
+        if (!pwsp_run_flush(run)) {
+            return pwsp_run_fail_sim(run);
         }
         if (event == PWSP_EVENT_ERROR) {
             return pwsp_run_fail_walk(run);

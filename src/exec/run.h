@@ -32,6 +32,7 @@ struct ptowsp_run {
     pwsp_sim sim;
     pwsp_lanes lanes;
     pwsp_flow flow;
+    pwsp_batch batch;  // plain tasks that have run and wait to be issued
     // Results.
     uint64_t *critical;
     uint64_t critical_count, critical_capacity;

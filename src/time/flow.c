@@ -566,8 +566,8 @@ static bool pwsp_flow_take(pwsp_flow *flow) {
 // Completes what ends now, and lets those whose turn it is be ready.
 static void pwsp_flow_complete(pwsp_flow *flow) {
     while (pwsp_window_first_end(&flow->running) == flow->now) {
-        uint32_t lane = (uint32_t)flow->running.games[1].lane;
-        uint32_t id = (uint32_t)pwsp_window_pop(&flow->running).task;
+        uint32_t lane;
+        uint32_t id = (uint32_t)pwsp_window_pop(&flow->running, &lane).task;
         pwsp_flow_node *node = &flow->nodes[id];
         node->time = flow->now;
         node->cause = node->index;

@@ -139,6 +139,7 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
     pwsp_sim *sim = lanes->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     uint64_t needed = pwsp_sim_room_needed(sim);
+    uint32_t lane;
     if (!pwsp_sim_is_open(sim)) {
         if (sim->task_count + needed <= schedule->window) {
             return true;
@@ -148,7 +149,7 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
         }
     }
     while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
-        pwsp_window_pop(&lanes->window);
+        pwsp_window_pop(&lanes->window, &lane);
     }
     uint64_t in_flight = pwsp_sim_is_open(sim) ? lanes->window.count : sim->task_count;
     if (in_flight + needed <= schedule->window) {
@@ -162,13 +163,13 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
         return true;
     }
     while (lanes->window.count + needed > schedule->window) {
-        pwsp_flight first = pwsp_window_pop(&lanes->window);
+        pwsp_flight first = pwsp_window_pop(&lanes->window, &lane);
         if (first.end > sim->clock.now) {
             pwsp_sim_move_clock(sim, first.end, PTOWSP_STALL_WINDOW, first.task);
         }
     }
     while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
-        pwsp_window_pop(&lanes->window);
+        pwsp_window_pop(&lanes->window, &lane);
     }
     return true;
 }
@@ -280,6 +281,99 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     }
     sim->task_count++;
     return true;
+}
+
+// -- batches --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
+    const pwsp_sim *sim = lanes->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    bool is_tracked = sim->deps.is_exact || sim->deps.is_overlap;
+    for (uint32_t i = 1; i < sim->deps.tensor_count; i++) {
+        is_tracked = is_tracked || sim->deps.tensors[i].is_tracked;
+    }
+    bool has_window = schedule->window_policy == PTOWSP_WINDOW_ABORT ||
+                      schedule->window_policy == PTOWSP_WINDOW_BENCHMARK;
+    return !sim->has_records && !is_tracked && !sim->edges && !sim->streams &&
+           schedule->timing == PTOWSP_TIMING_IMMEDIATE && schedule->start_threshold == 0 &&
+           !has_window;
+}
+
+// The tasks of a batch, with what changes from one to the next in variables of its own, so that the
+// compiler may keep it in registers.
+PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
+                                            uint32_t count, bool is_in_order, bool has_window) {
+    pwsp_sim *sim = lanes->sim;
+    pwsp_lane_scope *scope = &lanes->scopes[lanes->depth - 1];
+    pwsp_window *window = &lanes->window;
+    bool is_parallel = scope->is_parallel;
+    uint64_t window_size = sim->schedule->window;
+    uint64_t ready = sim->has_structure ? scope->ready.time : 0, done = scope->done.time;
+    uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
+    uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
+    bool follows = !is_parallel && sim->has_structure;
+    uint64_t winner = window->games[1];
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_in_order && ready > clock) {
+            waited_ready += ready - clock;
+            clock = ready;
+        }
+        if (has_window) {
+            uint64_t first_end = pwsp_window_winner_end(window, winner);
+            if (window->count == window_size && first_end > clock) {
+                waited_window += first_end - clock;
+                clock = first_end;
+            }
+            while (first_end <= clock) {
+                winner = pwsp_window_pop_first(window, winner);
+                first_end = pwsp_window_winner_end(window, winner);
+            }
+        }
+        uint32_t lane_index = pwsp_sim_dispatch(sim, batch->unit, batch->keys[i]);
+        pwsp_lane *lane = &sim->lanes[lane_index];
+        uint64_t due = pwsp_max_u64(clock, ready);
+        uint64_t start = pwsp_max_u64(due, lane->free);
+        uint64_t end = start + batch->cycles[i];
+        waited_ready += due - clock;
+        waited_lane += start - due;
+        largest = pwsp_max_u64(largest, end);
+        ready = follows ? end : ready;
+        lane->free = end;
+        sim->lane_stats[lane_index].busy_cycles += batch->cycles[i];
+        sim->lane_stats[lane_index].task_count++;
+        if (has_window && end > clock) {
+            if (!pwsp_window_push_after(window, &sim->memory, lane_index, end, &winner)) {
+                return pwsp_sim_no_memory(sim);
+            }
+            in_flight_max = pwsp_max_u64(in_flight_max, window->count);
+        }
+        if (PWSP_UNLIKELY(end > PTOWSP_CYCLES_MAX)) {
+            sim->task_count += i;
+            return pwsp_lanes_fail_time(sim);
+        }
+        done = is_parallel ? pwsp_max_u64(done, end) : end;
+    }
+    scope->done.time = done;
+    scope->ready.time = is_parallel ? scope->ready.time : done;
+    sim->clock.now = clock;
+    sim->task_count += count;
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
+    sim->stats.in_flight_max = in_flight_max;
+    sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += waited_ready;
+    sim->stats.stall_cycles[PTOWSP_STALL_WINDOW] += waited_window;
+    sim->stats.stall_cycles[PTOWSP_STALL_LANE] += waited_lane;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
+    const ptowsp_schedule *schedule = lanes->sim->schedule;
+    bool has_window = schedule->window != 0;
+    if (schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
+        return has_window ? pwsp_lanes_batch_run(lanes, batch, count, true, true)
+                          : pwsp_lanes_batch_run(lanes, batch, count, true, false);
+    }
+    return has_window ? pwsp_lanes_batch_run(lanes, batch, count, false, true)
+                      : pwsp_lanes_batch_run(lanes, batch, count, false, false);
 }
 
 PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *tile) {

@@ -32,6 +32,23 @@ PWSP_INTERNAL void pwsp_lanes_reset(pwsp_lanes *lanes, pwsp_range edges);
 // Issues a task, and knows at once when it ends. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival);
 
+// Tasks of one unit without anything but cycles and a dispatch key, all children of the open scope.
+#define PWSP_BATCH_MAX 256
+
+typedef struct pwsp_batch {
+    uint64_t cycles[PWSP_BATCH_MAX];
+    uint64_t keys[PWSP_BATCH_MAX];
+    uint32_t count;
+    ptowsp_unit unit;
+} pwsp_batch;
+
+// Does time need to know no more than that of any task? Not with records, data, edges, streams,
+// timing, a start condition, or another window than stall.
+PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);
+
+// Issues count tasks of a batch; the same as issuing them one by one. False with an error in sim.
+PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count);
+
 // A slot load of one element.
 PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *tile);
 

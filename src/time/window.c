@@ -5,15 +5,23 @@
 
 #define PWSP_FLIGHT_MIN 16
 
+// Where a lane's ring begins to be used: each a cache line further than the one before. Lanes often
+// advance together, and rings are a power of two apart, so that all their heads would compete for
+// the same few sets of the cache.
+static uint32_t pwsp_window_start(uint32_t lane, uint32_t capacity) {
+    return capacity ? lane * 8 & (capacity - 1) : 0;
+}
+
 PWSP_INTERNAL void pwsp_window_clear(pwsp_window *window) {
     for (uint32_t i = 0; i < window->lane_count; i++) {
-        window->queues[i].head = 0;
+        window->queues[i].head = pwsp_window_start(i, window->queues[i].capacity);
         window->queues[i].count = 0;
+        window->queues[i].second = UINT64_MAX;
     }
     for (uint32_t i = 0; i < 2 * window->leaf_count; i++) {
-        window->games[i].end = UINT64_MAX;
-        window->games[i].lane = i < window->leaf_count ? 0 : i - window->leaf_count;
+        window->games[i] = PWSP_WINDOW_EMPTY;
     }
+    window->base = 0;
     window->count = 0;
 }
 
@@ -22,13 +30,15 @@ PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memo
     memset(window, 0, sizeof *window);
     window->lane_count = lane_count;
     window->leaf_count = 2;
+    window->lane_bits = 1;
     while (window->leaf_count < lane_count) {
         window->leaf_count *= 2;
+        window->lane_bits++;
     }
     window->queues =
         (pwsp_flight_queue *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_flight_queue));
     window->games =
-        (pwsp_game *)pwsp_memory_alloc(memory, 2 * (size_t)window->leaf_count * sizeof(pwsp_game));
+        (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)window->leaf_count * sizeof(uint64_t));
     if (!window->queues || !window->games) {
         pwsp_window_free(window, memory);
         return false;
@@ -40,40 +50,63 @@ PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memo
 PWSP_INTERNAL void pwsp_window_free(pwsp_window *window, const pwsp_memory *memory) {
     for (uint32_t i = 0; window->queues && i < window->lane_count; i++) {
         pwsp_memory_free(memory, window->queues[i].ring,
-                         window->queues[i].capacity * sizeof(pwsp_flight));
+                         2 * (size_t)window->queues[i].capacity * sizeof(uint64_t));
     }
     pwsp_memory_free(memory, window->queues, window->lane_count * sizeof(pwsp_flight_queue));
-    pwsp_memory_free(memory, window->games, 2 * (size_t)window->leaf_count * sizeof(pwsp_game));
+    pwsp_memory_free(memory, window->games, 2 * (size_t)window->leaf_count * sizeof(uint64_t));
     memset(window, 0, sizeof *window);
 }
 
 PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window) {
     size_t bytes = window->lane_count * sizeof(pwsp_flight_queue) +
-                   2 * (size_t)window->leaf_count * sizeof(pwsp_game);
+                   2 * (size_t)window->leaf_count * sizeof(uint64_t);
     for (uint32_t i = 0; i < window->lane_count; i++) {
-        bytes += window->queues[i].capacity * sizeof(pwsp_flight);
+        bytes += 2 * (size_t)window->queues[i].capacity * sizeof(uint64_t);
     }
     return bytes;
 }
 
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane) {
     pwsp_flight_queue *queue = &window->queues[lane];
-    if (queue->capacity > UINT32_MAX / 2) {
+    if (queue->capacity > UINT32_MAX / 4) {
         return false;
     }
     uint32_t capacity = queue->capacity ? queue->capacity * 2 : PWSP_FLIGHT_MIN;
-    pwsp_flight *ring = (pwsp_flight *)memory->resize(memory->user, queue->ring,
-                                                      queue->capacity * sizeof(pwsp_flight),
-                                                      capacity * sizeof(pwsp_flight));
+    uint64_t *ring = (uint64_t *)pwsp_memory_alloc(memory, 2 * (size_t)capacity * sizeof(uint64_t));
     if (!ring) {
         return false;
     }
-    // What had wrapped around to the front goes behind the old end.
-    uint32_t wrapped = queue->head + queue->count > queue->capacity
-                           ? queue->head + queue->count - queue->capacity
-                           : 0;
-    memcpy(ring + queue->capacity, ring, wrapped * sizeof(pwsp_flight));
+    uint32_t start = pwsp_window_start(lane, capacity);
+    for (uint32_t i = 0; i < queue->count; i++) {
+        uint32_t from = (queue->head + i) & (queue->capacity - 1);
+        uint32_t to = (start + i) & (capacity - 1);
+        ring[to] = queue->ring[from];
+        ring[capacity + to] = queue->ring[queue->capacity + from];
+    }
+    pwsp_memory_free(memory, queue->ring, 2 * (size_t)queue->capacity * sizeof(uint64_t));
     queue->ring = ring;
     queue->capacity = capacity;
+    queue->head = start;
     return true;
+}
+
+PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
+    uint64_t base = UINT64_MAX;
+    for (uint32_t i = 0; i < window->lane_count; i++) {
+        const pwsp_flight_queue *queue = &window->queues[i];
+        if (queue->count) {
+            base = pwsp_min_u64(base, queue->ring[queue->head]);
+        }
+    }
+    window->base = base;
+    for (uint32_t i = 0; i < window->lane_count; i++) {
+        const pwsp_flight_queue *queue = &window->queues[i];
+        window->games[window->leaf_count + i] =
+            queue->count ? pwsp_window_player(window, i, queue->ring[queue->head])
+                         : PWSP_WINDOW_EMPTY;
+    }
+    for (uint32_t i = window->leaf_count - 1; i > 0; i--) {
+        window->games[i] = pwsp_min_u64(window->games[2 * i], window->games[2 * i + 1]);
+    }
+    return window->games[1];
 }

@@ -8,8 +8,11 @@
 //      heads:   15        21      12        40            way up from its lane: log2(lanes) of them
 //      queues:  15 18 30  21 33   12 19 60  40
 //
-// A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task instead;
-// with 24 lanes and a window of 8192 this is about five times as fast.
+// A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task instead.
+//
+// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends that
+// are too far from base for that all play as the largest number; when such a player wins, base moves
+// up to the earliest end and all players are made anew.
 
 #ifndef PWSP_WINDOW_H
 #define PWSP_WINDOW_H
@@ -21,25 +24,25 @@ typedef struct pwsp_flight {
     uint64_t task;
 } pwsp_flight;
 
-// Tasks of one lane, in a ring.
+// Tasks of one lane, in a ring: ends, and behind them (at + capacity) the tasks.
 typedef struct pwsp_flight_queue {
-    pwsp_flight *ring;
+    uint64_t *ring;
+    uint64_t second;    // the end behind the head's, or UINT64_MAX
     uint32_t capacity;  // a power of two, or 0
     uint32_t head, count;
 } pwsp_flight_queue;
 
-typedef struct pwsp_game {
-    uint64_t end;
-    uint64_t lane;
-} pwsp_game;
-
 typedef struct pwsp_window {
     pwsp_flight_queue *queues;  // by lane
-    pwsp_game *games;           // [1] is the winner; lane i plays at [leaf_count + i]
+    uint64_t *games;            // [1] is the winner; lane i plays at [leaf_count + i]
+    uint64_t base;
     uint32_t lane_count;
     uint32_t leaf_count;  // a power of two
+    uint32_t lane_bits;   // log2(leaf_count)
     uint64_t count;       // tasks in flight
 } pwsp_window;
+
+#define PWSP_WINDOW_EMPTY UINT64_MAX  // the player of a lane without tasks
 
 // Makes room for lane_count lanes, all empty. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_init(pwsp_window *window, const pwsp_memory *memory,
@@ -51,52 +54,107 @@ PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window);
 // Doubles the ring of a lane. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane);
 
-// The earliest end; UINT64_MAX when nothing is in flight.
-PWSP_INLINE uint64_t pwsp_window_first_end(const pwsp_window *window) {
-    return window->games[1].end;
+// Moves base to the earliest end, makes all players anew, and returns the winner.
+PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window);
+
+// The largest player but EMPTY stands for ends too far from base.
+PWSP_FORCE_INLINE uint64_t pwsp_window_far(const pwsp_window *window) {
+    return (UINT64_MAX >> window->lane_bits) - 1;
 }
 
-// Replays the games of a lane whose head is now `end`.
-PWSP_FORCE_INLINE void pwsp_window_replay(pwsp_window *window, uint32_t lane, uint64_t end) {
-    pwsp_game *games = window->games;
-    pwsp_game best = {end, lane};
+PWSP_FORCE_INLINE uint64_t pwsp_window_player(const pwsp_window *window, uint32_t lane,
+                                              uint64_t end) {
+    uint64_t distance = pwsp_min_u64(end - window->base, pwsp_window_far(window));
+    return distance << window->lane_bits | lane;
+}
+
+PWSP_FORCE_INLINE uint32_t pwsp_window_lane(const pwsp_window *window, uint64_t player) {
+    return (uint32_t)player & (window->leaf_count - 1);
+}
+
+// The end of a player that is neither EMPTY nor far.
+PWSP_FORCE_INLINE uint64_t pwsp_window_end(const pwsp_window *window, uint64_t player) {
+    return (player >> window->lane_bits) + window->base;
+}
+
+// Replays the games of a lane with a new player, and returns the winner.
+PWSP_FORCE_INLINE uint64_t pwsp_window_replay(pwsp_window *window, uint32_t lane, uint64_t player) {
+    uint64_t *games = window->games;
+    uint64_t best = player;
     uint32_t i = window->leaf_count + lane;
     games[i] = best;
     while (i > 1) {
-        pwsp_game other = games[i ^ 1];
-        bool is_other = other.end < best.end;
-        best.end = is_other ? other.end : best.end;
-        best.lane = is_other ? other.lane : best.lane;
+        uint64_t other = games[i ^ 1];
+        best = other < best ? other : best;
         i >>= 1;
         games[i] = best;
     }
+    bool is_far = best >> window->lane_bits == pwsp_window_far(window);
+    return PWSP_UNLIKELY(is_far) ? pwsp_window_rebase(window) : best;
 }
 
-// Adds a task that ends no earlier than the others of its lane. False when memory is out.
-PWSP_FORCE_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory,
-                                        uint32_t lane, uint64_t end, uint64_t task) {
+// The earliest end of a winner; UINT64_MAX when nothing is in flight.
+PWSP_FORCE_INLINE uint64_t pwsp_window_winner_end(const pwsp_window *window, uint64_t winner) {
+    return winner == PWSP_WINDOW_EMPTY ? UINT64_MAX : pwsp_window_end(window, winner);
+}
+
+PWSP_INLINE uint64_t pwsp_window_first_end(const pwsp_window *window) {
+    return pwsp_window_winner_end(window, window->games[1]);
+}
+
+// Adds a task that ends no earlier than the others of its lane; *winner is kept up to date. False
+// when memory is out.
+PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_memory *memory,
+                                              uint32_t lane, uint64_t end, uint64_t *winner) {
     pwsp_flight_queue *queue = &window->queues[lane];
     if (queue->count == queue->capacity && !pwsp_window_grow(window, memory, lane)) {
         return false;
     }
-    pwsp_flight *flight = &queue->ring[(queue->head + queue->count) & (queue->capacity - 1)];
-    flight->end = end;
-    flight->task = task;
+    queue->ring[(queue->head + queue->count) & (queue->capacity - 1)] = end;
     window->count++;
-    if (queue->count++ == 0) {
-        pwsp_window_replay(window, lane, end);
+    uint32_t before = queue->count++;
+    if (before == 0) {
+        *winner = pwsp_window_replay(window, lane, pwsp_window_player(window, lane, end));
+    } else if (before == 1) {
+        queue->second = end;
     }
     return true;
 }
 
-// Takes the task that ends first. Requires that there is one.
-PWSP_FORCE_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window) {
-    uint32_t lane = (uint32_t)window->games[1].lane;
+// Takes the winner, and returns the next one. What the next one depends on is one load away from the
+// lane: the ring is read for the time after.
+PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
+    uint32_t lane = pwsp_window_lane(window, winner);
     pwsp_flight_queue *queue = &window->queues[lane];
-    pwsp_flight flight = queue->ring[queue->head];
-    queue->head = (queue->head + 1) & (queue->capacity - 1);
+    uint64_t second = queue->second;
     window->count--;
-    pwsp_window_replay(window, lane, --queue->count ? queue->ring[queue->head].end : UINT64_MAX);
+    queue->count--;
+    queue->head = (queue->head + 1) & (queue->capacity - 1);
+    queue->second =
+        queue->count > 1 ? queue->ring[(queue->head + 1) & (queue->capacity - 1)] : UINT64_MAX;
+    return pwsp_window_replay(
+        window, lane, queue->count ? pwsp_window_player(window, lane, second) : PWSP_WINDOW_EMPTY);
+}
+
+PWSP_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory, uint32_t lane,
+                                  uint64_t end, uint64_t task) {
+    uint64_t winner;
+    if (!pwsp_window_push_after(window, memory, lane, end, &winner)) {
+        return false;
+    }
+    const pwsp_flight_queue *queue = &window->queues[lane];
+    uint32_t at = (queue->head + queue->count - 1) & (queue->capacity - 1);
+    queue->ring[queue->capacity + at] = task;
+    return true;
+}
+
+// Takes the task that ends first. Requires that there is one.
+PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane) {
+    uint64_t winner = window->games[1];
+    *out_lane = pwsp_window_lane(window, winner);
+    const pwsp_flight_queue *queue = &window->queues[*out_lane];
+    pwsp_flight flight = {queue->ring[queue->head], queue->ring[queue->capacity + queue->head]};
+    pwsp_window_pop_first(window, winner);
     return flight;
 }
 

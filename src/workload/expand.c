@@ -114,7 +114,7 @@ static inline int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pw
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-static pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op) {
+static inline pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op) {
     const ptowsp_program *p = x->program;
     const pwsp_task_op *task = PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at);
     const pwsp_code *codes = PWSP_PROGRAM_AT(p, codes, pwsp_code, task->first_code);
@@ -317,6 +317,20 @@ PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x) {
     x->status = PTOWSP_OK;
     x->index = PTOWSP_NO_INDEX;
     x->text[0] = '\0';
+}
+
+PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
+    const pwsp_op *end = &x->ops[x->next_op];
+    if (end->kind != PWSP_OP_LOOP_END || end->target + 1 != x->next_op) {
+        return PWSP_EVENT_NONE;
+    }
+    pwsp_frame *frame = &x->frames[x->frame_count - 1];
+    if (frame->i + 1 == frame->count) {
+        return PWSP_EVENT_NONE;
+    }
+    frame->i++;
+    pwsp_expander_set_variable(x, PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at), frame);
+    return pwsp_expander_task(x, end - 1);
 }
 
 // Passes over an op whose effect is not known yet.

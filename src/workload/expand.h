@@ -41,6 +41,7 @@ typedef struct pwsp_frame {
 } pwsp_frame;
 
 typedef enum pwsp_event {
+    PWSP_EVENT_NONE,  // of pwsp_expander_again only: call pwsp_expander_next
     PWSP_EVENT_END,
     PWSP_EVENT_TASK,        // task, tiles_at, task_op
     PWSP_EVENT_PARALLEL,    // a parallel scope begins
@@ -85,6 +86,10 @@ PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x);
 
 // Goes on to the next event. After END or ERROR it must not be called.
 PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x);
+
+// After TASK: if it is all that its loop has in it, the next iteration; else NONE. A shorter way
+// than pwsp_expander_next, which does the same.
+PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x);
 
 // After SLOT_LOAD: reads the element and sets the slot.
 PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x);
