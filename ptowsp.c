@@ -2380,7 +2380,7 @@ PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_
     case PWSP_OPCODE_SKIP_0:
     case PWSP_OPCODE_SKIP_1: break;
     }
-    PTOWSP_ASSERT(!"an operation without a value");
+    PTOWSP_ASSERT(false && "an operation without a value");
     return 0;
 }
 
@@ -2811,7 +2811,7 @@ PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i) {
     case PTOWSP_BOOL: return ((const uint8_t *)array->data)[i] != 0;
     default: break;
     }
-    PTOWSP_ASSERT(!"an array of floats");
+    PTOWSP_ASSERT(false && "an array of floats");
     return 0;
 }
 
@@ -9336,9 +9336,10 @@ typedef struct pwsp_deps_tensor {
     bool is_plain;   // alone in its group, and different indices are different elements
     bool is_tracked;
     bool is_loaded;  // by a slot, where a write does not wait for the writes that it covers
-    uint32_t cell_rows, cell_cols;  // of the grid; 0 before the first access
-    uint64_t low, high;             // bytes [low, high) hold all its elements
-    uint32_t wide;                  // of a group: links to accesses that are in no cell; 0 is none
+    bool has_cells;  // the grid is known, from the first access
+    uint8_t row_shift, col_shift;  // log2 of the size of its cells
+    uint64_t low, high;            // bytes [low, high) hold all its elements
+    uint32_t wide;                 // of a group: links to accesses that are in no cell; 0 is none
 } pwsp_deps_tensor;
 
 typedef struct pwsp_deps {
@@ -9358,8 +9359,9 @@ typedef struct pwsp_deps {
     pwsp_access_link *links;
     uint64_t link_count, link_capacity;
     uint32_t *buckets;
-    uint64_t bucket_count;  // a power of two, or 0
-    uint64_t access_max;    // high-water mark of accesses
+    uint64_t bucket_count;                // a power of two, or 0
+    uint64_t access_max;                  // high-water mark of accesses
+    uint32_t same[PTOWSP_TASK_TILE_MAX];  // from query to add: an access to take over, + 1
 } pwsp_deps;
 
 PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
@@ -9371,8 +9373,8 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
 
-// Visits what a task's tiles wait for.
-PWSP_INTERNAL void pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
+// Visits what a task's tiles wait for. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
                                    const pwsp_tile_at *tiles, uint32_t count);
 
 // Adds the accesses of the task that was just queried. False when memory is out.
@@ -9396,8 +9398,8 @@ PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
 //
 // A tensor whose indices all have memory of their own, and which shares none with another tensor, is
 // *plain*: two tiles of it overlap exactly when their leading indices are the same and their windows
-// intersect. For plain tensors the last two dimensions are covered by a grid, whose cells are as
-// large as the first tile that is seen. An access is entered in a hash table under each cell that it
+// intersect. For plain tensors the last two dimensions are covered by a grid, whose cells have
+// the size of the first tile that is seen, rounded up to powers of two. An access is entered in a hash table under each cell that it
 // touches:
 //
 //      +-----+-----+-----+        tiles of the usual tiling touch one cell each, and two of them
@@ -9478,18 +9480,28 @@ static bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain, const pwsp
 
 // -- cells and links ------------------------------------------------------------------------------
 
-static pwsp_cells pwsp_deps_cells(const pwsp_deps_tensor *tensor, const pwsp_tile_at *at) {
+// log2 of a size, rounded up.
+static uint8_t pwsp_deps_log2(uint32_t size) {
+    uint8_t shift = 0;
+    while ((UINT64_C(1) << shift) < size) {
+        shift++;
+    }
+    return shift;
+}
+
+static inline pwsp_cells pwsp_deps_cells(const pwsp_deps_tensor *tensor, const pwsp_tile_at *at) {
     pwsp_cells cells = {0, 0, 0, 0, true};
-    if (!tensor->is_plain || tensor->cell_rows == 0) {
+    if (!tensor->is_plain || !tensor->has_cells) {
         return cells;
     }
-    cells.first_row = (uint64_t)at->row / tensor->cell_rows;
-    cells.first_col = (uint64_t)at->col / tensor->cell_cols;
-    cells.last_row = ((uint64_t)at->row + at->rows - 1) / tensor->cell_rows;
-    cells.last_col = ((uint64_t)at->col + at->cols - 1) / tensor->cell_cols;
+    cells.first_row = (uint64_t)at->row >> tensor->row_shift;
+    cells.first_col = (uint64_t)at->col >> tensor->col_shift;
+    cells.last_row = ((uint64_t)at->row + at->rows - 1) >> tensor->row_shift;
+    cells.last_col = ((uint64_t)at->col + at->cols - 1) >> tensor->col_shift;
     uint64_t rows = cells.last_row - cells.first_row + 1;
     uint64_t cols = cells.last_col - cells.first_col + 1;
-    cells.is_wide = rows > PWSP_DEPS_CELL_MAX || cols > PWSP_DEPS_CELL_MAX / rows;
+    cells.is_wide =
+        rows > PWSP_DEPS_CELL_MAX || cols > PWSP_DEPS_CELL_MAX || rows * cols > PWSP_DEPS_CELL_MAX;
     return cells;
 }
 
@@ -9731,11 +9743,28 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     }
 }
 
-PWSP_INTERNAL void pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
+// A task that waits for all that it conflicts with may take the place of what it covers at once.
+// Otherwise that is done when its accesses are added, so that it sees all of what was before.
+static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
+    return (deps->is_exact || deps->is_overlap) &&
+           deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
+}
+
+// Sweeps if that is due. Not between a query and adding: what was found must stay where it is.
+static bool pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
+    return deps->access_count + count <= deps->sweep_at || pwsp_deps_sweep(deps);
+}
+
+PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
                                    const pwsp_tile_at *tiles, uint32_t count) {
+    static const pwsp_token nobody = {0, UINT64_MAX};
     if (!deps->is_exact && !deps->is_overlap) {
-        return;
+        return true;
     }
+    if (!pwsp_deps_make_room(deps, count)) {
+        return false;
+    }
+    bool is_one_pass = pwsp_deps_is_one_pass(deps);
     for (uint32_t i = 0; i < count; i++) {
         pwsp_deps_query_state query = {&tiles[i],
                                        false,
@@ -9743,11 +9772,13 @@ PWSP_INTERNAL void pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
                                        views[i].is_written,
                                        false,
                                        !deps->is_overlap,
-                                       false,
-                                       NULL,
+                                       is_one_pass && views[i].is_written,
+                                       &nobody,
                                        0};
         pwsp_deps_look(deps, &query);
+        deps->same[i] = query.same;
     }
+    return true;
 }
 
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
@@ -9770,24 +9801,29 @@ static void pwsp_deps_merge(pwsp_deps *deps, pwsp_access *access, const pwsp_tok
     access->last = token->task;
 }
 
+// Adds the access of a task's tile.
 static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const pwsp_tile_at *at,
-                              const pwsp_token *token) {
+                              uint32_t tile, const pwsp_token *token) {
     pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
-    if (tensor->is_plain && tensor->cell_rows == 0) {
-        tensor->cell_rows = at->rows;
-        tensor->cell_cols = at->cols;
+    if (tensor->is_plain && !tensor->has_cells) {
+        tensor->has_cells = true;
+        tensor->row_shift = pwsp_deps_log2(at->rows);
+        tensor->col_shift = pwsp_deps_log2(at->cols);
     }
-    if (deps->access_count >= deps->sweep_at && !pwsp_deps_sweep(deps)) {
-        return false;
+    uint32_t found = deps->same[tile];
+    if (!pwsp_deps_is_one_pass(deps)) {
+        bool is_exact = deps->is_exact && !deps->is_overlap;
+        pwsp_deps_query_state query = {at,    false,    view->is_read,    view->is_written,
+                                       false, is_exact, view->is_written, token,
+                                       0};
+        uint32_t hazards = deps->hazards;
+        deps->hazards = 0;  // only to find what is the same, and what is superseded
+        pwsp_deps_look(deps, &query);
+        deps->hazards = hazards;
+        found = query.same;
     }
-    bool is_exact = deps->is_exact && !deps->is_overlap;
-    pwsp_deps_query_state query = {
-        at, false, view->is_read, view->is_written, false, is_exact, view->is_written, token, 0};
-    uint32_t hazards = deps->hazards;
-    deps->hazards = 0;  // only to find what is the same, and what is superseded
-    pwsp_deps_look(deps, &query);
-    deps->hazards = hazards;
-    pwsp_access *same = query.same ? &deps->accesses[query.same - 1] : NULL;
+    bool is_found = found && !deps->accesses[found - 1].is_gone;
+    pwsp_access *same = is_found ? &deps->accesses[found - 1] : NULL;
     if (same && view->is_written) {
         bool is_own = same->last == token->task;
         same->is_read = view->is_read || (is_own && same->is_read);
@@ -9818,9 +9854,13 @@ static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
                                  const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token) {
+    bool is_queried = deps->is_exact || deps->is_overlap;
+    if (!is_queried && !pwsp_deps_make_room(deps, count)) {
+        return false;
+    }
     for (uint32_t i = 0; i < count; i++) {
         if (deps->tensors[tiles[i].tensor].is_tracked &&
-            !pwsp_deps_add_one(deps, &views[i], &tiles[i], token)) {
+            !pwsp_deps_add_one(deps, &views[i], &tiles[i], i, token)) {
             return false;
         }
     }
@@ -10339,7 +10379,7 @@ PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *p
     case PTOWSP_DISPATCH_ROUND_ROBIN:
     case PTOWSP_DISPATCH_FORCE_INT: break;
     }
-    PTOWSP_ASSERT(!"dispatch without a rule");
+    PTOWSP_ASSERT(false && "dispatch without a rule");
     return pool->first;
 }
 
@@ -10813,15 +10853,17 @@ PWSP_INLINE void pwsp_token_later(pwsp_token *token, const pwsp_token *other) {
     }
 }
 
-// What a task waits for beside the structure: data, edges, its stream.
-static void pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint32_t stream,
+// What a task waits for beside the structure: data, edges, its stream. False with an error.
+static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint32_t stream,
                             pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
     const pwsp_task_op *op = arrival->op;
     if (op->view_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
         sim->deps.clock = sim->clock.now;
         sim->deps.latest = *ready;
-        pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count);
+        if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+            return pwsp_sim_no_memory(sim);
+        }
         *ready = sim->deps.latest;
     }
     for (uint32_t i = 0; i < op->in_count; i++) {
@@ -10831,6 +10873,7 @@ static void pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint
     if (sim->streams) {
         pwsp_token_later(ready, &sim->streams[stream].last);
     }
+    return true;
 }
 
 // Tells those who may wait for a task when it ends.
@@ -10954,8 +10997,8 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     }
     uint32_t stream = sim->streams ? pwsp_modulo(arrival->stream_key, schedule->stream_count) : 0;
     bool has_more = arrival->op->view_count || sim->streams || sim->edges;
-    if (has_more) {
-        pwsp_lanes_wait(lanes, arrival, stream, &ready);
+    if (has_more && !pwsp_lanes_wait(lanes, arrival, stream, &ready)) {
+        return false;
     }
     if (!pwsp_lanes_issue(lanes, &ready)) {
         return false;
@@ -11846,7 +11889,9 @@ static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_arrival *arrival, uint
         pwsp_flow_wait(flow, id, flow->scopes[flow->depth - 1].ready);
     }
     flow->current = id;
-    pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count);
+    if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+        return pwsp_sim_no_memory(sim);
+    }
     for (uint32_t i = 0; i < op->in_count; i++) {
         uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
         pwsp_flow_wait(flow, id, sim->edges[edge].task);
@@ -12711,7 +12756,8 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
         case PWSP_EVENT_PARALLEL:
         case PWSP_EVENT_SEQUENTIAL:
         case PWSP_EVENT_SCOPE_END:
-        case PWSP_EVENT_RESET: break;
+        case PWSP_EVENT_RESET:
+        case PWSP_EVENT_NONE: break;
         }
     }
 }
@@ -12785,7 +12831,8 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
                             : pwsp_lanes_slot_load(&run->lanes, &x->load_at);
     case PWSP_EVENT_END: return !run->is_flow || pwsp_flow_end(&run->flow);
     case PWSP_EVENT_TASK:
-    case PWSP_EVENT_ERROR: break;
+    case PWSP_EVENT_ERROR:
+    case PWSP_EVENT_NONE: break;
     }
     return true;
 }

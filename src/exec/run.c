@@ -408,7 +408,8 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
         case PWSP_EVENT_PARALLEL:
         case PWSP_EVENT_SEQUENTIAL:
         case PWSP_EVENT_SCOPE_END:
-        case PWSP_EVENT_RESET: break;
+        case PWSP_EVENT_RESET:
+        case PWSP_EVENT_NONE: break;
         }
     }
 }
@@ -482,7 +483,8 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
                             : pwsp_lanes_slot_load(&run->lanes, &x->load_at);
     case PWSP_EVENT_END: return !run->is_flow || pwsp_flow_end(&run->flow);
     case PWSP_EVENT_TASK:
-    case PWSP_EVENT_ERROR: break;
+    case PWSP_EVENT_ERROR:
+    case PWSP_EVENT_NONE: break;
     }
     return true;
 }

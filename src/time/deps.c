@@ -2,8 +2,8 @@
 //
 // A tensor whose indices all have memory of their own, and which shares none with another tensor, is
 // *plain*: two tiles of it overlap exactly when their leading indices are the same and their windows
-// intersect. For plain tensors the last two dimensions are covered by a grid, whose cells are as
-// large as the first tile that is seen. An access is entered in a hash table under each cell that it
+// intersect. For plain tensors the last two dimensions are covered by a grid, whose cells have
+// the size of the first tile that is seen, rounded up to powers of two. An access is entered in a hash table under each cell that it
 // touches:
 //
 //      +-----+-----+-----+        tiles of the usual tiling touch one cell each, and two of them
@@ -86,18 +86,28 @@ static bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain, const pwsp
 
 // -- cells and links ------------------------------------------------------------------------------
 
-static pwsp_cells pwsp_deps_cells(const pwsp_deps_tensor *tensor, const pwsp_tile_at *at) {
+// log2 of a size, rounded up.
+static uint8_t pwsp_deps_log2(uint32_t size) {
+    uint8_t shift = 0;
+    while ((UINT64_C(1) << shift) < size) {
+        shift++;
+    }
+    return shift;
+}
+
+static inline pwsp_cells pwsp_deps_cells(const pwsp_deps_tensor *tensor, const pwsp_tile_at *at) {
     pwsp_cells cells = {0, 0, 0, 0, true};
-    if (!tensor->is_plain || tensor->cell_rows == 0) {
+    if (!tensor->is_plain || !tensor->has_cells) {
         return cells;
     }
-    cells.first_row = (uint64_t)at->row / tensor->cell_rows;
-    cells.first_col = (uint64_t)at->col / tensor->cell_cols;
-    cells.last_row = ((uint64_t)at->row + at->rows - 1) / tensor->cell_rows;
-    cells.last_col = ((uint64_t)at->col + at->cols - 1) / tensor->cell_cols;
+    cells.first_row = (uint64_t)at->row >> tensor->row_shift;
+    cells.first_col = (uint64_t)at->col >> tensor->col_shift;
+    cells.last_row = ((uint64_t)at->row + at->rows - 1) >> tensor->row_shift;
+    cells.last_col = ((uint64_t)at->col + at->cols - 1) >> tensor->col_shift;
     uint64_t rows = cells.last_row - cells.first_row + 1;
     uint64_t cols = cells.last_col - cells.first_col + 1;
-    cells.is_wide = rows > PWSP_DEPS_CELL_MAX || cols > PWSP_DEPS_CELL_MAX / rows;
+    cells.is_wide =
+        rows > PWSP_DEPS_CELL_MAX || cols > PWSP_DEPS_CELL_MAX || rows * cols > PWSP_DEPS_CELL_MAX;
     return cells;
 }
 
@@ -339,11 +349,28 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     }
 }
 
-PWSP_INTERNAL void pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
+// A task that waits for all that it conflicts with may take the place of what it covers at once.
+// Otherwise that is done when its accesses are added, so that it sees all of what was before.
+static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
+    return (deps->is_exact || deps->is_overlap) &&
+           deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
+}
+
+// Sweeps if that is due. Not between a query and adding: what was found must stay where it is.
+static bool pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
+    return deps->access_count + count <= deps->sweep_at || pwsp_deps_sweep(deps);
+}
+
+PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
                                    const pwsp_tile_at *tiles, uint32_t count) {
+    static const pwsp_token nobody = {0, UINT64_MAX};
     if (!deps->is_exact && !deps->is_overlap) {
-        return;
+        return true;
     }
+    if (!pwsp_deps_make_room(deps, count)) {
+        return false;
+    }
+    bool is_one_pass = pwsp_deps_is_one_pass(deps);
     for (uint32_t i = 0; i < count; i++) {
         pwsp_deps_query_state query = {&tiles[i],
                                        false,
@@ -351,11 +378,13 @@ PWSP_INTERNAL void pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
                                        views[i].is_written,
                                        false,
                                        !deps->is_overlap,
-                                       false,
-                                       NULL,
+                                       is_one_pass && views[i].is_written,
+                                       &nobody,
                                        0};
         pwsp_deps_look(deps, &query);
+        deps->same[i] = query.same;
     }
+    return true;
 }
 
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
@@ -378,24 +407,29 @@ static void pwsp_deps_merge(pwsp_deps *deps, pwsp_access *access, const pwsp_tok
     access->last = token->task;
 }
 
+// Adds the access of a task's tile.
 static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const pwsp_tile_at *at,
-                              const pwsp_token *token) {
+                              uint32_t tile, const pwsp_token *token) {
     pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
-    if (tensor->is_plain && tensor->cell_rows == 0) {
-        tensor->cell_rows = at->rows;
-        tensor->cell_cols = at->cols;
+    if (tensor->is_plain && !tensor->has_cells) {
+        tensor->has_cells = true;
+        tensor->row_shift = pwsp_deps_log2(at->rows);
+        tensor->col_shift = pwsp_deps_log2(at->cols);
     }
-    if (deps->access_count >= deps->sweep_at && !pwsp_deps_sweep(deps)) {
-        return false;
+    uint32_t found = deps->same[tile];
+    if (!pwsp_deps_is_one_pass(deps)) {
+        bool is_exact = deps->is_exact && !deps->is_overlap;
+        pwsp_deps_query_state query = {at,    false,    view->is_read,    view->is_written,
+                                       false, is_exact, view->is_written, token,
+                                       0};
+        uint32_t hazards = deps->hazards;
+        deps->hazards = 0;  // only to find what is the same, and what is superseded
+        pwsp_deps_look(deps, &query);
+        deps->hazards = hazards;
+        found = query.same;
     }
-    bool is_exact = deps->is_exact && !deps->is_overlap;
-    pwsp_deps_query_state query = {
-        at, false, view->is_read, view->is_written, false, is_exact, view->is_written, token, 0};
-    uint32_t hazards = deps->hazards;
-    deps->hazards = 0;  // only to find what is the same, and what is superseded
-    pwsp_deps_look(deps, &query);
-    deps->hazards = hazards;
-    pwsp_access *same = query.same ? &deps->accesses[query.same - 1] : NULL;
+    bool is_found = found && !deps->accesses[found - 1].is_gone;
+    pwsp_access *same = is_found ? &deps->accesses[found - 1] : NULL;
     if (same && view->is_written) {
         bool is_own = same->last == token->task;
         same->is_read = view->is_read || (is_own && same->is_read);
@@ -426,9 +460,13 @@ static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
                                  const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token) {
+    bool is_queried = deps->is_exact || deps->is_overlap;
+    if (!is_queried && !pwsp_deps_make_room(deps, count)) {
+        return false;
+    }
     for (uint32_t i = 0; i < count; i++) {
         if (deps->tensors[tiles[i].tensor].is_tracked &&
-            !pwsp_deps_add_one(deps, &views[i], &tiles[i], token)) {
+            !pwsp_deps_add_one(deps, &views[i], &tiles[i], i, token)) {
             return false;
         }
     }

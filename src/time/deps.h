@@ -43,9 +43,10 @@ typedef struct pwsp_deps_tensor {
     bool is_plain;   // alone in its group, and different indices are different elements
     bool is_tracked;
     bool is_loaded;  // by a slot, where a write does not wait for the writes that it covers
-    uint32_t cell_rows, cell_cols;  // of the grid; 0 before the first access
-    uint64_t low, high;             // bytes [low, high) hold all its elements
-    uint32_t wide;                  // of a group: links to accesses that are in no cell; 0 is none
+    bool has_cells;  // the grid is known, from the first access
+    uint8_t row_shift, col_shift;  // log2 of the size of its cells
+    uint64_t low, high;            // bytes [low, high) hold all its elements
+    uint32_t wide;                 // of a group: links to accesses that are in no cell; 0 is none
 } pwsp_deps_tensor;
 
 typedef struct pwsp_deps {
@@ -65,8 +66,9 @@ typedef struct pwsp_deps {
     pwsp_access_link *links;
     uint64_t link_count, link_capacity;
     uint32_t *buckets;
-    uint64_t bucket_count;  // a power of two, or 0
-    uint64_t access_max;    // high-water mark of accesses
+    uint64_t bucket_count;                // a power of two, or 0
+    uint64_t access_max;                  // high-water mark of accesses
+    uint32_t same[PTOWSP_TASK_TILE_MAX];  // from query to add: an access to take over, + 1
 } pwsp_deps;
 
 PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
@@ -78,8 +80,8 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
 
-// Visits what a task's tiles wait for.
-PWSP_INTERNAL void pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
+// Visits what a task's tiles wait for. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
                                    const pwsp_tile_at *tiles, uint32_t count);
 
 // Adds the accesses of the task that was just queried. False when memory is out.

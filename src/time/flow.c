@@ -661,7 +661,9 @@ static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_arrival *arrival, uint
         pwsp_flow_wait(flow, id, flow->scopes[flow->depth - 1].ready);
     }
     flow->current = id;
-    pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count);
+    if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+        return pwsp_sim_no_memory(sim);
+    }
     for (uint32_t i = 0; i < op->in_count; i++) {
         uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
         pwsp_flow_wait(flow, id, sim->edges[edge].task);

@@ -93,15 +93,17 @@ PWSP_INLINE void pwsp_token_later(pwsp_token *token, const pwsp_token *other) {
     }
 }
 
-// What a task waits for beside the structure: data, edges, its stream.
-static void pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint32_t stream,
+// What a task waits for beside the structure: data, edges, its stream. False with an error.
+static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint32_t stream,
                             pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
     const pwsp_task_op *op = arrival->op;
     if (op->view_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
         sim->deps.clock = sim->clock.now;
         sim->deps.latest = *ready;
-        pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count);
+        if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+            return pwsp_sim_no_memory(sim);
+        }
         *ready = sim->deps.latest;
     }
     for (uint32_t i = 0; i < op->in_count; i++) {
@@ -111,6 +113,7 @@ static void pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint
     if (sim->streams) {
         pwsp_token_later(ready, &sim->streams[stream].last);
     }
+    return true;
 }
 
 // Tells those who may wait for a task when it ends.
@@ -234,8 +237,8 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     }
     uint32_t stream = sim->streams ? pwsp_modulo(arrival->stream_key, schedule->stream_count) : 0;
     bool has_more = arrival->op->view_count || sim->streams || sim->edges;
-    if (has_more) {
-        pwsp_lanes_wait(lanes, arrival, stream, &ready);
+    if (has_more && !pwsp_lanes_wait(lanes, arrival, stream, &ready)) {
+        return false;
     }
     if (!pwsp_lanes_issue(lanes, &ready)) {
         return false;
