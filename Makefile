@@ -47,7 +47,7 @@ test: $(addprefix $(BUILD)/,$(TESTS))
 
 examples: $(addprefix $(BUILD)/,$(EXAMPLES))
 
-COMMON := $(BUILD)/common/decode_attention.o $(BUILD)/common/lengths.o
+COMMON := $(patsubst examples/%.c,$(BUILD)/%.o,$(wildcard examples/common/*.c))
 
 $(BUILD)/common/%.o: examples/common/%.c $(wildcard examples/common/*.h) ptowsp.h
 	@mkdir -p $(@D)

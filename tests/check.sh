@@ -92,12 +92,14 @@ mkdir -p "$OUT/corpus"
     -artifact_prefix="$OUT/" "$OUT/corpus" tests/traces 2> "$OUT/fuzz.log" ||
     { cat "$OUT/fuzz.log"; fail "the fuzzer found something"; }
 
-step "the example: options, bad input, the same bits for 1, 2 and 4 threads"
+step "the examples: options, bad input, decode_batch's bits for 1, 2 and 4 threads"
 make -s BUILD="$OUT/test-gcc" CC=gcc examples
 DECODE_BATCH="$OUT/test-gcc/decode_batch" sh tests/decode_batch_test.sh
+EXAMPLES="$OUT/test-gcc" sh tests/examples_test.sh
 make -s BUILD="$OUT/test-asan" CC=clang examples \
     CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 DECODE_BATCH="$OUT/test-asan/decode_batch" sh tests/decode_batch_test.sh
+EXAMPLES="$OUT/test-asan" sh tests/examples_test.sh
 
 if command -v aarch64-linux-gnu-gcc > /dev/null && command -v qemu-aarch64 > /dev/null; then
     step "arm64, under qemu: the example with NEON, and the same plan as here"

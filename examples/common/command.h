@@ -1,0 +1,38 @@
+// What the examples need to be programs: options, an error line, memory, and errors of the library.
+
+#ifndef COMMAND_H
+#define COMMAND_H
+
+#include "ptowsp.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+// An option that takes a number, "--name 12". Whole numbers have `whole`, others `real`.
+typedef struct command_option {
+    const char *flag;
+    uint64_t *whole;
+    double *real;
+    uint64_t low, high;
+} command_option;
+
+// Reads options; --help writes the text and exits with 0. Anything wrong exits with 2.
+void command_parse(int argc, char **argv, const char *help, const command_option *options,
+                   size_t option_count);
+
+// Writes a line to stderr, beginning with the name of the program, and exits with 2.
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2), noreturn))
+#endif
+void command_fail(const char *format, ...);
+
+// Zeroed memory for count elements, or exits with 2.
+void *command_allocate(uint64_t count, size_t size);
+
+// Exits with 2 and the context's error unless the status is OK.
+void command_check(const ptowsp_context *context, ptowsp_status status);
+
+// Exits with 2 when what was printed could not be written, as on a full disk.
+void command_flush(void);
+
+#endif

@@ -1,0 +1,104 @@
+#!/bin/sh
+# The examples of workloads as programs: what they say when all is well, with a few options, and to
+# bad options. EXAMPLES is the directory with the programs.
+set -eu
+EXAMPLES=${EXAMPLES:-build}
+DIR=$(mktemp -d)
+trap 'rm -rf "$DIR"' EXIT
+
+fail() {
+    echo "examples_test: $*" >&2
+    exit 1
+}
+
+# says TEXT...: the last output has a line with each.
+says() {
+    for text in "$@"; do
+        grep -qF -- "$text" "$DIR/out" || fail "$last: no '$text' in $(cat "$DIR/out")"
+    done
+}
+
+# good PROGRAM ARGUMENTS: exits with 0 and says nothing of WRONG.
+good() {
+    last="$*"
+    program=$1
+    shift
+    "$EXAMPLES/$program" "$@" > "$DIR/out" 2>&1 || fail "$last: $(cat "$DIR/out")"
+    ! grep -q WRONG "$DIR/out" || fail "$last: $(cat "$DIR/out")"
+}
+
+# bad TEXT PROGRAM ARGUMENTS: exits with 2 and says TEXT.
+bad() {
+    text=$1
+    shift
+    last="$*"
+    program=$1
+    shift
+    set +e
+    "$EXAMPLES/$program" "$@" > "$DIR/out" 2>&1
+    code=$?
+    set -e
+    [ $code = 2 ] || fail "$last: exit $code, $(cat "$DIR/out")"
+    says "$program: $text"
+}
+
+# rows COUNT PATTERN: the last output has so many lines that match.
+rows() {
+    [ "$(grep -c -- "$2" "$DIR/out")" = "$1" ] || fail "$last: not $1 times '$2': $(cat "$DIR/out")"
+}
+
+# Two tiles of 132 cycles on each of 4 lanes, but the last, which has two rows; 63 and 62 of them.
+good hello_workload
+says "30 rows:   8 tasks on 4 lanes took  264 cycles" \
+    "1000 rows: 250 tasks on 4 lanes took 8316 cycles" "all squares are right"
+
+good tiered_decode
+says "one program, compiled once" "18 short   30 chunked" "the same cycles: good"
+rows 3 "^  step [123] .*good$"
+rows 6 "^  \(in order\|dataflow\), .*%$"
+rows 2 "^critical path, dataflow"
+# On paper: 58 cycles to append (50 + 256 / 32), 8692 to attend 1024 tokens (500 + 1024 * 256 / 32).
+good tiered_decode --batch 1 --lanes 1 --window 1
+says "step 1     1024 tokens    1 short    0 chunked     2 tasks       8750 cycles" \
+    "step 2     1025 tokens    0 short    1 chunked     4 tasks"
+good tiered_decode --batch 5 --lanes 2 --window 3 --seed 12345678901234567890
+good tiered_decode --batch 17 --lanes 100 --window 1000000 --seed 0
+
+good moe_routing
+says "256 tokens, top 4 of 64 experts" "1e-04 allowed: good"
+rows 2 "^  round robin  *[0-9]"
+rows 2 "^  work stealing  *[0-9]"
+rows 2 "^  affinity by expert  *[0-9]"
+rows 2 "^  hash of expert  *[0-9]"
+rows 2 "^  placed by load  *[0-9]"
+# On paper: measure takes 50 + 1024 / 16, 1024 experts' tasks 114 each, 256 combines 28 each; the
+# last two kinds fill 16 lanes.
+rows 2 "^  .*  0 *7858  *99 %"
+good moe_routing --tokens 1 --experts 1 --top-k 1 --lanes 1 --factor 1000
+good moe_routing --tokens 100 --experts 8 --top-k 8 --lanes 3
+rows 2 "^  round robin  *0 .* 100 100 100$"  # no expert is above twice the mean
+good moe_routing --tokens 77 --experts 20 --top-k 2 --skew 3.5 --factor 1 --lanes 40 --seed 7
+good moe_routing --skew 0 --lanes 4
+
+for program in tiered_decode moe_routing; do
+    good $program --help
+    says "usage: $program"
+    bad "unknown option '--wrong'" $program --wrong
+    bad "--lanes takes a whole number from 1 to 4096, not '0'" $program --lanes 0
+    bad "--lanes takes a whole number from 1 to 4096, not '-1'" $program --lanes -1
+    bad "--lanes takes a whole number from 1 to 4096, not '3x'" $program --lanes 3x
+    bad "--lanes takes a whole number from 1 to 4096, not ''" $program --lanes
+    bad "--seed takes a whole number" $program --seed 99999999999999999999999
+    set +e
+    "$EXAMPLES/$program" > /dev/full 2> "$DIR/out"
+    code=$?
+    set -e
+    [ $code = 2 ] || fail "$program > /dev/full: exit $code"
+    says "cannot write the output"
+done
+bad "--batch takes a whole number from 1 to 1024, not '1025'" tiered_decode --batch 1025
+bad "--skew takes a number from 0 to 4, not 'nan'" moe_routing --skew nan
+bad "--skew takes a number from 0 to 4, not '4.5'" moe_routing --skew 4.5
+bad "--top-k 5 is more than --experts 4" moe_routing --top-k 5 --experts 4
+
+echo "examples_test: good"
