@@ -2380,7 +2380,7 @@ PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_
     case PWSP_OPCODE_SKIP_0:
     case PWSP_OPCODE_SKIP_1: break;
     }
-    PTOWSP_ASSERT(false && "an operation without a value");
+    PTOWSP_ASSERT(0 && "an operation without a value");
     return 0;
 }
 
@@ -2811,7 +2811,7 @@ PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i) {
     case PTOWSP_BOOL: return ((const uint8_t *)array->data)[i] != 0;
     default: break;
     }
-    PTOWSP_ASSERT(false && "an array of floats");
+    PTOWSP_ASSERT(0 && "an array of floats");
     return 0;
 }
 
@@ -5053,14 +5053,16 @@ PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const cha
     return found;
 }
 
-static const char *pwsp_bindable_text(pwsp_bindable kind) {
-    switch (kind) {
+// What has a name: "an axis". Lengths are an axis to those who declare it.
+static const char *pwsp_bindable_text(const ptowsp_module *module, const pwsp_name *name) {
+    switch ((pwsp_bindable)name->kind) {
     case PWSP_BIND_NOTHING:
     case PWSP_BIND_SIZE:
-    case PWSP_BIND_CSR: return "axis";
-    case PWSP_BIND_SYMBOL: return "symbol";
-    case PWSP_BIND_ARRAY: return "array";
-    case PWSP_BIND_TENSOR: return "tensor";
+    case PWSP_BIND_CSR: return "an axis";
+    case PWSP_BIND_SYMBOL: return "a symbol";
+    case PWSP_BIND_ARRAY:
+        return PWSP_ARRAY(module, name->index)->is_lengths ? "an axis" : "an array";
+    case PWSP_BIND_TENSOR: return "a tensor";
     }
     return "";
 }
@@ -5072,9 +5074,8 @@ PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char
     const pwsp_name *found = copy ? pwsp_module_find(module, name) : NULL;
     if (found) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%s %s: the name is already that of %s %s", what, name,
-                         kind == (pwsp_bindable)found->kind ? "another" : "the",
-                         pwsp_bindable_text((pwsp_bindable)found->kind));
+                         "%s %s: the name is already that of %s", what, name,
+                         pwsp_bindable_text(module, found));
     }
     if (!pwsp_module_is_good(module)) {
         return NULL;
@@ -5174,11 +5175,12 @@ static ptowsp_axis pwsp_axis_make(ptowsp_module *module, const char *name, pwsp_
 }
 
 ptowsp_axis ptowsp_axis_dense(ptowsp_module *module, const char *name, int64_t size) {
-    if (pwsp_module_is_good(module) && size < 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "axis %s: its size is %" PRId64, name ? name : "", size);
+    ptowsp_axis axis = pwsp_axis_make(module, name, PWSP_AXIS_DENSE, PWSP_BIND_NOTHING, size);
+    if (axis.id && size < 0) {
+        axis.id = pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                   "axis %s: its size is %" PRId64, name, size);
     }
-    return pwsp_axis_make(module, name, PWSP_AXIS_DENSE, PWSP_BIND_NOTHING, size);
+    return axis;
 }
 
 ptowsp_axis ptowsp_axis_dynamic(ptowsp_module *module, const char *name) {
@@ -5255,6 +5257,8 @@ ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc
     const char *name = desc && desc->name ? desc->name : "";
     if (!desc) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "tensor: desc is NULL");
+    } else if (!pwsp_name_is_valid(name)) {
+        pwsp_module_name(module, "tensor", name);  // fails
     } else if (ptowsp_dtype_size(desc->dtype) == 0) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "tensor %s: %d is no data type", name, (int)desc->dtype);
@@ -5391,10 +5395,11 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
     pwsp_kernel_info info;
     memset(&info, 0, sizeof info);
     info.name = pwsp_module_name(module, "kernel", desc->name);
-    if (info.name) {
-        pwsp_kernel_check(module, desc);
+    if (!info.name || !pwsp_kernel_copy_params(module, desc, &info)) {
+        return kernel;
     }
-    if (!pwsp_module_is_good(module) || !pwsp_kernel_copy_params(module, desc, &info)) {
+    pwsp_kernel_check(module, desc);
+    if (!pwsp_module_is_good(module)) {
         return kernel;
     }
     info.axis_count = desc->axis_count;
@@ -5596,7 +5601,7 @@ ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtyp
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "array %s: elements of type %s, index of type %s; elements are integers "
                          "or bool, an index is i64",
-                         name ? name : "", ptowsp_dtype_name(dtype),
+                         pwsp_name_is_valid(name) ? name : "", ptowsp_dtype_name(dtype),
                          pwsp_type_name(ptowsp_expr_type(index)));
         return pwsp_expr_none(module);
     }
@@ -5935,7 +5940,7 @@ void ptowsp_workload_begin(ptowsp_module *module, const char *name) {
     if (module->open) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "workload %s begins inside another; close that one first",
-                         name ? name : "");
+                         pwsp_name_is_valid(name) ? name : "");
         return;
     }
     const char *copy = pwsp_module_name(module, "workload", name);
@@ -5947,11 +5952,13 @@ void ptowsp_workload_begin(ptowsp_module *module, const char *name) {
                              : "its name has the hash of another workload's");
     }
     uint32_t id = pwsp_node_add(module, PWSP_NODE_WORKLOAD);
+    if (id) {
+        PWSP_NODE(module, id)->name = copy;  // first, as a failed module can be printed
+    }
     if (id && !pwsp_names_add(&module->workload_names, &module->context->memory, copy, 0, id)) {
         id = pwsp_module_no_memory(module);
     }
     if (id) {
-        PWSP_NODE(module, id)->name = copy;
         module->workload = id;
         pwsp_scope_open(module, id);
     }
@@ -5985,9 +5992,11 @@ static ptowsp_expr pwsp_loop_begin(ptowsp_module *module, pwsp_node_kind kind, c
         return none;
     }
     uint32_t id = pwsp_node_add(module, kind);
+    if (id) {
+        PWSP_NODE(module, id)->axis = axis.id;
+    }
     uint32_t variable_id = id ? pwsp_variable_add(module, name, PTOWSP_TYPE_I64, id) : 0;
     if (variable_id) {
-        PWSP_NODE(module, id)->axis = axis.id;
         PWSP_NODE(module, id)->variable = variable_id;
         pwsp_scope_open(module, id);
     }
@@ -6158,6 +6167,19 @@ static int64_t pwsp_view_extent(const ptowsp_tensor_desc *tensor, uint32_t which
     return tensor->rank >= which ? tensor->shape[tensor->rank - which] : 1;
 }
 
+// Checks a constant against the size of a dimension.
+static void pwsp_view_check_const(ptowsp_module *module, const char *tensor, const char *what,
+                                  int64_t value, int64_t size) {
+    if (value < 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+                         "%s of tensor %s is %" PRId64, what, tensor, value);
+    } else if (size != PTOWSP_DYNAMIC && value >= size) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+                         "%s of tensor %s is %" PRId64 ", outside of its size %" PRId64, what,
+                         tensor, value, size);
+    }
+}
+
 // An offset of a view's tile: its expression, or 0 for none given; false with an error.
 static bool pwsp_view_offset(ptowsp_module *module, const ptowsp_tensor_desc *tensor,
                              ptowsp_expr expr, uint32_t which, const char *what, uint32_t *out_id) {
@@ -6167,11 +6189,8 @@ static bool pwsp_view_offset(ptowsp_module *module, const ptowsp_tensor_desc *te
     }
     *out_id = pwsp_module_use(module, expr, PTOWSP_TYPE_I64, what);
     int64_t value, extent = pwsp_view_extent(tensor, which);
-    if (*out_id && pwsp_view_const(module, *out_id, &value) &&
-        (value < 0 || (extent != PTOWSP_DYNAMIC && value >= extent))) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
-                         "%s of tensor %s is %" PRId64 ", outside of its size %" PRId64, what,
-                         tensor->name, value, extent);
+    if (*out_id && pwsp_view_const(module, *out_id, &value)) {
+        pwsp_view_check_const(module, tensor->name, what, value, extent);
     }
     return pwsp_module_is_good(module);
 }
@@ -6179,7 +6198,13 @@ static bool pwsp_view_offset(ptowsp_module *module, const ptowsp_tensor_desc *te
 // Resolves the size of a view's tile against the parameter's; false with an error.
 static bool pwsp_view_size(ptowsp_module *module, const char *tensor, const char *what,
                            int64_t given, int64_t param, int64_t *out_size) {
-    if (given < 0 || given > INT32_MAX || (given && param != PTOWSP_DYNAMIC && given != param)) {
+    if (given < 0 || given > INT32_MAX) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "a view of tensor %s has %" PRId64 " %s, not 1 to 2^31 - 1", tensor, given,
+                         what);
+        return false;
+    }
+    if (given && param != PTOWSP_DYNAMIC && given != param) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "a view of tensor %s has %" PRId64 " %s; the parameter has %" PRId64,
                          tensor, given, what, param);
@@ -6217,12 +6242,14 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
         if (out_info->index[i] == 0) {
             return false;
         }
-        if (pwsp_view_const(module, out_info->index[i], &value) &&
-            (value < 0 || (tensor->shape[i] != PTOWSP_DYNAMIC && value >= tensor->shape[i]))) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
-                             "index %u of tensor %s is %" PRId64 ", outside of its size %" PRId64,
-                             i, tensor->name, value, tensor->shape[i]);
-            return false;
+        if (pwsp_view_const(module, out_info->index[i], &value)) {
+            char what[16];
+            ptowsp_text_buffer buffer = {what, sizeof what, 0};
+            pwsp_text_format(ptowsp_text_to_buffer(&buffer), "index %u", i);
+            pwsp_view_check_const(module, tensor->name, what, value, tensor->shape[i]);
+            if (!pwsp_module_is_good(module)) {
+                return false;
+            }
         }
     }
     return pwsp_view_offset(module, tensor, view->row, 2, "the row", &out_info->row) &&
@@ -6726,9 +6753,9 @@ static void pwsp_schedule_check_timing(pwsp_schedule_checker *checker,
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s",
                            is_immediate ? "timing_cycles is given, but timing is immediate"
                                         : "timing_cycles is 0");
-    } else if (schedule->timing_cycles > UINT32_MAX) {
+    } else if (schedule->timing_cycles > UINT64_C(1) << 32) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED,
-                           "timing_cycles %" PRIu64 " is 2^32 or more", schedule->timing_cycles);
+                           "timing_cycles %" PRIu64 " is more than 2^32", schedule->timing_cycles);
     } else if (is_interleaved && schedule->stream_count == 0) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "timing interleaved without streams");
     } else if (is_batched && schedule->window_policy == PTOWSP_WINDOW_STALL &&
@@ -7655,6 +7682,14 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     made.axis_count = kernel->axis_count;
     made.scalar_count = kernel->scalar_count;
     made.view_count = kernel->tile_count;
+    bool is_cube = kernel->unit == PTOWSP_UNIT_CUBE;
+    if (c->schedule->pools == PTOWSP_POOLS_BY_UNIT &&
+        (is_cube ? c->schedule->cube_lane_count : c->schedule->vector_lane_count) == 0) {
+        pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
+                            "its kernel needs a %s lane, and the schedule has none",
+                            is_cube ? "cube" : "vector");
+        return false;
+    }
     uint32_t index, first_scalar;
     if (!pwsp_compiler_codes(c, info->axes, made.axis_count, &made.first_code) ||
         !pwsp_compiler_codes(c, info->scalars, made.scalar_count, &first_scalar) ||
@@ -7867,10 +7902,23 @@ static bool pwsp_compiler_places(pwsp_compiler *c) {
     return pwsp_module_is_good(c->module);
 }
 
+// Room for one item, so that the table has an address even if it stays empty: a task without views
+// points to where its first one would be.
+static bool pwsp_compiler_reserve(pwsp_compiler *c, pwsp_table *table, size_t item_size) {
+    table->items = pwsp_memory_alloc(&c->program->memory, item_size);
+    table->capacity = table->items != NULL;
+    if (!table->items) {
+        pwsp_module_no_memory(c->module);
+    }
+    return table->items != NULL;
+}
+
 static bool pwsp_compiler_tables(pwsp_compiler *c) {
     const ptowsp_module *m = c->module;
     ptowsp_program *p = c->program;
-    if (!pwsp_compiler_table(c, &p->tensors, &m->tensors, sizeof(ptowsp_tensor_desc),
+    if (!pwsp_compiler_reserve(c, &p->codes, sizeof(pwsp_code)) ||
+        !pwsp_compiler_reserve(c, &p->views, sizeof(pwsp_tile_view)) ||
+        !pwsp_compiler_table(c, &p->tensors, &m->tensors, sizeof(ptowsp_tensor_desc),
                              offsetof(ptowsp_tensor_desc, name)) ||
         !pwsp_compiler_table(c, &p->kernels, &m->kernels, sizeof(pwsp_kernel_info),
                              offsetof(pwsp_kernel_info, name)) ||
@@ -7919,7 +7967,9 @@ static uint32_t pwsp_compiler_entry(ptowsp_module *module, const char *name) {
     }
     if (entry == 0) {
         return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "there is no workload %s to begin with", name ? name : "");
+                                "there is no workload%s%s to begin with",
+                                pwsp_name_is_valid(name) ? " " : "",
+                                pwsp_name_is_valid(name) ? name : "");
     }
     if (PWSP_NODE(module, entry)->param_count) {
         return pwsp_module_fail_at(module, entry, PTOWSP_INVALID_PARAMS,
@@ -8412,16 +8462,21 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
     pwsp_text_format(text, "module %s\n", m->name);
     pwsp_print_axes(m, text);
     for (uint32_t i = 1; i < m->symbols.count; i++) {
-        pwsp_text_format(text, "symbol %s\n", PWSP_SYMBOL(m, i)->name);
+        if (PWSP_SYMBOL(m, i)->name) {  // else it is what the module's error is about
+            pwsp_text_format(text, "symbol %s\n", PWSP_SYMBOL(m, i)->name);
+        }
     }
     for (uint32_t i = 1; i < m->arrays.count; i++) {
-        if (!PWSP_ARRAY(m, i)->is_lengths) {
+        if (PWSP_ARRAY(m, i)->name && !PWSP_ARRAY(m, i)->is_lengths) {
             pwsp_text_format(text, "array %s %s\n", PWSP_ARRAY(m, i)->name,
                              ptowsp_dtype_name(PWSP_ARRAY(m, i)->dtype));
         }
     }
     for (uint32_t i = 1; i < m->tensors.count; i++) {
         const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, i);
+        if (!tensor->name) {
+            continue;
+        }
         pwsp_text_format(text, "tensor %s %s [", tensor->name, ptowsp_dtype_name(tensor->dtype));
         for (uint32_t j = 0; j < tensor->rank; j++) {
             pwsp_text_format(text, "%s", j ? ", " : "");
@@ -10379,7 +10434,7 @@ PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *p
     case PTOWSP_DISPATCH_ROUND_ROBIN:
     case PTOWSP_DISPATCH_FORCE_INT: break;
     }
-    PTOWSP_ASSERT(false && "dispatch without a rule");
+    PTOWSP_ASSERT(0 && "dispatch without a rule");
     return pool->first;
 }
 
@@ -12083,7 +12138,9 @@ static uint32_t pwsp_bind_find(ptowsp_run *run, const char *what, const char *na
     if (!found || strcmp(found->text, name) != 0 || found->kind != kind) {
         *out_status = pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                                 "bind: module %s has no %s %s", run->program->name, what,
-                                name ? name : "NULL");
+                                !name                      ? "NULL"
+                                : pwsp_name_is_valid(name) ? name
+                                                           : "of such a name");
         return 0;
     }
     return found->index;
@@ -12394,8 +12451,9 @@ static bool pwsp_run_init(ptowsp_run *run) {
     }
     PWSP_RUN_ARRAYS(PWSP_RUN_ALLOC)
 #undef PWSP_RUN_ALLOC
-    for (uint32_t i = 0; i < program->consts.count; i++) {
-        run->initial[program->first_const + i] = *PWSP_PROGRAM_AT(program, consts, uint64_t, i);
+    if (program->consts.count) {
+        memcpy(run->initial + program->first_const, program->consts.items,
+               (size_t)program->consts.count * sizeof(uint64_t));
     }
     run->is_flow = pwsp_run_is_flow(&program->schedule);
     return pwsp_sim_init(&run->sim, memory, program) &&

@@ -176,7 +176,7 @@ PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i) {
     case PTOWSP_BOOL: return ((const uint8_t *)array->data)[i] != 0;
     default: break;
     }
-    PTOWSP_ASSERT(false && "an array of floats");
+    PTOWSP_ASSERT(0 && "an array of floats");
     return 0;
 }
 

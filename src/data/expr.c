@@ -65,7 +65,7 @@ PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_
     case PWSP_OPCODE_SKIP_0:
     case PWSP_OPCODE_SKIP_1: break;
     }
-    PTOWSP_ASSERT(false && "an operation without a value");
+    PTOWSP_ASSERT(0 && "an operation without a value");
     return 0;
 }
 

@@ -19,7 +19,9 @@ static uint32_t pwsp_bind_find(ptowsp_run *run, const char *what, const char *na
     if (!found || strcmp(found->text, name) != 0 || found->kind != kind) {
         *out_status = pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                                 "bind: module %s has no %s %s", run->program->name, what,
-                                name ? name : "NULL");
+                                !name                      ? "NULL"
+                                : pwsp_name_is_valid(name) ? name
+                                                           : "of such a name");
         return 0;
     }
     return found->index;

@@ -46,8 +46,9 @@ static bool pwsp_run_init(ptowsp_run *run) {
     }
     PWSP_RUN_ARRAYS(PWSP_RUN_ALLOC)
 #undef PWSP_RUN_ALLOC
-    for (uint32_t i = 0; i < program->consts.count; i++) {
-        run->initial[program->first_const + i] = *PWSP_PROGRAM_AT(program, consts, uint64_t, i);
+    if (program->consts.count) {
+        memcpy(run->initial + program->first_const, program->consts.items,
+               (size_t)program->consts.count * sizeof(uint64_t));
     }
     run->is_flow = pwsp_run_is_flow(&program->schedule);
     return pwsp_sim_init(&run->sim, memory, program) &&

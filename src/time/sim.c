@@ -227,7 +227,7 @@ PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *p
     case PTOWSP_DISPATCH_ROUND_ROBIN:
     case PTOWSP_DISPATCH_FORCE_INT: break;
     }
-    PTOWSP_ASSERT(false && "dispatch without a rule");
+    PTOWSP_ASSERT(0 && "dispatch without a rule");
     return pool->first;
 }
 

@@ -100,10 +100,11 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
     pwsp_kernel_info info;
     memset(&info, 0, sizeof info);
     info.name = pwsp_module_name(module, "kernel", desc->name);
-    if (info.name) {
-        pwsp_kernel_check(module, desc);
+    if (!info.name || !pwsp_kernel_copy_params(module, desc, &info)) {
+        return kernel;
     }
-    if (!pwsp_module_is_good(module) || !pwsp_kernel_copy_params(module, desc, &info)) {
+    pwsp_kernel_check(module, desc);
+    if (!pwsp_module_is_good(module)) {
         return kernel;
     }
     info.axis_count = desc->axis_count;

@@ -146,14 +146,16 @@ PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const cha
     return found;
 }
 
-static const char *pwsp_bindable_text(pwsp_bindable kind) {
-    switch (kind) {
+// What has a name: "an axis". Lengths are an axis to those who declare it.
+static const char *pwsp_bindable_text(const ptowsp_module *module, const pwsp_name *name) {
+    switch ((pwsp_bindable)name->kind) {
     case PWSP_BIND_NOTHING:
     case PWSP_BIND_SIZE:
-    case PWSP_BIND_CSR: return "axis";
-    case PWSP_BIND_SYMBOL: return "symbol";
-    case PWSP_BIND_ARRAY: return "array";
-    case PWSP_BIND_TENSOR: return "tensor";
+    case PWSP_BIND_CSR: return "an axis";
+    case PWSP_BIND_SYMBOL: return "a symbol";
+    case PWSP_BIND_ARRAY:
+        return PWSP_ARRAY(module, name->index)->is_lengths ? "an axis" : "an array";
+    case PWSP_BIND_TENSOR: return "a tensor";
     }
     return "";
 }
@@ -165,9 +167,8 @@ PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char
     const pwsp_name *found = copy ? pwsp_module_find(module, name) : NULL;
     if (found) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "%s %s: the name is already that of %s %s", what, name,
-                         kind == (pwsp_bindable)found->kind ? "another" : "the",
-                         pwsp_bindable_text((pwsp_bindable)found->kind));
+                         "%s %s: the name is already that of %s", what, name,
+                         pwsp_bindable_text(module, found));
     }
     if (!pwsp_module_is_good(module)) {
         return NULL;
@@ -267,11 +268,12 @@ static ptowsp_axis pwsp_axis_make(ptowsp_module *module, const char *name, pwsp_
 }
 
 ptowsp_axis ptowsp_axis_dense(ptowsp_module *module, const char *name, int64_t size) {
-    if (pwsp_module_is_good(module) && size < 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "axis %s: its size is %" PRId64, name ? name : "", size);
+    ptowsp_axis axis = pwsp_axis_make(module, name, PWSP_AXIS_DENSE, PWSP_BIND_NOTHING, size);
+    if (axis.id && size < 0) {
+        axis.id = pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                   "axis %s: its size is %" PRId64, name, size);
     }
-    return pwsp_axis_make(module, name, PWSP_AXIS_DENSE, PWSP_BIND_NOTHING, size);
+    return axis;
 }
 
 ptowsp_axis ptowsp_axis_dynamic(ptowsp_module *module, const char *name) {
@@ -348,6 +350,8 @@ ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc
     const char *name = desc && desc->name ? desc->name : "";
     if (!desc) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "tensor: desc is NULL");
+    } else if (!pwsp_name_is_valid(name)) {
+        pwsp_module_name(module, "tensor", name);  // fails
     } else if (ptowsp_dtype_size(desc->dtype) == 0) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "tensor %s: %d is no data type", name, (int)desc->dtype);

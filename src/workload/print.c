@@ -103,16 +103,21 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
     pwsp_text_format(text, "module %s\n", m->name);
     pwsp_print_axes(m, text);
     for (uint32_t i = 1; i < m->symbols.count; i++) {
-        pwsp_text_format(text, "symbol %s\n", PWSP_SYMBOL(m, i)->name);
+        if (PWSP_SYMBOL(m, i)->name) {  // else it is what the module's error is about
+            pwsp_text_format(text, "symbol %s\n", PWSP_SYMBOL(m, i)->name);
+        }
     }
     for (uint32_t i = 1; i < m->arrays.count; i++) {
-        if (!PWSP_ARRAY(m, i)->is_lengths) {
+        if (PWSP_ARRAY(m, i)->name && !PWSP_ARRAY(m, i)->is_lengths) {
             pwsp_text_format(text, "array %s %s\n", PWSP_ARRAY(m, i)->name,
                              ptowsp_dtype_name(PWSP_ARRAY(m, i)->dtype));
         }
     }
     for (uint32_t i = 1; i < m->tensors.count; i++) {
         const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, i);
+        if (!tensor->name) {
+            continue;
+        }
         pwsp_text_format(text, "tensor %s %s [", tensor->name, ptowsp_dtype_name(tensor->dtype));
         for (uint32_t j = 0; j < tensor->rank; j++) {
             pwsp_text_format(text, "%s", j ? ", " : "");

@@ -420,6 +420,14 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     made.axis_count = kernel->axis_count;
     made.scalar_count = kernel->scalar_count;
     made.view_count = kernel->tile_count;
+    bool is_cube = kernel->unit == PTOWSP_UNIT_CUBE;
+    if (c->schedule->pools == PTOWSP_POOLS_BY_UNIT &&
+        (is_cube ? c->schedule->cube_lane_count : c->schedule->vector_lane_count) == 0) {
+        pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
+                            "its kernel needs a %s lane, and the schedule has none",
+                            is_cube ? "cube" : "vector");
+        return false;
+    }
     uint32_t index, first_scalar;
     if (!pwsp_compiler_codes(c, info->axes, made.axis_count, &made.first_code) ||
         !pwsp_compiler_codes(c, info->scalars, made.scalar_count, &first_scalar) ||
@@ -632,10 +640,23 @@ static bool pwsp_compiler_places(pwsp_compiler *c) {
     return pwsp_module_is_good(c->module);
 }
 
+// Room for one item, so that the table has an address even if it stays empty: a task without views
+// points to where its first one would be.
+static bool pwsp_compiler_reserve(pwsp_compiler *c, pwsp_table *table, size_t item_size) {
+    table->items = pwsp_memory_alloc(&c->program->memory, item_size);
+    table->capacity = table->items != NULL;
+    if (!table->items) {
+        pwsp_module_no_memory(c->module);
+    }
+    return table->items != NULL;
+}
+
 static bool pwsp_compiler_tables(pwsp_compiler *c) {
     const ptowsp_module *m = c->module;
     ptowsp_program *p = c->program;
-    if (!pwsp_compiler_table(c, &p->tensors, &m->tensors, sizeof(ptowsp_tensor_desc),
+    if (!pwsp_compiler_reserve(c, &p->codes, sizeof(pwsp_code)) ||
+        !pwsp_compiler_reserve(c, &p->views, sizeof(pwsp_tile_view)) ||
+        !pwsp_compiler_table(c, &p->tensors, &m->tensors, sizeof(ptowsp_tensor_desc),
                              offsetof(ptowsp_tensor_desc, name)) ||
         !pwsp_compiler_table(c, &p->kernels, &m->kernels, sizeof(pwsp_kernel_info),
                              offsetof(pwsp_kernel_info, name)) ||
@@ -684,7 +705,9 @@ static uint32_t pwsp_compiler_entry(ptowsp_module *module, const char *name) {
     }
     if (entry == 0) {
         return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "there is no workload %s to begin with", name ? name : "");
+                                "there is no workload%s%s to begin with",
+                                pwsp_name_is_valid(name) ? " " : "",
+                                pwsp_name_is_valid(name) ? name : "");
     }
     if (PWSP_NODE(module, entry)->param_count) {
         return pwsp_module_fail_at(module, entry, PTOWSP_INVALID_PARAMS,

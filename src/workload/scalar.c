@@ -172,7 +172,7 @@ ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtyp
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "array %s: elements of type %s, index of type %s; elements are integers "
                          "or bool, an index is i64",
-                         name ? name : "", ptowsp_dtype_name(dtype),
+                         pwsp_name_is_valid(name) ? name : "", ptowsp_dtype_name(dtype),
                          pwsp_type_name(ptowsp_expr_type(index)));
         return pwsp_expr_none(module);
     }

@@ -275,9 +275,9 @@ static void pwsp_schedule_check_timing(pwsp_schedule_checker *checker,
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "%s",
                            is_immediate ? "timing_cycles is given, but timing is immediate"
                                         : "timing_cycles is 0");
-    } else if (schedule->timing_cycles > UINT32_MAX) {
+    } else if (schedule->timing_cycles > UINT64_C(1) << 32) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED,
-                           "timing_cycles %" PRIu64 " is 2^32 or more", schedule->timing_cycles);
+                           "timing_cycles %" PRIu64 " is more than 2^32", schedule->timing_cycles);
     } else if (is_interleaved && schedule->stream_count == 0) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS, "timing interleaved without streams");
     } else if (is_batched && schedule->window_policy == PTOWSP_WINDOW_STALL &&

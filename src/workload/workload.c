@@ -111,7 +111,7 @@ void ptowsp_workload_begin(ptowsp_module *module, const char *name) {
     if (module->open) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "workload %s begins inside another; close that one first",
-                         name ? name : "");
+                         pwsp_name_is_valid(name) ? name : "");
         return;
     }
     const char *copy = pwsp_module_name(module, "workload", name);
@@ -123,11 +123,13 @@ void ptowsp_workload_begin(ptowsp_module *module, const char *name) {
                              : "its name has the hash of another workload's");
     }
     uint32_t id = pwsp_node_add(module, PWSP_NODE_WORKLOAD);
+    if (id) {
+        PWSP_NODE(module, id)->name = copy;  // first, as a failed module can be printed
+    }
     if (id && !pwsp_names_add(&module->workload_names, &module->context->memory, copy, 0, id)) {
         id = pwsp_module_no_memory(module);
     }
     if (id) {
-        PWSP_NODE(module, id)->name = copy;
         module->workload = id;
         pwsp_scope_open(module, id);
     }
@@ -161,9 +163,11 @@ static ptowsp_expr pwsp_loop_begin(ptowsp_module *module, pwsp_node_kind kind, c
         return none;
     }
     uint32_t id = pwsp_node_add(module, kind);
+    if (id) {
+        PWSP_NODE(module, id)->axis = axis.id;
+    }
     uint32_t variable_id = id ? pwsp_variable_add(module, name, PTOWSP_TYPE_I64, id) : 0;
     if (variable_id) {
-        PWSP_NODE(module, id)->axis = axis.id;
         PWSP_NODE(module, id)->variable = variable_id;
         pwsp_scope_open(module, id);
     }
@@ -334,6 +338,19 @@ static int64_t pwsp_view_extent(const ptowsp_tensor_desc *tensor, uint32_t which
     return tensor->rank >= which ? tensor->shape[tensor->rank - which] : 1;
 }
 
+// Checks a constant against the size of a dimension.
+static void pwsp_view_check_const(ptowsp_module *module, const char *tensor, const char *what,
+                                  int64_t value, int64_t size) {
+    if (value < 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+                         "%s of tensor %s is %" PRId64, what, tensor, value);
+    } else if (size != PTOWSP_DYNAMIC && value >= size) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+                         "%s of tensor %s is %" PRId64 ", outside of its size %" PRId64, what,
+                         tensor, value, size);
+    }
+}
+
 // An offset of a view's tile: its expression, or 0 for none given; false with an error.
 static bool pwsp_view_offset(ptowsp_module *module, const ptowsp_tensor_desc *tensor,
                              ptowsp_expr expr, uint32_t which, const char *what, uint32_t *out_id) {
@@ -343,11 +360,8 @@ static bool pwsp_view_offset(ptowsp_module *module, const ptowsp_tensor_desc *te
     }
     *out_id = pwsp_module_use(module, expr, PTOWSP_TYPE_I64, what);
     int64_t value, extent = pwsp_view_extent(tensor, which);
-    if (*out_id && pwsp_view_const(module, *out_id, &value) &&
-        (value < 0 || (extent != PTOWSP_DYNAMIC && value >= extent))) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
-                         "%s of tensor %s is %" PRId64 ", outside of its size %" PRId64, what,
-                         tensor->name, value, extent);
+    if (*out_id && pwsp_view_const(module, *out_id, &value)) {
+        pwsp_view_check_const(module, tensor->name, what, value, extent);
     }
     return pwsp_module_is_good(module);
 }
@@ -355,7 +369,13 @@ static bool pwsp_view_offset(ptowsp_module *module, const ptowsp_tensor_desc *te
 // Resolves the size of a view's tile against the parameter's; false with an error.
 static bool pwsp_view_size(ptowsp_module *module, const char *tensor, const char *what,
                            int64_t given, int64_t param, int64_t *out_size) {
-    if (given < 0 || given > INT32_MAX || (given && param != PTOWSP_DYNAMIC && given != param)) {
+    if (given < 0 || given > INT32_MAX) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "a view of tensor %s has %" PRId64 " %s, not 1 to 2^31 - 1", tensor, given,
+                         what);
+        return false;
+    }
+    if (given && param != PTOWSP_DYNAMIC && given != param) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "a view of tensor %s has %" PRId64 " %s; the parameter has %" PRId64,
                          tensor, given, what, param);
@@ -393,12 +413,14 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
         if (out_info->index[i] == 0) {
             return false;
         }
-        if (pwsp_view_const(module, out_info->index[i], &value) &&
-            (value < 0 || (tensor->shape[i] != PTOWSP_DYNAMIC && value >= tensor->shape[i]))) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
-                             "index %u of tensor %s is %" PRId64 ", outside of its size %" PRId64,
-                             i, tensor->name, value, tensor->shape[i]);
-            return false;
+        if (pwsp_view_const(module, out_info->index[i], &value)) {
+            char what[16];
+            ptowsp_text_buffer buffer = {what, sizeof what, 0};
+            pwsp_text_format(ptowsp_text_to_buffer(&buffer), "index %u", i);
+            pwsp_view_check_const(module, tensor->name, what, value, tensor->shape[i]);
+            if (!pwsp_module_is_good(module)) {
+                return false;
+            }
         }
     }
     return pwsp_view_offset(module, tensor, view->row, 2, "the row", &out_info->row) &&

@@ -1,0 +1,472 @@
+// Scalar expressions: what every operator means, folded and compiled; which operands are looked at;
+// which types are taken; limits. How they read is in expr_text_test.c.
+
+#include "expr_reference.h"
+
+// -- operators ------------------------------------------------------------------------------------
+
+// One operator over operands of one type that are in slots, symbols or arrays: all pairs of values.
+static void check_operator(op o, ptowsp_type type, int where) {
+    static uint64_t a, b;
+    static uint8_t is_a, is_b;
+    bool is_bool = type == PTOWSP_TYPE_BOOL;
+    ptowsp_dtype dtype = is_bool ? PTOWSP_BOOL : type == PTOWSP_TYPE_I64 ? PTOWSP_I64 : PTOWSP_U64;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_expr first = unknown(f.m, type, 0, where), second = unknown(f.m, type, 1, where);
+    ptowsp_expr expr = arity(o) == 2 ? ops[o].binary(first, second) : ops[o].unary(first);
+    ptowsp_type result = result_type(o, type, type, PTOWSP_TYPE_NONE);
+    assert_int_equal(ptowsp_expr_type(expr), result);
+    evaluator e = evaluator_make(&f, expr);
+    for (int i = 0; i < VALUE_COUNT; i++) {
+        for (int j = 0; j < (arity(o) == 2 ? VALUE_COUNT : 1); j++) {
+            a = values[i];
+            b = values[j];
+            if (where == 0) {  // a slot as a bool is "not 0"
+                ptowsp_run_bind_slot(e.run, 0, a);
+                ptowsp_run_bind_slot(e.run, 1, b);
+            } else if (where == 1) {
+                assert_int_equal(ptowsp_run_bind_symbol(e.run, "s0", a), PTOWSP_OK);
+                ptowsp_run_bind_symbol(e.run, "s1", b);  // a unary operator does not use it
+            } else {
+                is_a = a != 0;
+                is_b = b != 0;
+                const void *data_a = is_bool ? (const void *)&is_a : &a;
+                const void *data_b = is_bool ? (const void *)&is_b : &b;
+                assert_int_equal(ptowsp_run_bind_array(e.run, "a0", dtype, data_a, 1), PTOWSP_OK);
+                ptowsp_run_bind_array(e.run, "a1", dtype, data_b, 1);
+            }
+            uint64_t cell_a = is_bool ? a != 0 : a, cell_b = is_bool ? b != 0 : b;
+            uint64_t expected = meaning(o, type, cell_a, cell_b);
+            uint64_t value = evaluator_value(&e);
+            if (value != expected) {
+                fail_msg("%s of %s gives %llx, not %llx", ops[o].name, literal_text(type, cell_a),
+                         (unsigned long long)value, (unsigned long long)expected);
+            }
+            ptowsp_expr x = literal(f.m, type, cell_a), y = literal(f.m, type, cell_b);
+            ptowsp_expr folded = arity(o) == 2 ? ops[o].binary(x, y) : ops[o].unary(x);
+            assert_string_equal(printed(folded), literal_text(result, expected));
+        }
+    }
+    evaluator_free(&e);
+    fixture_free(&f);
+}
+
+static void expr__operators_mean_the_same_folded_and_compiled(void **state) {
+    (void)state;
+    for (int o = 0; o < SELECT; o++) {
+        for (int type = PTOWSP_TYPE_BOOL; type <= PTOWSP_TYPE_U64; type++) {
+            ptowsp_type t = (ptowsp_type)type;
+            if (result_type((op)o, t, t, PTOWSP_TYPE_NONE) != PTOWSP_TYPE_NONE) {
+                for (int where = 0; where < 3; where++) {
+                    check_operator((op)o, t, where);
+                }
+            }
+        }
+    }
+}
+
+// The sentences of section 13, one by one.
+static void expr__arithmetic_never_traps(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_module *m = f.m;
+    ptowsp_expr low = ptowsp_i64(m, INT64_MIN), high = ptowsp_i64(m, INT64_MAX);
+    ptowsp_expr one = ptowsp_i64(m, 1), minus = ptowsp_i64(m, -1), zero = ptowsp_i64(m, 0);
+    assert_string_equal(printed(ptowsp_add(high, one)), "-9223372036854775808");
+    assert_string_equal(printed(ptowsp_sub(low, one)), "9223372036854775807");
+    assert_string_equal(printed(ptowsp_mul(high, ptowsp_i64(m, 2))), "-2");
+    assert_string_equal(printed(ptowsp_neg(low)), "-9223372036854775808");
+    assert_string_equal(printed(ptowsp_div(one, zero)), "0");
+    assert_string_equal(printed(ptowsp_rem(one, zero)), "0");
+    assert_string_equal(printed(ptowsp_div(low, minus)), "-9223372036854775808");
+    assert_string_equal(printed(ptowsp_rem(low, minus)), "0");
+    assert_string_equal(printed(ptowsp_div(ptowsp_i64(m, -7), ptowsp_i64(m, 2))), "-3");
+    assert_string_equal(printed(ptowsp_rem(ptowsp_i64(m, -7), ptowsp_i64(m, 2))), "-1");
+    assert_string_equal(printed(ptowsp_rem(ptowsp_i64(m, 7), ptowsp_i64(m, -2))), "1");
+    assert_string_equal(printed(ptowsp_shl(one, ptowsp_i64(m, 65))), "2");
+    assert_string_equal(printed(ptowsp_shr(minus, ptowsp_i64(m, 63))), "-1");
+    assert_string_equal(printed(ptowsp_shr(ptowsp_i64(m, -5), one)), "-3");
+    assert_string_equal(printed(ptowsp_shr(ptowsp_u64(m, UINT64_MAX), ptowsp_u64(m, 63))), "1u");
+    assert_string_equal(printed(ptowsp_sub(ptowsp_u64(m, 0), ptowsp_u64(m, 1))),
+                        "18446744073709551615u");
+    assert_string_equal(printed(ptowsp_div(ptowsp_u64(m, UINT64_MAX), ptowsp_u64(m, 2))),
+                        "9223372036854775807u");
+    assert_string_equal(printed(ptowsp_lt(minus, zero)), "true");
+    assert_string_equal(printed(ptowsp_lt(ptowsp_to_u64(minus), ptowsp_u64(m, 0))), "false");
+    assert_string_equal(printed(ptowsp_to_i64(ptowsp_bool(m, true))), "1");
+    assert_string_equal(printed(ptowsp_to_bool(minus)), "true");
+    fixture_free(&f);
+}
+
+// -- what is looked at ----------------------------------------------------------------------------
+
+static const int32_t table[] = {10, -20, 30};
+
+// Puts the value of an expression over i = slot 0 and table[3] into a slot, for i = index.
+static ptowsp_status value_at(const fixture *f, ptowsp_expr expr, int64_t index,
+                              uint64_t *out_value) {
+    evaluator e = evaluator_make(f, expr);
+    assert_int_equal(ptowsp_run_bind_array(e.run, "table", PTOWSP_I32, table, 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_slot(e.run, 0, (uint64_t)index), PTOWSP_OK);
+    ptowsp_status status = ptowsp_run_execute(e.run, NULL);
+    *out_value = ptowsp_run_slot(e.run, VALUE_SLOT);
+    evaluator_free(&e);
+    return status;
+}
+
+static ptowsp_expr guarded(ptowsp_module *m, int which) {
+    ptowsp_expr i = ptowsp_slot_i64(m, 0), zero = ptowsp_i64(m, 0);
+    ptowsp_expr read = ptowsp_array_at(m, "table", PTOWSP_I32, i);
+    ptowsp_expr is_in = ptowsp_and(ptowsp_ge(i, zero), ptowsp_lt(i, ptowsp_i64(m, 3)));
+    ptowsp_expr is_positive = ptowsp_gt(read, zero);
+    switch (which) {
+    case 0: return ptowsp_select(is_in, read, ptowsp_i64(m, -1));
+    case 1: return ptowsp_select(ptowsp_not(is_in), ptowsp_i64(m, -1), read);
+    case 2: return ptowsp_and(is_in, is_positive);
+    case 3: return ptowsp_or(ptowsp_not(is_in), is_positive);
+    case 4:  // both sides read; a read in the condition of the inner select
+        return ptowsp_select(is_in,
+                             ptowsp_select(is_positive, read, ptowsp_add(read, ptowsp_i64(m, 1))),
+                             ptowsp_array_at(m, "table", PTOWSP_I32, zero));
+    case 5:  // a guard around an operator around a guard
+        return ptowsp_and(ptowsp_and(is_in, is_positive),
+                          ptowsp_eq(ptowsp_rem(read, ptowsp_i64(m, 3)), zero));
+    default:  // a read whose index is a guarded read
+        return ptowsp_array_at(m, "table", PTOWSP_I32,
+                               ptowsp_select(is_in, ptowsp_div(read, ptowsp_i64(m, 15)), zero));
+    }
+}
+
+static void expr__select_and_or_look_right_only_when_needed(void **state) {
+    (void)state;
+    static const struct {
+        int which;
+        int64_t values[5];  // for i = -1, 0, 1, 2, 3
+    } rows[] = {{0, {-1, 10, -20, 30, -1}}, {1, {-1, 10, -20, 30, -1}}, {2, {0, 1, 0, 1, 0}},
+                {3, {1, 1, 0, 1, 1}},       {4, {10, 10, -19, 30, 10}}, {5, {0, 0, 0, 1, 0}},
+                {6, {10, 10, 999, 30, 10}}};  // 999: table[-20 / 15 = -1] is outside
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        for (int64_t i = -1; i <= 3; i++) {
+            fixture f;
+            uint64_t value;
+            fixture_make(&f);
+            ptowsp_status status = value_at(&f, guarded(f.m, rows[r].which), i, &value);
+            if (rows[r].values[i + 1] == 999) {
+                test_error_is(f.context, PTOWSP_INVALID_PARAMS, UINT64_MAX,
+                              "main/slot_set 9: array table is read at -1; it has 3 elements");
+            } else {
+                assert_int_equal(status, PTOWSP_OK);
+                assert_int_equal((int64_t)value, rows[r].values[i + 1]);
+            }
+            fixture_free(&f);
+        }
+    }
+}
+
+static void expr__a_read_without_guard_is_an_error_of_the_run(void **state) {
+    (void)state;
+    fixture f;
+    uint64_t value;
+    fixture_make(&f);
+    ptowsp_expr i = ptowsp_slot_i64(f.m, 0);
+    ptowsp_expr read = ptowsp_array_at(f.m, "table", PTOWSP_I32, i);
+    ptowsp_expr is_in = ptowsp_lt(i, ptowsp_i64(f.m, 3));
+    // on the left of `and` the read is not guarded
+    ptowsp_expr expr = ptowsp_and(ptowsp_gt(read, ptowsp_i64(f.m, 0)), is_in);
+    assert_int_equal(value_at(&f, expr, 3, &value), PTOWSP_INVALID_PARAMS);
+    test_error_is(f.context, PTOWSP_INVALID_PARAMS, 3,
+                  "main/slot_set 9: array table is read at 3; it has 3 elements");
+    fixture_free(&f);
+}
+
+static void expr__what_folding_drops_need_not_be_bound(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_module *m = f.m;
+    ptowsp_expr read = ptowsp_array_at(m, "nowhere", PTOWSP_I64, ptowsp_i64(m, 5));
+    ptowsp_expr is = ptowsp_eq(read, read), yes = ptowsp_bool(m, true), no = ptowsp_bool(m, false);
+    ptowsp_expr slot = ptowsp_slot_i64(m, 1);
+    assert_string_equal(printed(ptowsp_and(no, is)), "false");
+    assert_string_equal(printed(ptowsp_or(yes, is)), "true");
+    assert_string_equal(printed(ptowsp_and(yes, is)), "nowhere[5] == nowhere[5]");
+    assert_string_equal(printed(ptowsp_select(yes, slot, read)), "slot_i64[1]");
+    ptowsp_expr expr = ptowsp_select(ptowsp_and(no, is), read, slot);
+    evaluator e = evaluator_make(&f, expr);
+    assert_int_equal(ptowsp_run_bind_slot(e.run, 1, 77), PTOWSP_OK);
+    assert_int_equal(evaluator_value(&e), 77);
+    evaluator_free(&e);
+    fixture_free(&f);
+}
+
+// -- arrays ---------------------------------------------------------------------------------------
+
+static void check_array(ptowsp_dtype dtype, const void *data, ptowsp_type type,
+                        const int64_t *expected) {
+    fixture f;
+    fixture_make(&f);
+    ptowsp_expr read = ptowsp_array_at(f.m, "data", dtype, ptowsp_slot_i64(f.m, 0));
+    assert_int_equal(ptowsp_expr_type(read), type);
+    evaluator e = evaluator_make(&f, read);
+    assert_int_equal(ptowsp_run_bind_array(e.run, "data", dtype, data, 3), PTOWSP_OK);
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(ptowsp_run_bind_slot(e.run, 0, i), PTOWSP_OK);
+        assert_true(evaluator_value(&e) == (uint64_t)expected[i]);
+    }
+    evaluator_free(&e);
+    fixture_free(&f);
+}
+
+static void expr__arrays_of_every_dtype_are_extended_to_cells(void **state) {
+    (void)state;
+    static const int8_t i8[] = {INT8_MIN, -1, INT8_MAX};
+    static const int16_t i16[] = {INT16_MIN, -1, INT16_MAX};
+    static const int32_t i32[] = {INT32_MIN, -1, INT32_MAX};
+    static const int64_t i64[] = {INT64_MIN, -1, INT64_MAX};
+    static const uint8_t u8[] = {0, 128, UINT8_MAX};
+    static const uint16_t u16[] = {0, 32768, UINT16_MAX};
+    static const uint32_t u32[] = {0, UINT32_C(1) << 31, UINT32_MAX};
+    static const uint64_t u64[] = {0, UINT64_C(1) << 63, UINT64_MAX};
+    static const uint8_t b[] = {0, 1, 2};
+    check_array(PTOWSP_I8, i8, PTOWSP_TYPE_I64, (int64_t[]){INT8_MIN, -1, INT8_MAX});
+    check_array(PTOWSP_I16, i16, PTOWSP_TYPE_I64, (int64_t[]){INT16_MIN, -1, INT16_MAX});
+    check_array(PTOWSP_I32, i32, PTOWSP_TYPE_I64, (int64_t[]){INT32_MIN, -1, INT32_MAX});
+    check_array(PTOWSP_I64, i64, PTOWSP_TYPE_I64, (int64_t[]){INT64_MIN, -1, INT64_MAX});
+    check_array(PTOWSP_U8, u8, PTOWSP_TYPE_U64, (int64_t[]){0, 128, UINT8_MAX});
+    check_array(PTOWSP_U16, u16, PTOWSP_TYPE_U64, (int64_t[]){0, 32768, UINT16_MAX});
+    check_array(PTOWSP_U32, u32, PTOWSP_TYPE_U64,
+                (int64_t[]){0, INT64_C(1) << 31, INT64_C(0xffffffff)});
+    check_array(PTOWSP_U64, u64, PTOWSP_TYPE_U64, (int64_t[]){0, INT64_MIN, -1});
+    check_array(PTOWSP_BOOL, b, PTOWSP_TYPE_BOOL, (int64_t[]){0, 1, 1});
+}
+
+static void expr__arrays_of_floats_or_with_other_indices_are_refused(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_array_at(f.m, "w", PTOWSP_F32, ptowsp_i64(f.m, 0));
+    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+                    "module: array w: elements of type f32, index of type i64; elements are "
+                    "integers or bool, an index is i64");
+    fixture_renew(&f);
+    ptowsp_array_at(f.m, "w", PTOWSP_I32, ptowsp_u64(f.m, 0));
+    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+                    "module: array w: elements of type i32, index of type u64; elements are "
+                    "integers or bool, an index is i64");
+    fixture_renew(&f);
+    ptowsp_array_at(f.m, "w", PTOWSP_I32, ptowsp_i64(f.m, 0));
+    ptowsp_array_at(f.m, "w", PTOWSP_I64, ptowsp_i64(f.m, 0));
+    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+                    "module: array w: read as i64 here and as i32 before");
+    fixture_renew(&f);
+    ptowsp_expr none = {f.m, 0};
+    ptowsp_array_at(f.m, "w", PTOWSP_I32, none);
+    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: array_at: an operand is no expression");
+    fixture_renew(&f);
+    ptowsp_axis_ragged(f.m, "kv");
+    ptowsp_array_at(f.m, "kv", PTOWSP_I8, ptowsp_i64(f.m, 0));
+    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+                    "module: array kv: lengths are i32, i64, u32 or u64, not i8");
+    fixture_renew(&f);
+    ptowsp_array_at(f.m, "kv", PTOWSP_BOOL, ptowsp_i64(f.m, 0));
+    ptowsp_axis_ragged(f.m, "kv");
+    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+                    "module: axis kv: its lengths are read as bool; they are i32, i64, u32 or u64");
+    fixture_free(&f);
+}
+
+// -- types ----------------------------------------------------------------------------------------
+
+static const char *type_name(ptowsp_type type) {
+    return type == PTOWSP_TYPE_BOOL ? "bool" : type == PTOWSP_TYPE_I64 ? "i64" : "u64";
+}
+
+static void check_types(op o, ptowsp_type a, ptowsp_type b, ptowsp_type c) {
+    fixture f;
+    char text[120];
+    fixture_make(&f);
+    ptowsp_expr x = literal(f.m, a, 1), y = literal(f.m, b, 1), z = literal(f.m, c, 1);
+    ptowsp_expr expr = o == SELECT    ? ptowsp_select(x, y, z)
+                       : ops[o].unary ? ops[o].unary(x)
+                                      : ops[o].binary(x, y);
+    ptowsp_type expected = result_type(o, a, b, c);
+    assert_int_equal(ptowsp_expr_type(expr), expected);
+    if (arity(o) == 3) {
+        snprintf(text, sizeof text, "module: %s: it does not take (%s, %s, %s)", ops[o].name,
+                 type_name(a), type_name(b), type_name(c));
+    } else if (arity(o) == 2) {
+        snprintf(text, sizeof text, "module: %s: it does not take (%s, %s)%s", ops[o].name,
+                 type_name(a), type_name(b), a != b ? "; cast one of them" : "");
+    } else {
+        snprintf(text, sizeof text, "module: %s: it does not take (%s)", ops[o].name, type_name(a));
+    }
+    if (expected == PTOWSP_TYPE_NONE) {
+        module_error_is(&f, PTOWSP_INVALID_PARAMS, text);
+    } else {
+        module_error_is(&f, PTOWSP_OK, "");
+    }
+    fixture_free(&f);
+}
+
+static void expr__operators_take_the_types_that_they_say_and_no_others(void **state) {
+    (void)state;
+    for (int o = 0; o < OP_COUNT; o++) {
+        for (int types = 0; types < 27; types++) {
+            check_types((op)o, (ptowsp_type)(1 + types % 3), (ptowsp_type)(1 + types / 3 % 3),
+                        (ptowsp_type)(1 + types / 9));
+        }
+    }
+}
+
+static void expr__operands_that_are_none_or_of_another_module_are_refused(void **state) {
+    (void)state;
+    fixture f, other;
+    fixture_make(&f);
+    fixture_make(&other);
+    const ptowsp_expr none = {NULL, 0};
+    assert_int_equal(ptowsp_expr_type(none), PTOWSP_TYPE_NONE);
+    assert_string_equal(printed(none), "none");
+    assert_int_equal(ptowsp_add(none, none).id, 0);  // of no module: nobody to tell
+    ptowsp_add(ptowsp_i64(f.m, 1), none);
+    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: add: an operand is no expression");
+    fixture_renew(&f);
+    ptowsp_select(none, none, ptowsp_i64(f.m, 1));
+    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: select: an operand is no expression");
+    fixture_renew(&f);
+    ptowsp_mul(ptowsp_i64(f.m, 1), ptowsp_i64(other.m, 1));
+    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+                    "module: mul: an operand is no expression of this module");
+    module_error_is(&other, PTOWSP_OK, "");
+    fixture_renew(&f);
+    ptowsp_not(ptowsp_i64(f.m, 1));
+    ptowsp_expr after = ptowsp_add(ptowsp_i64(f.m, 1), ptowsp_i64(f.m, 1));
+    assert_int_equal(after.id, 0);  // after an error nothing is built
+    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: not: it does not take (i64)");
+    fixture_free(&other);
+    fixture_free(&f);
+}
+
+static void expr__leaves_that_are_not_there_are_refused(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_slot_u64(f.m, PTOWSP_SLOT_COUNT - 1);
+    module_error_is(&f, PTOWSP_OK, "");
+    ptowsp_slot_u64(f.m, PTOWSP_SLOT_COUNT);
+    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: slot 256: there are 256 slots");
+    assert_int_equal(ptowsp_module_error(f.m).index, 256);
+    fixture_renew(&f);
+    const ptowsp_axis none = {0};
+    ptowsp_axis_size(f.m, none);
+    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: axis_size: axis 0 is not dense or dynamic");
+    fixture_renew(&f);
+    ptowsp_axis_size(f.m, ptowsp_axis_ragged(f.m, "kv"));
+    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+                    "module: axis_size: axis kv is not dense or dynamic");
+    fixture_free(&f);
+}
+
+static void expr__sizes_of_axes_are_constants_or_bound(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_expr dense = ptowsp_axis_size(f.m, ptowsp_axis_dense(f.m, "h", 8));
+    ptowsp_expr dynamic = ptowsp_axis_size(f.m, ptowsp_axis_dynamic(f.m, "b"));
+    assert_string_equal(printed(ptowsp_mul(dense, ptowsp_i64(f.m, 2))), "16");
+    assert_string_equal(printed(ptowsp_mul(dense, dynamic)), "8 * size(b)");
+    evaluator e = evaluator_make(&f, ptowsp_mul(dense, dynamic));
+    assert_int_equal(ptowsp_run_bind_size(e.run, "b", 5), PTOWSP_OK);
+    assert_int_equal(evaluator_value(&e), 40);
+    evaluator_free(&e);
+    fixture_free(&f);
+}
+
+// -- limits ---------------------------------------------------------------------------------------
+
+#define TOO_MUCH                                                                                   \
+    "the expression has more than 200 operations in one another, or more than 10000 in all"
+
+static void expr__depth_has_a_limit(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_expr x = ptowsp_slot_i64(f.m, 0);
+    for (int i = 0; i < PTOWSP_EXPR_DEPTH_MAX; i++) {  // 0 - x, then x + x once, and so on
+        x = i == 100 ? ptowsp_sub(ptowsp_i64(f.m, 3), x) : ptowsp_sub(ptowsp_i64(f.m, 0), x);
+    }
+    assert_int_not_equal(x.id, 0);
+    evaluator e = evaluator_make(&f, x);
+    assert_int_equal(ptowsp_run_bind_slot(e.run, 0, 5), PTOWSP_OK);
+    assert_true(evaluator_value(&e) == (uint64_t)(5 - 3));  // 199 signs change, one adds 3
+    evaluator_free(&e);
+    ptowsp_neg(x);
+    module_error_is(&f, PTOWSP_LIMIT_EXCEEDED, "module: neg: " TOO_MUCH);
+    fixture_renew(&f);
+    x = ptowsp_slot_i64(f.m, 0);
+    for (int i = 0; i < PTOWSP_EXPR_DEPTH_MAX; i++) {
+        x = ptowsp_array_at(f.m, "next", PTOWSP_I32, x);
+    }
+    static const int32_t next[] = {1, 2, 0};
+    e = evaluator_make(&f, x);
+    assert_int_equal(ptowsp_run_bind_array(e.run, "next", PTOWSP_I32, next, 3), PTOWSP_OK);
+    assert_int_equal(evaluator_value(&e), 2);  // 200 steps round a ring of three
+    evaluator_free(&e);
+    ptowsp_array_at(f.m, "next", PTOWSP_I32, x);
+    module_error_is(&f, PTOWSP_LIMIT_EXCEEDED, "module: array_at: " TOO_MUCH);
+    fixture_renew(&f);
+    x = ptowsp_i64(f.m, 1);
+    for (int i = 0; i < 1000; i++) {  // constants fold, and take no depth
+        x = ptowsp_add(x, x);
+    }
+    assert_string_equal(printed(x), "0");
+    fixture_free(&f);
+}
+
+// An expression of exactly `size` operators and leaves, and its value for slot 0 = start.
+static ptowsp_expr of_size(const fixture *f, int size, uint64_t start, uint64_t *out_value) {
+    if (size == 1) {
+        *out_value = start;
+        return ptowsp_slot_u64(f->m, 0);
+    }
+    uint64_t inner;
+    ptowsp_expr x = of_size(f, size % 2 ? size / 2 : size - 1, start, &inner);
+    *out_value = size % 2 ? inner + inner : ~inner;
+    return size % 2 ? ptowsp_add(x, x) : ptowsp_bitnot(x);
+}
+
+static void expr__size_has_a_limit(void **state) {
+    (void)state;
+    fixture f;
+    uint64_t expected;
+    fixture_make(&f);
+    ptowsp_expr x = of_size(&f, PTOWSP_EXPR_SIZE_MAX, 12345, &expected);
+    assert_int_not_equal(x.id, 0);
+    evaluator e = evaluator_make(&f, x);
+    assert_int_equal(ptowsp_run_bind_slot(e.run, 0, 12345), PTOWSP_OK);
+    assert_true(evaluator_value(&e) == expected);
+    evaluator_free(&e);
+    ptowsp_bitnot(x);
+    module_error_is(&f, PTOWSP_LIMIT_EXCEEDED, "module: bitnot: " TOO_MUCH);
+    fixture_free(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(expr__operators_mean_the_same_folded_and_compiled),
+        cmocka_unit_test(expr__arithmetic_never_traps),
+        cmocka_unit_test(expr__select_and_or_look_right_only_when_needed),
+        cmocka_unit_test(expr__a_read_without_guard_is_an_error_of_the_run),
+        cmocka_unit_test(expr__what_folding_drops_need_not_be_bound),
+        cmocka_unit_test(expr__arrays_of_every_dtype_are_extended_to_cells),
+        cmocka_unit_test(expr__arrays_of_floats_or_with_other_indices_are_refused),
+        cmocka_unit_test(expr__operators_take_the_types_that_they_say_and_no_others),
+        cmocka_unit_test(expr__operands_that_are_none_or_of_another_module_are_refused),
+        cmocka_unit_test(expr__leaves_that_are_not_there_are_refused),
+        cmocka_unit_test(expr__sizes_of_axes_are_constants_or_bound),
+        cmocka_unit_test(expr__depth_has_a_limit),
+        cmocka_unit_test(expr__size_has_a_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
