@@ -59,8 +59,8 @@ $(BUILD)/%: examples/%.c $(COMMON) $(BUILD)/libptowsp.a ptowsp.h
 demo: $(BUILD)/decode_batch
 	$(abspath $(BUILD))/decode_batch $(DEMO_FLAGS)
 
-$(BUILD)/bench: bench/bench.c $(COMMON) $(BUILD)/libptowsp.a ptowsp.h
-	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -Iexamples $< $(COMMON) $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lm
+$(BUILD)/bench: $(wildcard bench/*) $(COMMON) $(BUILD)/libptowsp.a ptowsp.h
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -Iexamples $(wildcard bench/*.c) $(COMMON) $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lm
 
 bench: $(BUILD)/bench
 	$(abspath $(BUILD))/bench --json $(BUILD)/bench.json

@@ -2,9 +2,9 @@
 // and prints medians and their ratio. Machines differ and are shared: only ratios inside one run
 // mean much.
 //
-//      bench [--json FILE] [--kv-mib N] [--only plan|dispatch|merge|decode]
+//      bench [--json FILE] [--kv-mib N] [--only plan|dispatch|merge|decode|time]
 
-#include "ptowsp.h"
+#include "bench.h"
 
 #include "common/decode_attention.h"
 #include "common/lengths.h"
@@ -13,27 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 41  // odd: the median is one of them
-
-typedef void (*bench_fn)(void *user);
-
 // -- results --------------------------------------------------------------------------------------
 
-typedef struct bench_row {
-    const char *name;
-    const char *unit;
-    double value;        // of ptowsp, in `unit`
-    const char *other;   // what it is compared with
-    double other_value;  // in `unit`
-    double ratio;        // median of value / other_value of each round
-    const char *budget;  // in words
-    bool has_budget, is_met;
-} bench_row;
-
-static bench_row rows[32];
+static bench_row rows[48];
 static size_t row_count;
 
-static void report(bench_row row) {
+void report(bench_row row) {
     rows[row_count++] = row;
     printf("%-46s %9.3f %-8s %-34s %9.3f  x%-6.2f %s%s\n", row.name, row.value, row.unit, row.other,
            row.other_value, row.ratio, row.budget,
@@ -81,14 +66,7 @@ static double time_ns(bench_fn fn, void *user, uint32_t repeat) {
     return (double)(ptowsp_clock_ns() - start) / repeat;
 }
 
-typedef struct bench_times {
-    double own_ns, other_ns;
-    double ratio;  // own / other
-} bench_times;
-
-// Medians of two functions that take turns, and of their ratio in each round.
-static bench_times measure(bench_fn own, bench_fn other, void *user, uint32_t repeat,
-                           uint32_t rounds) {
+bench_times measure(bench_fn own, bench_fn other, void *user, uint32_t repeat, uint32_t rounds) {
     double times[3][ROUNDS];
     own(user);
     other(user);
@@ -104,18 +82,16 @@ static bench_times measure(bench_fn own, bench_fn other, void *user, uint32_t re
     return medians;
 }
 
-// Ends a benchmark whose subject fails: a failure would look very fast.
-static void require(bool condition, const char *what) {
+void require(bool condition, const char *what) {
     if (!condition) {
         fprintf(stderr, "bench: %s\n", what);
         exit(1);
     }
 }
 
-// Keeps a result, and the memory it is computed from, alive for the compiler.
 static volatile uint64_t sink;
 
-static void keep(const void *memory) {
+void keep(const void *memory) {
 #if defined(__GNUC__)
     __asm__ volatile("" : : "r"(memory) : "memory");
 #else
@@ -619,6 +595,9 @@ int main(int argc, char **argv) {
     if (!only || strcmp(only, "decode") == 0) {
         bench_decode(context, DECODE_KV_F16, kv_mib, "decode attention, f16 KV, all lanes");
         bench_decode(context, DECODE_KV_F32, kv_mib, "decode attention, f32 KV, all lanes");
+    }
+    if (!only || strcmp(only, "time") == 0) {
+        bench_time();
     }
     ptowsp_context_destroy(context);
     require(fflush(stdout) == 0 && !ferror(stdout), "cannot write the table");

@@ -1,0 +1,42 @@
+// What the files of the benchmark share: measuring and reporting.
+
+#ifndef BENCH_H
+#define BENCH_H
+
+#include "ptowsp.h"
+
+#define ROUNDS 41  // odd: the median is one of them
+
+typedef void (*bench_fn)(void *user);
+
+typedef struct bench_row {
+    const char *name;
+    const char *unit;
+    double value;        // of ptowsp, in `unit`
+    const char *other;   // what it is compared with
+    double other_value;  // in `unit`
+    double ratio;        // median of value / other_value of each round
+    const char *budget;  // in words
+    bool has_budget, is_met;
+} bench_row;
+
+typedef struct bench_times {
+    double own_ns, other_ns;
+    double ratio;  // own / other
+} bench_times;
+
+void report(bench_row row);
+
+// Medians of two functions that take turns, and of their ratio in each round.
+bench_times measure(bench_fn own, bench_fn other, void *user, uint32_t repeat, uint32_t rounds);
+
+// Ends a benchmark whose subject fails: a failure would look very fast.
+void require(bool condition, const char *what);
+
+// Keeps a result, and the memory it is computed from, alive for the compiler.
+void keep(const void *memory);
+
+// Programs in simulated time: ns per task, and per operation of an expression.
+void bench_time(void);
+
+#endif

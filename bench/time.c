@@ -1,0 +1,296 @@
+// Programs in simulated time. A million tasks are walked and timed, no kernels run. Beside each: the
+// same durations, computed beforehand, through the rule of in-order issue with a binary heap of the
+// tasks in flight and nothing else, as one writes it first.
+
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TASKS (1 << 18)
+#define LANES 24
+
+typedef struct time_bench {
+    ptowsp_context *context;
+    ptowsp_module *module;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    uint64_t task_count;
+    uint32_t window;  // of the heap beside it
+    uint64_t *durations;
+    uint64_t *heap;
+    uint64_t makespan;  // of the heap
+} time_bench;
+
+static uint64_t duration_of(uint64_t i) {
+    return 100 + (i * 2654435761u >> 7) % 4096;
+}
+
+static ptowsp_cycles duration(const ptowsp_task *task, void *user) {
+    (void)user;
+    return duration_of(task->args[0]);
+}
+
+// -- beside ---------------------------------------------------------------------------------------
+
+static void heap_push(uint64_t *heap, uint32_t *count, uint64_t end) {
+    uint32_t i = (*count)++;
+    while (i > 0 && heap[(i - 1) / 2] > end) {
+        heap[i] = heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    heap[i] = end;
+}
+
+static void heap_pop(uint64_t *heap, uint32_t *count) {
+    uint64_t last = heap[--*count];
+    uint32_t i = 0;
+    for (uint32_t child = 1; child < *count; child = 2 * i + 1) {
+        child += child + 1 < *count && heap[child + 1] < heap[child];
+        if (heap[child] >= last) {
+            break;
+        }
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = last;
+}
+
+static void run_heap(void *user) {
+    time_bench *b = (time_bench *)user;
+    uint64_t free_at[LANES] = {0}, clock = 0, makespan = 0;
+    uint32_t count = 0, lane = 0;
+    for (uint64_t i = 0; i < b->task_count; i++) {
+        while (b->window && count && b->heap[0] <= clock) {
+            heap_pop(b->heap, &count);
+        }
+        while (b->window && count >= b->window) {
+            clock = b->heap[0] > clock ? b->heap[0] : clock;
+            heap_pop(b->heap, &count);
+        }
+        uint64_t start = free_at[lane] > clock ? free_at[lane] : clock;
+        uint64_t end = start + b->durations[i];
+        free_at[lane] = end;
+        lane = lane + 1 == LANES ? 0 : lane + 1;
+        makespan = end > makespan ? end : makespan;
+        if (b->window) {
+            heap_push(b->heap, &count, end);
+        }
+    }
+    b->makespan = makespan;
+    keep(&b->makespan);
+}
+
+// -- programs -------------------------------------------------------------------------------------
+
+static void run_program(void *user) {
+    const time_bench *b = (const time_bench *)user;
+    const ptowsp_run_options options = {PTOWSP_RUN_TIME_ONLY, false};
+    require(ptowsp_run_execute(b->run, &options) == PTOWSP_OK,
+            ptowsp_context_error(b->context).text);
+}
+
+static void build_begin(time_bench *b) {
+    memset(b, 0, sizeof *b);
+    require(ptowsp_context_create(NULL, &b->context) == PTOWSP_OK &&
+                ptowsp_module_create(b->context, NULL, &b->module) == PTOWSP_OK,
+            "no memory");
+}
+
+static void build_end(time_bench *b, const ptowsp_schedule *schedule) {
+    const ptowsp_program_desc desc = {NULL, schedule};
+    require(ptowsp_program_create(b->context, b->module, &desc, &b->program) == PTOWSP_OK &&
+                ptowsp_run_create(b->context, b->program, &b->run) == PTOWSP_OK,
+            ptowsp_context_error(b->context).text);
+    b->window = schedule->window;
+    run_program(b);
+    b->task_count = ptowsp_run_result(b->run)->task_count;
+    b->durations = (uint64_t *)malloc(b->task_count * sizeof(uint64_t));
+    b->heap = (uint64_t *)malloc((b->window + 1) * sizeof(uint64_t));
+    require(b->durations && b->heap, "no memory");
+    for (uint64_t i = 0; i < b->task_count; i++) {
+        b->durations[i] = duration_of(i);
+    }
+}
+
+static void build_free(time_bench *b) {
+    ptowsp_run_destroy(b->run);
+    ptowsp_program_destroy(b->program);
+    ptowsp_module_destroy(b->module);
+    ptowsp_context_destroy(b->context);
+    free(b->durations);
+    free(b->heap);
+}
+
+static ptowsp_kernel make_kernel(time_bench *b, bool has_tiles) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "work";
+    desc.axis_count = 1;
+    desc.cost = duration;
+    if (has_tiles) {
+        const ptowsp_tile_param in = {"in", PTOWSP_IN, PTOWSP_F32, 16, 16};
+        const ptowsp_tile_param out = {"out", PTOWSP_OUT, PTOWSP_F32, 16, 16};
+        desc.tiles[0] = in;
+        desc.tiles[1] = out;
+    }
+    return ptowsp_kernel_make(b->module, &desc);
+}
+
+// One parallel loop of tasks without tiles.
+static void build_loop(time_bench *b, ptowsp_schedule schedule) {
+    build_begin(b);
+    ptowsp_axis axis = ptowsp_axis_dense(b->module, "n", TASKS);
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = make_kernel(b, false);
+    PTOWSP_WORKLOAD(b->module, "loop") {
+        PTOWSP_PARALLEL(b->module, i, axis) {
+            task.axes[0] = i;
+            ptowsp_task_make(b->module, &task);
+        }
+    }
+    if (schedule.dispatch == PTOWSP_DISPATCH_AFFINITY) {
+        schedule.dispatch_key =
+            ptowsp_div(ptowsp_task_variable(b->module, "i"), ptowsp_i64(b->module, 7));
+    }
+    build_end(b, &schedule);
+}
+
+// Eight layers of 32,768 tasks; each task writes a tile of its layer and reads one of the layer
+// before, in another order. By structure a layer waits for all of the layer before.
+static void build_layers(time_bench *b, bool has_tiles, const ptowsp_schedule *schedule) {
+    build_begin(b);
+    ptowsp_module *m = b->module;
+    ptowsp_axis layers = ptowsp_axis_dense(m, "layers", 8);
+    ptowsp_axis tiles = ptowsp_axis_dense(m, "tiles", TASKS / 8);
+    ptowsp_tensor_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "data";
+    desc.dtype = PTOWSP_F32;
+    desc.rank = 4;
+    desc.shape[0] = 9;
+    desc.shape[1] = TASKS / 8;
+    desc.shape[2] = desc.shape[3] = 16;
+    ptowsp_tensor data = ptowsp_tensor_make(m, &desc);
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = make_kernel(b, has_tiles);
+    PTOWSP_WORKLOAD(m, "layers") {
+        PTOWSP_FOR_EACH(m, layer, layers) {
+            PTOWSP_PARALLEL(m, i, tiles) {
+                ptowsp_expr other = ptowsp_add(ptowsp_mul(i, ptowsp_i64(m, 7)), layer);
+                task.axes[0] = i;
+                if (has_tiles) {
+                    task.views[0].tensor = task.views[1].tensor = data;
+                    task.views[0].index[0] = layer;
+                    task.views[0].index[1] = ptowsp_bitand(other, ptowsp_i64(m, TASKS / 8 - 1));
+                    task.views[1].index[0] = ptowsp_add(layer, ptowsp_i64(m, 1));
+                    task.views[1].index[1] = i;
+                }
+                ptowsp_task_make(m, &task);
+            }
+        }
+    }
+    build_end(b, schedule);
+}
+
+static void report_tasks(time_bench *b, const char *name, double budget, const char *budget_text) {
+    bench_times t = measure(run_program, run_heap, b, 1, 11);
+    double tasks = (double)b->task_count;
+    bench_row row = {name,
+                     "ns/task",
+                     t.own_ns / tasks,
+                     b->window ? "heap of ends, in order, alone" : "in order, alone",
+                     t.other_ns / tasks,
+                     t.ratio,
+                     budget_text,
+                     budget > 0,
+                     t.own_ns / tasks <= budget};
+    report(row);
+    build_free(b);
+}
+
+// -- expressions ----------------------------------------------------------------------------------
+
+enum { OPERATIONS = 64, EVALUATIONS = 1 << 16 };
+
+// What the program computes, compiled.
+static void run_native(void *user) {
+    (void)user;
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < EVALUATIONS; i++) {
+        int64_t x = i;
+        for (int64_t j = 0; j < OPERATIONS / 4; j++) {
+            __asm__ volatile("" : "+r"(x));  // as the compiler of expressions: one by one
+            x = (int64_t)((((uint64_t)x * 3 + (uint64_t)j) ^ (uint64_t)i) & 0xffffff);
+        }
+        sum += (uint64_t)x;
+    }
+    keep(&sum);
+}
+
+static void bench_expressions(void) {
+    time_bench b;
+    build_begin(&b);
+    ptowsp_module *m = b.module;
+    PTOWSP_WORKLOAD(m, "expressions") {
+        PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "n", EVALUATIONS)) {
+            ptowsp_expr x = i;
+            for (int64_t j = 0; j < OPERATIONS / 4; j++) {
+                x = ptowsp_add(ptowsp_mul(x, ptowsp_i64(m, 3)), ptowsp_i64(m, j));
+                x = ptowsp_bitand(ptowsp_bitxor(x, i), ptowsp_i64(m, 0xffffff));
+            }
+            ptowsp_slot_set(m, 0, x);
+        }
+    }
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    build_end(&b, &schedule);
+    bench_times t = measure(run_program, run_native, &b, 1, 11);
+    double operations = (double)OPERATIONS * EVALUATIONS;
+    bench_row row = {"expression of 64 operations",
+                     "ns/op",
+                     t.own_ns / operations,
+                     "the same, compiled C",
+                     t.other_ns / operations,
+                     t.ratio,
+                     "",
+                     false,
+                     false};
+    report(row);
+    build_free(&b);
+}
+
+void bench_time(void) {
+    time_bench b;
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.issue = PTOWSP_ISSUE_IN_ORDER;
+    schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+    schedule.lane_count = LANES;
+    build_loop(&b, schedule);
+    report_tasks(&b, "in order, 24 lanes, no window", 12, "12 ns");
+    schedule.window = 64;
+    build_loop(&b, schedule);
+    report_tasks(&b, "in order, 24 lanes, window 64", 12, "12 ns");
+    schedule.window = 8192;
+    build_loop(&b, schedule);
+    report_tasks(&b, "in order, 24 lanes, window 8192", 12, "12 ns");
+    schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
+    build_loop(&b, schedule);
+    report_tasks(&b, "in order, affinity, window 8192", 0, "");
+    schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+    schedule.issue = PTOWSP_ISSUE_DATAFLOW;
+    schedule.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
+    build_layers(&b, false, &schedule);
+    report_tasks(&b, "dataflow, 8 layers by structure, window 8192", 55, "55 ns");
+    schedule.dependencies = PTOWSP_DEPENDENCIES_OVERLAP;
+    build_layers(&b, true, &schedule);
+    report_tasks(&b, "dataflow, 8 layers by their data, window 8192", 55, "55 ns");
+    schedule.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
+    schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
+    build_layers(&b, false, &schedule);
+    report_tasks(&b, "work stealing, 8 layers by structure", 55, "55 ns");
+    bench_expressions();
+}
