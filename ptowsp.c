@@ -10581,8 +10581,8 @@ PWSP_INLINE uint64_t pwsp_window_first_end(const pwsp_window *window) {
     return pwsp_window_winner_end(window, window->games[1]);
 }
 
-// Adds a task that ends no earlier than the others of its lane; *winner is kept up to date. False
-// when memory is out.
+// Adds a task that ends no earlier than the others of its lane; *winner is kept up to date, and the
+// caller counts it. False when memory is out.
 PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_memory *memory,
                                               uint32_t lane, uint64_t end, uint64_t *winner) {
     pwsp_flight_queue *queue = &window->queues[lane];
@@ -10590,7 +10590,6 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
         return false;
     }
     queue->ring[(queue->head + queue->count) & (queue->capacity - 1)] = end;
-    window->count++;
     uint32_t before = queue->count++;
     if (before == 0) {
         *winner = pwsp_window_replay(window, lane, pwsp_window_player(window, lane, end));
@@ -10600,13 +10599,12 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
     return true;
 }
 
-// Takes the winner, and returns the next one. What the next one depends on is one load away from the
+// Takes the winner, which the caller counts, and returns the next one. What the next one depends on is one load away from the
 // lane: the ring is read for the time after.
 PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
     uint32_t lane = pwsp_window_lane(window, winner);
     pwsp_flight_queue *queue = &window->queues[lane];
     uint64_t second = queue->second;
-    window->count--;
     queue->count--;
     queue->head = (queue->head + 1) & (queue->capacity - 1);
     queue->second =
@@ -10621,6 +10619,7 @@ PWSP_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory
     if (!pwsp_window_push_after(window, memory, lane, end, &winner)) {
         return false;
     }
+    window->count++;
     const pwsp_flight_queue *queue = &window->queues[lane];
     uint32_t at = (queue->head + queue->count - 1) & (queue->capacity - 1);
     queue->ring[queue->capacity + at] = task;
@@ -10634,6 +10633,7 @@ PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane)
     const pwsp_flight_queue *queue = &window->queues[*out_lane];
     pwsp_flight flight = {queue->ring[queue->head], queue->ring[queue->capacity + queue->head]};
     pwsp_window_pop_first(window, winner);
+    window->count--;
     return flight;
 }
 
@@ -11130,7 +11130,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
     uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
     bool follows = !is_parallel && sim->has_structure;
-    uint64_t winner = window->games[1];
+    uint64_t winner = window->games[1], in_flight = window->count;
     for (uint32_t i = 0; i < count; i++) {
         if (is_in_order && ready > clock) {
             waited_ready += ready - clock;
@@ -11138,12 +11138,13 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
         }
         if (has_window) {
             uint64_t first_end = pwsp_window_winner_end(window, winner);
-            if (window->count == window_size && first_end > clock) {
+            if (in_flight == window_size && first_end > clock) {
                 waited_window += first_end - clock;
                 clock = first_end;
             }
             while (first_end <= clock) {
                 winner = pwsp_window_pop_first(window, winner);
+                in_flight--;
                 first_end = pwsp_window_winner_end(window, winner);
             }
         }
@@ -11163,7 +11164,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
             if (!pwsp_window_push_after(window, &sim->memory, lane_index, end, &winner)) {
                 return pwsp_sim_no_memory(sim);
             }
-            in_flight_max = pwsp_max_u64(in_flight_max, window->count);
+            in_flight_max = pwsp_max_u64(in_flight_max, ++in_flight);
         }
         if (PWSP_UNLIKELY(end > PTOWSP_CYCLES_MAX)) {
             sim->task_count += i;
@@ -11173,6 +11174,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     }
     scope->done.time = done;
     scope->ready.time = is_parallel ? scope->ready.time : done;
+    window->count = in_flight;
     sim->clock.now = clock;
     sim->task_count += count;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);

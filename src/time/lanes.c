@@ -315,7 +315,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
     uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
     bool follows = !is_parallel && sim->has_structure;
-    uint64_t winner = window->games[1];
+    uint64_t winner = window->games[1], in_flight = window->count;
     for (uint32_t i = 0; i < count; i++) {
         if (is_in_order && ready > clock) {
             waited_ready += ready - clock;
@@ -323,12 +323,13 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
         }
         if (has_window) {
             uint64_t first_end = pwsp_window_winner_end(window, winner);
-            if (window->count == window_size && first_end > clock) {
+            if (in_flight == window_size && first_end > clock) {
                 waited_window += first_end - clock;
                 clock = first_end;
             }
             while (first_end <= clock) {
                 winner = pwsp_window_pop_first(window, winner);
+                in_flight--;
                 first_end = pwsp_window_winner_end(window, winner);
             }
         }
@@ -348,7 +349,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
             if (!pwsp_window_push_after(window, &sim->memory, lane_index, end, &winner)) {
                 return pwsp_sim_no_memory(sim);
             }
-            in_flight_max = pwsp_max_u64(in_flight_max, window->count);
+            in_flight_max = pwsp_max_u64(in_flight_max, ++in_flight);
         }
         if (PWSP_UNLIKELY(end > PTOWSP_CYCLES_MAX)) {
             sim->task_count += i;
@@ -358,6 +359,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     }
     scope->done.time = done;
     scope->ready.time = is_parallel ? scope->ready.time : done;
+    window->count = in_flight;
     sim->clock.now = clock;
     sim->task_count += count;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);

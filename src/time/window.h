@@ -102,8 +102,8 @@ PWSP_INLINE uint64_t pwsp_window_first_end(const pwsp_window *window) {
     return pwsp_window_winner_end(window, window->games[1]);
 }
 
-// Adds a task that ends no earlier than the others of its lane; *winner is kept up to date. False
-// when memory is out.
+// Adds a task that ends no earlier than the others of its lane; *winner is kept up to date, and the
+// caller counts it. False when memory is out.
 PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_memory *memory,
                                               uint32_t lane, uint64_t end, uint64_t *winner) {
     pwsp_flight_queue *queue = &window->queues[lane];
@@ -111,7 +111,6 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
         return false;
     }
     queue->ring[(queue->head + queue->count) & (queue->capacity - 1)] = end;
-    window->count++;
     uint32_t before = queue->count++;
     if (before == 0) {
         *winner = pwsp_window_replay(window, lane, pwsp_window_player(window, lane, end));
@@ -121,13 +120,12 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
     return true;
 }
 
-// Takes the winner, and returns the next one. What the next one depends on is one load away from the
+// Takes the winner, which the caller counts, and returns the next one. What the next one depends on is one load away from the
 // lane: the ring is read for the time after.
 PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
     uint32_t lane = pwsp_window_lane(window, winner);
     pwsp_flight_queue *queue = &window->queues[lane];
     uint64_t second = queue->second;
-    window->count--;
     queue->count--;
     queue->head = (queue->head + 1) & (queue->capacity - 1);
     queue->second =
@@ -142,6 +140,7 @@ PWSP_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory
     if (!pwsp_window_push_after(window, memory, lane, end, &winner)) {
         return false;
     }
+    window->count++;
     const pwsp_flight_queue *queue = &window->queues[lane];
     uint32_t at = (queue->head + queue->count - 1) & (queue->capacity - 1);
     queue->ring[queue->capacity + at] = task;
@@ -155,6 +154,7 @@ PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane)
     const pwsp_flight_queue *queue = &window->queues[*out_lane];
     pwsp_flight flight = {queue->ring[queue->head], queue->ring[queue->capacity + queue->head]};
     pwsp_window_pop_first(window, winner);
+    window->count--;
     return flight;
 }
 
