@@ -1,4 +1,5 @@
-// ptowsp: plans dynamic LLM workloads and runs them on threads. Two files, C11 or C++17, MIT.
+// ptowsp: plans dynamic LLM workloads, describes them once, runs them, and knows how long they
+// take. Two files, C11 or C++17, MIT.
 //
 // WHAT IT IS
 //
@@ -13,6 +14,16 @@
 //
 // Planning costs microseconds and allocates nothing, so it can run before every step, on any
 // thread, or on the scheduler core of an accelerator.
+//
+// Work that is more than one batch (layers, routing, conditions, pipelines of kernels) is described
+// as a workload: a typed tree of loops, conditions and tasks over tensors, compiled once into a
+// small program. Each step binds sizes, lengths and memory to it, runs the kernels, and simulates
+// its time on any number of lanes, exactly, under a schedule of your choice:
+//
+//      module               program              run
+//      axes, tensors,       flat, immutable,     bind sizes and data  ->  outputs
+//      kernels, loops  ->   a few kilobytes  ->  execute              ->  makespan, lanes,
+//      + schedule           shared by runs       (or time only)           stalls, critical path
 //
 // WHAT IT DOES NOT DO
 //
@@ -47,6 +58,13 @@
 //      3. ptowsp_plan_generate writes the work descriptors.                          section 7
 //      4. ptowsp_dispatch_spmd runs them through your table of tier kernels.         section 8
 //      5. ptowsp_merge_partials joins the pieces of each split sequence.             section 9
+//
+// and with workloads:
+//
+//      1. ptowsp_module_create; declare axes, tensors, kernels.                sections 10 to 12
+//      2. Build the tree with PTOWSP_WORKLOAD, PTOWSP_PARALLEL, ...            sections 13, 14
+//      3. Choose a ptowsp_schedule; ptowsp_program_create checks, compiles.    sections 15, 16
+//      4. ptowsp_run_create; for each step bind, and ptowsp_run_execute.       section 17
 //
 // CONTENTS
 //
@@ -1022,7 +1040,8 @@ typedef struct ptowsp_buffer {
 // several workloads that may call each other. It is built by calls that read like the loops they
 // describe:
 //
-//      ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch"), heads = ptowsp_axis_dense(m, "heads", 8);
+//      ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch");
+//      ptowsp_axis heads = ptowsp_axis_dense(m, "heads", 8);
 //      PTOWSP_WORKLOAD(m, "attention") {
 //          PTOWSP_PARALLEL(m, b, batch) {
 //              PTOWSP_PARALLEL(m, h, heads) {
@@ -1329,8 +1348,8 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 //      PTOWSP_FOR_EACH(m, i, axis) {}    a loop whose iterations, and the statements in it, run one
 //                                        after another
 //      PTOWSP_SELECT(m, e, axis) {}      a parallel loop over the entries of a sparse axis
-//      PTOWSP_WHEN(m, condition) {}      statements for a condition (bool); adds no order of its own:
-//                                        they stand as if written around it
+//      PTOWSP_WHEN(m, condition) {}      statements for a condition (bool); adds no order of its
+//                                        own: they stand as if written around it
 //      PTOWSP_OTHERWISE(m) {}            right after a when: else; may be missing
 //      PTOWSP_COMBINE(m) {}              statements that are independent of each other
 //      PTOWSP_SEQUENCE(m) {}             statements that run one after another
@@ -1404,9 +1423,9 @@ typedef struct ptowsp_task_desc {
 // Adds a task. With `after` and explicit dependencies (section 15) it waits for all instances of
 // those tasks, of the same workload and added before, that the current iteration of the innermost
 // scope around both has issued: in one loop body the matching instance, after a loop all of them.
-// Errors   A kernel that is none; too few or many axes, views or scalars; wrong type, dtype or rank;
-//          a tile that differs from the parameter's; constant indices or offsets outside the tensor;
-//          clashing tags; after something that is no task of the workload.
+// Errors   A kernel that is none; too few or many axes, views or scalars; wrong type, dtype or
+//          rank; a tile that differs from the parameter's; constant indices or offsets outside the
+//          tensor; clashing tags; after something that is no task of the workload.
 PTOWSP_API ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task_desc *desc);
 
 // Declares the next parameter of the workload that is being built and returns it as an expression.
@@ -1442,8 +1461,10 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 //      dataflow    clock moves for slot loads, timing and room in the window only
 //      both        start = max(free[lane], clock, ready);  end = start + cycles
 //
-// In order is the rule of PTO-WSP v9. A window counts tasks whose end lies after the clock, waiting
-// or running; when it is full the clock moves to the earliest end.
+// In order is the rule of PTO-WSP v9, which does not look at data: unless dependencies say so,
+// tasks of one parallel scope that share data overlap in time (their kernels still run one by one,
+// in program order). A window counts tasks whose end lies after the clock, waiting or running; when
+// it is full the clock moves to the earliest end.
 //
 // Where lanes choose among tasks (dataflow with work stealing or priorities), time moves from event
 // to event instead. At each time, until nothing changes any more: first, tasks that end complete;
@@ -1457,7 +1478,8 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 //              as in v9, though data is right all the same.
 //
 // Keys are integers or bools over task variables, args, tags, slots, symbols and arrays. They are
-// read as u64; "key % n" is unsigned.
+// read as u64; "key % n" is unsigned. A task without the tag that a key reads has key 0 there, and
+// so shares a lane with all others like it.
 
 typedef enum ptowsp_issue {
     PTOWSP_ISSUE_DATAFLOW = 0,
@@ -1516,15 +1538,16 @@ typedef enum ptowsp_ready {
     PTOWSP_READY_FIFO = 0,       // its tasks in the order of issue, ready or not
     PTOWSP_READY_PRIORITY,       // of its tasks that are ready, the one with the largest key (i64
                                  // keys are compared signed); the one issued first among equals
-    PTOWSP_READY_WORK_STEALING,  // of its tasks that are ready, the one issued first; if none is, of
-                                 // all ready tasks of its pool the one issued first
+    PTOWSP_READY_WORK_STEALING,  // of its tasks that are ready, the one issued first; if none is,
+                                 // of all ready tasks of its pool the one issued first
     PTOWSP_READY_FORCE_INT = 0x7fffffff
 } ptowsp_ready;
 
-// When tasks begin to start. Before, nothing completes: a window that fills up first, or a slot load
-// that needs a task's result, cannot proceed (STUCK). For dataflow issue: in order, a task may need
-// another one's end to be issued at all. Together with batched or rate-limited timing, the number of
-// tasks must not depend on data that tasks write, unless start_threshold are certain (UNSUPPORTED).
+// When tasks begin to start. Before, nothing completes: a window that fills up first, or a slot
+// load that needs a task's result, cannot proceed (STUCK). For dataflow issue: in order, a task may
+// need another one's end to be issued at all. Together with batched or rate-limited timing, the
+// number of tasks must not depend on data that tasks write, unless start_threshold are certain
+// (UNSUPPORTED).
 typedef enum ptowsp_start {
     PTOWSP_START_AT_ONCE = 0,
     PTOWSP_START_THRESHOLD,   // when start_threshold tasks have been issued, or all of them
@@ -1655,13 +1678,14 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 // must live, with their sizes unchanged, while a run executes.
 //
 // Before a kernel is called, all that does not depend on slots loaded from computed data is checked
-// for the whole program: everything bound, arrays well-formed, every view inside its tensor. So such
-// errors leave all data untouched. What does depend on computed data is checked task by task, each
-// before its kernel is called.
+// for the whole program: everything bound, arrays well-formed, every view inside its tensor. So
+// such errors leave all data untouched. What does depend on computed data is checked task by task,
+// each before its kernel is called.
 //
-// Memory   A run grows with the tasks in flight (256 bytes each), that is with the window, not with
-//          the number of tasks; recording tasks takes 56 bytes for each. Executing again what has
-//          been executed before allocates nothing.
+// Memory   A run grows with the tasks in flight, that is with the window, not with the number of
+//          tasks: 30 to 60 bytes for each in order or fifo, 100 more for each tile that
+//          dependencies look at, up to 300 in all where lanes choose. Recording tasks takes 56
+//          bytes for each. Executing again what has been executed before allocates nothing.
 
 typedef struct ptowsp_run ptowsp_run;
 
@@ -1680,10 +1704,10 @@ typedef struct ptowsp_csr {
 } ptowsp_csr;
 
 // Bind a name of the program. Contents of arrays are checked when executing.
-// Errors   INVALID_PARAMS: a name that the program does not use as this kind, a negative size, a
-//          pointer NULL with elements to point to, another dtype, rank or shape than declared, a
-//          misaligned pointer, strides or sizes beyond the buffer or 63 bits, no such slot. The old
-//          binding stays. Lengths of ragged axes are i32, i64, u32 or u64.
+// Errors   INVALID_PARAMS: a name that its module had not as this kind when it was compiled, a
+//          negative size, a pointer NULL with elements to point to, another dtype, rank or shape
+//          than declared, a misaligned pointer, strides or sizes beyond the buffer or 63 bits, no
+//          such slot. The old binding stays. Lengths of ragged axes are i32, i64, u32 or u64.
 PTOWSP_API ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size);
 PTOWSP_API ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol,
                                                 uint64_t value);
@@ -1721,12 +1745,13 @@ typedef struct ptowsp_run_options {
 // Errors   INVALID_PARAMS and UNBOUND (something missing, malformed or outside; the text names it,
 //          the place in the tree and the variables around), STUCK (nothing can proceed: who waits
 //          for what, and what would help), LIMIT_EXCEEDED (time beyond PTOWSP_CYCLES_MAX; a full
-//          window under abort), UNSUPPORTED (time only, see above), OUT_OF_MEMORY, BUSY (called from
-//          a kernel of the same run or from a job of its context), or the status of a kernel that
-//          failed, with the task as index. The run may be used again; its results are then those of
-//          what was done.
-// Cost     About 10 ns per task, in order or dataflow by structure; each tile adds some 5 ns, and 20
-//          when dependencies look at data. Executing looks at every task twice.
+//          window under abort), UNSUPPORTED (time only, see above), OUT_OF_MEMORY, BUSY (called
+//          from a kernel of the same run or from a job of its context), or the status of a kernel
+//          that failed, with the task as index. The run may be used again; its results are then
+//          those of what was done.
+// Cost     About 15 ns per task, in order or fifo by structure; a tile adds 10 ns, and some 60
+//          where dependencies look at data; lanes that choose cost 100 more. Executing looks at
+//          every task twice.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
 
 // Why a task did not start earlier, and where time went. A task that starts at 0 has NONE; else the
@@ -1760,8 +1785,8 @@ typedef struct ptowsp_run_stats {
     uint64_t task_count;
     uint32_t lane_count;
     ptowsp_cycles busy_cycles;  // sum of all tasks' cycles
-    // WINDOW, SLOT, TIMING: by how much each moved the clock of issue. DEPENDENCY: sum over tasks of
-    // what they waited after their issue until ready (in order: by how much it moved the clock).
+    // WINDOW, SLOT, TIMING: by how much each moved the clock of issue. DEPENDENCY: sum over tasks
+    // of what they waited after their issue until ready (in order: by how much it moved the clock).
     // TIMING also counts what they waited after that for their turn; LANE and START: for their lane
     // and for the start. NONE, ORDER: 0.
     ptowsp_cycles stall_cycles[PTOWSP_STALL_COUNT];
@@ -1780,8 +1805,8 @@ typedef struct ptowsp_lane_stats {
 } ptowsp_lane_stats;
 
 typedef struct ptowsp_task_record {
-    // issue: the clock when the task was issued. ready: what it waits for was done by then; what was
-    // done before `issue` may not be counted.
+    // issue: the clock when the task was issued. ready: what it waits for was done by then; what
+    // was done before `issue` may not be counted.
     ptowsp_cycles ready, issue, start, end;
     uint64_t cause;      // index of the task it waited for last, or PTOWSP_NO_INDEX
     ptowsp_stall stall;  // why it did not start before `start`

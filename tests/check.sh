@@ -61,12 +61,17 @@ step "packaging"
 CC=gcc CXX=g++ OUT="$OUT/gcc" sh tests/packaging_test.sh
 CC=clang CXX=clang++ OUT="$OUT/clang" sh tests/packaging_test.sh
 
-step "README: its program compiles and prints what it says"
-awk '/^```c$/ { on = 1; next } /^```/ { if (on) exit } on' README.md > "$OUT/readme.c"
-awk '/^```$/ { n++; next } n == 2' README.md | head -1 > "$OUT/readme.expected"
-gcc -std=c11 -Wall -Wextra -Werror -I. "$OUT/readme.c" -o "$OUT/readme" -pthread
-"$OUT/readme" > "$OUT/readme.txt"
-cmp "$OUT/readme.txt" "$OUT/readme.expected" || fail "README's program prints $(cat "$OUT/readme.txt")"
+step "README: its programs compile and print what it says"
+for number in 1 2; do
+    awk -v want=$number -v program="$OUT/readme.c" -v text="$OUT/readme.expected" '
+        /^```c$/ { block++; mode = block == want ? "program" : ""; next }
+        /^```/ { if (mode == "text") exit; mode = mode == "program" ? "between" : mode == "between" ? "text" : ""; next }
+        mode == "program" { print > program }
+        mode == "text" { print > text }' README.md
+    gcc -std=c11 -Wall -Wextra -Werror -I. "$OUT/readme.c" -o "$OUT/readme" -pthread
+    "$OUT/readme" > "$OUT/readme.txt"
+    cmp "$OUT/readme.txt" "$OUT/readme.expected" || fail "README's program prints $(cat "$OUT/readme.txt")"
+done
 
 step "what must not compile"
 sh tests/compile_fail.sh gcc clang g++ clang++
