@@ -4890,7 +4890,12 @@ PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char
 // The bindable of a name, NULL if there is none, or with an error if its hash is another name's.
 PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const char *name);
 
-// Writes the place of a node: "attention/parallel b/when/task attn".
+// How long places in texts get, and the variables behind them, so that what is wrong fits behind.
+#define PWSP_PLACE_TEXT_MAX     160
+#define PWSP_VARIABLES_TEXT_MAX 120
+
+// Writes the place of a node: "attention/parallel b/when/task attn"; of a long one the first and the
+// last steps: "attention/.../task attn".
 PWSP_INTERNAL void pwsp_module_print_place(const ptowsp_module *module, uint32_t node,
                                            ptowsp_text text);
 
@@ -4952,7 +4957,18 @@ PWSP_INTERNAL void pwsp_module_print_place(const ptowsp_module *module, uint32_t
     for (uint32_t at = node; at; at = PWSP_NODE(module, at)->parent) {
         path[count++] = at;
     }
-    for (uint32_t i = count; i > 0; i--) {
+    uint32_t shown = 0;
+    for (size_t length = 0; shown < count; shown++) {
+        ptowsp_text_buffer step = {NULL, 0, 0};
+        pwsp_module_print_step(module, path[shown], ptowsp_text_to_buffer(&step));
+        length += step.length + 1;
+        if (shown > 0 && length > PWSP_PLACE_TEXT_MAX) {
+            pwsp_module_print_step(module, path[count - 1], text);
+            pwsp_text_format(text, "/%s", shown + 1 < count ? ".../" : "");
+            break;
+        }
+    }
+    for (uint32_t i = shown; i > 0; i--) {
         pwsp_module_print_step(module, path[i - 1], text);
         pwsp_text_format(text, "%s", i > 1 ? "/" : "");
     }
@@ -5417,11 +5433,11 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
         return kernel;
     }
     uint32_t id = pwsp_module_add(module, &module->kernels, sizeof info);
+    if (id) {
+        *PWSP_KERNEL(module, id) = info;  // first, as a failed module can be printed
+    }
     if (id && !pwsp_names_add(&module->kernel_names, &module->context->memory, info.name, 0, id)) {
         id = pwsp_module_no_memory(module);
-    }
-    if (id) {
-        *PWSP_KERNEL(module, id) = info;
     }
     kernel.id = id;
     return kernel;
@@ -8376,6 +8392,25 @@ static void pwsp_print_scalar(ptowsp_type type, uint64_t value, ptowsp_text text
     }
 }
 
+// The variables around a place, outermost first: "b = 3, h = 1".
+static void pwsp_print_variables(const ptowsp_program *program, const uint32_t *path,
+                                 uint32_t count, const uint64_t *cells, ptowsp_text text) {
+    uint32_t shown = 0;
+    for (uint32_t i = count; i > 0; i--) {
+        const pwsp_place *place = PWSP_PLACE_AT(program, path[i - 1]);
+        for (uint32_t j = 0; j < place->param_count; j++) {
+            const pwsp_param *param =
+                PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j);
+            pwsp_text_format(text, "%s%s = ", shown++ ? ", " : "", param->name);
+            pwsp_print_scalar(param->type, cells[param->cell], text);
+        }
+        if (place->variable && i > 1) {  // the loop is around, not the place itself
+            pwsp_text_format(text, "%s%s = %" PRId64, shown++ ? ", " : "", place->name,
+                             (int64_t)cells[place->variable]);
+        }
+    }
+}
+
 PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
                                             const uint64_t *cells, ptowsp_text text) {
     uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
@@ -8383,23 +8418,24 @@ PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint3
     for (uint32_t at = node; at; at = PWSP_PLACE_AT(program, at)->parent) {
         path[count++] = at;
     }
-    for (uint32_t i = count; i > 0; i--) {
+    for (size_t length = 0; shown < count; shown++) {
+        length += strlen(PWSP_PLACE_AT(program, path[shown])->step) + 1;
+        if (shown > 0 && length > PWSP_PLACE_TEXT_MAX) {
+            pwsp_text_format(text, "%s/%s", PWSP_PLACE_AT(program, path[count - 1])->step,
+                             shown + 1 < count ? ".../" : "");
+            break;
+        }
+    }
+    for (uint32_t i = shown; i > 0; i--) {
         pwsp_text_format(text, "%s%s", PWSP_PLACE_AT(program, path[i - 1])->step, i > 1 ? "/" : "");
     }
-    for (uint32_t i = count; cells && i > 0; i--) {
-        const pwsp_place *place = PWSP_PLACE_AT(program, path[i - 1]);
-        for (uint32_t j = 0; j < place->param_count; j++) {
-            const pwsp_param *param =
-                PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j);
-            pwsp_text_format(text, "%s%s = ", shown++ ? ", " : " (", param->name);
-            pwsp_print_scalar(param->type, cells[param->cell], text);
-        }
-        if (place->variable && i > 1) {  // the loop is around, not the place itself
-            pwsp_text_format(text, "%s%s = %" PRId64, shown++ ? ", " : " (", place->name,
-                             (int64_t)cells[place->variable]);
-        }
+    if (cells) {
+        char variables[PWSP_VARIABLES_TEXT_MAX + 1];
+        ptowsp_text_buffer buffer = {variables, sizeof variables, 0};
+        pwsp_print_variables(program, path, count, cells, ptowsp_text_to_buffer(&buffer));
+        pwsp_text_format(text, "%s%s%s%s", buffer.length ? " (" : "", variables,
+                         buffer.length < sizeof variables ? "" : "...", buffer.length ? ")" : "");
     }
-    pwsp_text_format(text, "%s", shown ? ")" : "");
 }
 
 // -- modules --------------------------------------------------------------------------------------
@@ -10233,6 +10269,12 @@ PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim) {
 
 PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what) {
     const ptowsp_schedule *schedule = sim->schedule;
+    bool is_window = schedule->window_policy == PTOWSP_WINDOW_STALL;
+    char window[32] = "";
+    if (is_window) {
+        ptowsp_text_buffer room = {window, sizeof window, 0};
+        pwsp_text_format(ptowsp_text_to_buffer(&room), " (window %u)", schedule->window);
+    }
     char threshold[64];
     ptowsp_text_buffer buffer = {threshold, sizeof threshold, 0};
     if (schedule->start == PTOWSP_START_ALL_ISSUED) {
@@ -10243,9 +10285,10 @@ PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what) {
     }
     return pwsp_sim_fail(sim, PTOWSP_STUCK, sim->task_count,
                          "run: stuck at task %" PRIu64 ": %s, but no task ends before %s have been "
-                         "issued, and %" PRIu64 " are (window %u); a larger window, an earlier "
-                         "start or no start condition would help",
-                         sim->task_count, what, threshold, sim->task_count, schedule->window);
+                         "issued, and %" PRIu64 " are%s; %san earlier start or no start condition "
+                         "would help",
+                         sim->task_count, what, threshold, sim->task_count, window,
+                         is_window ? "a larger window, " : "");
 }
 
 PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim) {
@@ -12197,22 +12240,22 @@ static bool pwsp_dtype_is_index(ptowsp_dtype dtype) {
     return dtype == PTOWSP_I32 || dtype == PTOWSP_I64 || dtype == PTOWSP_U32 || dtype == PTOWSP_U64;
 }
 
-// Checks pointer, alignment and size of an array of elements.
-static ptowsp_status pwsp_bind_check_data(ptowsp_run *run, const char *name, ptowsp_dtype dtype,
-                                          const void *data, uint64_t count) {
+// Checks pointer, alignment and size of an array of elements; `what` is "" or "indptr of ".
+static ptowsp_status pwsp_bind_check_data(ptowsp_run *run, const char *what, const char *name,
+                                          ptowsp_dtype dtype, const void *data, uint64_t count) {
     uint32_t size = ptowsp_dtype_size(dtype);
     uint64_t bytes;
     if (count > 0 && !data) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: %s has %" PRIu64 " elements at NULL", name, count);
+                         "bind: %s%s has %" PRIu64 " elements at NULL", what, name, count);
     }
     if ((uintptr_t)data % size != 0) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: %s is not aligned to its elements of %u bytes", name, size);
+                         "bind: %s%s is not aligned to its elements of %u bytes", what, name, size);
     }
     if (!pwsp_mul_fits(count, size, &bytes) || bytes > INT64_MAX) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: %s has %" PRIu64 " elements, which cannot be", name, count);
+                         "bind: %s%s has %" PRIu64 " elements, which cannot be", what, name, count);
     }
     return PTOWSP_OK;
 }
@@ -12240,7 +12283,7 @@ static ptowsp_status pwsp_bind_array(ptowsp_run *run, const char *name, bool is_
                          "bind: %s is %s; it is declared %s", name, ptowsp_dtype_name(dtype),
                          ptowsp_dtype_name(info->dtype));
     }
-    status = pwsp_bind_check_data(run, name, dtype, data, count);
+    status = pwsp_bind_check_data(run, "", name, dtype, data, count);
     if (status == PTOWSP_OK) {
         pwsp_array array = {data, count, dtype, true};
         run->arrays[id] = array;
@@ -12264,15 +12307,22 @@ ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis, const ptows
     if (id == 0) {
         return status;
     }
-    if (!csr || !pwsp_dtype_is_index(csr->dtype) || csr->row_count >= INT64_MAX) {
+    if (!csr || !pwsp_dtype_is_index(csr->dtype)) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          csr ? "bind: arrays of axis %s are i32, i64, u32 or u64"
                              : "bind: the csr of axis %s is NULL",
                          axis);
     }
-    status = pwsp_bind_check_data(run, axis, csr->dtype, csr->indptr, csr->row_count + 1);
+    if (csr->row_count >= INT64_MAX) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: axis %s has %" PRIu64 " rows, which cannot be", axis,
+                         csr->row_count);
+    }
+    status =
+        pwsp_bind_check_data(run, "indptr of ", axis, csr->dtype, csr->indptr, csr->row_count + 1);
     if (status == PTOWSP_OK) {
-        status = pwsp_bind_check_data(run, axis, csr->dtype, csr->indices, csr->entry_count);
+        status = pwsp_bind_check_data(run, "indices of ", axis, csr->dtype, csr->indices,
+                                      csr->entry_count);
     }
     if (status == PTOWSP_OK) {
         pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true},
@@ -12525,15 +12575,25 @@ static bool pwsp_run_index(const pwsp_array *array, uint64_t i, uint64_t *out_va
     return *out_value <= INT64_MAX;
 }
 
+// An element that no length or index can be.
+static ptowsp_status pwsp_run_fail_index(ptowsp_run *run, const char *what, uint64_t i,
+                                         const char *axis, const pwsp_array *array,
+                                         uint64_t value) {
+    if (array->dtype == PTOWSP_U64) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                         "run: %s %" PRIu64 " of axis %s is %" PRIu64, what, i, axis, value);
+    }
+    return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                     "run: %s %" PRIu64 " of axis %s is %" PRId64, what, i, axis, (int64_t)value);
+}
+
 static ptowsp_status pwsp_run_check_lengths(ptowsp_run *run, uint32_t id, const char *name) {
     const pwsp_array *array = &run->arrays[id];
     uint64_t sum = 0;
     for (uint64_t i = 0; i < array->count; i++) {
         uint64_t length;
         if (!pwsp_run_index(array, i, &length)) {
-            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                             "run: length %" PRIu64 " of axis %s is %" PRId64, i, name,
-                             (int64_t)length);
+            return pwsp_run_fail_index(run, "length", i, name, array, length);
         }
         sum += length;
         if (sum > INT64_MAX) {
@@ -12550,12 +12610,24 @@ static ptowsp_status pwsp_run_check_csr(ptowsp_run *run, uint32_t id, const char
     uint64_t last = 0;
     for (uint64_t i = 0; i <= csr->row_count; i++) {
         uint64_t at;
-        if (!pwsp_run_index(&csr->indptr, i, &at) || at < last || (i == 0 && at != 0) ||
-            at > csr->indices.count) {
+        if (!pwsp_run_index(&csr->indptr, i, &at)) {
+            return pwsp_run_fail_index(run, "indptr", i, name, &csr->indptr, at);
+        }
+        if (i == 0 && at != 0) {
             return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                             "run: indptr %" PRIu64 " of axis %s is %" PRId64 ", after %" PRIu64
-                             " and with %" PRIu64 " indices",
-                             i, name, (int64_t)at, last, csr->indices.count);
+                             "run: indptr 0 of axis %s is %" PRIu64 ", not 0", name, at);
+        }
+        if (at < last) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                             ", less than the %" PRIu64 " before",
+                             i, name, at, last);
+        }
+        if (at > csr->indices.count) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                             ", but there are %" PRIu64 " indices",
+                             i, name, at, csr->indices.count);
         }
         last = at;
     }
@@ -12563,9 +12635,7 @@ static ptowsp_status pwsp_run_check_csr(ptowsp_run *run, uint32_t id, const char
     for (uint64_t i = 0; i < last; i++) {
         uint64_t index;
         if (!pwsp_run_index(&csr->indices, i, &index)) {
-            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                             "run: index %" PRIu64 " of axis %s is %" PRId64, i, name,
-                             (int64_t)index);
+            return pwsp_run_fail_index(run, "index", i, name, &csr->indices, index);
         }
     }
     return PTOWSP_OK;

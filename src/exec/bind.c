@@ -76,22 +76,22 @@ static bool pwsp_dtype_is_index(ptowsp_dtype dtype) {
     return dtype == PTOWSP_I32 || dtype == PTOWSP_I64 || dtype == PTOWSP_U32 || dtype == PTOWSP_U64;
 }
 
-// Checks pointer, alignment and size of an array of elements.
-static ptowsp_status pwsp_bind_check_data(ptowsp_run *run, const char *name, ptowsp_dtype dtype,
-                                          const void *data, uint64_t count) {
+// Checks pointer, alignment and size of an array of elements; `what` is "" or "indptr of ".
+static ptowsp_status pwsp_bind_check_data(ptowsp_run *run, const char *what, const char *name,
+                                          ptowsp_dtype dtype, const void *data, uint64_t count) {
     uint32_t size = ptowsp_dtype_size(dtype);
     uint64_t bytes;
     if (count > 0 && !data) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: %s has %" PRIu64 " elements at NULL", name, count);
+                         "bind: %s%s has %" PRIu64 " elements at NULL", what, name, count);
     }
     if ((uintptr_t)data % size != 0) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: %s is not aligned to its elements of %u bytes", name, size);
+                         "bind: %s%s is not aligned to its elements of %u bytes", what, name, size);
     }
     if (!pwsp_mul_fits(count, size, &bytes) || bytes > INT64_MAX) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: %s has %" PRIu64 " elements, which cannot be", name, count);
+                         "bind: %s%s has %" PRIu64 " elements, which cannot be", what, name, count);
     }
     return PTOWSP_OK;
 }
@@ -119,7 +119,7 @@ static ptowsp_status pwsp_bind_array(ptowsp_run *run, const char *name, bool is_
                          "bind: %s is %s; it is declared %s", name, ptowsp_dtype_name(dtype),
                          ptowsp_dtype_name(info->dtype));
     }
-    status = pwsp_bind_check_data(run, name, dtype, data, count);
+    status = pwsp_bind_check_data(run, "", name, dtype, data, count);
     if (status == PTOWSP_OK) {
         pwsp_array array = {data, count, dtype, true};
         run->arrays[id] = array;
@@ -143,15 +143,22 @@ ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis, const ptows
     if (id == 0) {
         return status;
     }
-    if (!csr || !pwsp_dtype_is_index(csr->dtype) || csr->row_count >= INT64_MAX) {
+    if (!csr || !pwsp_dtype_is_index(csr->dtype)) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          csr ? "bind: arrays of axis %s are i32, i64, u32 or u64"
                              : "bind: the csr of axis %s is NULL",
                          axis);
     }
-    status = pwsp_bind_check_data(run, axis, csr->dtype, csr->indptr, csr->row_count + 1);
+    if (csr->row_count >= INT64_MAX) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: axis %s has %" PRIu64 " rows, which cannot be", axis,
+                         csr->row_count);
+    }
+    status =
+        pwsp_bind_check_data(run, "indptr of ", axis, csr->dtype, csr->indptr, csr->row_count + 1);
     if (status == PTOWSP_OK) {
-        status = pwsp_bind_check_data(run, axis, csr->dtype, csr->indices, csr->entry_count);
+        status = pwsp_bind_check_data(run, "indices of ", axis, csr->dtype, csr->indices,
+                                      csr->entry_count);
     }
     if (status == PTOWSP_OK) {
         pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true},

@@ -118,15 +118,25 @@ static bool pwsp_run_index(const pwsp_array *array, uint64_t i, uint64_t *out_va
     return *out_value <= INT64_MAX;
 }
 
+// An element that no length or index can be.
+static ptowsp_status pwsp_run_fail_index(ptowsp_run *run, const char *what, uint64_t i,
+                                         const char *axis, const pwsp_array *array,
+                                         uint64_t value) {
+    if (array->dtype == PTOWSP_U64) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                         "run: %s %" PRIu64 " of axis %s is %" PRIu64, what, i, axis, value);
+    }
+    return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                     "run: %s %" PRIu64 " of axis %s is %" PRId64, what, i, axis, (int64_t)value);
+}
+
 static ptowsp_status pwsp_run_check_lengths(ptowsp_run *run, uint32_t id, const char *name) {
     const pwsp_array *array = &run->arrays[id];
     uint64_t sum = 0;
     for (uint64_t i = 0; i < array->count; i++) {
         uint64_t length;
         if (!pwsp_run_index(array, i, &length)) {
-            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                             "run: length %" PRIu64 " of axis %s is %" PRId64, i, name,
-                             (int64_t)length);
+            return pwsp_run_fail_index(run, "length", i, name, array, length);
         }
         sum += length;
         if (sum > INT64_MAX) {
@@ -143,12 +153,24 @@ static ptowsp_status pwsp_run_check_csr(ptowsp_run *run, uint32_t id, const char
     uint64_t last = 0;
     for (uint64_t i = 0; i <= csr->row_count; i++) {
         uint64_t at;
-        if (!pwsp_run_index(&csr->indptr, i, &at) || at < last || (i == 0 && at != 0) ||
-            at > csr->indices.count) {
+        if (!pwsp_run_index(&csr->indptr, i, &at)) {
+            return pwsp_run_fail_index(run, "indptr", i, name, &csr->indptr, at);
+        }
+        if (i == 0 && at != 0) {
             return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                             "run: indptr %" PRIu64 " of axis %s is %" PRId64 ", after %" PRIu64
-                             " and with %" PRIu64 " indices",
-                             i, name, (int64_t)at, last, csr->indices.count);
+                             "run: indptr 0 of axis %s is %" PRIu64 ", not 0", name, at);
+        }
+        if (at < last) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                             ", less than the %" PRIu64 " before",
+                             i, name, at, last);
+        }
+        if (at > csr->indices.count) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                             ", but there are %" PRIu64 " indices",
+                             i, name, at, csr->indices.count);
         }
         last = at;
     }
@@ -156,9 +178,7 @@ static ptowsp_status pwsp_run_check_csr(ptowsp_run *run, uint32_t id, const char
     for (uint64_t i = 0; i < last; i++) {
         uint64_t index;
         if (!pwsp_run_index(&csr->indices, i, &index)) {
-            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                             "run: index %" PRIu64 " of axis %s is %" PRId64, i, name,
-                             (int64_t)index);
+            return pwsp_run_fail_index(run, "index", i, name, &csr->indices, index);
         }
     }
     return PTOWSP_OK;

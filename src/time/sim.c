@@ -26,6 +26,12 @@ PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim) {
 
 PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what) {
     const ptowsp_schedule *schedule = sim->schedule;
+    bool is_window = schedule->window_policy == PTOWSP_WINDOW_STALL;
+    char window[32] = "";
+    if (is_window) {
+        ptowsp_text_buffer room = {window, sizeof window, 0};
+        pwsp_text_format(ptowsp_text_to_buffer(&room), " (window %u)", schedule->window);
+    }
     char threshold[64];
     ptowsp_text_buffer buffer = {threshold, sizeof threshold, 0};
     if (schedule->start == PTOWSP_START_ALL_ISSUED) {
@@ -36,9 +42,10 @@ PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what) {
     }
     return pwsp_sim_fail(sim, PTOWSP_STUCK, sim->task_count,
                          "run: stuck at task %" PRIu64 ": %s, but no task ends before %s have been "
-                         "issued, and %" PRIu64 " are (window %u); a larger window, an earlier "
-                         "start or no start condition would help",
-                         sim->task_count, what, threshold, sim->task_count, schedule->window);
+                         "issued, and %" PRIu64 " are%s; %san earlier start or no start condition "
+                         "would help",
+                         sim->task_count, what, threshold, sim->task_count, window,
+                         is_window ? "a larger window, " : "");
 }
 
 PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim) {

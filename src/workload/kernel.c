@@ -122,11 +122,11 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
         return kernel;
     }
     uint32_t id = pwsp_module_add(module, &module->kernels, sizeof info);
+    if (id) {
+        *PWSP_KERNEL(module, id) = info;  // first, as a failed module can be printed
+    }
     if (id && !pwsp_names_add(&module->kernel_names, &module->context->memory, info.name, 0, id)) {
         id = pwsp_module_no_memory(module);
-    }
-    if (id) {
-        *PWSP_KERNEL(module, id) = info;
     }
     kernel.id = id;
     return kernel;

@@ -45,7 +45,18 @@ PWSP_INTERNAL void pwsp_module_print_place(const ptowsp_module *module, uint32_t
     for (uint32_t at = node; at; at = PWSP_NODE(module, at)->parent) {
         path[count++] = at;
     }
-    for (uint32_t i = count; i > 0; i--) {
+    uint32_t shown = 0;
+    for (size_t length = 0; shown < count; shown++) {
+        ptowsp_text_buffer step = {NULL, 0, 0};
+        pwsp_module_print_step(module, path[shown], ptowsp_text_to_buffer(&step));
+        length += step.length + 1;
+        if (shown > 0 && length > PWSP_PLACE_TEXT_MAX) {
+            pwsp_module_print_step(module, path[count - 1], text);
+            pwsp_text_format(text, "/%s", shown + 1 < count ? ".../" : "");
+            break;
+        }
+    }
+    for (uint32_t i = shown; i > 0; i--) {
         pwsp_module_print_step(module, path[i - 1], text);
         pwsp_text_format(text, "%s", i > 1 ? "/" : "");
     }

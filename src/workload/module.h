@@ -195,7 +195,12 @@ PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char
 // The bindable of a name, NULL if there is none, or with an error if its hash is another name's.
 PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const char *name);
 
-// Writes the place of a node: "attention/parallel b/when/task attn".
+// How long places in texts get, and the variables behind them, so that what is wrong fits behind.
+#define PWSP_PLACE_TEXT_MAX     160
+#define PWSP_VARIABLES_TEXT_MAX 120
+
+// Writes the place of a node: "attention/parallel b/when/task attn"; of a long one the first and the
+// last steps: "attention/.../task attn".
 PWSP_INTERNAL void pwsp_module_print_place(const ptowsp_module *module, uint32_t node,
                                            ptowsp_text text);
 

@@ -1,0 +1,177 @@
+// Tests of what runs refuse: a module with one of everything, kernels that count their calls and can
+// fail, and assertions that nothing has been touched.
+
+#ifndef PTOWSP_RUN_FIXTURE_H
+#define PTOWSP_RUN_FIXTURE_H
+
+#include "test.h"
+
+typedef struct fixture {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_axis batch, kv, pages;  // dynamic, ragged, sparse
+    ptowsp_tensor x, y, d;         // i32 [4, 4], i32 [4, 4], i32 [?, 3, 2]
+    ptowsp_kernel step, fill;      // (axis); (axis, inout 2 x 2)
+    ptowsp_program *program;
+    ptowsp_run *run;
+    int32_t data[16], other[16];  // of x, y
+    uint64_t calls;               // of kernels
+    // What a kernel does beside counting.
+    ptowsp_cycles result;   // what it returns
+    uint64_t failing_task;  // which returns `failure`
+    ptowsp_cycles failure;
+    void (*inside)(struct fixture *f);  // called by task 0
+} fixture;
+
+static inline ptowsp_cycles kernel(const ptowsp_task *task, void *user) {
+    fixture *f = (fixture *)user;
+    f->calls++;
+    for (uint32_t t = 0; t < task->tile_count; t++) {
+        int32_t *data = (int32_t *)task->tiles[t].data;
+        data[0] = (int32_t)ptowsp_task_axis(task, 0) + 100;
+    }
+    if (task->index == 0 && f->inside) {
+        f->inside(f);
+    }
+    return task->index == f->failing_task ? f->failure : f->result;
+}
+
+static inline ptowsp_tensor tensor_make(const fixture *f, const char *name, uint32_t rank,
+                                        int64_t a, int64_t b, int64_t c) {
+    const ptowsp_tensor_desc desc = {
+        name, PTOWSP_I32, rank, {a, b, c, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+    return ptowsp_tensor_make(f->m, &desc);
+}
+
+static inline ptowsp_kernel kernel_make(fixture *f, const char *name, bool has_tile) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.axis_count = 1;
+    desc.fn = kernel;
+    desc.user = f;
+    if (has_tile) {
+        const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 2, 2};
+        desc.tiles[0] = tile;
+    }
+    return ptowsp_kernel_make(f->m, &desc);
+}
+
+static inline void fixture_make(fixture *f) {
+    memset(f, 0, sizeof *f);
+    f->result = 1;
+    f->failing_task = UINT64_MAX;
+    const ptowsp_module_desc desc = {"decode", 8};
+    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(f->context, &desc, &f->m), PTOWSP_OK);
+    f->batch = ptowsp_axis_dynamic(f->m, "batch");
+    f->kv = ptowsp_axis_ragged(f->m, "kv");
+    f->pages = ptowsp_axis_sparse(f->m, "pages");
+    f->x = tensor_make(f, "x", 2, 4, 4, 0);
+    f->y = tensor_make(f, "y", 2, 4, 4, 0);
+    f->d = tensor_make(f, "d", 3, PTOWSP_DYNAMIC, 3, 2);
+    f->step = kernel_make(f, "step", false);
+    f->fill = kernel_make(f, "fill", true);
+}
+
+static inline void fixture_free(fixture *f) {
+    ptowsp_run_destroy(f->run);
+    ptowsp_program_destroy(f->program);
+    ptowsp_module_destroy(f->m);
+    ptowsp_context_destroy(f->context);
+}
+
+static inline ptowsp_expr number(const fixture *f, int64_t value) {
+    return ptowsp_i64(f->m, value);
+}
+
+static inline ptowsp_expr no_expr(void) {
+    const ptowsp_expr none = {NULL, 0};
+    return none;
+}
+
+static inline ptowsp_node step(const fixture *f, ptowsp_expr axis) {
+    ptowsp_task_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kernel = f->step;
+    desc.axes[0] = axis;
+    return ptowsp_task_make(f->m, &desc);
+}
+
+// A task that updates the 2 x 2 tile of a tensor at (row, col).
+static inline ptowsp_node fill(const fixture *f, ptowsp_tensor tensor, ptowsp_expr row,
+                               ptowsp_expr col) {
+    ptowsp_task_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kernel = f->fill;
+    desc.axes[0] = row;
+    desc.views[0].tensor = tensor;
+    desc.views[0].row = row;
+    desc.views[0].col = col;
+    return ptowsp_task_make(f->m, &desc);
+}
+
+static inline void load(const fixture *f, uint32_t slot, ptowsp_tensor tensor, ptowsp_expr row,
+                        ptowsp_expr col) {
+    ptowsp_view view;
+    memset(&view, 0, sizeof view);
+    view.tensor = tensor;
+    view.rows = view.cols = 2;
+    ptowsp_slot_load(f->m, slot, &view, row, col);
+}
+
+// Compiles what has been built and makes a run, with x and y bound if they are used.
+static inline void compile(fixture *f, const ptowsp_schedule *schedule) {
+    const ptowsp_program_desc desc = {NULL, schedule};
+    if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = f->data;
+    buffer.size = sizeof f->data;
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+    buffer.data = f->other;
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);
+}
+
+// Asserts that a bind function has returned INVALID_PARAMS with this text.
+static inline void refused(const fixture *f, ptowsp_status returned, uint64_t index,
+                           const char *text) {
+    assert_int_equal(returned, PTOWSP_INVALID_PARAMS);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, index, text);
+}
+
+// Executes and asserts that it fails before any kernel has been called or any data touched.
+static inline void fails_before(fixture *f, ptowsp_status status, uint64_t index,
+                                const char *text) {
+    uint64_t calls = f->calls;
+    int32_t before[32], after[32];
+    memcpy(before, f->data, sizeof f->data);
+    memcpy(before + 16, f->other, sizeof f->other);
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), status);
+    test_error_is(f->context, status, index, text);
+    memcpy(after, f->data, sizeof f->data);
+    memcpy(after + 16, f->other, sizeof f->other);
+    assert_memory_equal(before, after, sizeof before);
+    assert_int_equal(f->calls, calls);
+    assert_int_equal(ptowsp_run_result(f->run)->task_count, 0);
+    assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 0);
+}
+
+static inline void invalid_before(fixture *f, uint64_t index, const char *text) {
+    fails_before(f, PTOWSP_INVALID_PARAMS, index, text);
+}
+
+// Executes and asserts that so many kernels are called.
+static inline void works(fixture *f, uint64_t task_count) {
+    uint64_t calls = f->calls;
+    if (ptowsp_run_execute(f->run, NULL) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+    assert_int_equal(f->calls - calls, task_count);
+    assert_int_equal(ptowsp_run_result(f->run)->task_count, task_count);
+}
+
+#endif
