@@ -2228,6 +2228,7 @@ typedef enum pwsp_expr_op {
     PWSP_EXPR_NONE,
     PWSP_EXPR_CONST,          // value
     PWSP_EXPR_VARIABLE,       // a: the variable's index
+    PWSP_EXPR_ENTRY,          // a: the variable of a sparse loop
     PWSP_EXPR_SIZE,           // a: the axis
     PWSP_EXPR_SYMBOL,         // a: the symbol
     PWSP_EXPR_ARRAY,          // a: the index expression, b: the array
@@ -2489,6 +2490,7 @@ static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node 
     case PWSP_EXPR_CONST: pwsp_exprs_print_const(node, text); return true;
     case PWSP_EXPR_VARIABLE:
     case PWSP_EXPR_SYMBOL: pwsp_text_format(text, "%s", node->name); return true;
+    case PWSP_EXPR_ENTRY: pwsp_text_format(text, "entry(%s)", node->name); return true;
     case PWSP_EXPR_SIZE: pwsp_text_format(text, "size(%s)", node->name); return true;
     case PWSP_EXPR_ARRAY:
         pwsp_text_format(text, "%s[", node->name);
@@ -5654,6 +5656,27 @@ ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis) {
                : pwsp_expr_leaf(module, PWSP_EXPR_SIZE, PTOWSP_TYPE_I64, axis.id, info->name);
 }
 
+ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable) {
+    ptowsp_module *module = variable.module;
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    bool is_sparse = false;
+    if (variable.id && variable.id < module->exprs.count) {
+        const pwsp_expr_node *node = &module->exprs.nodes[variable.id];
+        uint32_t loop = node->op == PWSP_EXPR_VARIABLE ? PWSP_VARIABLE(module, node->a)->node : 0;
+        uint32_t axis = loop ? PWSP_NODE(module, loop)->axis : 0;
+        is_sparse = axis && PWSP_AXIS(module, axis)->kind == PWSP_AXIS_SPARSE;
+    }
+    if (!is_sparse) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "loop_entry: it is not the variable of a loop over a sparse axis");
+        return pwsp_expr_none(module);
+    }
+    const pwsp_expr_node *node = &module->exprs.nodes[variable.id];
+    return pwsp_expr_leaf(module, PWSP_EXPR_ENTRY, PTOWSP_TYPE_I64, node->a, node->name);
+}
+
 static ptowsp_expr pwsp_expr_slot(ptowsp_module *module, pwsp_expr_op op, ptowsp_type type,
                                   uint32_t slot) {
     if (!pwsp_module_is_good(module)) {
@@ -5803,6 +5826,7 @@ static bool pwsp_module_use_leaves(ptowsp_module *module, uint32_t id, const cha
     case PWSP_EXPR_SLOT_I64:
     case PWSP_EXPR_SLOT_BOOL: return true;
     case PWSP_EXPR_VARIABLE:
+    case PWSP_EXPR_ENTRY:
         if (!PWSP_VARIABLE(module, node->a)->is_open) {
             pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                              "%s: variable %s belongs to a scope that is not around", what,
@@ -7168,6 +7192,7 @@ typedef struct pwsp_loop {
     pwsp_axis_kind axis_kind;
     pwsp_scope scope;  // that it opens
     uint32_t cell;     // of its variable
+    uint32_t entry;    // cell of a sparse loop's position in the indices
     uint32_t size;     // cell of a dense or dynamic axis' size
     uint32_t array;    // ragged: the lengths
     uint32_t csr;      // sparse
@@ -7243,10 +7268,11 @@ struct ptowsp_program {
     bool is_priority_signed;
     bool has_streams;  // by a key
     uint32_t lane_count;
-    // Cells: 0 is always 0; then slots, arguments of the task, variables, symbols, sizes,
+    // Cells: 0 is always 0; then slots, arguments of the task, variables, entries of sparse
+    // loops by their variables, symbols, sizes,
     // temporaries, constants.
-    uint32_t slot_count, first_slot, first_arg, first_variable, first_symbol, first_size,
-        first_temp, first_const, cell_count;
+    uint32_t slot_count, first_slot, first_arg, first_variable, first_entry, first_symbol,
+        first_size, first_temp, first_const, cell_count;
     uint32_t arg_count;    // cells for arguments of any task
     uint32_t frame_depth;  // loops and calls in one another
     uint32_t scope_depth;  // scopes in one another
@@ -7407,7 +7433,9 @@ static bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf
     case PWSP_EXPR_SLOT_I64:
     case PWSP_EXPR_SLOT_BOOL: leaf->cell = p->first_slot + node->a; return true;
     case PWSP_EXPR_VARIABLE:
-        leaf->cell = p->first_variable + node->a;
+    case PWSP_EXPR_ENTRY:
+        leaf->cell = node->op == PWSP_EXPR_ENTRY ? p->first_entry : p->first_variable;
+        leaf->cell += node->a;
         if (c->key_task &&
             !pwsp_node_is_inside(c->module, c->key_task, PWSP_VARIABLE(c->module, node->a)->node)) {
             pwsp_module_fail_at(c->module, c->key_task, PTOWSP_INVALID_PARAMS,
@@ -7557,6 +7585,7 @@ static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     made.axis_kind = axis->kind;
     made.scope = pwsp_scope_between(is_parallel, body_is_parallel);
     made.cell = c->program->first_variable + node->variable;
+    made.entry = c->program->first_entry + node->variable;
     made.size = c->program->first_size + axis->declared;
     made.array = axis->array;
     made.csr = axis->declared;
@@ -7962,7 +7991,8 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
     p->first_arg = p->first_slot + p->slot_count;
     p->arg_count = PWSP_ARG_MAX;
     p->first_variable = p->first_arg + p->arg_count;
-    p->first_symbol = p->first_variable + (uint32_t)m->variables.count;
+    p->first_entry = p->first_variable + (uint32_t)m->variables.count;
+    p->first_symbol = p->first_entry + (uint32_t)m->variables.count;
     p->first_size = p->first_symbol + (uint32_t)m->symbols.count;
     p->first_temp = p->first_size + (uint32_t)m->axes.count;
     p->first_const = p->first_temp + PWSP_CODE_TEMP_MAX;
@@ -8663,8 +8693,10 @@ static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_text 
         pwsp_text_format(text, "slot[%u]", cell - p->first_slot);
     } else if (cell < p->first_variable) {
         pwsp_text_format(text, "args[%u]", cell - p->first_arg);
-    } else if (cell < p->first_symbol) {
+    } else if (cell < p->first_entry) {
         pwsp_text_format(text, "v%u", cell - p->first_variable);
+    } else if (cell < p->first_symbol) {
+        pwsp_text_format(text, "entry(v%u)", cell - p->first_entry);
     } else if (cell < p->first_size) {
         pwsp_text_format(
             text, "%s",
@@ -8825,6 +8857,18 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
     case PWSP_OP_RESET: pwsp_text_format(text, "reset edges"); break;
     }
     pwsp_text_format(text, "\n");
+}
+
+const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t kernel) {
+    return kernel && kernel < program->kernels.count
+               ? PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, kernel)->name
+               : NULL;
+}
+
+void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node, ptowsp_text text) {
+    if (node < program->places.count) {
+        pwsp_program_print_place(program, node, NULL, text);
+    }
 }
 
 void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
@@ -9169,8 +9213,9 @@ static inline void pwsp_expander_set_variable(pwsp_expander *x, const pwsp_loop 
                                               const pwsp_frame *frame) {
     x->cells[loop->cell] = (uint64_t)frame->i;
     if (loop->axis_kind == PWSP_AXIS_SPARSE) {
-        x->cells[loop->cell] =
-            pwsp_array_at(&x->csrs[loop->csr].indices, frame->first + (uint64_t)frame->i);
+        uint64_t entry = frame->first + (uint64_t)frame->i;
+        x->cells[loop->entry] = entry;
+        x->cells[loop->cell] = pwsp_array_at(&x->csrs[loop->csr].indices, entry);
     }
 }
 
@@ -13022,7 +13067,11 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
     uint32_t arg_count = task->axis_count + task->scalar_count, at = batch->count;
     uint64_t first = (uint64_t)frame->i + 1, cycles = x->kernel->cycles;
     for (uint64_t i = 0; i < left; i++) {
-        cells[loop->cell] = indices ? pwsp_array_at(indices, frame->first + first + i) : first + i;
+        cells[loop->cell] = first + i;
+        if (indices) {
+            cells[loop->entry] = frame->first + first + i;
+            cells[loop->cell] = pwsp_array_at(indices, frame->first + first + i);
+        }
         for (uint32_t j = 0; j < arg_count; j++) {
             args[j] = cells[codes[j].cell];
         }

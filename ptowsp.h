@@ -1277,6 +1277,10 @@ PTOWSP_API ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, 
 // The size of a dense or dynamic axis, i64.
 PTOWSP_API ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis);
 
+// The position of the current entry in the indices of a sparse axis, i64; variable is that of a
+// loop over such an axis. For what is kept beside the indices, such as the gates of experts.
+PTOWSP_API ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable);
+
 // Slots: u64 cells of a run, set and loaded by workloads, read in one of three ways. The cell as
 // i64 has the same bits; as bool it is "not 0".
 PTOWSP_API ptowsp_expr ptowsp_slot_u64(ptowsp_module *module, uint32_t slot);
@@ -1665,6 +1669,12 @@ PTOWSP_API void ptowsp_program_destroy(ptowsp_program *program);
 
 // Bytes of memory that the program holds.
 PTOWSP_API size_t ptowsp_program_size(const ptowsp_program *program);
+
+// The name of a kernel by the id in a ptowsp_task_record, NULL if there is none; and where a node by
+// its id is in the tree: "attention/parallel b/task attn".
+PTOWSP_API const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t kernel);
+PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node,
+                                           ptowsp_text text);
 
 // Writes the program as text, the same for the same module and schedule.
 PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text);

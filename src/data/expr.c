@@ -174,6 +174,7 @@ static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node 
     case PWSP_EXPR_CONST: pwsp_exprs_print_const(node, text); return true;
     case PWSP_EXPR_VARIABLE:
     case PWSP_EXPR_SYMBOL: pwsp_text_format(text, "%s", node->name); return true;
+    case PWSP_EXPR_ENTRY: pwsp_text_format(text, "entry(%s)", node->name); return true;
     case PWSP_EXPR_SIZE: pwsp_text_format(text, "size(%s)", node->name); return true;
     case PWSP_EXPR_ARRAY:
         pwsp_text_format(text, "%s[", node->name);

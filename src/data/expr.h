@@ -56,6 +56,7 @@ typedef enum pwsp_expr_op {
     PWSP_EXPR_NONE,
     PWSP_EXPR_CONST,          // value
     PWSP_EXPR_VARIABLE,       // a: the variable's index
+    PWSP_EXPR_ENTRY,          // a: the variable of a sparse loop
     PWSP_EXPR_SIZE,           // a: the axis
     PWSP_EXPR_SYMBOL,         // a: the symbol
     PWSP_EXPR_ARRAY,          // a: the index expression, b: the array

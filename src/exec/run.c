@@ -565,7 +565,11 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
     uint32_t arg_count = task->axis_count + task->scalar_count, at = batch->count;
     uint64_t first = (uint64_t)frame->i + 1, cycles = x->kernel->cycles;
     for (uint64_t i = 0; i < left; i++) {
-        cells[loop->cell] = indices ? pwsp_array_at(indices, frame->first + first + i) : first + i;
+        cells[loop->cell] = first + i;
+        if (indices) {
+            cells[loop->entry] = frame->first + first + i;
+            cells[loop->cell] = pwsp_array_at(indices, frame->first + first + i);
+        }
         for (uint32_t j = 0; j < arg_count; j++) {
             args[j] = cells[codes[j].cell];
         }

@@ -214,8 +214,9 @@ static inline void pwsp_expander_set_variable(pwsp_expander *x, const pwsp_loop 
                                               const pwsp_frame *frame) {
     x->cells[loop->cell] = (uint64_t)frame->i;
     if (loop->axis_kind == PWSP_AXIS_SPARSE) {
-        x->cells[loop->cell] =
-            pwsp_array_at(&x->csrs[loop->csr].indices, frame->first + (uint64_t)frame->i);
+        uint64_t entry = frame->first + (uint64_t)frame->i;
+        x->cells[loop->entry] = entry;
+        x->cells[loop->cell] = pwsp_array_at(&x->csrs[loop->csr].indices, entry);
     }
 }
 

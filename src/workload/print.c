@@ -288,8 +288,10 @@ static void pwsp_print_cell(const ptowsp_program *p, uint32_t cell, ptowsp_text 
         pwsp_text_format(text, "slot[%u]", cell - p->first_slot);
     } else if (cell < p->first_variable) {
         pwsp_text_format(text, "args[%u]", cell - p->first_arg);
-    } else if (cell < p->first_symbol) {
+    } else if (cell < p->first_entry) {
         pwsp_text_format(text, "v%u", cell - p->first_variable);
+    } else if (cell < p->first_symbol) {
+        pwsp_text_format(text, "entry(v%u)", cell - p->first_entry);
     } else if (cell < p->first_size) {
         pwsp_text_format(
             text, "%s",
@@ -450,6 +452,18 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
     case PWSP_OP_RESET: pwsp_text_format(text, "reset edges"); break;
     }
     pwsp_text_format(text, "\n");
+}
+
+const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t kernel) {
+    return kernel && kernel < program->kernels.count
+               ? PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, kernel)->name
+               : NULL;
+}
+
+void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node, ptowsp_text text) {
+    if (node < program->places.count) {
+        pwsp_program_print_place(program, node, NULL, text);
+    }
 }
 
 void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {

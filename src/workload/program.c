@@ -129,7 +129,9 @@ static bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf
     case PWSP_EXPR_SLOT_I64:
     case PWSP_EXPR_SLOT_BOOL: leaf->cell = p->first_slot + node->a; return true;
     case PWSP_EXPR_VARIABLE:
-        leaf->cell = p->first_variable + node->a;
+    case PWSP_EXPR_ENTRY:
+        leaf->cell = node->op == PWSP_EXPR_ENTRY ? p->first_entry : p->first_variable;
+        leaf->cell += node->a;
         if (c->key_task &&
             !pwsp_node_is_inside(c->module, c->key_task, PWSP_VARIABLE(c->module, node->a)->node)) {
             pwsp_module_fail_at(c->module, c->key_task, PTOWSP_INVALID_PARAMS,
@@ -279,6 +281,7 @@ static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     made.axis_kind = axis->kind;
     made.scope = pwsp_scope_between(is_parallel, body_is_parallel);
     made.cell = c->program->first_variable + node->variable;
+    made.entry = c->program->first_entry + node->variable;
     made.size = c->program->first_size + axis->declared;
     made.array = axis->array;
     made.csr = axis->declared;
@@ -684,7 +687,8 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
     p->first_arg = p->first_slot + p->slot_count;
     p->arg_count = PWSP_ARG_MAX;
     p->first_variable = p->first_arg + p->arg_count;
-    p->first_symbol = p->first_variable + (uint32_t)m->variables.count;
+    p->first_entry = p->first_variable + (uint32_t)m->variables.count;
+    p->first_symbol = p->first_entry + (uint32_t)m->variables.count;
     p->first_size = p->first_symbol + (uint32_t)m->symbols.count;
     p->first_temp = p->first_size + (uint32_t)m->axes.count;
     p->first_const = p->first_temp + PWSP_CODE_TEMP_MAX;

@@ -35,6 +35,7 @@ typedef struct pwsp_loop {
     pwsp_axis_kind axis_kind;
     pwsp_scope scope;  // that it opens
     uint32_t cell;     // of its variable
+    uint32_t entry;    // cell of a sparse loop's position in the indices
     uint32_t size;     // cell of a dense or dynamic axis' size
     uint32_t array;    // ragged: the lengths
     uint32_t csr;      // sparse
@@ -110,10 +111,11 @@ struct ptowsp_program {
     bool is_priority_signed;
     bool has_streams;  // by a key
     uint32_t lane_count;
-    // Cells: 0 is always 0; then slots, arguments of the task, variables, symbols, sizes,
+    // Cells: 0 is always 0; then slots, arguments of the task, variables, entries of sparse
+    // loops by their variables, symbols, sizes,
     // temporaries, constants.
-    uint32_t slot_count, first_slot, first_arg, first_variable, first_symbol, first_size,
-        first_temp, first_const, cell_count;
+    uint32_t slot_count, first_slot, first_arg, first_variable, first_entry, first_symbol,
+        first_size, first_temp, first_const, cell_count;
     uint32_t arg_count;    // cells for arguments of any task
     uint32_t frame_depth;  // loops and calls in one another
     uint32_t scope_depth;  // scopes in one another

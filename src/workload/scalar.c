@@ -209,6 +209,27 @@ ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis) {
                : pwsp_expr_leaf(module, PWSP_EXPR_SIZE, PTOWSP_TYPE_I64, axis.id, info->name);
 }
 
+ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable) {
+    ptowsp_module *module = variable.module;
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    bool is_sparse = false;
+    if (variable.id && variable.id < module->exprs.count) {
+        const pwsp_expr_node *node = &module->exprs.nodes[variable.id];
+        uint32_t loop = node->op == PWSP_EXPR_VARIABLE ? PWSP_VARIABLE(module, node->a)->node : 0;
+        uint32_t axis = loop ? PWSP_NODE(module, loop)->axis : 0;
+        is_sparse = axis && PWSP_AXIS(module, axis)->kind == PWSP_AXIS_SPARSE;
+    }
+    if (!is_sparse) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "loop_entry: it is not the variable of a loop over a sparse axis");
+        return pwsp_expr_none(module);
+    }
+    const pwsp_expr_node *node = &module->exprs.nodes[variable.id];
+    return pwsp_expr_leaf(module, PWSP_EXPR_ENTRY, PTOWSP_TYPE_I64, node->a, node->name);
+}
+
 static ptowsp_expr pwsp_expr_slot(ptowsp_module *module, pwsp_expr_op op, ptowsp_type type,
                                   uint32_t slot) {
     if (!pwsp_module_is_good(module)) {
@@ -358,6 +379,7 @@ static bool pwsp_module_use_leaves(ptowsp_module *module, uint32_t id, const cha
     case PWSP_EXPR_SLOT_I64:
     case PWSP_EXPR_SLOT_BOOL: return true;
     case PWSP_EXPR_VARIABLE:
+    case PWSP_EXPR_ENTRY:
         if (!PWSP_VARIABLE(module, node->a)->is_open) {
             pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                              "%s: variable %s belongs to a scope that is not around", what,
