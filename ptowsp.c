@@ -7330,8 +7330,12 @@ PWSP_INTERNAL bool pwsp_program_find_unknown(const ptowsp_program *program,
 
 #define PWSP_ARG_MAX (PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX)
 
+// The nodes of an explicit edge, and for each the next edge in the list of those with that node.
+typedef enum pwsp_edge_end { PWSP_EDGE_SOURCE, PWSP_EDGE_TARGET, PWSP_EDGE_SCOPE } pwsp_edge_end;
+
 typedef struct pwsp_edge {
-    uint32_t source, target, scope;  // nodes
+    uint32_t nodes[3];
+    uint32_t next[3];  // index + 1
 } pwsp_edge;
 
 typedef struct pwsp_compiler {
@@ -7340,9 +7344,10 @@ typedef struct pwsp_compiler {
     const ptowsp_schedule *schedule;  // with its keys
     pwsp_checker checker;
     pwsp_coder coder;
-    uint32_t key_task;     // the task whose keys are being compiled, or 0
-    pwsp_table edges;      // of pwsp_edge, from 0
-    pwsp_table first_ops;  // uint32_t: of each reached workload
+    uint32_t key_task;      // the task whose keys are being compiled, or 0
+    pwsp_table edges;       // of pwsp_edge, from 0
+    pwsp_table edge_lists;  // uint32_t: 3 for each node, the first edge with it as that end, + 1
+    pwsp_table first_ops;   // uint32_t: of each reached workload
 } pwsp_compiler;
 
 // Adds an item to a table of the program that counts from 0; NULL with an error.
@@ -7533,22 +7538,20 @@ static void pwsp_compiler_land(pwsp_compiler *c, uint32_t op) {
 static bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel);
 
 // Lists the edges that a field of pwsp_edge connects with a node.
-static bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, int field, uint32_t *out_first,
-                                uint32_t *out_count) {
+static bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edge_end end,
+                                uint32_t *out_first, uint32_t *out_count) {
     *out_first = (uint32_t)c->program->edges.count;
     *out_count = 0;
-    for (uint32_t i = 0; i < c->edges.count; i++) {
-        const pwsp_edge *edge = PWSP_TABLE_AT(c->edges, pwsp_edge, i);
-        uint32_t end = field == 0 ? edge->source : field == 1 ? edge->target : edge->scope;
-        if (end == node) {
-            uint32_t index;
-            uint32_t *added = PWSP_ADD(c, edges, uint32_t, &index);
-            if (!added) {
-                return false;
-            }
-            *added = i;
-            ++*out_count;
+    uint32_t at = *PWSP_TABLE_AT(c->edge_lists, uint32_t, 3 * (uint64_t)node + end);
+    while (at) {
+        uint32_t index;
+        uint32_t *added = PWSP_ADD(c, edges, uint32_t, &index);
+        if (!added) {
+            return false;
         }
+        *added = at - 1;
+        ++*out_count;
+        at = PWSP_TABLE_AT(c->edges, pwsp_edge, at - 1)->next[end];
     }
     return true;
 }
@@ -7556,7 +7559,8 @@ static bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, int field, uint
 // The children of a scope, behind the reset of the edges that belong to it.
 static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel) {
     pwsp_range range;
-    if (c->edges.count && !pwsp_compiler_edges(c, node, 2, &range.first, &range.count)) {
+    if (c->edges.count &&
+        !pwsp_compiler_edges(c, node, PWSP_EDGE_SCOPE, &range.first, &range.count)) {
         return false;
     }
     if (c->edges.count && range.count) {
@@ -7758,8 +7762,9 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
         }
         *added = view;
     }
-    if (c->edges.count && (!pwsp_compiler_edges(c, id, 1, &made.first_in, &made.in_count) ||
-                           !pwsp_compiler_edges(c, id, 0, &made.first_out, &made.out_count))) {
+    if (c->edges.count &&
+        (!pwsp_compiler_edges(c, id, PWSP_EDGE_TARGET, &made.first_in, &made.in_count) ||
+         !pwsp_compiler_edges(c, id, PWSP_EDGE_SOURCE, &made.first_out, &made.out_count))) {
         return false;
     }
     pwsp_task_op *task = PWSP_ADD(c, tasks, pwsp_task_op, &index);
@@ -7814,12 +7819,28 @@ static bool pwsp_compiler_find_edges(pwsp_compiler *c) {
     for (uint32_t id = 1; id < c->module->nodes.count; id++) {
         const pwsp_task_info *task = PWSP_NODE(c->module, id)->task;
         for (uint32_t i = 0; task && i < task->after_count; i++) {
-            pwsp_edge made = {task->after[i], id, pwsp_node_around(c->module, task->after[i], id)};
+            uint32_t source = task->after[i];
+            pwsp_edge made = {{source, id, pwsp_node_around(c->module, source, id)}, {0, 0, 0}};
             pwsp_edge *edge = (pwsp_edge *)pwsp_compiler_add(c, &c->edges, sizeof made);
             if (!edge) {
                 return false;
             }
             *edge = made;
+        }
+    }
+    uint64_t list_count = 3 * c->module->nodes.count;
+    if (!pwsp_memory_grow(&c->program->memory, &c->edge_lists.items, &c->edge_lists.capacity,
+                          list_count, sizeof(uint32_t))) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    for (uint64_t i = c->edges.count; i > 0; i--) {  // from the last, so that lists are in order
+        pwsp_edge *edge = PWSP_TABLE_AT(c->edges, pwsp_edge, i - 1);
+        for (uint32_t end = 0; end < 3; end++) {
+            uint32_t *first =
+                PWSP_TABLE_AT(c->edge_lists, uint32_t, 3 * (uint64_t)edge->nodes[end] + end);
+            edge->next[end] = *first;
+            *first = (uint32_t)i;
         }
     }
     return true;
@@ -8159,6 +8180,8 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
         pwsp_checker_free(&compiler.checker);
         pwsp_memory_free(&program->memory, compiler.edges.items,
                          (size_t)compiler.edges.capacity * sizeof(pwsp_edge));
+        pwsp_memory_free(&program->memory, compiler.edge_lists.items,
+                         (size_t)compiler.edge_lists.capacity * sizeof(uint32_t));
         pwsp_memory_free(&program->memory, compiler.first_ops.items,
                          (size_t)compiler.first_ops.capacity * sizeof(uint32_t));
         if (is_good) {
