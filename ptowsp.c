@@ -4819,6 +4819,7 @@ typedef struct pwsp_node {
     uint32_t expr;                       // of a when, a slot set; the row of a slot load
     uint32_t col;                        // of a slot load
     uint32_t slot;
+    bool is_waited_for;                 // a later task is after it
     const char *name;                   // of a workload
     uint32_t first_param, param_count;  // of a workload: variables
     const pwsp_task_info *task;
@@ -6494,6 +6495,9 @@ ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task_desc *desc
     node.id = info ? pwsp_node_add(module, PWSP_NODE_TASK) : 0;
     if (node.id) {
         PWSP_NODE(module, node.id)->task = info;
+    }
+    for (uint32_t i = 0; node.id && i < info->after_count; i++) {
+        PWSP_NODE(module, info->after[i])->is_waited_for = true;
     }
     return node;
 }
@@ -8576,7 +8580,9 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
     pwsp_print_kernels(m, text);
 }
 
-static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, ptowsp_text text) {
+// `is_open`: the size of the tile is the view's, and not known from elsewhere.
+static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, bool is_open,
+                            ptowsp_text text) {
     const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, view->tensor);
     pwsp_text_format(text, "%s", tensor->name);
     uint32_t lead = tensor->rank > 2 ? tensor->rank - 2 : 0;
@@ -8600,8 +8606,14 @@ static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, 
         }
         pwsp_text_format(text, ")");
     }
-    if (view->rows == 0 || view->cols == 0) {
-        pwsp_text_format(text, " to the edge");
+    const int64_t sizes[2] = {view->rows, view->cols};
+    for (uint32_t i = 0; is_open && i < 2; i++) {
+        pwsp_text_format(text, "%s", i ? " x " : " of ");
+        if (sizes[i]) {
+            pwsp_text_format(text, "%" PRId64, sizes[i]);
+        } else {
+            pwsp_text_format(text, "edge");  // as far as the tensor goes
+        }
     }
 }
 
@@ -8620,8 +8632,10 @@ static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text tex
     const pwsp_kernel_info *kernel = PWSP_KERNEL(m, task->kernel);
     pwsp_print_exprs(m, task->axes, kernel->axis_count, text);
     for (uint32_t i = 0; i < kernel->tile_count; i++) {
-        pwsp_text_format(text, " %s = ", kernel->tiles[i].name);
-        pwsp_print_view(m, &task->views[i], text);
+        const pwsp_tile_info *tile = &kernel->tiles[i];
+        bool is_open = tile->rows == PTOWSP_DYNAMIC || tile->cols == PTOWSP_DYNAMIC;
+        pwsp_text_format(text, " %s = ", tile->name);
+        pwsp_print_view(m, &task->views[i], is_open, text);
     }
     for (uint32_t i = 0; i < kernel->scalar_count; i++) {
         pwsp_text_format(text, " %s = ", kernel->scalars[i].name);
@@ -8633,6 +8647,9 @@ static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text tex
     }
     for (uint32_t i = 0; i < task->after_count; i++) {
         pwsp_text_format(text, "%s node %u", i ? "," : " after", task->after[i]);
+    }
+    if (PWSP_NODE(m, id)->is_waited_for) {
+        pwsp_text_format(text, " as node %u", id);
     }
 }
 
@@ -8669,7 +8686,7 @@ static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text tex
         break;
     case PWSP_NODE_SLOT_LOAD:
         pwsp_text_format(text, " = ");
-        pwsp_print_view(m, node->view, text);
+        pwsp_print_view(m, node->view, node->view->rows != 1 || node->view->cols != 1, text);
         if (node->expr || node->col) {
             uint32_t cells[2] = {node->expr, node->col};
             pwsp_text_format(text, " element (");
@@ -8812,6 +8829,17 @@ static void pwsp_print_tile_view(const ptowsp_program *p, const pwsp_tile_view *
     pwsp_text_format(text, "]");
 }
 
+static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, ptowsp_text text) {
+    pwsp_print_tile_view(p, &load->view, text);
+    if (load->has_row || load->has_col) {
+        pwsp_text_format(text, " element (");
+        pwsp_print_code(p, &load->row, text);
+        pwsp_text_format(text, ", ");
+        pwsp_print_code(p, &load->col, text);
+        pwsp_text_format(text, ")");
+    }
+}
+
 static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task,
                                ptowsp_text text) {
     pwsp_text_format(text, "(");
@@ -8867,7 +8895,7 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
         break;
     case PWSP_OP_SLOT_LOAD:
         pwsp_text_format(text, "%s = ", step);
-        pwsp_print_tile_view(p, &PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->view, text);
+        pwsp_print_load(p, PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at), text);
         break;
     case PWSP_OP_CALL: {
         const pwsp_call_op *call = PWSP_PROGRAM_AT(p, calls, pwsp_call_op, op->at);
@@ -13307,7 +13335,7 @@ static void pwsp_report_stalls(const ptowsp_run_stats *stats, ptowsp_text text) 
     bool has_any = false;
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         if (stats->stall_cycles[i]) {
-            pwsp_text_format(text, "%s %s %" PRIu64, has_any ? "," : "  stalls  ",
+            pwsp_text_format(text, "%s %s %" PRIu64, has_any ? "," : "  stalls ",
                              ptowsp_stall_name((ptowsp_stall)i), stats->stall_cycles[i]);
             has_any = true;
         }
@@ -13342,6 +13370,10 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
 void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
     const ptowsp_run_stats *stats = ptowsp_run_result(run);
     uint64_t capacity;
+    if (stats->lane_count == 0) {
+        pwsp_text_format(text, "run of module %s: not executed\n", run->program->name);
+        return;
+    }
     if (!pwsp_mul_fits(stats->makespan_cycles, stats->lane_count, &capacity)) {
         capacity = UINT64_MAX;
     }

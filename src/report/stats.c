@@ -16,7 +16,7 @@ static void pwsp_report_stalls(const ptowsp_run_stats *stats, ptowsp_text text) 
     bool has_any = false;
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         if (stats->stall_cycles[i]) {
-            pwsp_text_format(text, "%s %s %" PRIu64, has_any ? "," : "  stalls  ",
+            pwsp_text_format(text, "%s %s %" PRIu64, has_any ? "," : "  stalls ",
                              ptowsp_stall_name((ptowsp_stall)i), stats->stall_cycles[i]);
             has_any = true;
         }
@@ -51,6 +51,10 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
 void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
     const ptowsp_run_stats *stats = ptowsp_run_result(run);
     uint64_t capacity;
+    if (stats->lane_count == 0) {
+        pwsp_text_format(text, "run of module %s: not executed\n", run->program->name);
+        return;
+    }
     if (!pwsp_mul_fits(stats->makespan_cycles, stats->lane_count, &capacity)) {
         capacity = UINT64_MAX;
     }

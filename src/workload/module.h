@@ -122,6 +122,7 @@ typedef struct pwsp_node {
     uint32_t expr;                       // of a when, a slot set; the row of a slot load
     uint32_t col;                        // of a slot load
     uint32_t slot;
+    bool is_waited_for;                 // a later task is after it
     const char *name;                   // of a workload
     uint32_t first_param, param_count;  // of a workload: variables
     const pwsp_task_info *task;

@@ -626,5 +626,8 @@ ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task_desc *desc
     if (node.id) {
         PWSP_NODE(module, node.id)->task = info;
     }
+    for (uint32_t i = 0; node.id && i < info->after_count; i++) {
+        PWSP_NODE(module, info->after[i])->is_waited_for = true;
+    }
     return node;
 }
