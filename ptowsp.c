@@ -2177,8 +2177,8 @@ PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory)
 #ifndef PWSP_EXPR_H
 #define PWSP_EXPR_H
 
-// The operations of the machine that evaluates expressions, on 64-bit cells: name, result. bool is 0
-// or 1. What would trap or be undefined in C is defined here: see section 13 of the header.
+// The operations of the machine that evaluates expressions, on 64-bit cells: name, result. bool is
+// 0 or 1. What would trap or be undefined in C is defined here: see section 13 of the header.
 // clang-format off
 #define PWSP_OPCODES(OP)                                                                           \
     OP(ADD, a + b)               OP(SUB, a - b)              OP(MUL, a * b)                        \
@@ -2196,8 +2196,8 @@ PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory)
     OP(NEG, UINT64_C(0) - a)     OP(BITNOT, ~a)              OP(NOT, a ^ 1)                        \
     OP(MOVE, a)                  OP(BOOL, a != 0)            OP(SELECT, a ? b : c)
 
-// Operators of expressions: name, text, precedence as in C (0: written as a function), operands, and
-// the operations for i64 (or bool) and u64.
+// Operators of expressions: name, text, precedence as in C (0: written as a function), operands,
+// and the operations for i64 (or bool) and u64.
 #define PWSP_OPERATORS(OP)                                                                         \
     OP(ADD, "+", 10, INTEGERS, ADD, ADD)     OP(SUB, "-", 10, INTEGERS, SUB, SUB)                  \
     OP(MUL, "*", 11, INTEGERS, MUL, MUL)     OP(DIV, "/", 11, INTEGERS, DIV_I, DIV_U)              \
@@ -2606,7 +2606,8 @@ typedef struct pwsp_coder {
     uint64_t code_count, code_capacity;
     uint64_t *consts;
     uint64_t const_count, const_capacity;
-    bool is_out_of_memory;
+    uint64_t code_max;  // where an expression and the tags it reads become too large
+    bool is_out_of_memory, is_too_large;
 } pwsp_coder;
 
 // Compiles an expression. False when memory is out or `leaf` returned false.
@@ -2653,6 +2654,10 @@ PWSP_INLINE uint64_t pwsp_code_value(const pwsp_instruction *code, pwsp_code ran
 static bool pwsp_coder_emit(pwsp_coder *coder, pwsp_opcode opcode, uint32_t out, uint32_t a,
                             uint32_t b, uint32_t c) {
     void *code = coder->code;
+    if (coder->code_count >= coder->code_max) {
+        coder->is_too_large = true;
+        return false;
+    }
     if (coder->code_count >= UINT32_MAX ||
         !pwsp_memory_grow(coder->memory, &code, &coder->code_capacity, coder->code_count + 1,
                           sizeof(pwsp_instruction))) {
@@ -2791,6 +2796,7 @@ static bool pwsp_coder_value(pwsp_coder *coder, uint32_t id, uint32_t temp, uint
 }
 
 PWSP_INTERNAL bool pwsp_coder_compile(pwsp_coder *coder, uint32_t id, pwsp_code *out_code) {
+    coder->code_max = coder->code_count + 2 * PTOWSP_EXPR_SIZE_MAX;
     out_code->begin = (uint32_t)coder->code_count;
     if (!pwsp_coder_value(coder, id, coder->first_temp, &out_code->cell)) {
         return false;
@@ -4897,8 +4903,8 @@ PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const cha
 #define PWSP_PLACE_TEXT_MAX     160
 #define PWSP_VARIABLES_TEXT_MAX 120
 
-// Writes the place of a node: "attention/parallel b/when/task attn"; of a long one the first and the
-// last steps: "attention/.../task attn".
+// Writes the place of a node: "attention/parallel b/when/task attn"; of a long one the first and
+// the last steps: "attention/.../task attn".
 PWSP_INTERNAL void pwsp_module_print_place(const ptowsp_module *module, uint32_t node,
                                            ptowsp_text text);
 
@@ -4920,8 +4926,8 @@ PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, 
 // Modules: names, declarations, and the first error.
 //
 // A module is a set of tables that only grow, filled by calls that keep the first error and then do
-// nothing. Ids are indices into the tables, and 0 is none: the zero id that a failed call returns is
-// accepted quietly by later calls, as the module then has its error already.
+// nothing. Ids are indices into the tables, and 0 is none: the zero id that a failed call returns
+// is accepted quietly by later calls, as the module then has its error already.
 //
 // Sizes, symbols, arrays, sparse axes and tensors share one table of names, since they share the
 // bind functions of a run and the symbol table of a device; kernels and workloads have their own.
@@ -5875,7 +5881,8 @@ PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, 
 // Building workloads: a tree of nodes, grown at the open scope.
 //
 //      workload attention            open scopes form the path from a workload down to the place
-//        parallel b                  where the next node goes; each call adds a child to the last of
+//        parallel b                  where the next node goes; each call adds a child to the last
+//          of
 //          when  --- otherwise       them. An otherwise is the sibling after its when.
 //          task
 
@@ -6526,9 +6533,9 @@ PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule);
 
 // Schedules: checking a description, the capability table, printing.
 //
-// Every choice of a schedule is a row of one table: directive, value, and what each target does with
-// it. Checking, asking and printing all read that table, so what it says is what happens: nothing
-// that a target does not do is accepted quietly.
+// Every choice of a schedule is a row of one table: directive, value, and what each target does
+// with it. Checking, asking and printing all read that table, so what it says is what happens:
+// nothing that a target does not do is accepted quietly.
 
 #include <inttypes.h>
 
@@ -6991,9 +6998,10 @@ PWSP_INTERNAL uint32_t pwsp_checker_find(const pwsp_checker *checker, uint32_t w
 // src/workload/check.c
 // =================================================================================================
 
-// Walks the calls of a module from its entry: every called workload exists and gets the arguments it
-// declares, and no path of calls comes back to where it has been. On the way it notes which
-// workloads are reached and how deep they nest, which is what a run needs to know to never allocate.
+// Walks the calls of a module from its entry: every called workload exists and gets the arguments
+// it declares, and no path of calls comes back to where it has been. On the way it notes which
+// workloads are reached and how deep they nest, which is what a run needs to know to never
+// allocate.
 
 static bool pwsp_check_children(pwsp_checker *checker, uint32_t node, bool is_parallel,
                                 uint32_t *out_frames, uint32_t *out_scopes);
@@ -7322,15 +7330,16 @@ PWSP_INTERNAL bool pwsp_program_find_unknown(const ptowsp_program *program,
 //                                         5  loop end                   -> 1
 //                                         6  return
 //
-// Scopes of the same kind melt into one: a parallel loop in a parallel loop is ready and done as its
-// surroundings are, so only a change from parallel to sequential, or back, is an operation in time.
-// A when adds no scope. The body of a workload is sequential; a call opens that scope if needed.
+// Scopes of the same kind melt into one: a parallel loop in a parallel loop is ready and done as
+// its surroundings are, so only a change from parallel to sequential, or back, is an operation in
+// time. A when adds no scope. The body of a workload is sequential; a call opens that scope if
+// needed.
 //
 // All that expressions refer to has a cell, so that running is moving numbers between cells. As a
 // workload cannot call itself, its variables have fixed cells too.
 //
-// Explicit edges: an edge belongs to the innermost scope around both its tasks, and forgets what its
-// source has done whenever that scope, or an iteration of it, begins (the reset at its start).
+// Explicit edges: an edge belongs to the innermost scope around both its tasks, and forgets what
+// its source has done whenever that scope, or an iteration of it, begins (the reset at its start).
 
 #define PWSP_ARG_MAX (PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX)
 
@@ -7469,6 +7478,10 @@ static bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code *out_c
     if (!pwsp_coder_compile(&c->coder, expr, out_code)) {
         if (c->coder.is_out_of_memory) {
             pwsp_module_no_memory(c->module);
+        } else if (c->coder.is_too_large) {
+            pwsp_module_fail_at(c->module, c->key_task, PTOWSP_LIMIT_EXCEEDED,
+                                "a key with the tags that it reads has more than %d operations",
+                                2 * PTOWSP_EXPR_SIZE_MAX);
         }
         return false;
     }
@@ -8261,9 +8274,9 @@ size_t ptowsp_program_size(const ptowsp_program *program) {
 //
 // A slot that is loaded from a tensor which tasks write has no value before they have run, nor has
 // anything that depends on it: conditions, extents, indices, other slots set from it or under it.
-// This marks the operations whose effect is unknown in that sense, by passing over the program until
-// nothing changes. Everything else can be checked beforehand, for the whole program, by walking it
-// without kernels.
+// This marks the operations whose effect is unknown in that sense, by passing over the program
+// until nothing changes. Everything else can be checked beforehand, for the whole program, by
+// walking it without kernels.
 
 typedef struct pwsp_known {
     const ptowsp_program *program;
@@ -9052,8 +9065,8 @@ PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
 // src/workload/expand.c
 // =================================================================================================
 
-// The machine that walks a program. Its state is a position, a stack of frames (loops and calls) and
-// cells; so it can stop at any event and go on later, and takes no memory of its own.
+// The machine that walks a program. Its state is a position, a stack of frames (loops and calls)
+// and cells; so it can stop at any event and go on later, and takes no memory of its own.
 //
 // The hot path is the innermost loop: LOOP_END counts and jumps back, TASK moves arguments into
 // place, finds its tiles and returns. Whatever can go wrong is tested on that path by one unsigned
@@ -9583,11 +9596,11 @@ PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
 
 // The map of regions.
 //
-// A tensor whose indices all have memory of their own, and which shares none with another tensor, is
-// *plain*: two tiles of it overlap exactly when their leading indices are the same and their windows
-// intersect. For plain tensors the last two dimensions are covered by a grid, whose cells have
-// the size of the first tile that is seen, rounded up to powers of two. An access is entered in a hash table under each cell that it
-// touches:
+// A tensor whose indices all have memory of their own, and which shares none with another tensor,
+// is *plain*: two tiles of it overlap exactly when their leading indices are the same and their
+// windows intersect. For plain tensors the last two dimensions are covered by a grid, whose cells
+// have the size of the first tile that is seen, rounded up to powers of two. An access is entered
+// in a hash table under each cell that it touches:
 //
 //      +-----+-----+-----+        tiles of the usual tiling touch one cell each, and two of them
 //      |  A  |  BBBBB    |        share a cell exactly if they are the same tile: looking one up is
@@ -9602,9 +9615,9 @@ PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
 //
 // A write makes older accesses within its tile invisible: whoever comes later waits for it, and it
 // has waited for them (or, where the hazards do not ask for that, does not care about them; slot
-// loads do, so writes that they may look at are hidden and not dropped). Accesses of tasks that ended before the clock are dead.
-// Both are unlinked when met, and swept out when the map has doubled; so it is as large as what is
-// in flight.
+// loads do, so writes that they may look at are hidden and not dropped). Accesses of tasks that
+// ended before the clock are dead. Both are unlinked when met, and swept out when the map has
+// doubled; so it is as large as what is in flight.
 
 #define PWSP_DEPS_CELL_MAX  16
 #define PWSP_DEPS_SWEEP_MIN 1024
@@ -10341,7 +10354,8 @@ PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token 
 // src/time/sim.c
 // =================================================================================================
 
-// Lanes, pools, streams and results: what in-order, fifo and event-driven simulation have in common.
+// Lanes, pools, streams and results: what in-order, fifo and event-driven simulation have in
+// common.
 
 #include <inttypes.h>
 
@@ -10620,19 +10634,21 @@ const char *ptowsp_stall_name(ptowsp_stall stall) {
 
 // The tasks in flight: which of them ends first.
 //
-// Tasks of one lane end in the order in which they were issued, so each lane's ends are a queue, and
-// the earliest end of all is that of one of the queues' heads. A tournament over the heads finds it:
+// Tasks of one lane end in the order in which they were issued, so each lane's ends are a queue,
+// and the earliest end of all is that of one of the queues' heads. A tournament over the heads
+// finds it:
 //
 //      winner:        (12, lane 2)
-//                (15, lane 0)      (12, lane 2)           taking the winner replays the games on the
-//      heads:   15        21      12        40            way up from its lane: log2(lanes) of them
+//                (15, lane 0)      (12, lane 2)           taking the winner replays the games on
+//      heads:   15        21      12        40            the way up from its lane
 //      queues:  15 18 30  21 33   12 19 60  40
 //
-// A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task instead.
+// A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task
+// instead.
 //
-// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends that
-// are too far from base for that all play as the largest number; when such a player wins, base moves
-// up to the earliest end and all players are made anew.
+// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends
+// that are too far from base for that all play as the largest number; when such a player wins, base
+// moves up to the earliest end and all players are made anew.
 
 #ifndef PWSP_WINDOW_H
 #define PWSP_WINDOW_H
@@ -10738,8 +10754,8 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
     return true;
 }
 
-// Takes the winner, which the caller counts, and returns the next one. What the next one depends on is one load away from the
-// lane: the ring is read for the time after.
+// Takes the winner, which the caller counts, and returns the next one. What the next one depends on
+// is one load away from the lane: the ring is read for the time after.
 PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
     uint32_t lane = pwsp_window_lane(window, winner);
     pwsp_flight_queue *queue = &window->queues[lane];
@@ -11426,8 +11442,8 @@ PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow);
 
 // Event-driven time.
 //
-// When lanes choose, a task's start depends on tasks that are issued after it, so times are found by
-// going from event to event. What can be waited for is a *node*: a task, done when it ends, or a
+// When lanes choose, a task's start depends on tasks that are issued after it, so times are found
+// by going from event to event. What can be waited for is a *node*: a task, done when it ends, or a
 // join, done when all that it waits for is. A node knows how much it still waits for and who waits
 // for it; a scope of the tree is a join, and so are readers that count as one. Nodes are counted
 // references: they live while a task is in flight, or something may yet wait for them.
@@ -12562,8 +12578,8 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
 //      walk 2   -> kernel, then time          for each task, in program order
 //
 // The first walk is left out when nothing is executed: then there is no data to be spared. Both are
-// the same machine (the expander); time is one of two others, which see a task as what it waits for,
-// where it may run and how long it takes.
+// the same machine (the expander); time is one of two others, which see a task as what it waits
+// for, where it may run and how long it takes.
 
 #include <inttypes.h>
 
@@ -13167,6 +13183,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
         pwsp_event event = pwsp_expander_next(x);
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
             pwsp_arrival arrival;
+            arrival.cycles = 0;
             if (!pwsp_run_keys(x, &arrival) || !pwsp_run_kernel(x, is_time_only, &arrival.cycles)) {
                 return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
             }
@@ -13236,7 +13253,8 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
         ptowsp_lane_stats *lane = &sim->lane_stats[i];
         lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
         lane->end_cycles = sim->lanes[i].free;
-        stats->busy_cycles += lane->busy_cycles;
+        stats->busy_cycles =
+            pwsp_min_u64(lane->busy_cycles, UINT64_MAX - stats->busy_cycles) + stats->busy_cycles;
     }
     if (run->has_records && status == PTOWSP_OK && !pwsp_run_find_critical(run)) {
         status =

@@ -1066,7 +1066,7 @@ typedef struct ptowsp_buffer {
 #define PTOWSP_MODULE_NODE_MAX 1000000  // loops, tasks, ... of one module
 #define PTOWSP_MODULE_NEST_MAX 64       // of scopes in one another
 #define PTOWSP_EXPR_DEPTH_MAX  200      // of operations in one another
-#define PTOWSP_EXPR_SIZE_MAX   10000    // operations of one expression, shared ones counted twice
+#define PTOWSP_EXPR_SIZE_MAX   10000    // operations and leaves of one expression
 
 typedef struct ptowsp_module ptowsp_module;
 
@@ -1438,7 +1438,8 @@ PTOWSP_API ptowsp_expr ptowsp_workload_param(ptowsp_module *module, const char *
                                              ptowsp_type type);
 
 // Calls a workload of the module, which may be built later; args are evaluated once. Recursion is
-// an error when compiling, as is another number or type of arguments.
+// an error when compiling, as is another number or type of arguments. 64 calls in one another are
+// always accepted.
 #define PTOWSP_CALL_ARG_MAX 16
 PTOWSP_API void ptowsp_call(ptowsp_module *module, const char *workload, const ptowsp_expr *args,
                             uint32_t arg_count);
@@ -1637,7 +1638,8 @@ PTOWSP_API ptowsp_status ptowsp_schedule_check(const ptowsp_module *module,
                                                const ptowsp_schedule *schedule,
                                                ptowsp_target target);
 
-// Writes the schedule as text, a directive a line, those that are not the default.
+// Writes the schedule as text, a directive a line: issue, dispatch and dependencies, and what else
+// is not the default.
 PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
@@ -1670,8 +1672,8 @@ PTOWSP_API void ptowsp_program_destroy(ptowsp_program *program);
 // Bytes of memory that the program holds.
 PTOWSP_API size_t ptowsp_program_size(const ptowsp_program *program);
 
-// The name of a kernel by the id in a ptowsp_task_record, NULL if there is none; and where a node by
-// its id is in the tree: "attention/parallel b/task attn".
+// The name of a kernel by the id in a ptowsp_task_record, NULL if there is none; and where a node
+// by its id is in the tree: "attention/parallel b/task attn".
 PTOWSP_API const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t kernel);
 PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node,
                                            ptowsp_text text);
@@ -1693,9 +1695,9 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 // each before its kernel is called.
 //
 // Memory   A run grows with the tasks in flight, that is with the window, not with the number of
-//          tasks: 30 to 60 bytes for each in order or fifo, 100 more for each tile that
-//          dependencies look at, up to 300 in all where lanes choose. Recording tasks takes 56
-//          bytes for each. Executing again what has been executed before allocates nothing.
+//          tasks: 30 to 60 bytes for each in order or fifo, 300 more for each tile that
+//          dependencies look at, 100 more where lanes choose. Recording tasks takes 56 bytes for
+//          each. Executing again what has been executed before allocates nothing.
 
 typedef struct ptowsp_run ptowsp_run;
 

@@ -16,6 +16,10 @@
 static bool pwsp_coder_emit(pwsp_coder *coder, pwsp_opcode opcode, uint32_t out, uint32_t a,
                             uint32_t b, uint32_t c) {
     void *code = coder->code;
+    if (coder->code_count >= coder->code_max) {
+        coder->is_too_large = true;
+        return false;
+    }
     if (coder->code_count >= UINT32_MAX ||
         !pwsp_memory_grow(coder->memory, &code, &coder->code_capacity, coder->code_count + 1,
                           sizeof(pwsp_instruction))) {
@@ -154,6 +158,7 @@ static bool pwsp_coder_value(pwsp_coder *coder, uint32_t id, uint32_t temp, uint
 }
 
 PWSP_INTERNAL bool pwsp_coder_compile(pwsp_coder *coder, uint32_t id, pwsp_code *out_code) {
+    coder->code_max = coder->code_count + 2 * PTOWSP_EXPR_SIZE_MAX;
     out_code->begin = (uint32_t)coder->code_count;
     if (!pwsp_coder_value(coder, id, coder->first_temp, &out_code->cell)) {
         return false;

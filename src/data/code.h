@@ -54,7 +54,8 @@ typedef struct pwsp_coder {
     uint64_t code_count, code_capacity;
     uint64_t *consts;
     uint64_t const_count, const_capacity;
-    bool is_out_of_memory;
+    uint64_t code_max;  // where an expression and the tags it reads become too large
+    bool is_out_of_memory, is_too_large;
 } pwsp_coder;
 
 // Compiles an expression. False when memory is out or `leaf` returned false.

@@ -5,8 +5,8 @@
 
 #include "../base/base.h"
 
-// The operations of the machine that evaluates expressions, on 64-bit cells: name, result. bool is 0
-// or 1. What would trap or be undefined in C is defined here: see section 13 of the header.
+// The operations of the machine that evaluates expressions, on 64-bit cells: name, result. bool is
+// 0 or 1. What would trap or be undefined in C is defined here: see section 13 of the header.
 // clang-format off
 #define PWSP_OPCODES(OP)                                                                           \
     OP(ADD, a + b)               OP(SUB, a - b)              OP(MUL, a * b)                        \
@@ -24,8 +24,8 @@
     OP(NEG, UINT64_C(0) - a)     OP(BITNOT, ~a)              OP(NOT, a ^ 1)                        \
     OP(MOVE, a)                  OP(BOOL, a != 0)            OP(SELECT, a ? b : c)
 
-// Operators of expressions: name, text, precedence as in C (0: written as a function), operands, and
-// the operations for i64 (or bool) and u64.
+// Operators of expressions: name, text, precedence as in C (0: written as a function), operands,
+// and the operations for i64 (or bool) and u64.
 #define PWSP_OPERATORS(OP)                                                                         \
     OP(ADD, "+", 10, INTEGERS, ADD, ADD)     OP(SUB, "-", 10, INTEGERS, SUB, SUB)                  \
     OP(MUL, "*", 11, INTEGERS, MUL, MUL)     OP(DIV, "/", 11, INTEGERS, DIV_I, DIV_U)              \

@@ -5,8 +5,8 @@
 //      walk 2   -> kernel, then time          for each task, in program order
 //
 // The first walk is left out when nothing is executed: then there is no data to be spared. Both are
-// the same machine (the expander); time is one of two others, which see a task as what it waits for,
-// where it may run and how long it takes.
+// the same machine (the expander); time is one of two others, which see a task as what it waits
+// for, where it may run and how long it takes.
 
 #include "run.h"
 
@@ -614,6 +614,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
         pwsp_event event = pwsp_expander_next(x);
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
             pwsp_arrival arrival;
+            arrival.cycles = 0;
             if (!pwsp_run_keys(x, &arrival) || !pwsp_run_kernel(x, is_time_only, &arrival.cycles)) {
                 return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
             }
@@ -683,7 +684,8 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
         ptowsp_lane_stats *lane = &sim->lane_stats[i];
         lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
         lane->end_cycles = sim->lanes[i].free;
-        stats->busy_cycles += lane->busy_cycles;
+        stats->busy_cycles =
+            pwsp_min_u64(lane->busy_cycles, UINT64_MAX - stats->busy_cycles) + stats->busy_cycles;
     }
     if (run->has_records && status == PTOWSP_OK && !pwsp_run_find_critical(run)) {
         status =

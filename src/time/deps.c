@@ -1,10 +1,10 @@
 // The map of regions.
 //
-// A tensor whose indices all have memory of their own, and which shares none with another tensor, is
-// *plain*: two tiles of it overlap exactly when their leading indices are the same and their windows
-// intersect. For plain tensors the last two dimensions are covered by a grid, whose cells have
-// the size of the first tile that is seen, rounded up to powers of two. An access is entered in a hash table under each cell that it
-// touches:
+// A tensor whose indices all have memory of their own, and which shares none with another tensor,
+// is *plain*: two tiles of it overlap exactly when their leading indices are the same and their
+// windows intersect. For plain tensors the last two dimensions are covered by a grid, whose cells
+// have the size of the first tile that is seen, rounded up to powers of two. An access is entered
+// in a hash table under each cell that it touches:
 //
 //      +-----+-----+-----+        tiles of the usual tiling touch one cell each, and two of them
 //      |  A  |  BBBBB    |        share a cell exactly if they are the same tile: looking one up is
@@ -19,9 +19,9 @@
 //
 // A write makes older accesses within its tile invisible: whoever comes later waits for it, and it
 // has waited for them (or, where the hazards do not ask for that, does not care about them; slot
-// loads do, so writes that they may look at are hidden and not dropped). Accesses of tasks that ended before the clock are dead.
-// Both are unlinked when met, and swept out when the map has doubled; so it is as large as what is
-// in flight.
+// loads do, so writes that they may look at are hidden and not dropped). Accesses of tasks that
+// ended before the clock are dead. Both are unlinked when met, and swept out when the map has
+// doubled; so it is as large as what is in flight.
 
 #include "deps.h"
 

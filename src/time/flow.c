@@ -1,7 +1,7 @@
 // Event-driven time.
 //
-// When lanes choose, a task's start depends on tasks that are issued after it, so times are found by
-// going from event to event. What can be waited for is a *node*: a task, done when it ends, or a
+// When lanes choose, a task's start depends on tasks that are issued after it, so times are found
+// by going from event to event. What can be waited for is a *node*: a task, done when it ends, or a
 // join, done when all that it waits for is. A node knows how much it still waits for and who waits
 // for it; a scope of the tree is a join, and so are readers that count as one. Nodes are counted
 // references: they live while a task is in flight, or something may yet wait for them.

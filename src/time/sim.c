@@ -1,4 +1,5 @@
-// Lanes, pools, streams and results: what in-order, fifo and event-driven simulation have in common.
+// Lanes, pools, streams and results: what in-order, fifo and event-driven simulation have in
+// common.
 
 #include "sim.h"
 

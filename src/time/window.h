@@ -1,18 +1,20 @@
 // The tasks in flight: which of them ends first.
 //
-// Tasks of one lane end in the order in which they were issued, so each lane's ends are a queue, and
-// the earliest end of all is that of one of the queues' heads. A tournament over the heads finds it:
+// Tasks of one lane end in the order in which they were issued, so each lane's ends are a queue,
+// and the earliest end of all is that of one of the queues' heads. A tournament over the heads
+// finds it:
 //
 //      winner:        (12, lane 2)
-//                (15, lane 0)      (12, lane 2)           taking the winner replays the games on the
-//      heads:   15        21      12        40            way up from its lane: log2(lanes) of them
+//                (15, lane 0)      (12, lane 2)           taking the winner replays the games on
+//      heads:   15        21      12        40            the way up from its lane
 //      queues:  15 18 30  21 33   12 19 60  40
 //
-// A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task instead.
+// A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task
+// instead.
 //
-// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends that
-// are too far from base for that all play as the largest number; when such a player wins, base moves
-// up to the earliest end and all players are made anew.
+// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends
+// that are too far from base for that all play as the largest number; when such a player wins, base
+// moves up to the earliest end and all players are made anew.
 
 #ifndef PWSP_WINDOW_H
 #define PWSP_WINDOW_H
@@ -120,8 +122,8 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
     return true;
 }
 
-// Takes the winner, which the caller counts, and returns the next one. What the next one depends on is one load away from the
-// lane: the ring is read for the time after.
+// Takes the winner, which the caller counts, and returns the next one. What the next one depends on
+// is one load away from the lane: the ring is read for the time after.
 PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
     uint32_t lane = pwsp_window_lane(window, winner);
     pwsp_flight_queue *queue = &window->queues[lane];

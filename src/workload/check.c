@@ -1,6 +1,7 @@
-// Walks the calls of a module from its entry: every called workload exists and gets the arguments it
-// declares, and no path of calls comes back to where it has been. On the way it notes which
-// workloads are reached and how deep they nest, which is what a run needs to know to never allocate.
+// Walks the calls of a module from its entry: every called workload exists and gets the arguments
+// it declares, and no path of calls comes back to where it has been. On the way it notes which
+// workloads are reached and how deep they nest, which is what a run needs to know to never
+// allocate.
 
 #include "check.h"
 

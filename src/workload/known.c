@@ -2,9 +2,9 @@
 //
 // A slot that is loaded from a tensor which tasks write has no value before they have run, nor has
 // anything that depends on it: conditions, extents, indices, other slots set from it or under it.
-// This marks the operations whose effect is unknown in that sense, by passing over the program until
-// nothing changes. Everything else can be checked beforehand, for the whole program, by walking it
-// without kernels.
+// This marks the operations whose effect is unknown in that sense, by passing over the program
+// until nothing changes. Everything else can be checked beforehand, for the whole program, by
+// walking it without kernels.
 
 #include "program.h"
 

@@ -200,8 +200,8 @@ PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const cha
 #define PWSP_PLACE_TEXT_MAX     160
 #define PWSP_VARIABLES_TEXT_MAX 120
 
-// Writes the place of a node: "attention/parallel b/when/task attn"; of a long one the first and the
-// last steps: "attention/.../task attn".
+// Writes the place of a node: "attention/parallel b/when/task attn"; of a long one the first and
+// the last steps: "attention/.../task attn".
 PWSP_INTERNAL void pwsp_module_print_place(const ptowsp_module *module, uint32_t node,
                                            ptowsp_text text);
 

@@ -8,15 +8,16 @@
 //                                         5  loop end                   -> 1
 //                                         6  return
 //
-// Scopes of the same kind melt into one: a parallel loop in a parallel loop is ready and done as its
-// surroundings are, so only a change from parallel to sequential, or back, is an operation in time.
-// A when adds no scope. The body of a workload is sequential; a call opens that scope if needed.
+// Scopes of the same kind melt into one: a parallel loop in a parallel loop is ready and done as
+// its surroundings are, so only a change from parallel to sequential, or back, is an operation in
+// time. A when adds no scope. The body of a workload is sequential; a call opens that scope if
+// needed.
 //
 // All that expressions refer to has a cell, so that running is moving numbers between cells. As a
 // workload cannot call itself, its variables have fixed cells too.
 //
-// Explicit edges: an edge belongs to the innermost scope around both its tasks, and forgets what its
-// source has done whenever that scope, or an iteration of it, begins (the reset at its start).
+// Explicit edges: an edge belongs to the innermost scope around both its tasks, and forgets what
+// its source has done whenever that scope, or an iteration of it, begins (the reset at its start).
 
 #include "program.h"
 
@@ -161,6 +162,10 @@ static bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code *out_c
     if (!pwsp_coder_compile(&c->coder, expr, out_code)) {
         if (c->coder.is_out_of_memory) {
             pwsp_module_no_memory(c->module);
+        } else if (c->coder.is_too_large) {
+            pwsp_module_fail_at(c->module, c->key_task, PTOWSP_LIMIT_EXCEEDED,
+                                "a key with the tags that it reads has more than %d operations",
+                                2 * PTOWSP_EXPR_SIZE_MAX);
         }
         return false;
     }

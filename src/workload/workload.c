@@ -1,7 +1,8 @@
 // Building workloads: a tree of nodes, grown at the open scope.
 //
 //      workload attention            open scopes form the path from a workload down to the place
-//        parallel b                  where the next node goes; each call adds a child to the last of
+//        parallel b                  where the next node goes; each call adds a child to the last
+//          of
 //          when  --- otherwise       them. An otherwise is the sibling after its when.
 //          task
 
