@@ -2259,7 +2259,7 @@ typedef enum pwsp_operands {
 typedef struct pwsp_expr_node {
     uint8_t op;         // pwsp_expr_op
     uint8_t type;       // ptowsp_type
-    uint8_t is_faulty;  // reads an array somewhere: not to be evaluated without need
+    uint8_t is_faulty;  // may read an array somewhere: not to be evaluated without need
     uint8_t depth;      // of operators and reads in one another; 0 for a leaf
     uint32_t size;      // operators and leaves of the tree
     uint32_t a, b, c;
@@ -5486,6 +5486,7 @@ static ptowsp_expr pwsp_expr_leaf(ptowsp_module *module, pwsp_expr_op op, ptowsp
     memset(&node, 0, sizeof node);
     node.op = (uint8_t)op;
     node.type = (uint8_t)type;
+    node.is_faulty = op == PWSP_EXPR_TASK_TAG;  // it stands for an expression, which may read one
     node.size = 1;
     node.a = a;
     node.name = name;
@@ -8967,6 +8968,7 @@ typedef struct pwsp_bound_tensor {
     int64_t lead_shape[PWSP_TENSOR_LEAD_MAX];
     int64_t lead_strides[PWSP_TENSOR_LEAD_MAX];  // in elements, as the following
     int64_t rows, cols, row_stride, col_stride;
+    int64_t low, high;  // lowest and highest offset, in elements; of a tensor that was bound
     uint32_t element_size;
     ptowsp_dtype dtype;
     bool is_bound;
@@ -9229,6 +9231,14 @@ static pwsp_event pwsp_expander_fail_row(pwsp_expander *x, const char *axis, int
                               row_count);
 }
 
+// What was well-formed when the run began is not any more: a kernel has written it.
+static bool pwsp_expander_fail_changed(pwsp_expander *x, const char *axis, int64_t row) {
+    pwsp_expander_fail(
+        x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+        "row %" PRId64 " of axis %s was changed during the run, and is malformed now", row, axis);
+    return false;
+}
+
 // How many iterations a loop has; false with an error.
 static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_frame *frame) {
     const ptowsp_program *p = x->program;
@@ -9254,7 +9264,9 @@ static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_f
             return false;
         }
         frame->count = (int64_t)pwsp_array_at(lengths, (uint64_t)row);
-        return true;
+        return frame->count >= 0 ||
+               pwsp_expander_fail_changed(
+                   x, PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, loop->array)->name, row);
     }
     case PWSP_AXIS_SPARSE: break;
     }
@@ -9269,7 +9281,12 @@ static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_f
         return false;
     }
     frame->first = pwsp_array_at(&csr->indptr, (uint64_t)row);
-    frame->count = (int64_t)(pwsp_array_at(&csr->indptr, (uint64_t)row + 1) - frame->first);
+    uint64_t end = pwsp_array_at(&csr->indptr, (uint64_t)row + 1);
+    if (frame->first > end || end > csr->indices.count) {
+        return pwsp_expander_fail_changed(
+            x, PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name, row);
+    }
+    frame->count = (int64_t)(end - frame->first);
     return true;
 }
 
@@ -9535,8 +9552,9 @@ typedef struct pwsp_deps_tensor {
     uint32_t group;  // the lowest tensor that shares memory with it; itself if none does
     bool is_plain;   // alone in its group, and different indices are different elements
     bool is_tracked;
-    bool is_loaded;  // by a slot, where a write does not wait for the writes that it covers
-    bool has_cells;  // the grid is known, from the first access
+    bool is_written;  // by a task, through this tensor or another one of the group
+    bool is_loaded;   // by a slot, where a write does not wait for the writes that it covers
+    bool has_cells;   // the grid is known, from the first access
     uint8_t row_shift, col_shift;  // log2 of the size of its cells
     uint64_t low, high;            // bytes [low, high) hold all its elements
     uint32_t wide;                 // of a group: links to accesses that are in no cell; 0 is none
@@ -9546,6 +9564,7 @@ typedef struct pwsp_deps {
     const pwsp_memory *memory;
     const pwsp_bound_tensor *bound;  // by tensor
     pwsp_deps_tensor *tensors;       // by tensor
+    uint32_t *order;                 // tensors by where they begin
     uint32_t tensor_count;
     bool is_exact, is_overlap;  // what tasks wait for; slot loads always look at overlap
     uint32_t hazards;
@@ -9918,8 +9937,8 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     if (deps->tensors[tensor->group].wide) {
         pwsp_deps_walk(deps, query, &deps->tensors[tensor->group].wide);
     }
-    if (!tensor->is_plain) {
-        return;
+    if (!tensor->is_plain || !tensor->has_cells) {
+        return;  // all are in that list, or there is none
     }
     pwsp_cells cells = pwsp_deps_cells(tensor, query->at);
     if (cells.is_wide) {
@@ -10076,7 +10095,12 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
     deps->tensor_count = tensor_count;
     deps->tensors = (pwsp_deps_tensor *)pwsp_memory_alloc(memory, (tensor_count + 1) *
                                                                       sizeof(pwsp_deps_tensor));
-    return deps->tensors != NULL;
+    deps->order =
+        (uint32_t *)pwsp_memory_alloc(memory, ((size_t)tensor_count + 1) * sizeof(uint32_t));
+    for (uint32_t i = 0; deps->order && i < tensor_count; i++) {
+        deps->order[i] = i;
+    }
+    return deps->tensors && deps->order;
 }
 
 // Does a tensor's layout give every index its own element? Also its span of bytes.
@@ -10100,27 +10124,69 @@ static bool pwsp_deps_layout(const pwsp_bound_tensor *bound, uint64_t *out_low,
     return pwsp_layout_is_injective(PTOWSP_TENSOR_RANK_MAX, shape, strides);
 }
 
-// Makes one group of the groups of two tensors, named after its lowest, and neither is plain.
-static void pwsp_deps_join(pwsp_deps *deps, uint32_t a, uint32_t b) {
-    uint32_t from = deps->tensors[a].group, to = deps->tensors[b].group;
-    if (from < to) {
-        from = to;
-        to = deps->tensors[a].group;
-    }
-    for (uint32_t i = to; i < deps->tensor_count; i++) {
-        deps->tensors[i].group = deps->tensors[i].group == from ? to : deps->tensors[i].group;
-    }
-    deps->tensors[a].is_plain = false;
-    deps->tensors[b].is_plain = false;
+static bool pwsp_deps_begins_before(const pwsp_deps *deps, uint32_t a, uint32_t b) {
+    uint64_t a_low = deps->tensors[a].low, b_low = deps->tensors[b].low;
+    return a_low < b_low || (a_low == b_low && a < b);
 }
 
+// Puts the tensor at a place of a heap, or at one below it, the one that begins last on top.
+static void pwsp_deps_sift(pwsp_deps *deps, uint32_t count, uint32_t place, uint32_t tensor) {
+    uint32_t *order = deps->order;
+    for (uint32_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
+        child += child + 1 < count && pwsp_deps_begins_before(deps, order[child], order[child + 1]);
+        if (!pwsp_deps_begins_before(deps, tensor, order[child])) {
+            break;
+        }
+        order[place] = order[child];
+        place = child;
+    }
+    order[place] = tensor;
+}
+
+// Sorts tensors by where they begin. From one execution to the next that seldom changes.
+static void pwsp_deps_sort(pwsp_deps *deps) {
+    uint32_t count = deps->tensor_count, sorted = 1;
+    while (sorted < count &&
+           pwsp_deps_begins_before(deps, deps->order[sorted - 1], deps->order[sorted])) {
+        sorted++;
+    }
+    if (sorted >= count) {
+        return;
+    }
+    for (uint32_t i = count / 2; i > 0; i--) {
+        pwsp_deps_sift(deps, count, i - 1, deps->order[i - 1]);
+    }
+    for (uint32_t i = count - 1; i > 0; i--) {
+        uint32_t tensor = deps->order[i];
+        deps->order[i] = deps->order[0];
+        pwsp_deps_sift(deps, i, 0, tensor);
+    }
+}
+
+// Groups tensors whose spans of bytes overlap, directly or through others: in the order of where
+// they begin, each group is a run in which all but the first begin before an earlier one ends.
+// Groups are named after their lowest tensor, and who is in one with others is not plain.
 static void pwsp_deps_find_groups(pwsp_deps *deps) {
-    for (uint32_t i = 1; i < deps->tensor_count; i++) {
-        const pwsp_deps_tensor *a = &deps->tensors[i];
-        for (uint32_t j = 1; a->low < a->high && j < i; j++) {
-            const pwsp_deps_tensor *b = &deps->tensors[j];
-            if (a->low < b->high && b->low < a->high) {
-                pwsp_deps_join(deps, i, j);
+    pwsp_deps_sort(deps);
+    for (uint32_t first = 0, end; first < deps->tensor_count; first = end) {
+        uint32_t lowest = deps->order[first], count = 0;
+        uint64_t high = deps->tensors[lowest].high;
+        for (end = first + 1; end < deps->tensor_count; end++) {
+            const pwsp_deps_tensor *tensor = &deps->tensors[deps->order[end]];
+            if (tensor->low >= high) {
+                break;
+            }
+            if (tensor->low < tensor->high) {
+                high = pwsp_max_u64(high, tensor->high);
+                lowest = deps->order[end] < lowest ? deps->order[end] : lowest;
+                count++;
+            }
+        }
+        for (uint32_t i = first; count > 0 && i < end; i++) {
+            pwsp_deps_tensor *tensor = &deps->tensors[deps->order[i]];
+            if (tensor->low < tensor->high) {
+                tensor->group = lowest;
+                tensor->is_plain = false;
             }
         }
     }
@@ -10128,11 +10194,13 @@ static void pwsp_deps_find_groups(pwsp_deps *deps) {
         pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
         first->is_tracked |= deps->tensors[i].is_tracked;
         first->is_loaded |= deps->tensors[i].is_loaded;
+        first->is_written |= deps->tensors[i].is_written;
     }
     for (uint32_t i = 1; i < deps->tensor_count; i++) {
         const pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
         deps->tensors[i].is_tracked = first->is_tracked;
         deps->tensors[i].is_loaded = first->is_loaded;
+        deps->tensors[i].is_written = first->is_written;
     }
 }
 
@@ -10154,6 +10222,7 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
         pwsp_deps_tensor *tensor = &deps->tensors[i];
         memset(tensor, 0, sizeof *tensor);
         tensor->group = i;
+        tensor->is_written = program->tensor_is_written[i];
         if (bound[i].is_bound) {
             tensor->is_plain = pwsp_deps_layout(&bound[i], &tensor->low, &tensor->high);
             bool is_loaded = is_dataflow && program->tensor_is_loaded[i];
@@ -10177,6 +10246,8 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
     }
     pwsp_memory_free(deps->memory, deps->tensors,
                      (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
+    pwsp_memory_free(deps->memory, deps->order,
+                     ((size_t)deps->tensor_count + 1) * sizeof(uint32_t));
     pwsp_memory_free(deps->memory, deps->accesses,
                      (size_t)deps->access_capacity * sizeof(pwsp_access));
     pwsp_memory_free(deps->memory, deps->links,
@@ -10186,7 +10257,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
 }
 
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
-    return (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor) +
+    return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + sizeof(uint32_t)) +
            (size_t)deps->access_capacity * sizeof(pwsp_access) +
            (size_t)deps->link_capacity * sizeof(pwsp_access_link) +
            (size_t)deps->bucket_count * sizeof(uint32_t);
@@ -10522,6 +10593,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
     sim->clock = clock;
     sim->task_count = 0;
+    sim->deps.access_max = 0;
     sim->batch_clock = 0;
     memset(&sim->stats, 0, sizeof sim->stats);
     sim->stats.lane_count = program->lane_count;
@@ -10648,7 +10720,8 @@ const char *ptowsp_stall_name(ptowsp_stall stall) {
 //
 // A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends
 // that are too far from base for that all play as the largest number; when such a player wins, base
-// moves up to the earliest end and all players are made anew.
+// moves up to the earliest end and all players are made anew. So it does when a task comes that
+// ends before base: the clock may be far behind the earliest end.
 
 #ifndef PWSP_WINDOW_H
 #define PWSP_WINDOW_H
@@ -10746,7 +10819,9 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
     }
     queue->ring[(queue->head + queue->count) & (queue->capacity - 1)] = end;
     uint32_t before = queue->count++;
-    if (before == 0) {
+    if (PWSP_UNLIKELY(end < window->base)) {
+        *winner = pwsp_window_rebase(window);
+    } else if (before == 0) {
         *winner = pwsp_window_replay(window, lane, pwsp_window_player(window, lane, end));
     } else if (before == 1) {
         queue->second = end;
@@ -11285,6 +11360,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
     uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
     bool follows = !is_parallel && sim->has_structure;
+    bool fits = true, has_memory = true;
     uint64_t winner = window->games[1], in_flight = window->count;
     for (uint32_t i = 0; i < count; i++) {
         if (is_in_order && ready > clock) {
@@ -11308,6 +11384,19 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
         uint64_t due = pwsp_max_u64(clock, ready);
         uint64_t start = pwsp_max_u64(due, lane->free);
         uint64_t end = start + batch->cycles[i];
+        if (PWSP_UNLIKELY(end > PTOWSP_CYCLES_MAX)) {
+            count = i;
+            fits = false;
+            break;
+        }
+        if (has_window && end > clock) {
+            if (!pwsp_window_push_after(window, &sim->memory, lane_index, end, &winner)) {
+                count = i;
+                has_memory = false;
+                break;
+            }
+            in_flight_max = pwsp_max_u64(in_flight_max, ++in_flight);
+        }
         waited_ready += due - clock;
         waited_lane += start - due;
         largest = pwsp_max_u64(largest, end);
@@ -11315,16 +11404,6 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
         lane->free = end;
         sim->lane_stats[lane_index].busy_cycles += batch->cycles[i];
         sim->lane_stats[lane_index].task_count++;
-        if (has_window && end > clock) {
-            if (!pwsp_window_push_after(window, &sim->memory, lane_index, end, &winner)) {
-                return pwsp_sim_no_memory(sim);
-            }
-            in_flight_max = pwsp_max_u64(in_flight_max, ++in_flight);
-        }
-        if (PWSP_UNLIKELY(end > PTOWSP_CYCLES_MAX)) {
-            sim->task_count += i;
-            return pwsp_lanes_fail_time(sim);
-        }
         done = is_parallel ? pwsp_max_u64(done, end) : end;
     }
     scope->done.time = done;
@@ -11337,7 +11416,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += waited_ready;
     sim->stats.stall_cycles[PTOWSP_STALL_WINDOW] += waited_window;
     sim->stats.stall_cycles[PTOWSP_STALL_LANE] += waited_lane;
-    return true;
+    return has_memory ? fits || pwsp_lanes_fail_time(sim) : pwsp_sim_no_memory(sim);
 }
 
 PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
@@ -12419,11 +12498,14 @@ ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis, const ptows
     if (id == 0) {
         return status;
     }
-    if (!csr || !pwsp_dtype_is_index(csr->dtype)) {
+    if (!csr) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         csr ? "bind: arrays of axis %s are i32, i64, u32 or u64"
-                             : "bind: the csr of axis %s is NULL",
-                         axis);
+                         "bind: the csr of axis %s is NULL", axis);
+    }
+    if (!pwsp_dtype_is_index(csr->dtype)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: arrays of axis %s are %s; they are i32, i64, u32 or u64", axis,
+                         ptowsp_dtype_name(csr->dtype));
     }
     if (csr->row_count >= INT64_MAX) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
@@ -12560,6 +12642,8 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
     pwsp_bind_dimensions(desc->rank, shape, strides, &bound);
     bound.data = (char *)buffer->data;
     bound.base = (uint64_t)(uintptr_t)buffer->data;
+    bound.low = low;
+    bound.high = high;
     bound.element_size = (uint32_t)element;
     bound.dtype = desc->dtype;
     bound.is_bound = true;
@@ -12861,17 +12945,21 @@ static ptowsp_status pwsp_run_check_tensors(ptowsp_run *run, bool is_time_only) 
             (needs_data || !pwsp_run_imagine(desc, &base, &run->effective[i]))) {
             return pwsp_run_fail_unbound(run, "tensor", desc->name);
         }
-        bool is_empty = bound->rows == 0 || bound->cols == 0;
-        for (uint32_t j = 0; j < PWSP_TENSOR_LEAD_MAX; j++) {
-            is_empty = is_empty || bound->lead_shape[j] == 0;
-        }
+        bool is_empty = bound->high < bound->low;
         if (bound->is_bound && !bound->data && !is_empty) {
             if (needs_data) {
                 return pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
                                  "run: tensor %s is bound without data", desc->name);
             }
-            run->effective[i].base = base;  // apart from other tensors without data
-            base += UINT64_C(1) << 40;
+            // Apart from other tensors without data; each spans at most 2^62 bytes.
+            uint64_t below = (uint64_t)-bound->low * bound->element_size;
+            run->effective[i].base = base + below;
+            base += below + (uint64_t)(bound->high + 1) * bound->element_size;
+            if (base >= UINT64_C(3) << 62) {
+                return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                 "run: tensors without data, up to %s, span more than 2^62 bytes",
+                                 desc->name);
+            }
         }
     }
     return PTOWSP_OK;
@@ -12905,14 +12993,8 @@ static ptowsp_status pwsp_run_find_unknown(ptowsp_run *run, bool is_time_only) {
     bool has_changed = !run->is_unknown_set;
     pwsp_deps_begin(deps, p, run->effective);
     for (uint32_t i = 1; i < p->tensors.count; i++) {
-        bool is_written = p->tensor_is_written[i];
-        for (uint32_t j = 1; !is_written && !deps->tensors[i].is_plain && j < p->tensors.count;
-             j++) {
-            is_written =
-                p->tensor_is_written[j] && deps->tensors[j].group == deps->tensors[i].group;
-        }
-        has_changed = has_changed || is_written != run->is_written[i];
-        run->is_written[i] = is_written;
+        has_changed = has_changed || deps->tensors[i].is_written != run->is_written[i];
+        run->is_written[i] = deps->tensors[i].is_written;
     }
     if (has_changed) {
         run->is_unknown_set =
@@ -13142,6 +13224,11 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
         for (uint32_t j = 0; j < arg_count; j++) {
             args[j] = cells[codes[j].cell];
         }
+        batch->keys[at + i] = pwsp_expander_value(x, task->dispatch);
+        if (x->fault.is_set) {
+            pwsp_arrival arrival;
+            return pwsp_run_keys(x, &arrival);
+        }
         if (is_called) {
             x->task.index = x->task_count + i;
             if (!pwsp_run_kernel(x, is_time_only, &cycles)) {
@@ -13149,13 +13236,7 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
             }
         }
         batch->cycles[at + i] = cycles;
-        batch->keys[at + i] = pwsp_expander_value(x, task->dispatch);
         batch->count++;
-        if (x->fault.is_set) {
-            pwsp_arrival arrival;
-            batch->count--;
-            return pwsp_run_keys(x, &arrival);
-        }
     }
     frame->i += (int64_t)left;
     x->task_count += left;

@@ -1687,7 +1687,8 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //
 // A run binds sizes, symbols, arrays and memory to a program and runs it, any number of times.
 // Bindings stay until replaced. Arrays and tensors are not copied: they belong to the caller and
-// must live, with their sizes unchanged, while a run executes.
+// must live, with their sizes unchanged, while a run executes. Kernels write to tensors only: what
+// decides about control and depends on computed data is loaded into slots, not read from arrays.
 //
 // Before a kernel is called, all that does not depend on slots loaded from computed data is checked
 // for the whole program: everything bound, arrays well-formed, every view inside its tensor. So

@@ -85,7 +85,7 @@ static void bind_faults__arrays_that_cannot_be_bound(void **state) {
             "bind: the csr of axis pages is NULL");
     ptowsp_csr csr = {PTOWSP_U8, some, some, 1, 1};
     refused(&f, ptowsp_run_bind_csr(f.run, "pages", &csr), PTOWSP_NO_INDEX,
-            "bind: arrays of axis pages are i32, i64, u32 or u64");
+            "bind: arrays of axis pages are u8; they are i32, i64, u32 or u64");
     csr.dtype = PTOWSP_I64;
     csr.indptr = NULL;
     csr.row_count = 2;

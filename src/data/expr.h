@@ -87,7 +87,7 @@ typedef enum pwsp_operands {
 typedef struct pwsp_expr_node {
     uint8_t op;         // pwsp_expr_op
     uint8_t type;       // ptowsp_type
-    uint8_t is_faulty;  // reads an array somewhere: not to be evaluated without need
+    uint8_t is_faulty;  // may read an array somewhere: not to be evaluated without need
     uint8_t depth;      // of operators and reads in one another; 0 for a leaf
     uint32_t size;      // operators and leaves of the tree
     uint32_t a, b, c;

@@ -143,11 +143,14 @@ ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis, const ptows
     if (id == 0) {
         return status;
     }
-    if (!csr || !pwsp_dtype_is_index(csr->dtype)) {
+    if (!csr) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         csr ? "bind: arrays of axis %s are i32, i64, u32 or u64"
-                             : "bind: the csr of axis %s is NULL",
-                         axis);
+                         "bind: the csr of axis %s is NULL", axis);
+    }
+    if (!pwsp_dtype_is_index(csr->dtype)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: arrays of axis %s are %s; they are i32, i64, u32 or u64", axis,
+                         ptowsp_dtype_name(csr->dtype));
     }
     if (csr->row_count >= INT64_MAX) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
@@ -284,6 +287,8 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
     pwsp_bind_dimensions(desc->rank, shape, strides, &bound);
     bound.data = (char *)buffer->data;
     bound.base = (uint64_t)(uintptr_t)buffer->data;
+    bound.low = low;
+    bound.high = high;
     bound.element_size = (uint32_t)element;
     bound.dtype = desc->dtype;
     bound.is_bound = true;

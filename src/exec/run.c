@@ -292,17 +292,21 @@ static ptowsp_status pwsp_run_check_tensors(ptowsp_run *run, bool is_time_only) 
             (needs_data || !pwsp_run_imagine(desc, &base, &run->effective[i]))) {
             return pwsp_run_fail_unbound(run, "tensor", desc->name);
         }
-        bool is_empty = bound->rows == 0 || bound->cols == 0;
-        for (uint32_t j = 0; j < PWSP_TENSOR_LEAD_MAX; j++) {
-            is_empty = is_empty || bound->lead_shape[j] == 0;
-        }
+        bool is_empty = bound->high < bound->low;
         if (bound->is_bound && !bound->data && !is_empty) {
             if (needs_data) {
                 return pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
                                  "run: tensor %s is bound without data", desc->name);
             }
-            run->effective[i].base = base;  // apart from other tensors without data
-            base += UINT64_C(1) << 40;
+            // Apart from other tensors without data; each spans at most 2^62 bytes.
+            uint64_t below = (uint64_t)-bound->low * bound->element_size;
+            run->effective[i].base = base + below;
+            base += below + (uint64_t)(bound->high + 1) * bound->element_size;
+            if (base >= UINT64_C(3) << 62) {
+                return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                 "run: tensors without data, up to %s, span more than 2^62 bytes",
+                                 desc->name);
+            }
         }
     }
     return PTOWSP_OK;
@@ -336,14 +340,8 @@ static ptowsp_status pwsp_run_find_unknown(ptowsp_run *run, bool is_time_only) {
     bool has_changed = !run->is_unknown_set;
     pwsp_deps_begin(deps, p, run->effective);
     for (uint32_t i = 1; i < p->tensors.count; i++) {
-        bool is_written = p->tensor_is_written[i];
-        for (uint32_t j = 1; !is_written && !deps->tensors[i].is_plain && j < p->tensors.count;
-             j++) {
-            is_written =
-                p->tensor_is_written[j] && deps->tensors[j].group == deps->tensors[i].group;
-        }
-        has_changed = has_changed || is_written != run->is_written[i];
-        run->is_written[i] = is_written;
+        has_changed = has_changed || deps->tensors[i].is_written != run->is_written[i];
+        run->is_written[i] = deps->tensors[i].is_written;
     }
     if (has_changed) {
         run->is_unknown_set =
@@ -573,6 +571,11 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
         for (uint32_t j = 0; j < arg_count; j++) {
             args[j] = cells[codes[j].cell];
         }
+        batch->keys[at + i] = pwsp_expander_value(x, task->dispatch);
+        if (x->fault.is_set) {
+            pwsp_arrival arrival;
+            return pwsp_run_keys(x, &arrival);
+        }
         if (is_called) {
             x->task.index = x->task_count + i;
             if (!pwsp_run_kernel(x, is_time_only, &cycles)) {
@@ -580,13 +583,7 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
             }
         }
         batch->cycles[at + i] = cycles;
-        batch->keys[at + i] = pwsp_expander_value(x, task->dispatch);
         batch->count++;
-        if (x->fault.is_set) {
-            pwsp_arrival arrival;
-            batch->count--;
-            return pwsp_run_keys(x, &arrival);
-        }
     }
     frame->i += (int64_t)left;
     x->task_count += left;

@@ -324,8 +324,8 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     if (deps->tensors[tensor->group].wide) {
         pwsp_deps_walk(deps, query, &deps->tensors[tensor->group].wide);
     }
-    if (!tensor->is_plain) {
-        return;
+    if (!tensor->is_plain || !tensor->has_cells) {
+        return;  // all are in that list, or there is none
     }
     pwsp_cells cells = pwsp_deps_cells(tensor, query->at);
     if (cells.is_wide) {
@@ -482,7 +482,12 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
     deps->tensor_count = tensor_count;
     deps->tensors = (pwsp_deps_tensor *)pwsp_memory_alloc(memory, (tensor_count + 1) *
                                                                       sizeof(pwsp_deps_tensor));
-    return deps->tensors != NULL;
+    deps->order =
+        (uint32_t *)pwsp_memory_alloc(memory, ((size_t)tensor_count + 1) * sizeof(uint32_t));
+    for (uint32_t i = 0; deps->order && i < tensor_count; i++) {
+        deps->order[i] = i;
+    }
+    return deps->tensors && deps->order;
 }
 
 // Does a tensor's layout give every index its own element? Also its span of bytes.
@@ -506,27 +511,69 @@ static bool pwsp_deps_layout(const pwsp_bound_tensor *bound, uint64_t *out_low,
     return pwsp_layout_is_injective(PTOWSP_TENSOR_RANK_MAX, shape, strides);
 }
 
-// Makes one group of the groups of two tensors, named after its lowest, and neither is plain.
-static void pwsp_deps_join(pwsp_deps *deps, uint32_t a, uint32_t b) {
-    uint32_t from = deps->tensors[a].group, to = deps->tensors[b].group;
-    if (from < to) {
-        from = to;
-        to = deps->tensors[a].group;
-    }
-    for (uint32_t i = to; i < deps->tensor_count; i++) {
-        deps->tensors[i].group = deps->tensors[i].group == from ? to : deps->tensors[i].group;
-    }
-    deps->tensors[a].is_plain = false;
-    deps->tensors[b].is_plain = false;
+static bool pwsp_deps_begins_before(const pwsp_deps *deps, uint32_t a, uint32_t b) {
+    uint64_t a_low = deps->tensors[a].low, b_low = deps->tensors[b].low;
+    return a_low < b_low || (a_low == b_low && a < b);
 }
 
+// Puts the tensor at a place of a heap, or at one below it, the one that begins last on top.
+static void pwsp_deps_sift(pwsp_deps *deps, uint32_t count, uint32_t place, uint32_t tensor) {
+    uint32_t *order = deps->order;
+    for (uint32_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
+        child += child + 1 < count && pwsp_deps_begins_before(deps, order[child], order[child + 1]);
+        if (!pwsp_deps_begins_before(deps, tensor, order[child])) {
+            break;
+        }
+        order[place] = order[child];
+        place = child;
+    }
+    order[place] = tensor;
+}
+
+// Sorts tensors by where they begin. From one execution to the next that seldom changes.
+static void pwsp_deps_sort(pwsp_deps *deps) {
+    uint32_t count = deps->tensor_count, sorted = 1;
+    while (sorted < count &&
+           pwsp_deps_begins_before(deps, deps->order[sorted - 1], deps->order[sorted])) {
+        sorted++;
+    }
+    if (sorted >= count) {
+        return;
+    }
+    for (uint32_t i = count / 2; i > 0; i--) {
+        pwsp_deps_sift(deps, count, i - 1, deps->order[i - 1]);
+    }
+    for (uint32_t i = count - 1; i > 0; i--) {
+        uint32_t tensor = deps->order[i];
+        deps->order[i] = deps->order[0];
+        pwsp_deps_sift(deps, i, 0, tensor);
+    }
+}
+
+// Groups tensors whose spans of bytes overlap, directly or through others: in the order of where
+// they begin, each group is a run in which all but the first begin before an earlier one ends.
+// Groups are named after their lowest tensor, and who is in one with others is not plain.
 static void pwsp_deps_find_groups(pwsp_deps *deps) {
-    for (uint32_t i = 1; i < deps->tensor_count; i++) {
-        const pwsp_deps_tensor *a = &deps->tensors[i];
-        for (uint32_t j = 1; a->low < a->high && j < i; j++) {
-            const pwsp_deps_tensor *b = &deps->tensors[j];
-            if (a->low < b->high && b->low < a->high) {
-                pwsp_deps_join(deps, i, j);
+    pwsp_deps_sort(deps);
+    for (uint32_t first = 0, end; first < deps->tensor_count; first = end) {
+        uint32_t lowest = deps->order[first], count = 0;
+        uint64_t high = deps->tensors[lowest].high;
+        for (end = first + 1; end < deps->tensor_count; end++) {
+            const pwsp_deps_tensor *tensor = &deps->tensors[deps->order[end]];
+            if (tensor->low >= high) {
+                break;
+            }
+            if (tensor->low < tensor->high) {
+                high = pwsp_max_u64(high, tensor->high);
+                lowest = deps->order[end] < lowest ? deps->order[end] : lowest;
+                count++;
+            }
+        }
+        for (uint32_t i = first; count > 0 && i < end; i++) {
+            pwsp_deps_tensor *tensor = &deps->tensors[deps->order[i]];
+            if (tensor->low < tensor->high) {
+                tensor->group = lowest;
+                tensor->is_plain = false;
             }
         }
     }
@@ -534,11 +581,13 @@ static void pwsp_deps_find_groups(pwsp_deps *deps) {
         pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
         first->is_tracked |= deps->tensors[i].is_tracked;
         first->is_loaded |= deps->tensors[i].is_loaded;
+        first->is_written |= deps->tensors[i].is_written;
     }
     for (uint32_t i = 1; i < deps->tensor_count; i++) {
         const pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
         deps->tensors[i].is_tracked = first->is_tracked;
         deps->tensors[i].is_loaded = first->is_loaded;
+        deps->tensors[i].is_written = first->is_written;
     }
 }
 
@@ -560,6 +609,7 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
         pwsp_deps_tensor *tensor = &deps->tensors[i];
         memset(tensor, 0, sizeof *tensor);
         tensor->group = i;
+        tensor->is_written = program->tensor_is_written[i];
         if (bound[i].is_bound) {
             tensor->is_plain = pwsp_deps_layout(&bound[i], &tensor->low, &tensor->high);
             bool is_loaded = is_dataflow && program->tensor_is_loaded[i];
@@ -583,6 +633,8 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
     }
     pwsp_memory_free(deps->memory, deps->tensors,
                      (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
+    pwsp_memory_free(deps->memory, deps->order,
+                     ((size_t)deps->tensor_count + 1) * sizeof(uint32_t));
     pwsp_memory_free(deps->memory, deps->accesses,
                      (size_t)deps->access_capacity * sizeof(pwsp_access));
     pwsp_memory_free(deps->memory, deps->links,
@@ -592,7 +644,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
 }
 
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
-    return (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor) +
+    return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + sizeof(uint32_t)) +
            (size_t)deps->access_capacity * sizeof(pwsp_access) +
            (size_t)deps->link_capacity * sizeof(pwsp_access_link) +
            (size_t)deps->bucket_count * sizeof(uint32_t);

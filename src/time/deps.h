@@ -42,8 +42,9 @@ typedef struct pwsp_deps_tensor {
     uint32_t group;  // the lowest tensor that shares memory with it; itself if none does
     bool is_plain;   // alone in its group, and different indices are different elements
     bool is_tracked;
-    bool is_loaded;  // by a slot, where a write does not wait for the writes that it covers
-    bool has_cells;  // the grid is known, from the first access
+    bool is_written;  // by a task, through this tensor or another one of the group
+    bool is_loaded;   // by a slot, where a write does not wait for the writes that it covers
+    bool has_cells;   // the grid is known, from the first access
     uint8_t row_shift, col_shift;  // log2 of the size of its cells
     uint64_t low, high;            // bytes [low, high) hold all its elements
     uint32_t wide;                 // of a group: links to accesses that are in no cell; 0 is none
@@ -53,6 +54,7 @@ typedef struct pwsp_deps {
     const pwsp_memory *memory;
     const pwsp_bound_tensor *bound;  // by tensor
     pwsp_deps_tensor *tensors;       // by tensor
+    uint32_t *order;                 // tensors by where they begin
     uint32_t tensor_count;
     bool is_exact, is_overlap;  // what tasks wait for; slot loads always look at overlap
     uint32_t hazards;

@@ -315,6 +315,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
     uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
     bool follows = !is_parallel && sim->has_structure;
+    bool fits = true, has_memory = true;
     uint64_t winner = window->games[1], in_flight = window->count;
     for (uint32_t i = 0; i < count; i++) {
         if (is_in_order && ready > clock) {
@@ -338,6 +339,19 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
         uint64_t due = pwsp_max_u64(clock, ready);
         uint64_t start = pwsp_max_u64(due, lane->free);
         uint64_t end = start + batch->cycles[i];
+        if (PWSP_UNLIKELY(end > PTOWSP_CYCLES_MAX)) {
+            count = i;
+            fits = false;
+            break;
+        }
+        if (has_window && end > clock) {
+            if (!pwsp_window_push_after(window, &sim->memory, lane_index, end, &winner)) {
+                count = i;
+                has_memory = false;
+                break;
+            }
+            in_flight_max = pwsp_max_u64(in_flight_max, ++in_flight);
+        }
         waited_ready += due - clock;
         waited_lane += start - due;
         largest = pwsp_max_u64(largest, end);
@@ -345,16 +359,6 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
         lane->free = end;
         sim->lane_stats[lane_index].busy_cycles += batch->cycles[i];
         sim->lane_stats[lane_index].task_count++;
-        if (has_window && end > clock) {
-            if (!pwsp_window_push_after(window, &sim->memory, lane_index, end, &winner)) {
-                return pwsp_sim_no_memory(sim);
-            }
-            in_flight_max = pwsp_max_u64(in_flight_max, ++in_flight);
-        }
-        if (PWSP_UNLIKELY(end > PTOWSP_CYCLES_MAX)) {
-            sim->task_count += i;
-            return pwsp_lanes_fail_time(sim);
-        }
         done = is_parallel ? pwsp_max_u64(done, end) : end;
     }
     scope->done.time = done;
@@ -367,7 +371,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += waited_ready;
     sim->stats.stall_cycles[PTOWSP_STALL_WINDOW] += waited_window;
     sim->stats.stall_cycles[PTOWSP_STALL_LANE] += waited_lane;
-    return true;
+    return has_memory ? fits || pwsp_lanes_fail_time(sim) : pwsp_sim_no_memory(sim);
 }
 
 PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {

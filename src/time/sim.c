@@ -170,6 +170,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
     sim->clock = clock;
     sim->task_count = 0;
+    sim->deps.access_max = 0;
     sim->batch_clock = 0;
     memset(&sim->stats, 0, sizeof sim->stats);
     sim->stats.lane_count = program->lane_count;

@@ -14,7 +14,8 @@
 //
 // A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends
 // that are too far from base for that all play as the largest number; when such a player wins, base
-// moves up to the earliest end and all players are made anew.
+// moves up to the earliest end and all players are made anew. So it does when a task comes that
+// ends before base: the clock may be far behind the earliest end.
 
 #ifndef PWSP_WINDOW_H
 #define PWSP_WINDOW_H
@@ -114,7 +115,9 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
     }
     queue->ring[(queue->head + queue->count) & (queue->capacity - 1)] = end;
     uint32_t before = queue->count++;
-    if (before == 0) {
+    if (PWSP_UNLIKELY(end < window->base)) {
+        *winner = pwsp_window_rebase(window);
+    } else if (before == 0) {
         *winner = pwsp_window_replay(window, lane, pwsp_window_player(window, lane, end));
     } else if (before == 1) {
         queue->second = end;

@@ -166,6 +166,14 @@ static pwsp_event pwsp_expander_fail_row(pwsp_expander *x, const char *axis, int
                               row_count);
 }
 
+// What was well-formed when the run began is not any more: a kernel has written it.
+static bool pwsp_expander_fail_changed(pwsp_expander *x, const char *axis, int64_t row) {
+    pwsp_expander_fail(
+        x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+        "row %" PRId64 " of axis %s was changed during the run, and is malformed now", row, axis);
+    return false;
+}
+
 // How many iterations a loop has; false with an error.
 static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_frame *frame) {
     const ptowsp_program *p = x->program;
@@ -191,7 +199,9 @@ static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_f
             return false;
         }
         frame->count = (int64_t)pwsp_array_at(lengths, (uint64_t)row);
-        return true;
+        return frame->count >= 0 ||
+               pwsp_expander_fail_changed(
+                   x, PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, loop->array)->name, row);
     }
     case PWSP_AXIS_SPARSE: break;
     }
@@ -206,7 +216,12 @@ static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_f
         return false;
     }
     frame->first = pwsp_array_at(&csr->indptr, (uint64_t)row);
-    frame->count = (int64_t)(pwsp_array_at(&csr->indptr, (uint64_t)row + 1) - frame->first);
+    uint64_t end = pwsp_array_at(&csr->indptr, (uint64_t)row + 1);
+    if (frame->first > end || end > csr->indices.count) {
+        return pwsp_expander_fail_changed(
+            x, PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name, row);
+    }
+    frame->count = (int64_t)(end - frame->first);
     return true;
 }
 

@@ -12,6 +12,7 @@ typedef struct pwsp_bound_tensor {
     int64_t lead_shape[PWSP_TENSOR_LEAD_MAX];
     int64_t lead_strides[PWSP_TENSOR_LEAD_MAX];  // in elements, as the following
     int64_t rows, cols, row_stride, col_stride;
+    int64_t low, high;  // lowest and highest offset, in elements; of a tensor that was bound
     uint32_t element_size;
     ptowsp_dtype dtype;
     bool is_bound;

@@ -32,6 +32,7 @@ static ptowsp_expr pwsp_expr_leaf(ptowsp_module *module, pwsp_expr_op op, ptowsp
     memset(&node, 0, sizeof node);
     node.op = (uint8_t)op;
     node.type = (uint8_t)type;
+    node.is_faulty = op == PWSP_EXPR_TASK_TAG;  // it stands for an expression, which may read one
     node.size = 1;
     node.a = a;
     node.name = name;
