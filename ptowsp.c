@@ -2606,7 +2606,9 @@ typedef struct pwsp_coder {
     uint64_t code_count, code_capacity;
     uint64_t *consts;
     uint64_t const_count, const_capacity;
-    uint64_t code_max;  // where an expression and the tags it reads become too large
+    uint32_t *places;      // hash table of consts, at most half full: index + 1, or 0
+    uint64_t place_count;  // a power of two, or 0
+    uint64_t code_max;     // where an expression and the tags it reads become too large
     bool is_out_of_memory, is_too_large;
 } pwsp_coder;
 
@@ -2670,22 +2672,52 @@ static bool pwsp_coder_emit(pwsp_coder *coder, pwsp_opcode opcode, uint32_t out,
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_coder_const(pwsp_coder *coder, uint64_t value, uint32_t *out_cell) {
-    for (uint64_t i = 0; i < coder->const_count; i++) {
-        if (coder->consts[i] == value) {
-            *out_cell = coder->first_const + (uint32_t)i;
-            return true;
+// The place of a constant in the hash table: where it is, or the free one where it belongs.
+static uint32_t *pwsp_coder_place(const pwsp_coder *coder, uint64_t value) {
+    uint64_t i = value * UINT64_C(0x9e3779b97f4a7c15);
+    for (i ^= i >> 32;; i++) {
+        uint32_t *place = &coder->places[i & (coder->place_count - 1)];
+        if (*place == 0 || coder->consts[*place - 1] == value) {
+            return place;
         }
     }
+}
+
+// Doubles the hash table when it is half full. False when memory is out.
+static bool pwsp_coder_rehash(pwsp_coder *coder) {
+    if (coder->const_count * 2 < coder->place_count) {
+        return true;
+    }
+    uint64_t before = coder->place_count, count = before ? 2 * before : 64;
+    uint32_t *places =
+        (uint32_t *)pwsp_memory_alloc(coder->memory, (size_t)count * sizeof(uint32_t));
+    if (!places) {
+        return false;
+    }
+    pwsp_memory_free(coder->memory, coder->places, (size_t)before * sizeof(uint32_t));
+    coder->places = places;
+    coder->place_count = count;
+    for (uint64_t i = 0; i < coder->const_count; i++) {
+        *pwsp_coder_place(coder, coder->consts[i]) = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_coder_const(pwsp_coder *coder, uint64_t value, uint32_t *out_cell) {
     void *consts = coder->consts;
-    if (!pwsp_memory_grow(coder->memory, &consts, &coder->const_capacity, coder->const_count + 1,
+    if (coder->const_count >= UINT32_MAX / 2 || !pwsp_coder_rehash(coder) ||
+        !pwsp_memory_grow(coder->memory, &consts, &coder->const_capacity, coder->const_count + 1,
                           sizeof(uint64_t))) {
         coder->is_out_of_memory = true;
         return false;
     }
     coder->consts = (uint64_t *)consts;
-    *out_cell = coder->first_const + (uint32_t)coder->const_count;
-    coder->consts[coder->const_count++] = value;
+    uint32_t *place = pwsp_coder_place(coder, value);
+    if (*place == 0) {
+        coder->consts[coder->const_count++] = value;
+        *place = (uint32_t)coder->const_count;
+    }
+    *out_cell = coder->first_const + *place - 1;
     return true;
 }
 
@@ -2694,6 +2726,7 @@ PWSP_INTERNAL void pwsp_coder_free(pwsp_coder *coder) {
                      (size_t)coder->code_capacity * sizeof(pwsp_instruction));
     pwsp_memory_free(coder->memory, coder->consts,
                      (size_t)coder->const_capacity * sizeof(uint64_t));
+    pwsp_memory_free(coder->memory, coder->places, (size_t)coder->place_count * sizeof(uint32_t));
 }
 
 static bool pwsp_coder_value(pwsp_coder *coder, uint32_t id, uint32_t temp, uint32_t *out_cell);
@@ -8147,8 +8180,10 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
     p->consts.items = c->coder.consts;
     p->consts.count = c->coder.const_count;
     p->consts.capacity = c->coder.const_capacity;
-    memset(&c->coder, 0, sizeof c->coder);
-    c->coder.memory = &p->memory;
+    c->coder.code = NULL;
+    c->coder.code_capacity = 0;
+    c->coder.consts = NULL;
+    c->coder.const_capacity = 0;
     return true;
 }
 

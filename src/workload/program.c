@@ -830,8 +830,10 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
     p->consts.items = c->coder.consts;
     p->consts.count = c->coder.const_count;
     p->consts.capacity = c->coder.const_capacity;
-    memset(&c->coder, 0, sizeof c->coder);
-    c->coder.memory = &p->memory;
+    c->coder.code = NULL;
+    c->coder.code_capacity = 0;
+    c->coder.consts = NULL;
+    c->coder.const_capacity = 0;
     return true;
 }
 
