@@ -7351,7 +7351,52 @@ PWSP_INTERNAL bool pwsp_program_find_unknown(const ptowsp_program *program,
 #endif
 
 // =================================================================================================
-// src/workload/program.c
+// src/workload/compile.h
+// =================================================================================================
+
+// Compiling a module's workloads into a program's operations.
+
+#ifndef PWSP_COMPILE_H
+#define PWSP_COMPILE_H
+
+// The nodes of an explicit edge, and for each the next edge in the list of those with that node.
+typedef enum pwsp_edge_end { PWSP_EDGE_SOURCE, PWSP_EDGE_TARGET, PWSP_EDGE_SCOPE } pwsp_edge_end;
+
+typedef struct pwsp_edge {
+    uint32_t nodes[3];
+    uint32_t next[3];  // index + 1
+} pwsp_edge;
+
+typedef struct pwsp_compiler {
+    ptowsp_module *module;
+    ptowsp_program *program;
+    const ptowsp_schedule *schedule;  // with its keys
+    pwsp_checker checker;
+    pwsp_coder coder;
+    uint32_t key_task;      // the task whose keys are being compiled, or 0
+    pwsp_table edges;       // of pwsp_edge, from 0
+    pwsp_table edge_lists;  // uint32_t: 3 for each node, the first edge with it as that end, + 1
+    pwsp_table first_ops;   // uint32_t: of each reached workload
+} pwsp_compiler;
+
+// Adds an item to a table of the program that counts from 0; NULL with the module's error.
+PWSP_INTERNAL void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_t item_size);
+
+#define PWSP_ADD(c, table, type, out_index)                                                        \
+    (*(out_index) = (uint32_t)(c)->program->table.count,                                           \
+     (type *)pwsp_compiler_add(c, &(c)->program->table, sizeof(type)))
+
+// Resolves a leaf to its cell; for the coder.
+PWSP_INTERNAL bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf *leaf);
+
+// Compiles all workloads that have been checked, the entry first. The program's tables of what the
+// module declares, and its cells, are there. False with the module's error.
+PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c);
+
+#endif
+
+// =================================================================================================
+// src/workload/compile.c
 // =================================================================================================
 
 // Compiling: from the tree of a module to a flat program that can be walked without recursion.
@@ -7375,30 +7420,7 @@ PWSP_INTERNAL bool pwsp_program_find_unknown(const ptowsp_program *program,
 // Explicit edges: an edge belongs to the innermost scope around both its tasks, and forgets what
 // its source has done whenever that scope, or an iteration of it, begins (the reset at its start).
 
-#define PWSP_ARG_MAX (PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX)
-
-// The nodes of an explicit edge, and for each the next edge in the list of those with that node.
-typedef enum pwsp_edge_end { PWSP_EDGE_SOURCE, PWSP_EDGE_TARGET, PWSP_EDGE_SCOPE } pwsp_edge_end;
-
-typedef struct pwsp_edge {
-    uint32_t nodes[3];
-    uint32_t next[3];  // index + 1
-} pwsp_edge;
-
-typedef struct pwsp_compiler {
-    ptowsp_module *module;
-    ptowsp_program *program;
-    const ptowsp_schedule *schedule;  // with its keys
-    pwsp_checker checker;
-    pwsp_coder coder;
-    uint32_t key_task;      // the task whose keys are being compiled, or 0
-    pwsp_table edges;       // of pwsp_edge, from 0
-    pwsp_table edge_lists;  // uint32_t: 3 for each node, the first edge with it as that end, + 1
-    pwsp_table first_ops;   // uint32_t: of each reached workload
-} pwsp_compiler;
-
-// Adds an item to a table of the program that counts from 0; NULL with an error.
-static void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_t item_size) {
+PWSP_INTERNAL void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_t item_size) {
     if (table->count >= UINT32_MAX - 1 ||
         !pwsp_memory_grow(&c->program->memory, &table->items, &table->capacity, table->count + 1,
                           item_size)) {
@@ -7409,10 +7431,6 @@ static void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_t item_
     table->count++;
     return item;
 }
-
-#define PWSP_ADD(c, table, type, out_index)                                                        \
-    (*(out_index) = (uint32_t)(c)->program->table.count,                                           \
-     (type *)pwsp_compiler_add(c, &(c)->program->table, sizeof(type)))
 
 // -- expressions ----------------------------------------------------------------------------------
 
@@ -7469,7 +7487,7 @@ static bool pwsp_compiler_task_leaf(pwsp_compiler *c, const pwsp_expr_node *node
     return variable != 0;
 }
 
-static bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf *leaf) {
+PWSP_INTERNAL bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf *leaf) {
     pwsp_compiler *c = (pwsp_compiler *)user;
     const ptowsp_program *p = c->program;
     switch ((pwsp_expr_op)node->op) {
@@ -7897,6 +7915,49 @@ static bool pwsp_compiler_find_edges(pwsp_compiler *c) {
     return true;
 }
 
+// -- workloads ------------------------------------------------------------------------------------
+
+// Compiles all workloads that the entry reaches; calls are linked when all are there.
+PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
+    ptowsp_program *p = c->program;
+    if ((p->schedule.dependencies & PTOWSP_DEPENDENCIES_EXPLICIT) && !pwsp_compiler_find_edges(c)) {
+        return false;
+    }
+    p->edge_count = (uint32_t)c->edges.count;
+    for (uint32_t i = 1; i < c->checker.reached.count; i++) {
+        uint32_t *first_op = (uint32_t *)pwsp_compiler_add(c, &c->first_ops, sizeof(uint32_t));
+        if (!first_op) {
+            return false;
+        }
+        *first_op = pwsp_compiler_here(c);
+        uint32_t node = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, i)->node;
+        if (!pwsp_compiler_body(c, node, false) ||
+            !pwsp_compiler_op(c, PWSP_OP_RETURN, 0, 0, node)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < p->ops.count; i++) {
+        pwsp_op *op = PWSP_TABLE_AT(p->ops, pwsp_op, i);
+        if (op->kind == PWSP_OP_CALL) {
+            uint32_t index = pwsp_checker_find(&c->checker, op->target);
+            op->target = *PWSP_TABLE_AT(c->first_ops, uint32_t, index - 1);
+        }
+    }
+    return true;
+}
+
+// =================================================================================================
+// src/workload/program.c
+// =================================================================================================
+
+// Programs: checking and compiling a module, and what a program owns.
+//
+// A program is a set of tables of its own: it copies what the module declares (names, kernels,
+// tensors, places in the tree), so that the module may be destroyed. Cells are laid out here, before
+// anything is compiled: what an expression may refer to has a place that does not depend on others.
+
+#define PWSP_ARG_MAX (PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX)
+
 // -- tables of the program ------------------------------------------------------------------------
 
 static const char *pwsp_compiler_text(pwsp_compiler *c, const char *text) {
@@ -8096,31 +8157,6 @@ static uint32_t pwsp_compiler_entry(ptowsp_module *module, const char *name) {
     return entry;
 }
 
-// Compiles all workloads that the entry reaches; calls are linked when all are there.
-static bool pwsp_compiler_workloads(pwsp_compiler *c) {
-    ptowsp_program *p = c->program;
-    for (uint32_t i = 1; i < c->checker.reached.count; i++) {
-        uint32_t *first_op = (uint32_t *)pwsp_compiler_add(c, &c->first_ops, sizeof(uint32_t));
-        if (!first_op) {
-            return false;
-        }
-        *first_op = pwsp_compiler_here(c);
-        uint32_t node = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, i)->node;
-        if (!pwsp_compiler_body(c, node, false) ||
-            !pwsp_compiler_op(c, PWSP_OP_RETURN, 0, 0, node)) {
-            return false;
-        }
-    }
-    for (uint32_t i = 0; i < p->ops.count; i++) {
-        pwsp_op *op = PWSP_TABLE_AT(p->ops, pwsp_op, i);
-        if (op->kind == PWSP_OP_CALL) {
-            uint32_t index = pwsp_checker_find(&c->checker, op->target);
-            op->target = *PWSP_TABLE_AT(c->first_ops, uint32_t, index - 1);
-        }
-    }
-    return true;
-}
-
 // Keeps the schedule as text, with its keys as the user named things; then forgets the keys, as the
 // module may be gone when the program is used.
 static bool pwsp_compiler_schedule_text(pwsp_compiler *c) {
@@ -8159,9 +8195,6 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
     c->coder.user = c;
     c->coder.first_temp = p->first_temp;
     c->coder.first_const = p->first_const;
-    if ((p->schedule.dependencies & PTOWSP_DEPENDENCIES_EXPLICIT) && !pwsp_compiler_find_edges(c)) {
-        return false;
-    }
     // Tables that an op may point into with a count of 0 are never NULL.
     if (!pwsp_memory_grow(&p->memory, &p->views.items, &p->views.capacity, 1,
                           sizeof(pwsp_tile_view)) ||
@@ -8169,7 +8202,6 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         pwsp_module_no_memory(c->module);
         return false;
     }
-    p->edge_count = (uint32_t)c->edges.count;
     if (!pwsp_compiler_workloads(c) || !pwsp_compiler_schedule_text(c)) {
         return false;
     }
@@ -11494,10 +11526,41 @@ PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *t
 #ifndef PWSP_FLOW_H
 #define PWSP_FLOW_H
 
-typedef struct pwsp_flow_node pwsp_flow_node;
-typedef struct pwsp_flow_link pwsp_flow_link;
-typedef struct pwsp_flow_queue pwsp_flow_queue;
-typedef struct pwsp_flow_scope pwsp_flow_scope;
+#define PWSP_FLOW_NONE PTOWSP_NO_INDEX  // no node
+
+typedef struct pwsp_flow_node {
+    uint64_t time;   // what it waits for is done by then; of a task that has ended, its end
+    uint64_t cause;  // the task that this time comes from
+    uint64_t index, cycles, rank;  // of a task
+    uint64_t clock, turn;          // of a task: when it was issued, and may start at all
+    uint64_t ready, ready_cause;   // of a task
+    uint32_t pending;              // what it still waits for
+    uint32_t refs;
+    uint32_t waiters;  // links
+    uint32_t lane;     // of a task: its lane, or its pool
+    uint32_t kernel, node;
+    bool is_task, is_done;
+} pwsp_flow_node;
+
+typedef struct pwsp_flow_link {
+    uint32_t node, next;
+} pwsp_flow_link;
+
+typedef struct pwsp_flow_entry {
+    uint64_t rank, index;  // smaller first
+    uint64_t node;
+} pwsp_flow_entry;
+
+typedef struct pwsp_flow_queue {  // a binary heap
+    pwsp_flow_entry *entries;
+    uint64_t count, capacity;
+} pwsp_flow_queue;
+
+typedef struct pwsp_flow_scope {
+    bool is_parallel;
+    uint64_t ready;  // node that the next child waits for, or NONE
+    uint64_t join;   // of a parallel scope: of its children
+} pwsp_flow_scope;
 
 typedef struct pwsp_flow {
     pwsp_sim *sim;
@@ -11551,62 +11614,57 @@ PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow);
 #endif
 
 // =================================================================================================
-// src/time/flow.c
+// src/time/nodes.h
 // =================================================================================================
 
-// Event-driven time.
-//
-// When lanes choose, a task's start depends on tasks that are issued after it, so times are found
-// by going from event to event. What can be waited for is a *node*: a task, done when it ends, or a
-// join, done when all that it waits for is. A node knows how much it still waits for and who waits
-// for it; a scope of the tree is a join, and so are readers that count as one. Nodes are counted
-// references: they live while a task is in flight, or something may yet wait for them.
-//
-//      issue -> [waiting: pending > 0] -> [turn is later] -> [ready: in a queue] -> running -> done
-//
-// At each time: what ends completes; tasks are issued while there is room (by the caller, who walks
-// the program: pwsp_flow_task returns when its task has been issued); lanes take tasks. A heap for
-// each lane holds its ready tasks, the best first, by key and then by index; with work stealing as
-// dispatch the lanes of a pool share one. Of each lane at most one task runs, so the ends are few,
-// and a tournament of lanes finds the next one.
+// Nodes: what can be waited for, and the heaps that ready tasks wait in.
 
-#include <inttypes.h>
+#ifndef PWSP_NODES_H
+#define PWSP_NODES_H
 
-#define PWSP_FLOW_NONE PTOWSP_NO_INDEX
+// Takes the least entry of a heap that is not empty.
+PWSP_INTERNAL pwsp_flow_entry pwsp_flow_queue_pop(pwsp_flow_queue *queue);
 
-struct pwsp_flow_node {
-    uint64_t time;   // what it waits for is done by then; of a task that has ended, its end
-    uint64_t cause;  // the task that this time comes from
-    uint64_t index, cycles, rank;  // of a task
-    uint64_t clock, turn;          // of a task: when it was issued, and may start at all
-    uint64_t ready, ready_cause;   // of a task
-    uint32_t pending;              // what it still waits for
-    uint32_t refs;
-    uint32_t waiters;  // links
-    uint32_t lane;     // of a task: its lane, or its pool
-    uint32_t kernel, node;
-    bool is_task, is_done;
-};
+// A node that is referred to once; 0 when memory is out.
+PWSP_INTERNAL uint32_t pwsp_flow_node_new(pwsp_flow *flow);
 
-struct pwsp_flow_link {
-    uint32_t node, next;
-};
+// One reference more, or less: a node that is done and has none is free. NONE is ignored.
+PWSP_INTERNAL void pwsp_flow_ref(pwsp_flow *flow, uint64_t node);
+PWSP_INTERNAL void pwsp_flow_unref(pwsp_flow *flow, uint64_t node);
 
-typedef struct pwsp_flow_entry {
-    uint64_t rank, index;  // smaller first
-    uint64_t node;
-} pwsp_flow_entry;
+// Makes one node wait for another, or for nothing if that is done or NONE.
+PWSP_INTERNAL void pwsp_flow_wait(pwsp_flow *flow, uint32_t waiter, uint64_t other);
 
-struct pwsp_flow_queue {  // a binary heap
-    pwsp_flow_entry *entries;
-    uint64_t count, capacity;
-};
+// A node is done: who waits for it will be told when the flow settles.
+PWSP_INTERNAL void pwsp_flow_fire(pwsp_flow *flow, uint32_t id);
 
-struct pwsp_flow_scope {
-    bool is_parallel;
-    uint64_t ready;  // node that the next child waits for, or NONE
-    uint64_t join;   // of a parallel scope: of its children
-};
+// A task waits for nothing but a lane: into its queue.
+PWSP_INTERNAL void pwsp_flow_make_ready(pwsp_flow *flow, uint32_t id);
+
+// One thing less to wait for.
+PWSP_INTERNAL void pwsp_flow_arrive(pwsp_flow *flow, uint32_t id);
+
+// Tells those who wait for what is done, and those who wait for them.
+PWSP_INTERNAL void pwsp_flow_settle(pwsp_flow *flow);
+
+// Tokens as the map of regions handles them: the node is `task`.
+PWSP_INTERNAL bool pwsp_flow_token_is_dead(void *user, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_flow_token_visit(void *user, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_flow_token_keep(void *user, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_flow_token_drop(void *user, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_flow_token_merge(void *user, pwsp_token *into, const pwsp_token *other);
+
+// Replaces what a token stands for.
+PWSP_INTERNAL void pwsp_flow_token_set(pwsp_flow *flow, pwsp_token *token, uint64_t node);
+
+#endif
+
+// =================================================================================================
+// src/time/nodes.c
+// =================================================================================================
+
+// Nodes count what they still wait for and who may yet wait for them; links of waiters and nodes that
+// are free again are in lists, so that a run takes memory for what is in flight at most.
 
 // -- heaps ----------------------------------------------------------------------------------------
 
@@ -11631,7 +11689,7 @@ static bool pwsp_flow_queue_push(pwsp_flow *flow, pwsp_flow_queue *queue, pwsp_f
     return true;
 }
 
-static pwsp_flow_entry pwsp_flow_queue_pop(pwsp_flow_queue *queue) {
+PWSP_INTERNAL pwsp_flow_entry pwsp_flow_queue_pop(pwsp_flow_queue *queue) {
     PTOWSP_ASSERT(queue->count > 0);
     pwsp_flow_entry first = queue->entries[0];
     pwsp_flow_entry last = queue->entries[--queue->count];
@@ -11655,7 +11713,7 @@ static pwsp_flow_entry pwsp_flow_queue_pop(pwsp_flow_queue *queue) {
 
 // -- nodes ----------------------------------------------------------------------------------------
 
-static uint32_t pwsp_flow_node_new(pwsp_flow *flow) {
+PWSP_INTERNAL uint32_t pwsp_flow_node_new(pwsp_flow *flow) {
     uint32_t id = flow->free_node;
     if (id) {
         flow->free_node = flow->nodes[id].waiters;
@@ -11678,13 +11736,13 @@ static uint32_t pwsp_flow_node_new(pwsp_flow *flow) {
     return id;
 }
 
-static void pwsp_flow_ref(pwsp_flow *flow, uint64_t node) {
+PWSP_INTERNAL void pwsp_flow_ref(pwsp_flow *flow, uint64_t node) {
     if (node != PWSP_FLOW_NONE) {
         flow->nodes[node].refs++;
     }
 }
 
-static void pwsp_flow_unref(pwsp_flow *flow, uint64_t node) {
+PWSP_INTERNAL void pwsp_flow_unref(pwsp_flow *flow, uint64_t node) {
     if (node != PWSP_FLOW_NONE && --flow->nodes[node].refs == 0) {
         PTOWSP_ASSERT(flow->nodes[node].is_done);
         flow->nodes[node].waiters = flow->free_node;
@@ -11693,7 +11751,7 @@ static void pwsp_flow_unref(pwsp_flow *flow, uint64_t node) {
 }
 
 // Makes one node wait for another, or for nothing if that is done.
-static void pwsp_flow_wait(pwsp_flow *flow, uint32_t waiter, uint64_t other) {
+PWSP_INTERNAL void pwsp_flow_wait(pwsp_flow *flow, uint32_t waiter, uint64_t other) {
     if (other == PWSP_FLOW_NONE || waiter == 0) {
         return;
     }
@@ -11727,7 +11785,7 @@ static void pwsp_flow_wait(pwsp_flow *flow, uint32_t waiter, uint64_t other) {
     flow->nodes[waiter].pending++;
 }
 
-static void pwsp_flow_fire(pwsp_flow *flow, uint32_t id) {
+PWSP_INTERNAL void pwsp_flow_fire(pwsp_flow *flow, uint32_t id) {
     void *fired = flow->fired;
     flow->nodes[id].is_done = true;
     if (!pwsp_memory_grow(&flow->sim->memory, &fired, &flow->fired_capacity, flow->fired_count + 1,
@@ -11740,7 +11798,7 @@ static void pwsp_flow_fire(pwsp_flow *flow, uint32_t id) {
 }
 
 // A task waits for nothing but a lane: into its queue.
-static void pwsp_flow_make_ready(pwsp_flow *flow, uint32_t id) {
+PWSP_INTERNAL void pwsp_flow_make_ready(pwsp_flow *flow, uint32_t id) {
     const pwsp_flow_node *node = &flow->nodes[id];
     pwsp_flow_entry entry = {node->rank, node->index, id};
     if (!pwsp_flow_queue_push(flow, &flow->queues[node->lane], entry)) {
@@ -11756,7 +11814,7 @@ static void pwsp_flow_make_ready(pwsp_flow *flow, uint32_t id) {
 }
 
 // One thing less to wait for.
-static void pwsp_flow_arrive(pwsp_flow *flow, uint32_t id) {
+PWSP_INTERNAL void pwsp_flow_arrive(pwsp_flow *flow, uint32_t id) {
     pwsp_flow_node *node = &flow->nodes[id];
     PTOWSP_ASSERT(node->pending > 0);
     if (--node->pending > 0) {
@@ -11777,7 +11835,7 @@ static void pwsp_flow_arrive(pwsp_flow *flow, uint32_t id) {
 }
 
 // Tells those who wait for what is done, and those who wait for them.
-static void pwsp_flow_settle(pwsp_flow *flow) {
+PWSP_INTERNAL void pwsp_flow_settle(pwsp_flow *flow) {
     while (flow->fired_count > 0) {
         uint32_t id = flow->fired[--flow->fired_count];
         uint32_t link = flow->nodes[id].waiters;
@@ -11813,26 +11871,26 @@ static uint32_t pwsp_flow_join(pwsp_flow *flow, uint64_t a, uint64_t b) {
 
 // -- tokens, for the map of regions ---------------------------------------------------------------
 
-static bool pwsp_flow_token_is_dead(void *user, const pwsp_token *token) {
+PWSP_INTERNAL bool pwsp_flow_token_is_dead(void *user, const pwsp_token *token) {
     const pwsp_flow *flow = (const pwsp_flow *)user;
     const pwsp_flow_node *node = &flow->nodes[token->task];
     return node->is_done && node->time < flow->now;
 }
 
-static void pwsp_flow_token_visit(void *user, const pwsp_token *token) {
+PWSP_INTERNAL void pwsp_flow_token_visit(void *user, const pwsp_token *token) {
     pwsp_flow *flow = (pwsp_flow *)user;
     pwsp_flow_wait(flow, flow->current, token->task);
 }
 
-static void pwsp_flow_token_keep(void *user, const pwsp_token *token) {
+PWSP_INTERNAL void pwsp_flow_token_keep(void *user, const pwsp_token *token) {
     pwsp_flow_ref((pwsp_flow *)user, token->task);
 }
 
-static void pwsp_flow_token_drop(void *user, const pwsp_token *token) {
+PWSP_INTERNAL void pwsp_flow_token_drop(void *user, const pwsp_token *token) {
     pwsp_flow_unref((pwsp_flow *)user, token->task);
 }
 
-static void pwsp_flow_token_merge(void *user, pwsp_token *into, const pwsp_token *other) {
+PWSP_INTERNAL void pwsp_flow_token_merge(void *user, pwsp_token *into, const pwsp_token *other) {
     pwsp_flow *flow = (pwsp_flow *)user;
     uint64_t before = into->task;
     uint32_t join = pwsp_flow_join(flow, before, other->task);
@@ -11843,12 +11901,34 @@ static void pwsp_flow_token_merge(void *user, pwsp_token *into, const pwsp_token
 }
 
 // Replaces what a token stands for.
-static void pwsp_flow_token_set(pwsp_flow *flow, pwsp_token *token, uint64_t node) {
+PWSP_INTERNAL void pwsp_flow_token_set(pwsp_flow *flow, pwsp_token *token, uint64_t node) {
     uint64_t before = token->task;
     pwsp_flow_ref(flow, node);
     token->task = node;
     pwsp_flow_unref(flow, before);
 }
+
+// =================================================================================================
+// src/time/flow.c
+// =================================================================================================
+
+// Event-driven time.
+//
+// When lanes choose, a task's start depends on tasks that are issued after it, so times are found
+// by going from event to event. What can be waited for is a *node*: a task, done when it ends, or a
+// join, done when all that it waits for is. A node knows how much it still waits for and who waits
+// for it; a scope of the tree is a join, and so are readers that count as one. Nodes are counted
+// references: they live while a task is in flight, or something may yet wait for them.
+//
+//      issue -> [waiting: pending > 0] -> [turn is later] -> [ready: in a queue] -> running -> done
+//
+// At each time: what ends completes; tasks are issued while there is room (by the caller, who walks
+// the program: pwsp_flow_task returns when its task has been issued); lanes take tasks. A heap for
+// each lane holds its ready tasks, the best first, by key and then by index; with work stealing as
+// dispatch the lanes of a pool share one. Of each lane at most one task runs, so the ends are few,
+// and a tournament of lanes finds the next one.
+
+#include <inttypes.h>
 
 // -- life -----------------------------------------------------------------------------------------
 
@@ -12384,6 +12464,9 @@ struct ptowsp_run {
     bool has_records;
 };
 
+// Checks all that a run needs before it walks; finds what is unknown before kernels have run.
+PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
+
 #endif
 
 // =================================================================================================
@@ -12687,113 +12770,15 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
 }
 
 // =================================================================================================
-// src/exec/run.c
+// src/exec/verify.c
 // =================================================================================================
 
-// Running a program: check what is bound, walk it once without kernels, walk it with them.
+// What is checked before a run walks its program: everything that is needed is bound, arrays are
+// well-formed, kernels can do what is asked; and what cannot be known before kernels have run.
 //
-//      bindings -> complete? well-formed?     (nothing has been called yet)
-//      walk 1   -> every view in bounds?      skips what depends on data that tasks write
-//      walk 2   -> kernel, then time          for each task, in program order
-//
-// The first walk is left out when nothing is executed: then there is no data to be spared. Both are
-// the same machine (the expander); time is one of two others, which see a task as what it waits
-// for, where it may run and how long it takes.
+// The contents of arrays are looked at each time, as they are the caller's and may have changed.
 
 #include <inttypes.h>
-
-// -- life -----------------------------------------------------------------------------------------
-
-// Every array of a run: field, type of its items, how many.
-#define PWSP_RUN_ARRAYS(ARRAY)                                                                     \
-    ARRAY(initial, uint64_t, program->cell_count)                                                  \
-    ARRAY(cells, uint64_t, program->cell_count)                                                    \
-    ARRAY(is_bound, bool, program->cell_count)                                                     \
-    ARRAY(arrays, pwsp_array, program->arrays.count + 1)                                           \
-    ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
-    ARRAY(csrs, pwsp_bound_csr, program->axes.count + 1)                                           \
-    ARRAY(tensors, pwsp_bound_tensor, program->tensors.count + 1)                                  \
-    ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)                                \
-    ARRAY(is_written, bool, program->tensors.count + 1)                                            \
-    ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
-    ARRAY(unknown, uint8_t, program->ops.count)
-
-static bool pwsp_run_is_flow(const ptowsp_schedule *schedule) {
-    return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
-           (schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
-            schedule->ready != PTOWSP_READY_FIFO);
-}
-
-static bool pwsp_run_init(ptowsp_run *run) {
-    const ptowsp_program *program = run->program;
-    const pwsp_memory *memory = &run->memory;
-#define PWSP_RUN_ALLOC(field, type, count)                                                         \
-    run->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));                \
-    if (!run->field) {                                                                             \
-        return false;                                                                              \
-    }
-    PWSP_RUN_ARRAYS(PWSP_RUN_ALLOC)
-#undef PWSP_RUN_ALLOC
-    if (program->consts.count) {
-        memcpy(run->initial + program->first_const, program->consts.items,
-               (size_t)program->consts.count * sizeof(uint64_t));
-    }
-    run->is_flow = pwsp_run_is_flow(&program->schedule);
-    return pwsp_sim_init(&run->sim, memory, program) &&
-           (run->is_flow ? pwsp_flow_init(&run->flow, &run->sim)
-                         : pwsp_lanes_init(&run->lanes, &run->sim));
-}
-
-ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *program,
-                                ptowsp_run **out_run) {
-    if (!program || !out_run) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: program or out_run is NULL");
-    }
-    *out_run = NULL;
-    ptowsp_run *run = (ptowsp_run *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_run));
-    if (run) {
-        run->context = context;
-        run->memory = context->memory;
-        run->program = program;
-    }
-    if (!run || !pwsp_run_init(run)) {
-        ptowsp_run_destroy(run);
-        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
-    }
-    *out_run = run;
-    return PTOWSP_OK;
-}
-
-void ptowsp_run_destroy(ptowsp_run *run) {
-    if (!run) {
-        return;
-    }
-    const ptowsp_program *program = run->program;
-    pwsp_memory memory = run->memory;
-    pwsp_lanes_free(&run->lanes);
-    pwsp_flow_free(&run->flow);
-    pwsp_sim_free(&run->sim);
-    pwsp_memory_free(&memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
-#define PWSP_RUN_FREE(field, type, count)                                                          \
-    pwsp_memory_free(&memory, run->field, (size_t)(count) * sizeof(type));
-    PWSP_RUN_ARRAYS(PWSP_RUN_FREE)
-#undef PWSP_RUN_FREE
-    pwsp_memory_free(&memory, run, sizeof(ptowsp_run));
-}
-
-static size_t pwsp_run_bytes(const ptowsp_run *run) {
-    const ptowsp_program *program = run->program;
-    size_t bytes = sizeof(ptowsp_run) + pwsp_sim_bytes(&run->sim) +
-                   (run->is_flow ? pwsp_flow_bytes(&run->flow) : pwsp_lanes_bytes(&run->lanes)) +
-                   (size_t)run->critical_capacity * sizeof(uint64_t);
-#define PWSP_RUN_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
-    PWSP_RUN_ARRAYS(PWSP_RUN_SIZE)
-#undef PWSP_RUN_SIZE
-    return bytes;
-}
-
-// -- what is bound --------------------------------------------------------------------------------
 
 static ptowsp_status pwsp_run_fail_unbound(ptowsp_run *run, const char *what, const char *name) {
     return pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: %s %s is not bound", what,
@@ -13051,6 +13036,121 @@ static ptowsp_status pwsp_run_find_unknown(ptowsp_run *run, bool is_time_only) {
         }
     }
     return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only) {
+    ptowsp_status status = pwsp_run_check_sizes(run);
+    status = status != PTOWSP_OK ? status : pwsp_run_check_arrays(run);
+    status = status != PTOWSP_OK ? status : pwsp_run_check_tensors(run, is_time_only);
+    status = status != PTOWSP_OK ? status : pwsp_run_check_kernels(run, is_time_only);
+    return status != PTOWSP_OK ? status : pwsp_run_find_unknown(run, is_time_only);
+}
+
+// =================================================================================================
+// src/exec/run.c
+// =================================================================================================
+
+// Running a program: check what is bound, walk it once without kernels, walk it with them.
+//
+//      bindings -> complete? well-formed?     (nothing has been called yet)
+//      walk 1   -> every view in bounds?      skips what depends on data that tasks write
+//      walk 2   -> kernel, then time          for each task, in program order
+//
+// The first walk is left out when nothing is executed: then there is no data to be spared. Both are
+// the same machine (the expander); time is one of two others, which see a task as what it waits
+// for, where it may run and how long it takes.
+
+#include <inttypes.h>
+
+// -- life -----------------------------------------------------------------------------------------
+
+// Every array of a run: field, type of its items, how many.
+#define PWSP_RUN_ARRAYS(ARRAY)                                                                     \
+    ARRAY(initial, uint64_t, program->cell_count)                                                  \
+    ARRAY(cells, uint64_t, program->cell_count)                                                    \
+    ARRAY(is_bound, bool, program->cell_count)                                                     \
+    ARRAY(arrays, pwsp_array, program->arrays.count + 1)                                           \
+    ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
+    ARRAY(csrs, pwsp_bound_csr, program->axes.count + 1)                                           \
+    ARRAY(tensors, pwsp_bound_tensor, program->tensors.count + 1)                                  \
+    ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)                                \
+    ARRAY(is_written, bool, program->tensors.count + 1)                                            \
+    ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
+    ARRAY(unknown, uint8_t, program->ops.count)
+
+static bool pwsp_run_is_flow(const ptowsp_schedule *schedule) {
+    return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
+           (schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
+            schedule->ready != PTOWSP_READY_FIFO);
+}
+
+static bool pwsp_run_init(ptowsp_run *run) {
+    const ptowsp_program *program = run->program;
+    const pwsp_memory *memory = &run->memory;
+#define PWSP_RUN_ALLOC(field, type, count)                                                         \
+    run->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));                \
+    if (!run->field) {                                                                             \
+        return false;                                                                              \
+    }
+    PWSP_RUN_ARRAYS(PWSP_RUN_ALLOC)
+#undef PWSP_RUN_ALLOC
+    if (program->consts.count) {
+        memcpy(run->initial + program->first_const, program->consts.items,
+               (size_t)program->consts.count * sizeof(uint64_t));
+    }
+    run->is_flow = pwsp_run_is_flow(&program->schedule);
+    return pwsp_sim_init(&run->sim, memory, program) &&
+           (run->is_flow ? pwsp_flow_init(&run->flow, &run->sim)
+                         : pwsp_lanes_init(&run->lanes, &run->sim));
+}
+
+ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *program,
+                                ptowsp_run **out_run) {
+    if (!program || !out_run) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: program or out_run is NULL");
+    }
+    *out_run = NULL;
+    ptowsp_run *run = (ptowsp_run *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_run));
+    if (run) {
+        run->context = context;
+        run->memory = context->memory;
+        run->program = program;
+    }
+    if (!run || !pwsp_run_init(run)) {
+        ptowsp_run_destroy(run);
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    }
+    *out_run = run;
+    return PTOWSP_OK;
+}
+
+void ptowsp_run_destroy(ptowsp_run *run) {
+    if (!run) {
+        return;
+    }
+    const ptowsp_program *program = run->program;
+    pwsp_memory memory = run->memory;
+    pwsp_lanes_free(&run->lanes);
+    pwsp_flow_free(&run->flow);
+    pwsp_sim_free(&run->sim);
+    pwsp_memory_free(&memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
+#define PWSP_RUN_FREE(field, type, count)                                                          \
+    pwsp_memory_free(&memory, run->field, (size_t)(count) * sizeof(type));
+    PWSP_RUN_ARRAYS(PWSP_RUN_FREE)
+#undef PWSP_RUN_FREE
+    pwsp_memory_free(&memory, run, sizeof(ptowsp_run));
+}
+
+static size_t pwsp_run_bytes(const ptowsp_run *run) {
+    const ptowsp_program *program = run->program;
+    size_t bytes = sizeof(ptowsp_run) + pwsp_sim_bytes(&run->sim) +
+                   (run->is_flow ? pwsp_flow_bytes(&run->flow) : pwsp_lanes_bytes(&run->lanes)) +
+                   (size_t)run->critical_capacity * sizeof(uint64_t);
+#define PWSP_RUN_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
+    PWSP_RUN_ARRAYS(PWSP_RUN_SIZE)
+#undef PWSP_RUN_SIZE
+    return bytes;
 }
 
 // -- walking --------------------------------------------------------------------------------------
@@ -13380,21 +13480,13 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     return status;
 }
 
-static ptowsp_status pwsp_run_check(ptowsp_run *run, bool is_time_only) {
-    ptowsp_status status = pwsp_run_check_sizes(run);
-    status = status != PTOWSP_OK ? status : pwsp_run_check_arrays(run);
-    status = status != PTOWSP_OK ? status : pwsp_run_check_tensors(run, is_time_only);
-    status = status != PTOWSP_OK ? status : pwsp_run_check_kernels(run, is_time_only);
-    return status != PTOWSP_OK ? status : pwsp_run_find_unknown(run, is_time_only);
-}
-
 static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
     bool is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
     uint64_t task_count = UINT64_MAX;
     pwsp_sim_begin(&run->sim, false);
     run->has_records = false;
     run->critical_count = 0;
-    ptowsp_status status = pwsp_run_check(run, is_time_only);
+    ptowsp_status status = pwsp_run_verify(run, is_time_only);
     bool needs_count = !run->is_flow && pwsp_sim_gate_needs_count(&run->sim);
     if (status == PTOWSP_OK && (!is_time_only || needs_count)) {
         status = pwsp_run_walk_dry(run, &task_count);

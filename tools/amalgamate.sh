@@ -37,7 +37,7 @@ src/workload/scalar.c
 src/workload/workload.c
 src/workload/schedule.h src/workload/schedule.c
 src/workload/check.h src/workload/check.c
-src/workload/program.h src/workload/program.c
+src/workload/program.h src/workload/compile.h src/workload/compile.c src/workload/program.c
 src/workload/known.c
 src/workload/print.c
 src/workload/expand.h src/workload/expand.c
@@ -45,8 +45,8 @@ src/time/deps.h src/time/deps.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c
-src/time/flow.h src/time/flow.c
-src/exec/run.h src/exec/bind.c src/exec/run.c
+src/time/flow.h src/time/nodes.h src/time/nodes.c src/time/flow.c
+src/exec/run.h src/exec/bind.c src/exec/verify.c src/exec/run.c
 src/report/stats.c
 "
 

@@ -39,4 +39,7 @@ struct ptowsp_run {
     bool has_records;
 };
 
+// Checks all that a run needs before it walks; finds what is unknown before kernels have run.
+PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
+
 #endif

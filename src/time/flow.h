@@ -6,10 +6,41 @@
 #include "sim.h"
 #include "window.h"
 
-typedef struct pwsp_flow_node pwsp_flow_node;
-typedef struct pwsp_flow_link pwsp_flow_link;
-typedef struct pwsp_flow_queue pwsp_flow_queue;
-typedef struct pwsp_flow_scope pwsp_flow_scope;
+#define PWSP_FLOW_NONE PTOWSP_NO_INDEX  // no node
+
+typedef struct pwsp_flow_node {
+    uint64_t time;   // what it waits for is done by then; of a task that has ended, its end
+    uint64_t cause;  // the task that this time comes from
+    uint64_t index, cycles, rank;  // of a task
+    uint64_t clock, turn;          // of a task: when it was issued, and may start at all
+    uint64_t ready, ready_cause;   // of a task
+    uint32_t pending;              // what it still waits for
+    uint32_t refs;
+    uint32_t waiters;  // links
+    uint32_t lane;     // of a task: its lane, or its pool
+    uint32_t kernel, node;
+    bool is_task, is_done;
+} pwsp_flow_node;
+
+typedef struct pwsp_flow_link {
+    uint32_t node, next;
+} pwsp_flow_link;
+
+typedef struct pwsp_flow_entry {
+    uint64_t rank, index;  // smaller first
+    uint64_t node;
+} pwsp_flow_entry;
+
+typedef struct pwsp_flow_queue {  // a binary heap
+    pwsp_flow_entry *entries;
+    uint64_t count, capacity;
+} pwsp_flow_queue;
+
+typedef struct pwsp_flow_scope {
+    bool is_parallel;
+    uint64_t ready;  // node that the next child waits for, or NONE
+    uint64_t join;   // of a parallel scope: of its children
+} pwsp_flow_scope;
 
 typedef struct pwsp_flow {
     pwsp_sim *sim;

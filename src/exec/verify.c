@@ -1,0 +1,274 @@
+// What is checked before a run walks its program: everything that is needed is bound, arrays are
+// well-formed, kernels can do what is asked; and what cannot be known before kernels have run.
+//
+// The contents of arrays are looked at each time, as they are the caller's and may have changed.
+
+#include "run.h"
+
+#include <inttypes.h>
+
+static ptowsp_status pwsp_run_fail_unbound(ptowsp_run *run, const char *what, const char *name) {
+    return pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: %s %s is not bound", what,
+                     name);
+}
+
+// Element i of an array of lengths or indices; false if it is negative or beyond 63 bits.
+static bool pwsp_run_index(const pwsp_array *array, uint64_t i, uint64_t *out_value) {
+    *out_value = pwsp_array_at(array, i);
+    return *out_value <= INT64_MAX;
+}
+
+// An element that no length or index can be.
+static ptowsp_status pwsp_run_fail_index(ptowsp_run *run, const char *what, uint64_t i,
+                                         const char *axis, const pwsp_array *array,
+                                         uint64_t value) {
+    if (array->dtype == PTOWSP_U64) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                         "run: %s %" PRIu64 " of axis %s is %" PRIu64, what, i, axis, value);
+    }
+    return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                     "run: %s %" PRIu64 " of axis %s is %" PRId64, what, i, axis, (int64_t)value);
+}
+
+static ptowsp_status pwsp_run_check_lengths(ptowsp_run *run, uint32_t id, const char *name) {
+    const pwsp_array *array = &run->arrays[id];
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < array->count; i++) {
+        uint64_t length;
+        if (!pwsp_run_index(array, i, &length)) {
+            return pwsp_run_fail_index(run, "length", i, name, array, length);
+        }
+        sum += length;
+        if (sum > INT64_MAX) {
+            return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, i,
+                             "run: the lengths of axis %s sum up to more than 2^63 - 1", name);
+        }
+    }
+    run->length_sums[id] = (int64_t)sum;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_check_csr(ptowsp_run *run, uint32_t id, const char *name) {
+    pwsp_bound_csr *csr = &run->csrs[id];
+    uint64_t last = 0;
+    for (uint64_t i = 0; i <= csr->row_count; i++) {
+        uint64_t at;
+        if (!pwsp_run_index(&csr->indptr, i, &at)) {
+            return pwsp_run_fail_index(run, "indptr", i, name, &csr->indptr, at);
+        }
+        if (i == 0 && at != 0) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "run: indptr 0 of axis %s is %" PRIu64 ", not 0", name, at);
+        }
+        if (at < last) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                             ", less than the %" PRIu64 " before",
+                             i, name, at, last);
+        }
+        if (at > csr->indices.count) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                             ", but there are %" PRIu64 " indices",
+                             i, name, at, csr->indices.count);
+        }
+        last = at;
+    }
+    csr->entry_count = last;
+    for (uint64_t i = 0; i < last; i++) {
+        uint64_t index;
+        if (!pwsp_run_index(&csr->indices, i, &index)) {
+            return pwsp_run_fail_index(run, "index", i, name, &csr->indices, index);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_check_arrays(ptowsp_run *run) {
+    const ptowsp_program *p = run->program;
+    for (uint32_t i = 1; i < p->arrays.count; i++) {
+        const pwsp_array_info *info = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
+        if (!p->array_is_used[i]) {
+            continue;
+        }
+        if (!run->arrays[i].is_bound) {
+            return pwsp_run_fail_unbound(run, info->is_lengths ? "ragged axis" : "array",
+                                         info->name);
+        }
+        if (info->is_lengths) {
+            ptowsp_status status = pwsp_run_check_lengths(run, i, info->name);
+            if (status != PTOWSP_OK) {
+                return status;
+            }
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_check_sizes(ptowsp_run *run) {
+    const ptowsp_program *p = run->program;
+    for (uint32_t i = 1; i < p->axes.count; i++) {
+        const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
+        if (!p->axis_is_used[i]) {
+            continue;
+        }
+        if (axis->kind == PWSP_AXIS_DYNAMIC && !run->is_bound[p->first_size + i]) {
+            return pwsp_run_fail_unbound(run, "the size of axis", axis->name);
+        }
+        if (axis->kind == PWSP_AXIS_SPARSE) {
+            if (!run->csrs[i].is_bound) {
+                return pwsp_run_fail_unbound(run, "sparse axis", axis->name);
+            }
+            ptowsp_status status = pwsp_run_check_csr(run, i, axis->name);
+            if (status != PTOWSP_OK) {
+                return status;
+            }
+        }
+    }
+    for (uint32_t i = 1; i < p->symbols.count; i++) {
+        if (p->symbol_is_used[i] && !run->is_bound[p->first_symbol + i]) {
+            return pwsp_run_fail_unbound(run, "symbol",
+                                         PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, i)->name);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// A tensor that need not be bound when only time is measured: its declared shape, at addresses that
+// nothing else has. False if its shape is not known.
+static bool pwsp_run_imagine(const ptowsp_tensor_desc *desc, uint64_t *base,
+                             pwsp_bound_tensor *out_bound) {
+    pwsp_bound_tensor bound;
+    memset(&bound, 0, sizeof bound);
+    uint64_t stride = 1;
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        bound.lead_shape[i] = 1;
+    }
+    bound.rows = bound.cols = 1;
+    for (uint32_t i = 0; i < desc->rank; i++) {
+        if (desc->shape[i] == PTOWSP_DYNAMIC) {
+            return false;
+        }
+    }
+    bound.element_size = ptowsp_dtype_size(desc->dtype);
+    for (uint32_t i = desc->rank; i > 0; i--) {
+        int64_t size = desc->shape[i - 1];
+        if (i == desc->rank) {
+            bound.cols = size;
+            bound.col_stride = 1;
+        } else if (i == desc->rank - 1) {
+            bound.rows = size;
+            bound.row_stride = (int64_t)stride;
+        } else {
+            bound.lead_shape[i - 1] = size;
+            bound.lead_strides[i - 1] = (int64_t)stride;
+        }
+        if (!pwsp_mul_fits(stride, size ? (uint64_t)size : 1, &stride) ||
+            stride > (UINT64_C(1) << 60) / bound.element_size) {
+            return false;
+        }
+    }
+    bound.base = *base;
+    bound.dtype = desc->dtype;
+    bound.is_bound = true;
+    *base += stride * bound.element_size;
+    *out_bound = bound;
+    return *base < UINT64_C(3) << 62;
+}
+
+static ptowsp_status pwsp_run_check_tensors(ptowsp_run *run, bool is_time_only) {
+    const ptowsp_program *p = run->program;
+    uint64_t base = UINT64_C(1) << 63;  // beyond all addresses
+    for (uint32_t i = 1; i < p->tensors.count; i++) {
+        const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i);
+        const pwsp_bound_tensor *bound = &run->tensors[i];
+        run->effective[i] = *bound;
+        if (!p->tensor_is_used[i]) {
+            run->effective[i].is_bound = false;
+            continue;
+        }
+        bool needs_data = !is_time_only || p->tensor_is_loaded[i];
+        if (!bound->is_bound &&
+            (needs_data || !pwsp_run_imagine(desc, &base, &run->effective[i]))) {
+            return pwsp_run_fail_unbound(run, "tensor", desc->name);
+        }
+        bool is_empty = bound->high < bound->low;
+        if (bound->is_bound && !bound->data && !is_empty) {
+            if (needs_data) {
+                return pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+                                 "run: tensor %s is bound without data", desc->name);
+            }
+            // Apart from other tensors without data; each spans at most 2^62 bytes.
+            uint64_t below = (uint64_t)-bound->low * bound->element_size;
+            run->effective[i].base = base + below;
+            base += below + (uint64_t)(bound->high + 1) * bound->element_size;
+            if (base >= UINT64_C(3) << 62) {
+                return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                 "run: tensors without data, up to %s, span more than 2^62 bytes",
+                                 desc->name);
+            }
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) {
+    const ptowsp_program *p = run->program;
+    for (uint32_t i = 0; i < p->tasks.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(
+            p, kernels, pwsp_kernel_info, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, i)->kernel);
+        if (is_time_only && !kernel->cost && kernel->cycles == 0) {
+            return pwsp_fail(
+                run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                "run: kernel %s has neither cost nor cycles, so that its time is known "
+                "only by executing it",
+                kernel->name);
+        }
+        if (!is_time_only && !kernel->fn) {
+            return pwsp_fail(run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                             "run: kernel %s has no fn, so that only its time can be measured",
+                             kernel->name);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Which tensors tasks write, as they share memory now, and what depends on that.
+static ptowsp_status pwsp_run_find_unknown(ptowsp_run *run, bool is_time_only) {
+    const ptowsp_program *p = run->program;
+    pwsp_deps *deps = &run->sim.deps;
+    bool has_changed = !run->is_unknown_set;
+    pwsp_deps_begin(deps, p, run->effective);
+    for (uint32_t i = 1; i < p->tensors.count; i++) {
+        has_changed = has_changed || deps->tensors[i].is_written != run->is_written[i];
+        run->is_written[i] = deps->tensors[i].is_written;
+    }
+    if (has_changed) {
+        run->is_unknown_set =
+            pwsp_program_find_unknown(p, &run->memory, run->is_written, run->unknown);
+        if (!run->is_unknown_set) {
+            return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                             "run: out of memory");
+        }
+    }
+    for (uint32_t i = 0; is_time_only && i < p->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(p, i);
+        if (op->kind == PWSP_OP_SLOT_LOAD &&
+            run->is_written[PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->view.tensor]) {
+            run->expander.node = op->node;
+            pwsp_expander_fail(&run->expander, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                               "it loads what a task writes, which only executing can tell");
+            return pwsp_fail(run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "%s",
+                             run->expander.text);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only) {
+    ptowsp_status status = pwsp_run_check_sizes(run);
+    status = status != PTOWSP_OK ? status : pwsp_run_check_arrays(run);
+    status = status != PTOWSP_OK ? status : pwsp_run_check_tensors(run, is_time_only);
+    status = status != PTOWSP_OK ? status : pwsp_run_check_kernels(run, is_time_only);
+    return status != PTOWSP_OK ? status : pwsp_run_find_unknown(run, is_time_only);
+}

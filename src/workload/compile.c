@@ -1,0 +1,548 @@
+// Compiling: from the tree of a module to a flat program that can be walked without recursion.
+//
+//      parallel b in batch                0  loop b in batch            -> 6
+//        when kv_len[b] <= 2048           1    branch kv_len[b] <= 2048 -> 4
+//          task short                     2      task short
+//        otherwise                        3      jump                   -> 5
+//          task long                      4      task long
+//                                         5  loop end                   -> 1
+//                                         6  return
+//
+// Scopes of the same kind melt into one: a parallel loop in a parallel loop is ready and done as
+// its surroundings are, so only a change from parallel to sequential, or back, is an operation in
+// time. A when adds no scope. The body of a workload is sequential; a call opens that scope if
+// needed.
+//
+// All that expressions refer to has a cell, so that running is moving numbers between cells. As a
+// workload cannot call itself, its variables have fixed cells too.
+//
+// Explicit edges: an edge belongs to the innermost scope around both its tasks, and forgets what
+// its source has done whenever that scope, or an iteration of it, begins (the reset at its start).
+
+#include "compile.h"
+
+PWSP_INTERNAL void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_t item_size) {
+    if (table->count >= UINT32_MAX - 1 ||
+        !pwsp_memory_grow(&c->program->memory, &table->items, &table->capacity, table->count + 1,
+                          item_size)) {
+        pwsp_module_no_memory(c->module);
+        return NULL;
+    }
+    void *item = (char *)table->items + (size_t)table->count * item_size;
+    table->count++;
+    return item;
+}
+
+// -- expressions ----------------------------------------------------------------------------------
+
+// Is a node inside another, or the same?
+static bool pwsp_node_is_inside(const ptowsp_module *module, uint32_t node, uint32_t outer) {
+    while (node && node != outer) {
+        node = PWSP_NODE(module, node)->parent;
+    }
+    return node == outer;
+}
+
+// The variable of a task's name: of a loop or a parameter around it; 0 if there is none.
+static uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, uint32_t task,
+                                            const char *name) {
+    for (uint32_t at = task; at; at = PWSP_NODE(module, at)->parent) {
+        const pwsp_node *node = PWSP_NODE(module, at);
+        if (node->variable && strcmp(PWSP_VARIABLE(module, node->variable)->name, name) == 0) {
+            return node->variable;
+        }
+        for (uint32_t i = 0; i < node->param_count; i++) {
+            const pwsp_variable_info *param = PWSP_VARIABLE(module, node->first_param + i);
+            if (param->type == PTOWSP_TYPE_I64 && strcmp(param->name, name) == 0) {
+                return node->first_param + i;
+            }
+        }
+    }
+    return 0;
+}
+
+// What only the key of a schedule can refer to.
+static bool pwsp_compiler_task_leaf(pwsp_compiler *c, const pwsp_expr_node *node, pwsp_leaf *leaf) {
+    const pwsp_task_info *task = PWSP_NODE(c->module, c->key_task)->task;
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(c->module, task->kernel);
+    if (node->op == PWSP_EXPR_TASK_ARG) {
+        uint32_t count = kernel->axis_count + 2 * kernel->tile_count + kernel->scalar_count;
+        leaf->cell = node->a < count ? c->program->first_arg + node->a : 0;
+        return true;
+    }
+    if (node->op == PWSP_EXPR_TASK_TAG) {
+        for (uint32_t i = 0; i < task->tag_count; i++) {
+            if (strcmp(task->tags[i].name, node->name) == 0) {
+                leaf->id = task->tags[i].value;
+            }
+        }
+        return true;
+    }
+    uint32_t variable = pwsp_compiler_task_variable(c->module, c->key_task, node->name);
+    if (variable == 0) {
+        pwsp_module_fail_at(c->module, c->key_task, PTOWSP_INVALID_PARAMS,
+                            "a key of the schedule reads variable %s, which no loop around it has",
+                            node->name);
+    }
+    leaf->cell = c->program->first_variable + variable;
+    return variable != 0;
+}
+
+PWSP_INTERNAL bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf *leaf) {
+    pwsp_compiler *c = (pwsp_compiler *)user;
+    const ptowsp_program *p = c->program;
+    switch ((pwsp_expr_op)node->op) {
+    case PWSP_EXPR_SYMBOL:
+        p->symbol_is_used[node->a] = true;
+        leaf->cell = p->first_symbol + node->a;
+        return true;
+    case PWSP_EXPR_SIZE:
+        p->axis_is_used[node->a] = true;
+        leaf->cell = p->first_size + node->a;
+        return true;
+    case PWSP_EXPR_SLOT_U64:
+    case PWSP_EXPR_SLOT_I64:
+    case PWSP_EXPR_SLOT_BOOL: leaf->cell = p->first_slot + node->a; return true;
+    case PWSP_EXPR_VARIABLE:
+    case PWSP_EXPR_ENTRY:
+        leaf->cell = node->op == PWSP_EXPR_ENTRY ? p->first_entry : p->first_variable;
+        leaf->cell += node->a;
+        if (c->key_task &&
+            !pwsp_node_is_inside(c->module, c->key_task, PWSP_VARIABLE(c->module, node->a)->node)) {
+            pwsp_module_fail_at(c->module, c->key_task, PTOWSP_INVALID_PARAMS,
+                                "a key of the schedule reads variable %s, whose loop is not "
+                                "around it",
+                                node->name);
+            return false;
+        }
+        return true;
+    default: break;
+    }
+    PTOWSP_ASSERT(c->key_task);
+    return pwsp_compiler_task_leaf(c, node, leaf);
+}
+
+// Compiles an expression; false with an error.
+static bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code *out_code) {
+    if (expr == 0) {
+        memset(out_code, 0, sizeof *out_code);  // cell 0 is 0
+        return true;
+    }
+    if (!pwsp_coder_compile(&c->coder, expr, out_code)) {
+        if (c->coder.is_out_of_memory) {
+            pwsp_module_no_memory(c->module);
+        } else if (c->coder.is_too_large) {
+            pwsp_module_fail_at(c->module, c->key_task, PTOWSP_LIMIT_EXCEEDED,
+                                "a key with the tags that it reads has more than %d operations",
+                                2 * PTOWSP_EXPR_SIZE_MAX);
+        }
+        return false;
+    }
+    for (uint32_t i = out_code->begin; i < out_code->end; i++) {
+        if (c->coder.code[i].opcode == PWSP_OPCODE_READ) {
+            c->program->array_is_used[c->coder.code[i].c] = true;
+        }
+    }
+    return true;
+}
+
+// Compiles expressions into the program's list of codes.
+static bool pwsp_compiler_codes(pwsp_compiler *c, const uint32_t *exprs, uint32_t count,
+                                uint32_t *out_first) {
+    *out_first = (uint32_t)c->program->codes.count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index;
+        pwsp_code code;
+        if (!pwsp_compiler_code(c, exprs[i], &code)) {
+            return false;
+        }
+        pwsp_code *added = PWSP_ADD(c, codes, pwsp_code, &index);
+        if (!added) {
+            return false;
+        }
+        *added = code;
+    }
+    return true;
+}
+
+static bool pwsp_compiler_view(pwsp_compiler *c, const pwsp_view_info *info, pwsp_tile_view *view) {
+    memset(view, 0, sizeof *view);
+    const ptowsp_tensor_desc *tensor = PWSP_TENSOR(c->module, info->tensor);
+    c->program->tensor_is_used[info->tensor] = true;
+    view->tensor = info->tensor;
+    view->lead = tensor->rank > 2 ? tensor->rank - 2 : 0;
+    view->has_row = info->row != 0;
+    view->has_col = info->col != 0;
+    view->rows = info->rows;
+    view->cols = info->cols;
+    for (uint32_t i = 0; i < view->lead; i++) {
+        if (!pwsp_compiler_code(c, info->index[i], &view->index[i])) {
+            return false;
+        }
+    }
+    return pwsp_compiler_code(c, info->row, &view->row) &&
+           pwsp_compiler_code(c, info->col, &view->col);
+}
+
+// -- operations -----------------------------------------------------------------------------------
+
+static bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at, uint32_t target,
+                             uint32_t node) {
+    uint32_t index;
+    pwsp_op *op = PWSP_ADD(c, ops, pwsp_op, &index);
+    if (op) {
+        pwsp_op made = {kind, at, target, node};
+        *op = made;
+    }
+    return op != NULL;
+}
+
+static uint32_t pwsp_compiler_here(const pwsp_compiler *c) {
+    return (uint32_t)c->program->ops.count;
+}
+
+static void pwsp_compiler_land(pwsp_compiler *c, uint32_t op) {
+    PWSP_TABLE_AT(c->program->ops, pwsp_op, op)->target = pwsp_compiler_here(c);
+}
+
+static bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel);
+
+// Lists the edges that a field of pwsp_edge connects with a node.
+static bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edge_end end,
+                                uint32_t *out_first, uint32_t *out_count) {
+    *out_first = (uint32_t)c->program->edges.count;
+    *out_count = 0;
+    uint32_t at = *PWSP_TABLE_AT(c->edge_lists, uint32_t, 3 * (uint64_t)node + end);
+    while (at) {
+        uint32_t index;
+        uint32_t *added = PWSP_ADD(c, edges, uint32_t, &index);
+        if (!added) {
+            return false;
+        }
+        *added = at - 1;
+        ++*out_count;
+        at = PWSP_TABLE_AT(c->edges, pwsp_edge, at - 1)->next[end];
+    }
+    return true;
+}
+
+// The children of a scope, behind the reset of the edges that belong to it.
+static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel) {
+    pwsp_range range;
+    if (c->edges.count &&
+        !pwsp_compiler_edges(c, node, PWSP_EDGE_SCOPE, &range.first, &range.count)) {
+        return false;
+    }
+    if (c->edges.count && range.count) {
+        uint32_t index;
+        pwsp_range *reset = PWSP_ADD(c, resets, pwsp_range, &index);
+        if (!reset || !pwsp_compiler_op(c, PWSP_OP_RESET, index, 0, node)) {
+            return false;
+        }
+        *reset = range;
+    }
+    return pwsp_compiler_children(c, node, is_parallel);
+}
+
+static pwsp_scope pwsp_scope_between(bool outer_is_parallel, bool inner_is_parallel) {
+    return inner_is_parallel == outer_is_parallel ? PWSP_SCOPE_SAME
+           : inner_is_parallel                    ? PWSP_SCOPE_PARALLEL
+                                                  : PWSP_SCOPE_SEQUENTIAL;
+}
+
+static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    const pwsp_axis_info *axis = PWSP_AXIS(c->module, node->axis);
+    bool body_is_parallel = node->kind != PWSP_NODE_FOR_EACH;
+    pwsp_loop made;
+    memset(&made, 0, sizeof made);
+    made.axis_kind = axis->kind;
+    made.scope = pwsp_scope_between(is_parallel, body_is_parallel);
+    made.cell = c->program->first_variable + node->variable;
+    made.entry = c->program->first_entry + node->variable;
+    made.size = c->program->first_size + axis->declared;
+    made.array = axis->array;
+    made.csr = axis->declared;
+    made.is_row = axis->row != 0;
+    c->program->axis_is_used[axis->declared] = true;
+    if (axis->kind == PWSP_AXIS_RAGGED) {
+        c->program->array_is_used[axis->array] = true;
+    }
+    if (axis->kind == PWSP_AXIS_DENSE &&
+        !pwsp_coder_const(&c->coder, (uint64_t)axis->size, &made.size)) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    uint32_t index, op = pwsp_compiler_here(c);
+    if (!pwsp_compiler_code(c, axis->row, &made.row)) {
+        return false;
+    }
+    pwsp_loop *loop = PWSP_ADD(c, loops, pwsp_loop, &index);
+    if (!loop) {
+        return false;
+    }
+    *loop = made;
+    if (!pwsp_compiler_op(c, PWSP_OP_LOOP, index, 0, id) ||
+        !pwsp_compiler_body(c, id, body_is_parallel) ||
+        !pwsp_compiler_op(c, PWSP_OP_LOOP_END, index, op + 1, id)) {
+        return false;
+    }
+    pwsp_compiler_land(c, op);
+    return true;
+}
+
+// A when, and the otherwise after it if there is one.
+static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    uint32_t otherwise = node->next;
+    bool has_otherwise = otherwise && PWSP_NODE(c->module, otherwise)->kind == PWSP_NODE_OTHERWISE;
+    pwsp_branch made = {{0, 0, 0}, 0};
+    uint32_t index, op = pwsp_compiler_here(c);
+    if (!pwsp_compiler_code(c, node->expr, &made.condition)) {
+        return false;
+    }
+    pwsp_branch *branch = PWSP_ADD(c, branches, pwsp_branch, &index);
+    if (!branch) {
+        return false;
+    }
+    *branch = made;
+    if (!pwsp_compiler_op(c, PWSP_OP_BRANCH, index, 0, id) ||
+        !pwsp_compiler_body(c, id, is_parallel)) {
+        return false;
+    }
+    uint32_t jump = pwsp_compiler_here(c);
+    if (has_otherwise && !pwsp_compiler_op(c, PWSP_OP_JUMP, 0, 0, id)) {
+        return false;
+    }
+    pwsp_compiler_land(c, op);
+    if (has_otherwise) {
+        if (!pwsp_compiler_body(c, otherwise, is_parallel)) {
+            return false;
+        }
+        pwsp_compiler_land(c, jump);
+    }
+    PWSP_TABLE_AT(c->program->branches, pwsp_branch, index)->end = pwsp_compiler_here(c);
+    return true;
+}
+
+static bool pwsp_compiler_group(pwsp_compiler *c, uint32_t id, bool is_parallel) {
+    bool body_is_parallel = PWSP_NODE(c->module, id)->kind == PWSP_NODE_COMBINE;
+    pwsp_scope scope = pwsp_scope_between(is_parallel, body_is_parallel);
+    return (scope == PWSP_SCOPE_SAME ||
+            pwsp_compiler_op(c, PWSP_OP_SCOPE, (uint32_t)scope, 0, id)) &&
+           pwsp_compiler_body(c, id, body_is_parallel) &&
+           (scope == PWSP_SCOPE_SAME || pwsp_compiler_op(c, PWSP_OP_SCOPE_END, 0, 0, id));
+}
+
+static bool pwsp_compiler_call(pwsp_compiler *c, uint32_t id, bool is_parallel) {
+    const pwsp_call_info *call = PWSP_NODE(c->module, id)->call;
+    const pwsp_name *found = pwsp_names_find(&c->module->workload_names, call->name);
+    const pwsp_node *callee = PWSP_NODE(c->module, found->index);
+    uint32_t index;
+    pwsp_call_op made = {0, call->arg_count, c->program->first_variable + callee->first_param,
+                         pwsp_scope_between(is_parallel, false)};
+    if (!pwsp_compiler_codes(c, call->args, call->arg_count, &made.first_code)) {
+        return false;
+    }
+    pwsp_call_op *added = PWSP_ADD(c, calls, pwsp_call_op, &index);
+    if (!added) {
+        return false;
+    }
+    *added = made;
+    // The target is the workload for now: its first operation may not be known yet.
+    return pwsp_compiler_op(c, PWSP_OP_CALL, index, found->index, id);
+}
+
+static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    bool is_load = node->kind == PWSP_NODE_SLOT_LOAD;
+    pwsp_slot_op made;
+    memset(&made, 0, sizeof made);
+    made.slot = node->slot;
+    made.cell = c->program->first_slot + node->slot;
+    made.has_row = is_load && node->expr;
+    made.has_col = is_load && node->col;
+    if (is_load) {
+        c->program->tensor_is_loaded[node->view->tensor] = true;
+        if (!pwsp_compiler_view(c, node->view, &made.view) ||
+            !pwsp_compiler_code(c, node->expr, &made.row) ||
+            !pwsp_compiler_code(c, node->col, &made.col)) {
+            return false;
+        }
+        made.view.is_read = true;
+    } else if (!pwsp_compiler_code(c, node->expr, &made.value)) {
+        return false;
+    }
+    uint32_t index;
+    pwsp_slot_op *slot = PWSP_ADD(c, slot_ops, pwsp_slot_op, &index);
+    if (!slot) {
+        return false;
+    }
+    *slot = made;
+    return pwsp_compiler_op(c, is_load ? PWSP_OP_SLOT_LOAD : PWSP_OP_SLOT_SET, index, 0, id);
+}
+
+// Compiles a task's keys; false with an error.
+static bool pwsp_compiler_keys(pwsp_compiler *c, uint32_t id, pwsp_task_op *task) {
+    c->key_task = id;
+    bool is_good = pwsp_compiler_code(c, c->schedule->dispatch_key.id, &task->dispatch) &&
+                   pwsp_compiler_code(c, c->schedule->priority_key.id, &task->priority) &&
+                   pwsp_compiler_code(c, c->schedule->stream_key.id, &task->stream);
+    c->key_task = 0;
+    return is_good;
+}
+
+static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
+    const pwsp_task_info *info = PWSP_NODE(c->module, id)->task;
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(c->module, info->kernel);
+    pwsp_task_op made;
+    memset(&made, 0, sizeof made);
+    made.kernel = info->kernel;
+    made.axis_count = kernel->axis_count;
+    made.scalar_count = kernel->scalar_count;
+    made.view_count = kernel->tile_count;
+    bool is_cube = kernel->unit == PTOWSP_UNIT_CUBE;
+    if (c->schedule->pools == PTOWSP_POOLS_BY_UNIT &&
+        (is_cube ? c->schedule->cube_lane_count : c->schedule->vector_lane_count) == 0) {
+        pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
+                            "its kernel needs a %s lane, and the schedule has none",
+                            is_cube ? "cube" : "vector");
+        return false;
+    }
+    uint32_t index, first_scalar;
+    if (!pwsp_compiler_codes(c, info->axes, made.axis_count, &made.first_code) ||
+        !pwsp_compiler_codes(c, info->scalars, made.scalar_count, &first_scalar) ||
+        !pwsp_compiler_keys(c, id, &made)) {
+        return false;
+    }
+    made.first_view = (uint32_t)c->program->views.count;
+    for (uint32_t i = 0; i < kernel->tile_count; i++) {
+        pwsp_tile_view view;
+        if (!pwsp_compiler_view(c, &info->views[i], &view)) {
+            return false;
+        }
+        view.is_read = kernel->tiles[i].direction != PTOWSP_OUT;
+        view.is_written = kernel->tiles[i].direction != PTOWSP_IN;
+        if (view.is_written) {
+            c->program->tensor_is_written[view.tensor] = true;
+        }
+        pwsp_tile_view *added = PWSP_ADD(c, views, pwsp_tile_view, &index);
+        if (!added) {
+            return false;
+        }
+        *added = view;
+    }
+    if (c->edges.count &&
+        (!pwsp_compiler_edges(c, id, PWSP_EDGE_TARGET, &made.first_in, &made.in_count) ||
+         !pwsp_compiler_edges(c, id, PWSP_EDGE_SOURCE, &made.first_out, &made.out_count))) {
+        return false;
+    }
+    pwsp_task_op *task = PWSP_ADD(c, tasks, pwsp_task_op, &index);
+    if (!task) {
+        return false;
+    }
+    *task = made;
+    return pwsp_compiler_op(c, PWSP_OP_TASK, index, 0, id);
+}
+
+static bool pwsp_compiler_child(pwsp_compiler *c, uint32_t id, bool is_parallel) {
+    switch (PWSP_NODE(c->module, id)->kind) {
+    case PWSP_NODE_PARALLEL:
+    case PWSP_NODE_SELECT:
+    case PWSP_NODE_FOR_EACH: return pwsp_compiler_loop(c, id, is_parallel);
+    case PWSP_NODE_WHEN: return pwsp_compiler_when(c, id, is_parallel);
+    case PWSP_NODE_COMBINE:
+    case PWSP_NODE_SEQUENCE: return pwsp_compiler_group(c, id, is_parallel);
+    case PWSP_NODE_TASK: return pwsp_compiler_task(c, id);
+    case PWSP_NODE_CALL: return pwsp_compiler_call(c, id, is_parallel);
+    case PWSP_NODE_SLOT_SET:
+    case PWSP_NODE_SLOT_LOAD: return pwsp_compiler_slot(c, id);
+    case PWSP_NODE_OTHERWISE:  // compiled with its when
+    case PWSP_NODE_NONE:
+    case PWSP_NODE_WORKLOAD: break;
+    }
+    return true;
+}
+
+static bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel) {
+    for (uint32_t id = PWSP_NODE(c->module, node)->first; id; id = PWSP_NODE(c->module, id)->next) {
+        if (!pwsp_compiler_child(c, id, is_parallel)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// -- edges ----------------------------------------------------------------------------------------
+
+// The innermost node around two.
+static uint32_t pwsp_node_around(const ptowsp_module *module, uint32_t a, uint32_t b) {
+    uint32_t at = PWSP_NODE(module, a)->parent;
+    while (!pwsp_node_is_inside(module, b, at)) {
+        at = PWSP_NODE(module, at)->parent;
+    }
+    return at;
+}
+
+// Lists the edges of all tasks of the module: those of workloads not reached do no harm.
+static bool pwsp_compiler_find_edges(pwsp_compiler *c) {
+    for (uint32_t id = 1; id < c->module->nodes.count; id++) {
+        const pwsp_task_info *task = PWSP_NODE(c->module, id)->task;
+        for (uint32_t i = 0; task && i < task->after_count; i++) {
+            uint32_t source = task->after[i];
+            pwsp_edge made = {{source, id, pwsp_node_around(c->module, source, id)}, {0, 0, 0}};
+            pwsp_edge *edge = (pwsp_edge *)pwsp_compiler_add(c, &c->edges, sizeof made);
+            if (!edge) {
+                return false;
+            }
+            *edge = made;
+        }
+    }
+    uint64_t list_count = 3 * c->module->nodes.count;
+    if (!pwsp_memory_grow(&c->program->memory, &c->edge_lists.items, &c->edge_lists.capacity,
+                          list_count, sizeof(uint32_t))) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    for (uint64_t i = c->edges.count; i > 0; i--) {  // from the last, so that lists are in order
+        pwsp_edge *edge = PWSP_TABLE_AT(c->edges, pwsp_edge, i - 1);
+        for (uint32_t end = 0; end < 3; end++) {
+            uint32_t *first =
+                PWSP_TABLE_AT(c->edge_lists, uint32_t, 3 * (uint64_t)edge->nodes[end] + end);
+            edge->next[end] = *first;
+            *first = (uint32_t)i;
+        }
+    }
+    return true;
+}
+
+// -- workloads ------------------------------------------------------------------------------------
+
+// Compiles all workloads that the entry reaches; calls are linked when all are there.
+PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
+    ptowsp_program *p = c->program;
+    if ((p->schedule.dependencies & PTOWSP_DEPENDENCIES_EXPLICIT) && !pwsp_compiler_find_edges(c)) {
+        return false;
+    }
+    p->edge_count = (uint32_t)c->edges.count;
+    for (uint32_t i = 1; i < c->checker.reached.count; i++) {
+        uint32_t *first_op = (uint32_t *)pwsp_compiler_add(c, &c->first_ops, sizeof(uint32_t));
+        if (!first_op) {
+            return false;
+        }
+        *first_op = pwsp_compiler_here(c);
+        uint32_t node = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, i)->node;
+        if (!pwsp_compiler_body(c, node, false) ||
+            !pwsp_compiler_op(c, PWSP_OP_RETURN, 0, 0, node)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < p->ops.count; i++) {
+        pwsp_op *op = PWSP_TABLE_AT(p->ops, pwsp_op, i);
+        if (op->kind == PWSP_OP_CALL) {
+            uint32_t index = pwsp_checker_find(&c->checker, op->target);
+            op->target = *PWSP_TABLE_AT(c->first_ops, uint32_t, index - 1);
+        }
+    }
+    return true;
+}
