@@ -212,7 +212,7 @@ static bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edge_end e
                                 uint32_t *out_first, uint32_t *out_count) {
     *out_first = (uint32_t)c->program->edges.count;
     *out_count = 0;
-    uint32_t at = *PWSP_TABLE_AT(c->edge_lists, uint32_t, 3 * (uint64_t)node + end);
+    uint32_t at = *PWSP_TABLE_AT(c->edge_lists, uint32_t, 3 * (uint64_t)node + (uint32_t)end);
     while (at) {
         uint32_t index;
         uint32_t *added = PWSP_ADD(c, edges, uint32_t, &index);
