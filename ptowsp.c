@@ -8349,8 +8349,9 @@ size_t ptowsp_program_size(const ptowsp_program *program) {
 typedef struct pwsp_known {
     const ptowsp_program *program;
     const bool *is_written;
-    uint8_t *ops;    // by op: unknown
-    uint8_t *cells;  // by cell: unknown
+    uint8_t *ops;     // by op: unknown
+    uint8_t *called;  // by first op of a workload: a call under unknown control may run it
+    uint8_t *cells;   // by cell: unknown
     bool has_changed;
 } pwsp_known;
 
@@ -8398,8 +8399,10 @@ static bool pwsp_known_task(const pwsp_known *known, const pwsp_task_op *task) {
     return is_unknown;
 }
 
-// One op inside a region that is run or not as `is_unknown` control decides.
-static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown) {
+// One op inside a region that is run or not as `is_unknown` control decides, or (is_called) in a
+// workload that another call than the one being looked at may run: then only what it leaves in slots
+// is unknown, as regions under unknown control are not walked.
+static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown, bool is_called) {
     const ptowsp_program *p = known->program;
     const pwsp_op *op = PWSP_OP_AT(p, i);
     switch (op->kind) {
@@ -8420,7 +8423,7 @@ static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown) {
     case PWSP_OP_SLOT_SET: {
         const pwsp_slot_op *slot = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at);
         is_unknown = is_unknown || pwsp_known_code(known, &slot->value);
-        if (is_unknown) {
+        if (is_unknown || is_called) {
             pwsp_known_mark(known, &known->cells[slot->cell]);
         }
         break;
@@ -8431,7 +8434,7 @@ static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown) {
                      pwsp_known_view(known, &slot->view) ||
                      (slot->has_row && pwsp_known_code(known, &slot->row)) ||
                      (slot->has_col && pwsp_known_code(known, &slot->col));
-        if (is_unknown) {
+        if (is_unknown || is_called) {
             pwsp_known_mark(known, &known->cells[slot->cell]);
         }
         break;
@@ -8458,8 +8461,7 @@ static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown) {
     }
 }
 
-// Behind the region that an unknown op decides about, or 0 if it decides about none. A called
-// workload is such a region, too: see pwsp_known_pass.
+// Behind the region that an unknown op decides about, or 0 if it decides about none.
 static uint32_t pwsp_known_end(const ptowsp_program *p, uint32_t i) {
     const pwsp_op *op = PWSP_OP_AT(p, i);
     return op->kind == PWSP_OP_LOOP     ? op->target
@@ -8470,25 +8472,18 @@ static uint32_t pwsp_known_end(const ptowsp_program *p, uint32_t i) {
 static void pwsp_known_pass(pwsp_known *known) {
     const ptowsp_program *p = known->program;
     uint32_t end = 0;  // ops before are under unknown control
-    bool in_workload = false;
+    bool is_called = false;
     for (uint32_t i = 0; i < p->ops.count; i++) {
-        pwsp_op_kind kind = PWSP_OP_AT(p, i)->kind;
-        // A workload that is called under unknown control has its first op marked by the call.
         if (i == 0 || PWSP_OP_AT(p, i - 1)->kind == PWSP_OP_RETURN) {
-            in_workload = known->ops[i] == 2;
+            is_called = known->called[i] != 0;
         }
-        bool is_under = i < end || in_workload;
-        uint8_t entry = known->ops[i] == 2 ? 2 : 0;
-        pwsp_known_op(known, i, is_under);
-        if (entry) {
-            known->ops[i] = 2;
-        }
+        bool is_under = i < end;
+        pwsp_known_op(known, i, is_under, is_called);
         if (known->ops[i] && pwsp_known_end(p, i) > end) {
             end = pwsp_known_end(p, i);
         }
-        if (kind == PWSP_OP_CALL && is_under && known->ops[PWSP_OP_AT(p, i)->target] != 2) {
-            known->ops[PWSP_OP_AT(p, i)->target] = 2;
-            known->has_changed = true;
+        if (PWSP_OP_AT(p, i)->kind == PWSP_OP_CALL && (is_under || is_called)) {
+            pwsp_known_mark(known, &known->called[PWSP_OP_AT(p, i)->target]);
         }
     }
 }
@@ -8496,17 +8491,19 @@ static void pwsp_known_pass(pwsp_known *known) {
 PWSP_INTERNAL bool pwsp_program_find_unknown(const ptowsp_program *program,
                                              const pwsp_memory *memory, const bool *is_written,
                                              uint8_t *out_unknown) {
-    pwsp_known known = {program, is_written, out_unknown, NULL, true};
-    known.cells = (uint8_t *)pwsp_memory_alloc(memory, program->cell_count);
+    pwsp_known known = {program, is_written, out_unknown, NULL, NULL, true};
+    size_t size = program->cell_count + (size_t)program->ops.count;
+    known.cells = (uint8_t *)pwsp_memory_alloc(memory, size);
     if (!known.cells) {
         return false;
     }
+    known.called = known.cells + program->cell_count;
     memset(out_unknown, 0, (size_t)program->ops.count);
     while (known.has_changed) {
         known.has_changed = false;
         pwsp_known_pass(&known);
     }
-    pwsp_memory_free(memory, known.cells, program->cell_count);
+    pwsp_memory_free(memory, known.cells, size);
     return true;
 }
 

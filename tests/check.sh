@@ -7,6 +7,7 @@ OUT=$BUILD/check
 W="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual -Werror"
 WC="$W -Wstrict-prototypes -Wmissing-prototypes"
 LEVELS="-O0 -O2 -O3"
+JOBS=$(nproc 2> /dev/null || echo 2)
 mkdir -p "$OUT"
 
 step() {
@@ -77,17 +78,17 @@ step "what must not compile"
 sh tests/compile_fail.sh gcc clang g++ clang++
 
 step "tests: plain, with both compilers; without vector code; without threads"
-make -s test BUILD="$OUT/test-gcc" CC=gcc
-make -s test BUILD="$OUT/test-clang" CC=clang
-make -s test BUILD="$OUT/test-no-simd" CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_SIMD"
-make -s test BUILD="$OUT/test-no-threads" CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS"
+make -s -j"$JOBS" test BUILD="$OUT/test-gcc" CC=gcc
+make -s -j"$JOBS" test BUILD="$OUT/test-clang" CC=clang
+make -s -j"$JOBS" test BUILD="$OUT/test-no-simd" CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_SIMD"
+make -s -j"$JOBS" test BUILD="$OUT/test-no-threads" CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS"
 
 step "tests under ASan and UBSan, and under TSan"
-make -s test BUILD="$OUT/test-asan" CC=clang \
+make -s -j"$JOBS" test BUILD="$OUT/test-asan" CC=clang \
     CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-make -s test BUILD="$OUT/test-asan-gcc" CC=gcc \
+make -s -j"$JOBS" test BUILD="$OUT/test-asan-gcc" CC=gcc \
     CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-make -s test BUILD="$OUT/test-tsan" CC=clang CFLAGS="-O1 -g -fsanitize=thread"
+make -s -j"$JOBS" test BUILD="$OUT/test-tsan" CC=clang CFLAGS="-O1 -g -fsanitize=thread"
 
 step "fuzzing the trace reader, 20 seconds"
 clang -std=c11 $WC -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iexamples \
@@ -98,10 +99,10 @@ mkdir -p "$OUT/corpus"
     { cat "$OUT/fuzz.log"; fail "the fuzzer found something"; }
 
 step "the examples: options, bad input, decode_batch's bits for 1, 2 and 4 threads"
-make -s BUILD="$OUT/test-gcc" CC=gcc examples
+make -s -j"$JOBS" BUILD="$OUT/test-gcc" CC=gcc examples
 DECODE_BATCH="$OUT/test-gcc/decode_batch" sh tests/decode_batch_test.sh
 EXAMPLES="$OUT/test-gcc" sh tests/examples_test.sh
-make -s BUILD="$OUT/test-asan" CC=clang examples \
+make -s -j"$JOBS" BUILD="$OUT/test-asan" CC=clang examples \
     CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 DECODE_BATCH="$OUT/test-asan/decode_batch" sh tests/decode_batch_test.sh
 EXAMPLES="$OUT/test-asan" sh tests/examples_test.sh

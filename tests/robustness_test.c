@@ -548,8 +548,50 @@ static void deps__groups_are_those_of_comparing_all_pairs(void **state) {
     fixture_free(&f);
 }
 
+// A workload that is called once for sure, and once if computed data say so: the sure call is checked
+// before any kernel is called.
+static void known__a_sure_call_is_checked_although_another_depends_on_data(void **state) {
+    (void)state;
+    static const int64_t rows[] = {99, 9};
+    for (int good = 0; good < 2; good++) {
+        fixture f;
+        fixture_make(&f);
+        ptowsp_tensor_desc tensor = {"x", PTOWSP_I32, 2, {10, 1}, PTOWSP_LOCATION_GLOBAL};
+        ptowsp_kernel_desc kernel = {.name = "count",
+                                     .tiles = {{"x", PTOWSP_INOUT, PTOWSP_I32, 1, 1}},
+                                     .fn = count_calls,
+                                     .user = &f};
+        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f.m, &kernel)};
+        ptowsp_view view = {.tensor = ptowsp_tensor_make(f.m, &tensor)};
+        PTOWSP_WORKLOAD(f.m, "touch") {
+            task.views[0].tensor = view.tensor;
+            task.views[0].row = ptowsp_workload_param(f.m, "row", PTOWSP_TYPE_I64);
+            ptowsp_task_make(f.m, &task);
+        }
+        PTOWSP_WORKLOAD(f.m, "main") {
+            const ptowsp_expr one = ptowsp_i64(f.m, 1), row = ptowsp_i64(f.m, rows[good]);
+            ptowsp_call(f.m, "touch", &one, 1);
+            ptowsp_expr none = {NULL, 0};
+            ptowsp_slot_load(f.m, 0, &view, none, none);
+            PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 0)) {
+                ptowsp_call(f.m, "touch", &one, 1);
+            }
+            ptowsp_call(f.m, "touch", &row, 1);
+        }
+        fixture_compile(&f, NULL);
+        int32_t data[10] = {0};
+        const ptowsp_buffer buffer = {.data = data, .size = sizeof data};
+        assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &buffer), PTOWSP_OK);
+        ptowsp_status status = fixture_execute(&f, PTOWSP_RUN_EXECUTE, false);
+        assert_int_equal(status, good ? PTOWSP_OK : PTOWSP_INVALID_PARAMS);
+        assert_true(f.call_count == (good ? 2 : 0));
+        fixture_free(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known__a_sure_call_is_checked_although_another_depends_on_data),
         cmocka_unit_test(window__a_task_that_ends_long_before_all_others_leaves_first),
         cmocka_unit_test(batch__results_after_time_ends_are_those_of_one_by_one),
         cmocka_unit_test(batch__a_key_outside_its_array_is_told_before_the_kernel),

@@ -7,6 +7,18 @@
 #include "workload_build.h"
 #include "workload_reference.h"
 
+// Fewer where every access is checked.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PROGRAMS 120
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PROGRAMS 120
+#endif
+#endif
+#ifndef PROGRAMS
+#define PROGRAMS 600
+#endif
+
 // -- samples --------------------------------------------------------------------------------------
 
 typedef struct sample {
@@ -493,7 +505,7 @@ static void workload__agrees_with_the_slow_reference(void **state) {
     (void)state;
     uint64_t seed = test_seed();
     tally counts = {0, 0, 0};
-    for (unsigned number = 0; number < 700; number++) {
+    for (unsigned number = 0; number < PROGRAMS; number++) {
         sample *s = sample_make(seed, number);
         for (unsigned i = 0; i < 6; i++) {
             sample_schedule(s, i);
@@ -523,7 +535,7 @@ static outcome *sample_run_once(sample *s) {
 static void workload__with_a_window_of_one_both_ways_to_issue_agree(void **state) {
     (void)state;
     uint64_t seed = test_seed() + 1;
-    for (unsigned number = 0; number < 300; number++) {
+    for (unsigned number = 0; number < PROGRAMS / 2; number++) {
         sample *s = sample_make(seed, number);
         sample_schedule(s, 0);
         ptowsp_schedule *schedule = &s->schedule.schedule;
