@@ -9618,7 +9618,7 @@ typedef struct pwsp_deps_tensor {
     bool is_tracked;
     bool is_written;  // by a task, through this tensor or another one of the group
     bool is_loaded;   // by a slot, where a write does not wait for the writes that it covers
-    bool has_cells;   // the grid is known, from the first access
+    bool has_cells;   // of a group: the cells are known, from the first access
     uint8_t row_shift, col_shift;  // log2 of the size of its cells
     uint64_t low, high;            // bytes [low, high) hold all its elements
     uint32_t wide;                 // of a group: links to accesses that are in no cell; 0 is none
@@ -9694,7 +9694,9 @@ PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
 // An access that would touch more than PWSP_DEPS_CELL_MAX cells is *wide*: it is in a list of its
 // tensor instead, which every query of the tensor looks through, and looking for what a wide one
 // overlaps means looking at all accesses. Tensors that are not plain are grouped with those whose
-// memory they share; all their accesses are in one such list, and are compared byte by byte.
+// memory they share or lie interleaved with (packed Q, K and V, say); the cells of a group are
+// blocks of addresses, as large as the span of its first access, and tiles are compared byte by
+// byte.
 //
 // A write makes older accesses within its tile invisible: whoever comes later waits for it, and it
 // has waited for them (or, where the hazards do not ask for that, does not care about them; slot
@@ -9706,6 +9708,7 @@ PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
 #define PWSP_DEPS_SWEEP_MIN 1024
 
 typedef struct pwsp_cells {
+    uint64_t name;  // of what they divide: a matrix, or the memory of a group
     uint64_t first_row, last_row, first_col, last_col;
     bool is_wide;
 } pwsp_cells;
@@ -9764,19 +9767,37 @@ static bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain, const pwsp
 // -- cells and links ------------------------------------------------------------------------------
 
 // log2 of a size, rounded up.
-static uint8_t pwsp_deps_log2(uint32_t size) {
+static uint8_t pwsp_deps_log2(uint64_t size) {
     uint8_t shift = 0;
-    while ((UINT64_C(1) << shift) < size) {
+    while (shift < 63 && (UINT64_C(1) << shift) < size) {
         shift++;
     }
     return shift;
 }
 
-static inline pwsp_cells pwsp_deps_cells(const pwsp_deps_tensor *tensor, const pwsp_tile_at *at) {
-    pwsp_cells cells = {0, 0, 0, 0, true};
-    if (!tensor->is_plain || !tensor->has_cells) {
+// The blocks of addresses that a tile of a group touches.
+static pwsp_cells pwsp_deps_blocks(const pwsp_deps *deps, const pwsp_deps_tensor *first,
+                                   const pwsp_tile_at *at) {
+    uint64_t low, high;
+    pwsp_region region = pwsp_deps_region(deps, at);
+    pwsp_region_span(&region, &low, &high);
+    pwsp_cells cells = {first->group, low >> first->row_shift, (high - 1) >> first->row_shift, 0, 0,
+                        false};
+    cells.is_wide = high <= low || cells.last_row - cells.first_row >= PWSP_DEPS_CELL_MAX;
+    return cells;
+}
+
+static inline pwsp_cells pwsp_deps_cells(const pwsp_deps *deps, const pwsp_tile_at *at) {
+    const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
+    const pwsp_deps_tensor *first = &deps->tensors[tensor->group];
+    pwsp_cells cells = {0, 0, 0, 0, 0, true};
+    if (!first->has_cells) {
         return cells;
     }
+    if (!tensor->is_plain) {
+        return pwsp_deps_blocks(deps, first, at);
+    }
+    cells.name = (uint64_t)at->lead * UINT64_C(0x9e3779b97f4a7c15) + at->tensor;
     cells.first_row = (uint64_t)at->row >> tensor->row_shift;
     cells.first_col = (uint64_t)at->col >> tensor->col_shift;
     cells.last_row = ((uint64_t)at->row + at->rows - 1) >> tensor->row_shift;
@@ -9788,10 +9809,25 @@ static inline pwsp_cells pwsp_deps_cells(const pwsp_deps_tensor *tensor, const p
     return cells;
 }
 
+// Chooses the cells of a group by the first access.
+static void pwsp_deps_choose_cells(pwsp_deps *deps, const pwsp_tile_at *at) {
+    const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
+    pwsp_deps_tensor *first = &deps->tensors[tensor->group];
+    first->has_cells = true;
+    first->row_shift = pwsp_deps_log2(at->rows);
+    first->col_shift = pwsp_deps_log2(at->cols);
+    if (!tensor->is_plain) {
+        uint64_t low, high;
+        pwsp_region region = pwsp_deps_region(deps, at);
+        pwsp_region_span(&region, &low, &high);
+        first->row_shift = pwsp_deps_log2(high - low);
+    }
+}
+
 // The bucket of a cell: the finalizer of SplitMix64 over all that names it.
-static uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, const pwsp_tile_at *at, uint64_t row,
+static uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, uint64_t name, uint64_t row,
                                   uint64_t col) {
-    uint64_t z = (uint64_t)at->lead * UINT64_C(0x9e3779b97f4a7c15) + at->tensor;
+    uint64_t z = name;
     z = (z ^ (z >> 29)) * UINT64_C(0xbf58476d1ce4e5b9) + row * UINT64_C(0xd6e8feb86659fd93) + col;
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return &deps->buckets[(z ^ (z >> 31)) & (deps->bucket_count - 1)];
@@ -9815,14 +9851,14 @@ static bool pwsp_deps_link(pwsp_deps *deps, uint32_t *head, uint32_t access) {
 // Enters an access wherever queries look for it.
 static bool pwsp_deps_enter(pwsp_deps *deps, uint32_t access) {
     const pwsp_tile_at *at = &deps->accesses[access].at;
-    pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
-    pwsp_cells cells = pwsp_deps_cells(tensor, at);
+    const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
+    pwsp_cells cells = pwsp_deps_cells(deps, at);
     if (cells.is_wide) {
         return pwsp_deps_link(deps, &deps->tensors[tensor->group].wide, access);
     }
     for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
         for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
-            if (!pwsp_deps_link(deps, pwsp_deps_bucket(deps, at, row, col), access)) {
+            if (!pwsp_deps_link(deps, pwsp_deps_bucket(deps, cells.name, row, col), access)) {
                 return false;
             }
         }
@@ -9992,22 +10028,23 @@ static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
 }
 
 static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
-    pwsp_deps_tensor *tensor = &deps->tensors[query->at->tensor];
+    const pwsp_deps_tensor *tensor = &deps->tensors[query->at->tensor];
+    pwsp_deps_tensor *first = &deps->tensors[tensor->group];
     query->is_plain = tensor->is_plain;
     query->same = 0;
     if (deps->access_count == 0) {
         return;
     }
-    if (deps->tensors[tensor->group].wide) {
-        pwsp_deps_walk(deps, query, &deps->tensors[tensor->group].wide);
+    if (!first->has_cells) {
+        return;  // no access of the group yet
     }
-    if (!tensor->is_plain || !tensor->has_cells) {
-        return;  // all are in that list, or there is none
+    if (first->wide) {
+        pwsp_deps_walk(deps, query, &first->wide);
     }
-    pwsp_cells cells = pwsp_deps_cells(tensor, query->at);
+    pwsp_cells cells = pwsp_deps_cells(deps, query->at);
     if (cells.is_wide) {
         for (uint32_t i = 0; i < deps->access_count; i++) {
-            if (deps->accesses[i].at.tensor == query->at->tensor &&
+            if (deps->tensors[deps->accesses[i].at.tensor].group == tensor->group &&
                 !pwsp_deps_is_dead(deps, &deps->accesses[i])) {
                 pwsp_deps_meet(deps, query, i);
             }
@@ -10016,12 +10053,12 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     }
     if (query->is_exact) {  // the same tile has the same first cell
         pwsp_deps_walk(deps, query,
-                       pwsp_deps_bucket(deps, query->at, cells.first_row, cells.first_col));
+                       pwsp_deps_bucket(deps, cells.name, cells.first_row, cells.first_col));
         return;
     }
     for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
         for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
-            pwsp_deps_walk(deps, query, pwsp_deps_bucket(deps, query->at, row, col));
+            pwsp_deps_walk(deps, query, pwsp_deps_bucket(deps, cells.name, row, col));
         }
     }
 }
@@ -10087,11 +10124,8 @@ static void pwsp_deps_merge(pwsp_deps *deps, pwsp_access *access, const pwsp_tok
 // Adds the access of a task's tile.
 static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const pwsp_tile_at *at,
                               uint32_t tile, const pwsp_token *token) {
-    pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
-    if (tensor->is_plain && !tensor->has_cells) {
-        tensor->has_cells = true;
-        tensor->row_shift = pwsp_deps_log2(at->rows);
-        tensor->col_shift = pwsp_deps_log2(at->cols);
+    if (!deps->tensors[deps->tensors[at->tensor].group].has_cells) {
+        pwsp_deps_choose_cells(deps, at);
     }
     uint32_t found = deps->same[tile];
     if (!pwsp_deps_is_one_pass(deps)) {

@@ -44,7 +44,7 @@ typedef struct pwsp_deps_tensor {
     bool is_tracked;
     bool is_written;  // by a task, through this tensor or another one of the group
     bool is_loaded;   // by a slot, where a write does not wait for the writes that it covers
-    bool has_cells;   // the grid is known, from the first access
+    bool has_cells;   // of a group: the cells are known, from the first access
     uint8_t row_shift, col_shift;  // log2 of the size of its cells
     uint64_t low, high;            // bytes [low, high) hold all its elements
     uint32_t wide;                 // of a group: links to accesses that are in no cell; 0 is none
