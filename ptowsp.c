@@ -7953,8 +7953,9 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
 // Programs: checking and compiling a module, and what a program owns.
 //
 // A program is a set of tables of its own: it copies what the module declares (names, kernels,
-// tensors, places in the tree), so that the module may be destroyed. Cells are laid out here, before
-// anything is compiled: what an expression may refer to has a place that does not depend on others.
+// tensors, places in the tree), so that the module may be destroyed. Cells are laid out here,
+// before anything is compiled: what an expression may refer to has a place that does not depend on
+// others.
 
 #define PWSP_ARG_MAX (PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX)
 
@@ -8400,8 +8401,8 @@ static bool pwsp_known_task(const pwsp_known *known, const pwsp_task_op *task) {
 }
 
 // One op inside a region that is run or not as `is_unknown` control decides, or (is_called) in a
-// workload that another call than the one being looked at may run: then only what it leaves in slots
-// is unknown, as regions under unknown control are not walked.
+// workload that another call than the one being looked at may run: then only what it leaves in
+// slots is unknown, as regions under unknown control are not walked.
 static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown, bool is_called) {
     const ptowsp_program *p = known->program;
     const pwsp_op *op = PWSP_OP_AT(p, i);
@@ -11694,8 +11695,8 @@ PWSP_INTERNAL void pwsp_flow_token_set(pwsp_flow *flow, pwsp_token *token, uint6
 // src/time/nodes.c
 // =================================================================================================
 
-// Nodes count what they still wait for and who may yet wait for them; links of waiters and nodes that
-// are free again are in lists, so that a run takes memory for what is in flight at most.
+// Nodes count what they still wait for and who may yet wait for them; links of waiters and nodes
+// that are free again are in lists, so that a run takes memory for what is in flight at most.
 
 // -- heaps ----------------------------------------------------------------------------------------
 

@@ -1764,8 +1764,8 @@ typedef struct ptowsp_run_options {
 //          those of what was done.
 // Cost     About 15 ns per task, in order or fifo by structure; a tile adds 10 ns, and some 60
 //          where dependencies look at data; lanes that choose cost 100 more. Where
-//          tensors share memory, a tile that spans far more of it than the first one is compared
-//          with all in flight. Executing looks at every task twice.
+//          tensors share memory, a tile that spans far more of it than the first one seen is
+//          compared with all in flight. Executing looks at every task twice.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
 
 // Why a task did not start earlier, and where time went. A task that starts at 0 has NONE; else the

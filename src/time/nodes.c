@@ -1,5 +1,5 @@
-// Nodes count what they still wait for and who may yet wait for them; links of waiters and nodes that
-// are free again are in lists, so that a run takes memory for what is in flight at most.
+// Nodes count what they still wait for and who may yet wait for them; links of waiters and nodes
+// that are free again are in lists, so that a run takes memory for what is in flight at most.
 
 #include "nodes.h"
 

@@ -62,8 +62,8 @@ static bool pwsp_known_task(const pwsp_known *known, const pwsp_task_op *task) {
 }
 
 // One op inside a region that is run or not as `is_unknown` control decides, or (is_called) in a
-// workload that another call than the one being looked at may run: then only what it leaves in slots
-// is unknown, as regions under unknown control are not walked.
+// workload that another call than the one being looked at may run: then only what it leaves in
+// slots is unknown, as regions under unknown control are not walked.
 static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown, bool is_called) {
     const ptowsp_program *p = known->program;
     const pwsp_op *op = PWSP_OP_AT(p, i);
