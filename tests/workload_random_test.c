@@ -9,14 +9,14 @@
 
 // Fewer where every access is checked.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PROGRAMS 120
+#define PROGRAMS 30
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PROGRAMS 120
+#define PROGRAMS 30
 #endif
 #endif
 #ifndef PROGRAMS
-#define PROGRAMS 600
+#define PROGRAMS 120
 #endif
 
 // -- samples --------------------------------------------------------------------------------------
