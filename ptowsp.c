@@ -2289,7 +2289,6 @@ PWSP_INTERNAL ptowsp_type pwsp_expr_result(pwsp_expr_op op, ptowsp_type a, ptows
                                            ptowsp_type c);
 
 PWSP_INTERNAL pwsp_operands pwsp_expr_operands(pwsp_expr_op op);
-PWSP_INTERNAL const char *pwsp_expr_text(pwsp_expr_op op);
 PWSP_INTERNAL pwsp_opcode pwsp_expr_opcode(pwsp_expr_op op, ptowsp_type operand_type);
 PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_t b, uint64_t c);
 PWSP_INTERNAL const char *pwsp_type_name(ptowsp_type type);
@@ -2344,10 +2343,6 @@ static const pwsp_operator pwsp_operators[] = {
 static const pwsp_operator *pwsp_operator_of(pwsp_expr_op op) {
     PTOWSP_ASSERT(op >= PWSP_EXPR_ADD && op < PWSP_EXPR_OP_COUNT);
     return &pwsp_operators[op - PWSP_EXPR_ADD];
-}
-
-PWSP_INTERNAL const char *pwsp_expr_text(pwsp_expr_op op) {
-    return pwsp_operator_of(op)->text;
 }
 
 PWSP_INTERNAL pwsp_operands pwsp_expr_operands(pwsp_expr_op op) {
@@ -9669,9 +9664,6 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
 // Visits the tasks that write what a slot load reads.
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile);
 
-// Drops all tokens that the map holds.
-PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
-
 #endif
 
 // =================================================================================================
@@ -10330,13 +10322,6 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
         }
     }
     pwsp_deps_find_groups(deps);
-}
-
-PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
-    for (uint64_t i = 0; i < deps->access_count; i++) {
-        pwsp_deps_drop(deps, &deps->accesses[i]);
-    }
-    deps->access_count = 0;
 }
 
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
@@ -12496,6 +12481,12 @@ struct ptowsp_run {
     bool has_records;
 };
 
+// Checks memory for a tensor, and fills in where its elements are. *out_bound is untouched after an
+// error.
+PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
+                                             const ptowsp_buffer *buffer,
+                                             pwsp_bound_tensor *out_bound);
+
 // Checks all that a run needs before it walks; finds what is unknown before kernels have run.
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
 
@@ -12744,20 +12735,12 @@ static void pwsp_bind_dimensions(uint32_t rank, const int64_t *shape, const int6
     bound->col_stride = rank >= 1 ? strides[rank - 1] : 1;
 }
 
-ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
-                                     const ptowsp_buffer *buffer) {
-    ptowsp_status status;
-    uint32_t id = pwsp_bind_find(run, "tensor", tensor, PWSP_BIND_TENSOR, &status);
-    if (id == 0) {
-        return status;
-    }
-    if (!buffer) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: the buffer of tensor %s is NULL", tensor);
-    }
+PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
+                                             const ptowsp_buffer *buffer,
+                                             pwsp_bound_tensor *out_bound) {
     const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, id);
     int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
-    status = pwsp_bind_shape(run, desc, buffer, shape);
+    ptowsp_status status = pwsp_bind_shape(run, desc, buffer, shape);
     if (status != PTOWSP_OK) {
         return status;
     }
@@ -12774,18 +12757,18 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
            low > -(INT64_MAX / 4 / element) && high < INT64_MAX / 4 / element;
     if (!fits) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: tensor %s spans more than 2^61 bytes", tensor);
+                         "bind: tensor %s spans more than 2^61 bytes", desc->name);
     }
     if (buffer->size != 0 && (low < 0 || (uint64_t)(high + 1) * (uint64_t)element > buffer->size)) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "bind: tensor %s spans elements %" PRId64 " to %" PRId64
                          ", which are not all in its %" PRIu64 " bytes",
-                         tensor, low, high, buffer->size);
+                         desc->name, low, high, buffer->size);
     }
     if ((uintptr_t)buffer->data % (uintptr_t)element != 0) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "bind: tensor %s is not aligned to its elements of %" PRId64 " bytes",
-                         tensor, element);
+                         desc->name, element);
     }
     pwsp_bound_tensor bound;
     memset(&bound, 0, sizeof bound);
@@ -12797,8 +12780,22 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
     bound.element_size = (uint32_t)element;
     bound.dtype = desc->dtype;
     bound.is_bound = true;
-    run->tensors[id] = bound;
+    *out_bound = bound;
     return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
+                                     const ptowsp_buffer *buffer) {
+    ptowsp_status status;
+    uint32_t id = pwsp_bind_find(run, "tensor", tensor, PWSP_BIND_TENSOR, &status);
+    if (id == 0) {
+        return status;
+    }
+    if (!buffer) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: the buffer of tensor %s is NULL", tensor);
+    }
+    return pwsp_bind_memory(run, id, buffer, &run->tensors[id]);
 }
 
 // =================================================================================================
@@ -12939,82 +12936,47 @@ static ptowsp_status pwsp_run_check_sizes(ptowsp_run *run) {
     return PTOWSP_OK;
 }
 
-// A tensor that need not be bound when only time is measured: its declared shape, at addresses that
-// nothing else has. False if its shape is not known.
-static bool pwsp_run_imagine(const ptowsp_tensor_desc *desc, uint64_t *base,
-                             pwsp_bound_tensor *out_bound) {
-    pwsp_bound_tensor bound;
-    memset(&bound, 0, sizeof bound);
-    uint64_t stride = 1;
-    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
-        bound.lead_shape[i] = 1;
+// Puts a tensor without data where no other is: beyond all addresses, one after another from *base.
+static ptowsp_status pwsp_run_place(ptowsp_run *run, const char *name, pwsp_bound_tensor *tensor,
+                                    uint64_t *base) {
+    uint64_t below = (uint64_t)-tensor->low * tensor->element_size;  // spans are below 2^62 bytes
+    tensor->base = *base + below;
+    *base += below + (uint64_t)(tensor->high + 1) * tensor->element_size;
+    if (*base >= UINT64_C(3) << 62) {
+        return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "run: tensors without data, up to %s, span more than 2^62 bytes", name);
     }
-    bound.rows = bound.cols = 1;
-    for (uint32_t i = 0; i < desc->rank; i++) {
-        if (desc->shape[i] == PTOWSP_DYNAMIC) {
-            return false;
-        }
-    }
-    bound.element_size = ptowsp_dtype_size(desc->dtype);
-    for (uint32_t i = desc->rank; i > 0; i--) {
-        int64_t size = desc->shape[i - 1];
-        if (i == desc->rank) {
-            bound.cols = size;
-            bound.col_stride = 1;
-        } else if (i == desc->rank - 1) {
-            bound.rows = size;
-            bound.row_stride = (int64_t)stride;
-        } else {
-            bound.lead_shape[i - 1] = size;
-            bound.lead_strides[i - 1] = (int64_t)stride;
-        }
-        if (!pwsp_mul_fits(stride, size ? (uint64_t)size : 1, &stride) ||
-            stride > (UINT64_C(1) << 60) / bound.element_size) {
-            return false;
-        }
-    }
-    bound.base = *base;
-    bound.dtype = desc->dtype;
-    bound.is_bound = true;
-    *base += stride * bound.element_size;
-    *out_bound = bound;
-    return *base < UINT64_C(3) << 62;
+    return PTOWSP_OK;
 }
 
+// Tensors as this execution sees them. When only time is measured, those that no slot is loaded
+// from need no data, and if their shape is declared no binding either.
 static ptowsp_status pwsp_run_check_tensors(ptowsp_run *run, bool is_time_only) {
     const ptowsp_program *p = run->program;
-    uint64_t base = UINT64_C(1) << 63;  // beyond all addresses
-    for (uint32_t i = 1; i < p->tensors.count; i++) {
-        const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i);
-        const pwsp_bound_tensor *bound = &run->tensors[i];
-        run->effective[i] = *bound;
+    const ptowsp_buffer as_declared = {NULL, 0, PTOWSP_DTYPE_NONE, 0, {0}, {0}};
+    uint64_t base = UINT64_C(1) << 63;
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t i = 1; status == PTOWSP_OK && i < p->tensors.count; i++) {
+        const char *name = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i)->name;
+        pwsp_bound_tensor *tensor = &run->effective[i];
+        *tensor = run->tensors[i];
         if (!p->tensor_is_used[i]) {
-            run->effective[i].is_bound = false;
+            tensor->is_bound = false;
             continue;
         }
         bool needs_data = !is_time_only || p->tensor_is_loaded[i];
-        if (!bound->is_bound &&
-            (needs_data || !pwsp_run_imagine(desc, &base, &run->effective[i]))) {
-            return pwsp_run_fail_unbound(run, "tensor", desc->name);
+        if (!tensor->is_bound &&
+            (needs_data || pwsp_bind_memory(run, i, &as_declared, tensor) != PTOWSP_OK)) {
+            return pwsp_run_fail_unbound(run, "tensor", name);
         }
-        bool is_empty = bound->high < bound->low;
-        if (bound->is_bound && !bound->data && !is_empty) {
-            if (needs_data) {
-                return pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
-                                 "run: tensor %s is bound without data", desc->name);
-            }
-            // Apart from other tensors without data; each spans at most 2^62 bytes.
-            uint64_t below = (uint64_t)-bound->low * bound->element_size;
-            run->effective[i].base = base + below;
-            base += below + (uint64_t)(bound->high + 1) * bound->element_size;
-            if (base >= UINT64_C(3) << 62) {
-                return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                                 "run: tensors without data, up to %s, span more than 2^62 bytes",
-                                 desc->name);
-            }
+        bool is_empty = tensor->high < tensor->low;
+        if (!tensor->data && !is_empty) {
+            status = needs_data ? pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+                                            "run: tensor %s is bound without data", name)
+                                : pwsp_run_place(run, name, tensor, &base);
         }
     }
-    return PTOWSP_OK;
+    return status;
 }
 
 static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) {

@@ -30,10 +30,6 @@ static const pwsp_operator *pwsp_operator_of(pwsp_expr_op op) {
     return &pwsp_operators[op - PWSP_EXPR_ADD];
 }
 
-PWSP_INTERNAL const char *pwsp_expr_text(pwsp_expr_op op) {
-    return pwsp_operator_of(op)->text;
-}
-
 PWSP_INTERNAL pwsp_operands pwsp_expr_operands(pwsp_expr_op op) {
     return (pwsp_operands)pwsp_operator_of(op)->operands;
 }

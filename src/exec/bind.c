@@ -239,20 +239,12 @@ static void pwsp_bind_dimensions(uint32_t rank, const int64_t *shape, const int6
     bound->col_stride = rank >= 1 ? strides[rank - 1] : 1;
 }
 
-ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
-                                     const ptowsp_buffer *buffer) {
-    ptowsp_status status;
-    uint32_t id = pwsp_bind_find(run, "tensor", tensor, PWSP_BIND_TENSOR, &status);
-    if (id == 0) {
-        return status;
-    }
-    if (!buffer) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: the buffer of tensor %s is NULL", tensor);
-    }
+PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
+                                             const ptowsp_buffer *buffer,
+                                             pwsp_bound_tensor *out_bound) {
     const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, id);
     int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
-    status = pwsp_bind_shape(run, desc, buffer, shape);
+    ptowsp_status status = pwsp_bind_shape(run, desc, buffer, shape);
     if (status != PTOWSP_OK) {
         return status;
     }
@@ -269,18 +261,18 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
            low > -(INT64_MAX / 4 / element) && high < INT64_MAX / 4 / element;
     if (!fits) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: tensor %s spans more than 2^61 bytes", tensor);
+                         "bind: tensor %s spans more than 2^61 bytes", desc->name);
     }
     if (buffer->size != 0 && (low < 0 || (uint64_t)(high + 1) * (uint64_t)element > buffer->size)) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "bind: tensor %s spans elements %" PRId64 " to %" PRId64
                          ", which are not all in its %" PRIu64 " bytes",
-                         tensor, low, high, buffer->size);
+                         desc->name, low, high, buffer->size);
     }
     if ((uintptr_t)buffer->data % (uintptr_t)element != 0) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "bind: tensor %s is not aligned to its elements of %" PRId64 " bytes",
-                         tensor, element);
+                         desc->name, element);
     }
     pwsp_bound_tensor bound;
     memset(&bound, 0, sizeof bound);
@@ -292,6 +284,20 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
     bound.element_size = (uint32_t)element;
     bound.dtype = desc->dtype;
     bound.is_bound = true;
-    run->tensors[id] = bound;
+    *out_bound = bound;
     return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
+                                     const ptowsp_buffer *buffer) {
+    ptowsp_status status;
+    uint32_t id = pwsp_bind_find(run, "tensor", tensor, PWSP_BIND_TENSOR, &status);
+    if (id == 0) {
+        return status;
+    }
+    if (!buffer) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: the buffer of tensor %s is NULL", tensor);
+    }
+    return pwsp_bind_memory(run, id, buffer, &run->tensors[id]);
 }

@@ -134,82 +134,47 @@ static ptowsp_status pwsp_run_check_sizes(ptowsp_run *run) {
     return PTOWSP_OK;
 }
 
-// A tensor that need not be bound when only time is measured: its declared shape, at addresses that
-// nothing else has. False if its shape is not known.
-static bool pwsp_run_imagine(const ptowsp_tensor_desc *desc, uint64_t *base,
-                             pwsp_bound_tensor *out_bound) {
-    pwsp_bound_tensor bound;
-    memset(&bound, 0, sizeof bound);
-    uint64_t stride = 1;
-    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
-        bound.lead_shape[i] = 1;
+// Puts a tensor without data where no other is: beyond all addresses, one after another from *base.
+static ptowsp_status pwsp_run_place(ptowsp_run *run, const char *name, pwsp_bound_tensor *tensor,
+                                    uint64_t *base) {
+    uint64_t below = (uint64_t)-tensor->low * tensor->element_size;  // spans are below 2^62 bytes
+    tensor->base = *base + below;
+    *base += below + (uint64_t)(tensor->high + 1) * tensor->element_size;
+    if (*base >= UINT64_C(3) << 62) {
+        return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "run: tensors without data, up to %s, span more than 2^62 bytes", name);
     }
-    bound.rows = bound.cols = 1;
-    for (uint32_t i = 0; i < desc->rank; i++) {
-        if (desc->shape[i] == PTOWSP_DYNAMIC) {
-            return false;
-        }
-    }
-    bound.element_size = ptowsp_dtype_size(desc->dtype);
-    for (uint32_t i = desc->rank; i > 0; i--) {
-        int64_t size = desc->shape[i - 1];
-        if (i == desc->rank) {
-            bound.cols = size;
-            bound.col_stride = 1;
-        } else if (i == desc->rank - 1) {
-            bound.rows = size;
-            bound.row_stride = (int64_t)stride;
-        } else {
-            bound.lead_shape[i - 1] = size;
-            bound.lead_strides[i - 1] = (int64_t)stride;
-        }
-        if (!pwsp_mul_fits(stride, size ? (uint64_t)size : 1, &stride) ||
-            stride > (UINT64_C(1) << 60) / bound.element_size) {
-            return false;
-        }
-    }
-    bound.base = *base;
-    bound.dtype = desc->dtype;
-    bound.is_bound = true;
-    *base += stride * bound.element_size;
-    *out_bound = bound;
-    return *base < UINT64_C(3) << 62;
+    return PTOWSP_OK;
 }
 
+// Tensors as this execution sees them. When only time is measured, those that no slot is loaded
+// from need no data, and if their shape is declared no binding either.
 static ptowsp_status pwsp_run_check_tensors(ptowsp_run *run, bool is_time_only) {
     const ptowsp_program *p = run->program;
-    uint64_t base = UINT64_C(1) << 63;  // beyond all addresses
-    for (uint32_t i = 1; i < p->tensors.count; i++) {
-        const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i);
-        const pwsp_bound_tensor *bound = &run->tensors[i];
-        run->effective[i] = *bound;
+    const ptowsp_buffer as_declared = {NULL, 0, PTOWSP_DTYPE_NONE, 0, {0}, {0}};
+    uint64_t base = UINT64_C(1) << 63;
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t i = 1; status == PTOWSP_OK && i < p->tensors.count; i++) {
+        const char *name = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i)->name;
+        pwsp_bound_tensor *tensor = &run->effective[i];
+        *tensor = run->tensors[i];
         if (!p->tensor_is_used[i]) {
-            run->effective[i].is_bound = false;
+            tensor->is_bound = false;
             continue;
         }
         bool needs_data = !is_time_only || p->tensor_is_loaded[i];
-        if (!bound->is_bound &&
-            (needs_data || !pwsp_run_imagine(desc, &base, &run->effective[i]))) {
-            return pwsp_run_fail_unbound(run, "tensor", desc->name);
+        if (!tensor->is_bound &&
+            (needs_data || pwsp_bind_memory(run, i, &as_declared, tensor) != PTOWSP_OK)) {
+            return pwsp_run_fail_unbound(run, "tensor", name);
         }
-        bool is_empty = bound->high < bound->low;
-        if (bound->is_bound && !bound->data && !is_empty) {
-            if (needs_data) {
-                return pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
-                                 "run: tensor %s is bound without data", desc->name);
-            }
-            // Apart from other tensors without data; each spans at most 2^62 bytes.
-            uint64_t below = (uint64_t)-bound->low * bound->element_size;
-            run->effective[i].base = base + below;
-            base += below + (uint64_t)(bound->high + 1) * bound->element_size;
-            if (base >= UINT64_C(3) << 62) {
-                return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                                 "run: tensors without data, up to %s, span more than 2^62 bytes",
-                                 desc->name);
-            }
+        bool is_empty = tensor->high < tensor->low;
+        if (!tensor->data && !is_empty) {
+            status = needs_data ? pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+                                            "run: tensor %s is bound without data", name)
+                                : pwsp_run_place(run, name, tensor, &base);
         }
     }
-    return PTOWSP_OK;
+    return status;
 }
 
 static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) {

@@ -654,13 +654,6 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
     pwsp_deps_find_groups(deps);
 }
 
-PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
-    for (uint64_t i = 0; i < deps->access_count; i++) {
-        pwsp_deps_drop(deps, &deps->accesses[i]);
-    }
-    deps->access_count = 0;
-}
-
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
     if (!deps->memory) {
         return;

@@ -94,7 +94,4 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
 // Visits the tasks that write what a slot load reads.
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile);
 
-// Drops all tokens that the map holds.
-PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
-
 #endif
