@@ -589,6 +589,42 @@ static void known__a_sure_call_is_checked_although_another_depends_on_data(void 
     }
 }
 
+// A slot that is set under a condition on computed data is unknown before, although its value is a
+// constant: walking without kernels must not take the one from before for it.
+static void known__a_slot_set_under_a_computed_condition_is_unknown(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_tensor_desc tensor = {"x", PTOWSP_I32, 2, {10, 1}, PTOWSP_LOCATION_GLOBAL};
+    ptowsp_kernel_desc kernel = {.name = "count",
+                                 .tiles = {{"x", PTOWSP_INOUT, PTOWSP_I32, 1, 1}},
+                                 .fn = count_calls,
+                                 .user = &f};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f.m, &kernel)};
+    task.views[0].tensor = ptowsp_tensor_make(f.m, &tensor);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        ptowsp_task_make(f.m, &task);
+        ptowsp_expr none = {NULL, 0};
+        ptowsp_slot_load(f.m, 0, &task.views[0], none, none);
+        PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 0)) {
+            ptowsp_slot_set(f.m, 1, ptowsp_i64(f.m, 3));
+        }
+        task.views[0].row = ptowsp_slot_i64(f.m, 1);
+        ptowsp_task_make(f.m, &task);
+    }
+    fixture_compile(&f, NULL);
+    int32_t data[10] = {1};  // the condition holds
+    const ptowsp_buffer buffer = {.data = data, .size = sizeof data};
+    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_slot(f.run, 1, 99), PTOWSP_OK);  // a row that there is not
+    assert_int_equal(fixture_execute(&f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
+    assert_true(f.call_count == 2);
+    data[0] = 0;  // it does not: the second task is told off, after the first has run
+    assert_int_equal(fixture_execute(&f, PTOWSP_RUN_EXECUTE, false), PTOWSP_INVALID_PARAMS);
+    assert_true(f.call_count == 3);
+    fixture_free(&f);
+}
+
 // Three tensors, each in memory of its own or packed row by row into one: the same times, and (as
 // the map of regions tells them apart by blocks of memory) in time that does not grow with the
 // square.
@@ -649,6 +685,7 @@ static void deps__packed_tensors_are_told_apart(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known__a_slot_set_under_a_computed_condition_is_unknown),
         cmocka_unit_test(deps__packed_tensors_are_told_apart),
         cmocka_unit_test(known__a_sure_call_is_checked_although_another_depends_on_data),
         cmocka_unit_test(window__a_task_that_ends_long_before_all_others_leaves_first),
