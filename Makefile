@@ -12,7 +12,7 @@ WARNINGS   := -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -
 WARNINGS_C := $(WARNINGS) -Wstrict-prototypes -Wmissing-prototypes
 C11        := -std=c11 $(WARNINGS_C)
 
-LIBRARY  := ptowsp.c ptowsp.h
+LIBRARY  := ptowsp.c ptowsp.h ptoisa_shim.h
 TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/*_test.c))
 EXAMPLES := $(patsubst examples/%.c,%,$(wildcard examples/*.c))
 

@@ -4731,6 +4731,908 @@ float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uin
 }
 
 // =================================================================================================
+// src/isa/isa.h
+// =================================================================================================
+
+// PTO-ISA on a CPU: what a tile, a window of global memory and a core are, and which instructions
+// there are. The instructions themselves are in the files beside this one.
+//
+// Everything under src/isa/ is written for two readers. ptoisa_shim.h is made of these files and is
+// complete in itself: C functions for hand-written kernels and, under C++17, PTO-ISA's own names on
+// top of them. ptowsp.c carries the same files and runs its tile kernels through them. Include
+// guards stay in both, so a file that includes both gets everything once. All functions are static;
+// there is no global state: what an instruction changes is a tile, memory, or the core it is given.
+//
+//      ptoisa_core core;
+//      ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
+//      ptoisa_tload(&core, &a, &global_a);           // tiles are plain structs over your memory
+//      ptoisa_tadd(&core, &sum, &a, &b);
+//      ptoisa_tstore(&core, &global_sum, &sum);
+//      return ptoisa_cycles(&core);
+//
+// An instruction does three things: it checks its operands as the device demands (in debug builds),
+// charges its time to the core, and computes, over the valid region of its destination. A core that
+// is dry does not compute: then tiles need no memory, and only time passes.
+
+#ifndef PTOISA_ISA_H
+#define PTOISA_ISA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PTOISA_UNUSED      __attribute__((unused))
+#define PTOISA_FN          static PTOISA_UNUSED
+#define PTOISA_INLINE      static inline PTOISA_UNUSED
+#define PTOISA_ALWAYS      static inline __attribute__((always_inline, unused))
+#define PTOISA_LIKELY(x)   __builtin_expect(!!(x), 1)
+#define PTOISA_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+// Operands are checked unless NDEBUG says otherwise.
+#ifndef PTOISA_CHECKED
+#ifdef NDEBUG
+#define PTOISA_CHECKED 0
+#else
+#define PTOISA_CHECKED 1
+#endif
+#endif
+
+// -- element types ----------------------------------------------------------------------------------
+
+// Values as ptowsp_dtype, so that one is a cast of the other. f16 and bf16 are uint16_t bits.
+typedef enum ptoisa_dtype {
+    PTOISA_DTYPE_NONE = 0,
+    PTOISA_F16 = 1,
+    PTOISA_BF16,
+    PTOISA_F32,
+    PTOISA_F64,  // no instruction takes it
+    PTOISA_I8,
+    PTOISA_I16,
+    PTOISA_I32,
+    PTOISA_I64,
+    PTOISA_U8,
+    PTOISA_U16,
+    PTOISA_U32,
+    PTOISA_U64,
+    PTOISA_BOOL,
+    PTOISA_DTYPE_COUNT
+} ptoisa_dtype;
+
+// Sets of element types, as bits, for checks: PTOISA_SET(PTOISA_F32) | ...
+#define PTOISA_SET(dtype) (1u << (dtype))
+#define PTOISA_SET_FLOAT  (PTOISA_SET(PTOISA_F16) | PTOISA_SET(PTOISA_F32))
+#define PTOISA_SET_BIN    (PTOISA_SET_FLOAT | PTOISA_SET(PTOISA_I16) | PTOISA_SET(PTOISA_I32))
+
+// -- tiles ------------------------------------------------------------------------------------------
+
+// Memories of a core; each has its own address space from 0.
+typedef enum ptoisa_memory {
+    PTOISA_VEC = 0,  // unified buffer, UB
+    PTOISA_MAT,      // L1
+    PTOISA_LEFT,     // L0A
+    PTOISA_RIGHT,    // L0B
+    PTOISA_ACC,      // L0C
+    PTOISA_BIAS,     // bias table
+    PTOISA_SCALING,  // fixpipe buffer
+    PTOISA_MEMORY_COUNT
+} ptoisa_memory;
+
+// Layouts of a tile. The boxed ones hold boxes of inner_rows x inner_cols (16 rows x 32 bytes, or
+// 32 bytes x 16 columns; 16 x 16 elements in Acc). First letter: order of the boxes, N column by
+// column, Z row by row; second: order inside a box, n column by column, z row by row.
+typedef enum ptoisa_layout {
+    PTOISA_ROW_MAJOR = 0,
+    PTOISA_COL_MAJOR,
+    PTOISA_NZ,  // boxes column by column, rows inside: Mat (A), Acc, Left on A5
+    PTOISA_ZN,  // boxes row by row, columns inside: Right, Mat (B stored transposed)
+    PTOISA_ZZ,  // Left on A2/A3
+    PTOISA_NN,
+    PTOISA_LAYOUT_COUNT
+} ptoisa_layout;
+
+// What TLOAD and TFILLPAD put outside the valid region. Null: nothing is promised there.
+typedef enum ptoisa_pad {
+    PTOISA_PAD_NULL = 0,
+    PTOISA_PAD_ZERO,
+    PTOISA_PAD_MAX,
+    PTOISA_PAD_MIN
+} ptoisa_pad;
+
+typedef struct ptoisa_tile {
+    void *data;           // the first byte, on chip or anywhere; NULL on a dry core
+    uint8_t dtype;        // ptoisa_dtype
+    uint8_t memory;       // ptoisa_memory
+    uint8_t layout;       // ptoisa_layout
+    uint8_t pad;          // ptoisa_pad
+    uint32_t rows, cols;  // allocated
+    uint32_t valid_rows, valid_cols;
+} ptoisa_tile;
+
+// A window of global memory: five dimensions, outermost first, strides in elements. Rows of a tile
+// are dimensions 0 to 3 flattened and its columns dimension 4; a transposed view (DN) has shape
+// {1, 1, 1, rows, cols} with strides {.., 1, pitch}: only strides tell the two apart.
+typedef struct ptoisa_global {
+    void *data;
+    uint8_t dtype;
+    int64_t shape[5];
+    int64_t stride[5];
+} ptoisa_global;
+
+// -- instructions -----------------------------------------------------------------------------------
+
+// Pipes of a core: each runs its instructions in order; nothing but flags orders them with each
+// other. S is the scalar unit.
+typedef enum ptoisa_pipe {
+    PTOISA_PIPE_S = 0,
+    PTOISA_PIPE_V,
+    PTOISA_PIPE_M,
+    PTOISA_PIPE_MTE1,  // L1 -> L0, bias table
+    PTOISA_PIPE_MTE2,  // global -> L1, UB
+    PTOISA_PIPE_MTE3,  // UB -> global, L1
+    PTOISA_PIPE_FIX,   // L0C -> anything, L1 -> fixpipe buffer
+    PTOISA_PIPE_COUNT,
+    PTOISA_PIPE_ALL = PTOISA_PIPE_COUNT
+} ptoisa_pipe;
+
+#define PTOISA_EVENT_COUNT 8  // flags for each (source, destination) pair of pipes
+
+// How an instruction is counted in the unit model: DST the valid elements of its destination, SRC
+// those of its source, SORT 5 for each element of its source, MATMUL m * k * n, ZERO nothing. MOVE:
+// DST, but nothing from L1 to L0, bias table or fixpipe buffer: there TLOAD has paid.
+// What it costs on A2/A3 is in cost.h, by name.
+// clang-format off
+#define PTOISA_OPS(OP) /* name, unit cycles */                                                     \
+    OP(TLOAD, DST) OP(TSTORE, SRC) OP(TMOV, MOVE) OP(TEXTRACT, MOVE) OP(TINSERT, SRC)              \
+    OP(TCVT, DST) OP(TTRANS, DST) OP(TEXPANDS, DST) OP(TFILLPAD, DST) OP(TCONCAT, DST)             \
+    OP(TINTERLEAVE, DST) OP(TDEINTERLEAVE, SRC) OP(TCI, ZERO) OP(TTRI, DST)                        \
+    OP(TADD, DST) OP(TSUB, DST) OP(TMUL, DST) OP(TDIV, DST) OP(TMAX, DST) OP(TMIN, DST)            \
+    OP(TAND, DST) OP(TOR, DST) OP(TXOR, DST) OP(TSHL, DST) OP(TSHR, DST)                           \
+    OP(TREM, DST) OP(TFMOD, DST) OP(TPOW, DST)                                                     \
+    OP(TPARTADD, DST) OP(TPARTMUL, DST) OP(TPARTMAX, DST) OP(TPARTMIN, DST)                        \
+    OP(TADDS, DST) OP(TSUBS, DST) OP(TMULS, DST) OP(TDIVS, DST) OP(TSDIV, DST)                     \
+    OP(TMAXS, DST) OP(TMINS, DST) OP(TANDS, DST) OP(TORS, DST) OP(TXORS, DST)                      \
+    OP(TSHLS, DST) OP(TSHRS, DST) OP(TREMS, DST) OP(TFMODS, DST) OP(TPOWS, DST)                    \
+    OP(TEXP, DST) OP(TLOG, DST) OP(TSQRT, DST) OP(TRSQRT, DST) OP(TRECIP, DST)                     \
+    OP(TABS, DST) OP(TNEG, DST) OP(TRELU, DST) OP(TNOT, DST)                                       \
+    OP(TLRELU, DST) OP(TPRELU, DST) OP(TAXPY, DST)                                                 \
+    OP(TADDC, DST) OP(TSUBC, DST) OP(TADDSC, DST) OP(TSUBSC, DST)                                  \
+    OP(TFUSEDMULADD, DST) OP(TMULADDDST, DST) OP(TFUSEDMULADDRELU, DST) OP(TSUBRELU, DST)          \
+    OP(TROWSUM, DST) OP(TROWMAX, DST) OP(TROWMIN, DST) OP(TROWPROD, DST)                           \
+    OP(TROWARGMAX, DST) OP(TROWARGMIN, DST)                                                        \
+    OP(TCOLSUM, DST) OP(TCOLMAX, DST) OP(TCOLMIN, DST) OP(TCOLPROD, DST)                           \
+    OP(TROWEXPAND, DST) OP(TROWEXPANDADD, DST) OP(TROWEXPANDSUB, DST) OP(TROWEXPANDMUL, DST)       \
+    OP(TROWEXPANDDIV, DST) OP(TROWEXPANDMAX, DST) OP(TROWEXPANDMIN, DST)                           \
+    OP(TROWEXPANDEXPDIF, DST)                                                                      \
+    OP(TCOLEXPAND, DST) OP(TCOLEXPANDADD, DST) OP(TCOLEXPANDSUB, DST) OP(TCOLEXPANDMUL, DST)       \
+    OP(TCOLEXPANDDIV, DST) OP(TCOLEXPANDMAX, DST) OP(TCOLEXPANDMIN, DST)                           \
+    OP(TCOLEXPANDEXPDIF, DST)                                                                      \
+    OP(TCMP, SRC) OP(TCMPS, SRC) OP(TSEL, DST) OP(TSELS, DST)                                      \
+    OP(TSORT32, SORT) OP(TMRGSORT, SRC) OP(TGATHER, DST) OP(TGATHERMASK, ZERO) OP(TSCATTER, SRC)   \
+    OP(MGATHER, DST) OP(MSCATTER, SRC)                                                             \
+    OP(TMATMUL, MATMUL) OP(TMATMUL_ACC, MATMUL) OP(TMATMUL_BIAS, MATMUL)                           \
+    OP(TGEMV, MATMUL) OP(TGEMV_ACC, MATMUL) OP(TGEMV_BIAS, MATMUL)                                 \
+    OP(TQUANT, DST) OP(TDEQUANT, DST)                                                              \
+    OP(SET_FLAG, ZERO) OP(WAIT_FLAG, ZERO) OP(PIPE_BARRIER, ZERO)
+
+typedef enum ptoisa_op {
+    PTOISA_NOP = 0,
+#define PTOISA_OP_ENUM(name, unit) PTOISA_##name,
+    PTOISA_OPS(PTOISA_OP_ENUM)
+#undef PTOISA_OP_ENUM
+    PTOISA_OP_COUNT
+} ptoisa_op;
+// clang-format on
+
+typedef enum ptoisa_round {
+    PTOISA_CAST_NONE = 0,  // widening; as RINT where it is not
+    PTOISA_CAST_RINT,      // to nearest, ties to even
+    PTOISA_CAST_ROUND,     // to nearest, ties away from zero
+    PTOISA_CAST_FLOOR,
+    PTOISA_CAST_CEIL,
+    PTOISA_CAST_TRUNC,
+    PTOISA_CAST_ODD
+} ptoisa_round;
+
+typedef enum ptoisa_compare {
+    PTOISA_EQ = 0,
+    PTOISA_NE,
+    PTOISA_LT,
+    PTOISA_LE,
+    PTOISA_GT,
+    PTOISA_GE
+} ptoisa_compare;
+
+// Which elements TGATHER by mask takes: every first or second of two, first to fourth of four, all.
+typedef enum ptoisa_pattern {
+    PTOISA_P0101 = 0,
+    PTOISA_P1010,
+    PTOISA_P0001,
+    PTOISA_P0010,
+    PTOISA_P0100,
+    PTOISA_P1000,
+    PTOISA_P1111
+} ptoisa_pattern;
+
+// -- cores ------------------------------------------------------------------------------------------
+
+typedef enum ptoisa_family { PTOISA_A2A3 = 0, PTOISA_A5 } ptoisa_family;
+
+// Sizes and rates of a machine that instructions know. Rates in GiB/s, one core; 0: as slow as the
+// slowest listed. Source of the numbers: machine.h.
+typedef struct ptoisa_machine {
+    char name[16];
+    ptoisa_family family;
+    uint32_t clock_mhz;
+    uint32_t
+        memory_size[PTOISA_MEMORY_COUNT];  // bytes; UB without what instructions use themselves
+    double gm_to_ub, ub_to_gm, gm_to_l1, l1_to_gm, l0c_to_gm, l0c_to_l1;
+    double l1_to_l0a, l1_to_l0b, l1_to_other, ub_to_ub;
+} ptoisa_machine;
+
+typedef enum ptoisa_model {
+    PTOISA_MODEL_UNIT = 0,  // an element is a cycle; a kernel is the sum of its instructions
+    PTOISA_MODEL_A2A3,      // public constants of A2/A3; pipes overlap as far as flags allow
+    PTOISA_MODEL_USER       // a function
+} ptoisa_model;
+
+// What a cost function is told about one instruction.
+typedef struct ptoisa_issue_info {
+    ptoisa_op op;
+    ptoisa_pipe pipe;
+    const ptoisa_tile *dst, *src0,
+        *src1;          // as far as the instruction has them; NULL: global memory
+    bool is_pipe_idle;  // nothing was running on the pipe
+    const ptoisa_machine *machine;
+} ptoisa_issue_info;
+
+typedef uint64_t (*ptoisa_cost_fn)(const ptoisa_issue_info *info, void *user);
+
+typedef struct ptoisa_core ptoisa_core;
+
+// Called with what is wrong: one line, "TADD: ...". The instruction is then left undone.
+typedef void (*ptoisa_fault_fn)(ptoisa_core *core, const char *text);
+
+// A core: its clocks, and how it answers. Fields below the line are the core's own.
+struct ptoisa_core {
+    ptoisa_model model;
+    const ptoisa_machine *machine;
+    ptoisa_cost_fn cost;  // PTOISA_MODEL_USER
+    void *cost_user;
+    bool is_dry;               // charge, do not compute
+    ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
+    void *fault_user;
+    uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned
+    // ------------------------------------------------
+    uint64_t sum;                       // of all instructions' cycles
+    uint64_t clock[PTOISA_PIPE_COUNT];  // when each pipe is done
+    uint64_t busy[PTOISA_PIPE_COUNT];   // cycles that each pipe worked
+    uint64_t flag_at[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
+    uint8_t flags[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // bit n: event n is set
+};
+
+// -- names ------------------------------------------------------------------------------------------
+
+PTOISA_FN const char *ptoisa_op_name(ptoisa_op op) {
+    switch (op) {
+#define PTOISA_OP_NAME(name, unit)                                                                 \
+    case PTOISA_##name: return #name;
+        PTOISA_OPS(PTOISA_OP_NAME)
+#undef PTOISA_OP_NAME
+    case PTOISA_NOP:
+    case PTOISA_OP_COUNT: break;
+    }
+    return "no instruction";
+}
+
+PTOISA_FN const char *ptoisa_dtype_name(ptoisa_dtype dtype) {
+    switch (dtype) {
+    case PTOISA_F16: return "f16";
+    case PTOISA_BF16: return "bf16";
+    case PTOISA_F32: return "f32";
+    case PTOISA_F64: return "f64";
+    case PTOISA_I8: return "i8";
+    case PTOISA_I16: return "i16";
+    case PTOISA_I32: return "i32";
+    case PTOISA_I64: return "i64";
+    case PTOISA_U8: return "u8";
+    case PTOISA_U16: return "u16";
+    case PTOISA_U32: return "u32";
+    case PTOISA_U64: return "u64";
+    case PTOISA_BOOL: return "bool";
+    case PTOISA_DTYPE_NONE:
+    case PTOISA_DTYPE_COUNT: break;
+    }
+    return "none";
+}
+
+PTOISA_FN const char *ptoisa_memory_name(ptoisa_memory memory) {
+    switch (memory) {
+    case PTOISA_VEC: return "UB";
+    case PTOISA_MAT: return "L1";
+    case PTOISA_LEFT: return "L0A";
+    case PTOISA_RIGHT: return "L0B";
+    case PTOISA_ACC: return "L0C";
+    case PTOISA_BIAS: return "bias table";
+    case PTOISA_SCALING: return "fixpipe buffer";
+    case PTOISA_MEMORY_COUNT: break;
+    }
+    return "no memory";
+}
+
+PTOISA_FN const char *ptoisa_pipe_name(ptoisa_pipe pipe) {
+    switch (pipe) {
+    case PTOISA_PIPE_S: return "S";
+    case PTOISA_PIPE_V: return "V";
+    case PTOISA_PIPE_M: return "M";
+    case PTOISA_PIPE_MTE1: return "MTE1";
+    case PTOISA_PIPE_MTE2: return "MTE2";
+    case PTOISA_PIPE_MTE3: return "MTE3";
+    case PTOISA_PIPE_FIX: return "FIX";
+    case PTOISA_PIPE_ALL: return "ALL";
+    }
+    return "no pipe";
+}
+
+#endif
+
+// =================================================================================================
+// src/isa/tile.h
+// =================================================================================================
+
+// Tiles and windows: making them, where their elements are, and single elements as numbers.
+
+#ifndef PTOISA_TILE_H
+#define PTOISA_TILE_H
+
+// Bytes of an element; 0 for none.
+PTOISA_INLINE uint32_t ptoisa_dtype_size(ptoisa_dtype dtype) {
+    static const uint8_t size[PTOISA_DTYPE_COUNT] = {0, 2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1};
+    return (uint32_t)dtype < PTOISA_DTYPE_COUNT ? size[dtype] : 0;
+}
+
+PTOISA_INLINE bool ptoisa_dtype_is_float(ptoisa_dtype dtype) {
+    return dtype >= PTOISA_F16 && dtype <= PTOISA_F64;
+}
+
+// A tile over data, all of it valid, padded with nothing.
+PTOISA_INLINE ptoisa_tile ptoisa_tile_make(void *data, ptoisa_dtype dtype, ptoisa_memory memory,
+                                           ptoisa_layout layout, uint32_t rows, uint32_t cols) {
+    ptoisa_tile tile;
+    tile.data = data;
+    tile.dtype = (uint8_t)dtype;
+    tile.memory = (uint8_t)memory;
+    tile.layout = (uint8_t)layout;
+    tile.pad = PTOISA_PAD_NULL;
+    tile.rows = tile.valid_rows = rows;
+    tile.cols = tile.valid_cols = cols;
+    return tile;
+}
+
+// The usual tile of a vector kernel: row-major in UB.
+PTOISA_INLINE ptoisa_tile ptoisa_tile_vec(void *data, ptoisa_dtype dtype, uint32_t rows,
+                                          uint32_t cols) {
+    return ptoisa_tile_make(data, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols);
+}
+
+// The same with fewer valid elements.
+PTOISA_INLINE ptoisa_tile ptoisa_tile_valid(ptoisa_tile tile, uint32_t valid_rows,
+                                            uint32_t valid_cols) {
+    tile.valid_rows = valid_rows;
+    tile.valid_cols = valid_cols;
+    return tile;
+}
+
+PTOISA_INLINE uint64_t ptoisa_tile_bytes(const ptoisa_tile *tile) {
+    return (uint64_t)tile->rows * tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+}
+
+// Rows and columns of a tile's boxes; 1 and 1 where there are none.
+PTOISA_INLINE uint32_t ptoisa_box_rows(const ptoisa_tile *tile) {
+    if (tile->layout < PTOISA_NZ) {
+        return 1;
+    }
+    bool is_by_row = tile->layout == PTOISA_NZ || tile->layout == PTOISA_ZZ;
+    return tile->memory == PTOISA_ACC || is_by_row
+               ? 16
+               : 32 / ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+}
+
+PTOISA_INLINE uint32_t ptoisa_box_cols(const ptoisa_tile *tile) {
+    if (tile->layout < PTOISA_NZ) {
+        return 1;
+    }
+    bool is_by_row = tile->layout == PTOISA_NZ || tile->layout == PTOISA_ZZ;
+    return tile->memory == PTOISA_ACC || !is_by_row
+               ? 16
+               : 32 / ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+}
+
+// Where element (r, c) is, in elements from data.
+PTOISA_INLINE uint64_t ptoisa_offset(const ptoisa_tile *tile, uint32_t r, uint32_t c) {
+    if (tile->layout == PTOISA_ROW_MAJOR) {
+        return (uint64_t)r * tile->cols + c;
+    }
+    if (tile->layout == PTOISA_COL_MAJOR) {
+        return (uint64_t)c * tile->rows + r;
+    }
+    uint32_t box_rows = ptoisa_box_rows(tile), box_cols = ptoisa_box_cols(tile);
+    uint32_t box_r = r / box_rows, in_r = r % box_rows, box_c = c / box_cols, in_c = c % box_cols;
+    uint64_t box = (uint64_t)box_rows * box_cols;
+    bool is_outer_col = tile->layout == PTOISA_NZ || tile->layout == PTOISA_NN;
+    bool is_inner_row = tile->layout == PTOISA_NZ || tile->layout == PTOISA_ZZ;
+    return (is_outer_col ? (uint64_t)box_c * tile->rows * box_cols + box_r * box
+                         : (uint64_t)box_r * tile->cols * box_rows + box_c * box) +
+           (is_inner_row ? in_r * box_cols + in_c : in_c * box_rows + in_r);
+}
+
+// -- windows ----------------------------------------------------------------------------------------
+
+// A rows x cols window; strides in elements.
+PTOISA_INLINE ptoisa_global ptoisa_global_make(void *data, ptoisa_dtype dtype, int64_t rows,
+                                               int64_t cols, int64_t row_stride,
+                                               int64_t col_stride) {
+    ptoisa_global global;
+    memset(&global, 0, sizeof global);
+    global.data = data;
+    global.dtype = (uint8_t)dtype;
+    global.shape[0] = global.shape[1] = global.shape[2] = 1;
+    global.shape[3] = rows;
+    global.shape[4] = cols;
+    global.stride[3] = row_stride;
+    global.stride[4] = col_stride;
+    return global;
+}
+
+PTOISA_INLINE int64_t ptoisa_global_rows(const ptoisa_global *global) {
+    return global->shape[0] * global->shape[1] * global->shape[2] * global->shape[3];
+}
+
+// Where row r begins, in elements from data.
+PTOISA_INLINE int64_t ptoisa_global_row(const ptoisa_global *global, int64_t r) {
+    int64_t offset = r % global->shape[3] * global->stride[3];
+    r /= global->shape[3];
+    offset += r % global->shape[2] * global->stride[2];
+    r /= global->shape[2];
+    return offset + r % global->shape[1] * global->stride[1] +
+           r / global->shape[1] * global->stride[0];
+}
+
+// -- elements ---------------------------------------------------------------------------------------
+
+PTOISA_INLINE float ptoisa_f32_from_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+PTOISA_INLINE uint32_t ptoisa_bits_from_f32(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+PTOISA_INLINE float ptoisa_f32_from_bf16(uint16_t bits) {
+    return ptoisa_f32_from_bits((uint32_t)bits << 16);
+}
+
+PTOISA_INLINE uint16_t ptoisa_bf16_from_f32(float value) {
+    uint32_t bits = ptoisa_bits_from_f32(value);
+    if ((bits & 0x7fffffff) > 0x7f800000) {
+        return (uint16_t)(bits >> 16 | 0x40);
+    }
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+PTOISA_INLINE float ptoisa_f32_from_f16(uint16_t half) {
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, x = (uint32_t)(half & 0x7fff) << 13;
+    if (x >= 0x0f800000) {
+        return ptoisa_f32_from_bits(sign | (x + 0x70000000));  // infinity or NaN
+    }
+    if (x >= 0x00800000) {
+        return ptoisa_f32_from_bits(sign | (x + 0x38000000));
+    }
+    float subnormal = (float)(half & 0x7fff) * 0x1p-24f;
+    return sign ? -subnormal : subnormal;
+}
+
+// To nearest, ties to even.
+PTOISA_INLINE uint16_t ptoisa_f16_from_f32(float value) {
+    uint32_t bits = ptoisa_bits_from_f32(value), sign = bits >> 16 & 0x8000, x = bits & 0x7fffffff;
+    if (x > 0x7f800000) {
+        return (uint16_t)(sign | 0x7e00 | (x >> 13 & 0x3ff));
+    }
+    if (x >= 0x47800000) {
+        return (uint16_t)(sign | 0x7c00);
+    }
+    if (x >= 0x38800000) {
+        return (uint16_t)(sign | (x + 0xfff + (x >> 13 & 1) - 0x38000000) >> 13);
+    }
+    // Subnormal: adding one half moves the last kept bit to the end of the significand, and rounds.
+    float magic = ptoisa_f32_from_bits(x) + 0.5f;
+    return (uint16_t)(sign | (ptoisa_bits_from_f32(magic) - 0x3f000000));
+}
+
+// Element i of an array as a number, exactly but for 64-bit integers beyond 2^53.
+PTOISA_INLINE double ptoisa_get_at(const void *data, ptoisa_dtype dtype, uint64_t i) {
+    switch (dtype) {
+    case PTOISA_F16: return ptoisa_f32_from_f16(((const uint16_t *)data)[i]);
+    case PTOISA_BF16: return ptoisa_f32_from_bf16(((const uint16_t *)data)[i]);
+    case PTOISA_F32: return ((const float *)data)[i];
+    case PTOISA_F64: return ((const double *)data)[i];
+    case PTOISA_I8: return ((const int8_t *)data)[i];
+    case PTOISA_I16: return ((const int16_t *)data)[i];
+    case PTOISA_I32: return ((const int32_t *)data)[i];
+    case PTOISA_I64: return (double)((const int64_t *)data)[i];
+    case PTOISA_U8: return ((const uint8_t *)data)[i];
+    case PTOISA_U16: return ((const uint16_t *)data)[i];
+    case PTOISA_U32: return ((const uint32_t *)data)[i];
+    case PTOISA_U64: return (double)((const uint64_t *)data)[i];
+    case PTOISA_BOOL: return ((const uint8_t *)data)[i] != 0;
+    case PTOISA_DTYPE_NONE:
+    case PTOISA_DTYPE_COUNT: break;
+    }
+    return 0;
+}
+
+PTOISA_INLINE double ptoisa_get(const ptoisa_tile *tile, uint32_t r, uint32_t c) {
+    return ptoisa_get_at(tile->data, (ptoisa_dtype)tile->dtype, ptoisa_offset(tile, r, c));
+}
+
+#endif
+
+// =================================================================================================
+// src/isa/machine.h
+// =================================================================================================
+
+// The machines that are built in: Ascend 910B (A2/A3) and 950PR (A5).
+
+#ifndef PTOISA_MACHINE_H
+#define PTOISA_MACHINE_H
+
+// UB is 192 KiB on A2/A3, of which row-expands use the last 8 as scratch.
+PTOISA_FN const ptoisa_machine *ptoisa_machine_910b(void) {
+    static const ptoisa_machine machine = {
+        "910B", PTOISA_A2A3,
+        1850,   {184 << 10, 512 << 10, 64 << 10, 64 << 10, 128 << 10, 1 << 10, 2 << 10},
+        100.9,  188.46,
+        135,    32,
+        70,     128,
+        441,    220.5,
+        32,     1024};
+    return &machine;
+}
+
+PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
+    static const ptoisa_machine machine = {
+        "950PR", PTOISA_A5,
+        1650,    {256 << 10, 512 << 10, 64 << 10, 64 << 10, 256 << 10, 4 << 10, 4 << 10},
+        100.9,   188.46,
+        135,     32,
+        70,      128,
+        441,     220.5,
+        32,      1024};
+    return &machine;
+}
+
+#endif
+
+// =================================================================================================
+// src/isa/cost.h
+// =================================================================================================
+
+// How long an instruction takes, and on which pipe: the unit model, and A2/A3 from public constants.
+
+#ifndef PTOISA_COST_H
+#define PTOISA_COST_H
+
+// The pipe of an instruction. dst or src are NULL where it is global memory.
+PTOISA_FN ptoisa_pipe ptoisa_pipe_of(ptoisa_op op, const ptoisa_tile *dst, const ptoisa_tile *src) {
+    switch (op) {
+    case PTOISA_TLOAD:
+    case PTOISA_MGATHER: return PTOISA_PIPE_MTE2;
+    case PTOISA_TSTORE: return src->memory == PTOISA_ACC ? PTOISA_PIPE_FIX : PTOISA_PIPE_MTE3;
+    case PTOISA_MSCATTER: return PTOISA_PIPE_MTE3;
+    case PTOISA_TMOV:
+    case PTOISA_TEXTRACT:
+    case PTOISA_TINSERT:
+        if (src->memory == PTOISA_ACC || dst->memory == PTOISA_SCALING) {
+            return PTOISA_PIPE_FIX;
+        }
+        if (src->memory == PTOISA_MAT) {
+            return PTOISA_PIPE_MTE1;
+        }
+        return dst->memory == PTOISA_MAT ? PTOISA_PIPE_MTE3 : PTOISA_PIPE_V;
+    case PTOISA_TEXPANDS:
+    case PTOISA_TFILLPAD: return dst->memory == PTOISA_MAT ? PTOISA_PIPE_MTE2 : PTOISA_PIPE_V;
+    case PTOISA_TMATMUL:
+    case PTOISA_TMATMUL_ACC:
+    case PTOISA_TMATMUL_BIAS:
+    case PTOISA_TGEMV:
+    case PTOISA_TGEMV_ACC:
+    case PTOISA_TGEMV_BIAS: return PTOISA_PIPE_M;
+    case PTOISA_TCI:
+    case PTOISA_SET_FLAG:
+    case PTOISA_WAIT_FLAG:
+    case PTOISA_PIPE_BARRIER: return PTOISA_PIPE_S;
+    default: return PTOISA_PIPE_V;
+    }
+}
+
+typedef enum ptoisa_unit_class {
+    PTOISA_UNIT_ZERO,
+    PTOISA_UNIT_DST,
+    PTOISA_UNIT_SRC,
+    PTOISA_UNIT_SORT,
+    PTOISA_UNIT_MOVE,
+    PTOISA_UNIT_MATMUL
+} ptoisa_unit_class;
+
+PTOISA_INLINE uint64_t ptoisa_valid_count(const ptoisa_tile *tile) {
+    return (uint64_t)tile->valid_rows * tile->valid_cols;
+}
+
+// Cycles in the unit model: PTO-WSP's rule, of valid sizes.
+PTOISA_FN uint64_t ptoisa_cost_unit(ptoisa_op op, const ptoisa_tile *dst, const ptoisa_tile *src0,
+                                    const ptoisa_tile *src1) {
+    static const uint8_t classes[PTOISA_OP_COUNT] = {PTOISA_UNIT_ZERO,
+#define PTOISA_OP_UNIT(name, unit) PTOISA_UNIT_##unit,
+                                                     PTOISA_OPS(PTOISA_OP_UNIT)
+#undef PTOISA_OP_UNIT
+    };
+    (void)src1;
+    switch ((ptoisa_unit_class)classes[op]) {
+    case PTOISA_UNIT_ZERO: return 0;
+    case PTOISA_UNIT_DST: return ptoisa_valid_count(dst);
+    case PTOISA_UNIT_SRC: return ptoisa_valid_count(src0);
+    case PTOISA_UNIT_SORT: return 5 * ptoisa_valid_count(src0);
+    case PTOISA_UNIT_MOVE:
+        return src0->memory == PTOISA_MAT && dst->memory > PTOISA_MAT ? 0 : ptoisa_valid_count(dst);
+    case PTOISA_UNIT_MATMUL: return ptoisa_valid_count(dst) * src0->valid_cols;
+    }
+    return 0;
+}
+
+// Cycles in the core's model, which is not the unit model.
+PTOISA_FN uint64_t ptoisa_cost(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe,
+                               const ptoisa_tile *dst, const ptoisa_tile *src0,
+                               const ptoisa_tile *src1) {
+    (void)core, (void)pipe;
+    return ptoisa_cost_unit(op, dst, src0, src1);
+}
+
+#endif
+
+// =================================================================================================
+// src/isa/core.h
+// =================================================================================================
+
+// A core: its clocks, its flags, and what every instruction does before it computes.
+//
+// Each pipe has a clock. An instruction begins when its pipe is done with the one before, and ends
+// its cycles later; set_flag(P, Q, n) notes when P is done with all before it, and wait_flag(P, Q,
+// n) moves Q's clock there. So a kernel that runs its flags, as the device needs them, has the
+// overlap of its pipes counted (PTOISA_MODEL_A2A3). In the unit model time is the plain sum.
+//
+// A flag is one bit: setting it twice without a wait, or waiting for one that nobody has set, is a
+// fault, as on the device the first would be lost and the second hang.
+
+#ifndef PTOISA_CORE_H
+#define PTOISA_CORE_H
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PTOISA_FAULT_TEXT_MAX 256
+
+// Makes a core with its clocks at 0. machine NULL: Ascend 910B.
+PTOISA_FN void ptoisa_core_init(ptoisa_core *core, ptoisa_model model,
+                                const ptoisa_machine *machine) {
+    memset(core, 0, sizeof *core);
+    core->model = model;
+    core->machine = machine ? machine : ptoisa_machine_910b();
+}
+
+// Sets the clocks to 0 and all flags free.
+PTOISA_FN void ptoisa_core_reset(ptoisa_core *core) {
+    core->sum = 0;
+    memset(core->clock, 0, sizeof core->clock);
+    memset(core->busy, 0, sizeof core->busy);
+    memset(core->flag_at, 0, sizeof core->flag_at);
+    memset(core->flags, 0, sizeof core->flags);
+}
+
+// The time until all pipes are done; in the unit model, the sum of all instructions' cycles.
+PTOISA_FN uint64_t ptoisa_cycles(const ptoisa_core *core) {
+    if (core->model == PTOISA_MODEL_UNIT) {
+        return core->sum;
+    }
+    uint64_t end = 0;
+    for (int pipe = 0; pipe < PTOISA_PIPE_COUNT; pipe++) {
+        end = core->clock[pipe] > end ? core->clock[pipe] : end;
+    }
+    return end;
+}
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+// Reports what is wrong with an instruction. Returns false, for `return ptoisa_fault(...)`.
+PTOISA_FN bool
+ptoisa_fault(ptoisa_core *core, ptoisa_op op, const char *format, ...) {
+    char text[PTOISA_FAULT_TEXT_MAX];
+    int at = snprintf(text, sizeof text, "%s: ", ptoisa_op_name(op));
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + at, sizeof text - (size_t)at, format, args);
+    va_end(args);
+    if (core->on_fault) {
+        core->on_fault(core, text);
+        return false;
+    }
+    fprintf(stderr, "ptoisa: %s\n", text);
+    abort();
+}
+
+// Charges an instruction to its pipe. Every instruction calls this once, after its checks.
+PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *dst,
+                            const ptoisa_tile *src0, const ptoisa_tile *src1) {
+    ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);
+    if (core->model == PTOISA_MODEL_UNIT) {
+        uint64_t cycles = ptoisa_cost_unit(op, dst, src0, src1);
+        core->sum += cycles;
+        core->busy[pipe] += cycles;
+        return;
+    }
+    uint64_t cycles = ptoisa_cost(core, op, pipe, dst, src0, src1);
+    core->sum += cycles;
+    core->busy[pipe] += cycles;
+    core->clock[pipe] += cycles;
+}
+
+// -- flags ------------------------------------------------------------------------------------------
+
+PTOISA_FN void ptoisa_set_flag(ptoisa_core *core, ptoisa_pipe src, ptoisa_pipe dst,
+                               uint32_t event) {
+    if (src >= PTOISA_PIPE_COUNT || dst >= PTOISA_PIPE_COUNT || src == dst ||
+        event >= PTOISA_EVENT_COUNT) {
+        ptoisa_fault(core, PTOISA_SET_FLAG, "pipes %d and %d, event %u", (int)src, (int)dst, event);
+        return;
+    }
+    if (core->flags[src][dst] >> event & 1) {
+        ptoisa_fault(core, PTOISA_SET_FLAG, "%s to %s, event %u is set already",
+                     ptoisa_pipe_name(src), ptoisa_pipe_name(dst), event);
+        return;
+    }
+    core->flags[src][dst] = (uint8_t)(core->flags[src][dst] | 1u << event);
+    core->flag_at[src][dst][event] = core->clock[src];
+}
+
+PTOISA_FN void ptoisa_wait_flag(ptoisa_core *core, ptoisa_pipe src, ptoisa_pipe dst,
+                                uint32_t event) {
+    if (src >= PTOISA_PIPE_COUNT || dst >= PTOISA_PIPE_COUNT || src == dst ||
+        event >= PTOISA_EVENT_COUNT) {
+        ptoisa_fault(core, PTOISA_WAIT_FLAG, "pipes %d and %d, event %u", (int)src, (int)dst,
+                     event);
+        return;
+    }
+    if (!(core->flags[src][dst] >> event & 1)) {
+        ptoisa_fault(core, PTOISA_WAIT_FLAG, "%s to %s, event %u is not set", ptoisa_pipe_name(src),
+                     ptoisa_pipe_name(dst), event);
+        return;
+    }
+    core->flags[src][dst] = (uint8_t)(core->flags[src][dst] & ~(1u << event));
+    uint64_t at = core->flag_at[src][dst][event];
+    core->clock[dst] = at > core->clock[dst] ? at : core->clock[dst];
+}
+
+// Orders the instructions of one pipe (which are in order here as they are), or of all pipes.
+PTOISA_FN void ptoisa_pipe_barrier(ptoisa_core *core, ptoisa_pipe pipe) {
+    if (pipe == PTOISA_PIPE_ALL) {
+        uint64_t end = 0;
+        for (int i = 0; i < PTOISA_PIPE_COUNT; i++) {
+            end = core->clock[i] > end ? core->clock[i] : end;
+        }
+        for (int i = 0; i < PTOISA_PIPE_COUNT; i++) {
+            core->clock[i] = end;
+        }
+    }
+}
+
+// Are all flags that were set waited for? A fault names one that is not.
+PTOISA_FN bool ptoisa_core_finish(ptoisa_core *core) {
+    for (int src = 0; src < PTOISA_PIPE_COUNT; src++) {
+        for (int dst = 0; dst < PTOISA_PIPE_COUNT; dst++) {
+            if (core->flags[src][dst]) {
+                return ptoisa_fault(core, PTOISA_SET_FLAG, "%s to %s: a flag was never waited for",
+                                    ptoisa_pipe_name((ptoisa_pipe)src),
+                                    ptoisa_pipe_name((ptoisa_pipe)dst));
+            }
+        }
+    }
+    return true;
+}
+
+// -- checks -----------------------------------------------------------------------------------------
+
+// Binds a tile to a byte offset in its memory of the core.
+PTOISA_FN void ptoisa_tassign(ptoisa_core *core, ptoisa_tile *tile, uint64_t offset) {
+    if (PTOISA_CHECKED) {
+        uint64_t end = offset + ptoisa_tile_bytes(tile);
+        uint64_t size = core->machine->memory_size[tile->memory];
+        if (offset % 32 != 0) {
+            ptoisa_fault(core, PTOISA_NOP, "TASSIGN: offset %llu is not a multiple of 32",
+                         (unsigned long long)offset);
+            return;
+        }
+        if (end > size) {
+            ptoisa_fault(core, PTOISA_NOP, "TASSIGN: a tile ends at %llu of %llu bytes",
+                         (unsigned long long)end, (unsigned long long)size);
+            return;
+        }
+    }
+    tile->data = core->memory[tile->memory] ? core->memory[tile->memory] + offset : NULL;
+}
+
+// What the device demands of every tile: a shape, rows (or columns) of whole 32-byte blocks, whole
+// boxes, a valid region inside, an aligned address.
+PTOISA_FN bool ptoisa_check_tile(ptoisa_core *core, ptoisa_op op, const char *which,
+                                 const ptoisa_tile *tile) {
+    uint32_t size = ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+    if (size == 0 || tile->memory >= PTOISA_MEMORY_COUNT || tile->layout >= PTOISA_LAYOUT_COUNT) {
+        return ptoisa_fault(core, op, "%s is no tile", which);
+    }
+    if (tile->rows == 0 || tile->cols == 0 || tile->valid_rows > tile->rows ||
+        tile->valid_cols > tile->cols) {
+        return ptoisa_fault(core, op, "%s has %u x %u valid elements of %u x %u", which,
+                            tile->valid_rows, tile->valid_cols, tile->rows, tile->cols);
+    }
+    if (tile->layout == PTOISA_ROW_MAJOR && (uint64_t)tile->cols * size % 32 != 0) {
+        return ptoisa_fault(core, op, "%s: rows of %u x %u bytes are no multiple of 32", which,
+                            tile->cols, size);
+    }
+    if (tile->layout == PTOISA_COL_MAJOR && (uint64_t)tile->rows * size % 32 != 0) {
+        return ptoisa_fault(core, op, "%s: columns of %u x %u bytes are no multiple of 32", which,
+                            tile->rows, size);
+    }
+    if (tile->rows % ptoisa_box_rows(tile) != 0 || tile->cols % ptoisa_box_cols(tile) != 0) {
+        return ptoisa_fault(core, op, "%s: %u x %u are no whole boxes of %u x %u", which,
+                            tile->rows, tile->cols, ptoisa_box_rows(tile), ptoisa_box_cols(tile));
+    }
+    if (!core->is_dry && (tile->data == NULL || (uintptr_t)tile->data % 32 != 0)) {
+        return ptoisa_fault(core, op, "%s: its address %p is not 32-byte aligned", which,
+                            tile->data);
+    }
+    return true;
+}
+
+// Is the tile of a set of types, in a memory, valid at least for rows x cols?
+PTOISA_FN bool ptoisa_check_operand(ptoisa_core *core, ptoisa_op op, const char *which,
+                                    const ptoisa_tile *tile, uint32_t dtypes, ptoisa_memory memory,
+                                    uint32_t rows, uint32_t cols) {
+    if (!ptoisa_check_tile(core, op, which, tile)) {
+        return false;
+    }
+    if (!(dtypes >> tile->dtype & 1)) {
+        return ptoisa_fault(core, op, "%s is %s, which it does not take", which,
+                            ptoisa_dtype_name((ptoisa_dtype)tile->dtype));
+    }
+    if (tile->memory != memory) {
+        return ptoisa_fault(core, op, "%s is in %s, not in %s", which,
+                            ptoisa_memory_name((ptoisa_memory)tile->memory),
+                            ptoisa_memory_name(memory));
+    }
+    if (tile->valid_rows < rows || tile->valid_cols < cols) {
+        return ptoisa_fault(core, op, "%s has %u x %u valid elements, and %u x %u are read", which,
+                            tile->valid_rows, tile->valid_cols, rows, cols);
+    }
+    return true;
+}
+
+#endif
+
+// =================================================================================================
 // src/workload/module.h
 // =================================================================================================
 

@@ -1,0 +1,227 @@
+// A core: its clocks, its flags, and what every instruction does before it computes.
+//
+// Each pipe has a clock. An instruction begins when its pipe is done with the one before, and ends
+// its cycles later; set_flag(P, Q, n) notes when P is done with all before it, and wait_flag(P, Q,
+// n) moves Q's clock there. So a kernel that runs its flags, as the device needs them, has the
+// overlap of its pipes counted (PTOISA_MODEL_A2A3). In the unit model time is the plain sum.
+//
+// A flag is one bit: setting it twice without a wait, or waiting for one that nobody has set, is a
+// fault, as on the device the first would be lost and the second hang.
+
+#ifndef PTOISA_CORE_H
+#define PTOISA_CORE_H
+
+#include "cost.h"
+#include "tile.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PTOISA_FAULT_TEXT_MAX 256
+
+// Makes a core with its clocks at 0. machine NULL: Ascend 910B.
+PTOISA_FN void ptoisa_core_init(ptoisa_core *core, ptoisa_model model,
+                                const ptoisa_machine *machine) {
+    memset(core, 0, sizeof *core);
+    core->model = model;
+    core->machine = machine ? machine : ptoisa_machine_910b();
+}
+
+// Sets the clocks to 0 and all flags free.
+PTOISA_FN void ptoisa_core_reset(ptoisa_core *core) {
+    core->sum = 0;
+    memset(core->clock, 0, sizeof core->clock);
+    memset(core->busy, 0, sizeof core->busy);
+    memset(core->flag_at, 0, sizeof core->flag_at);
+    memset(core->flags, 0, sizeof core->flags);
+}
+
+// The time until all pipes are done; in the unit model, the sum of all instructions' cycles.
+PTOISA_FN uint64_t ptoisa_cycles(const ptoisa_core *core) {
+    if (core->model == PTOISA_MODEL_UNIT) {
+        return core->sum;
+    }
+    uint64_t end = 0;
+    for (int pipe = 0; pipe < PTOISA_PIPE_COUNT; pipe++) {
+        end = core->clock[pipe] > end ? core->clock[pipe] : end;
+    }
+    return end;
+}
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+// Reports what is wrong with an instruction. Returns false, for `return ptoisa_fault(...)`.
+PTOISA_FN bool
+ptoisa_fault(ptoisa_core *core, ptoisa_op op, const char *format, ...) {
+    char text[PTOISA_FAULT_TEXT_MAX];
+    int at = snprintf(text, sizeof text, "%s: ", ptoisa_op_name(op));
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + at, sizeof text - (size_t)at, format, args);
+    va_end(args);
+    if (core->on_fault) {
+        core->on_fault(core, text);
+        return false;
+    }
+    fprintf(stderr, "ptoisa: %s\n", text);
+    abort();
+}
+
+// Charges an instruction to its pipe. Every instruction calls this once, after its checks.
+PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *dst,
+                            const ptoisa_tile *src0, const ptoisa_tile *src1) {
+    ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);
+    if (core->model == PTOISA_MODEL_UNIT) {
+        uint64_t cycles = ptoisa_cost_unit(op, dst, src0, src1);
+        core->sum += cycles;
+        core->busy[pipe] += cycles;
+        return;
+    }
+    uint64_t cycles = ptoisa_cost(core, op, pipe, dst, src0, src1);
+    core->sum += cycles;
+    core->busy[pipe] += cycles;
+    core->clock[pipe] += cycles;
+}
+
+// -- flags ------------------------------------------------------------------------------------------
+
+PTOISA_FN void ptoisa_set_flag(ptoisa_core *core, ptoisa_pipe src, ptoisa_pipe dst,
+                               uint32_t event) {
+    if (src >= PTOISA_PIPE_COUNT || dst >= PTOISA_PIPE_COUNT || src == dst ||
+        event >= PTOISA_EVENT_COUNT) {
+        ptoisa_fault(core, PTOISA_SET_FLAG, "pipes %d and %d, event %u", (int)src, (int)dst, event);
+        return;
+    }
+    if (core->flags[src][dst] >> event & 1) {
+        ptoisa_fault(core, PTOISA_SET_FLAG, "%s to %s, event %u is set already",
+                     ptoisa_pipe_name(src), ptoisa_pipe_name(dst), event);
+        return;
+    }
+    core->flags[src][dst] = (uint8_t)(core->flags[src][dst] | 1u << event);
+    core->flag_at[src][dst][event] = core->clock[src];
+}
+
+PTOISA_FN void ptoisa_wait_flag(ptoisa_core *core, ptoisa_pipe src, ptoisa_pipe dst,
+                                uint32_t event) {
+    if (src >= PTOISA_PIPE_COUNT || dst >= PTOISA_PIPE_COUNT || src == dst ||
+        event >= PTOISA_EVENT_COUNT) {
+        ptoisa_fault(core, PTOISA_WAIT_FLAG, "pipes %d and %d, event %u", (int)src, (int)dst,
+                     event);
+        return;
+    }
+    if (!(core->flags[src][dst] >> event & 1)) {
+        ptoisa_fault(core, PTOISA_WAIT_FLAG, "%s to %s, event %u is not set", ptoisa_pipe_name(src),
+                     ptoisa_pipe_name(dst), event);
+        return;
+    }
+    core->flags[src][dst] = (uint8_t)(core->flags[src][dst] & ~(1u << event));
+    uint64_t at = core->flag_at[src][dst][event];
+    core->clock[dst] = at > core->clock[dst] ? at : core->clock[dst];
+}
+
+// Orders the instructions of one pipe (which are in order here as they are), or of all pipes.
+PTOISA_FN void ptoisa_pipe_barrier(ptoisa_core *core, ptoisa_pipe pipe) {
+    if (pipe == PTOISA_PIPE_ALL) {
+        uint64_t end = 0;
+        for (int i = 0; i < PTOISA_PIPE_COUNT; i++) {
+            end = core->clock[i] > end ? core->clock[i] : end;
+        }
+        for (int i = 0; i < PTOISA_PIPE_COUNT; i++) {
+            core->clock[i] = end;
+        }
+    }
+}
+
+// Are all flags that were set waited for? A fault names one that is not.
+PTOISA_FN bool ptoisa_core_finish(ptoisa_core *core) {
+    for (int src = 0; src < PTOISA_PIPE_COUNT; src++) {
+        for (int dst = 0; dst < PTOISA_PIPE_COUNT; dst++) {
+            if (core->flags[src][dst]) {
+                return ptoisa_fault(core, PTOISA_SET_FLAG, "%s to %s: a flag was never waited for",
+                                    ptoisa_pipe_name((ptoisa_pipe)src),
+                                    ptoisa_pipe_name((ptoisa_pipe)dst));
+            }
+        }
+    }
+    return true;
+}
+
+// -- checks -----------------------------------------------------------------------------------------
+
+// Binds a tile to a byte offset in its memory of the core.
+PTOISA_FN void ptoisa_tassign(ptoisa_core *core, ptoisa_tile *tile, uint64_t offset) {
+    if (PTOISA_CHECKED) {
+        uint64_t end = offset + ptoisa_tile_bytes(tile);
+        uint64_t size = core->machine->memory_size[tile->memory];
+        if (offset % 32 != 0) {
+            ptoisa_fault(core, PTOISA_NOP, "TASSIGN: offset %llu is not a multiple of 32",
+                         (unsigned long long)offset);
+            return;
+        }
+        if (end > size) {
+            ptoisa_fault(core, PTOISA_NOP, "TASSIGN: a tile ends at %llu of %llu bytes",
+                         (unsigned long long)end, (unsigned long long)size);
+            return;
+        }
+    }
+    tile->data = core->memory[tile->memory] ? core->memory[tile->memory] + offset : NULL;
+}
+
+// What the device demands of every tile: a shape, rows (or columns) of whole 32-byte blocks, whole
+// boxes, a valid region inside, an aligned address.
+PTOISA_FN bool ptoisa_check_tile(ptoisa_core *core, ptoisa_op op, const char *which,
+                                 const ptoisa_tile *tile) {
+    uint32_t size = ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+    if (size == 0 || tile->memory >= PTOISA_MEMORY_COUNT || tile->layout >= PTOISA_LAYOUT_COUNT) {
+        return ptoisa_fault(core, op, "%s is no tile", which);
+    }
+    if (tile->rows == 0 || tile->cols == 0 || tile->valid_rows > tile->rows ||
+        tile->valid_cols > tile->cols) {
+        return ptoisa_fault(core, op, "%s has %u x %u valid elements of %u x %u", which,
+                            tile->valid_rows, tile->valid_cols, tile->rows, tile->cols);
+    }
+    if (tile->layout == PTOISA_ROW_MAJOR && (uint64_t)tile->cols * size % 32 != 0) {
+        return ptoisa_fault(core, op, "%s: rows of %u x %u bytes are no multiple of 32", which,
+                            tile->cols, size);
+    }
+    if (tile->layout == PTOISA_COL_MAJOR && (uint64_t)tile->rows * size % 32 != 0) {
+        return ptoisa_fault(core, op, "%s: columns of %u x %u bytes are no multiple of 32", which,
+                            tile->rows, size);
+    }
+    if (tile->rows % ptoisa_box_rows(tile) != 0 || tile->cols % ptoisa_box_cols(tile) != 0) {
+        return ptoisa_fault(core, op, "%s: %u x %u are no whole boxes of %u x %u", which,
+                            tile->rows, tile->cols, ptoisa_box_rows(tile), ptoisa_box_cols(tile));
+    }
+    if (!core->is_dry && (tile->data == NULL || (uintptr_t)tile->data % 32 != 0)) {
+        return ptoisa_fault(core, op, "%s: its address %p is not 32-byte aligned", which,
+                            tile->data);
+    }
+    return true;
+}
+
+// Is the tile of a set of types, in a memory, valid at least for rows x cols?
+PTOISA_FN bool ptoisa_check_operand(ptoisa_core *core, ptoisa_op op, const char *which,
+                                    const ptoisa_tile *tile, uint32_t dtypes, ptoisa_memory memory,
+                                    uint32_t rows, uint32_t cols) {
+    if (!ptoisa_check_tile(core, op, which, tile)) {
+        return false;
+    }
+    if (!(dtypes >> tile->dtype & 1)) {
+        return ptoisa_fault(core, op, "%s is %s, which it does not take", which,
+                            ptoisa_dtype_name((ptoisa_dtype)tile->dtype));
+    }
+    if (tile->memory != memory) {
+        return ptoisa_fault(core, op, "%s is in %s, not in %s", which,
+                            ptoisa_memory_name((ptoisa_memory)tile->memory),
+                            ptoisa_memory_name(memory));
+    }
+    if (tile->valid_rows < rows || tile->valid_cols < cols) {
+        return ptoisa_fault(core, op, "%s has %u x %u valid elements, and %u x %u are read", which,
+                            tile->valid_rows, tile->valid_cols, rows, cols);
+    }
+    return true;
+}
+
+#endif

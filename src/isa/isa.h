@@ -1,0 +1,341 @@
+// PTO-ISA on a CPU: what a tile, a window of global memory and a core are, and which instructions
+// there are. The instructions themselves are in the files beside this one.
+//
+// Everything under src/isa/ is written for two readers. ptoisa_shim.h is made of these files and is
+// complete in itself: C functions for hand-written kernels and, under C++17, PTO-ISA's own names on
+// top of them. ptowsp.c carries the same files and runs its tile kernels through them. Include
+// guards stay in both, so a file that includes both gets everything once. All functions are static;
+// there is no global state: what an instruction changes is a tile, memory, or the core it is given.
+//
+//      ptoisa_core core;
+//      ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
+//      ptoisa_tload(&core, &a, &global_a);           // tiles are plain structs over your memory
+//      ptoisa_tadd(&core, &sum, &a, &b);
+//      ptoisa_tstore(&core, &global_sum, &sum);
+//      return ptoisa_cycles(&core);
+//
+// An instruction does three things: it checks its operands as the device demands (in debug builds),
+// charges its time to the core, and computes, over the valid region of its destination. A core that
+// is dry does not compute: then tiles need no memory, and only time passes.
+
+#ifndef PTOISA_ISA_H
+#define PTOISA_ISA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PTOISA_UNUSED      __attribute__((unused))
+#define PTOISA_FN          static PTOISA_UNUSED
+#define PTOISA_INLINE      static inline PTOISA_UNUSED
+#define PTOISA_ALWAYS      static inline __attribute__((always_inline, unused))
+#define PTOISA_LIKELY(x)   __builtin_expect(!!(x), 1)
+#define PTOISA_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+// Operands are checked unless NDEBUG says otherwise.
+#ifndef PTOISA_CHECKED
+#ifdef NDEBUG
+#define PTOISA_CHECKED 0
+#else
+#define PTOISA_CHECKED 1
+#endif
+#endif
+
+// -- element types ----------------------------------------------------------------------------------
+
+// Values as ptowsp_dtype, so that one is a cast of the other. f16 and bf16 are uint16_t bits.
+typedef enum ptoisa_dtype {
+    PTOISA_DTYPE_NONE = 0,
+    PTOISA_F16 = 1,
+    PTOISA_BF16,
+    PTOISA_F32,
+    PTOISA_F64,  // no instruction takes it
+    PTOISA_I8,
+    PTOISA_I16,
+    PTOISA_I32,
+    PTOISA_I64,
+    PTOISA_U8,
+    PTOISA_U16,
+    PTOISA_U32,
+    PTOISA_U64,
+    PTOISA_BOOL,
+    PTOISA_DTYPE_COUNT
+} ptoisa_dtype;
+
+// Sets of element types, as bits, for checks: PTOISA_SET(PTOISA_F32) | ...
+#define PTOISA_SET(dtype) (1u << (dtype))
+#define PTOISA_SET_FLOAT  (PTOISA_SET(PTOISA_F16) | PTOISA_SET(PTOISA_F32))
+#define PTOISA_SET_BIN    (PTOISA_SET_FLOAT | PTOISA_SET(PTOISA_I16) | PTOISA_SET(PTOISA_I32))
+
+// -- tiles ------------------------------------------------------------------------------------------
+
+// Memories of a core; each has its own address space from 0.
+typedef enum ptoisa_memory {
+    PTOISA_VEC = 0,  // unified buffer, UB
+    PTOISA_MAT,      // L1
+    PTOISA_LEFT,     // L0A
+    PTOISA_RIGHT,    // L0B
+    PTOISA_ACC,      // L0C
+    PTOISA_BIAS,     // bias table
+    PTOISA_SCALING,  // fixpipe buffer
+    PTOISA_MEMORY_COUNT
+} ptoisa_memory;
+
+// Layouts of a tile. The boxed ones hold boxes of inner_rows x inner_cols (16 rows x 32 bytes, or
+// 32 bytes x 16 columns; 16 x 16 elements in Acc). First letter: order of the boxes, N column by
+// column, Z row by row; second: order inside a box, n column by column, z row by row.
+typedef enum ptoisa_layout {
+    PTOISA_ROW_MAJOR = 0,
+    PTOISA_COL_MAJOR,
+    PTOISA_NZ,  // boxes column by column, rows inside: Mat (A), Acc, Left on A5
+    PTOISA_ZN,  // boxes row by row, columns inside: Right, Mat (B stored transposed)
+    PTOISA_ZZ,  // Left on A2/A3
+    PTOISA_NN,
+    PTOISA_LAYOUT_COUNT
+} ptoisa_layout;
+
+// What TLOAD and TFILLPAD put outside the valid region. Null: nothing is promised there.
+typedef enum ptoisa_pad {
+    PTOISA_PAD_NULL = 0,
+    PTOISA_PAD_ZERO,
+    PTOISA_PAD_MAX,
+    PTOISA_PAD_MIN
+} ptoisa_pad;
+
+typedef struct ptoisa_tile {
+    void *data;           // the first byte, on chip or anywhere; NULL on a dry core
+    uint8_t dtype;        // ptoisa_dtype
+    uint8_t memory;       // ptoisa_memory
+    uint8_t layout;       // ptoisa_layout
+    uint8_t pad;          // ptoisa_pad
+    uint32_t rows, cols;  // allocated
+    uint32_t valid_rows, valid_cols;
+} ptoisa_tile;
+
+// A window of global memory: five dimensions, outermost first, strides in elements. Rows of a tile
+// are dimensions 0 to 3 flattened and its columns dimension 4; a transposed view (DN) has shape
+// {1, 1, 1, rows, cols} with strides {.., 1, pitch}: only strides tell the two apart.
+typedef struct ptoisa_global {
+    void *data;
+    uint8_t dtype;
+    int64_t shape[5];
+    int64_t stride[5];
+} ptoisa_global;
+
+// -- instructions -----------------------------------------------------------------------------------
+
+// Pipes of a core: each runs its instructions in order; nothing but flags orders them with each
+// other. S is the scalar unit.
+typedef enum ptoisa_pipe {
+    PTOISA_PIPE_S = 0,
+    PTOISA_PIPE_V,
+    PTOISA_PIPE_M,
+    PTOISA_PIPE_MTE1,  // L1 -> L0, bias table
+    PTOISA_PIPE_MTE2,  // global -> L1, UB
+    PTOISA_PIPE_MTE3,  // UB -> global, L1
+    PTOISA_PIPE_FIX,   // L0C -> anything, L1 -> fixpipe buffer
+    PTOISA_PIPE_COUNT,
+    PTOISA_PIPE_ALL = PTOISA_PIPE_COUNT
+} ptoisa_pipe;
+
+#define PTOISA_EVENT_COUNT 8  // flags for each (source, destination) pair of pipes
+
+// How an instruction is counted in the unit model: DST the valid elements of its destination, SRC
+// those of its source, SORT 5 for each element of its source, MATMUL m * k * n, ZERO nothing. MOVE:
+// DST, but nothing from L1 to L0, bias table or fixpipe buffer: there TLOAD has paid.
+// What it costs on A2/A3 is in cost.h, by name.
+// clang-format off
+#define PTOISA_OPS(OP) /* name, unit cycles */                                                     \
+    OP(TLOAD, DST) OP(TSTORE, SRC) OP(TMOV, MOVE) OP(TEXTRACT, MOVE) OP(TINSERT, SRC)              \
+    OP(TCVT, DST) OP(TTRANS, DST) OP(TEXPANDS, DST) OP(TFILLPAD, DST) OP(TCONCAT, DST)             \
+    OP(TINTERLEAVE, DST) OP(TDEINTERLEAVE, SRC) OP(TCI, ZERO) OP(TTRI, DST)                        \
+    OP(TADD, DST) OP(TSUB, DST) OP(TMUL, DST) OP(TDIV, DST) OP(TMAX, DST) OP(TMIN, DST)            \
+    OP(TAND, DST) OP(TOR, DST) OP(TXOR, DST) OP(TSHL, DST) OP(TSHR, DST)                           \
+    OP(TREM, DST) OP(TFMOD, DST) OP(TPOW, DST)                                                     \
+    OP(TPARTADD, DST) OP(TPARTMUL, DST) OP(TPARTMAX, DST) OP(TPARTMIN, DST)                        \
+    OP(TADDS, DST) OP(TSUBS, DST) OP(TMULS, DST) OP(TDIVS, DST) OP(TSDIV, DST)                     \
+    OP(TMAXS, DST) OP(TMINS, DST) OP(TANDS, DST) OP(TORS, DST) OP(TXORS, DST)                      \
+    OP(TSHLS, DST) OP(TSHRS, DST) OP(TREMS, DST) OP(TFMODS, DST) OP(TPOWS, DST)                    \
+    OP(TEXP, DST) OP(TLOG, DST) OP(TSQRT, DST) OP(TRSQRT, DST) OP(TRECIP, DST)                     \
+    OP(TABS, DST) OP(TNEG, DST) OP(TRELU, DST) OP(TNOT, DST)                                       \
+    OP(TLRELU, DST) OP(TPRELU, DST) OP(TAXPY, DST)                                                 \
+    OP(TADDC, DST) OP(TSUBC, DST) OP(TADDSC, DST) OP(TSUBSC, DST)                                  \
+    OP(TFUSEDMULADD, DST) OP(TMULADDDST, DST) OP(TFUSEDMULADDRELU, DST) OP(TSUBRELU, DST)          \
+    OP(TROWSUM, DST) OP(TROWMAX, DST) OP(TROWMIN, DST) OP(TROWPROD, DST)                           \
+    OP(TROWARGMAX, DST) OP(TROWARGMIN, DST)                                                        \
+    OP(TCOLSUM, DST) OP(TCOLMAX, DST) OP(TCOLMIN, DST) OP(TCOLPROD, DST)                           \
+    OP(TROWEXPAND, DST) OP(TROWEXPANDADD, DST) OP(TROWEXPANDSUB, DST) OP(TROWEXPANDMUL, DST)       \
+    OP(TROWEXPANDDIV, DST) OP(TROWEXPANDMAX, DST) OP(TROWEXPANDMIN, DST)                           \
+    OP(TROWEXPANDEXPDIF, DST)                                                                      \
+    OP(TCOLEXPAND, DST) OP(TCOLEXPANDADD, DST) OP(TCOLEXPANDSUB, DST) OP(TCOLEXPANDMUL, DST)       \
+    OP(TCOLEXPANDDIV, DST) OP(TCOLEXPANDMAX, DST) OP(TCOLEXPANDMIN, DST)                           \
+    OP(TCOLEXPANDEXPDIF, DST)                                                                      \
+    OP(TCMP, SRC) OP(TCMPS, SRC) OP(TSEL, DST) OP(TSELS, DST)                                      \
+    OP(TSORT32, SORT) OP(TMRGSORT, SRC) OP(TGATHER, DST) OP(TGATHERMASK, ZERO) OP(TSCATTER, SRC)   \
+    OP(MGATHER, DST) OP(MSCATTER, SRC)                                                             \
+    OP(TMATMUL, MATMUL) OP(TMATMUL_ACC, MATMUL) OP(TMATMUL_BIAS, MATMUL)                           \
+    OP(TGEMV, MATMUL) OP(TGEMV_ACC, MATMUL) OP(TGEMV_BIAS, MATMUL)                                 \
+    OP(TQUANT, DST) OP(TDEQUANT, DST)                                                              \
+    OP(SET_FLAG, ZERO) OP(WAIT_FLAG, ZERO) OP(PIPE_BARRIER, ZERO)
+
+typedef enum ptoisa_op {
+    PTOISA_NOP = 0,
+#define PTOISA_OP_ENUM(name, unit) PTOISA_##name,
+    PTOISA_OPS(PTOISA_OP_ENUM)
+#undef PTOISA_OP_ENUM
+    PTOISA_OP_COUNT
+} ptoisa_op;
+// clang-format on
+
+typedef enum ptoisa_round {
+    PTOISA_CAST_NONE = 0,  // widening; as RINT where it is not
+    PTOISA_CAST_RINT,      // to nearest, ties to even
+    PTOISA_CAST_ROUND,     // to nearest, ties away from zero
+    PTOISA_CAST_FLOOR,
+    PTOISA_CAST_CEIL,
+    PTOISA_CAST_TRUNC,
+    PTOISA_CAST_ODD
+} ptoisa_round;
+
+typedef enum ptoisa_compare {
+    PTOISA_EQ = 0,
+    PTOISA_NE,
+    PTOISA_LT,
+    PTOISA_LE,
+    PTOISA_GT,
+    PTOISA_GE
+} ptoisa_compare;
+
+// Which elements TGATHER by mask takes: every first or second of two, first to fourth of four, all.
+typedef enum ptoisa_pattern {
+    PTOISA_P0101 = 0,
+    PTOISA_P1010,
+    PTOISA_P0001,
+    PTOISA_P0010,
+    PTOISA_P0100,
+    PTOISA_P1000,
+    PTOISA_P1111
+} ptoisa_pattern;
+
+// -- cores ------------------------------------------------------------------------------------------
+
+typedef enum ptoisa_family { PTOISA_A2A3 = 0, PTOISA_A5 } ptoisa_family;
+
+// Sizes and rates of a machine that instructions know. Rates in GiB/s, one core; 0: as slow as the
+// slowest listed. Source of the numbers: machine.h.
+typedef struct ptoisa_machine {
+    char name[16];
+    ptoisa_family family;
+    uint32_t clock_mhz;
+    uint32_t
+        memory_size[PTOISA_MEMORY_COUNT];  // bytes; UB without what instructions use themselves
+    double gm_to_ub, ub_to_gm, gm_to_l1, l1_to_gm, l0c_to_gm, l0c_to_l1;
+    double l1_to_l0a, l1_to_l0b, l1_to_other, ub_to_ub;
+} ptoisa_machine;
+
+typedef enum ptoisa_model {
+    PTOISA_MODEL_UNIT = 0,  // an element is a cycle; a kernel is the sum of its instructions
+    PTOISA_MODEL_A2A3,      // public constants of A2/A3; pipes overlap as far as flags allow
+    PTOISA_MODEL_USER       // a function
+} ptoisa_model;
+
+// What a cost function is told about one instruction.
+typedef struct ptoisa_issue_info {
+    ptoisa_op op;
+    ptoisa_pipe pipe;
+    const ptoisa_tile *dst, *src0,
+        *src1;          // as far as the instruction has them; NULL: global memory
+    bool is_pipe_idle;  // nothing was running on the pipe
+    const ptoisa_machine *machine;
+} ptoisa_issue_info;
+
+typedef uint64_t (*ptoisa_cost_fn)(const ptoisa_issue_info *info, void *user);
+
+typedef struct ptoisa_core ptoisa_core;
+
+// Called with what is wrong: one line, "TADD: ...". The instruction is then left undone.
+typedef void (*ptoisa_fault_fn)(ptoisa_core *core, const char *text);
+
+// A core: its clocks, and how it answers. Fields below the line are the core's own.
+struct ptoisa_core {
+    ptoisa_model model;
+    const ptoisa_machine *machine;
+    ptoisa_cost_fn cost;  // PTOISA_MODEL_USER
+    void *cost_user;
+    bool is_dry;               // charge, do not compute
+    ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
+    void *fault_user;
+    uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned
+    // ------------------------------------------------
+    uint64_t sum;                       // of all instructions' cycles
+    uint64_t clock[PTOISA_PIPE_COUNT];  // when each pipe is done
+    uint64_t busy[PTOISA_PIPE_COUNT];   // cycles that each pipe worked
+    uint64_t flag_at[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
+    uint8_t flags[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // bit n: event n is set
+};
+
+// -- names ------------------------------------------------------------------------------------------
+
+PTOISA_FN const char *ptoisa_op_name(ptoisa_op op) {
+    switch (op) {
+#define PTOISA_OP_NAME(name, unit)                                                                 \
+    case PTOISA_##name: return #name;
+        PTOISA_OPS(PTOISA_OP_NAME)
+#undef PTOISA_OP_NAME
+    case PTOISA_NOP:
+    case PTOISA_OP_COUNT: break;
+    }
+    return "no instruction";
+}
+
+PTOISA_FN const char *ptoisa_dtype_name(ptoisa_dtype dtype) {
+    switch (dtype) {
+    case PTOISA_F16: return "f16";
+    case PTOISA_BF16: return "bf16";
+    case PTOISA_F32: return "f32";
+    case PTOISA_F64: return "f64";
+    case PTOISA_I8: return "i8";
+    case PTOISA_I16: return "i16";
+    case PTOISA_I32: return "i32";
+    case PTOISA_I64: return "i64";
+    case PTOISA_U8: return "u8";
+    case PTOISA_U16: return "u16";
+    case PTOISA_U32: return "u32";
+    case PTOISA_U64: return "u64";
+    case PTOISA_BOOL: return "bool";
+    case PTOISA_DTYPE_NONE:
+    case PTOISA_DTYPE_COUNT: break;
+    }
+    return "none";
+}
+
+PTOISA_FN const char *ptoisa_memory_name(ptoisa_memory memory) {
+    switch (memory) {
+    case PTOISA_VEC: return "UB";
+    case PTOISA_MAT: return "L1";
+    case PTOISA_LEFT: return "L0A";
+    case PTOISA_RIGHT: return "L0B";
+    case PTOISA_ACC: return "L0C";
+    case PTOISA_BIAS: return "bias table";
+    case PTOISA_SCALING: return "fixpipe buffer";
+    case PTOISA_MEMORY_COUNT: break;
+    }
+    return "no memory";
+}
+
+PTOISA_FN const char *ptoisa_pipe_name(ptoisa_pipe pipe) {
+    switch (pipe) {
+    case PTOISA_PIPE_S: return "S";
+    case PTOISA_PIPE_V: return "V";
+    case PTOISA_PIPE_M: return "M";
+    case PTOISA_PIPE_MTE1: return "MTE1";
+    case PTOISA_PIPE_MTE2: return "MTE2";
+    case PTOISA_PIPE_MTE3: return "MTE3";
+    case PTOISA_PIPE_FIX: return "FIX";
+    case PTOISA_PIPE_ALL: return "ALL";
+    }
+    return "no pipe";
+}
+
+#endif
