@@ -42,6 +42,7 @@ src/plan/plan.c
 src/plan/dispatch.c
 src/plan/merge.c
 $ISA
+src/kernel/list.h src/kernel/list.c
 src/workload/module.h src/workload/module.c
 src/workload/kernel.c
 src/workload/scalar.c

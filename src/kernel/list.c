@@ -1,0 +1,73 @@
+// Lists of instructions: growing them, and what can be read from one line alone.
+
+#include "list.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void pwsp_list_init(pwsp_list *list, pwsp_memory memory) {
+    memset(list, 0, sizeof *list);
+    list->memory = memory;
+}
+
+void pwsp_list_free(pwsp_list *list) {
+    pwsp_memory_free(&list->memory, list->insns,
+                     (size_t)list->insn_capacity * sizeof list->insns[0]);
+    pwsp_memory_free(&list->memory, list->tiles,
+                     (size_t)list->tile_capacity * sizeof list->tiles[0]);
+    list->insns = NULL;
+    list->tiles = NULL;
+    list->insn_count = list->insn_capacity = list->tile_count = list->tile_capacity = 0;
+}
+
+pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op) {
+    void *items = list->insns;
+    if (!pwsp_memory_grow(&list->memory, &items, &list->insn_capacity, list->insn_count + 1,
+                          sizeof list->insns[0])) {
+        return NULL;
+    }
+    list->insns = (pwsp_insn *)items;
+    pwsp_insn *insn = &list->insns[list->insn_count++];
+    memset(insn, 0, sizeof *insn);
+    insn->op = (uint8_t)op;
+    return insn;
+}
+
+uint32_t pwsp_list_add_tile(pwsp_list *list) {
+    uint64_t index = list->tile_count ? list->tile_count : 1;
+    void *items = list->tiles;
+    if (!pwsp_memory_grow(&list->memory, &items, &list->tile_capacity, index + 1,
+                          sizeof list->tiles[0])) {
+        return 0;
+    }
+    list->tiles = (pwsp_list_tile *)items;
+    memset(&list->tiles[list->tile_count], 0,
+           (size_t)(index + 1 - list->tile_count) * sizeof list->tiles[0]);
+    list->tile_count = index + 1;
+    list->tiles[index].root = (uint32_t)index;
+    return (uint32_t)index;
+}
+
+bool pwsp_list_fail(pwsp_list_fault *fault, ptowsp_status status, uint32_t insn, const char *format,
+                    ...) {
+    fault->status = status;
+    fault->insn = insn;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fault->text, sizeof fault->text, format, args);
+    va_end(args);
+    return false;
+}
+
+ptoisa_pipe pwsp_insn_pipe(const pwsp_list *list, const pwsp_insn *insn) {
+    ptoisa_tile dst, src;
+    memset(&dst, 0, sizeof dst);
+    memset(&src, 0, sizeof src);
+    if (insn->dst[0]) {
+        dst.memory = list->tiles[insn->dst[0]].memory;
+    }
+    if (insn->src[0]) {
+        src.memory = list->tiles[insn->src[0]].memory;
+    }
+    return ptoisa_pipe_of((ptoisa_op)insn->op, &dst, &src);
+}
