@@ -5633,6 +5633,209 @@ PTOISA_FN bool ptoisa_check_operand(ptoisa_core *core, ptoisa_op op, const char 
 #endif
 
 // =================================================================================================
+// src/kernel/list.h
+// =================================================================================================
+
+// A kernel as the device sees it: a straight list of instructions over tiles.
+//
+// Lowering appends instructions and tiles; the passes after it fill in where tiles are and put
+// flags and barriers between instructions; then the list is final, and the same list is verified,
+// run, costed, printed and emitted.
+//
+//      lower      insns, tiles without addresses
+//      memory     tiles[i].address: in its memory, shared by tiles that do not live together
+//      waits      SET_FLAG, WAIT_FLAG and PIPE_BARRIER between the instructions
+//      verify     proves the result without looking at how it was made
+//
+// Index 0 is no tile. A tile may be a view of another one (root): the same bytes with another
+// shape, or a part of them; only roots have storage. Sizes that depend on where in its tensor a
+// task works are extents: linear in a valid size of a parameter, cut at what is allocated.
+
+#ifndef PWSP_LIST_H
+#define PWSP_LIST_H
+
+// How many valid rows or columns: clamp(mul * valid size of parameter + add, 0, max), or max alone
+// where there is no parameter. A rule that holds for all tasks: 0 <= extent <= max.
+typedef struct pwsp_valid {
+    uint16_t param;  // tile parameter + 1, or 0: always max
+    uint16_t axis;   // 0 rows, 1 columns, of the parameter
+    int32_t mul, add;
+    uint32_t max;
+} pwsp_valid;
+
+typedef struct pwsp_list_tile {
+    uint8_t dtype;        // ptoisa_dtype
+    uint8_t memory;       // ptoisa_memory
+    uint8_t layout;       // ptoisa_layout
+    uint8_t pad;          // ptoisa_pad
+    uint32_t rows, cols;  // allocated
+    pwsp_valid valid_rows, valid_cols;
+    uint32_t root;         // the tile whose bytes these are; itself, if it has storage
+    uint32_t offset;       // of its first byte in its root's
+    uint32_t address;      // of a root in its memory, a multiple of 32; set by memory
+    uint32_t first, last;  // of a root: the instructions that use it first and last; set by memory
+    uint32_t value;        // the value of the kernel it holds, for messages; 0: scratch
+} pwsp_list_tile;
+
+#define PWSP_INSN_DST_MAX 2
+#define PWSP_INSN_SRC_MAX 4
+
+// What a scalar operand is.
+typedef struct pwsp_list_scalar {
+    uint32_t param;  // scalar parameter + 1, or 0: the constant
+    double value;
+} pwsp_list_scalar;
+
+typedef struct pwsp_insn {
+    uint8_t op;                         // ptoisa_op
+    uint8_t variant;                    // which form of it: pwsp_variant
+    uint8_t mode;                       // ptoisa_round, ptoisa_compare or ptoisa_pattern
+    uint8_t src_pipe, dst_pipe, event;  // of flags; a barrier is for src_pipe (or PTOISA_PIPE_ALL)
+    bool is_dst_read;                   // dst[0] is read as well
+    uint16_t param;  // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter in global memory + 1
+    // Written, and read. tmp is scratch: written, and of no meaning afterwards.
+    uint32_t dst[PWSP_INSN_DST_MAX], src[PWSP_INSN_SRC_MAX], tmp;
+    uint32_t row, col;  // TEXTRACT, TINSERT, TSUBVIEW; block length of TMRGSORT; offsets of TLOAD
+    pwsp_list_scalar scalar;
+    uint32_t value;  // the operation of the kernel it comes from, for messages; 0: none
+} pwsp_insn;
+
+typedef enum pwsp_variant {
+    PWSP_VARIANT_PLAIN = 0,
+    PWSP_VARIANT_RELU,   // TSTORE through ReluPreMode
+    PWSP_VARIANT_ADD,    // TSTORE, atomic add
+    PWSP_VARIANT_QUANT,  // TSTORE with a scale
+    PWSP_VARIANT_QUANT_RELU,
+    PWSP_VARIANT_DESCENDING,  // TCI
+    PWSP_VARIANT_UPPER,       // TTRI
+    PWSP_VARIANT_SATURATE,    // TCVT
+    PWSP_VARIANT_ASYMMETRIC,  // TQUANT
+    PWSP_VARIANT_INPLACE,     // TFILLPAD
+    PWSP_VARIANT_EXPAND,      // TFILLPAD
+    PWSP_VARIANT_LISTS,       // TMRGSORT of separate lists
+    PWSP_VARIANT_BINARY       // TCOLSUM as a tree
+} pwsp_variant;
+
+typedef struct pwsp_list {
+    pwsp_memory memory;
+    pwsp_insn *insns;
+    uint64_t insn_count, insn_capacity;
+    pwsp_list_tile *tiles;               // from 1
+    uint64_t tile_count, tile_capacity;  // the count includes tile 0, once there is any
+    uint32_t
+        used[PTOISA_MEMORY_COUNT];  // bytes of each memory, the most at any time; set by memory
+} pwsp_list;
+
+// Why a pass refused. Text is one line: what, which tile or instruction, how much, where.
+typedef struct pwsp_list_fault {
+    ptowsp_status status;
+    uint32_t insn;
+    char text[256];
+} pwsp_list_fault;
+
+PWSP_INTERNAL void pwsp_list_init(pwsp_list *list, pwsp_memory memory);
+PWSP_INTERNAL void pwsp_list_free(pwsp_list *list);
+
+// Appends a zeroed instruction or tile; NULL (or 0) when memory is out.
+PWSP_INTERNAL pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op);
+PWSP_INTERNAL uint32_t pwsp_list_add_tile(pwsp_list *list);
+
+// Records a fault and returns false.
+PWSP_INTERNAL bool pwsp_list_fail(pwsp_list_fault *fault, ptowsp_status status, uint32_t insn,
+                                  const char *format, ...) PWSP_PRINTF(4, 5);
+
+// Bytes of a tile, all of its allocation.
+PWSP_INLINE uint64_t pwsp_list_tile_bytes(const pwsp_list_tile *tile) {
+    return (uint64_t)tile->rows * tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+}
+
+// Where a tile begins in its memory, once memory has been planned.
+PWSP_INLINE uint32_t pwsp_list_tile_address(const pwsp_list *list, uint32_t tile) {
+    return list->tiles[list->tiles[tile].root].address + list->tiles[tile].offset;
+}
+
+// The pipe that runs an instruction.
+PWSP_INTERNAL ptoisa_pipe pwsp_insn_pipe(const pwsp_list *list, const pwsp_insn *insn);
+
+#endif
+
+// =================================================================================================
+// src/kernel/list.c
+// =================================================================================================
+
+// Lists of instructions: growing them, and what can be read from one line alone.
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void pwsp_list_init(pwsp_list *list, pwsp_memory memory) {
+    memset(list, 0, sizeof *list);
+    list->memory = memory;
+}
+
+void pwsp_list_free(pwsp_list *list) {
+    pwsp_memory_free(&list->memory, list->insns,
+                     (size_t)list->insn_capacity * sizeof list->insns[0]);
+    pwsp_memory_free(&list->memory, list->tiles,
+                     (size_t)list->tile_capacity * sizeof list->tiles[0]);
+    list->insns = NULL;
+    list->tiles = NULL;
+    list->insn_count = list->insn_capacity = list->tile_count = list->tile_capacity = 0;
+}
+
+pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op) {
+    void *items = list->insns;
+    if (!pwsp_memory_grow(&list->memory, &items, &list->insn_capacity, list->insn_count + 1,
+                          sizeof list->insns[0])) {
+        return NULL;
+    }
+    list->insns = (pwsp_insn *)items;
+    pwsp_insn *insn = &list->insns[list->insn_count++];
+    memset(insn, 0, sizeof *insn);
+    insn->op = (uint8_t)op;
+    return insn;
+}
+
+uint32_t pwsp_list_add_tile(pwsp_list *list) {
+    uint64_t index = list->tile_count ? list->tile_count : 1;
+    void *items = list->tiles;
+    if (!pwsp_memory_grow(&list->memory, &items, &list->tile_capacity, index + 1,
+                          sizeof list->tiles[0])) {
+        return 0;
+    }
+    list->tiles = (pwsp_list_tile *)items;
+    memset(&list->tiles[list->tile_count], 0,
+           (size_t)(index + 1 - list->tile_count) * sizeof list->tiles[0]);
+    list->tile_count = index + 1;
+    list->tiles[index].root = (uint32_t)index;
+    return (uint32_t)index;
+}
+
+bool pwsp_list_fail(pwsp_list_fault *fault, ptowsp_status status, uint32_t insn, const char *format,
+                    ...) {
+    fault->status = status;
+    fault->insn = insn;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fault->text, sizeof fault->text, format, args);
+    va_end(args);
+    return false;
+}
+
+ptoisa_pipe pwsp_insn_pipe(const pwsp_list *list, const pwsp_insn *insn) {
+    ptoisa_tile dst, src;
+    memset(&dst, 0, sizeof dst);
+    memset(&src, 0, sizeof src);
+    if (insn->dst[0]) {
+        dst.memory = list->tiles[insn->dst[0]].memory;
+    }
+    if (insn->src[0]) {
+        src.memory = list->tiles[insn->src[0]].memory;
+    }
+    return ptoisa_pipe_of((ptoisa_op)insn->op, &dst, &src);
+}
+
+// =================================================================================================
 // src/workload/module.h
 // =================================================================================================
 

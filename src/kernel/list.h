@@ -21,12 +21,12 @@
 
 // How many valid rows or columns: clamp(mul * valid size of parameter + add, 0, max), or max alone
 // where there is no parameter. A rule that holds for all tasks: 0 <= extent <= max.
-typedef struct pwsp_extent {
+typedef struct pwsp_valid {
     uint16_t param;  // tile parameter + 1, or 0: always max
     uint16_t axis;   // 0 rows, 1 columns, of the parameter
     int32_t mul, add;
     uint32_t max;
-} pwsp_extent;
+} pwsp_valid;
 
 typedef struct pwsp_list_tile {
     uint8_t dtype;        // ptoisa_dtype
@@ -34,7 +34,7 @@ typedef struct pwsp_list_tile {
     uint8_t layout;       // ptoisa_layout
     uint8_t pad;          // ptoisa_pad
     uint32_t rows, cols;  // allocated
-    pwsp_extent valid_rows, valid_cols;
+    pwsp_valid valid_rows, valid_cols;
     uint32_t root;         // the tile whose bytes these are; itself, if it has storage
     uint32_t offset;       // of its first byte in its root's
     uint32_t address;      // of a root in its memory, a multiple of 32; set by memory
