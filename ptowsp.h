@@ -61,19 +61,20 @@
 //
 // and with workloads:
 //
-//      1. ptowsp_module_create; declare axes, tensors, kernels.                sections 10 to 12
-//      2. Build the tree with PTOWSP_WORKLOAD, PTOWSP_PARALLEL, ...            sections 13, 14
-//      3. Choose a ptowsp_schedule; ptowsp_program_create checks, compiles.    sections 15, 16
-//      4. ptowsp_run_create; for each step bind, and ptowsp_run_execute.       section 17
+//      1. ptowsp_module_create; declare axes, tensors, kernels.                sections 10 to 13
+//      2. Build the tree with PTOWSP_WORKLOAD, PTOWSP_PARALLEL, ...            sections 14, 15
+//      3. Choose a ptowsp_schedule; ptowsp_program_create checks, compiles.    sections 16, 17
+//      4. ptowsp_run_create; for each step bind, and ptowsp_run_execute.       section 18
 //
 // CONTENTS
 //
-//      1. Build configuration     7. Planning                    13. Scalar expressions
-//      2. Status and errors       8. Dispatch                    14. Workloads
-//      3. Contexts and threads    9. Merging                     15. Schedules
-//      4. Text sinks             10. Data types and tensors      16. Programs
-//      5. Spaces                 11. Modules                     17. Runs
-//      6. Work and tiers         12. Kernels                     18. Utilities
+//      1. Build configuration     8. Dispatch                    14. Scalar expressions
+//      2. Status and errors       9. Merging                     15. Workloads
+//      3. Contexts and threads   10. Data types and tensors      16. Schedules
+//      4. Text sinks             11. Modules                     17. Programs
+//      5. Spaces                 12. Kernels                     18. Runs
+//      6. Work and tiers         13. Tile kernels                19. Utilities
+//      7. Planning
 //
 // CONVENTIONS
 //
@@ -1244,7 +1245,360 @@ typedef struct ptowsp_kernel_desc {
 PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
 
 // -------------------------------------------------------------------------------------------------
-// 13. Scalar expressions
+// 13. Tile kernels
+// -------------------------------------------------------------------------------------------------
+//
+// The other way to write a kernel: as operations on tiles. It is checked, lowered to PTO-ISA
+// instructions, given on-chip addresses and the waits between a core's pipes, and that one list of
+// instructions is what runs here, what is counted in cycles, and what is emitted.
+//
+//      ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "softmax"});
+//      ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 128);
+//      ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 64, 128);
+//      ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(x, ptowsp_tile_rowmax(x)));
+//      ptowsp_tile_store(y, ptowsp_tile_div(e, ptowsp_tile_rowsum(e)));
+//      ptowsp_kernel softmax = ptowsp_kernel_end(k);
+//
+// A body keeps its first error, with the operation's name: after it every call does nothing and
+// returns no value; ptowsp_kernel_end hands the error to the module. Values belong to their body,
+// until it ends.
+//
+// Sizes here are those of a full tile. At the edge of a tensor a task has fewer valid rows or
+// columns: the kernel computes and stores those only. Two parameters that an operation combines
+// must then have the same valid sizes, or the task fails with INVALID_PARAMS.
+//
+// Memory   What a task keeps on chip is planned here, and has to fit the machine's memories.
+// Limits   A kernel's parameters are those of a task (PTOWSP_TASK_TILE_MAX, ..._SCALAR_MAX); tiles
+//          of at most PTOWSP_TILE_SIZE_MAX rows or columns; PTOWSP_BODY_OP_MAX operations.
+
+#define PTOWSP_TILE_SIZE_MAX 16384
+#define PTOWSP_BODY_OP_MAX   10000
+
+// Memories of an accelerator core.
+#define PTOWSP_MEMORIES(MEMORY) /* name, text */                                                   \
+    MEMORY(UB, "UB")            /* unified buffer: vector instructions */                          \
+    MEMORY(L1, "L1")            /* what the cube unit reads its operands through */                \
+    MEMORY(L0A, "L0A")          /* left operands of matrix products */                             \
+    MEMORY(L0B, "L0B")          /* right operands */                                               \
+    MEMORY(L0C, "L0C")          /* their results */                                                \
+    MEMORY(BIAS, "bias table")                                                                     \
+    MEMORY(SCALING, "fixpipe buffer")
+
+// Pipes of a core: each runs its instructions in order, beside the others.
+#define PTOWSP_PIPES(PIPE) /* name */                                                              \
+    PIPE(S)                /* scalar */                                                            \
+    PIPE(V)                /* vector */                                                            \
+    PIPE(M)                /* cube: matrix products */                                             \
+    PIPE(MTE1)             /* L1 to L0 */                                                          \
+    PIPE(MTE2)             /* global memory to L1, UB */                                           \
+    PIPE(MTE3)             /* UB to global memory, L1 */                                           \
+    PIPE(FIX)              /* L0C to anywhere */
+
+// clang-format off
+typedef enum ptowsp_memory {
+#define PWSP_MEMORY_ENUM(name, text) PTOWSP_MEMORY_##name,
+    PTOWSP_MEMORIES(PWSP_MEMORY_ENUM)
+#undef PWSP_MEMORY_ENUM
+    PTOWSP_MEMORY_COUNT,
+    PTOWSP_MEMORY_FORCE_INT = 0x7fffffff
+} ptowsp_memory;
+
+typedef enum ptowsp_pipe {
+#define PWSP_PIPE_ENUM(name) PTOWSP_PIPE_##name,
+    PTOWSP_PIPES(PWSP_PIPE_ENUM)
+#undef PWSP_PIPE_ENUM
+    PTOWSP_PIPE_COUNT,
+    PTOWSP_PIPE_FORCE_INT = 0x7fffffff
+} ptowsp_pipe;
+// clang-format on
+
+PTOWSP_API const char *ptowsp_memory_name(ptowsp_memory memory);  // "UB"; "none"
+PTOWSP_API const char *ptowsp_pipe_name(ptowsp_pipe pipe);        // "MTE2"; "none"
+
+typedef enum ptowsp_family {
+    PTOWSP_FAMILY_A2A3 = 0,
+    PTOWSP_FAMILY_A5,
+    PTOWSP_FAMILY_FORCE_INT = 0x7fffffff
+} ptowsp_family;
+
+// A machine, for planning memory and counting cycles. Data, to be copied and changed.
+typedef struct ptowsp_machine {
+    char name[16];
+    ptowsp_family family;
+    uint32_t cube_count, vector_count;  // cores
+    uint32_t aicpu_count;               // threads that a runtime may use
+    uint32_t clock_mhz;
+    // Bytes of each memory of a core that kernels may use (of UB on A2/A3, the last 8 KiB are
+    // scratch of instructions); of L2 and HBM, for all cores.
+    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
+    uint64_t l2_bytes, hbm_bytes;
+    // What one core moves, in GiB/s.
+    double gm_to_ub, ub_to_gm, gm_to_l1, l1_to_gm, l0c_to_gm, l0c_to_l1;
+    double l1_to_l0a, l1_to_l0b, l1_to_other, ub_to_ub;
+    // Control, in ns: host to AICPU; AICPU register store and load; a task seen by an AICore; its
+    // completion seen by the AICPU.
+    uint32_t launch_ns, store_ns, load_ns, dispatch_ns, completion_ns;
+} ptowsp_machine;
+
+PTOWSP_API const ptowsp_machine *ptowsp_machine_910b(void);   // Ascend 910B (A2/A3)
+PTOWSP_API const ptowsp_machine *ptowsp_machine_950pr(void);  // Ascend 950PR (A5)
+
+typedef struct ptowsp_body ptowsp_body;
+
+// What an operation gives: a tile, or a scalar. Zero is none.
+typedef struct ptowsp_value {
+    ptowsp_body *body;
+    uint32_t id;
+} ptowsp_value;
+
+typedef struct ptowsp_body_desc {
+    const char *name;               // copied; unique among the module's kernels
+    uint32_t axis_count;            // axis arguments that each task gives
+    const ptowsp_machine *machine;  // default: 910B
+    // One instruction where the hardware has it: matmul + bias, matmul + relu + store, matmul +
+    // conversion + store. Off, each operation is counted by itself, as in PTO-WSP.
+    bool is_fused;
+} ptowsp_body_desc;
+
+// Begins a kernel; NULL when the module has an error. Errors are the module's.
+PTOWSP_API ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *desc);
+
+// Ends it: cleans up, lowers, plans memory and waits, and verifies the result.
+// Errors   The body's first; nothing is stored; a tile that does not fit (which, how much, where).
+PTOWSP_API ptowsp_kernel ptowsp_kernel_end(ptowsp_body *body);
+
+// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to, once, and
+// `inout` both: reading it gives what was there when the task began.
+PTOWSP_API ptowsp_value ptowsp_tile_in(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
+                                       int64_t rows, int64_t cols);
+PTOWSP_API ptowsp_value ptowsp_tile_out(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
+                                        int64_t rows, int64_t cols);
+PTOWSP_API ptowsp_value ptowsp_tile_inout(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
+                                          int64_t rows, int64_t cols);
+
+// A scalar parameter. i64, u64 and bool are the task's argument, as a number; f32 and f64 are its
+// bits, in a u64.
+PTOWSP_API ptowsp_value ptowsp_tile_scalar(ptowsp_body *body, const char *name, ptowsp_dtype dtype);
+
+// A constant. It takes the type of what it is combined with; integers are cut towards zero.
+PTOWSP_API ptowsp_value ptowsp_tile_const(ptowsp_body *body, double value);
+
+// A tile of one number; and 1 x cols of start, start + 1, ...
+PTOWSP_API ptowsp_value ptowsp_tile_full(ptowsp_body *body, ptowsp_dtype dtype, int64_t rows,
+                                         int64_t cols, double value);
+PTOWSP_API ptowsp_value ptowsp_tile_iota(ptowsp_body *body, ptowsp_dtype dtype, int64_t cols,
+                                         double start);
+
+// Reads a parameter anew. Parameters are read by themselves where they are operands: this is for
+// who wants the load counted twice.
+PTOWSP_API ptowsp_value ptowsp_tile_load(ptowsp_value param);
+
+// Stores to an out or inout parameter, each once. The type is the parameter's, but f32 into f16 or
+// bf16 is converted (to nearest even), and u32 into i32 and back goes bit by bit.
+PTOWSP_API void ptowsp_tile_store(ptowsp_value param, ptowsp_value value);
+
+// Adds to what is there, atomically on a device: f16, f32, i16, i32.
+PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
+
+// x op y, element by element; the result has the shape and type of x. y may be
+//
+//      a tile of x's shape
+//      a scalar: a constant, or a parameter (x may be a constant as well, y then a tile)
+//      a vector with a value per row: rows x 1 or 1 x rows
+//      a vector with a value per column: 1 x cols or cols x 1 (on a square tile: per row)
+//
+// For add, mul, max and min, x may be the vector. Types f16, bf16, f32, i16, i32; div of integers
+// gives 0 where y is 0. max and min of NaN are NaN.
+PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_mul(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_div(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_max(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_min(ptowsp_value x, ptowsp_value y);
+
+// f16, bf16, f32; neg and relu also i32. tanh, sigmoid, gelu (its tanh form) and silu are made of
+// exp, sin and cos of polynomials: within 4e-7, of the result's magnitude where that is above 1;
+// sin and cos for |x| up to 10,000.
+PTOWSP_API ptowsp_value ptowsp_tile_exp(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_log(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_sqrt(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rsqrt(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_recip(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_tanh(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_sigmoid(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_sin(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_cos(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_relu(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_gelu(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_silu(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_neg(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_abs(ptowsp_value x);
+
+// Along rows: rows x 1, f32 for f16 and bf16. Along columns: 1 x cols.
+PTOWSP_API ptowsp_value ptowsp_tile_rowsum(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rowmax(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rowmin(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rowmean(ptowsp_value x);  // of the valid columns
+PTOWSP_API ptowsp_value ptowsp_tile_colsum(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_colmax(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_colmin(ptowsp_value x);
+
+// A vector as a tile of x's shape: a value per row (rows x 1 or 1 x rows), or per column.
+PTOWSP_API ptowsp_value ptowsp_tile_row_broadcast(ptowsp_value x, ptowsp_value vector);
+PTOWSP_API ptowsp_value ptowsp_tile_col_broadcast(ptowsp_value x, ptowsp_value vector);
+
+// Matrix products, rows(a) x cols(b): f32 of f16, bf16 or f32 operands, i32 of i8. Sums are in
+// f32 or i32. acc adds to an earlier value of the result's type; bias is a 1 x cols vector of it.
+PTOWSP_API ptowsp_value ptowsp_tile_matmul(ptowsp_value a, ptowsp_value b);
+PTOWSP_API ptowsp_value ptowsp_tile_matmul_acc(ptowsp_value acc, ptowsp_value a, ptowsp_value b);
+PTOWSP_API ptowsp_value ptowsp_tile_matmul_bias(ptowsp_value a, ptowsp_value b, ptowsp_value bias);
+
+typedef enum ptowsp_round {
+    PTOWSP_ROUND_NEAREST = 0,  // ties to even
+    PTOWSP_ROUND_AWAY,         // to nearest, ties away from zero
+    PTOWSP_ROUND_FLOOR,
+    PTOWSP_ROUND_CEIL,
+    PTOWSP_ROUND_TRUNC,
+    PTOWSP_ROUND_FORCE_INT = 0x7fffffff
+} ptowsp_round;
+
+// The same numbers in another type. The mode is for floats to integers; these saturate, and NaN
+// gives 0.
+PTOWSP_API ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round round);
+
+// clamp(round(x * scale), -128, 127) as i8, and back: (x - offset) * scale as f32. scale and offset
+// are f32 vectors with a value per row; the scale of quantize is 1 / step.
+PTOWSP_API ptowsp_value ptowsp_tile_quantize(ptowsp_value x, ptowsp_value scale);
+PTOWSP_API ptowsp_value ptowsp_tile_dequantize(ptowsp_value x, ptowsp_value scale,
+                                               ptowsp_value offset);
+
+PTOWSP_API ptowsp_value ptowsp_tile_transpose(ptowsp_value x);
+
+typedef enum ptowsp_compare {
+    PTOWSP_EQ = 0,
+    PTOWSP_NE,
+    PTOWSP_LT,
+    PTOWSP_LE,
+    PTOWSP_GT,
+    PTOWSP_GE,
+    PTOWSP_COMPARE_FORCE_INT = 0x7fffffff
+} ptowsp_compare;
+
+// A mask: where x op y holds (never with NaN, but for NE); y is a tile of x's shape or a scalar.
+// select takes x where the mask holds and else y, a tile or a scalar. f16, f32; i32 with EQ.
+PTOWSP_API ptowsp_value ptowsp_tile_compare(ptowsp_value x, ptowsp_compare op, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, ptowsp_value y);
+
+// Sorting. sort32 sorts every 32 columns of each row of f32 scores descending, ties in their order
+// (NaN counts as the largest), into pairs of score and u32 index, index being 1 x cols or of x's
+// shape. merge_sort merges runs of `run` pairs by four (or the last two or three) in one row. top-k
+// takes the first k values, or indices (u32), of each row's pairs.
+PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);
+PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);
+PTOWSP_API ptowsp_value ptowsp_tile_topk_values(ptowsp_value pairs, int64_t k);
+PTOWSP_API ptowsp_value ptowsp_tile_topk_indices(ptowsp_value pairs, int64_t k);
+
+// Elements of x by their index in it, row by row (i32 or u32): the result has the index' shape.
+PTOWSP_API ptowsp_value ptowsp_tile_gather(ptowsp_value x, ptowsp_value index);
+
+// Part of a tile: rows x cols elements from (row, col). Of a parameter, only that part is loaded.
+PTOWSP_API ptowsp_value ptowsp_tile_slice(ptowsp_value x, int64_t row, int64_t col, int64_t rows,
+                                          int64_t cols);
+
+// x0 y0 x1 y1 ... in each row; and the even (0) or odd (1) columns of x.
+PTOWSP_API ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
+
+// Instructions of PTO-ISA, one call each, for what operations do not say; operands are tiles made
+// by ptowsp_tile_alloc, which instructions write as often as they like, or values, which they only
+// read. What an instruction takes, and what it does, is in ptoisa_shim.h under its name.
+//
+//      ptowsp_value t = ptowsp_tile_alloc(k, &(ptowsp_alloc_desc){.dtype = PTOWSP_F32, .like = x});
+//      ptowsp_instruction(k, &(ptowsp_instruction_desc){.name = "TAXPY", .dst = {t}, .src = {x},
+//                                                       .scalar = ptowsp_tile_const(k, 0.5)});
+typedef enum ptowsp_layout {
+    PTOWSP_LAYOUT_ROW_MAJOR = 0,
+    PTOWSP_LAYOUT_COL_MAJOR,
+    PTOWSP_LAYOUT_NZ,  // boxes of 16 rows x 32 bytes, column by column; in L0C of 16 x 16 elements
+    PTOWSP_LAYOUT_ZN,  // boxes of 32 bytes x 16 columns, row by row
+    PTOWSP_LAYOUT_ZZ,
+    PTOWSP_LAYOUT_NN,
+    PTOWSP_LAYOUT_COUNT,
+    PTOWSP_LAYOUT_FORCE_INT = 0x7fffffff
+} ptowsp_layout;
+
+typedef struct ptowsp_alloc_desc {
+    ptowsp_memory memory;  // default: UB
+    ptowsp_dtype dtype;
+    ptowsp_layout layout;  // default: row-major
+    int64_t rows, cols;    // allocated; default: what fits `like`
+    ptowsp_value like;     // a value with the same valid sizes; default: all is valid
+} ptowsp_alloc_desc;
+
+typedef struct ptowsp_instruction_desc {
+    const char *name;  // "TADD"
+    ptowsp_value dst[2], src[4], tmp;
+    ptowsp_value scalar;  // a constant or a scalar parameter
+    uint32_t row, col;  // TEXTRACT, TINSERT; col: the block length of TMRGSORT, the lower diagonal
+    uint32_t mode;      // a ptowsp_round, a ptowsp_compare, a mask pattern (P0101 is 0, ...)
+} ptowsp_instruction_desc;
+
+PTOWSP_API ptowsp_value ptowsp_tile_alloc(ptowsp_body *body, const ptowsp_alloc_desc *desc);
+PTOWSP_API void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_desc *desc);
+
+// Cycles. The unit model counts elements: PTO-WSP's rule, a kernel being the sum of its
+// instructions. A2A3 uses PTO-ISA's public constants for Ascend 910B, and pipes overlap as far as
+// the waits between them allow; expect errors of some tens of per cent against a device. USER is a
+// function, called for each instruction, with the overlap of A2A3.
+typedef enum ptowsp_model {
+    PTOWSP_MODEL_UNIT = 0,
+    PTOWSP_MODEL_A2A3,
+    PTOWSP_MODEL_USER,
+    PTOWSP_MODEL_FORCE_INT = 0x7fffffff
+} ptowsp_model;
+
+// One instruction: what it is, and on which sizes it works.
+typedef struct ptowsp_insn {
+    const char *name;  // "TADD"
+    ptowsp_pipe pipe;
+    ptowsp_memory memory;  // of its destination; for a store, of its source
+    ptowsp_dtype dtype;
+    uint32_t rows, cols;  // valid sizes of the destination; for a store, of the source
+    uint32_t depth;       // of a matrix product: its k
+} ptowsp_insn;
+
+typedef ptowsp_cycles (*ptowsp_cost_fn)(const ptowsp_insn *insn, void *user);
+
+typedef struct ptowsp_cost {
+    ptowsp_model model;
+    ptowsp_cost_fn fn;  // PTOWSP_MODEL_USER
+    void *user;
+} ptowsp_cost;
+
+typedef struct ptowsp_kernel_stats {
+    ptowsp_cycles cycles;                          // of a task with full tiles
+    ptowsp_cycles busy_cycles[PTOWSP_PIPE_COUNT];  // that each pipe works
+    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];    // used at once, the most
+    uint32_t insn_count;                           // flags and barriers included
+} ptowsp_kernel_stats;
+
+// What a tile kernel takes; cost NULL is the unit model. Errors: INVALID_PARAMS (no tile kernel, a
+// model without its function).
+PTOWSP_API ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
+                                               const ptowsp_cost *cost,
+                                               ptowsp_kernel_stats *out_stats);
+
+// The instructions of a tile kernel, with full tiles; and the cycles of each in the unit model.
+PTOWSP_API uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp_kernel kernel);
+PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel kernel,
+                                             uint32_t i, ptowsp_cycles *out_unit_cycles);
+
+// Writes a tile kernel as text: its operations, then its instructions with addresses and waits.
+PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel,
+                                    ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// 14. Scalar expressions
 // -------------------------------------------------------------------------------------------------
 //
 // Scalars that are known at run time: values of type bool, i64 or u64 made of literals, loop
@@ -1339,7 +1693,7 @@ PTOWSP_API ptowsp_type ptowsp_expr_type(ptowsp_expr expr);
 PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 14. Workloads
+// 15. Workloads
 // -------------------------------------------------------------------------------------------------
 //
 // A workload is a tree of statements. The scope macros open a node, run their body once, with the
@@ -1424,7 +1778,7 @@ typedef struct ptowsp_task_desc {
     ptowsp_node after[PTOWSP_TASK_AFTER_MAX];     // tasks that it waits for, see below
 } ptowsp_task_desc;
 
-// Adds a task. With `after` and explicit dependencies (section 15) it waits for all instances of
+// Adds a task. With `after` and explicit dependencies (section 16) it waits for all instances of
 // those tasks, of the same workload and added before, that the current iteration of the innermost
 // scope around both has issued: in one loop body the matching instance, after a loop all of them.
 // Errors   A kernel that is none; too few or many axes, views or scalars; wrong type, dtype or
@@ -1449,12 +1803,12 @@ PTOWSP_API void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_exp
 
 // Loads element (row, col) of a view's tile into a slot; row and col are i64, zero exprs are 0. The
 // tile's rows and cols default to 1 by 1. Integers and bool only; signed ones are sign-extended.
-// In data it sees what the tasks before it in the program have written; for time see section 15.
+// In data it sees what the tasks before it in the program have written; for time see section 16.
 PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
                                  ptowsp_expr row, ptowsp_expr col);
 
 // -------------------------------------------------------------------------------------------------
-// 15. Schedules
+// 16. Schedules
 // -------------------------------------------------------------------------------------------------
 //
 // A schedule says on which lane a task runs, how many may be in flight, and what waits for what.
@@ -1643,7 +1997,7 @@ PTOWSP_API ptowsp_status ptowsp_schedule_check(const ptowsp_module *module,
 PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 16. Programs
+// 17. Programs
 // -------------------------------------------------------------------------------------------------
 //
 // A program is a checked and compiled workload with its schedule. It is immutable, has a few
@@ -1682,7 +2036,7 @@ PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32
 PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 17. Runs
+// 18. Runs
 // -------------------------------------------------------------------------------------------------
 //
 // A run binds sizes, symbols, arrays and memory to a program and runs it, any number of times.
@@ -1751,6 +2105,7 @@ typedef enum ptowsp_run_mode {
 typedef struct ptowsp_run_options {
     ptowsp_run_mode mode;
     bool record_tasks;  // keep a ptowsp_task_record of each task, and find the critical path
+    ptowsp_cost cost;   // how tile kernels are counted; default: the unit model
 } ptowsp_run_options;
 
 // Runs the program; options may be NULL.
@@ -1844,7 +2199,7 @@ PTOWSP_API const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint6
 PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 18. Utilities
+// 19. Utilities
 // -------------------------------------------------------------------------------------------------
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo). Hashing a concatenation: start the second part with the hash
