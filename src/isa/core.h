@@ -25,6 +25,7 @@ PTOISA_FN void ptoisa_core_init(ptoisa_core *core, ptoisa_model model,
                                 const ptoisa_machine *machine) {
     memset(core, 0, sizeof *core);
     core->model = model;
+    core->is_checked = PTOISA_CHECKED_DEFAULT;
     core->machine = machine ? machine : ptoisa_machine_910b();
 }
 

@@ -33,14 +33,13 @@
 #define PTOISA_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define PTOISA_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-// Operands are checked unless NDEBUG says otherwise.
-#ifndef PTOISA_CHECKED
+// Operands are checked where the core says so: from the start in debug builds.
 #ifdef NDEBUG
-#define PTOISA_CHECKED 0
+#define PTOISA_CHECKED_DEFAULT false
 #else
-#define PTOISA_CHECKED 1
+#define PTOISA_CHECKED_DEFAULT true
 #endif
-#endif
+#define PTOISA_CHECKED (core->is_checked)
 
 // -- element types ----------------------------------------------------------------------------------
 
@@ -264,6 +263,7 @@ struct ptoisa_core {
     ptoisa_cost_fn cost;  // PTOISA_MODEL_USER
     void *cost_user;
     bool is_dry;               // charge, do not compute
+    bool is_checked;           // operands are checked, and what is wrong is a fault
     ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
     void *fault_user;
     uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned

@@ -19,11 +19,12 @@
 #include "../base/base.h"
 #include "../isa/core.h"
 
-// How many valid rows or columns: clamp(mul * valid size of parameter + add, 0, max), or max alone
-// where there is no parameter. A rule that holds for all tasks: 0 <= extent <= max.
+// How many valid rows or columns: clamp((mul * valid size of a parameter + add) >> shift, 0, max),
+// or max alone where there is no parameter.
 typedef struct pwsp_valid {
     uint16_t param;  // tile parameter + 1, or 0: always max
-    uint16_t axis;   // 0 rows, 1 columns, of the parameter
+    uint8_t axis;    // 0 rows, 1 columns, of the parameter
+    uint8_t shift;
     int32_t mul, add;
     uint32_t max;
 } pwsp_valid;
@@ -47,8 +48,9 @@ typedef struct pwsp_list_tile {
 
 // What a scalar operand is.
 typedef struct pwsp_list_scalar {
-    uint32_t param;  // scalar parameter + 1, or 0: the constant
-    double value;
+    uint32_t param;    // scalar parameter + 1, or 0
+    uint32_t cols_of;  // the valid columns of this tile, or 0
+    double value;      // the constant, if neither; else it is multiplied by this, if that is not 0
 } pwsp_list_scalar;
 
 typedef struct pwsp_insn {

@@ -1,0 +1,180 @@
+// Passes over bodies, in the order in which they run.
+//
+//      canonicalise   c op x -> x op c;  vector op x -> x op vector;  cvt to the same type, and what
+//                     is done twice and undoes itself (transpose, neg), -> x
+//      fold           op of two constants -> a constant
+//      drop dead      what nothing that is stored depends on
+//      fuse           matmul + row of biases -> matmul_bias;  relu(matmul) stored -> a store with
+//                     relu. Only if the body asks for it, as it changes what is counted.
+//
+// Bodies are small (some tens of operations), so passes look at all of them for a question.
+
+#include "passes.h"
+
+#include "builder.h"
+
+// -- questions ------------------------------------------------------------------------------------
+
+static uint32_t pwsp_insn_uses(const pwsp_body_insn *insn, uint32_t value) {
+    uint32_t count = (insn->tmp == value) + (insn->scalar == value);
+    for (uint32_t i = 0; i < PWSP_INSN_DST_MAX; i++) {
+        count += insn->dst[i] == value;
+    }
+    for (uint32_t i = 0; i < PWSP_INSN_SRC_MAX; i++) {
+        count += insn->src[i] == value;
+    }
+    return count;
+}
+
+uint32_t pwsp_body_use_count(const ptowsp_body *body, uint32_t value) {
+    uint32_t count = 0;
+    for (uint64_t i = 1; i < body->op_count; i++) {
+        const pwsp_kop *op = &body->ops[i];
+        if (op->is_dead) {
+            continue;
+        }
+        if (op->kind == PWSP_KOP_INSTRUCTION) {
+            count += pwsp_insn_uses(&body->insns[op->param - 1], value);
+        }
+        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
+            count += op->src[j] == value;
+        }
+    }
+    return count;
+}
+
+// Puts one value in the place of another, from there on.
+static void pwsp_body_replace(ptowsp_body *body, uint32_t value, uint32_t by) {
+    for (uint64_t i = value + 1; i < body->op_count; i++) {
+        pwsp_kop *op = &body->ops[i];
+        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
+            op->src[j] = op->src[j] == value ? by : op->src[j];
+        }
+        if (op->kind == PWSP_KOP_INSTRUCTION) {
+            pwsp_body_insn *insn = &body->insns[op->param - 1];
+            for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX; j++) {
+                insn->src[j] = insn->src[j] == value ? by : insn->src[j];
+            }
+        }
+    }
+}
+
+// -- canonicalise ---------------------------------------------------------------------------------
+
+static bool pwsp_kind_is_commutative(uint8_t kind) {
+    return kind == PWSP_KOP_ADD || kind == PWSP_KOP_MUL || kind == PWSP_KOP_MAX ||
+           kind == PWSP_KOP_MIN;
+}
+
+void pwsp_pass_canonicalise(ptowsp_body *body) {
+    for (uint64_t i = 1; i < body->op_count; i++) {
+        pwsp_kop *op = &body->ops[i];
+        const pwsp_kop *x = &body->ops[op->src[0]], *y = &body->ops[op->src[1]];
+        if (pwsp_kind_is_commutative(op->kind) && op->rows &&
+            (pwsp_kop_is_scalar(x) ||
+             (!pwsp_kop_is_scalar(y) && (x->rows != op->rows || x->cols != op->cols)))) {
+            uint32_t left = op->src[0];
+            op->src[0] = op->src[1];
+            op->src[1] = left;
+        } else if (op->kind == PWSP_KOP_CVT && op->dtype == x->dtype) {
+            pwsp_body_replace(body, (uint32_t)i, op->src[0]);
+        } else if ((op->kind == PWSP_KOP_TRANSPOSE || op->kind == PWSP_KOP_NEG) &&
+                   x->kind == op->kind) {
+            pwsp_body_replace(body, (uint32_t)i, x->src[0]);
+        }
+    }
+}
+
+// -- fold -----------------------------------------------------------------------------------------
+
+static double pwsp_fold(uint8_t kind, double x, double y) {
+    switch (kind) {
+    case PWSP_KOP_ADD: return x + y;
+    case PWSP_KOP_SUB: return x - y;
+    case PWSP_KOP_MUL: return x * y;
+    case PWSP_KOP_DIV: return x / y;
+    case PWSP_KOP_MAX: return x != x || x > y ? x : y;
+    default: return x != x || x < y ? x : y;
+    }
+}
+
+void pwsp_pass_fold(ptowsp_body *body) {
+    for (uint64_t i = 1; i < body->op_count; i++) {
+        pwsp_kop *op = &body->ops[i];
+        if (op->kind < PWSP_KOP_ADD || op->kind > PWSP_KOP_MIN || op->rows) {
+            continue;
+        }
+        double value =
+            pwsp_fold(op->kind, body->ops[op->src[0]].value, body->ops[op->src[1]].value);
+        memset(op, 0, sizeof *op);
+        op->kind = PWSP_KOP_CONST;
+        op->value = value;
+    }
+}
+
+// -- drop dead ------------------------------------------------------------------------------------
+
+void pwsp_pass_drop_dead(ptowsp_body *body) {
+    for (uint64_t i = body->op_count; i-- > 1;) {
+        pwsp_kop *op = &body->ops[i];
+        bool has_effect = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD ||
+                          op->kind == PWSP_KOP_INSTRUCTION;
+        op->is_dead = !has_effect && pwsp_body_use_count(body, (uint32_t)i) == 0;
+    }
+}
+
+// -- fuse -----------------------------------------------------------------------------------------
+
+// Is the value a product that one operation uses alone?
+static bool pwsp_fuse_takes(const ptowsp_body *body, uint32_t value) {
+    return body->ops[value].kind == PWSP_KOP_MATMUL && pwsp_body_use_count(body, value) == 1;
+}
+
+static void pwsp_fuse_bias(ptowsp_body *body, pwsp_kop *op) {
+    pwsp_kop *product = &body->ops[op->src[0]];
+    const pwsp_kop *bias = &body->ops[op->src[1]];
+    // A bias in L1 is of the product's type; on a square tile a vector is a value for each row.
+    if (!pwsp_fuse_takes(body, op->src[0]) || bias->rows != 1 || bias->cols != op->cols ||
+        op->rows == op->cols || op->cols * 4 > body->machine.memory_size[PTOISA_BIAS]) {
+        return;
+    }
+    uint32_t a = product->src[0], b = product->src[1], row = op->src[1];
+    product->is_dead = true;
+    op->kind = PWSP_KOP_MATMUL_BIAS;
+    op->src[0] = a;
+    op->src[1] = b;
+    op->src[2] = row;
+}
+
+static void pwsp_fuse_relu(ptowsp_body *body, pwsp_kop *store) {
+    pwsp_kop *relu = &body->ops[store->src[0]];
+    if (relu->kind != PWSP_KOP_RELU || pwsp_body_use_count(body, store->src[0]) != 1) {
+        return;
+    }
+    uint32_t product = relu->src[0];
+    uint8_t kind = body->ops[product].kind;
+    if ((kind == PWSP_KOP_MATMUL || kind == PWSP_KOP_MATMUL_BIAS) &&
+        body->ops[product].dtype == PTOWSP_F32 && pwsp_body_use_count(body, product) == 1) {
+        relu->is_dead = true;
+        store->src[0] = product;
+        store->mode = PWSP_VARIANT_RELU;
+    }
+}
+
+void pwsp_pass_fuse(ptowsp_body *body) {
+    if (!body->is_fused) {
+        return;
+    }
+    for (uint64_t i = 1; i < body->op_count; i++) {
+        pwsp_kop *op = &body->ops[i];
+        if (!op->is_dead && op->kind == PWSP_KOP_ADD) {
+            pwsp_fuse_bias(body, op);
+        }
+    }
+    for (uint64_t i = 1; i < body->op_count; i++) {
+        pwsp_kop *op = &body->ops[i];
+        if (!op->is_dead && op->kind == PWSP_KOP_STORE) {
+            pwsp_fuse_relu(body, op);
+        }
+    }
+}

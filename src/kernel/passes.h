@@ -1,0 +1,19 @@
+// What happens to a body before it is lowered: constants folded, forms made alike, dead code
+// dropped, and on request operations joined that one instruction does.
+
+#ifndef PWSP_PASSES_H
+#define PWSP_PASSES_H
+
+#include "body.h"
+
+// Each changes the operations in place. None adds any, and none changes what is stored. The first
+// three also keep the cycles of the unit model as PTO-WSP counts them: x * 1 stays, for instance.
+PWSP_INTERNAL void pwsp_pass_canonicalise(ptowsp_body *body);
+PWSP_INTERNAL void pwsp_pass_fold(ptowsp_body *body);
+PWSP_INTERNAL void pwsp_pass_drop_dead(ptowsp_body *body);
+PWSP_INTERNAL void pwsp_pass_fuse(ptowsp_body *body);
+
+// How often a value is an operand of something that is not dead.
+PWSP_INTERNAL uint32_t pwsp_body_use_count(const ptowsp_body *body, uint32_t value);
+
+#endif
