@@ -59,6 +59,7 @@ typedef struct pwsp_insn {
     uint8_t mode;                       // ptoisa_round, ptoisa_compare or ptoisa_pattern
     uint8_t src_pipe, dst_pipe, event;  // of flags; a barrier is for src_pipe (or PTOISA_PIPE_ALL)
     bool is_dst_read;                   // dst[0] is read as well
+    bool is_implied;                    // PTO-WSP does it uncounted: no cycles in the unit model
     uint16_t param;  // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter in global memory + 1
     // Written, and read. tmp is scratch: written, and of no meaning afterwards.
     uint32_t dst[PWSP_INSN_DST_MAX], src[PWSP_INSN_SRC_MAX], tmp;

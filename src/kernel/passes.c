@@ -16,7 +16,7 @@
 // -- questions ------------------------------------------------------------------------------------
 
 static uint32_t pwsp_insn_uses(const pwsp_body_insn *insn, uint32_t value) {
-    uint32_t count = (insn->tmp == value) + (insn->scalar == value);
+    uint32_t count = (insn->tmp == value ? 1u : 0) + (insn->scalar == value ? 1u : 0);
     for (uint32_t i = 0; i < PWSP_INSN_DST_MAX; i++) {
         count += insn->dst[i] == value;
     }

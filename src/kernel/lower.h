@@ -1,0 +1,111 @@
+// From operations to instructions.
+//
+// Rules (they are PTO-WSP's, and the unit model counts what they say):
+//
+//      on entry      one TLOAD for each parameter that an operation other than matmul, load and
+//                    slice reads
+//      matmul        per factor: a parameter is loaded (L1), another value moved to L1; then to
+//                    L0A or L0B; TMATMUL; and a move to UB, if other than matmul or store reads it
+//      store         TCVT if the type is narrower; TSTORE
+//      the rest      the instruction of its name; with a scalar ..S, with a vector ROWEXPAND or
+//                    COLEXPAND
+//
+// What PTO-WSP does not count, but the device needs, is marked implied.
+//
+// Where values are: in UB, row-major, rows padded to 32 bytes. A value of one column is column-major
+// with its rows padded: its bytes are a row as well, and element-wise instructions see it so. An
+// operand that is not needed any more lends its memory to the result.
+
+#ifndef PWSP_LOWER_H
+#define PWSP_LOWER_H
+
+#include "body.h"
+#include "forms.h"
+
+typedef struct pwsp_lowered {
+    uint32_t tile;  // in UB; 0: not there
+    uint32_t acc;   // in L0C; 0: not there
+    uint32_t last;  // the last operation that uses it
+    uint32_t uses;
+} pwsp_lowered;
+
+typedef struct pwsp_lowering {
+    ptowsp_body *body;
+    pwsp_list *list;
+    pwsp_lowered *values;
+    uint32_t at;      // the operation that is being lowered
+    bool is_out;      // memory is out
+    pwsp_insn spare;  // written to when it is
+} pwsp_lowering;
+
+// Lowers the body into an empty list; false with a fault.
+PWSP_INTERNAL bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault);
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+// A new tile of its own, rows and cols as allocated.
+PWSP_INTERNAL uint32_t pwsp_lower_tile(pwsp_lowering *lw, ptoisa_memory memory,
+                                       ptoisa_layout layout, uint8_t dtype, uint32_t rows,
+                                       uint32_t cols, pwsp_valid valid_rows, pwsp_valid valid_cols);
+
+// A new tile in UB for a value of this shape.
+PWSP_INTERNAL uint32_t pwsp_lower_vec(pwsp_lowering *lw, uint8_t dtype, uint32_t rows,
+                                      uint32_t cols, pwsp_valid valid_rows, pwsp_valid valid_cols);
+
+// A new tile for the operation's result; in the memory of `operand`, a value whose tile is `tile`,
+// when that is not needed any more (operand 0: never).
+PWSP_INTERNAL uint32_t pwsp_lower_result(pwsp_lowering *lw, const pwsp_kop *op, uint32_t operand);
+
+// A view of a tile from its byte `offset` on.
+PWSP_INTERNAL uint32_t pwsp_lower_view(pwsp_lowering *lw, uint32_t tile, ptoisa_layout layout,
+                                       uint8_t dtype, uint32_t rows, uint32_t cols,
+                                       pwsp_valid valid_rows, pwsp_valid valid_cols,
+                                       uint32_t offset);
+
+// The tile as element-wise instructions want it: a column as a row.
+PWSP_INTERNAL uint32_t pwsp_lower_flat(pwsp_lowering *lw, uint32_t tile);
+
+// A vector as a column (a value per row), and as a row.
+PWSP_INTERNAL uint32_t pwsp_lower_column(pwsp_lowering *lw, uint32_t tile);
+
+PWSP_INLINE uint32_t pwsp_round_up(uint32_t size, uint32_t unit) {
+    return (size + unit - 1) / unit * unit;
+}
+
+PWSP_INLINE uint32_t pwsp_block(uint8_t dtype) {
+    return 32 / ptoisa_dtype_size((ptoisa_dtype)dtype);
+}
+
+// -- instructions ---------------------------------------------------------------------------------
+
+// Appends an instruction of up to three sources (0: none).
+PWSP_INTERNAL pwsp_insn *pwsp_emit(pwsp_lowering *lw, ptoisa_op op, uint32_t dst, uint32_t src0,
+                                   uint32_t src1, uint32_t src2);
+PWSP_INTERNAL pwsp_insn *pwsp_emit_scalar(pwsp_lowering *lw, ptoisa_op op, uint32_t dst,
+                                          uint32_t src, double value);
+
+// The scalar operand that a value is.
+PWSP_INTERNAL pwsp_list_scalar pwsp_lower_scalar(const ptowsp_body *body, uint32_t value);
+
+// The value's tile in UB.
+PWSP_INLINE uint32_t pwsp_lower_value(const pwsp_lowering *lw, uint32_t value) {
+    return lw->values[value].tile;
+}
+
+// -- the kinds of operations ----------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_lower_binary(pwsp_lowering *lw, const pwsp_kop *op);
+PWSP_INTERNAL void pwsp_lower_unary(pwsp_lowering *lw, const pwsp_kop *op);
+PWSP_INTERNAL void pwsp_lower_reduce(pwsp_lowering *lw, const pwsp_kop *op);
+PWSP_INTERNAL void pwsp_lower_broadcast(pwsp_lowering *lw, const pwsp_kop *op);
+PWSP_INTERNAL void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op);
+PWSP_INTERNAL void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op);
+PWSP_INTERNAL void pwsp_lower_shape(pwsp_lowering *lw, const pwsp_kop *op);  // cvt, transpose, ...
+PWSP_INTERNAL void pwsp_lower_pick(pwsp_lowering *lw, const pwsp_kop *op);   // compare, sort, ...
+PWSP_INTERNAL void pwsp_lower_instruction(pwsp_lowering *lw, const pwsp_kop *op);
+
+// exp, sigmoid, sin and the like, from src into dst: flat tiles that may be the same.
+PWSP_INTERNAL void pwsp_lower_function(pwsp_lowering *lw, pwsp_kop_kind kind, uint32_t dst,
+                                       uint32_t src);
+
+#endif
