@@ -15,6 +15,8 @@ ISA="
 src/isa/isa.h
 src/isa/tile.h
 src/isa/machine.h
+src/isa/cost_a2a3.h
+src/isa/cost_a5.h
 src/isa/cost.h
 src/isa/core.h
 "

@@ -5,6 +5,14 @@
 // n) moves Q's clock there. So a kernel that runs its flags, as the device needs them, has the
 // overlap of its pipes counted (PTOISA_MODEL_A2A3). In the unit model time is the plain sum.
 //
+//     set_flag(P, Q, n)     a cycle on P; the flag is up when P is done with it
+//     wait_flag(P, Q, n)    Q waits until the flag is up, and then a cycle on Q
+//     pipe_barrier(P)       a cycle on P; PIPE_ALL: all wait for the last, then a cycle on each
+//
+// (No cycles in the unit model; in a user's model, what the function says.) A pipe has run empty
+// when its next instruction is its first, follows a barrier, or follows a wait that it had to wait
+// for: a flag that was up already stops nothing. Vector instructions pay their head and tail then.
+//
 // A flag is one bit: setting it twice without a wait, or waiting for one that nobody has set, is a
 // fault, as on the device the first would be lost and the second hang.
 
@@ -20,13 +28,16 @@
 
 #define PTOISA_FAULT_TEXT_MAX 256
 
-// Makes a core with its clocks at 0. machine NULL: Ascend 910B.
+// Makes a core with its clocks at 0. machine NULL: Ascend 910B, or 950PR for PTOISA_MODEL_A5.
 PTOISA_FN void ptoisa_core_init(ptoisa_core *core, ptoisa_model model,
                                 const ptoisa_machine *machine) {
     memset(core, 0, sizeof *core);
     core->model = model;
     core->is_checked = PTOISA_CHECKED_DEFAULT;
-    core->machine = machine ? machine : ptoisa_machine_910b();
+    if (machine == NULL) {
+        machine = model == PTOISA_MODEL_A5 ? ptoisa_machine_950pr() : ptoisa_machine_910b();
+    }
+    core->machine = machine;
 }
 
 // Sets the clocks to 0 and all flags free.
@@ -36,18 +47,21 @@ PTOISA_FN void ptoisa_core_reset(ptoisa_core *core) {
     memset(core->busy, 0, sizeof core->busy);
     memset(core->flag_at, 0, sizeof core->flag_at);
     memset(core->flags, 0, sizeof core->flags);
+    core->is_filled = 0;
 }
 
-// The time until all pipes are done; in the unit model, the sum of all instructions' cycles.
-PTOISA_FN uint64_t ptoisa_cycles(const ptoisa_core *core) {
-    if (core->model == PTOISA_MODEL_UNIT) {
-        return core->sum;
-    }
+// When the last pipe is done.
+PTOISA_FN uint64_t ptoisa_cycles_of_pipes(const ptoisa_core *core) {
     uint64_t end = 0;
     for (int pipe = 0; pipe < PTOISA_PIPE_COUNT; pipe++) {
         end = core->clock[pipe] > end ? core->clock[pipe] : end;
     }
     return end;
+}
+
+// The time until all pipes are done; in the unit model, the sum of all instructions' cycles.
+PTOISA_FN uint64_t ptoisa_cycles(const ptoisa_core *core) {
+    return core->model == PTOISA_MODEL_UNIT ? core->sum : ptoisa_cycles_of_pipes(core);
 }
 
 #if defined(__GNUC__)
@@ -70,6 +84,27 @@ ptoisa_fault(ptoisa_core *core, ptoisa_op op, const char *format, ...) {
     abort();
 }
 
+// Cycles of one instruction on its pipe, or on PTOISA_PIPE_ALL.
+PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe,
+                              const ptoisa_tile *dst, const ptoisa_tile *src0,
+                              const ptoisa_tile *src1) {
+    ptoisa_issue_info info;
+    info.op = op;
+    info.pipe = pipe;
+    info.dst = dst;
+    info.src0 = src0;
+    info.src1 = src1;
+    info.is_pipe_idle = !(core->is_filled >> pipe & 1);
+    info.machine = core->machine;
+    return ptoisa_cost(core, &info);
+}
+
+PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles) {
+    core->sum += cycles;
+    core->busy[pipe] += cycles;
+    core->clock[pipe] += cycles;
+}
+
 // Charges an instruction to its pipe. Every instruction calls this once, after its checks.
 PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *dst,
                             const ptoisa_tile *src0, const ptoisa_tile *src1) {
@@ -80,13 +115,19 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
         core->busy[pipe] += cycles;
         return;
     }
-    uint64_t cycles = ptoisa_cost(core, op, pipe, dst, src0, src1);
-    core->sum += cycles;
-    core->busy[pipe] += cycles;
-    core->clock[pipe] += cycles;
+    uint64_t cycles = ptoisa_ask(core, op, pipe, dst, src0, src1);
+    ptoisa_charge(core, pipe, cycles);
+    core->is_filled = (uint8_t)(core->is_filled | (cycles > 0 ? 1u << pipe : 0));
 }
 
 // -- flags ------------------------------------------------------------------------------------------
+
+// Charges a flag or a barrier: as ptoisa_issue, but it has no operands and fills no pipe.
+PTOISA_FN void ptoisa_issue_sync(ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe) {
+    if (core->model != PTOISA_MODEL_UNIT) {
+        ptoisa_charge(core, pipe, ptoisa_ask(core, op, pipe, NULL, NULL, NULL));
+    }
+}
 
 PTOISA_FN void ptoisa_set_flag(ptoisa_core *core, ptoisa_pipe src, ptoisa_pipe dst,
                                uint32_t event) {
@@ -101,6 +142,7 @@ PTOISA_FN void ptoisa_set_flag(ptoisa_core *core, ptoisa_pipe src, ptoisa_pipe d
         return;
     }
     core->flags[src][dst] = (uint8_t)(core->flags[src][dst] | 1u << event);
+    ptoisa_issue_sync(core, PTOISA_SET_FLAG, src);
     core->flag_at[src][dst][event] = core->clock[src];
 }
 
@@ -119,20 +161,36 @@ PTOISA_FN void ptoisa_wait_flag(ptoisa_core *core, ptoisa_pipe src, ptoisa_pipe 
     }
     core->flags[src][dst] = (uint8_t)(core->flags[src][dst] & ~(1u << event));
     uint64_t at = core->flag_at[src][dst][event];
-    core->clock[dst] = at > core->clock[dst] ? at : core->clock[dst];
+    if (at > core->clock[dst]) {
+        core->clock[dst] = at;
+        core->is_filled = (uint8_t)(core->is_filled & ~(1u << dst));
+    }
+    ptoisa_issue_sync(core, PTOISA_WAIT_FLAG, dst);
 }
 
-// Orders the instructions of one pipe (which are in order here as they are), or of all pipes.
+// Orders the instructions of one pipe (which are in order here as they are), or of all pipes. Of
+// all, the sum and the scalar unit's work count its cycles once.
 PTOISA_FN void ptoisa_pipe_barrier(ptoisa_core *core, ptoisa_pipe pipe) {
-    if (pipe == PTOISA_PIPE_ALL) {
-        uint64_t end = 0;
-        for (int i = 0; i < PTOISA_PIPE_COUNT; i++) {
-            end = core->clock[i] > end ? core->clock[i] : end;
-        }
-        for (int i = 0; i < PTOISA_PIPE_COUNT; i++) {
-            core->clock[i] = end;
-        }
+    if ((uint32_t)pipe > PTOISA_PIPE_ALL) {
+        ptoisa_fault(core, PTOISA_PIPE_BARRIER, "pipe %d", (int)pipe);
+        return;
     }
+    if (pipe != PTOISA_PIPE_ALL) {
+        ptoisa_issue_sync(core, PTOISA_PIPE_BARRIER, pipe);
+        core->is_filled = (uint8_t)(core->is_filled & ~(1u << pipe));
+        return;
+    }
+    uint64_t end = ptoisa_cycles_of_pipes(core);
+    if (core->model != PTOISA_MODEL_UNIT) {
+        uint64_t cycles = ptoisa_ask(core, PTOISA_PIPE_BARRIER, pipe, NULL, NULL, NULL);
+        core->sum += cycles;
+        core->busy[PTOISA_PIPE_S] += cycles;
+        end += cycles;
+    }
+    for (int i = 0; i < PTOISA_PIPE_COUNT; i++) {
+        core->clock[i] = end;
+    }
+    core->is_filled = 0;
 }
 
 // Are all flags that were set waited for? A fault names one that is not.

@@ -143,7 +143,7 @@ typedef enum ptoisa_pipe {
 // How an instruction is counted in the unit model: DST the valid elements of its destination, SRC
 // those of its source, SORT 5 for each element of its source, MATMUL m * k * n, ZERO nothing. MOVE:
 // DST, but nothing from L1 to L0, bias table or fixpipe buffer: there TLOAD has paid.
-// What it costs on A2/A3 is in cost.h, by name.
+// What it costs on A2/A3 is in cost_a2a3.h, by name.
 // clang-format off
 #define PTOISA_OPS(OP) /* name, unit cycles */                                                     \
     OP(TLOAD, DST) OP(TSTORE, SRC) OP(TMOV, MOVE) OP(TEXTRACT, MOVE) OP(TINSERT, SRC)              \
@@ -221,31 +221,46 @@ typedef enum ptoisa_pattern {
 
 typedef enum ptoisa_family { PTOISA_A2A3 = 0, PTOISA_A5 } ptoisa_family;
 
-// Sizes and rates of a machine that instructions know. Rates in GiB/s, one core; 0: as slow as the
-// slowest listed. Source of the numbers: machine.h.
+// The ways that data takes between memories; each has its rate.
+typedef enum ptoisa_path {
+    PTOISA_GM_TO_UB = 0,
+    PTOISA_GM_TO_L1,
+    PTOISA_UB_TO_GM,
+    PTOISA_UB_TO_L1,
+    PTOISA_UB_TO_UB,
+    PTOISA_L1_TO_GM,
+    PTOISA_L1_TO_L0A,
+    PTOISA_L1_TO_L0B,
+    PTOISA_L1_TO_OTHER,  // to bias table and fixpipe buffer; filling L1
+    PTOISA_L0C_TO_GM,
+    PTOISA_L0C_TO_L1,
+    PTOISA_L0C_TO_UB,
+    PTOISA_PATH_COUNT
+} ptoisa_path;
+
+// Sizes and rates of a machine that instructions know. Source of the numbers: machine.h.
 typedef struct ptoisa_machine {
     char name[16];
     ptoisa_family family;
     uint32_t clock_mhz;
-    uint32_t
-        memory_size[PTOISA_MEMORY_COUNT];  // bytes; UB without what instructions use themselves
-    double gm_to_ub, ub_to_gm, gm_to_l1, l1_to_gm, l0c_to_gm, l0c_to_l1;
-    double l1_to_l0a, l1_to_l0b, l1_to_other, ub_to_ub;
+    uint32_t memory_size[PTOISA_MEMORY_COUNT];  // bytes; UB without instructions' own scratch
+    uint32_t rate[PTOISA_PATH_COUNT];  // 1/100 GiB/s, one core; 0: as slow as the slowest listed
 } ptoisa_machine;
 
 typedef enum ptoisa_model {
     PTOISA_MODEL_UNIT = 0,  // an element is a cycle; a kernel is the sum of its instructions
     PTOISA_MODEL_A2A3,      // public constants of A2/A3; pipes overlap as far as flags allow
-    PTOISA_MODEL_USER       // a function
+    PTOISA_MODEL_A5,        // the same with A5's vector instructions; machine NULL is 950PR
+    PTOISA_MODEL_USER       // a function; without one, the unit model's cycles on each pipe
 } ptoisa_model;
 
-// What a cost function is told about one instruction.
+// What a cost function is told about one instruction. It is asked for SET_FLAG, WAIT_FLAG and
+// PIPE_BARRIER too, which have no operands; a barrier of PTOISA_PIPE_ALL is asked for once.
 typedef struct ptoisa_issue_info {
     ptoisa_op op;
     ptoisa_pipe pipe;
-    const ptoisa_tile *dst, *src0,
-        *src1;          // as far as the instruction has them; NULL: global memory
-    bool is_pipe_idle;  // nothing was running on the pipe
+    const ptoisa_tile *dst, *src0, *src1;  // as far as it has them; NULL: none, or global memory
+    bool is_pipe_idle;                     // the pipe had run empty: see core.h
     const ptoisa_machine *machine;
 } ptoisa_issue_info;
 
@@ -273,6 +288,7 @@ struct ptoisa_core {
     uint64_t busy[PTOISA_PIPE_COUNT];   // cycles that each pipe worked
     uint64_t flag_at[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
     uint8_t flags[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // bit n: event n is set
+    uint8_t is_filled;  // bit p: pipe p has not run empty since its last instruction
 };
 
 // -- names ------------------------------------------------------------------------------------------
