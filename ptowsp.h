@@ -1321,6 +1321,24 @@ typedef enum ptowsp_family {
     PTOWSP_FAMILY_FORCE_INT = 0x7fffffff
 } ptowsp_family;
 
+// The ways that data takes between memories (GM is global memory).
+typedef enum ptowsp_path {
+    PTOWSP_PATH_GM_TO_UB = 0,
+    PTOWSP_PATH_GM_TO_L1,
+    PTOWSP_PATH_UB_TO_GM,
+    PTOWSP_PATH_UB_TO_L1,
+    PTOWSP_PATH_UB_TO_UB,
+    PTOWSP_PATH_L1_TO_GM,
+    PTOWSP_PATH_L1_TO_L0A,
+    PTOWSP_PATH_L1_TO_L0B,
+    PTOWSP_PATH_L1_TO_OTHER,  // bias table, fixpipe buffer
+    PTOWSP_PATH_L0C_TO_GM,
+    PTOWSP_PATH_L0C_TO_L1,
+    PTOWSP_PATH_L0C_TO_UB,
+    PTOWSP_PATH_COUNT,
+    PTOWSP_PATH_FORCE_INT = 0x7fffffff
+} ptowsp_path;
+
 // A machine, for planning memory and counting cycles. Data, to be copied and changed.
 typedef struct ptowsp_machine {
     char name[16];
@@ -1332,16 +1350,14 @@ typedef struct ptowsp_machine {
     // scratch of instructions); of L2 and HBM, for all cores.
     uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
     uint64_t l2_bytes, hbm_bytes;
-    // What one core moves, in GiB/s.
-    double gm_to_ub, ub_to_gm, gm_to_l1, l1_to_gm, l0c_to_gm, l0c_to_l1;
-    double l1_to_l0a, l1_to_l0b, l1_to_other, ub_to_ub;
+    uint32_t rates[PTOWSP_PATH_COUNT];  // of one core, in 1/100 GiB/s
     // Control, in ns: host to AICPU; AICPU register store and load; a task seen by an AICore; its
     // completion seen by the AICPU.
     uint32_t launch_ns, store_ns, load_ns, dispatch_ns, completion_ns;
 } ptowsp_machine;
 
-PTOWSP_API const ptowsp_machine *ptowsp_machine_910b(void);   // Ascend 910B (A2/A3)
-PTOWSP_API const ptowsp_machine *ptowsp_machine_950pr(void);  // Ascend 950PR (A5)
+PTOWSP_API ptowsp_machine ptowsp_machine_910b(void);   // Ascend 910B (A2/A3); a 910C is two
+PTOWSP_API ptowsp_machine ptowsp_machine_950pr(void);  // Ascend 950PR (A5); control as 910B
 
 typedef struct ptowsp_body ptowsp_body;
 

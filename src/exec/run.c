@@ -28,7 +28,8 @@
     ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)                                \
     ARRAY(is_written, bool, program->tensors.count + 1)                                            \
     ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
-    ARRAY(unknown, uint8_t, program->ops.count)
+    ARRAY(unknown, uint8_t, program->ops.count)                                                    \
+    ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)
 
 static bool pwsp_run_is_flow(const ptowsp_schedule *schedule) {
     return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
@@ -51,6 +52,13 @@ static bool pwsp_run_init(ptowsp_run *run) {
                (size_t)program->consts.count * sizeof(uint64_t));
     }
     run->is_flow = pwsp_run_is_flow(&program->schedule);
+    run->tile_core.memory = run->memory;
+    for (uint32_t i = 1; i < program->kernels.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+        if (kernel->code && !pwsp_tile_core_reserve(&run->tile_core, kernel->code)) {
+            return false;
+        }
+    }
     return pwsp_sim_init(&run->sim, memory, program) &&
            (run->is_flow ? pwsp_flow_init(&run->flow, &run->sim)
                          : pwsp_lanes_init(&run->lanes, &run->sim));
@@ -86,6 +94,7 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     pwsp_lanes_free(&run->lanes);
     pwsp_flow_free(&run->flow);
     pwsp_sim_free(&run->sim);
+    pwsp_tile_core_free(&run->tile_core);
     pwsp_memory_free(&memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
 #define PWSP_RUN_FREE(field, type, count)                                                          \
     pwsp_memory_free(&memory, run->field, (size_t)(count) * sizeof(type));
@@ -98,7 +107,8 @@ static size_t pwsp_run_bytes(const ptowsp_run *run) {
     const ptowsp_program *program = run->program;
     size_t bytes = sizeof(ptowsp_run) + pwsp_sim_bytes(&run->sim) +
                    (run->is_flow ? pwsp_flow_bytes(&run->flow) : pwsp_lanes_bytes(&run->lanes)) +
-                   (size_t)run->critical_capacity * sizeof(uint64_t);
+                   (size_t)run->critical_capacity * sizeof(uint64_t) +
+                   pwsp_tile_core_bytes(&run->tile_core);
 #define PWSP_RUN_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
     PWSP_RUN_ARRAYS(PWSP_RUN_SIZE)
 #undef PWSP_RUN_SIZE
@@ -143,6 +153,20 @@ PWSP_FORCE_INLINE bool pwsp_run_keys(pwsp_expander *x, pwsp_arrival *arrival) {
     return false;
 }
 
+// A task whose sizes do not go together.
+static bool pwsp_run_fail_tiles(ptowsp_run *run) {
+    pwsp_expander *x = &run->expander;
+    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, x->task.index, "task %" PRIu64 ": %s",
+                       x->task.index, run->tile_core.text);
+    return false;
+}
+
+// Do the sizes of a tile kernel's task go together? False with the expander's error.
+static bool pwsp_run_check_tiles(ptowsp_run *run, const pwsp_tile_code *code) {
+    return pwsp_tile_core_check(&run->tile_core, code, &run->expander.task) ||
+           pwsp_run_fail_tiles(run);
+}
+
 // Walks the program without kernels. *out_count is the number of its tasks, or one that is enough
 // for start_threshold; UINT64_MAX when that depends on data that tasks write.
 static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
@@ -159,7 +183,8 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
             return PTOWSP_OK;
         case PWSP_EVENT_ERROR: return pwsp_run_fail_walk(run);
         case PWSP_EVENT_TASK:
-            if (!pwsp_run_keys(x, &arrival)) {
+            if (!pwsp_run_keys(x, &arrival) ||
+                (x->kernel->code && !pwsp_run_check_tiles(run, x->kernel->code))) {
                 return pwsp_run_fail_walk(run);
             }
             break;
@@ -187,10 +212,37 @@ static bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
 // What a cost function sees of tiles.
 static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
 
+// Runs a tile kernel, or counts it: once for tasks of the same sizes that follow each other.
+static bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = &run->expander;
+    const pwsp_tile_code *code = x->kernel->code;
+    if (!is_time_only) {
+        return pwsp_tile_core_run(&run->tile_core, code, &x->task, false, out_cycles) ||
+               pwsp_run_fail_tiles(run);
+    }
+    pwsp_tile_memo *memo = &run->memos[x->task_op->kernel];
+    const uint64_t *sizes = x->task.args + x->task.user_axis_count;
+    bool is_same = memo->is_set;
+    for (uint32_t i = 0; i < 2 * x->task.tile_count; i++) {
+        is_same = is_same && memo->sizes[i] == sizes[i];
+        memo->sizes[i] = (uint32_t)sizes[i];
+    }
+    if (!is_same) {
+        memo->is_set =
+            pwsp_tile_core_run(&run->tile_core, code, &x->task, true, &memo->cycles);
+    }
+    *out_cycles = memo->cycles;
+    return memo->is_set || pwsp_run_fail_tiles(run);
+}
+
 // Runs a kernel, and says how long it takes. False with the expander's error.
-PWSP_FORCE_INLINE bool pwsp_run_kernel(pwsp_expander *x, bool is_time_only,
+PWSP_FORCE_INLINE bool pwsp_run_kernel(ptowsp_run *run, bool is_time_only,
                                        ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = &run->expander;
     const pwsp_kernel_info *kernel = x->kernel;
+    if (kernel->code) {
+        return pwsp_run_tiles(run, is_time_only, out_cycles);
+    }
     ptowsp_cycles cycles = kernel->cycles;
     if (kernel->cost) {
         x->task.tiles = pwsp_no_tiles;
@@ -318,7 +370,7 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
         }
         if (is_called) {
             x->task.index = x->task_count + i;
-            if (!pwsp_run_kernel(x, is_time_only, &cycles)) {
+            if (!pwsp_run_kernel(run, is_time_only, &cycles)) {
                 return false;
             }
         }
@@ -352,7 +404,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
             pwsp_arrival arrival;
             arrival.cycles = 0;
-            if (!pwsp_run_keys(x, &arrival) || !pwsp_run_kernel(x, is_time_only, &arrival.cycles)) {
+            if (!pwsp_run_keys(x, &arrival) || !pwsp_run_kernel(run, is_time_only, &arrival.cycles)) {
                 return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
             }
             arrival.unit = x->kernel->unit;
@@ -460,7 +512,8 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
 }
 
 ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
-    ptowsp_run_options chosen = {PTOWSP_RUN_EXECUTE, false};
+    ptowsp_run_options chosen;
+    memset(&chosen, 0, sizeof chosen);
     if (options) {
         chosen = *options;
     }
@@ -471,6 +524,14 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: there is no mode %d", (int)chosen.mode);
     }
+    if (!pwsp_cost_is_valid(&chosen.cost)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: there is no cost model %d, or it lacks its function",
+                         (int)chosen.cost.model);
+    }
+    run->cost = chosen.cost;
+    run->tile_core.cost = &run->cost;
+    memset(run->memos, 0, (run->program->kernels.count + 1) * sizeof run->memos[0]);
     run->is_running = true;
     ptowsp_status status = pwsp_run_execute(run, &chosen);
     run->is_running = false;

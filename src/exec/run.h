@@ -7,6 +7,13 @@
 #include "../time/flow.h"
 #include "../time/lanes.h"
 
+// What a tile kernel took for the valid sizes that it was last asked about.
+typedef struct pwsp_tile_memo {
+    bool is_set;
+    uint32_t sizes[2 * PTOWSP_TASK_TILE_MAX];
+    ptowsp_cycles cycles;
+} pwsp_tile_memo;
+
 struct ptowsp_run {
     ptowsp_context *context;
     pwsp_memory memory;
@@ -33,6 +40,10 @@ struct ptowsp_run {
     pwsp_lanes lanes;
     pwsp_flow flow;
     pwsp_batch batch;  // plain tasks that have run and wait to be issued
+    // Tile kernels.
+    pwsp_tile_core tile_core;
+    ptowsp_cost cost;
+    pwsp_tile_memo *memos;  // by kernel
     // Results.
     uint64_t *critical;
     uint64_t critical_count, critical_capacity;

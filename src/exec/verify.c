@@ -182,6 +182,9 @@ static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) 
     for (uint32_t i = 0; i < p->tasks.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(
             p, kernels, pwsp_kernel_info, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, i)->kernel);
+        if (kernel->code) {
+            continue;
+        }
         if (is_time_only && !kernel->cost && kernel->cycles == 0) {
             return pwsp_fail(
                 run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,

@@ -38,7 +38,7 @@ uint32_t pwsp_lower_vec(pwsp_lowering *lw, uint8_t dtype, uint32_t rows, uint32_
 }
 
 // While lowering, `last` of a root is the last operation that needs its bytes.
-static void pwsp_lower_need(pwsp_lowering *lw, uint32_t tile, uint32_t value) {
+void pwsp_lower_keep(pwsp_lowering *lw, uint32_t tile, uint32_t value) {
     pwsp_list_tile *root = &lw->list->tiles[lw->list->tiles[tile].root];
     root->last = root->last > lw->values[value].last ? root->last : lw->values[value].last;
 }
@@ -61,7 +61,7 @@ uint32_t pwsp_lower_result(pwsp_lowering *lw, const pwsp_kop *op, uint32_t opera
     }
     if (result) {
         lw->values[lw->at].tile = result;
-        pwsp_lower_need(lw, result, lw->at);
+        pwsp_lower_keep(lw, result, lw->at);
     }
     return result;
 }
@@ -206,9 +206,28 @@ static void pwsp_lower_entry(pwsp_lowering *lw) {
             uint32_t tile = pwsp_lower_load(lw, i + 1, &body->ops[value]);
             if (tile) {
                 lw->values[value].tile = tile;
-                pwsp_lower_need(lw, tile, value);
+                pwsp_lower_keep(lw, tile, value);
             }
         }
+    }
+}
+
+// A load, or a slice of a parameter: into UB, unless only products read a slice.
+static void pwsp_lower_part(pwsp_lowering *lw, const pwsp_kop *op) {
+    bool is_stored = false;
+    for (uint64_t i = lw->at + 1; i < lw->body->op_count; i++) {
+        const pwsp_kop *user = &lw->body->ops[i];
+        is_stored =
+            is_stored || (!user->is_dead && user->src[0] == lw->at &&
+                          (user->kind == PWSP_KOP_STORE || user->kind == PWSP_KOP_STORE_ADD));
+    }
+    if (op->kind == PWSP_KOP_SLICE && !is_stored && !pwsp_lower_feeds(lw->body, lw->at)) {
+        return;
+    }
+    uint32_t tile = pwsp_lower_load(lw, lw->body->ops[op->src[0]].param, op);
+    lw->values[lw->at].tile = tile;
+    if (tile) {
+        pwsp_lower_keep(lw, tile, lw->at);
     }
 }
 
@@ -220,20 +239,14 @@ static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     case PWSP_KOP_CONST:
     case PWSP_KOP_NONE:
     case PWSP_KOP_COUNT: break;
-    case PWSP_KOP_LOAD:
-    case PWSP_KOP_SLICE: {
-        const pwsp_kop *of = &body->ops[op->src[0]];
-        if (of->kind == PWSP_KOP_PARAM) {
-            uint32_t tile = pwsp_lower_load(lw, of->param, op);
-            lw->values[lw->at].tile = tile;
-            if (tile) {
-                pwsp_lower_need(lw, tile, lw->at);
-            }
+    case PWSP_KOP_LOAD: pwsp_lower_part(lw, op); break;
+    case PWSP_KOP_SLICE:
+        if (body->ops[op->src[0]].kind == PWSP_KOP_PARAM) {
+            pwsp_lower_part(lw, op);
         } else {
             pwsp_lower_shape(lw, op);
         }
         break;
-    }
     case PWSP_KOP_STORE:
     case PWSP_KOP_STORE_ADD: pwsp_lower_store(lw, op); break;
     case PWSP_KOP_ADD:

@@ -56,6 +56,9 @@ PWSP_INTERNAL uint32_t pwsp_lower_vec(pwsp_lowering *lw, uint8_t dtype, uint32_t
 // when that is not needed any more (operand 0: never).
 PWSP_INTERNAL uint32_t pwsp_lower_result(pwsp_lowering *lw, const pwsp_kop *op, uint32_t operand);
 
+// Notes that a value needs the tile's bytes, until its last use.
+PWSP_INTERNAL void pwsp_lower_keep(pwsp_lowering *lw, uint32_t tile, uint32_t value);
+
 // A view of a tile from its byte `offset` on.
 PWSP_INTERNAL uint32_t pwsp_lower_view(pwsp_lowering *lw, uint32_t tile, ptoisa_layout layout,
                                        uint8_t dtype, uint32_t rows, uint32_t cols,
@@ -103,6 +106,9 @@ PWSP_INTERNAL void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op);
 PWSP_INTERNAL void pwsp_lower_shape(pwsp_lowering *lw, const pwsp_kop *op);  // cvt, transpose, ...
 PWSP_INTERNAL void pwsp_lower_pick(pwsp_lowering *lw, const pwsp_kop *op);   // compare, sort, ...
 PWSP_INTERNAL void pwsp_lower_instruction(pwsp_lowering *lw, const pwsp_kop *op);
+
+// Does something other than matmul and store read the value, so that it must be in UB?
+PWSP_INTERNAL bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value);
 
 // exp, sigmoid, sin and the like, from src into dst: flat tiles that may be the same.
 PWSP_INTERNAL void pwsp_lower_function(pwsp_lowering *lw, pwsp_kop_kind kind, uint32_t dst,

@@ -51,9 +51,8 @@ static void pwsp_kernel_check(ptowsp_module *module, const ptowsp_kernel_desc *d
     }
 }
 
-// Copies parameters into the module, all names unique in the kernel.
-static bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *desc,
-                                    pwsp_kernel_info *info) {
+bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *desc,
+                             pwsp_kernel_info *info) {
     pwsp_tile_info tiles[PTOWSP_TASK_TILE_MAX];
     ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
     const char *names[PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
@@ -88,6 +87,26 @@ static bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_d
     return pwsp_module_is_good(module);
 }
 
+uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *info) {
+    const pwsp_name *found = pwsp_names_find(&module->kernel_names, info->name);
+    if (found) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s",
+                                info->name,
+                                strcmp(found->text, info->name) == 0
+                                    ? "there is a kernel of this name already"
+                                    : "its name has the hash of another kernel's");
+    }
+    uint32_t id = pwsp_module_add(module, &module->kernels, sizeof *info);
+    if (id) {
+        *PWSP_KERNEL(module, id) = *info;  // first, as a failed module can be printed
+    }
+    if (id && !pwsp_names_add(&module->kernel_names, &module->context->memory, info->name, 0, id)) {
+        PWSP_KERNEL(module, id)->code = NULL;
+        id = pwsp_module_no_memory(module);
+    }
+    return id;
+}
+
 ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc) {
     ptowsp_kernel kernel = {0};
     if (!pwsp_module_is_good(module)) {
@@ -113,21 +132,6 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
     info.cost = desc->cost;
     info.cycles = desc->cycles;
     info.user = desc->user;
-    const pwsp_name *found = pwsp_names_find(&module->kernel_names, info.name);
-    if (found) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s", info.name,
-                         strcmp(found->text, info.name) == 0
-                             ? "there is a kernel of this name already"
-                             : "its name has the hash of another kernel's");
-        return kernel;
-    }
-    uint32_t id = pwsp_module_add(module, &module->kernels, sizeof info);
-    if (id) {
-        *PWSP_KERNEL(module, id) = info;  // first, as a failed module can be printed
-    }
-    if (id && !pwsp_names_add(&module->kernel_names, &module->context->memory, info.name, 0, id)) {
-        id = pwsp_module_no_memory(module);
-    }
-    kernel.id = id;
+    kernel.id = pwsp_kernel_register(module, &info);
     return kernel;
 }

@@ -243,6 +243,14 @@ void ptowsp_module_destroy(ptowsp_module *module) {
     pwsp_names_free(&module->bindables, &memory);
     pwsp_names_free(&module->kernel_names, &memory);
     pwsp_names_free(&module->workload_names, &memory);
+    for (uint32_t i = 1; i < module->kernels.count; i++) {
+        pwsp_tile_code_release(PWSP_KERNEL(module, i)->code);
+    }
+    while (module->bodies) {
+        ptowsp_body *next = module->bodies->next;
+        pwsp_body_free(module->bodies);
+        module->bodies = next;
+    }
     pwsp_table_free(&module->axes, &memory, sizeof(pwsp_axis_info));
     pwsp_table_free(&module->symbols, &memory, sizeof(pwsp_symbol_info));
     pwsp_table_free(&module->arrays, &memory, sizeof(pwsp_array_info));

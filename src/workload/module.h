@@ -7,6 +7,7 @@
 #include "../base/context.h"
 #include "../data/expr.h"
 #include "../data/names.h"
+#include "../kernel/code.h"
 
 #define PWSP_TENSOR_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
 
@@ -69,6 +70,8 @@ typedef struct pwsp_kernel_info {
     ptowsp_kernel_fn fn, cost;
     ptowsp_cycles cycles;
     void *user;
+    const pwsp_tile_code *code;  // of a tile kernel, else NULL
+    const ptowsp_body *body;     // what it was made of; only in a module
 } pwsp_kernel_info;
 
 typedef struct pwsp_view_info {
@@ -148,6 +151,7 @@ struct ptowsp_module {
     uint32_t nest;         // how many are open
     uint32_t workload;     // the last workload
     uint32_t task_kernel;  // of the task that is being made, for the place of errors
+    ptowsp_body *bodies;   // of tile kernels, the last one first
     ptowsp_status status;
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];
@@ -195,6 +199,14 @@ PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char
 
 // The bindable of a name, NULL if there is none, or with an error if its hash is another name's.
 PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const char *name);
+
+// Copies a kernel's parameters into the module, all names unique in the kernel; false with an error.
+PWSP_INTERNAL bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *desc,
+                                           pwsp_kernel_info *info);
+
+// Adds a kernel whose name must be new, and returns its id; 0 with an error. The code of a tile
+// kernel is the module's from then on, if there is an id.
+PWSP_INTERNAL uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *info);
 
 // How long places in texts get, and the variables behind them, so that what is wrong fits behind.
 #define PWSP_PLACE_TEXT_MAX     160

@@ -50,6 +50,12 @@ static bool pwsp_compiler_kernels(pwsp_compiler *c) {
     ptowsp_program *p = c->program;
     for (uint32_t i = 1; i < p->kernels.count; i++) {
         pwsp_kernel_info *kernel = PWSP_TABLE_AT(p->kernels, pwsp_kernel_info, i);
+        kernel->body = NULL;
+        pwsp_tile_code_retain(kernel->code);
+    }
+    p->has_codes = true;
+    for (uint32_t i = 1; i < p->kernels.count; i++) {
+        pwsp_kernel_info *kernel = PWSP_TABLE_AT(p->kernels, pwsp_kernel_info, i);
         pwsp_tile_info *tiles = (pwsp_tile_info *)pwsp_arena_alloc(
             &p->arena, kernel->tile_count * sizeof(pwsp_tile_info), sizeof(uint64_t));
         if (!tiles) {
@@ -195,6 +201,12 @@ static uint32_t pwsp_compiler_entry(ptowsp_module *module, const char *name) {
     uint32_t entry = !name                                     ? module->workload
                      : found && strcmp(found->text, name) == 0 ? found->index
                                                                : 0;
+    for (const ptowsp_body *body = module->bodies; body; body = body->next) {
+        if (body->is_open) {
+            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                    "kernel %s has not been ended", body->name);
+        }
+    }
     if (module->open) {
         return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                                 "this scope is still open; was it left by break or return?");
@@ -369,6 +381,9 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
 void ptowsp_program_destroy(ptowsp_program *program) {
     if (!program) {
         return;
+    }
+    for (uint32_t i = 1; program->has_codes && i < program->kernels.count; i++) {
+        pwsp_tile_code_release(PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i)->code);
     }
 #define PWSP_PROGRAM_FREE(table, type)                                                             \
     pwsp_program_free_table(program, &program->table, sizeof(type));

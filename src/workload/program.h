@@ -110,6 +110,7 @@ struct ptowsp_program {
     const char *schedule_text;
     bool is_priority_signed;
     bool has_streams;  // by a key
+    bool has_codes;    // references to the code of tile kernels are counted
     uint32_t lane_count;
     // Cells: 0 is always 0; then slots, arguments of the task, variables, entries of sparse
     // loops by their variables, symbols, sizes,

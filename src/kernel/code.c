@@ -1,0 +1,238 @@
+// From a body to finished code: every pass, in order, and the proof at the end.
+
+#include "code.h"
+
+#include "../base/atomic.h"
+#include "lower.h"
+#include "memory.h"
+#include "passes.h"
+#include "verify.h"
+#include "waits.h"
+
+#include <stdio.h>
+
+// -- what must hold of a task ---------------------------------------------------------------------
+
+typedef struct pwsp_checks {
+    pwsp_memory memory;
+    pwsp_tile_check *items;
+    uint64_t count, capacity;
+    bool is_out;
+} pwsp_checks;
+
+// b is read where a says how much; nothing to check if they are the same, or b is always full.
+static void pwsp_checks_add(pwsp_checks *checks, const pwsp_kop *op, const pwsp_valid *a,
+                            const pwsp_valid *b, uint8_t axis) {
+    if (pwsp_valid_is_equal(a, b) || b->param == 0 || checks->is_out) {
+        return;
+    }
+    void *items = checks->items;
+    if (!pwsp_memory_grow(&checks->memory, &items, &checks->capacity, checks->count + 1,
+                          sizeof checks->items[0])) {
+        checks->is_out = true;
+        return;
+    }
+    checks->items = (pwsp_tile_check *)items;
+    pwsp_tile_check *check = &checks->items[checks->count++];
+    check->a = *a;
+    check->b = *b;
+    check->kind = op->kind;
+    check->axis = axis;
+}
+
+// y as an operand of a result shaped like x: the same shape, or a vector along rows or columns.
+static void pwsp_checks_operand(pwsp_checks *checks, const pwsp_kop *op, const pwsp_kop *y) {
+    if (y->rows == 0 || op->rows == 0) {
+        return;
+    }
+    if (y->rows == op->rows && y->cols == op->cols) {
+        pwsp_checks_add(checks, op, &op->valid_rows, &y->valid_rows, 0);
+        pwsp_checks_add(checks, op, &op->valid_cols, &y->valid_cols, 1);
+    } else if (y->cols == 1 && y->rows == op->rows) {
+        pwsp_checks_add(checks, op, &op->valid_rows, &y->valid_rows, 0);
+    } else if (y->rows == 1 && y->cols == op->rows) {
+        pwsp_checks_add(checks, op, &op->valid_rows, &y->valid_cols, 0);
+    } else if (y->rows == 1 && y->cols == op->cols) {
+        pwsp_checks_add(checks, op, &op->valid_cols, &y->valid_cols, 1);
+    } else if (y->cols == 1 && y->rows == op->cols) {
+        pwsp_checks_add(checks, op, &op->valid_cols, &y->valid_rows, 1);
+    }
+}
+
+static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const pwsp_kop *op) {
+    const pwsp_kop *s[PWSP_KOP_SRC_MAX];
+    for (int i = 0; i < PWSP_KOP_SRC_MAX; i++) {
+        s[i] = &body->ops[op->src[i]];
+    }
+    switch ((pwsp_kop_kind)op->kind) {
+    case PWSP_KOP_STORE:
+    case PWSP_KOP_STORE_ADD: {
+        const pwsp_kop *to = &body->ops[body->tiles[op->param - 1].value];
+        if (s[0]->valid_rows.param) {
+            pwsp_checks_add(checks, op, &to->valid_rows, &s[0]->valid_rows, 0);
+        }
+        if (s[0]->valid_cols.param) {
+            pwsp_checks_add(checks, op, &to->valid_cols, &s[0]->valid_cols, 1);
+        }
+        break;
+    }
+    case PWSP_KOP_MATMUL:
+    case PWSP_KOP_MATMUL_ACC:
+    case PWSP_KOP_MATMUL_BIAS:
+        pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_rows, 0);
+        pwsp_checks_operand(checks, op, s[2]);
+        break;
+    case PWSP_KOP_ADD:
+    case PWSP_KOP_SUB:
+    case PWSP_KOP_MUL:
+    case PWSP_KOP_DIV:
+    case PWSP_KOP_MAX:
+    case PWSP_KOP_MIN:
+    case PWSP_KOP_SELECT:
+    case PWSP_KOP_COMPARE:
+    case PWSP_KOP_QUANTIZE:
+    case PWSP_KOP_DEQUANTIZE:
+    case PWSP_KOP_ROW_BROADCAST:
+    case PWSP_KOP_COL_BROADCAST:
+        for (int i = 0; i < PWSP_KOP_SRC_MAX; i++) {
+            pwsp_checks_operand(checks, op, s[i]);
+        }
+        break;
+    case PWSP_KOP_INTERLEAVE:
+        pwsp_checks_add(checks, op, &s[0]->valid_rows, &s[1]->valid_rows, 0);
+        pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_cols, 1);
+        break;
+    case PWSP_KOP_SORT32:
+        pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_cols, 1);
+        break;
+    default: break;
+    }
+}
+
+// -- code -----------------------------------------------------------------------------------------
+
+// One block: the code, its instructions, tiles and checks.
+static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_list *list,
+                                           const pwsp_checks *checks) {
+    size_t insns = (size_t)list->insn_count * sizeof(pwsp_insn);
+    size_t tiles = (size_t)list->tile_count * sizeof(pwsp_list_tile);
+    size_t conditions = (size_t)checks->count * sizeof(pwsp_tile_check);
+    size_t head = (sizeof(pwsp_tile_code) + 15) / 16 * 16;
+    size_t tiles_at = head + (insns + 15) / 16 * 16, checks_at = tiles_at + (tiles + 15) / 16 * 16;
+    size_t size = checks_at + conditions;
+    char *block = (char *)pwsp_memory_alloc(&body->memory, size);
+    if (!block) {
+        return NULL;
+    }
+    pwsp_tile_code *code = (pwsp_tile_code *)(void *)block;
+    code->reference_count = 1;
+    code->memory = body->memory;
+    code->size = size;
+    if (insns) {
+        memcpy(block + head, list->insns, insns);
+    }
+    if (tiles) {
+        memcpy(block + tiles_at, list->tiles, tiles);
+    }
+    if (conditions) {
+        memcpy(block + checks_at, checks->items, conditions);
+    }
+    code->insns = (const pwsp_insn *)(void *)(block + head);
+    code->tiles = (const pwsp_list_tile *)(void *)(block + tiles_at);
+    code->checks = (const pwsp_tile_check *)(void *)(block + checks_at);
+    code->insn_count = (uint32_t)list->insn_count;
+    code->tile_count = (uint32_t)list->tile_count;
+    code->check_count = (uint32_t)checks->count;
+    code->param_count = body->tile_count;
+    code->scalar_count = body->scalar_count;
+    for (uint32_t i = 0; i < body->tile_count; i++) {
+        code->param_dtypes[i] = (uint8_t)body->tiles[i].dtype;
+        code->param_rows[i] = body->tiles[i].rows;
+        code->param_cols[i] = body->tiles[i].cols;
+    }
+    for (uint32_t i = 0; i < body->scalar_count; i++) {
+        code->scalar_dtypes[i] = (uint8_t)body->scalars[i].dtype;
+    }
+    memcpy(code->used, list->used, sizeof code->used);
+    code->machine = body->machine;
+    for (uint32_t i = 0; i < code->insn_count; i++) {
+        uint8_t op = code->insns[i].op;
+        code->is_cube = code->is_cube || (op >= PTOISA_TMATMUL && op <= PTOISA_TGEMV_BIAS);
+    }
+    return code;
+}
+
+// What a dry core says of the operands of each instruction, as the device would.
+static void pwsp_tile_code_on_fault(ptoisa_core *core, const char *text) {
+    pwsp_list_fault *fault = (pwsp_list_fault *)core->fault_user;
+    if (fault->status == PTOWSP_OK) {
+        pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, 0, "%s", text);
+    }
+}
+
+static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fault) {
+    pwsp_tile_core core;
+    memset(&core, 0, sizeof core);
+    core.memory = code->memory;
+    if (!pwsp_tile_core_reserve_tiles(&core, code)) {
+        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+    }
+    pwsp_tile_core_check_all(&core, code, pwsp_tile_code_on_fault, fault);
+    pwsp_tile_core_free(&core);
+    return fault->status == PTOWSP_OK;
+}
+
+static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
+    pwsp_pass_canonicalise(body);
+    pwsp_pass_fold(body);
+    pwsp_pass_drop_dead(body);
+    pwsp_pass_fuse(body);
+    return pwsp_lower(body, list, fault) && pwsp_list_place(list, &body->machine, fault) &&
+           pwsp_list_add_waits(list, &body->machine, fault) &&
+           pwsp_list_verify(list, &body->machine, fault);
+}
+
+pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault) {
+    pwsp_list list;
+    pwsp_list_init(&list, body->memory);
+    pwsp_checks checks;
+    memset(&checks, 0, sizeof checks);
+    checks.memory = body->memory;
+    memset(fault, 0, sizeof *fault);
+    pwsp_tile_code *code = NULL;
+    if (pwsp_tile_code_lower(body, &list, fault)) {
+        for (uint64_t i = 1; i < body->op_count; i++) {
+            if (!body->ops[i].is_dead) {
+                pwsp_checks_op(&checks, body, &body->ops[i]);
+            }
+        }
+        code = checks.is_out ? NULL : pwsp_tile_code_make(body, &list, &checks);
+        if (!code) {
+            pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+        } else if (!pwsp_tile_code_check(code, fault)) {
+            pwsp_tile_code_release(code);
+            code = NULL;
+        }
+    }
+    pwsp_memory_free(&checks.memory, checks.items,
+                     (size_t)checks.capacity * sizeof checks.items[0]);
+    pwsp_list_free(&list);
+    return code;
+}
+
+const pwsp_tile_code *pwsp_tile_code_retain(const pwsp_tile_code *code) {
+    if (code) {
+        pwsp_fetch_add_seq_cst(&((pwsp_tile_code *)(uintptr_t)code)->reference_count, 1u);
+    }
+    return code;
+}
+
+void pwsp_tile_code_release(const pwsp_tile_code *code) {
+    if (code) {
+        pwsp_tile_code *block = (pwsp_tile_code *)(uintptr_t)code;
+        pwsp_memory memory = block->memory;
+        if (pwsp_fetch_sub_seq_cst(&block->reference_count, 1u) == 1) {
+            pwsp_memory_free(&memory, block, block->size);
+        }
+    }
+}

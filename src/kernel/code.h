@@ -1,0 +1,97 @@
+// A finished tile kernel: its list of instructions, what has to hold of a task, and how it is run.
+//
+// Code is immutable and one block of memory. A module and the programs compiled from it share it by
+// counting references.
+
+#ifndef PWSP_KERNEL_CODE_H
+#define PWSP_KERNEL_CODE_H
+
+#include "body.h"
+
+// Two sizes that a task must have alike; where only b depends on the task, b is to be at least a.
+typedef struct pwsp_tile_check {
+    pwsp_valid a, b;
+    uint8_t kind;  // the operation's
+    uint8_t axis;  // 0 rows, 1 columns, for messages
+} pwsp_tile_check;
+
+typedef struct pwsp_tile_code {
+    uint32_t reference_count;  // atomic
+    pwsp_memory memory;
+    size_t size;
+    const pwsp_insn *insns;
+    const pwsp_list_tile *tiles;
+    const pwsp_tile_check *checks;
+    uint32_t insn_count, tile_count, check_count;
+    uint32_t param_count, scalar_count;
+    uint8_t param_dtypes[PTOWSP_TASK_TILE_MAX];
+    uint32_t param_rows[PTOWSP_TASK_TILE_MAX], param_cols[PTOWSP_TASK_TILE_MAX];
+    uint8_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];
+    uint32_t used[PTOISA_MEMORY_COUNT];
+    ptoisa_machine machine;
+    bool is_cube;  // it has matrix products
+} pwsp_tile_code;
+
+// Makes code of a body: passes, lowering, memory, waits, proof. NULL with a fault.
+PWSP_INTERNAL pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault);
+
+PWSP_INTERNAL const pwsp_tile_code *pwsp_tile_code_retain(const pwsp_tile_code *code);
+PWSP_INTERNAL void pwsp_tile_code_release(const pwsp_tile_code *code);  // NULL is ignored
+
+// -- running --------------------------------------------------------------------------------------
+
+// What runs code: a core, its memories, and the tiles of the kernel as this task sees them. One for
+// each thread that runs; it fits all kernels that it has been reserved for.
+typedef struct pwsp_tile_core {
+    pwsp_memory memory;
+    ptoisa_core core;
+    ptoisa_tile *tiles;
+    uint64_t tile_capacity;
+    uint8_t *blocks[PTOISA_MEMORY_COUNT];   // as allocated
+    uint32_t block_size[PTOISA_MEMORY_COUNT];  // bytes
+    const ptowsp_cost *cost;  // the user's, for PTOWSP_MODEL_USER
+    char text[160];           // why the last task was refused
+} pwsp_tile_core;
+
+// Makes room for a kernel, or only for its tiles, without memories (to count); false when memory is
+// out.
+PWSP_INTERNAL bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code);
+PWSP_INTERNAL bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *code);
+PWSP_INTERNAL void pwsp_tile_core_free(pwsp_tile_core *core);
+PWSP_INTERNAL size_t pwsp_tile_core_bytes(const pwsp_tile_core *core);
+
+// Do the task's valid sizes go together? False with core->text.
+PWSP_INTERNAL bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                        const ptowsp_task *task);
+
+PWSP_INTERNAL bool pwsp_cost_is_valid(const ptowsp_cost *cost);
+
+// Runs a task, or only counts it; its cycles in *out_cycles. False with core->text if the task's
+// valid sizes do not go together.
+PWSP_INTERNAL bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                      const ptowsp_task *task, bool is_dry,
+                                      ptowsp_cycles *out_cycles);
+
+// Counts a task with full tiles. *out_stats gets all but the number of instructions.
+PWSP_INTERNAL ptowsp_cycles pwsp_tile_code_measure(const pwsp_tile_code *code,
+                                                   const ptowsp_cost *cost, pwsp_tile_core *core,
+                                                   ptowsp_kernel_stats *out_stats);
+
+// Checks the operands of every instruction with full tiles, as the device would.
+PWSP_INTERNAL void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                            ptoisa_fault_fn on_fault, void *user);
+
+// One instruction with full tiles, and its cycles in the unit model.
+PWSP_INTERNAL ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
+                                              ptowsp_cycles *out_unit_cycles);
+
+// Writes a body and the code made of it as text.
+PWSP_INTERNAL void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code,
+                                   ptowsp_text text);
+
+// Executes one instruction on the core; its tiles are in core->tiles. Global memory is that of task,
+// which may be NULL on a dry core.
+PWSP_INTERNAL void pwsp_tile_core_insn(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                       const pwsp_insn *insn, const ptowsp_task *task);
+
+#endif

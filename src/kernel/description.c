@@ -1,0 +1,77 @@
+// The built-in machines, and names.
+//
+// Ascend 910B (a 910C is two of them) and 950PR. Cores, memories and control costs are of the
+// hardware; the rates of one core are those of PTO-ISA's public model (../isa/machine.h).
+
+#include "description.h"
+
+const char *ptowsp_memory_name(ptowsp_memory memory) {
+    switch (memory) {
+#define PWSP_MEMORY_NAME(name, text)                                                               \
+    case PTOWSP_MEMORY_##name: return text;
+        PTOWSP_MEMORIES(PWSP_MEMORY_NAME)
+#undef PWSP_MEMORY_NAME
+    case PTOWSP_MEMORY_COUNT:
+    case PTOWSP_MEMORY_FORCE_INT: break;
+    }
+    return "none";
+}
+
+const char *ptowsp_pipe_name(ptowsp_pipe pipe) {
+    switch (pipe) {
+#define PWSP_PIPE_NAME(name)                                                                       \
+    case PTOWSP_PIPE_##name: return #name;
+        PTOWSP_PIPES(PWSP_PIPE_NAME)
+#undef PWSP_PIPE_NAME
+    case PTOWSP_PIPE_COUNT:
+    case PTOWSP_PIPE_FORCE_INT: break;
+    }
+    return "none";
+}
+
+// What instructions know of a machine, in the public type; zero: what only the system knows.
+static ptowsp_machine pwsp_machine_make(const ptoisa_machine *isa) {
+    ptowsp_machine machine;
+    memset(&machine, 0, sizeof machine);
+    memcpy(machine.name, isa->name, sizeof machine.name);
+    machine.family = (ptowsp_family)isa->family;
+    machine.clock_mhz = isa->clock_mhz;
+    memcpy(machine.memory_bytes, isa->memory_size, sizeof machine.memory_bytes);
+    memcpy(machine.rates, isa->rate, sizeof machine.rates);
+    machine.launch_ns = 3000;
+    machine.store_ns = 5;
+    machine.load_ns = 100;
+    machine.dispatch_ns = 140;
+    machine.completion_ns = 600;
+    return machine;
+}
+
+ptowsp_machine ptowsp_machine_910b(void) {
+    ptowsp_machine machine = pwsp_machine_make(ptoisa_machine_910b());
+    machine.cube_count = 24;
+    machine.vector_count = 48;
+    machine.aicpu_count = 4;
+    machine.l2_bytes = UINT64_C(192) << 20;
+    machine.hbm_bytes = UINT64_C(64) << 30;
+    return machine;
+}
+
+ptowsp_machine ptowsp_machine_950pr(void) {
+    ptowsp_machine machine = pwsp_machine_make(ptoisa_machine_950pr());
+    machine.cube_count = 28;
+    machine.vector_count = 56;
+    machine.aicpu_count = 7;
+    machine.l2_bytes = UINT64_C(112) << 20;
+    machine.hbm_bytes = UINT64_C(112) << 30;
+    return machine;
+}
+
+bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa) {
+    memset(out_isa, 0, sizeof *out_isa);
+    memcpy(out_isa->name, machine->name, sizeof out_isa->name - 1);
+    out_isa->family = (ptoisa_family)machine->family;
+    out_isa->clock_mhz = machine->clock_mhz;
+    memcpy(out_isa->memory_size, machine->memory_bytes, sizeof out_isa->memory_size);
+    memcpy(out_isa->rate, machine->rates, sizeof out_isa->rate);
+    return (uint32_t)machine->family <= PTOWSP_FAMILY_A5 && machine->clock_mhz > 0;
+}

@@ -1,0 +1,16 @@
+// Machine descriptions: the public one, and the part of it that instructions know.
+
+#ifndef PWSP_DESCRIPTION_H
+#define PWSP_DESCRIPTION_H
+
+#include "../base/base.h"
+#include "../isa/machine.h"
+
+PTOWSP_STATIC_ASSERT((int)PTOWSP_PATH_COUNT == (int)PTOISA_PATH_COUNT, "paths");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_MEMORY_COUNT == (int)PTOISA_MEMORY_COUNT, "memories");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_PIPE_COUNT == (int)PTOISA_PIPE_COUNT, "pipes");
+
+// False if it is none: an unknown family, no clock.
+PWSP_INTERNAL bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa);
+
+#endif

@@ -1,0 +1,217 @@
+// Lowering of matrix products, and of stores.
+//
+//      factor            product                      result
+//      global --TLOAD--> L1 --TMOV--> L0A, L0B --TMATMUL--> L0C --TMOV--> UB, or TSTORE
+//      UB ----TMOV----^
+//      L0C ---TMOV----^
+//
+// A product whose factors do not fit L0A or L0B is cut along k: TEXTRACT takes panels out of L1, and
+// TMATMUL_ACC adds to the first one's sum.
+
+#include "lower.h"
+
+#include "passes.h"
+
+// A matrix in L1 or L0, padded to whole boxes: in rows to 16 and in columns to 32 bytes, or both
+// ways to what any of the layouts it passes through wants.
+static uint32_t pwsp_lower_matrix(pwsp_lowering *lw, ptoisa_memory memory, ptoisa_layout layout,
+                                  uint8_t dtype, uint32_t rows, uint32_t cols,
+                                  pwsp_valid valid_rows, pwsp_valid valid_cols) {
+    uint32_t unit = pwsp_block(dtype) > 16 ? pwsp_block(dtype) : 16;
+    return pwsp_lower_tile(lw, memory, layout, dtype, pwsp_round_up(rows, unit),
+                           pwsp_round_up(cols, unit), valid_rows, valid_cols);
+}
+
+// The operand of a matrix product, in L1.
+static uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value) {
+    const pwsp_kop *op = &lw->body->ops[value];
+    const pwsp_lowered *at = &lw->values[value];
+    uint32_t mat = pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, op->dtype, op->rows, op->cols,
+                                     op->valid_rows, op->valid_cols);
+    if (op->kind == PWSP_KOP_PARAM) {
+        pwsp_emit(lw, PTOISA_TLOAD, mat, 0, 0, 0)->param = (uint16_t)op->param;
+    } else if (op->kind == PWSP_KOP_SLICE && at->tile == 0) {  // of a parameter, and only a factor
+        pwsp_insn *load = pwsp_emit(lw, PTOISA_TLOAD, mat, 0, 0, 0);
+        load->param = (uint16_t)lw->body->ops[op->src[0]].param;
+        load->row = op->row;
+        load->col = op->col;
+    } else {
+        pwsp_emit(lw, PTOISA_TMOV, mat, at->acc ? at->acc : at->tile, 0, 0);
+    }
+    return mat;
+}
+
+// The longest piece of k whose panels fit L0A and L0B, two at a time.
+static uint32_t pwsp_lower_panel(const pwsp_lowering *lw, const pwsp_list_tile *a,
+                                 const pwsp_list_tile *b) {
+    uint32_t size = ptoisa_dtype_size((ptoisa_dtype)a->dtype);
+    const uint32_t *memory = lw->body->machine.memory_size;
+    uint64_t left = (uint64_t)a->rows * a->cols * size, right = (uint64_t)b->rows * b->cols * size;
+    if (left <= memory[PTOISA_LEFT] && right <= memory[PTOISA_RIGHT]) {
+        return a->cols;
+    }
+    uint32_t unit = pwsp_block(a->dtype) > 16 ? pwsp_block(a->dtype) : 16;
+    uint32_t by_a = memory[PTOISA_LEFT] / 2 / (a->rows * size);
+    uint32_t by_b = memory[PTOISA_RIGHT] / 2 / (b->cols * size);
+    uint32_t k = (by_a < by_b ? by_a : by_b) / unit * unit;
+    return k ? k : unit;
+}
+
+// One product of the panels from k0 on, into acc, or onto it.
+static void pwsp_lower_product(pwsp_lowering *lw, ptoisa_op op, uint32_t acc, uint32_t a,
+                               uint32_t b, uint32_t k0, uint32_t k, uint32_t bias) {
+    pwsp_list_tile ta = lw->list->tiles[a], tb = lw->list->tiles[b];
+    bool is_whole = k == ta.cols;
+    ptoisa_layout left_layout = lw->body->machine.family == PTOISA_A2A3 ? PTOISA_ZZ : PTOISA_NZ;
+    pwsp_valid valid_k = is_whole ? ta.valid_cols : pwsp_valid_part(ta.valid_cols, k0, k);
+    if (!is_whole && valid_k.param == 0) {
+        valid_k.max = ta.valid_cols.max - k0 < k ? ta.valid_cols.max - k0 : k;
+    }
+    uint32_t left =
+        pwsp_lower_tile(lw, PTOISA_LEFT, left_layout, ta.dtype, ta.rows, k, ta.valid_rows, valid_k);
+    uint32_t right =
+        pwsp_lower_tile(lw, PTOISA_RIGHT, PTOISA_ZN, tb.dtype, k, tb.cols, valid_k, tb.valid_cols);
+    ptoisa_op move = is_whole ? PTOISA_TMOV : PTOISA_TEXTRACT;
+    pwsp_emit(lw, move, left, a, 0, 0)->col = k0;
+    pwsp_emit(lw, move, right, b, 0, 0)->row = k0;
+    if (op == PTOISA_TMATMUL_ACC) {
+        pwsp_emit(lw, op, acc, acc, left, right);
+    } else {
+        pwsp_emit(lw, op, acc, left, right, bias);
+    }
+}
+
+// The bias row, in the bias table.
+static uint32_t pwsp_lower_bias(pwsp_lowering *lw, uint32_t value) {
+    const pwsp_kop *op = &lw->body->ops[value];
+    uint32_t cols = pwsp_round_up(op->cols, 16);  // whole 64 bytes
+    uint32_t mat = pwsp_lower_tile(lw, PTOISA_MAT, PTOISA_ROW_MAJOR, op->dtype, 1, cols,
+                                   op->valid_rows, op->valid_cols);
+    uint32_t bias = pwsp_lower_tile(lw, PTOISA_BIAS, PTOISA_ROW_MAJOR, op->dtype, 1, cols,
+                                    op->valid_rows, op->valid_cols);
+    if (op->kind == PWSP_KOP_PARAM) {
+        pwsp_emit(lw, PTOISA_TLOAD, mat, 0, 0, 0)->param = (uint16_t)op->param;
+    } else {
+        uint32_t tile = lw->values[value].tile;
+        if (op->cols == 1) {
+            tile = pwsp_lower_flat(lw, tile);
+        }
+        pwsp_emit(lw, PTOISA_TMOV, mat, tile, 0, 0);
+    }
+    pwsp_emit(lw, PTOISA_TMOV, bias, mat, 0, 0);
+    return bias;
+}
+
+bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value) {
+    for (uint64_t i = value + 1; i < body->op_count; i++) {
+        const pwsp_kop *op = &body->ops[i];
+        if (op->is_dead || op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD) {
+            continue;
+        }
+        bool is_matmul = op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
+                         op->kind == PWSP_KOP_MATMUL_BIAS;
+        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
+            bool is_sum =
+                op->kind == PWSP_KOP_MATMUL_ACC && j == 2 && pwsp_body_use_count(body, value) == 1;
+            if (op->src[j] == value && !is_sum && (!is_matmul || j == 2)) {
+                return true;
+            }
+        }
+        if (op->kind == PWSP_KOP_INSTRUCTION) {
+            const pwsp_body_insn *insn = &body->insns[op->param - 1];
+            for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX; j++) {
+                if (insn->src[j] == value) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+// Moves a product from L0C to UB.
+static uint32_t pwsp_lower_to_vec(pwsp_lowering *lw, uint32_t acc, const pwsp_kop *op) {
+    // A product of one column is a row-major tile of one valid column in L0C, a column in UB.
+    uint32_t tile =
+        pwsp_lower_vec(lw, op->dtype, op->rows, op->cols, op->valid_rows, op->valid_cols);
+    pwsp_emit(lw, PTOISA_TMOV, tile, acc, 0, 0);
+    return tile;
+}
+
+void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
+    uint32_t a = pwsp_lower_factor(lw, op->src[0]), b = pwsp_lower_factor(lw, op->src[1]);
+    if (lw->is_out) {
+        return;
+    }
+    ptoisa_op first = PTOISA_TMATMUL;
+    uint32_t acc = 0, bias = 0, added = 0;
+    if (op->kind == PWSP_KOP_MATMUL_ACC) {
+        const pwsp_lowered *sum = &lw->values[op->src[2]];
+        if (sum->acc && sum->uses == 1) {
+            acc = sum->acc;
+            first = PTOISA_TMATMUL_ACC;
+        } else {
+            added = sum->tile;
+        }
+    } else if (op->kind == PWSP_KOP_MATMUL_BIAS) {
+        bias = pwsp_lower_bias(lw, op->src[2]);
+        first = PTOISA_TMATMUL_BIAS;
+    }
+    if (acc == 0) {
+        acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
+                              pwsp_round_up(op->cols, pwsp_block(lw->list->tiles[b].dtype) > 16
+                                                          ? pwsp_block(lw->list->tiles[b].dtype)
+                                                          : 16),
+                              op->valid_rows, op->valid_cols);
+    }
+    uint32_t k = pwsp_lower_panel(lw, &lw->list->tiles[a], &lw->list->tiles[b]);
+    uint32_t depth = lw->list->tiles[a].valid_cols.max;
+    for (uint32_t k0 = 0; k0 < depth && !lw->is_out; k0 += k) {
+        uint32_t left = lw->list->tiles[a].cols - k0;
+        pwsp_lower_product(lw, k0 ? PTOISA_TMATMUL_ACC : first, acc, a, b, k0, left < k ? left : k,
+                           k0 ? 0 : bias);
+    }
+    pwsp_lowered *result = &lw->values[lw->at];
+    result->acc = acc;
+    if (added || pwsp_lower_feeds(lw->body, lw->at)) {
+        result->tile = pwsp_lower_to_vec(lw, acc, op);
+        pwsp_lower_keep(lw, result->tile, lw->at);
+    }
+    if (added && !lw->is_out) {
+        uint32_t flat = pwsp_lower_flat(lw, result->tile);
+        pwsp_emit(lw, PTOISA_TADD, flat, flat, pwsp_lower_flat(lw, added), 0);
+        result->acc = 0;  // what is there lacks the sum
+    }
+}
+
+void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op) {
+    const ptowsp_body *body = lw->body;
+    const pwsp_kop *from = &body->ops[op->src[0]];
+    const pwsp_lowered *value = &lw->values[op->src[0]];
+    uint8_t dtype = (uint8_t)body->tiles[op->param - 1].dtype;
+    bool is_narrowing = from->dtype == PTOWSP_F32 && dtype != PTOWSP_F32;
+    bool is_add = op->kind == PWSP_KOP_STORE_ADD;
+    uint32_t src = value->acc ? value->acc : value->tile;
+    if (is_narrowing && !(value->acc && body->is_fused)) {
+        uint32_t wide = value->tile;
+        if (wide == 0) {  // only UB is converted: PTO-WSP does not count the way there
+            wide = pwsp_lower_to_vec(lw, value->acc, from);
+            if (!lw->is_out) {
+                lw->list->insns[lw->list->insn_count - 1].is_implied = true;
+            }
+        }
+        src = pwsp_lower_vec(lw, dtype, from->rows, from->cols, from->valid_rows, from->valid_cols);
+        uint32_t narrow = pwsp_lower_flat(lw, src);
+        pwsp_emit(lw, PTOISA_TCVT, narrow, pwsp_lower_flat(lw, wide), 0, 0)->mode =
+            PTOISA_CAST_RINT;
+    } else if (from->dtype != dtype && !is_narrowing) {  // the same bits under another name
+        pwsp_list_tile of = lw->list->tiles[src];
+        src = pwsp_lower_view(lw, src, (ptoisa_layout)of.layout, dtype, of.rows, of.cols,
+                              of.valid_rows, of.valid_cols, 0);
+    } else if (is_add && value->tile) {
+        src = value->tile;
+    }
+    pwsp_insn *store = pwsp_emit(lw, PTOISA_TSTORE, 0, src, 0, 0);
+    store->param = (uint16_t)op->param;
+    store->variant = is_add ? PWSP_VARIANT_ADD : op->mode;
+}

@@ -1,0 +1,230 @@
+// Tile kernels as text, and their instructions one by one.
+
+#include "../base/text.h"
+#include "code.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+// -- instructions ---------------------------------------------------------------------------------
+
+// A list's tile with all of it valid that can be.
+static ptoisa_tile pwsp_show_tile(const pwsp_tile_code *code, uint32_t tile) {
+    const pwsp_list_tile *from = &code->tiles[tile];
+    ptoisa_tile result;
+    memset(&result, 0, sizeof result);
+    result.dtype = from->dtype;
+    result.memory = from->memory;
+    result.layout = from->layout;
+    result.rows = from->rows;
+    result.cols = from->cols;
+    const pwsp_valid *valid[2] = {&from->valid_rows, &from->valid_cols};
+    uint32_t sizes[2];
+    for (int i = 0; i < 2; i++) {
+        uint32_t param = valid[i]->param ? valid[i]->param - 1u : 0;
+        sizes[i] =
+            pwsp_valid_at(valid[i], valid[i]->axis ? code->param_cols[param] : code->param_rows[param]);
+    }
+    result.valid_rows = sizes[0];
+    result.valid_cols = sizes[1];
+    return result;
+}
+
+ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
+                                ptowsp_cycles *out_unit_cycles) {
+    const pwsp_insn *from = &code->insns[i];
+    ptoisa_op op = (ptoisa_op)from->op;
+    ptoisa_tile dst, src[2];
+    memset(&dst, 0, sizeof dst);
+    memset(src, 0, sizeof src);
+    if (from->dst[0]) {
+        dst = pwsp_show_tile(code, from->dst[0]);
+    }
+    uint32_t first = op == PTOISA_TMATMUL_ACC || op == PTOISA_TGEMV_ACC ? 1 : 0;
+    for (uint32_t j = 0; j < 2; j++) {
+        if (from->src[first + j]) {
+            src[j] = pwsp_show_tile(code, from->src[first + j]);
+        }
+    }
+    const ptoisa_tile *of = from->dst[0] ? &dst : &src[0];
+    ptowsp_insn insn;
+    memset(&insn, 0, sizeof insn);
+    insn.name = ptoisa_op_name(op);
+    bool is_sync = op == PTOISA_SET_FLAG || op == PTOISA_WAIT_FLAG || op == PTOISA_PIPE_BARRIER;
+    insn.pipe = (ptowsp_pipe)(op == PTOISA_WAIT_FLAG ? from->dst_pipe
+                              : is_sync              ? from->src_pipe
+                                                     : ptoisa_pipe_of(op, &dst, &src[0]));
+    insn.memory = (ptowsp_memory)of->memory;
+    insn.dtype = (ptowsp_dtype)of->dtype;
+    insn.rows = of->valid_rows;
+    insn.cols = of->valid_cols;
+    insn.depth = insn.pipe == PTOWSP_PIPE_M && !is_sync ? src[0].valid_cols : 0;
+    if (out_unit_cycles) {
+        *out_unit_cycles =
+            is_sync || from->is_implied ? 0 : ptoisa_cost_unit(op, &dst, &src[0], &src[1]);
+    }
+    return insn;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+// "x", "0.5" or "%4".
+static void pwsp_show_value(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
+    const pwsp_kop *op = &body->ops[value];
+    if (op->kind == PWSP_KOP_PARAM) {
+        pwsp_text_format(text, "%s", body->tiles[op->param - 1].name);
+    } else if (op->kind == PWSP_KOP_SCALAR) {
+        pwsp_text_format(text, "%s", body->scalars[op->param - 1].name);
+    } else if (op->kind == PWSP_KOP_CONST) {
+        pwsp_text_format(text, "%.17g", op->value);
+    } else {
+        pwsp_text_format(text, "%%%u", value);
+    }
+}
+
+static void pwsp_show_instruction(const ptowsp_body *body, const pwsp_body_insn *insn,
+                                  ptowsp_text text) {
+    pwsp_text_format(text, "  %s", ptoisa_op_name((ptoisa_op)insn->op));
+    for (uint32_t i = 0; i < PWSP_INSN_DST_MAX && insn->dst[i]; i++) {
+        pwsp_text_format(text, " ");
+        pwsp_show_value(body, insn->dst[i], text);
+    }
+    pwsp_text_format(text, " <-");
+    for (uint32_t i = 0; i < PWSP_INSN_SRC_MAX && insn->src[i]; i++) {
+        pwsp_text_format(text, " ");
+        pwsp_show_value(body, insn->src[i], text);
+    }
+    if (insn->scalar) {
+        pwsp_text_format(text, " ");
+        pwsp_show_value(body, insn->scalar, text);
+    }
+    pwsp_text_format(text, "\n");
+}
+
+static void pwsp_show_op(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
+    const pwsp_kop *op = &body->ops[value];
+    if (op->kind == PWSP_KOP_INSTRUCTION) {
+        pwsp_show_instruction(body, &body->insns[op->param - 1], text);
+        return;
+    }
+    bool is_store = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD;
+    if (is_store) {
+        pwsp_text_format(text, "  %s %s", pwsp_kop_name((pwsp_kop_kind)op->kind),
+                         body->tiles[op->param - 1].name);
+    } else {
+        pwsp_text_format(text, "  %%%u = %s", value, pwsp_kop_name((pwsp_kop_kind)op->kind));
+    }
+    for (uint32_t i = 0; i < PWSP_KOP_SRC_MAX && op->src[i]; i++) {
+        pwsp_text_format(text, " ");
+        pwsp_show_value(body, op->src[i], text);
+    }
+    if (op->kind == PWSP_KOP_FULL || op->kind == PWSP_KOP_IOTA) {
+        pwsp_text_format(text, " %.17g", op->value);
+    }
+    if (op->kind == PWSP_KOP_SLICE) {
+        pwsp_text_format(text, " from (%u, %u)", op->row, op->col);
+    } else if (op->kind == PWSP_KOP_MERGE_SORT) {
+        pwsp_text_format(text, " runs of %u", op->col);
+    } else if (op->kind == PWSP_KOP_DEINTERLEAVE) {
+        pwsp_text_format(text, " part %u", op->col);
+    }
+    if (is_store) {
+        pwsp_text_format(text, "%s\n", op->mode == PWSP_VARIANT_RELU ? " relu" : "");
+    } else {
+        pwsp_text_format(text, ": %s %u x %u\n", ptowsp_dtype_name((ptowsp_dtype)op->dtype),
+                         op->rows, op->cols);
+    }
+}
+
+static void pwsp_show_insn(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
+                           ptowsp_text text) {
+    const pwsp_insn *insn = &code->insns[i];
+    ptowsp_cycles cycles = 0;
+    ptowsp_insn info = pwsp_tile_code_insn(code, i, &cycles);
+    pwsp_text_format(text, "  %3u  %-16s %-4s %8" PRIu64 " ", i, info.name,
+                     ptowsp_pipe_name(info.pipe), cycles);
+    switch ((ptoisa_op)insn->op) {
+    case PTOISA_SET_FLAG:
+    case PTOISA_WAIT_FLAG:
+        pwsp_text_format(text, " %s -> %s event %u\n",
+                         ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe),
+                         ptoisa_pipe_name((ptoisa_pipe)insn->dst_pipe), insn->event);
+        return;
+    case PTOISA_PIPE_BARRIER:
+        pwsp_text_format(text, " %s\n", ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe));
+        return;
+    default: break;
+    }
+    const char *param = insn->param ? body->tiles[insn->param - 1].name : "";
+    if (insn->dst[0] == 0) {
+        pwsp_text_format(text, " %s <-", param);
+    }
+    for (uint32_t j = 0; j < PWSP_INSN_DST_MAX && insn->dst[j]; j++) {
+        pwsp_text_format(text, " t%u%s", insn->dst[j], j == 0 ? " <-" : "");
+    }
+    if (insn->dst[0] && insn->param) {
+        pwsp_text_format(text, " %s", param);
+        if (insn->row || insn->col) {
+            pwsp_text_format(text, " from (%u, %u)", insn->row, insn->col);
+        }
+    }
+    for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX && insn->src[j]; j++) {
+        pwsp_text_format(text, " t%u", insn->src[j]);
+    }
+    if (insn->tmp) {
+        pwsp_text_format(text, " tmp t%u", insn->tmp);
+    }
+    if (insn->scalar.cols_of) {
+        pwsp_text_format(text, " columns of t%u", insn->scalar.cols_of);
+    } else if (insn->scalar.param) {
+        pwsp_text_format(text, " %s", body->scalars[insn->scalar.param - 1].name);
+    } else if (insn->scalar.value != 0) {
+        pwsp_text_format(text, " %.17g", insn->scalar.value);
+    }
+    pwsp_text_format(text, "\n");
+}
+
+static void pwsp_show_head(const ptowsp_body *body, ptowsp_text text) {
+    pwsp_text_format(text, "tile kernel %s(", body->name);
+    for (uint32_t i = 0; i < body->tile_count; i++) {
+        const pwsp_body_param *tile = &body->tiles[i];
+        pwsp_text_format(text, "%s%s %s %s %u x %u", i ? ", " : "",
+                         tile->direction == PTOWSP_IN    ? "in"
+                         : tile->direction == PTOWSP_OUT ? "out"
+                                                         : "inout",
+                         tile->name, ptowsp_dtype_name(tile->dtype), tile->rows, tile->cols);
+    }
+    for (uint32_t i = 0; i < body->scalar_count; i++) {
+        pwsp_text_format(text, ", scalar %s %s", body->scalars[i].name,
+                         ptowsp_dtype_name(body->scalars[i].dtype));
+    }
+    pwsp_text_format(text, ")\n");
+}
+
+void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp_text text) {
+    pwsp_show_head(body, text);
+    for (uint32_t i = 1; i < body->op_count; i++) {
+        const pwsp_kop *op = &body->ops[i];
+        if (!op->is_dead && op->kind != PWSP_KOP_PARAM && op->kind != PWSP_KOP_SCALAR &&
+            op->kind != PWSP_KOP_CONST) {
+            pwsp_show_op(body, i, text);
+        }
+    }
+    pwsp_text_format(text, "instructions\n");
+    for (uint32_t i = 0; i < code->insn_count; i++) {
+        pwsp_show_insn(body, code, i, text);
+    }
+    pwsp_text_format(text, "tiles\n");
+    for (uint32_t i = 1; i < code->tile_count; i++) {
+        const pwsp_list_tile *tile = &code->tiles[i];
+        uint32_t begin = code->tiles[tile->root].address + tile->offset;
+        uint32_t end = begin + (uint32_t)pwsp_list_tile_bytes(tile);
+        pwsp_text_format(text, "  t%-3u %s %u..%u  %s %u x %u", i,
+                         ptoisa_memory_name((ptoisa_memory)tile->memory), begin, end,
+                         ptoisa_dtype_name((ptoisa_dtype)tile->dtype), tile->rows, tile->cols);
+        if (tile->root != i) {
+            pwsp_text_format(text, ", view of t%u", tile->root);
+        }
+        pwsp_text_format(text, "\n");
+    }
+}

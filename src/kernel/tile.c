@@ -1,0 +1,437 @@
+// Running tile kernels: the list of instructions, through PTO-ISA's functions on this CPU.
+//
+// A task sets every tile's valid sizes from its own, then the instructions run in the list's order,
+// which is one of the orders that the waits allow. Their functions charge the core, so that running
+// and counting give the same cycles: counting is running on a core that is dry.
+
+#include "../base/atomic.h"
+#include "code.h"
+#include "forms.h"
+
+#include "../isa/compare.h"
+#include "../isa/convert.h"
+#include "../isa/elementwise.h"
+#include "../isa/expand.h"
+#include "../isa/gather.h"
+#include "../isa/matmul.h"
+#include "../isa/move.h"
+#include "../isa/reduce.h"
+#include "../isa/sort.h"
+
+#include <stdio.h>
+
+// -- cores ----------------------------------------------------------------------------------------
+
+bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *code) {
+    void *tiles = core->tiles;
+    // One more: tile 0 stands for operands that an instruction does not have.
+    if (!pwsp_memory_grow(&core->memory, &tiles, &core->tile_capacity, code->tile_count + 1ull,
+                          sizeof core->tiles[0])) {
+        return false;
+    }
+    core->tiles = (ptoisa_tile *)tiles;
+    return true;
+}
+
+bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
+    if (!pwsp_tile_core_reserve_tiles(core, code)) {
+        return false;
+    }
+    for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
+        if (core->block_size[i] >= code->used[i]) {
+            continue;
+        }
+        // 64 bytes more, to begin at a multiple of 64.
+        uint8_t *block = (uint8_t *)pwsp_memory_alloc(&core->memory, code->used[i] + 64u);
+        if (!block) {
+            return false;
+        }
+        if (core->blocks[i]) {
+            pwsp_memory_free(&core->memory, core->blocks[i], core->block_size[i] + 64u);
+        }
+        core->blocks[i] = block;
+        core->block_size[i] = code->used[i];
+    }
+    return true;
+}
+
+void pwsp_tile_core_free(pwsp_tile_core *core) {
+    for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
+        if (core->blocks[i]) {
+            pwsp_memory_free(&core->memory, core->blocks[i], core->block_size[i] + 64u);
+            core->blocks[i] = NULL;
+        }
+    }
+    pwsp_memory_free(&core->memory, core->tiles,
+                     (size_t)core->tile_capacity * sizeof core->tiles[0]);
+    core->tiles = NULL;
+    core->tile_capacity = 0;
+}
+
+size_t pwsp_tile_core_bytes(const pwsp_tile_core *core) {
+    size_t bytes = (size_t)core->tile_capacity * sizeof core->tiles[0];
+    for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
+        bytes += core->blocks[i] ? core->block_size[i] + 64u : 0;
+    }
+    return bytes;
+}
+
+// -- a task's sizes -------------------------------------------------------------------------------
+
+static int64_t pwsp_task_size(const ptowsp_task *task, const pwsp_tile_code *code,
+                              const pwsp_valid *valid) {
+    if (valid->param == 0) {
+        return 0;
+    }
+    uint32_t param = valid->param - 1u;
+    if (!task) {
+        return valid->axis ? code->param_cols[param] : code->param_rows[param];
+    }
+    return valid->axis ? ptowsp_task_cols(task, param) : ptowsp_task_rows(task, param);
+}
+
+static uint32_t pwsp_task_valid(const ptowsp_task *task, const pwsp_tile_code *code,
+                                const pwsp_valid *valid) {
+    return pwsp_valid_at(valid, pwsp_task_size(task, code, valid));
+}
+
+bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code *code,
+                          const ptowsp_task *task) {
+    for (uint32_t i = 0; i < code->check_count; i++) {
+        const pwsp_tile_check *check = &code->checks[i];
+        uint32_t a = pwsp_task_valid(task, code, &check->a);
+        uint32_t b = pwsp_task_valid(task, code, &check->b);
+        if (check->a.param && check->b.param ? a != b : b < a) {
+            snprintf(core->text, sizeof core->text, "%s: %u and %u valid %s",
+                     pwsp_kop_name((pwsp_kop_kind)check->kind), a, b,
+                     check->axis ? "columns" : "rows");
+            return false;
+        }
+    }
+    return true;
+}
+
+static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                 const ptowsp_task *task, bool is_dry) {
+    uint8_t *memory[PTOISA_MEMORY_COUNT];
+    for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
+        uint8_t *block = core->blocks[i];
+        memory[i] = block ? block + (64 - (uintptr_t)block % 64) % 64 : NULL;
+    }
+    for (uint32_t i = 1; i < code->tile_count; i++) {
+        const pwsp_list_tile *from = &code->tiles[i];
+        ptoisa_tile *tile = &core->tiles[i];
+        uint32_t address = code->tiles[from->root].address + from->offset;
+        tile->data = is_dry || !memory[from->memory] ? NULL : memory[from->memory] + address;
+        tile->dtype = from->dtype;
+        tile->memory = from->memory;
+        tile->layout = from->layout;
+        tile->pad = from->pad;
+        tile->rows = from->rows;
+        tile->cols = from->cols;
+        tile->valid_rows = pwsp_task_valid(task, code, &from->valid_rows);
+        tile->valid_cols = pwsp_task_valid(task, code, &from->valid_cols);
+    }
+}
+
+// -- instructions ---------------------------------------------------------------------------------
+
+// The number that a scalar operand is.
+static double pwsp_insn_scalar(const pwsp_tile_core *core, const pwsp_tile_code *code,
+                               const pwsp_insn *insn, const ptowsp_task *task) {
+    const pwsp_list_scalar *scalar = &insn->scalar;
+    if (scalar->cols_of) {
+        return core->tiles[scalar->cols_of].valid_cols;
+    }
+    if (!scalar->param) {
+        return scalar->value;
+    }
+    uint64_t bits = task ? ptowsp_task_scalar(task, scalar->param - 1) : 0;
+    switch (code->scalar_dtypes[scalar->param - 1]) {
+    case PTOWSP_F32: return ptoisa_f32_from_bits((uint32_t)bits);
+    case PTOWSP_F64: {
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    case PTOWSP_I64: return (double)(int64_t)bits;
+    default: return (double)bits;
+    }
+}
+
+// The part of a parameter that a load or store moves: the valid elements of a tile.
+static ptoisa_global pwsp_insn_global(const pwsp_tile_code *code, const pwsp_insn *insn,
+                                      const ptowsp_task *task, const ptoisa_tile *tile) {
+    uint32_t param = insn->param - 1u;
+    ptoisa_dtype dtype = (ptoisa_dtype)code->param_dtypes[param];
+    ptoisa_global global = ptoisa_global_make(NULL, dtype, tile->valid_rows, tile->valid_cols,
+                                              code->param_cols[param], 1);
+    if (task) {
+        const ptowsp_tile *at = &task->tiles[param];
+        int64_t offset = insn->row * at->row_stride + insn->col * at->col_stride;
+        global.stride[3] = at->row_stride;
+        global.stride[4] = at->col_stride;
+        if (at->data) {
+            global.data = (char *)at->data + offset * (int64_t)ptoisa_dtype_size(dtype);
+        }
+    }
+    return global;
+}
+
+// All rows of a parameter, for gathers by row.
+static ptoisa_global pwsp_insn_table(const pwsp_tile_code *code, const pwsp_insn *insn,
+                                     const ptowsp_task *task) {
+    ptoisa_tile all;
+    memset(&all, 0, sizeof all);
+    uint32_t param = insn->param - 1u;
+    all.valid_rows =
+        task ? (uint32_t)ptowsp_task_rows(task, param) : code->param_rows[param];
+    all.valid_cols =
+        task ? (uint32_t)ptowsp_task_cols(task, param) : code->param_cols[param];
+    return pwsp_insn_global(code, insn, task, &all);
+}
+
+static void pwsp_insn_store(pwsp_tile_core *core, const pwsp_tile_code *code, const pwsp_insn *insn,
+                            const ptowsp_task *task, ptoisa_tile src) {
+    // What does not depend on the task may be larger than what the task stores.
+    uint32_t param = insn->param - 1u;
+    if (task) {
+        uint32_t rows = (uint32_t)ptowsp_task_rows(task, param);
+        uint32_t cols = (uint32_t)ptowsp_task_cols(task, param);
+        src.valid_rows = src.valid_rows < rows ? src.valid_rows : rows;
+        src.valid_cols = src.valid_cols < cols ? src.valid_cols : cols;
+    }
+    ptoisa_global global = pwsp_insn_global(code, insn, task, &src);
+    switch ((pwsp_variant)insn->variant) {
+    case PWSP_VARIANT_ADD: ptoisa_tstore_add(&core->core, &global, &src); break;
+    case PWSP_VARIANT_RELU: ptoisa_tstore_relu(&core->core, &global, &src); break;
+    default: ptoisa_tstore(&core->core, &global, &src); break;
+    }
+}
+
+static void pwsp_insn_product(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
+                              const ptoisa_tile *a, const ptoisa_tile *b, const ptoisa_tile *c) {
+    switch (op) {
+    case PTOISA_TMATMUL: ptoisa_tmatmul(core, d, a, b); break;
+    case PTOISA_TMATMUL_ACC: ptoisa_tmatmul_acc(core, d, a, b, c); break;
+    default: ptoisa_tmatmul_bias(core, d, a, b, c); break;
+    }
+}
+
+static void pwsp_insn_merge(ptoisa_core *core, const pwsp_insn *insn, const ptoisa_tile *d,
+                            const ptoisa_tile *const *s, const ptoisa_tile *tmp) {
+    if (insn->variant != PWSP_VARIANT_LISTS) {
+        ptoisa_tmrgsort(core, d, s[0], insn->col);
+        return;
+    }
+    uint16_t executed[4];
+    uint32_t count = 0;
+    while (count < PWSP_INSN_SRC_MAX && insn->src[count]) {
+        count++;
+    }
+    ptoisa_tmrgsort_lists(core, d, tmp, s, count, executed, false);
+}
+
+// A switch over all instructions, and longer than others for it.
+void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
+                         const pwsp_insn *insn, const ptowsp_task *task) {
+    ptoisa_core *core = &tile_core->core;
+    const ptoisa_tile *d = &tile_core->tiles[insn->dst[0]], *d1 = &tile_core->tiles[insn->dst[1]];
+    const ptoisa_tile *s[PWSP_INSN_SRC_MAX];
+    for (int i = 0; i < PWSP_INSN_SRC_MAX; i++) {
+        s[i] = &tile_core->tiles[insn->src[i]];
+    }
+    const ptoisa_tile *tmp = insn->tmp ? &tile_core->tiles[insn->tmp] : NULL;
+    double x = pwsp_insn_scalar(tile_core, code, insn, task);
+    ptoisa_global global;
+    // clang-format off
+#define PWSP_CASE_UNARY(name, function)      case PTOISA_##name: ptoisa_##function(core, d, s[0]); break;
+#define PWSP_CASE_BINARY(name, function)     case PTOISA_##name: ptoisa_##function(core, d, s[0], s[1]); break;
+#define PWSP_CASE_TERNARY(name, function)    case PTOISA_##name: ptoisa_##function(core, d, s[0], s[1], s[2]); break;
+#define PWSP_CASE_SCALAR(name, function)     case PTOISA_##name: ptoisa_##function(core, d, s[0], x); break;
+#define PWSP_CASE_TMP(name, function)        case PTOISA_##name: ptoisa_##function(core, d, s[0], tmp); break;
+#define PWSP_CASE_BINARY_TMP(name, function) case PTOISA_##name: ptoisa_##function(core, d, s[0], s[1], tmp); break;
+    // clang-format on
+    switch ((ptoisa_op)insn->op) {
+        PWSP_INSNS_UNARY(PWSP_CASE_UNARY)
+        PWSP_INSNS_BINARY(PWSP_CASE_BINARY)
+        PWSP_INSNS_UPDATE(PWSP_CASE_BINARY)
+        PWSP_INSNS_TERNARY(PWSP_CASE_TERNARY)
+        PWSP_INSNS_SCALAR(PWSP_CASE_SCALAR)
+        PWSP_INSNS_TMP(PWSP_CASE_TMP)
+        PWSP_INSNS_BINARY_TMP(PWSP_CASE_BINARY_TMP)
+    case PTOISA_TLOAD:
+        global = pwsp_insn_global(code, insn, task, d);
+        ptoisa_tload(core, d, &global);
+        break;
+    case PTOISA_TSTORE: pwsp_insn_store(tile_core, code, insn, task, *s[0]); break;
+    case PTOISA_MGATHER:
+        global = pwsp_insn_table(code, insn, task);
+        ptoisa_mgather(core, d, &global, s[0]);
+        break;
+    case PTOISA_MSCATTER:
+        global = pwsp_insn_table(code, insn, task);
+        ptoisa_mscatter(core, &global, s[0], s[1]);
+        break;
+    case PTOISA_TEXTRACT: ptoisa_textract(core, d, s[0], insn->row, insn->col); break;
+    case PTOISA_TINSERT: ptoisa_tinsert(core, d, s[0], insn->row, insn->col); break;
+    case PTOISA_TCVT:
+        ptoisa_tcvt(core, d, s[0], (ptoisa_round)insn->mode,
+                    insn->variant == PWSP_VARIANT_SATURATE);
+        break;
+    case PTOISA_TEXPANDS: ptoisa_texpands(core, d, x); break;
+    case PTOISA_TFILLPAD: ptoisa_tfillpad(core, d, s[0]); break;
+    case PTOISA_TCI: ptoisa_tci(core, d, x, insn->variant == PWSP_VARIANT_DESCENDING); break;
+    case PTOISA_TTRI:
+        ptoisa_ttri(core, d, insn->variant == PWSP_VARIANT_UPPER, (int32_t)insn->col);
+        break;
+    case PTOISA_TINTERLEAVE: ptoisa_tinterleave(core, d, d1, s[0], s[1]); break;
+    case PTOISA_TDEINTERLEAVE: ptoisa_tdeinterleave(core, d, d1, s[0], s[1]); break;
+    case PTOISA_TSDIV: ptoisa_tsdiv(core, d, x, s[0]); break;
+    case PTOISA_TAXPY: ptoisa_taxpy(core, d, s[0], x); break;
+    case PTOISA_TXORS: ptoisa_txors(core, d, s[0], x, tmp); break;
+    case PTOISA_TADDSC: ptoisa_taddsc(core, d, s[0], x, s[1]); break;
+    case PTOISA_TSUBSC: ptoisa_tsubsc(core, d, s[0], x, s[1]); break;
+    case PTOISA_TCOLSUM: ptoisa_tcolsum(core, d, s[0], tmp, tmp != NULL); break;
+    case PTOISA_TCMP: ptoisa_tcmp(core, d, s[0], s[1], (ptoisa_compare)insn->mode); break;
+    case PTOISA_TCMPS: ptoisa_tcmps(core, d, s[0], x, (ptoisa_compare)insn->mode); break;
+    case PTOISA_TSEL: ptoisa_tsel(core, d, s[0], s[1], s[2], tmp); break;
+    case PTOISA_TSELS: ptoisa_tsels(core, d, s[0], s[1], tmp, x); break;
+    case PTOISA_TMRGSORT: pwsp_insn_merge(core, insn, d, s, tmp); break;
+    case PTOISA_TGATHERMASK: ptoisa_tgather_mask(core, d, s[0], (ptoisa_pattern)insn->mode); break;
+    case PTOISA_TQUANT: ptoisa_tquant_sym(core, d, s[0], s[1]); break;
+    case PTOISA_SET_FLAG:
+        ptoisa_set_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe,
+                        insn->event);
+        break;
+    case PTOISA_WAIT_FLAG:
+        ptoisa_wait_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe,
+                         insn->event);
+        break;
+    case PTOISA_PIPE_BARRIER: ptoisa_pipe_barrier(core, (ptoisa_pipe)insn->src_pipe); break;
+    case PTOISA_NOP:
+    case PTOISA_OP_COUNT: break;
+    }
+#undef PWSP_CASE_UNARY
+#undef PWSP_CASE_BINARY
+#undef PWSP_CASE_TERNARY
+#undef PWSP_CASE_SCALAR
+#undef PWSP_CASE_TMP
+#undef PWSP_CASE_BINARY_TMP
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+// A product with nothing to sum: its result is zero, and further panels add nothing.
+static bool pwsp_insn_is_empty(const pwsp_tile_core *core, const pwsp_insn *insn) {
+    if (insn->op != PTOISA_TMATMUL && insn->op != PTOISA_TMATMUL_ACC &&
+        insn->op != PTOISA_TMATMUL_BIAS) {
+        return false;
+    }
+    const ptoisa_tile *d = &core->tiles[insn->dst[0]];
+    uint32_t left = insn->src[insn->op == PTOISA_TMATMUL_ACC ? 1 : 0];
+    return d->valid_rows == 0 || d->valid_cols == 0 || core->tiles[left].valid_cols == 0;
+}
+
+// Executes an instruction that the unit model does not count.
+static void pwsp_tile_core_uncounted(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                     const pwsp_insn *insn, const ptowsp_task *task) {
+    uint64_t sum = core->core.sum, busy[PTOISA_PIPE_COUNT];
+    memcpy(busy, core->core.busy, sizeof busy);
+    pwsp_tile_core_insn(core, code, insn, task);
+    core->core.sum = sum;
+    memcpy(core->core.busy, busy, sizeof busy);
+}
+
+static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                const ptowsp_task *task) {
+    for (uint32_t i = 0; i < code->insn_count; i++) {
+        const pwsp_insn *insn = &code->insns[i];
+        if (pwsp_insn_is_empty(core, insn)) {
+            ptoisa_tile *d = &core->tiles[insn->dst[0]];
+            if (insn->op != PTOISA_TMATMUL_ACC && d->data) {
+                memset(d->data, 0, (size_t)ptoisa_tile_bytes(d));
+            }
+            continue;
+        }
+        if (insn->is_implied && core->core.model == PTOISA_MODEL_UNIT) {
+            pwsp_tile_core_uncounted(core, code, insn, task);
+        } else {
+            pwsp_tile_core_insn(core, code, insn, task);
+        }
+    }
+}
+
+// An instruction of the user's model, in the public type.
+static uint64_t pwsp_tile_core_ask(const ptoisa_issue_info *info, void *user) {
+    const pwsp_tile_core *core = (const pwsp_tile_core *)user;
+    const ptoisa_tile *of = info->dst ? info->dst : info->src0;
+    ptowsp_insn insn;
+    memset(&insn, 0, sizeof insn);
+    insn.name = ptoisa_op_name(info->op);
+    insn.pipe = (ptowsp_pipe)info->pipe;
+    if (of) {
+        insn.memory = (ptowsp_memory)of->memory;
+        insn.dtype = (ptowsp_dtype)of->dtype;
+        insn.rows = of->valid_rows;
+        insn.cols = of->valid_cols;
+    }
+    insn.depth = info->pipe == PTOISA_PIPE_M && info->src0 ? info->src0->valid_cols : 0;
+    return core->cost->fn(&insn, core->cost->user);
+}
+
+bool pwsp_cost_is_valid(const ptowsp_cost *cost) {
+    return (uint32_t)cost->model <= PTOWSP_MODEL_USER &&
+           (cost->model != PTOWSP_MODEL_USER || cost->fn);
+}
+
+// Sets the core to a model.
+static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                 const ptowsp_cost *cost, bool is_dry) {
+    ptoisa_model model = cost ? (ptoisa_model)cost->model : PTOISA_MODEL_UNIT;
+    ptoisa_core_init(&core->core, model, &code->machine);
+    core->core.is_checked = false;
+    core->core.is_dry = is_dry;
+    core->cost = cost;
+    if (model == PTOISA_MODEL_USER) {
+        core->core.cost = pwsp_tile_core_ask;
+        core->core.cost_user = core;
+    }
+}
+
+bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const ptowsp_task *task,
+                        bool is_dry, ptowsp_cycles *out_cycles) {
+    if (!pwsp_tile_core_check(core, code, task)) {
+        return false;
+    }
+    pwsp_tile_core_begin(core, code, core->cost, is_dry);
+    pwsp_tile_core_place(core, code, task, is_dry);
+    pwsp_tile_core_walk(core, code, task);
+    *out_cycles = ptoisa_cycles(&core->core);
+    return true;
+}
+
+ptowsp_cycles pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
+                                     pwsp_tile_core *core, ptowsp_kernel_stats *out_stats) {
+    pwsp_tile_core_begin(core, code, cost, true);
+    pwsp_tile_core_place(core, code, NULL, true);
+    pwsp_tile_core_walk(core, code, NULL);
+    out_stats->cycles = ptoisa_cycles(&core->core);
+    for (int i = 0; i < PTOWSP_PIPE_COUNT; i++) {
+        out_stats->busy_cycles[i] = core->core.busy[i];
+    }
+    for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
+        out_stats->memory_bytes[i] = code->used[i];
+    }
+    return out_stats->cycles;
+}
+
+void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
+                              ptoisa_fault_fn on_fault, void *user) {
+    pwsp_tile_core_begin(core, code, NULL, true);
+    core->core.is_checked = true;
+    core->core.on_fault = on_fault;
+    core->core.fault_user = user;
+    pwsp_tile_core_place(core, code, NULL, true);
+    pwsp_tile_core_walk(core, code, NULL);
+}

@@ -1,0 +1,188 @@
+// Tile kernels in a module: beginning and ending them, and what can be asked of a finished one.
+
+#include "module.h"
+
+#include "../kernel/description.h"
+
+#include <inttypes.h>
+
+ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *desc) {
+    if (!pwsp_module_is_good(module)) {
+        return NULL;
+    }
+    if (!desc) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel: desc is NULL");
+        return NULL;
+    }
+    const char *name = pwsp_module_name(module, "kernel", desc->name);
+    if (!name) {
+        return NULL;
+    }
+    ptoisa_machine machine = *ptoisa_machine_910b();
+    if (desc->axis_count > PTOWSP_TASK_AXIS_MAX) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: %u axis arguments are more than %d", name, desc->axis_count,
+                         PTOWSP_TASK_AXIS_MAX);
+        return NULL;
+    }
+    if (desc->machine && !pwsp_machine_to_isa(desc->machine, &machine)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: its machine has no such family, or no clock", name);
+        return NULL;
+    }
+    pwsp_memory memory = module->context->memory;
+    ptowsp_body *body = (ptowsp_body *)pwsp_memory_alloc(&memory, sizeof(ptowsp_body));
+    if (!body) {
+        pwsp_module_no_memory(module);
+        return NULL;
+    }
+    body->module = module;
+    body->memory = memory;
+    memcpy(body->name, name, strlen(name) + 1);
+    body->axis_count = desc->axis_count;
+    body->machine = machine;
+    body->is_fused = desc->is_fused;
+    body->is_open = true;
+    body->next = module->bodies;
+    module->bodies = body;
+    return body;
+}
+
+// Is every out and inout parameter stored to? False with the body's error.
+static bool pwsp_body_is_stored(ptowsp_body *body) {
+    for (uint32_t i = 0; i < body->tile_count; i++) {
+        const pwsp_body_param *tile = &body->tiles[i];
+        if (tile->direction != PTOWSP_IN && !tile->is_stored) {
+            pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "store", "nothing is stored to %s",
+                           tile->name);
+        }
+    }
+    if (body->tile_count == 0) {
+        pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "parameter", "it has no tile");
+    }
+    return body->status == PTOWSP_OK;
+}
+
+// What the module keeps of a kernel, as if it had been described.
+static bool pwsp_body_info(ptowsp_module *module, const ptowsp_body *body,
+                           const pwsp_tile_code *code, pwsp_kernel_info *info) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = body->name;
+    for (uint32_t i = 0; i < body->tile_count; i++) {
+        const pwsp_body_param *tile = &body->tiles[i];
+        ptowsp_tile_param param = {tile->name, tile->direction, tile->dtype, tile->rows,
+                                   tile->cols};
+        desc.tiles[i] = param;
+    }
+    for (uint32_t i = 0; i < body->scalar_count; i++) {
+        const pwsp_body_param *scalar = &body->scalars[i];
+        ptowsp_type type = scalar->dtype == PTOWSP_BOOL  ? PTOWSP_TYPE_BOOL
+                           : scalar->dtype == PTOWSP_I64 ? PTOWSP_TYPE_I64
+                                                         : PTOWSP_TYPE_U64;
+        ptowsp_scalar_param param = {scalar->name, type};
+        desc.scalars[i] = param;
+    }
+    memset(info, 0, sizeof *info);
+    info->name = pwsp_module_name(module, "kernel", body->name);
+    info->axis_count = body->axis_count;
+    info->unit = code->is_cube ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR;
+    info->code = code;
+    info->body = body;
+    return info->name && pwsp_kernel_copy_params(module, &desc, info);
+}
+
+ptowsp_kernel ptowsp_kernel_end(ptowsp_body *body) {
+    ptowsp_kernel kernel = {0};
+    if (!body || !body->is_open) {
+        return kernel;
+    }
+    ptowsp_module *module = body->module;
+    bool is_stored = pwsp_body_is_stored(body);
+    body->is_open = false;
+    if (!pwsp_module_is_good(module)) {
+        return kernel;
+    }
+    if (!is_stored) {
+        pwsp_module_fail(module, body->status, PTOWSP_NO_INDEX, "kernel %s: %s", body->name,
+                         body->text);
+        return kernel;
+    }
+    pwsp_list_fault fault;
+    pwsp_tile_code *code = pwsp_tile_code_create(body, &fault);
+    if (!code) {
+        pwsp_module_fail(module, fault.status, PTOWSP_NO_INDEX, "kernel %s: %s", body->name,
+                         fault.text);
+        return kernel;
+    }
+    pwsp_kernel_info info;
+    if (pwsp_body_info(module, body, code, &info)) {
+        kernel.id = pwsp_kernel_register(module, &info);
+    }
+    if (kernel.id == 0) {
+        pwsp_tile_code_release(code);
+    }
+    return kernel;
+}
+
+// -- questions ------------------------------------------------------------------------------------
+
+static const pwsp_kernel_info *pwsp_kernel_find(const ptowsp_module *module, ptowsp_kernel kernel) {
+    if (!module || kernel.id == 0 || kernel.id >= module->kernels.count) {
+        return NULL;
+    }
+    const pwsp_kernel_info *info = PWSP_KERNEL(module, kernel.id);
+    return info->code ? info : NULL;
+}
+
+// A core for counting; false when memory is out.
+static bool pwsp_kernel_core(const ptowsp_module *module, const pwsp_tile_code *code,
+                             pwsp_tile_core *core) {
+    memset(core, 0, sizeof *core);
+    core->memory = module->context->memory;
+    return pwsp_tile_core_reserve_tiles(core, code);
+}
+
+ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
+                                    const ptowsp_cost *cost, ptowsp_kernel_stats *out_stats) {
+    const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
+    if (!info || !out_stats || (cost && !pwsp_cost_is_valid(cost))) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    pwsp_tile_core core;
+    if (!pwsp_kernel_core(module, info->code, &core)) {
+        pwsp_tile_core_free(&core);
+        return PTOWSP_OUT_OF_MEMORY;
+    }
+    memset(out_stats, 0, sizeof *out_stats);
+    pwsp_tile_code_measure(info->code, cost, &core, out_stats);
+    out_stats->insn_count = info->code->insn_count;
+    pwsp_tile_core_free(&core);
+    return PTOWSP_OK;
+}
+
+uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp_kernel kernel) {
+    const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
+    return info ? info->code->insn_count : 0;
+}
+
+ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel kernel, uint32_t i,
+                                  ptowsp_cycles *out_unit_cycles) {
+    const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
+    ptowsp_insn insn;
+    memset(&insn, 0, sizeof insn);
+    insn.name = "none";
+    if (info && i < info->code->insn_count) {
+        insn = pwsp_tile_code_insn(info->code, i, out_unit_cycles);
+    } else if (out_unit_cycles) {
+        *out_unit_cycles = 0;
+    }
+    return insn;
+}
+
+void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel, ptowsp_text text) {
+    const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
+    if (info) {
+        pwsp_body_print(info->body, info->code, text);
+    }
+}
