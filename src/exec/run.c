@@ -228,8 +228,7 @@ static bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *ou
         memo->sizes[i] = (uint32_t)sizes[i];
     }
     if (!is_same) {
-        memo->is_set =
-            pwsp_tile_core_run(&run->tile_core, code, &x->task, true, &memo->cycles);
+        memo->is_set = pwsp_tile_core_run(&run->tile_core, code, &x->task, true, &memo->cycles);
     }
     *out_cycles = memo->cycles;
     return memo->is_set || pwsp_run_fail_tiles(run);
@@ -404,7 +403,8 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
             pwsp_arrival arrival;
             arrival.cycles = 0;
-            if (!pwsp_run_keys(x, &arrival) || !pwsp_run_kernel(run, is_time_only, &arrival.cycles)) {
+            if (!pwsp_run_keys(x, &arrival) ||
+                !pwsp_run_kernel(run, is_time_only, &arrival.cycles)) {
                 return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
             }
             arrival.unit = x->kernel->unit;

@@ -36,7 +36,9 @@ typedef struct pwsp_tile_code {
 PWSP_INTERNAL pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault);
 
 PWSP_INTERNAL const pwsp_tile_code *pwsp_tile_code_retain(const pwsp_tile_code *code);
-PWSP_INTERNAL void pwsp_tile_code_release(const pwsp_tile_code *code);  // NULL is ignored
+
+// NULL is ignored.
+PWSP_INTERNAL void pwsp_tile_code_release(const pwsp_tile_code *code);
 
 // -- running --------------------------------------------------------------------------------------
 
@@ -47,10 +49,10 @@ typedef struct pwsp_tile_core {
     ptoisa_core core;
     ptoisa_tile *tiles;
     uint64_t tile_capacity;
-    uint8_t *blocks[PTOISA_MEMORY_COUNT];   // as allocated
+    uint8_t *blocks[PTOISA_MEMORY_COUNT];      // as allocated
     uint32_t block_size[PTOISA_MEMORY_COUNT];  // bytes
-    const ptowsp_cost *cost;  // the user's, for PTOWSP_MODEL_USER
-    char text[160];           // why the last task was refused
+    const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
+    char text[160];                            // why the last task was refused
 } pwsp_tile_core;
 
 // Makes room for a kernel, or only for its tiles, without memories (to count); false when memory is

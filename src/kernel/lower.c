@@ -101,8 +101,8 @@ uint32_t pwsp_lower_column(pwsp_lowering *lw, uint32_t tile) {
 
 // -- instructions ---------------------------------------------------------------------------------
 
-pwsp_insn *pwsp_emit(pwsp_lowering *lw, ptoisa_op op, uint32_t dst, uint32_t src0, uint32_t src1,
-                     uint32_t src2) {
+pwsp_insn *pwsp_insn_emit(pwsp_lowering *lw, ptoisa_op op, uint32_t dst, uint32_t src0,
+                          uint32_t src1, uint32_t src2) {
     pwsp_insn *insn = pwsp_list_add(lw->list, op);
     if (!insn) {
         lw->is_out = true;
@@ -117,9 +117,9 @@ pwsp_insn *pwsp_emit(pwsp_lowering *lw, ptoisa_op op, uint32_t dst, uint32_t src
     return insn;
 }
 
-pwsp_insn *pwsp_emit_scalar(pwsp_lowering *lw, ptoisa_op op, uint32_t dst, uint32_t src,
-                            double value) {
-    pwsp_insn *insn = pwsp_emit(lw, op, dst, src, 0, 0);
+pwsp_insn *pwsp_insn_emit_scalar(pwsp_lowering *lw, ptoisa_op op, uint32_t dst, uint32_t src,
+                                 double value) {
+    pwsp_insn *insn = pwsp_insn_emit(lw, op, dst, src, 0, 0);
     insn->scalar.value = value;
     return insn;
 }
@@ -137,7 +137,7 @@ pwsp_list_scalar pwsp_lower_scalar(const ptowsp_body *body, uint32_t value) {
 static uint32_t pwsp_lower_load(pwsp_lowering *lw, uint32_t param, const pwsp_kop *shape) {
     uint32_t tile = pwsp_lower_vec(lw, shape->dtype, shape->rows, shape->cols, shape->valid_rows,
                                    shape->valid_cols);
-    pwsp_insn *load = pwsp_emit(lw, PTOISA_TLOAD, tile, 0, 0, 0);
+    pwsp_insn *load = pwsp_insn_emit(lw, PTOISA_TLOAD, tile, 0, 0, 0);
     load->param = (uint16_t)param;
     load->row = shape->row;
     load->col = shape->col;

@@ -82,10 +82,10 @@ PWSP_INLINE uint32_t pwsp_block(uint8_t dtype) {
 // -- instructions ---------------------------------------------------------------------------------
 
 // Appends an instruction of up to three sources (0: none).
-PWSP_INTERNAL pwsp_insn *pwsp_emit(pwsp_lowering *lw, ptoisa_op op, uint32_t dst, uint32_t src0,
-                                   uint32_t src1, uint32_t src2);
-PWSP_INTERNAL pwsp_insn *pwsp_emit_scalar(pwsp_lowering *lw, ptoisa_op op, uint32_t dst,
-                                          uint32_t src, double value);
+PWSP_INTERNAL pwsp_insn *pwsp_insn_emit(pwsp_lowering *lw, ptoisa_op op, uint32_t dst,
+                                        uint32_t src0, uint32_t src1, uint32_t src2);
+PWSP_INTERNAL pwsp_insn *pwsp_insn_emit_scalar(pwsp_lowering *lw, ptoisa_op op, uint32_t dst,
+                                               uint32_t src, double value);
 
 // The scalar operand that a value is.
 PWSP_INTERNAL pwsp_list_scalar pwsp_lower_scalar(const ptowsp_body *body, uint32_t value);

@@ -29,14 +29,14 @@ static uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value) {
     uint32_t mat = pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, op->dtype, op->rows, op->cols,
                                      op->valid_rows, op->valid_cols);
     if (op->kind == PWSP_KOP_PARAM) {
-        pwsp_emit(lw, PTOISA_TLOAD, mat, 0, 0, 0)->param = (uint16_t)op->param;
+        pwsp_insn_emit(lw, PTOISA_TLOAD, mat, 0, 0, 0)->param = (uint16_t)op->param;
     } else if (op->kind == PWSP_KOP_SLICE && at->tile == 0) {  // of a parameter, and only a factor
-        pwsp_insn *load = pwsp_emit(lw, PTOISA_TLOAD, mat, 0, 0, 0);
+        pwsp_insn *load = pwsp_insn_emit(lw, PTOISA_TLOAD, mat, 0, 0, 0);
         load->param = (uint16_t)lw->body->ops[op->src[0]].param;
         load->row = op->row;
         load->col = op->col;
     } else {
-        pwsp_emit(lw, PTOISA_TMOV, mat, at->acc ? at->acc : at->tile, 0, 0);
+        pwsp_insn_emit(lw, PTOISA_TMOV, mat, at->acc ? at->acc : at->tile, 0, 0);
     }
     return mat;
 }
@@ -72,12 +72,12 @@ static void pwsp_lower_product(pwsp_lowering *lw, ptoisa_op op, uint32_t acc, ui
     uint32_t right =
         pwsp_lower_tile(lw, PTOISA_RIGHT, PTOISA_ZN, tb.dtype, k, tb.cols, valid_k, tb.valid_cols);
     ptoisa_op move = is_whole ? PTOISA_TMOV : PTOISA_TEXTRACT;
-    pwsp_emit(lw, move, left, a, 0, 0)->col = k0;
-    pwsp_emit(lw, move, right, b, 0, 0)->row = k0;
+    pwsp_insn_emit(lw, move, left, a, 0, 0)->col = k0;
+    pwsp_insn_emit(lw, move, right, b, 0, 0)->row = k0;
     if (op == PTOISA_TMATMUL_ACC) {
-        pwsp_emit(lw, op, acc, acc, left, right);
+        pwsp_insn_emit(lw, op, acc, acc, left, right);
     } else {
-        pwsp_emit(lw, op, acc, left, right, bias);
+        pwsp_insn_emit(lw, op, acc, left, right, bias);
     }
 }
 
@@ -90,15 +90,15 @@ static uint32_t pwsp_lower_bias(pwsp_lowering *lw, uint32_t value) {
     uint32_t bias = pwsp_lower_tile(lw, PTOISA_BIAS, PTOISA_ROW_MAJOR, op->dtype, 1, cols,
                                     op->valid_rows, op->valid_cols);
     if (op->kind == PWSP_KOP_PARAM) {
-        pwsp_emit(lw, PTOISA_TLOAD, mat, 0, 0, 0)->param = (uint16_t)op->param;
+        pwsp_insn_emit(lw, PTOISA_TLOAD, mat, 0, 0, 0)->param = (uint16_t)op->param;
     } else {
         uint32_t tile = lw->values[value].tile;
         if (op->cols == 1) {
             tile = pwsp_lower_flat(lw, tile);
         }
-        pwsp_emit(lw, PTOISA_TMOV, mat, tile, 0, 0);
+        pwsp_insn_emit(lw, PTOISA_TMOV, mat, tile, 0, 0);
     }
-    pwsp_emit(lw, PTOISA_TMOV, bias, mat, 0, 0);
+    pwsp_insn_emit(lw, PTOISA_TMOV, bias, mat, 0, 0);
     return bias;
 }
 
@@ -134,7 +134,7 @@ static uint32_t pwsp_lower_to_vec(pwsp_lowering *lw, uint32_t acc, const pwsp_ko
     // A product of one column is a row-major tile of one valid column in L0C, a column in UB.
     uint32_t tile =
         pwsp_lower_vec(lw, op->dtype, op->rows, op->cols, op->valid_rows, op->valid_cols);
-    pwsp_emit(lw, PTOISA_TMOV, tile, acc, 0, 0);
+    pwsp_insn_emit(lw, PTOISA_TMOV, tile, acc, 0, 0);
     return tile;
 }
 
@@ -179,7 +179,7 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
     }
     if (added && !lw->is_out) {
         uint32_t flat = pwsp_lower_flat(lw, result->tile);
-        pwsp_emit(lw, PTOISA_TADD, flat, flat, pwsp_lower_flat(lw, added), 0);
+        pwsp_insn_emit(lw, PTOISA_TADD, flat, flat, pwsp_lower_flat(lw, added), 0);
         result->acc = 0;  // what is there lacks the sum
     }
 }
@@ -202,7 +202,7 @@ void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op) {
         }
         src = pwsp_lower_vec(lw, dtype, from->rows, from->cols, from->valid_rows, from->valid_cols);
         uint32_t narrow = pwsp_lower_flat(lw, src);
-        pwsp_emit(lw, PTOISA_TCVT, narrow, pwsp_lower_flat(lw, wide), 0, 0)->mode =
+        pwsp_insn_emit(lw, PTOISA_TCVT, narrow, pwsp_lower_flat(lw, wide), 0, 0)->mode =
             PTOISA_CAST_RINT;
     } else if (from->dtype != dtype && !is_narrowing) {  // the same bits under another name
         pwsp_list_tile of = lw->list->tiles[src];
@@ -211,7 +211,7 @@ void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op) {
     } else if (is_add && value->tile) {
         src = value->tile;
     }
-    pwsp_insn *store = pwsp_emit(lw, PTOISA_TSTORE, 0, src, 0, 0);
+    pwsp_insn *store = pwsp_insn_emit(lw, PTOISA_TSTORE, 0, src, 0, 0);
     store->param = (uint16_t)op->param;
     store->variant = is_add ? PWSP_VARIANT_ADD : op->mode;
 }

@@ -6,8 +6,8 @@
 
 static void pwsp_lower_full(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
-    pwsp_emit_scalar(lw, op->kind == PWSP_KOP_IOTA ? PTOISA_TCI : PTOISA_TEXPANDS, dst, 0,
-                     op->value);
+    pwsp_insn_emit_scalar(lw, op->kind == PWSP_KOP_IOTA ? PTOISA_TCI : PTOISA_TEXPANDS, dst, 0,
+                          op->value);
 }
 
 static void pwsp_lower_alloc(pwsp_lowering *lw, const pwsp_kop *op) {
@@ -19,7 +19,7 @@ static void pwsp_lower_alloc(pwsp_lowering *lw, const pwsp_kop *op) {
 static void pwsp_lower_cvt(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[0]));
     uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
-    pwsp_insn *cvt = pwsp_emit(lw, PTOISA_TCVT, dst, src, 0, 0);
+    pwsp_insn *cvt = pwsp_insn_emit(lw, PTOISA_TCVT, dst, src, 0, 0);
     cvt->mode = op->mode;
     cvt->variant = PWSP_VARIANT_SATURATE;
 }
@@ -33,8 +33,8 @@ static void pwsp_lower_quantize(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_value(lw, op->src[0]), scale = pwsp_lower_wide(lw, op->src[1]);
     uint32_t offset = op->src[2] ? pwsp_lower_wide(lw, op->src[2]) : 0;
     uint32_t dst = pwsp_lower_result(lw, op, 0);
-    pwsp_emit(lw, op->kind == PWSP_KOP_QUANTIZE ? PTOISA_TQUANT : PTOISA_TDEQUANT, dst, src, scale,
-              offset);
+    pwsp_insn_emit(lw, op->kind == PWSP_KOP_QUANTIZE ? PTOISA_TQUANT : PTOISA_TDEQUANT, dst, src,
+                   scale, offset);
 }
 
 // -- moving ---------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ static void pwsp_lower_transpose(pwsp_lowering *lw, const pwsp_kop *op) {
     if (tmp) {
         lw->list->tiles[tmp].value = 0;
     }
-    pwsp_emit(lw, PTOISA_TTRANS, dst, src, 0, 0)->tmp = tmp;
+    pwsp_insn_emit(lw, PTOISA_TTRANS, dst, src, 0, 0)->tmp = tmp;
 }
 
 static void pwsp_lower_slice(pwsp_lowering *lw, const pwsp_kop *op) {
@@ -79,15 +79,15 @@ static void pwsp_lower_slice(pwsp_lowering *lw, const pwsp_kop *op) {
         uint32_t tmp = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows,
                                        pwsp_block(op->dtype), op->valid_rows, op->valid_cols);
         (void)t;
-        pwsp_insn *extract = pwsp_emit(lw, PTOISA_TEXTRACT, part, src, 0, 0);
+        pwsp_insn *extract = pwsp_insn_emit(lw, PTOISA_TEXTRACT, part, src, 0, 0);
         extract->row = row;
         extract->col = col;
-        pwsp_emit(lw, PTOISA_TROWMAX, dst, part, 0, 0)->tmp = tmp;
+        pwsp_insn_emit(lw, PTOISA_TROWMAX, dst, part, 0, 0)->tmp = tmp;
         return;
     } else if (op->cols == 1) {
         dst = pwsp_lower_flat(lw, dst);
     }
-    pwsp_insn *extract = pwsp_emit(lw, PTOISA_TEXTRACT, dst, src, 0, 0);
+    pwsp_insn *extract = pwsp_insn_emit(lw, PTOISA_TEXTRACT, dst, src, 0, 0);
     extract->row = row;
     extract->col = col;
 }
@@ -109,7 +109,7 @@ static void pwsp_lower_interleave(pwsp_lowering *lw, const pwsp_kop *op) {
                                   of->valid_rows, of->valid_cols, half * size);
     lw->values[lw->at].tile = dst;
     pwsp_lower_keep(lw, dst, lw->at);
-    pwsp_emit(lw, PTOISA_TINTERLEAVE, d0, x, y, 0)->dst[1] = d1;
+    pwsp_insn_emit(lw, PTOISA_TINTERLEAVE, d0, x, y, 0)->dst[1] = d1;
 }
 
 // Every second column, or the first of every pair: TGATHER by mask.
@@ -125,7 +125,7 @@ static void pwsp_lower_every(pwsp_lowering *lw, const pwsp_kop *op, uint32_t src
                                      of.valid_rows, pwsp_valid_full(2 * cols), 0);
     uint32_t full = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, dtype, of.rows, cols,
                                     of.valid_rows, pwsp_valid_full(cols));
-    pwsp_emit(lw, PTOISA_TGATHERMASK, full, pairs, 0, 0)->mode = (uint8_t)pattern;
+    pwsp_insn_emit(lw, PTOISA_TGATHERMASK, full, pairs, 0, 0)->mode = (uint8_t)pattern;
     uint32_t result = pwsp_lower_view(lw, full, PTOISA_ROW_MAJOR, dtype, of.rows, cols,
                                       op->valid_rows, op->valid_cols, 0);
     if (op->cols == 1 && op->rows == 1) {
@@ -183,11 +183,11 @@ static void pwsp_lower_compare(pwsp_lowering *lw, const pwsp_kop *op) {
     uint8_t kind = lw->body->ops[op->src[1]].kind;
     pwsp_insn *insn;
     if (kind == PWSP_KOP_CONST || kind == PWSP_KOP_SCALAR) {
-        insn = pwsp_emit(lw, PTOISA_TCMPS, mask, x, 0, 0);
+        insn = pwsp_insn_emit(lw, PTOISA_TCMPS, mask, x, 0, 0);
         insn->scalar = pwsp_lower_scalar(lw->body, op->src[1]);
     } else {
         uint32_t y = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[1]));
-        insn = pwsp_emit(lw, PTOISA_TCMP, mask, x, y, 0);
+        insn = pwsp_insn_emit(lw, PTOISA_TCMP, mask, x, y, 0);
     }
     insn->mode = op->mode;
 }
@@ -199,12 +199,12 @@ static void pwsp_lower_select(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
     uint8_t kind = lw->body->ops[op->src[2]].kind;
     if (kind == PWSP_KOP_CONST || kind == PWSP_KOP_SCALAR) {
-        pwsp_insn *insn = pwsp_emit(lw, PTOISA_TSELS, dst, mask, x, 0);
+        pwsp_insn *insn = pwsp_insn_emit(lw, PTOISA_TSELS, dst, mask, x, 0);
         insn->scalar = pwsp_lower_scalar(lw->body, op->src[2]);
         insn->tmp = tmp;
     } else {
         uint32_t y = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[2]));
-        pwsp_emit(lw, PTOISA_TSEL, dst, mask, x, y)->tmp = tmp;
+        pwsp_insn_emit(lw, PTOISA_TSEL, dst, mask, x, y)->tmp = tmp;
     }
 }
 
@@ -215,7 +215,7 @@ static void pwsp_lower_sort32(pwsp_lowering *lw, const pwsp_kop *op) {
     if (scores->rows > 1 && lw->body->ops[op->src[1]].rows == 1 && scores->cols > 1) {
         uint32_t rows = pwsp_lower_vec(lw, PTOISA_U32, scores->rows, scores->cols,
                                        scores->valid_rows, scores->valid_cols);
-        pwsp_emit(lw, PTOISA_TCOLEXPAND, rows, index, 0, 0);
+        pwsp_insn_emit(lw, PTOISA_TCOLEXPAND, rows, index, 0, 0);
         index = rows;
     }
     // Twice the columns that are allocated for the scores, so that groups are whole.
@@ -226,7 +226,7 @@ static void pwsp_lower_sort32(pwsp_lowering *lw, const pwsp_kop *op) {
     if (dst) {
         pwsp_lower_keep(lw, dst, lw->at);
     }
-    pwsp_emit(lw, PTOISA_TSORT32, dst, x, index, 0);
+    pwsp_insn_emit(lw, PTOISA_TSORT32, dst, x, index, 0);
 }
 
 // Runs of `run` pairs: by fours with one instruction, or the last two or three as lists.
@@ -235,7 +235,7 @@ static void pwsp_lower_merge(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t run = 2 * op->col, count = op->cols / run;
     uint32_t dst = pwsp_lower_result(lw, op, 0);
     if (count % 4 == 0) {
-        pwsp_emit(lw, PTOISA_TMRGSORT, dst, src, 0, 0)->col = run;
+        pwsp_insn_emit(lw, PTOISA_TMRGSORT, dst, src, 0, 0)->col = run;
         return;
     }
     uint32_t lists[3] = {0, 0, 0};
@@ -244,7 +244,7 @@ static void pwsp_lower_merge(pwsp_lowering *lw, const pwsp_kop *op) {
                                    pwsp_valid_full(1), pwsp_valid_full(run), i * run * 4);
     }
     uint32_t tmp = pwsp_lower_scratch(lw, PTOISA_F32, 1, op->cols);
-    pwsp_insn *merge = pwsp_emit(lw, PTOISA_TMRGSORT, dst, lists[0], lists[1], lists[2]);
+    pwsp_insn *merge = pwsp_insn_emit(lw, PTOISA_TMRGSORT, dst, lists[0], lists[1], lists[2]);
     merge->variant = PWSP_VARIANT_LISTS;
     merge->tmp = tmp;
 }
@@ -263,7 +263,7 @@ void pwsp_lower_pick(pwsp_lowering *lw, const pwsp_kop *op) {
         pwsp_list_tile of = lw->list->tiles[index];
         uint32_t tmp = pwsp_lower_scratch(lw, of.dtype, of.rows, of.cols);
         uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
-        pwsp_emit(lw, PTOISA_TGATHER, dst, pwsp_lower_flat(lw, src), index, 0)->tmp = tmp;
+        pwsp_insn_emit(lw, PTOISA_TGATHER, dst, pwsp_lower_flat(lw, src), index, 0)->tmp = tmp;
         break;
     }
     }
@@ -275,7 +275,7 @@ void pwsp_lower_instruction(pwsp_lowering *lw, const pwsp_kop *op) {
     const ptowsp_body *body = lw->body;
     const pwsp_body_insn *asked = &body->insns[op->param - 1];
     pwsp_form form = pwsp_form_of((ptoisa_op)asked->op);
-    pwsp_insn *insn = pwsp_emit(lw, (ptoisa_op)asked->op, 0, 0, 0, 0);
+    pwsp_insn *insn = pwsp_insn_emit(lw, (ptoisa_op)asked->op, 0, 0, 0, 0);
     bool is_store = asked->op == PTOISA_TSTORE || asked->op == PTOISA_MSCATTER;
     for (uint32_t i = 0; i < form.dst_count; i++) {
         insn->dst[i] = form.is_global && is_store ? 0 : lw->values[asked->dst[i]].tile;

@@ -41,10 +41,10 @@ static void pwsp_lower_left_scalar(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, op->src[1]));
     pwsp_list_scalar left = pwsp_lower_scalar(lw->body, op->src[0]);
     if (op->kind == PWSP_KOP_DIV) {
-        pwsp_emit(lw, PTOISA_TSDIV, dst, src, 0, 0)->scalar = left;
+        pwsp_insn_emit(lw, PTOISA_TSDIV, dst, src, 0, 0)->scalar = left;
     } else {
-        pwsp_emit_scalar(lw, PTOISA_TMULS, dst, src, -1);
-        pwsp_emit(lw, PTOISA_TADDS, dst, dst, 0, 0)->scalar = left;
+        pwsp_insn_emit_scalar(lw, PTOISA_TMULS, dst, src, -1);
+        pwsp_insn_emit(lw, PTOISA_TADDS, dst, dst, 0, 0)->scalar = left;
     }
 }
 
@@ -58,22 +58,22 @@ void pwsp_lower_binary(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t left = pwsp_lower_value(lw, op->src[0]), right = pwsp_lower_value(lw, op->src[1]);
     uint32_t dst = pwsp_lower_result(lw, op, op->src[0]);
     if (pwsp_lower_is_scalar(lw, op, 1)) {
-        pwsp_emit(lw, ops.scalar, pwsp_lower_flat(lw, dst), pwsp_lower_flat(lw, left), 0, 0)
+        pwsp_insn_emit(lw, ops.scalar, pwsp_lower_flat(lw, dst), pwsp_lower_flat(lw, left), 0, 0)
             ->scalar = pwsp_lower_scalar(lw->body, op->src[1]);
         return;
     }
     bool is_same = x->rows == y->rows && x->cols == y->cols;
     bool is_row = (y->cols == 1 && y->rows == x->rows) || (y->rows == 1 && y->cols == x->rows);
     if (is_same || (x->cols == 1 && is_row)) {
-        pwsp_emit(lw, ops.tile, pwsp_lower_flat(lw, dst), pwsp_lower_flat(lw, left),
-                  pwsp_lower_flat(lw, right), 0);
+        pwsp_insn_emit(lw, ops.tile, pwsp_lower_flat(lw, dst), pwsp_lower_flat(lw, left),
+                       pwsp_lower_flat(lw, right), 0);
     } else if (is_row) {
-        pwsp_emit(lw, ops.row, dst, left, pwsp_lower_column(lw, right), 0);
+        pwsp_insn_emit(lw, ops.row, dst, left, pwsp_lower_column(lw, right), 0);
     } else if (x->cols == 1) {  // a column and one value: the row that the column is, and a column
-        pwsp_emit(lw, ops.row, pwsp_lower_flat(lw, dst), pwsp_lower_flat(lw, left),
-                  pwsp_lower_column(lw, right), 0);
+        pwsp_insn_emit(lw, ops.row, pwsp_lower_flat(lw, dst), pwsp_lower_flat(lw, left),
+                       pwsp_lower_column(lw, right), 0);
     } else {
-        pwsp_emit(lw, ops.col, dst, left, pwsp_lower_flat(lw, right), 0);
+        pwsp_insn_emit(lw, ops.col, dst, left, pwsp_lower_flat(lw, right), 0);
     }
 }
 
@@ -101,7 +101,7 @@ void pwsp_lower_reduce(pwsp_lowering *lw, const pwsp_kop *op) {
     uint8_t dtype = lw->list->tiles[src].dtype;
     if (is_row && dtype != op->dtype) {  // the device reduces to the source's type
         uint32_t wide = pwsp_lower_like(lw, src, op->dtype);
-        pwsp_insn *cvt = pwsp_emit(lw, PTOISA_TCVT, wide, src, 0, 0);
+        pwsp_insn *cvt = pwsp_insn_emit(lw, PTOISA_TCVT, wide, src, 0, 0);
         cvt->is_implied = true;
         src = wide;
     }
@@ -115,14 +115,14 @@ void pwsp_lower_reduce(pwsp_lowering *lw, const pwsp_kop *op) {
         is_row = true;
     } else if (lw->list->tiles[src].layout == PTOISA_COL_MAJOR) {
         // One column: each value is its own sum, mean and extreme.
-        pwsp_emit(lw, PTOISA_TMOV, pwsp_lower_flat(lw, dst), pwsp_lower_flat(lw, src), 0, 0);
+        pwsp_insn_emit(lw, PTOISA_TMOV, pwsp_lower_flat(lw, dst), pwsp_lower_flat(lw, src), 0, 0);
         return;
     }
     uint32_t tmp = is_row ? pwsp_lower_like(lw, src, op->dtype) : 0;
-    pwsp_emit(lw, insn_op, dst, src, 0, 0)->tmp = tmp;
+    pwsp_insn_emit(lw, insn_op, dst, src, 0, 0)->tmp = tmp;
     if (op->kind == PWSP_KOP_ROWMEAN) {
         uint32_t flat = pwsp_lower_flat(lw, dst);
-        pwsp_insn *mean = pwsp_emit_scalar(lw, PTOISA_TDIVS, flat, flat, 1);
+        pwsp_insn *mean = pwsp_insn_emit_scalar(lw, PTOISA_TDIVS, flat, flat, 1);
         mean->scalar.cols_of = src;
     }
 }
@@ -134,14 +134,14 @@ void pwsp_lower_broadcast(pwsp_lowering *lw, const pwsp_kop *op) {
     if (op->cols == 1) {  // a value per row is the result itself; one value goes to all of a row
         uint32_t flat = pwsp_lower_flat(lw, dst);
         if (is_row) {
-            pwsp_emit(lw, PTOISA_TMOV, flat, pwsp_lower_flat(lw, vector), 0, 0);
+            pwsp_insn_emit(lw, PTOISA_TMOV, flat, pwsp_lower_flat(lw, vector), 0, 0);
         } else {
-            pwsp_emit(lw, PTOISA_TROWEXPAND, flat, pwsp_lower_column(lw, vector), 0, 0);
+            pwsp_insn_emit(lw, PTOISA_TROWEXPAND, flat, pwsp_lower_column(lw, vector), 0, 0);
         }
     } else if (is_row) {
-        pwsp_emit(lw, PTOISA_TROWEXPAND, dst, pwsp_lower_column(lw, vector), 0, 0);
+        pwsp_insn_emit(lw, PTOISA_TROWEXPAND, dst, pwsp_lower_column(lw, vector), 0, 0);
     } else {
-        pwsp_emit(lw, PTOISA_TCOLEXPAND, dst, pwsp_lower_flat(lw, vector), 0, 0);
+        pwsp_insn_emit(lw, PTOISA_TCOLEXPAND, dst, pwsp_lower_flat(lw, vector), 0, 0);
     }
 }
 
@@ -152,27 +152,27 @@ static uint32_t pwsp_function_tmp(pwsp_lowering *lw, uint32_t like) {
 }
 
 static void pwsp_function_1(pwsp_lowering *lw, ptoisa_op op, uint32_t dst, uint32_t src) {
-    pwsp_emit(lw, op, dst, src, 0, 0);
+    pwsp_insn_emit(lw, op, dst, src, 0, 0);
 }
 
 static void pwsp_function_2(pwsp_lowering *lw, ptoisa_op op, uint32_t dst, uint32_t x, uint32_t y) {
-    pwsp_emit(lw, op, dst, x, y, 0);
+    pwsp_insn_emit(lw, op, dst, x, y, 0);
 }
 
 // dst = 1 / (1 + exp(t)), t is overwritten.
 static void pwsp_function_logistic(pwsp_lowering *lw, uint32_t dst, uint32_t t) {
     pwsp_function_1(lw, PTOISA_TEXP, t, t);
-    pwsp_emit_scalar(lw, PTOISA_TADDS, t, t, 1);
+    pwsp_insn_emit_scalar(lw, PTOISA_TADDS, t, t, 1);
     pwsp_function_1(lw, PTOISA_TRECIP, dst, t);
 }
 
 // tanh x = 2 / (1 + exp(-2 x)) - 1.
 static void pwsp_function_tanh(pwsp_lowering *lw, uint32_t dst, uint32_t src) {
     uint32_t t = pwsp_function_tmp(lw, src);
-    pwsp_emit_scalar(lw, PTOISA_TMULS, t, src, -2);
+    pwsp_insn_emit_scalar(lw, PTOISA_TMULS, t, src, -2);
     pwsp_function_logistic(lw, dst, t);
-    pwsp_emit_scalar(lw, PTOISA_TMULS, dst, dst, 2);
-    pwsp_emit_scalar(lw, PTOISA_TADDS, dst, dst, -1);
+    pwsp_insn_emit_scalar(lw, PTOISA_TMULS, dst, dst, 2);
+    pwsp_insn_emit_scalar(lw, PTOISA_TADDS, dst, dst, -1);
 }
 
 // x / (1 + exp(-factor x)): silu; and with a polynomial in the exponent gelu, whose tanh form
@@ -181,11 +181,11 @@ static void pwsp_function_gate(pwsp_lowering *lw, uint32_t dst, uint32_t src, bo
     uint32_t t = pwsp_function_tmp(lw, src), u = pwsp_function_tmp(lw, src);
     if (is_gelu) {
         pwsp_function_2(lw, PTOISA_TMUL, t, src, src);
-        pwsp_emit_scalar(lw, PTOISA_TMULS, t, t, -2 * 0.79788456080286536 * 0.044715);
-        pwsp_emit_scalar(lw, PTOISA_TADDS, t, t, -2 * 0.79788456080286536);
+        pwsp_insn_emit_scalar(lw, PTOISA_TMULS, t, t, -2 * 0.79788456080286536 * 0.044715);
+        pwsp_insn_emit_scalar(lw, PTOISA_TADDS, t, t, -2 * 0.79788456080286536);
         pwsp_function_2(lw, PTOISA_TMUL, t, t, src);
     } else {
-        pwsp_emit_scalar(lw, PTOISA_TMULS, t, src, -1);
+        pwsp_insn_emit_scalar(lw, PTOISA_TMULS, t, src, -1);
     }
     pwsp_function_logistic(lw, u, t);
     pwsp_function_2(lw, PTOISA_TMUL, dst, src, u);
@@ -194,8 +194,8 @@ static void pwsp_function_gate(pwsp_lowering *lw, uint32_t dst, uint32_t src, bo
 // dst = the integer nearest to src, or below it, as a float; whole is an i32 tile.
 static void pwsp_function_whole(pwsp_lowering *lw, uint32_t dst, uint32_t src, uint32_t whole,
                                 ptoisa_round round) {
-    pwsp_emit(lw, PTOISA_TCVT, whole, src, 0, 0)->mode = (uint8_t)round;
-    pwsp_emit(lw, PTOISA_TCVT, dst, whole, 0, 0)->mode = PTOISA_CAST_RINT;
+    pwsp_insn_emit(lw, PTOISA_TCVT, whole, src, 0, 0)->mode = (uint8_t)round;
+    pwsp_insn_emit(lw, PTOISA_TCVT, dst, whole, 0, 0)->mode = PTOISA_CAST_RINT;
 }
 
 // sin x = (-1)^q sin r with q the integer nearest to x / pi and r = x - q pi; cos x the same with
@@ -209,30 +209,30 @@ static void pwsp_function_sine(pwsp_lowering *lw, uint32_t dst, uint32_t src, bo
                                      -0.16666666663881236};
     uint32_t q = pwsp_function_tmp(lw, src), r = pwsp_function_tmp(lw, src);
     uint32_t t = pwsp_function_tmp(lw, src), whole = pwsp_lower_like(lw, src, PTOISA_I32);
-    pwsp_emit_scalar(lw, PTOISA_TMULS, q, src, 0.31830988618379067);
+    pwsp_insn_emit_scalar(lw, PTOISA_TMULS, q, src, 0.31830988618379067);
     if (is_cos) {
-        pwsp_emit_scalar(lw, PTOISA_TADDS, q, q, 0.5);
+        pwsp_insn_emit_scalar(lw, PTOISA_TADDS, q, q, 0.5);
     }
     pwsp_function_whole(lw, q, q, whole, PTOISA_CAST_RINT);
     // The sign, 1 or -1: 1 - 2 (q - 2 floor(q / 2)).
     uint32_t sign = pwsp_function_tmp(lw, src);
-    pwsp_emit_scalar(lw, PTOISA_TMULS, t, q, 0.5);
+    pwsp_insn_emit_scalar(lw, PTOISA_TMULS, t, q, 0.5);
     pwsp_function_whole(lw, t, t, whole, PTOISA_CAST_FLOOR);
-    pwsp_emit_scalar(lw, PTOISA_TMULS, t, t, 4);
-    pwsp_emit_scalar(lw, PTOISA_TMULS, sign, q, -2);
+    pwsp_insn_emit_scalar(lw, PTOISA_TMULS, t, t, 4);
+    pwsp_insn_emit_scalar(lw, PTOISA_TMULS, sign, q, -2);
     pwsp_function_2(lw, PTOISA_TADD, sign, sign, t);
-    pwsp_emit_scalar(lw, PTOISA_TADDS, sign, sign, 1);
+    pwsp_insn_emit_scalar(lw, PTOISA_TADDS, sign, sign, 1);
     if (is_cos) {
-        pwsp_emit_scalar(lw, PTOISA_TADDS, q, q, -0.5);
+        pwsp_insn_emit_scalar(lw, PTOISA_TADDS, q, q, -0.5);
     }
     for (uint32_t i = 0; i < 3; i++) {
-        pwsp_emit_scalar(lw, PTOISA_TMULS, t, q, pi_parts[i]);
+        pwsp_insn_emit_scalar(lw, PTOISA_TMULS, t, q, pi_parts[i]);
         pwsp_function_2(lw, PTOISA_TSUB, r, i == 0 ? src : r, t);
     }
     pwsp_function_2(lw, PTOISA_TMUL, t, r, r);
-    pwsp_emit_scalar(lw, PTOISA_TMULS, q, t, series[0]);
+    pwsp_insn_emit_scalar(lw, PTOISA_TMULS, q, t, series[0]);
     for (uint32_t i = 1; i < 5; i++) {
-        pwsp_emit_scalar(lw, PTOISA_TADDS, q, q, series[i]);
+        pwsp_insn_emit_scalar(lw, PTOISA_TADDS, q, q, series[i]);
         pwsp_function_2(lw, PTOISA_TMUL, q, q, t);
     }
     pwsp_function_2(lw, PTOISA_TMUL, q, q, r);
@@ -253,7 +253,7 @@ void pwsp_lower_function(pwsp_lowering *lw, pwsp_kop_kind kind, uint32_t dst, ui
     case PWSP_KOP_TANH: pwsp_function_tanh(lw, dst, src); break;
     case PWSP_KOP_SIGMOID: {
         uint32_t t = pwsp_function_tmp(lw, src);
-        pwsp_emit_scalar(lw, PTOISA_TMULS, t, src, -1);
+        pwsp_insn_emit_scalar(lw, PTOISA_TMULS, t, src, -1);
         pwsp_function_logistic(lw, dst, t);
         break;
     }
@@ -286,7 +286,7 @@ void pwsp_lower_unary(pwsp_lowering *lw, const pwsp_kop *op) {
     }
     uint32_t wide = pwsp_lower_like(lw, src, PTOISA_F32),
              out = pwsp_lower_like(lw, src, PTOISA_F32);
-    pwsp_emit(lw, PTOISA_TCVT, wide, src, 0, 0);
+    pwsp_insn_emit(lw, PTOISA_TCVT, wide, src, 0, 0);
     pwsp_lower_function(lw, kind, out, wide);
-    pwsp_emit(lw, PTOISA_TCVT, dst, out, 0, 0)->mode = PTOISA_CAST_RINT;
+    pwsp_insn_emit(lw, PTOISA_TCVT, dst, out, 0, 0)->mode = PTOISA_CAST_RINT;
 }

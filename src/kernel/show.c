@@ -22,8 +22,8 @@ static ptoisa_tile pwsp_show_tile(const pwsp_tile_code *code, uint32_t tile) {
     uint32_t sizes[2];
     for (int i = 0; i < 2; i++) {
         uint32_t param = valid[i]->param ? valid[i]->param - 1u : 0;
-        sizes[i] =
-            pwsp_valid_at(valid[i], valid[i]->axis ? code->param_cols[param] : code->param_rows[param]);
+        sizes[i] = pwsp_valid_at(valid[i], valid[i]->axis ? code->param_cols[param]
+                                                          : code->param_rows[param]);
     }
     result.valid_rows = sizes[0];
     result.valid_cols = sizes[1];

@@ -184,10 +184,8 @@ static ptoisa_global pwsp_insn_table(const pwsp_tile_code *code, const pwsp_insn
     ptoisa_tile all;
     memset(&all, 0, sizeof all);
     uint32_t param = insn->param - 1u;
-    all.valid_rows =
-        task ? (uint32_t)ptowsp_task_rows(task, param) : code->param_rows[param];
-    all.valid_cols =
-        task ? (uint32_t)ptowsp_task_cols(task, param) : code->param_cols[param];
+    all.valid_rows = task ? (uint32_t)ptowsp_task_rows(task, param) : code->param_rows[param];
+    all.valid_cols = task ? (uint32_t)ptowsp_task_cols(task, param) : code->param_cols[param];
     return pwsp_insn_global(code, insn, task, &all);
 }
 

@@ -90,11 +90,10 @@ bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *de
 uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *info) {
     const pwsp_name *found = pwsp_names_find(&module->kernel_names, info->name);
     if (found) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s",
-                                info->name,
-                                strcmp(found->text, info->name) == 0
-                                    ? "there is a kernel of this name already"
-                                    : "its name has the hash of another kernel's");
+        return pwsp_module_fail(
+            module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s", info->name,
+            strcmp(found->text, info->name) == 0 ? "there is a kernel of this name already"
+                                                 : "its name has the hash of another kernel's");
     }
     uint32_t id = pwsp_module_add(module, &module->kernels, sizeof *info);
     if (id) {
