@@ -28,7 +28,7 @@ uint32_t pwsp_lower_tile(pwsp_lowering *lw, ptoisa_memory memory, ptoisa_layout 
 
 uint32_t pwsp_lower_vec(pwsp_lowering *lw, uint8_t dtype, uint32_t rows, uint32_t cols,
                         pwsp_valid valid_rows, pwsp_valid valid_cols) {
-    uint32_t block = pwsp_block(dtype);
+    uint32_t block = pwsp_block_elements(dtype);
     if (cols == 1) {
         return pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_COL_MAJOR, dtype, pwsp_round_up(rows, block),
                                1, valid_rows, valid_cols);

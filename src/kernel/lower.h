@@ -10,7 +10,8 @@
 //      the rest      the instruction of its name; with a scalar ..S, with a vector ROWEXPAND or
 //                    COLEXPAND
 //
-// What PTO-WSP does not count, but the device needs, is marked implied.
+// What PTO-WSP does not count, but the device needs, is marked implied. On A2/A3 a tile goes between
+// the cube and the vector core through global memory; one TMOV stands for that way, too.
 //
 // Where values are: in UB, row-major, rows padded to 32 bytes. A value of one column is column-major
 // with its rows padded: its bytes are a row as well, and element-wise instructions see it so. An
@@ -75,7 +76,7 @@ PWSP_INLINE uint32_t pwsp_round_up(uint32_t size, uint32_t unit) {
     return (size + unit - 1) / unit * unit;
 }
 
-PWSP_INLINE uint32_t pwsp_block(uint8_t dtype) {
+PWSP_INLINE uint32_t pwsp_block_elements(uint8_t dtype) {
     return 32 / ptoisa_dtype_size((ptoisa_dtype)dtype);
 }
 

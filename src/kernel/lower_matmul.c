@@ -17,7 +17,7 @@
 static uint32_t pwsp_lower_matrix(pwsp_lowering *lw, ptoisa_memory memory, ptoisa_layout layout,
                                   uint8_t dtype, uint32_t rows, uint32_t cols,
                                   pwsp_valid valid_rows, pwsp_valid valid_cols) {
-    uint32_t unit = pwsp_block(dtype) > 16 ? pwsp_block(dtype) : 16;
+    uint32_t unit = pwsp_block_elements(dtype) > 16 ? pwsp_block_elements(dtype) : 16;
     return pwsp_lower_tile(lw, memory, layout, dtype, pwsp_round_up(rows, unit),
                            pwsp_round_up(cols, unit), valid_rows, valid_cols);
 }
@@ -50,7 +50,7 @@ static uint32_t pwsp_lower_panel(const pwsp_lowering *lw, const pwsp_list_tile *
     if (left <= memory[PTOISA_LEFT] && right <= memory[PTOISA_RIGHT]) {
         return a->cols;
     }
-    uint32_t unit = pwsp_block(a->dtype) > 16 ? pwsp_block(a->dtype) : 16;
+    uint32_t unit = pwsp_block_elements(a->dtype) > 16 ? pwsp_block_elements(a->dtype) : 16;
     uint32_t by_a = memory[PTOISA_LEFT] / 2 / (a->rows * size);
     uint32_t by_b = memory[PTOISA_RIGHT] / 2 / (b->cols * size);
     uint32_t k = (by_a < by_b ? by_a : by_b) / unit * unit;
@@ -158,11 +158,12 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
         first = PTOISA_TMATMUL_BIAS;
     }
     if (acc == 0) {
-        acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
-                              pwsp_round_up(op->cols, pwsp_block(lw->list->tiles[b].dtype) > 16
-                                                          ? pwsp_block(lw->list->tiles[b].dtype)
-                                                          : 16),
-                              op->valid_rows, op->valid_cols);
+        acc = pwsp_lower_tile(
+            lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
+            pwsp_round_up(op->cols, pwsp_block_elements(lw->list->tiles[b].dtype) > 16
+                                        ? pwsp_block_elements(lw->list->tiles[b].dtype)
+                                        : 16),
+            op->valid_rows, op->valid_cols);
     }
     uint32_t k = pwsp_lower_panel(lw, &lw->list->tiles[a], &lw->list->tiles[b]);
     uint32_t depth = lw->list->tiles[a].valid_cols.max;

@@ -74,10 +74,12 @@ static void pwsp_lower_slice(pwsp_lowering *lw, const pwsp_kop *op) {
         // A column out of a matrix: through its transpose there is no instruction, but a row
         // reduction over one column takes it out.
         pwsp_list_tile t = lw->list->tiles[src];
-        uint32_t part = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows,
-                                        pwsp_block(op->dtype), op->valid_rows, op->valid_cols);
-        uint32_t tmp = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows,
-                                       pwsp_block(op->dtype), op->valid_rows, op->valid_cols);
+        uint32_t part =
+            pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows,
+                            pwsp_block_elements(op->dtype), op->valid_rows, op->valid_cols);
+        uint32_t tmp =
+            pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows,
+                            pwsp_block_elements(op->dtype), op->valid_rows, op->valid_cols);
         (void)t;
         pwsp_insn *extract = pwsp_insn_emit(lw, PTOISA_TEXTRACT, part, src, 0, 0);
         extract->row = row;
@@ -99,7 +101,7 @@ static void pwsp_lower_interleave(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t x = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[0]));
     uint32_t y = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[1]));
     uint32_t half = op->cols / 2, size = ptoisa_dtype_size((ptoisa_dtype)op->dtype);
-    uint32_t cols = pwsp_round_up(half, pwsp_block(op->dtype)) * 2;
+    uint32_t cols = pwsp_round_up(half, pwsp_block_elements(op->dtype)) * 2;
     const pwsp_kop *of = &lw->body->ops[op->src[0]];
     uint32_t dst = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows + 1, cols,
                                    op->valid_rows, op->valid_cols);
@@ -116,7 +118,7 @@ static void pwsp_lower_interleave(pwsp_lowering *lw, const pwsp_kop *op) {
 static void pwsp_lower_every(pwsp_lowering *lw, const pwsp_kop *op, uint32_t src, uint8_t dtype,
                              ptoisa_pattern pattern) {
     pwsp_list_tile of = lw->list->tiles[src];
-    uint32_t cols = pwsp_round_up(op->cols, pwsp_block(dtype));
+    uint32_t cols = pwsp_round_up(op->cols, pwsp_block_elements(dtype));
     if (of.cols < 2 * cols) {
         cols = of.cols / 2;
     }

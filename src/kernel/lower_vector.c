@@ -82,8 +82,9 @@ void pwsp_lower_binary(pwsp_lowering *lw, const pwsp_kop *op) {
 // A scratch tile like another one.
 static uint32_t pwsp_lower_like(pwsp_lowering *lw, uint32_t tile, uint8_t dtype) {
     pwsp_list_tile of = lw->list->tiles[tile];
-    uint32_t cols =
-        of.layout == PTOISA_ROW_MAJOR ? pwsp_round_up(of.cols, pwsp_block(dtype)) : of.cols;
+    uint32_t cols = of.layout == PTOISA_ROW_MAJOR
+                        ? pwsp_round_up(of.cols, pwsp_block_elements(dtype))
+                        : of.cols;
     uint32_t like = pwsp_lower_tile(lw, PTOISA_VEC, (ptoisa_layout)of.layout, dtype, of.rows, cols,
                                     of.valid_rows, of.valid_cols);
     if (like) {

@@ -207,15 +207,6 @@ static void pwsp_insn_store(pwsp_tile_core *core, const pwsp_tile_code *code, co
     }
 }
 
-static void pwsp_insn_product(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
-                              const ptoisa_tile *a, const ptoisa_tile *b, const ptoisa_tile *c) {
-    switch (op) {
-    case PTOISA_TMATMUL: ptoisa_tmatmul(core, d, a, b); break;
-    case PTOISA_TMATMUL_ACC: ptoisa_tmatmul_acc(core, d, a, b, c); break;
-    default: ptoisa_tmatmul_bias(core, d, a, b, c); break;
-    }
-}
-
 static void pwsp_insn_merge(ptoisa_core *core, const pwsp_insn *insn, const ptoisa_tile *d,
                             const ptoisa_tile *const *s, const ptoisa_tile *tmp) {
     if (insn->variant != PWSP_VARIANT_LISTS) {
@@ -424,12 +415,25 @@ ptowsp_cycles pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_co
     return out_stats->cycles;
 }
 
+// Does an instruction move a tile between the cube and the vector core? A2/A3 has no TMOV for it: the
+// one pushes the tile, in global memory, and the other pops it. In a list one TMOV stands for both.
+static bool pwsp_insn_is_crossing(const pwsp_tile_code *code, const pwsp_insn *insn) {
+    if (insn->op != PTOISA_TMOV) {
+        return false;
+    }
+    uint8_t from = code->tiles[insn->src[0]].memory, to = code->tiles[insn->dst[0]].memory;
+    return (from == PTOISA_ACC && to == PTOISA_VEC) || (from == PTOISA_VEC && to == PTOISA_MAT);
+}
+
 void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
                               ptoisa_fault_fn on_fault, void *user) {
     pwsp_tile_core_begin(core, code, NULL, true);
-    core->core.is_checked = true;
     core->core.on_fault = on_fault;
     core->core.fault_user = user;
     pwsp_tile_core_place(core, code, NULL, true);
-    pwsp_tile_core_walk(core, code, NULL);
+    for (uint32_t i = 0; i < code->insn_count; i++) {
+        const pwsp_insn *insn = &code->insns[i];
+        core->core.is_checked = !pwsp_insn_is_crossing(code, insn);
+        pwsp_tile_core_insn(core, code, insn, NULL);
+    }
 }
