@@ -93,6 +93,15 @@ void pwsp_builder_make(pwsp_builder *b, ptowsp_dtype dtype, int64_t rows, int64_
     b->op.valid_cols = pwsp_valid_full(b->op.cols);
 }
 
+void pwsp_builder_narrow(pwsp_builder *b, const pwsp_kop *other) {
+    if (b->op.valid_rows.param == 0) {
+        b->op.valid_rows = other->valid_rows;
+    }
+    if (b->op.valid_cols.param == 0) {
+        b->op.valid_cols = other->valid_cols;
+    }
+}
+
 ptowsp_value pwsp_builder_end(pwsp_builder *b) {
     ptowsp_value none = {NULL, 0};
     return b->body ? pwsp_body_add(b->body, &b->op) : none;

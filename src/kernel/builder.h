@@ -38,6 +38,9 @@ PWSP_INTERNAL const pwsp_kop *pwsp_builder_tile(pwsp_builder *b, ptowsp_value va
 // The result has the shape of `like`, and a type.
 PWSP_INTERNAL void pwsp_builder_shape(pwsp_builder *b, const pwsp_kop *like, uint8_t dtype);
 
+// Where the result is always full, another operand of its shape says how much of it is valid.
+PWSP_INTERNAL void pwsp_builder_narrow(pwsp_builder *b, const pwsp_kop *other);
+
 // The size of a tile that is made from nothing.
 PWSP_INTERNAL void pwsp_builder_make(pwsp_builder *b, ptowsp_dtype dtype, int64_t rows,
                                      int64_t cols);

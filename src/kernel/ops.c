@@ -162,6 +162,9 @@ static ptowsp_value pwsp_binary(ptowsp_value x, ptowsp_value y, pwsp_kop_kind ki
         pwsp_builder_shape(&b, right, right->dtype);
     } else if (pwsp_binary_fits(left, right)) {
         pwsp_builder_shape(&b, left, left->dtype);
+        if (left->rows == right->rows && left->cols == right->cols) {
+            pwsp_builder_narrow(&b, right);
+        }
     } else if (is_commutative && pwsp_binary_fits(right, left)) {
         pwsp_builder_shape(&b, right, right->dtype);
     } else {
@@ -451,6 +454,10 @@ ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y) {
                               odd->cols, ptowsp_dtype_name((ptowsp_dtype)odd->dtype));
         } else if (even->cols > PTOWSP_TILE_SIZE_MAX / 2) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_LIMIT_EXCEEDED, "2 x %u columns", even->cols);
+        } else if (even->cols * ptowsp_dtype_size((ptowsp_dtype)even->dtype) % 32 != 0) {
+            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
+                              "rows of %u %s are no whole blocks of 32 bytes", even->cols,
+                              ptowsp_dtype_name((ptowsp_dtype)even->dtype));
         } else if (even->valid_cols.shift) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "its operands are parts of a tail");
         } else if (b.body->machine.family == PTOISA_A2A3) {

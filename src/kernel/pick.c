@@ -59,6 +59,9 @@ ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, ptowsp_value 
                           right->cols, ptowsp_dtype_name((ptowsp_dtype)right->dtype));
     }
     pwsp_builder_shape(&b, left, left->dtype);
+    if (!is_scalar) {
+        pwsp_builder_narrow(&b, right);
+    }
     return pwsp_builder_end(&b);
 }
 
