@@ -14,6 +14,9 @@ C11        := -std=c11 $(WARNINGS_C)
 
 LIBRARY  := ptowsp.c ptowsp.h ptoisa_shim.h
 TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/*_test.c))
+ifdef NO_ISA_TESTS
+TESTS    := $(filter-out isa_%,$(TESTS))
+endif
 EXAMPLES := $(patsubst examples/%.c,%,$(wildcard examples/*.c))
 
 .PHONY: all test demo bench check examples install uninstall clean help amalgamate
@@ -34,10 +37,18 @@ $(BUILD)/libptowsp.a: $(BUILD)/ptowsp.o
 $(BUILD)/libptowsp.so: $(BUILD)/ptowsp.o
 	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -Wl,-soname,libptowsp.so.0 $< -o $@ $(LDFLAGS) -pthread
 
-# -- tests: each file is one program, with the library inside -------------------------------------
+# -- tests: each file is one program; those that call private functions have the library inside ---
 
-$(BUILD)/%_test: tests/%_test.c $(wildcard tests/*.h examples/common/*) $(LIBRARY) | $(BUILD)
+TEST_HEADERS := $(wildcard tests/*.h examples/common/*)
+INSIDE       := $(patsubst tests/%.c,$(BUILD)/%,$(shell grep -l 'pwsp_' tests/*_test.c))
+ISA          := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/isa_*_test.c))
+
+$(INSIDE) $(ISA): $(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) $(LIBRARY) | $(BUILD)
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread -lcmocka -lm
+
+$(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) ptowsp.h $(BUILD)/libptowsp.a
+	$(CC) $(C11) -DPTOWSP_TEST_LINKED $(CPPFLAGS) $(CFLAGS) -I. $< $(BUILD)/libptowsp.a -o $@ \
+	    $(LDFLAGS) -pthread -lcmocka -lm
 
 test: $(addprefix $(BUILD)/,$(TESTS))
 	@tools/amalgamate.sh --check

@@ -1,12 +1,16 @@
-// What every test file shares: the library in header mode (so what is tested is what ships),
-// cmocka, seeded random numbers, and allocators that count and refuse.
+// What every test file shares: the library, cmocka, seeded random numbers, and allocators that count
+// and refuse.
 //
-// Tests may call private functions (pwsp_...), as the implementation is part of each test's file.
+// A test that calls private functions (pwsp_...) has the implementation in its own file, in header
+// mode; the others are linked to the library, which spares compiling it for each of them. The
+// Makefile tells them apart by that name.
 
 #ifndef PTOWSP_TEST_H
 #define PTOWSP_TEST_H
 
+#ifndef PTOWSP_TEST_LINKED
 #define PTOWSP_IMPLEMENTATION
+#endif
 #include "../ptowsp.h"
 
 #include <pthread.h>
