@@ -7,7 +7,7 @@ trap 'rm -rf "$COPY"' EXIT
 fresh() {
     rm -rf "$COPY/tree"
     mkdir "$COPY/tree"
-    cp -r src tools ptowsp.h ptowsp.c "$COPY/tree/"
+    cp -r src tools ptowsp.h ptowsp.c ptoisa_shim.h "$COPY/tree/"
 }
 
 # refuses WHAT PATTERN [ARGUMENT]: the script fails, with this text.

@@ -13,12 +13,18 @@ export LC_ALL
 
 ISA="
 src/isa/isa.h
+src/isa/simd.h
 src/isa/tile.h
 src/isa/machine.h
 src/isa/cost_a2a3.h
 src/isa/cost_a5.h
 src/isa/cost.h
 src/isa/core.h
+src/isa/view.h
+src/isa/cast.h
+src/isa/move.h
+src/isa/shape.h
+src/isa/convert.h
 "
 FACE="
 "
@@ -45,8 +51,19 @@ src/plan/dispatch.c
 src/plan/merge.c
 $ISA
 src/kernel/list.h src/kernel/list.c
+src/kernel/memory.h src/kernel/memory.c
+src/kernel/waits.h src/kernel/waits.c
+src/kernel/verify.h src/kernel/verify.c
+src/kernel/description.h src/kernel/description.c
+src/kernel/body.h src/kernel/body.c
+src/kernel/builder.h src/kernel/builder.c src/kernel/ops.c
+src/kernel/forms.h src/kernel/forms.c src/kernel/pick.c
+src/kernel/passes.h src/kernel/passes.c
+src/kernel/lower.h src/kernel/lower.c src/kernel/lower_vector.c src/kernel/lower_matmul.c
+src/kernel/lower_shape.c
+src/kernel/code.h src/kernel/code.c src/kernel/tile.c src/kernel/show.c
 src/workload/module.h src/workload/module.c
-src/workload/kernel.c
+src/workload/kernel.c src/workload/tile_kernel.c
 src/workload/scalar.c
 src/workload/workload.c
 src/workload/schedule.h src/workload/schedule.c

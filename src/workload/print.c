@@ -110,12 +110,14 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
                              pwsp_type_name(kernel->scalars[j].type));
         }
         pwsp_text_format(text, ") %s", kernel->unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
-        if (kernel->cost) {
+        if (kernel->code) {
+            pwsp_text_format(text, ", %u instructions", kernel->code->insn_count);
+        } else if (kernel->cost) {
             pwsp_text_format(text, ", cycles by a cost function");
         } else if (kernel->cycles) {
             pwsp_text_format(text, ", %" PRIu64 " cycles", kernel->cycles);
         }
-        pwsp_text_format(text, "%s\n", kernel->fn ? "" : ", time only");
+        pwsp_text_format(text, "%s\n", kernel->fn || kernel->code ? "" : ", time only");
     }
 }
 

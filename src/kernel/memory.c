@@ -1,0 +1,395 @@
+// Where tiles are: roots whose lives do not overlap share bytes.
+//
+//      address                                   A root lives from the first instruction that uses
+//         |      +---------+                     it to the last, both included. Roots live at once
+//         |      |    c    |                     must not overlap in this picture; the lowest
+//         |  +---+--+   +--+----+                ceiling is wanted. That is dynamic storage
+//         |  |   a  |   |   b   |                allocation, which is NP-hard (Garey and Johnson
+//         +--+------+---+-------+---> time       1979, SR2), so there are heuristics:
+//
+// Roots are placed one after another, each into the smallest gap that holds it between those that
+// are placed and live with it, or above them all. Large ones first is what tensor compilers do
+// (Pisarchyk and Lee 2020, "greedy by size"). In order of birth wins where roots die in the order
+// in which they were born, and where sizes are equal: then it reaches the most that is live at
+// once, below which nothing can be. The first order that reaches this ends the search; else the
+// lowest ceiling wins, and the earlier order among equals. Nothing depends on hashes or addresses.
+//
+// Memories are apart from each other, so each is planned alone. Sizes and addresses count blocks of
+// 32 bytes here. Which placed roots live together with a given one is asked of a tree over roots in
+// order of birth, whose nodes know the latest death of those that are placed:
+//
+//      latest            29                     live with [20, 24]: born up to 24, so among the
+//                  12          29               first three leaves; of these, whose node says
+//                9    12    29     -            20 or later: one path down
+//      born      0     4    17    26
+//
+// Nothing that an instruction reads shares bytes with what it writes, though the reader might die
+// there: instructions write before they have read everything.
+
+#include "memory.h"
+
+#include <inttypes.h>
+
+#define PWSP_PLACING_ORDER_COUNT 3
+
+// A root that some instruction uses.
+typedef struct pwsp_placing_root {
+    uint32_t tile;
+    uint32_t first, last;  // instructions
+    uint32_t size;         // in blocks
+    uint32_t address;      // in blocks: what is being tried
+    uint32_t best;         // the address in the lowest placement so far
+} pwsp_placing_root;
+
+typedef struct pwsp_placing {
+    pwsp_list *list;
+    const ptoisa_machine *machine;
+    pwsp_list_fault *fault;
+    pwsp_arena arena;
+    uint32_t *root_of;         // [tile] its index in roots + 1; of roots that are used
+    pwsp_placing_root *roots;  // in order of birth
+    uint32_t root_count;
+    uint32_t peak[PTOISA_MEMORY_COUNT];  // blocks live at once, the most
+    uint32_t used[PTOISA_MEMORY_COUNT];  // blocks below the ceiling of the best placement
+    // Of the memory that is being planned.
+    pwsp_placing_root *room;  // its roots, in order of birth
+    uint32_t room_count;
+    uint32_t leaf_count;     // of the tree: a power of two
+    uint32_t *latest;        // [1] is the top of the tree: last + 1 of those placed, or 0
+    uint64_t *keys, *spare;  // room for sorting
+    uint32_t key_count;
+} pwsp_placing;
+
+// The tiles of an instruction, in the order that decides which of two roots was born first: 0 is
+// none.
+#define PWSP_PLACING_OPERANDS (PWSP_INSN_DST_MAX + PWSP_INSN_SRC_MAX + 1)
+
+static uint32_t pwsp_placing_operand(const pwsp_insn *insn, uint32_t i) {
+    if (i < PWSP_INSN_SRC_MAX) {
+        return insn->src[i];
+    }
+    i -= PWSP_INSN_SRC_MAX;
+    return i < PWSP_INSN_DST_MAX ? insn->dst[i] : insn->tmp;
+}
+
+// -- lives ------------------------------------------------------------------------------------------
+
+static void pwsp_placing_name_tile(const pwsp_list *list, uint32_t tile, char *out_text,
+                                   size_t size) {
+    const pwsp_list_tile *t = &list->tiles[tile];
+    snprintf(out_text, size, "tile %" PRIu32 " (%" PRIu32 " x %" PRIu32 " %s)", tile, t->rows,
+             t->cols, ptoisa_dtype_name((ptoisa_dtype)t->dtype));
+}
+
+// A root does not fit; `live` bytes of its memory are taken when it is born.
+static bool pwsp_placing_refuse(pwsp_placing *p, uint32_t tile, uint32_t insn, uint64_t live,
+                                const char *why) {
+    const pwsp_list_tile *t = &p->list->tiles[tile];
+    char name[96];
+    pwsp_placing_name_tile(p->list, tile, name, sizeof name);
+    return pwsp_list_fail(p->fault, PTOWSP_LIMIT_EXCEEDED, insn,
+                          "memory: %s needs %" PRIu64 " bytes of %s at instruction %" PRIu32
+                          " (%s), where %" PRIu64 " of %" PRIu32 " are in use%s",
+                          name, pwsp_list_tile_bytes(t),
+                          ptoisa_memory_name((ptoisa_memory)t->memory), insn,
+                          ptoisa_op_name((ptoisa_op)p->list->insns[insn].op), live,
+                          p->machine->memory_size[t->memory], why);
+}
+
+// Notes every root at its first use, which puts them in order of birth, and its last use.
+static void pwsp_placing_find_lives(pwsp_placing *p) {
+    const pwsp_list *list = p->list;
+    for (uint32_t i = 0; i < list->insn_count; i++) {
+        for (uint32_t k = 0; k < PWSP_PLACING_OPERANDS; k++) {
+            uint32_t tile = pwsp_placing_operand(&list->insns[i], k);
+            if (!tile) {
+                continue;
+            }
+            PTOWSP_ASSERT(tile < list->tile_count);
+            uint32_t root = list->tiles[tile].root;
+            PTOWSP_ASSERT(root < list->tile_count && list->tiles[root].root == root);
+            if (!p->root_of[root]) {
+                p->roots[p->root_count].tile = root;
+                p->roots[p->root_count].first = i;
+                p->root_of[root] = ++p->root_count;
+            }
+            p->roots[p->root_of[root] - 1].last = i;
+        }
+    }
+}
+
+// Finds how much is live at once, and refuses a list that no placement could fit.
+static bool pwsp_placing_find_peaks(pwsp_placing *p) {
+    const pwsp_list *list = p->list;
+    uint64_t live[PTOISA_MEMORY_COUNT] = {0};
+    for (uint32_t i = 0; i < list->insn_count; i++) {
+        uint32_t used[PWSP_PLACING_OPERANDS], used_count = 0;
+        for (uint32_t k = 0; k < PWSP_PLACING_OPERANDS; k++) {
+            uint32_t tile = pwsp_placing_operand(&list->insns[i], k);
+            if (!tile) {
+                continue;
+            }
+            pwsp_placing_root *root = &p->roots[p->root_of[list->tiles[tile].root] - 1];
+            bool is_repeated = false;
+            for (uint32_t u = 0; u < used_count; u++) {
+                is_repeated = is_repeated || used[u] == root->tile;
+            }
+            if (is_repeated) {
+                continue;
+            }
+            used[used_count++] = root->tile;
+            if (root->first != i) {
+                continue;
+            }
+            const pwsp_list_tile *t = &list->tiles[root->tile];
+            uint64_t blocks = pwsp_ceil_div_u64(pwsp_list_tile_bytes(t), PWSP_TILE_ALIGN);
+            uint64_t capacity = p->machine->memory_size[t->memory] / PWSP_TILE_ALIGN;
+            if (blocks > capacity || live[t->memory] + blocks > capacity) {
+                return pwsp_placing_refuse(p, root->tile, i, live[t->memory] * PWSP_TILE_ALIGN, "");
+            }
+            root->size = (uint32_t)blocks;
+            live[t->memory] += blocks;
+            p->peak[t->memory] = (uint32_t)pwsp_max_u64(p->peak[t->memory], live[t->memory]);
+        }
+        for (uint32_t u = 0; u < used_count; u++) {
+            const pwsp_placing_root *root = &p->roots[p->root_of[used[u]] - 1];
+            if (root->last == i) {
+                live[list->tiles[used[u]].memory] -= root->size;
+            }
+        }
+    }
+    return true;
+}
+
+// -- placing ----------------------------------------------------------------------------------------
+
+// Sorts keys, by merging; short runs by insertion.
+static void pwsp_placing_sort(uint64_t *keys, uint64_t *spare, uint32_t count) {
+    const uint32_t run = 16;
+    for (uint32_t begin = 0; begin < count; begin += run) {
+        uint32_t end = count - begin < run ? count : begin + run;
+        for (uint32_t i = begin + 1; i < end; i++) {
+            uint64_t key = keys[i];
+            uint32_t at = i;
+            for (; at > begin && keys[at - 1] > key; at--) {
+                keys[at] = keys[at - 1];
+            }
+            keys[at] = key;
+        }
+    }
+    for (uint64_t width = run; width < count; width *= 2) {
+        for (uint64_t begin = 0; begin < count; begin += 2 * width) {
+            uint64_t middle = pwsp_min_u64(begin + width, count);
+            uint64_t end = pwsp_min_u64(begin + 2 * width, count);
+            uint64_t a = begin, b = middle;
+            for (uint64_t i = begin; i < end; i++) {
+                bool is_left = a < middle && (b == end || keys[a] <= keys[b]);
+                spare[i] = is_left ? keys[a++] : keys[b++];
+            }
+        }
+        memcpy(keys, spare, (size_t)count * sizeof keys[0]);
+    }
+}
+
+// Says in the tree that root i has been placed.
+static void pwsp_placing_note(pwsp_placing *p, uint32_t i) {
+    uint32_t end = p->room[i].last + 1;
+    for (uint32_t at = p->leaf_count + i; at > 0; at /= 2) {
+        p->latest[at] = p->latest[at] > end ? p->latest[at] : end;
+    }
+}
+
+// Collects, as address << 32 | index, those under a node that are placed, born before root number
+// `end`, and not dead before instruction `first`. The node covers roots [low, low + width).
+static void pwsp_placing_collect(pwsp_placing *p, uint32_t node, uint32_t low, uint32_t width,
+                                 uint32_t end, uint32_t first) {
+    if (low >= end || p->latest[node] <= first) {
+        return;
+    }
+    if (width == 1) {
+        p->keys[p->key_count++] = (uint64_t)p->room[low].address << 32 | low;
+        return;
+    }
+    pwsp_placing_collect(p, 2 * node, low, width / 2, end, first);
+    pwsp_placing_collect(p, 2 * node + 1, low + width / 2, width / 2, end, first);
+}
+
+// The number of the first root that is born after an instruction.
+static uint32_t pwsp_placing_born_after(const pwsp_placing *p, uint32_t insn) {
+    uint32_t low = 0, high = p->room_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (p->room[middle].first <= insn) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// Places a root into the smallest gap that holds it, else on top, and returns where it ends.
+static uint32_t pwsp_placing_place(pwsp_placing *p, uint32_t i) {
+    pwsp_placing_root *root = &p->room[i];
+    p->key_count = 0;
+    pwsp_placing_collect(p, 1, 0, p->leaf_count, pwsp_placing_born_after(p, root->last),
+                         root->first);
+    pwsp_placing_sort(p->keys, p->spare, p->key_count);
+    uint32_t top = 0, best = UINT32_MAX, best_gap = UINT32_MAX;
+    for (uint32_t k = 0; k < p->key_count; k++) {
+        const pwsp_placing_root *other = &p->room[(uint32_t)p->keys[k]];
+        if (other->address > top && other->address - top >= root->size &&
+            other->address - top < best_gap) {
+            best = top;
+            best_gap = other->address - top;
+        }
+        uint32_t end = other->address + other->size;
+        top = end > top ? end : top;
+    }
+    root->address = best == UINT32_MAX ? top : best;
+    pwsp_placing_note(p, i);
+    return root->address + root->size;
+}
+
+// What comes first in an order: smaller is earlier.
+static uint32_t pwsp_placing_rank(const pwsp_placing_root *root, uint32_t order) {
+    switch (order) {
+    case 0: return UINT32_MAX - root->size;
+    case 1: return 0;  // by birth
+    default: return UINT32_MAX - (root->last - root->first);
+    }
+}
+
+// Places all roots of the room in an order, and returns the ceiling.
+static uint32_t pwsp_placing_try(pwsp_placing *p, uint32_t order, uint64_t *sequence) {
+    for (uint32_t i = 0; i < p->room_count; i++) {
+        sequence[i] = (uint64_t)pwsp_placing_rank(&p->room[i], order) << 32 | i;
+    }
+    if (order != 1) {
+        pwsp_placing_sort(sequence, p->spare, p->room_count);
+    }
+    memset(p->latest, 0, 2 * (size_t)p->leaf_count * sizeof p->latest[0]);
+    uint32_t ceiling = 0;
+    for (uint32_t i = 0; i < p->room_count; i++) {
+        uint32_t end = pwsp_placing_place(p, (uint32_t)sequence[i]);
+        ceiling = end > ceiling ? end : ceiling;
+    }
+    return ceiling;
+}
+
+// No order fits the memory though at no time too much is live: names the first root that does not.
+static bool pwsp_placing_refuse_gaps(pwsp_placing *p, uint32_t capacity) {
+    uint32_t i = 0;
+    while (p->room[i].best + p->room[i].size <= capacity) {
+        i++;
+    }
+    uint64_t live = 0;
+    for (uint32_t k = 0; k < p->room_count; k++) {
+        bool is_live = p->room[k].first <= p->room[i].first && p->room[k].last >= p->room[i].first;
+        live += k != i && is_live ? p->room[k].size : 0;
+    }
+    return pwsp_placing_refuse(p, p->room[i].tile, p->room[i].first, live * PWSP_TILE_ALIGN,
+                               " and what is free is in pieces");
+}
+
+// Plans one memory, whose roots are p->room.
+static bool pwsp_placing_plan(pwsp_placing *p, ptoisa_memory memory, uint64_t *sequence) {
+    p->leaf_count = 1;
+    while (p->leaf_count < p->room_count) {
+        p->leaf_count *= 2;
+    }
+    uint32_t lowest = UINT32_MAX;
+    for (uint32_t order = 0; order < PWSP_PLACING_ORDER_COUNT && lowest > p->peak[memory];
+         order++) {
+        uint32_t ceiling = pwsp_placing_try(p, order, sequence);
+        if (ceiling >= lowest) {
+            continue;
+        }
+        lowest = ceiling;
+        for (uint32_t i = 0; i < p->room_count; i++) {
+            p->room[i].best = p->room[i].address;
+        }
+    }
+    p->used[memory] = lowest;
+    uint32_t capacity = p->machine->memory_size[memory] / PWSP_TILE_ALIGN;
+    return lowest <= capacity || pwsp_placing_refuse_gaps(p, capacity);
+}
+
+// Gathers the roots of each memory, keeping their order, and plans them.
+static bool pwsp_placing_plan_all(pwsp_placing *p) {
+    size_t count = p->root_count;
+    p->room = (pwsp_placing_root *)pwsp_arena_alloc(&p->arena, count * sizeof *p->room, 8);
+    p->latest = (uint32_t *)pwsp_arena_alloc(&p->arena, 4 * count * sizeof *p->latest, 8);
+    p->keys = (uint64_t *)pwsp_arena_alloc(&p->arena, 3 * count * sizeof *p->keys, 8);
+    if (!p->room || !p->latest || !p->keys) {
+        return pwsp_list_fail(p->fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
+    }
+    p->spare = p->keys + count;
+    for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
+        p->room_count = 0;
+        for (uint32_t i = 0; i < p->root_count && p->peak[memory]; i++) {
+            if (p->list->tiles[p->roots[i].tile].memory == memory) {
+                p->room[p->room_count++] = p->roots[i];
+            }
+        }
+        if (p->room_count && !pwsp_placing_plan(p, (ptoisa_memory)memory, p->keys + 2 * count)) {
+            return false;
+        }
+        for (uint32_t i = 0; i < p->room_count; i++) {
+            p->roots[p->root_of[p->room[i].tile] - 1].best = p->room[i].best;
+        }
+    }
+    return true;
+}
+
+// Writes what was found into the list.
+static void pwsp_placing_commit(const pwsp_placing *p) {
+    for (uint32_t tile = 1; tile < p->list->tile_count; tile++) {
+        pwsp_list_tile *t = &p->list->tiles[tile];
+        if (t->root != tile) {
+            continue;
+        }
+        t->address = 0;
+        t->first = UINT32_MAX;
+        t->last = 0;
+        if (p->root_of[tile]) {
+            const pwsp_placing_root *root = &p->roots[p->root_of[tile] - 1];
+            t->address = root->best * PWSP_TILE_ALIGN;
+            t->first = root->first;
+            t->last = root->last;
+        }
+    }
+    for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
+        p->list->used[memory] = p->used[memory] * PWSP_TILE_ALIGN;
+    }
+}
+
+PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machine,
+                                   pwsp_list_fault *fault) {
+    if (list->insn_count >= UINT32_MAX || list->tile_count >= UINT32_MAX / 8) {
+        return pwsp_list_fail(fault, PTOWSP_LIMIT_EXCEEDED, 0,
+                              "memory: %" PRIu64 " instructions and %" PRIu64 " tiles",
+                              list->insn_count, list->tile_count);
+    }
+    pwsp_placing p;
+    memset(&p, 0, sizeof p);
+    p.list = list;
+    p.machine = machine;
+    p.fault = fault;
+    pwsp_arena_init(&p.arena, &list->memory);
+    size_t count = (size_t)list->tile_count + 1;
+    p.root_of = (uint32_t *)pwsp_arena_alloc(&p.arena, count * sizeof *p.root_of, 8);
+    p.roots = (pwsp_placing_root *)pwsp_arena_alloc(&p.arena, count * sizeof *p.roots, 8);
+    bool is_good = true;
+    if (!p.root_of || !p.roots) {
+        is_good = pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
+    } else {
+        pwsp_placing_find_lives(&p);
+        is_good = pwsp_placing_find_peaks(&p) && pwsp_placing_plan_all(&p);
+    }
+    if (is_good) {
+        pwsp_placing_commit(&p);
+    }
+    pwsp_arena_free(&p.arena);
+    return is_good;
+}

@@ -1,0 +1,505 @@
+// The proof, by holding up.
+//
+// Nothing here shares code or method with the passes that placed tiles and put flags: no clocks, no
+// spans, no transitivity. The question whether x always comes after u is put to the machine itself:
+// suppose that u begins and never ends, all before u in the list is done, and all else is as fast
+// as it can be; can x begin?
+//
+//      MTE2   load a ......................   u, held up
+//      V                wait |                waits for a's flag: stops here
+//      MTE3   store c   set  store d   wait | runs on up to V's next flag; each of its accesses is
+//                                             compared with u's
+//
+// Pipes, flags and barriers make a marked graph: nothing that may go on ever stops another from
+// going on, so one run finds everything that can begin while u is held up, in whatever order the
+// pipes are tried, and two instructions are in order if and only if the second is not among it.
+// Such a run is short where it matters, as pipes depend on each other: about as long as the list's
+// instructions overlap. Every access is held up once and compared with all that began, so all pairs
+// are covered; a wait is held up if its event is set again, which must not happen meanwhile.
+//
+// What goes on while u is held up:
+//
+//      of u's pipe                nothing; but on A2/A3's vector pipe, where instructions may begin
+//                                 before the one ahead has ended, all but barriers, and no flag is
+//                                 set
+//      of other pipes             all up to a wait for a flag that was not set
+//      barrier of all pipes       nothing of any pipe
+//
+// Sets come before their waits in the list (checked first), and all before u is done, so the list's
+// own order is one in which all pipes get to their ends: there is no deadlock to look for.
+
+#include "verify.h"
+
+#include <inttypes.h>
+
+// An instruction's bytes: of a memory, or of parameters, one each.
+typedef struct pwsp_proof_access {
+    uint64_t begin, end;
+    uint32_t memory;  // ptoisa_memory, or PTOISA_MEMORY_COUNT: global memory
+    bool is_write;
+} pwsp_proof_access;
+
+#define PWSP_PROOF_NONE UINT32_MAX
+
+typedef struct pwsp_proof {
+    const pwsp_list *list;
+    const ptoisa_machine *machine;
+    pwsp_list_fault *fault;
+    uint32_t count;               // of instructions
+    uint8_t *pipes;               // [insn] whose stream it is in; PTOISA_PIPE_ALL: in all
+    uint32_t *next;               // [insn] the next one of its pipe; count: none
+    uint32_t *partner;            // [insn] of a wait: its set. Of a set: the event's wait before it
+    uint32_t *resets;             // [insn] of a wait: the next set of its event, or NONE
+    uint32_t *seen;               // [insn] of a set: the last run in which it was set
+    uint32_t *starts;             // [insn] its first access
+    pwsp_proof_access *accesses;  // of all instructions
+    uint32_t *first, *last;       // [tile] of roots: instructions + 1
+} pwsp_proof;
+
+static bool pwsp_proof_is_sync(const pwsp_insn *insn) {
+    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
+           insn->op == PTOISA_PIPE_BARRIER;
+}
+
+static const char *pwsp_proof_name(const pwsp_proof *proof, uint32_t i) {
+    return ptoisa_op_name((ptoisa_op)proof->list->insns[i].op);
+}
+
+// -- tiles ------------------------------------------------------------------------------------------
+
+static bool pwsp_proof_refuse_tile(const pwsp_proof *proof, uint32_t tile, uint32_t insn,
+                                   const char *what) {
+    const pwsp_list_tile *t = &proof->list->tiles[tile];
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, insn,
+                          "verify: tile %" PRIu32 " (%" PRIu32 " x %" PRIu32
+                          " %s in %s) of instruction %" PRIu32 " (%s) %s",
+                          tile, t->rows, t->cols, ptoisa_dtype_name((ptoisa_dtype)t->dtype),
+                          ptoisa_memory_name((ptoisa_memory)t->memory), insn,
+                          pwsp_proof_name(proof, insn), what);
+}
+
+// Is a tile one that the device takes?
+static bool pwsp_proof_check_shape(const pwsp_proof *proof, uint32_t tile, uint32_t insn) {
+    const pwsp_list_tile *t = &proof->list->tiles[tile];
+    uint32_t size = ptoisa_dtype_size((ptoisa_dtype)t->dtype);
+    if (size == 0 || t->memory >= PTOISA_MEMORY_COUNT || t->layout >= PTOISA_LAYOUT_COUNT ||
+        t->rows == 0 || t->cols == 0) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "is no tile");
+    }
+    if (t->valid_rows.max > t->rows || t->valid_cols.max > t->cols) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "may be valid beyond what is allocated");
+    }
+    if (t->layout == PTOISA_ROW_MAJOR && (uint64_t)t->cols * size % 32 != 0) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "has rows that are no multiple of 32");
+    }
+    if (t->layout == PTOISA_COL_MAJOR && (uint64_t)t->rows * size % 32 != 0) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "has columns that are no multiple of 32");
+    }
+    ptoisa_tile shape = ptoisa_tile_make(NULL, (ptoisa_dtype)t->dtype, (ptoisa_memory)t->memory,
+                                         (ptoisa_layout)t->layout, t->rows, t->cols);
+    if (t->rows % ptoisa_box_rows(&shape) != 0 || t->cols % ptoisa_box_cols(&shape) != 0) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "has boxes that are not whole");
+    }
+    return true;
+}
+
+// Is it where it may be, in its root and in its memory?
+static bool pwsp_proof_check_address(const pwsp_proof *proof, uint32_t tile, uint32_t insn) {
+    const pwsp_list *list = proof->list;
+    const pwsp_list_tile *t = &list->tiles[tile];
+    if (t->root == 0 || t->root >= list->tile_count || list->tiles[t->root].root != t->root ||
+        (t->root == tile && t->offset != 0)) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "has no root");
+    }
+    const pwsp_list_tile *root = &list->tiles[t->root];
+    if (t->root != tile && !pwsp_proof_check_shape(proof, t->root, insn)) {
+        return false;
+    }
+    uint64_t root_bytes = pwsp_list_tile_bytes(root), begin = (uint64_t)root->address + t->offset;
+    if (root->memory != t->memory || t->offset + pwsp_list_tile_bytes(t) > root_bytes) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "is a view that leaves its root");
+    }
+    if (root->address % 32 != 0 || begin % 32 != 0) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "is at an address that is not aligned");
+    }
+    if (root->address + root_bytes > proof->machine->memory_size[t->memory]) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "ends beyond its memory");
+    }
+    if (root->address + root_bytes > list->used[t->memory]) {
+        return pwsp_proof_refuse_tile(proof, tile, insn, "ends beyond what is said to be used");
+    }
+    return true;
+}
+
+// An instruction's tiles: those that it reads, then those that it writes, then its scratch.
+#define PWSP_PROOF_OPERANDS (PWSP_INSN_SRC_MAX + 1 + PWSP_INSN_DST_MAX + 1)
+
+static uint32_t pwsp_proof_operand(const pwsp_insn *insn, uint32_t k, bool *out_is_write) {
+    *out_is_write = k > PWSP_INSN_SRC_MAX;
+    if (k < PWSP_INSN_SRC_MAX) {
+        return insn->src[k];
+    }
+    if (k == PWSP_INSN_SRC_MAX) {
+        return insn->is_dst_read ? insn->dst[0] : 0;
+    }
+    k -= PWSP_INSN_SRC_MAX + 1;
+    return k < PWSP_INSN_DST_MAX ? insn->dst[k] : insn->tmp;
+}
+
+// Checks all tiles of all instructions, and counts accesses.
+static bool pwsp_proof_check_tiles(pwsp_proof *proof, uint64_t *out_access_count) {
+    const pwsp_list *list = proof->list;
+    *out_access_count = 0;
+    for (uint32_t i = 0; i < proof->count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        if (insn->op == PTOISA_NOP || insn->op >= PTOISA_OP_COUNT) {
+            return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, i,
+                                  "verify: instruction %" PRIu32 " is none", i);
+        }
+        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
+            bool is_write;
+            uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
+            if (tile >= list->tile_count && tile > 0) {
+                return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, i,
+                                      "verify: instruction %" PRIu32 " (%s) uses tile %" PRIu32
+                                      " of %" PRIu64,
+                                      i, pwsp_proof_name(proof, i), tile, list->tile_count);
+            }
+            if (tile && (!pwsp_proof_check_shape(proof, tile, i) ||
+                         !pwsp_proof_check_address(proof, tile, i))) {
+                return false;
+            }
+            *out_access_count += tile ? 1 : 0;
+        }
+        *out_access_count += insn->param ? 1 : 0;
+    }
+    return true;
+}
+
+// Finds all accesses and when roots live; what is read must have been written, and not used as
+// scratch since.
+static bool pwsp_proof_find_accesses(pwsp_proof *proof, bool *is_written) {
+    const pwsp_list *list = proof->list;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < proof->count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        proof->starts[i] = count;
+        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
+            bool is_write;
+            uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
+            if (!tile) {
+                continue;
+            }
+            const pwsp_list_tile *t = &list->tiles[tile];
+            if (!is_write && !is_written[t->root]) {
+                return pwsp_proof_refuse_tile(proof, tile, i, "is read before it is written");
+            }
+            if (is_write) {
+                is_written[t->root] = k + 1 < PWSP_PROOF_OPERANDS;
+            }
+            pwsp_proof_access *access = &proof->accesses[count++];
+            access->begin = pwsp_list_tile_address(list, tile);
+            access->end = access->begin + pwsp_list_tile_bytes(t);
+            access->memory = t->memory;
+            access->is_write = is_write;
+            if (!proof->first[t->root]) {
+                proof->first[t->root] = i + 1;
+            }
+            proof->last[t->root] = i + 1;
+        }
+        if (insn->param && !pwsp_proof_is_sync(insn)) {
+            pwsp_proof_access *access = &proof->accesses[count++];
+            access->begin = insn->param;
+            access->end = access->begin + 1;
+            access->memory = PTOISA_MEMORY_COUNT;
+            access->is_write = insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
+        }
+    }
+    proof->starts[proof->count] = count;
+    return true;
+}
+
+// Are the bytes of roots that live at once apart? Roots come to live one after another; each is
+// compared with all that live then. `live` is room for as many as there are tiles.
+static bool pwsp_proof_check_lives(const pwsp_proof *proof, uint32_t *live) {
+    const pwsp_list *list = proof->list;
+    uint32_t live_count = 0;
+    for (uint32_t i = 0; i < proof->count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        uint32_t kept = 0;
+        for (uint32_t k = 0; k < live_count; k++) {
+            if (proof->last[live[k]] > i) {
+                live[kept++] = live[k];
+            }
+        }
+        live_count = kept;
+        for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
+            bool is_write, is_new = true;
+            uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
+            uint32_t root = tile ? list->tiles[tile].root : 0;
+            if (!tile || proof->first[root] != i + 1) {
+                continue;
+            }
+            uint64_t begin = list->tiles[root].address;
+            uint64_t end = begin + pwsp_list_tile_bytes(&list->tiles[root]);
+            for (uint32_t l = 0; l < live_count; l++) {
+                const pwsp_list_tile *other = &list->tiles[live[l]];
+                is_new = is_new && live[l] != root;
+                if (live[l] != root && other->memory == list->tiles[root].memory &&
+                    begin < other->address + pwsp_list_tile_bytes(other) && other->address < end) {
+                    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, i,
+                                          "verify: tile %" PRIu32 " overlaps tile %" PRIu32
+                                          " in %s while both live, at instruction %" PRIu32 " (%s)",
+                                          root, live[l],
+                                          ptoisa_memory_name((ptoisa_memory)other->memory), i,
+                                          pwsp_proof_name(proof, i));
+                }
+            }
+            if (is_new) {
+                live[live_count++] = root;
+            }
+        }
+    }
+    return true;
+}
+
+// -- flags ------------------------------------------------------------------------------------------
+
+static bool pwsp_proof_refuse_flag(const pwsp_proof *proof, uint32_t i, const char *what) {
+    const pwsp_insn *insn = &proof->list->insns[i];
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, i,
+                          "verify: instruction %" PRIu32 " (%s %s to %s, event %u) %s", i,
+                          pwsp_proof_name(proof, i), ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe),
+                          ptoisa_pipe_name((ptoisa_pipe)insn->dst_pipe), insn->event, what);
+}
+
+// Finds the stream of each instruction, and its partner if it is a flag's.
+static bool pwsp_proof_match_flags(pwsp_proof *proof) {
+    uint32_t set[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
+    uint32_t waited[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
+    memset(set, 0xff, sizeof set);
+    memset(waited, 0xff, sizeof waited);
+    for (uint32_t i = 0; i < proof->count; i++) {
+        const pwsp_insn *insn = &proof->list->insns[i];
+        uint32_t src = insn->src_pipe, dst = insn->dst_pipe, event = insn->event;
+        if (insn->op == PTOISA_PIPE_BARRIER) {
+            if (src > PTOISA_PIPE_ALL) {
+                return pwsp_proof_refuse_flag(proof, i, "is for no pipe");
+            }
+            proof->pipes[i] = (uint8_t)src;
+            continue;
+        }
+        if (!pwsp_proof_is_sync(insn)) {
+            proof->pipes[i] = (uint8_t)pwsp_insn_pipe(proof->list, insn);
+            continue;
+        }
+        if (src >= PTOISA_PIPE_COUNT || dst >= PTOISA_PIPE_COUNT || src == dst ||
+            event >= PTOISA_EVENT_COUNT) {
+            return pwsp_proof_refuse_flag(proof, i, "is no flag");
+        }
+        bool is_set = set[src][dst][event] != PWSP_PROOF_NONE;
+        proof->resets[i] = PWSP_PROOF_NONE;
+        if (insn->op == PTOISA_SET_FLAG) {
+            if (is_set) {
+                return pwsp_proof_refuse_flag(proof, i, "is set already");
+            }
+            proof->pipes[i] = (uint8_t)src;
+            if (waited[src][dst][event] != PWSP_PROOF_NONE) {
+                proof->resets[waited[src][dst][event]] = i;
+            }
+            set[src][dst][event] = i;
+        } else {
+            if (!is_set) {
+                return pwsp_proof_refuse_flag(proof, i, "is not set before");
+            }
+            proof->pipes[i] = (uint8_t)dst;
+            proof->partner[i] = set[src][dst][event];
+            waited[src][dst][event] = i;
+            set[src][dst][event] = PWSP_PROOF_NONE;
+        }
+    }
+    for (uint32_t i = 0; i < sizeof set / sizeof set[0][0][0]; i++) {
+        uint32_t left = (&set[0][0][0])[i];
+        if (left != PWSP_PROOF_NONE) {
+            return pwsp_proof_refuse_flag(proof, left, "is never waited for");
+        }
+    }
+    return true;
+}
+
+// -- order ------------------------------------------------------------------------------------------
+
+// Do two instructions touch the same bytes, one of them writing?
+static const pwsp_proof_access *pwsp_proof_conflict(const pwsp_proof *proof, uint32_t u,
+                                                    uint32_t x) {
+    for (uint32_t a = proof->starts[u]; a < proof->starts[u + 1]; a++) {
+        for (uint32_t b = proof->starts[x]; b < proof->starts[x + 1]; b++) {
+            const pwsp_proof_access *p = &proof->accesses[a], *q = &proof->accesses[b];
+            if (p->memory == q->memory && p->begin < q->end && q->begin < p->end &&
+                (p->is_write || q->is_write)) {
+                return p;
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool pwsp_proof_refuse_order(const pwsp_proof *proof, uint32_t u, uint32_t x,
+                                    const pwsp_proof_access *access) {
+    char what[96];
+    if (access->memory == PTOISA_MEMORY_COUNT) {
+        snprintf(what, sizeof what, "tile parameter %" PRIu64, access->begin - 1);
+    } else {
+        snprintf(what, sizeof what, "bytes %" PRIu64 " to %" PRIu64 " of %s", access->begin,
+                 access->end, ptoisa_memory_name((ptoisa_memory)access->memory));
+    }
+    return pwsp_list_fail(
+        proof->fault, PTOWSP_INVALID_PARAMS, x,
+        "verify: instruction %" PRIu32 " (%s on %s) may begin before %" PRIu32
+        " (%s on %s) is done with %s",
+        x, pwsp_proof_name(proof, x), ptoisa_pipe_name((ptoisa_pipe)proof->pipes[x]), u,
+        pwsp_proof_name(proof, u), ptoisa_pipe_name((ptoisa_pipe)proof->pipes[u]), what);
+}
+
+// Lets a pipe run from instruction *at as far as it can while u is held up. slow: it is u's pipe,
+// and does not wait for the ends of its instructions. Sets *out_moved if it did anything.
+static bool pwsp_proof_run_pipe(const pwsp_proof *proof, uint32_t u, uint32_t limit, bool is_slow,
+                                uint32_t *at, bool *out_moved) {
+    uint32_t x = *at;
+    bool is_good = true;
+    for (; x < limit && is_good; x = proof->next[x]) {
+        const pwsp_insn *insn = &proof->list->insns[x];
+        if (insn->op == PTOISA_WAIT_FLAG) {
+            uint32_t set = proof->partner[x];
+            if (set > u && proof->seen[set] != u + 1) {
+                break;
+            }
+        } else if (insn->op == PTOISA_SET_FLAG) {
+            if (proof->list->insns[u].op == PTOISA_WAIT_FLAG && proof->resets[u] == x) {
+                is_good = pwsp_proof_refuse_flag(proof, x, "may be set before its last wait");
+            }
+            proof->seen[x] = is_slow ? proof->seen[x] : u + 1;
+        } else if (insn->op == PTOISA_PIPE_BARRIER) {
+            if (is_slow) {
+                x = limit;
+                break;
+            }
+        } else {
+            const pwsp_proof_access *access = pwsp_proof_conflict(proof, u, x);
+            is_good = !access || pwsp_proof_refuse_order(proof, u, x, access);
+        }
+        *out_moved = true;
+    }
+    *at = x;
+    return is_good;
+}
+
+// Holds up instruction u. firsts: of each pipe, the first instruction behind u; limit: the first
+// barrier of all pipes behind u, or the end of the list.
+static bool pwsp_proof_hold(const pwsp_proof *proof, uint32_t u, const uint32_t *firsts,
+                            uint32_t limit) {
+    uint32_t at[PTOISA_PIPE_COUNT], pipe = proof->pipes[u];
+    memcpy(at, firsts, sizeof at);
+    const pwsp_insn *insn = &proof->list->insns[u];
+    bool is_wait = insn->op == PTOISA_WAIT_FLAG;
+    bool is_slow = proof->machine->family == PTOISA_A2A3 && pipe == PTOISA_PIPE_V && !is_wait;
+    if (!is_slow) {
+        at[pipe] = limit;
+    }
+    for (bool has_moved = true; has_moved;) {
+        has_moved = false;
+        for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
+            if (at[p] < limit &&
+                !pwsp_proof_run_pipe(proof, u, limit, is_slow && p == pipe, &at[p], &has_moved)) {
+                return false;
+            }
+        }
+    }
+    bool is_store = insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
+    if (is_store && limit == proof->count && at[PTOISA_PIPE_S] >= limit) {
+        return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, u,
+                              "verify: S may end before instruction %" PRIu32
+                              " (%s on %s) has stored",
+                              u, pwsp_proof_name(proof, u), ptoisa_pipe_name((ptoisa_pipe)pipe));
+    }
+    return true;
+}
+
+// Holds up each instruction that touches memory, and each wait whose event is set again. From the
+// last to the first, so that what comes behind is known.
+static bool pwsp_proof_check_order(pwsp_proof *proof) {
+    uint32_t firsts[PTOISA_PIPE_COUNT], limit = proof->count;
+    for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
+        firsts[p] = proof->count;
+    }
+    for (uint32_t u = proof->count; u-- > 0;) {
+        uint32_t pipe = proof->pipes[u];
+        const pwsp_insn *insn = &proof->list->insns[u];
+        if (pipe == PTOISA_PIPE_ALL) {
+            limit = u;
+            for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
+                firsts[p] = u;
+            }
+            continue;
+        }
+        bool is_reset = insn->op == PTOISA_WAIT_FLAG && proof->resets[u] != PWSP_PROOF_NONE;
+        if ((is_reset || !pwsp_proof_is_sync(insn)) && !pwsp_proof_hold(proof, u, firsts, limit)) {
+            return false;
+        }
+        proof->next[u] = firsts[pipe];
+        firsts[pipe] = u;
+    }
+    return true;
+}
+
+static bool pwsp_proof_out_of_memory(const pwsp_proof *proof) {
+    return pwsp_list_fail(proof->fault, PTOWSP_OUT_OF_MEMORY, 0, "verify: out of memory");
+}
+
+// Makes room and goes through all checks.
+static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
+    uint64_t access_count;
+    if (!pwsp_proof_check_tiles(proof, &access_count)) {
+        return false;
+    }
+    size_t count = (size_t)proof->count + 1, tile_count = (size_t)proof->list->tile_count + 1;
+    uint32_t *room = (uint32_t *)pwsp_arena_alloc(
+        arena, (5 * count + 3 * tile_count) * sizeof *room, sizeof *room);
+    proof->accesses = (pwsp_proof_access *)pwsp_arena_alloc(
+        arena, (size_t)access_count * sizeof *proof->accesses, sizeof(uint64_t));
+    proof->pipes = (uint8_t *)pwsp_arena_alloc(arena, count, 1);
+    bool *is_written = (bool *)pwsp_arena_alloc(arena, tile_count, 1);
+    if (!room || !proof->accesses || !proof->pipes || !is_written) {
+        return pwsp_proof_out_of_memory(proof);
+    }
+    proof->next = room;
+    proof->partner = room + count;
+    proof->resets = room + 2 * count;
+    proof->seen = room + 3 * count;
+    proof->starts = room + 4 * count;
+    proof->first = room + 5 * count;
+    proof->last = proof->first + tile_count;
+    return pwsp_proof_find_accesses(proof, is_written) &&
+           pwsp_proof_check_lives(proof, proof->last + tile_count) &&
+           pwsp_proof_match_flags(proof) && pwsp_proof_check_order(proof);
+}
+
+PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine *machine,
+                                    pwsp_list_fault *fault) {
+    if (list->insn_count > 1u << 30 || list->tile_count > 1u << 30) {
+        return pwsp_list_fail(fault, PTOWSP_LIMIT_EXCEEDED, 0,
+                              "verify: %" PRIu64 " instructions and %" PRIu64 " tiles",
+                              list->insn_count, list->tile_count);
+    }
+    pwsp_proof proof;
+    memset(&proof, 0, sizeof proof);
+    proof.list = list;
+    proof.machine = machine;
+    proof.fault = fault;
+    proof.count = (uint32_t)list->insn_count;
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &list->memory);
+    bool is_good = pwsp_proof_run(&proof, &arena);
+    pwsp_arena_free(&arena);
+    return is_good;
+}

@@ -1,0 +1,23 @@
+// Proof that a finished list of instructions is one that a core may run.
+
+#ifndef PWSP_KERNEL_VERIFY_H
+#define PWSP_KERNEL_VERIFY_H
+
+#include "list.h"
+
+// Checks a list that has its addresses, flags and barriers, and trusts nothing in it:
+//
+//   - tiles are what the device takes, aligned, inside their memory, views inside their root, and
+//     roots whose bytes overlap are never live at once;
+//   - what is read was written before;
+//   - flags are set once and waited for once, in the order of the list;
+//   - whatever the pipes' speeds, each access comes after the conflicting ones before it in the
+//     list, and S ends after the last store to global memory.
+//
+// Errors   INVALID_PARAMS   what is wrong; LIMIT_EXCEEDED (2^30 instructions), OUT_OF_MEMORY.
+// Cost     O(n * d), where at most d instructions can run while one of them is held up; and O(n)
+//          memory.
+PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine *machine,
+                                    pwsp_list_fault *fault);
+
+#endif

@@ -1,0 +1,545 @@
+// Flags and barriers, by clocks.
+//
+// What happened to memory last is kept in spans: a sorted array that tiles all addresses of all
+// memories, one behind the other, and the tile parameters behind them, one number each:
+//
+//      UB                 L1                               parameters
+//      | 0    | 4096     | 188416        | 192512  ...    | #0 | #1 | ...
+//        written by 3      written by 1    never            each span: the last write, and the last
+//        read by V 7       read by -       ...              read by each pipe since then
+//
+// An instruction that reads a span depends on its write; one that writes it, on its reads as well.
+// Older accesses need no thought: the write that hid them depends on them. A write makes one span
+// of all it covers, so there are about as many spans as tiles that are in memory at once.
+//
+// A pipe does its instructions in order, so what one pipe knows of another is one number: known[P]
+// [Q] = t says that all of Q up to tick t is done when P goes on. Ticks count instructions and
+// waits, in the order of the list. A flag set behind instruction j carries clocks[j], which is what
+// j's pipe knew, and that j is done; a wait takes the maximum. A dependence that is known already,
+// by whatever way, needs nothing. Of those that are left the one that is latest in the list goes
+// first, as it may bring the others with it, and never the other way round.
+//
+// A2/A3's vector pipe begins instructions in order but does not wait for their ends: known[V][V]
+// moves only by a barrier or through another pipe and back; for all others it is the present.
+//
+// A flag is one bit, so an event may be set again only where its last wait is known. The places of
+// a pair's sets and of its waits rise together (of a later flag whose set were earlier everything
+// is known), so an event that is free stays free further on. When none is free behind j:
+//
+//      1. the set moves behind a later instruction of its pipe, where one is free;
+//      2. or the pair's last flag moves its set behind j, if its wait comes after j: two in one;
+//      3. or a flag goes back: the setter learns of the older half of the waits that it does not
+//         know of, and sets then;
+//      4. or, if the way back has no event either, all pipes wait for each other.
+//
+// Flags point forward in the list in each case, so the list as it stands is one order in which all
+// can run, and nothing can hang.
+
+#include "waits.h"
+
+#include <inttypes.h>
+
+#define PWSP_WAITS_INSN_MAX (1u << 24)
+#define PWSP_WAITS_NONE     UINT32_MAX
+
+typedef struct pwsp_waits_span {
+    uint32_t begin;                     // it ends where the next begins
+    uint32_t write;                     // instruction + 1, or 0
+    uint32_t reads[PTOISA_PIPE_COUNT];  // since the write: instruction + 1 of each pipe, or 0
+} pwsp_waits_span;
+
+// What is put into the list: before instruction `slot`, those that are there because of the
+// instruction before it (early) first.
+typedef struct pwsp_waits_op {
+    uint32_t slot;
+    bool is_early;
+    uint8_t op, src, dst, event;
+} pwsp_waits_op;
+
+// Flags from one pipe to another.
+typedef struct pwsp_waits_pair {
+    uint32_t waited[PTOISA_EVENT_COUNT];  // the tick of each event's last wait
+    uint32_t last_set;                    // the pair's last set, in ops
+    uint32_t last_slot;                   // where its wait is
+    bool has_last;
+} pwsp_waits_pair;
+
+typedef struct pwsp_waits {
+    pwsp_list *list;
+    pwsp_memory memory;
+    bool is_out_of_memory;
+    bool has_slow_vector;  // A2/A3
+    uint32_t memory_base[PTOISA_MEMORY_COUNT + 1];
+    uint8_t *pipes;                         // [insn]
+    uint32_t *ticks;                        // [insn] when it is done
+    uint32_t (*clocks)[PTOISA_PIPE_COUNT];  // [insn] what its pipe's flags carry behind it
+    uint32_t *streams[PTOISA_PIPE_COUNT];   // each pipe's instructions, and how many so far
+    uint32_t stream_count[PTOISA_PIPE_COUNT];
+    uint32_t tick;
+    uint32_t end[PTOISA_PIPE_COUNT];  // each pipe's last tick
+    uint32_t known[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
+    pwsp_waits_pair pairs[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
+    pwsp_waits_span *spans;
+    uint64_t span_count, span_capacity;
+    pwsp_waits_op *ops;
+    uint64_t op_count, op_capacity;
+} pwsp_waits;
+
+// One operand of an instruction, as addresses.
+typedef struct pwsp_waits_access {
+    uint32_t begin, end;
+    bool is_write;
+} pwsp_waits_access;
+
+#define PWSP_WAITS_ACCESS_MAX (PWSP_INSN_DST_MAX + PWSP_INSN_SRC_MAX + 3)
+
+// -- spans ------------------------------------------------------------------------------------------
+
+// Makes a span begin at an address, and returns which. PWSP_WAITS_NONE when memory is out.
+static uint32_t pwsp_waits_split(pwsp_waits *w, uint32_t at) {
+    uint32_t low = 0, high = (uint32_t)w->span_count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (w->spans[middle].begin <= at) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    if (w->spans[low].begin == at) {
+        return low;
+    }
+    void *items = w->spans;
+    if (!pwsp_memory_grow(&w->memory, &items, &w->span_capacity, w->span_count + 1,
+                          sizeof w->spans[0])) {
+        w->is_out_of_memory = true;
+        return PWSP_WAITS_NONE;
+    }
+    w->spans = (pwsp_waits_span *)items;
+    memmove(&w->spans[low + 1], &w->spans[low], (size_t)(w->span_count - low) * sizeof w->spans[0]);
+    w->span_count++;
+    w->spans[low + 1].begin = at;
+    return low + 1;
+}
+
+// Finds the spans [*out_begin, *out_end) that an operand covers, cutting those at its ends. False
+// when memory is out.
+static bool pwsp_waits_cover(pwsp_waits *w, const pwsp_waits_access *access, uint32_t *out_begin,
+                             uint32_t *out_end) {
+    *out_begin = pwsp_waits_split(w, access->begin);
+    *out_end = *out_begin == PWSP_WAITS_NONE ? PWSP_WAITS_NONE : pwsp_waits_split(w, access->end);
+    return *out_end != PWSP_WAITS_NONE;
+}
+
+static void pwsp_waits_add_tile(const pwsp_waits *w, uint32_t tile, bool is_write,
+                                pwsp_waits_access *out, uint32_t *count) {
+    if (tile) {
+        const pwsp_list_tile *t = &w->list->tiles[tile];
+        pwsp_waits_access *access = &out[(*count)++];
+        access->begin = w->memory_base[t->memory] + pwsp_list_tile_address(w->list, tile);
+        access->end = access->begin + (uint32_t)pwsp_list_tile_bytes(t);
+        access->is_write = is_write;
+    }
+}
+
+// Is global memory what an instruction writes?
+static bool pwsp_waits_is_store(const pwsp_insn *insn) {
+    return insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
+}
+
+// Lists what an instruction reads and then what it writes. Returns how many there are.
+static uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn *insn,
+                                    pwsp_waits_access *out) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < PWSP_INSN_SRC_MAX; i++) {
+        pwsp_waits_add_tile(w, insn->src[i], false, out, &count);
+    }
+    if (insn->is_dst_read) {
+        pwsp_waits_add_tile(w, insn->dst[0], false, out, &count);
+    }
+    if (insn->param) {
+        out[count].begin = w->memory_base[PTOISA_MEMORY_COUNT] + insn->param;
+        out[count].end = out[count].begin + 1;
+        out[count++].is_write = pwsp_waits_is_store(insn);
+    }
+    for (uint32_t i = 0; i < PWSP_INSN_DST_MAX; i++) {
+        pwsp_waits_add_tile(w, insn->dst[i], true, out, &count);
+    }
+    pwsp_waits_add_tile(w, insn->tmp, true, out, &count);
+    PTOWSP_ASSERT(count <= PWSP_WAITS_ACCESS_MAX);
+    return count;
+}
+
+static void pwsp_waits_need(const pwsp_waits *w, uint32_t access, uint32_t *needs) {
+    if (access) {
+        uint32_t *need = &needs[w->pipes[access - 1]];
+        *need = access > *need ? access : *need;
+    }
+}
+
+// Finds the last instruction of each pipe, + 1, that an operand depends on.
+static bool pwsp_waits_find_needs(pwsp_waits *w, const pwsp_waits_access *access, uint32_t *needs) {
+    uint32_t begin, end;
+    if (!pwsp_waits_cover(w, access, &begin, &end)) {
+        return false;
+    }
+    for (uint32_t s = begin; s < end; s++) {
+        const pwsp_waits_span *span = &w->spans[s];
+        pwsp_waits_need(w, span->write, needs);
+        for (int pipe = 0; pipe < PTOISA_PIPE_COUNT && access->is_write; pipe++) {
+            pwsp_waits_need(w, span->reads[pipe], needs);
+        }
+    }
+    return true;
+}
+
+// Notes what instruction i does to an operand's bytes.
+static bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint32_t i) {
+    uint32_t begin, end;
+    if (!pwsp_waits_cover(w, access, &begin, &end)) {
+        return false;
+    }
+    if (!access->is_write) {
+        for (uint32_t s = begin; s < end; s++) {
+            w->spans[s].reads[w->pipes[i]] = i + 1;
+        }
+        return true;
+    }
+    if (begin == end) {
+        return true;
+    }
+    memset(w->spans[begin].reads, 0, sizeof w->spans[begin].reads);
+    w->spans[begin].write = i + 1;
+    memmove(&w->spans[begin + 1], &w->spans[end],
+            (size_t)(w->span_count - end) * sizeof w->spans[0]);
+    w->span_count -= end - begin - 1;
+    return true;
+}
+
+// -- flags ------------------------------------------------------------------------------------------
+
+static uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
+                               uint32_t event, uint32_t slot, bool is_early) {
+    void *items = w->ops;
+    if (!pwsp_memory_grow(&w->memory, &items, &w->op_capacity, w->op_count + 1, sizeof w->ops[0])) {
+        w->is_out_of_memory = true;
+        return PWSP_WAITS_NONE;
+    }
+    w->ops = (pwsp_waits_op *)items;
+    pwsp_waits_op *added = &w->ops[w->op_count];
+    added->slot = slot;
+    added->is_early = is_early;
+    added->op = (uint8_t)op;
+    added->src = (uint8_t)src;
+    added->dst = (uint8_t)dst;
+    added->event = (uint8_t)event;
+    return (uint32_t)w->op_count++;
+}
+
+// What a pipe's flags carry if they are set now.
+static void pwsp_waits_present(const pwsp_waits *w, uint32_t pipe, uint32_t *out_clock) {
+    memcpy(out_clock, w->known[pipe], sizeof w->known[pipe]);
+    out_clock[pipe] = w->end[pipe];
+}
+
+static void pwsp_waits_learn(pwsp_waits *w, uint32_t pipe, const uint32_t *clock) {
+    for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
+        w->known[pipe][q] = clock[q] > w->known[pipe][q] ? clock[q] : w->known[pipe][q];
+    }
+}
+
+// The first event of a pair that may be set where `clock` is known, or PTOISA_EVENT_COUNT.
+static uint32_t pwsp_waits_free_event(const pwsp_waits *w, uint32_t src, uint32_t dst,
+                                      const uint32_t *clock) {
+    bool is_draining = dst == PTOISA_PIPE_S && (src == PTOISA_PIPE_MTE3 || src == PTOISA_PIPE_FIX);
+    for (uint32_t event = 0; event < PTOISA_EVENT_COUNT; event++) {
+        if (w->pairs[src][dst].waited[event] <= clock[dst] &&
+            !(is_draining && event == PWSP_EVENT_DRAIN)) {
+            return event;
+        }
+    }
+    return PTOISA_EVENT_COUNT;
+}
+
+// The number of the first instruction of a pipe's stream that is done at a tick or later.
+static uint32_t pwsp_waits_stream_at(const pwsp_waits *w, uint32_t pipe, uint32_t tick) {
+    uint32_t low = 0, high = w->stream_count[pipe];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (w->ticks[w->streams[pipe][middle]] < tick) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// Sets a flag on src no earlier than behind what was done at a tick, as soon as an event is free,
+// and waits for it on dst before instruction i. False if no event is free, even now.
+static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t tick, uint32_t i) {
+    uint32_t clock[PTOISA_PIPE_COUNT];
+    pwsp_waits_present(w, src, clock);
+    uint32_t event = pwsp_waits_free_event(w, src, dst, clock);
+    if (event == PTOISA_EVENT_COUNT) {
+        return false;
+    }
+    uint32_t low = pwsp_waits_stream_at(w, src, tick), high = w->stream_count[src];
+    const uint32_t *stream = w->streams[src];
+    if (low < high &&
+        pwsp_waits_free_event(w, src, dst, w->clocks[stream[low]]) != PTOISA_EVENT_COUNT) {
+        high = low;
+    }
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (pwsp_waits_free_event(w, src, dst, w->clocks[stream[middle]]) == PTOISA_EVENT_COUNT) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    uint32_t slot = i;
+    bool is_early = low < w->stream_count[src];
+    if (is_early) {
+        memcpy(clock, w->clocks[stream[low]], sizeof clock);
+        event = pwsp_waits_free_event(w, src, dst, clock);
+        slot = stream[low] + 1;
+    }
+    pwsp_waits_pair *pair = &w->pairs[src][dst];
+    pair->last_set = pwsp_waits_add(w, PTOISA_SET_FLAG, src, dst, event, slot, is_early);
+    pair->last_slot = i;
+    pair->has_last = true;
+    pwsp_waits_add(w, PTOISA_WAIT_FLAG, src, dst, event, i, false);
+    pair->waited[event] = w->end[dst] = ++w->tick;
+    pwsp_waits_learn(w, dst, clock);
+    return true;
+}
+
+// Moves the set of a pair's last flag behind instruction j. False if its wait is before j.
+static bool pwsp_waits_merge(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t j) {
+    const pwsp_waits_pair *pair = &w->pairs[src][dst];
+    if (!pair->has_last || pair->last_slot <= j) {
+        return false;
+    }
+    if (pair->last_set != PWSP_WAITS_NONE) {
+        w->ops[pair->last_set].slot = j + 1;
+        w->ops[pair->last_set].is_early = true;
+    }
+    pwsp_waits_learn(w, dst, w->clocks[j]);
+    return true;
+}
+
+// Lets src know of the older half of the waits on dst that it does not know of, before instruction
+// i. False if dst has no event for that.
+static bool pwsp_waits_answer(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t i) {
+    uint32_t open[PTOISA_EVENT_COUNT], count = 0;
+    for (uint32_t event = 0; event < PTOISA_EVENT_COUNT; event++) {
+        uint32_t tick = w->pairs[src][dst].waited[event];
+        if (tick > w->known[src][dst]) {
+            uint32_t at = count++;
+            for (; at > 0 && open[at - 1] > tick; at--) {
+                open[at] = open[at - 1];
+            }
+            open[at] = tick;
+        }
+    }
+    PTOWSP_ASSERT(count > 0);
+    return pwsp_waits_flag(w, dst, src, open[(count - 1) / 2], i);
+}
+
+static void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i) {
+    pwsp_waits_add(w, PTOISA_PIPE_BARRIER, PTOISA_PIPE_ALL, PTOISA_PIPE_ALL, 0, i, false);
+    for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
+        for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
+            w->known[p][q] = w->tick;
+        }
+    }
+}
+
+// Makes instruction i wait for j, of another pipe.
+static void pwsp_waits_order(pwsp_waits *w, uint32_t j, uint32_t i) {
+    uint32_t src = w->pipes[j], dst = w->pipes[i];
+    if (pwsp_waits_flag(w, src, dst, w->ticks[j], i) || pwsp_waits_merge(w, src, dst, j)) {
+        return;
+    }
+    if (pwsp_waits_answer(w, src, dst, i)) {
+        bool is_set = pwsp_waits_flag(w, src, dst, w->ticks[j], i);
+        PTOWSP_ASSERT(is_set);
+        (void)is_set;
+        return;
+    }
+    pwsp_waits_barrier_all(w, i);
+}
+
+// -- the pass ---------------------------------------------------------------------------------------
+
+// Puts what instruction i needs before it, and notes what it does.
+static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
+    pwsp_waits_access accesses[PWSP_WAITS_ACCESS_MAX];
+    uint32_t count = pwsp_waits_accesses(w, &w->list->insns[i], accesses);
+    uint32_t needs[PTOISA_PIPE_COUNT] = {0}, pipe = w->pipes[i];
+    for (uint32_t k = 0; k < count; k++) {
+        if (!pwsp_waits_find_needs(w, &accesses[k], needs)) {
+            return false;
+        }
+    }
+    uint32_t own = needs[pipe];
+    needs[pipe] = 0;
+    for (;;) {
+        uint32_t latest = 0;
+        for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
+            latest = needs[q] > latest ? needs[q] : latest;
+        }
+        if (!latest) {
+            break;
+        }
+        uint32_t j = latest - 1;
+        if (w->ticks[j] > w->known[pipe][w->pipes[j]]) {
+            pwsp_waits_order(w, j, i);
+        }
+        needs[w->pipes[j]] = 0;
+    }
+    if (w->has_slow_vector && pipe == PTOISA_PIPE_V && own &&
+        w->ticks[own - 1] > w->known[pipe][pipe]) {
+        pwsp_waits_add(w, PTOISA_PIPE_BARRIER, pipe, pipe, 0, i, false);
+        w->known[pipe][pipe] = w->end[pipe];
+    }
+    w->ticks[i] = w->end[pipe] = ++w->tick;
+    pwsp_waits_present(w, pipe, w->clocks[i]);
+    w->streams[pipe][w->stream_count[pipe]++] = i;
+    for (uint32_t k = 0; k < count; k++) {
+        if (!pwsp_waits_note(w, &accesses[k], i)) {
+            return false;
+        }
+    }
+    return !w->is_out_of_memory;
+}
+
+// Lets S wait for the last store of each pipe that stores: a kernel ends when S does.
+static void pwsp_waits_drain(pwsp_waits *w) {
+    uint32_t last[PTOISA_PIPE_COUNT] = {0}, count = (uint32_t)w->list->insn_count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (pwsp_waits_is_store(&w->list->insns[i])) {
+            last[w->pipes[i]] = i + 1;
+        }
+    }
+    for (uint32_t pipe = 0; pipe < PTOISA_PIPE_COUNT; pipe++) {
+        if (last[pipe]) {
+            pwsp_waits_add(w, PTOISA_SET_FLAG, pipe, PTOISA_PIPE_S, PWSP_EVENT_DRAIN, last[pipe],
+                           true);
+            pwsp_waits_add(w, PTOISA_WAIT_FLAG, pipe, PTOISA_PIPE_S, PWSP_EVENT_DRAIN, count,
+                           false);
+        }
+    }
+}
+
+// Makes the list anew, with what was added. starts is room for 2 * (instructions + 1) + 1 numbers.
+static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
+    pwsp_list *list = w->list;
+    void *items = NULL;
+    uint64_t capacity = 0, count = list->insn_count;
+    if (!pwsp_memory_grow(&w->memory, &items, &capacity, count + w->op_count,
+                          sizeof list->insns[0])) {
+        return false;
+    }
+    // Counted by place: early ones of slot s at 2 s, others at 2 s + 1, and behind them instruction
+    // s. starts[k] becomes where the next one of place k goes.
+    for (uint64_t k = 0; k < w->op_count; k++) {
+        starts[2 * w->ops[k].slot + (w->ops[k].is_early ? 0 : 1) + 1]++;
+    }
+    for (uint64_t k = 1; k <= 2 * (count + 1); k++) {
+        starts[k] += starts[k - 1] + (k % 2 == 0 ? 1 : 0);
+    }
+    pwsp_insn *insns = (pwsp_insn *)items;
+    for (uint64_t k = 0; k < w->op_count; k++) {
+        const pwsp_waits_op *op = &w->ops[k];
+        pwsp_insn *insn = &insns[starts[2 * op->slot + (op->is_early ? 0 : 1)]++];
+        insn->op = op->op;
+        insn->src_pipe = op->src;
+        insn->dst_pipe = op->dst;
+        insn->event = op->event;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        w->ticks[i] = starts[2 * i + 1];  // all of its slot have gone: it is next
+        insns[w->ticks[i]] = list->insns[i];
+    }
+    for (uint64_t tile = 1; tile < list->tile_count; tile++) {
+        pwsp_list_tile *t = &list->tiles[tile];
+        if (t->root == tile && t->first <= t->last) {
+            t->first = w->ticks[t->first];
+            t->last = w->ticks[t->last];
+        }
+    }
+    pwsp_memory_free(&w->memory, list->insns, (size_t)list->insn_capacity * sizeof list->insns[0]);
+    list->insns = insns;
+    list->insn_count = count + w->op_count;
+    list->insn_capacity = capacity;
+    return true;
+}
+
+// Makes room; false when memory is out. All that is known of the list as a whole is put there.
+static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machine *machine) {
+    size_t count = (size_t)w->list->insn_count + 1;
+    w->pipes = (uint8_t *)pwsp_arena_alloc(arena, count, 8);
+    w->ticks = (uint32_t *)pwsp_arena_alloc(arena, count * sizeof *w->ticks, 8);
+    w->clocks =
+        (uint32_t(*)[PTOISA_PIPE_COUNT])pwsp_arena_alloc(arena, count * sizeof *w->clocks, 8);
+    uint32_t *streams = (uint32_t *)pwsp_arena_alloc(arena, count * sizeof *streams, 8);
+    void *spans = NULL;
+    bool has_spans = pwsp_memory_grow(&w->memory, &spans, &w->span_capacity, 1, sizeof w->spans[0]);
+    w->spans = (pwsp_waits_span *)spans;
+    if (!w->pipes || !w->ticks || !w->clocks || !streams || !has_spans) {
+        return false;
+    }
+    w->span_count = 1;
+    uint64_t base = 0;
+    for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
+        w->memory_base[memory] = (uint32_t)base;
+        base += machine->memory_size[memory];
+    }
+    w->memory_base[PTOISA_MEMORY_COUNT] = (uint32_t)base;
+    PTOWSP_ASSERT(base <= UINT32_MAX / 2);
+    w->has_slow_vector = machine->family == PTOISA_A2A3;
+    uint32_t counts[PTOISA_PIPE_COUNT] = {0};
+    for (uint64_t i = 0; i < w->list->insn_count; i++) {
+        const pwsp_insn *insn = &w->list->insns[i];
+        PTOWSP_ASSERT(insn->op != PTOISA_SET_FLAG && insn->op != PTOISA_WAIT_FLAG &&
+                      insn->op != PTOISA_PIPE_BARRIER);
+        w->pipes[i] = (uint8_t)pwsp_insn_pipe(w->list, insn);
+        counts[w->pipes[i]]++;
+    }
+    for (int pipe = 0; pipe < PTOISA_PIPE_COUNT; pipe++) {
+        w->streams[pipe] = streams;
+        streams += counts[pipe];
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *machine,
+                                       pwsp_list_fault *fault) {
+    if (list->insn_count > PWSP_WAITS_INSN_MAX) {
+        return pwsp_list_fail(fault, PTOWSP_LIMIT_EXCEEDED, 0,
+                              "waits: %" PRIu64 " instructions, more than %u", list->insn_count,
+                              PWSP_WAITS_INSN_MAX);
+    }
+    pwsp_waits w;
+    memset(&w, 0, sizeof w);
+    w.list = list;
+    w.memory = list->memory;
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &w.memory);
+    bool is_good = pwsp_waits_init(&w, &arena, machine);
+    for (uint32_t i = 0; is_good && i < list->insn_count; i++) {
+        is_good = pwsp_waits_insn(&w, i);
+    }
+    if (is_good) {
+        pwsp_waits_drain(&w);
+        size_t size = (2 * ((size_t)list->insn_count + 1) + 1) * sizeof(uint32_t);
+        uint32_t *starts = (uint32_t *)pwsp_arena_alloc(&arena, size, 8);
+        is_good = starts && !w.is_out_of_memory && pwsp_waits_rebuild(&w, starts);
+    }
+    pwsp_memory_free(&w.memory, w.spans, (size_t)w.span_capacity * sizeof w.spans[0]);
+    pwsp_memory_free(&w.memory, w.ops, (size_t)w.op_capacity * sizeof w.ops[0]);
+    pwsp_arena_free(&arena);
+    return is_good || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "waits: out of memory");
+}

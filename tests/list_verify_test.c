@@ -1,0 +1,541 @@
+// What the proof of an instruction list refuses, and that it refuses no more and no less than what
+// can go wrong.
+//
+// Each fault is made once by hand. Then lists that passed are damaged, in one place at a time:
+// flags and barriers are taken away, moved and renamed, tiles moved and memories cut. The judge of
+// list_build.h, which runs lists on pipes of random speeds and holds up each instruction once, says
+// which damage matters. For flags and barriers the proof must agree with it in both directions.
+
+#include "list_build.h"
+
+static void refuses_as(built *b, ptowsp_status status, uint32_t insn, const char *text) {
+    assert_false(pwsp_list_verify(&b->list, &b->machine, &b->fault));
+    assert_string_equal(b->fault.text, text);
+    assert_int_equal(b->fault.status, status);
+    assert_int_equal(b->fault.insn, insn);
+}
+
+static void refuses(built *b, uint32_t insn, const char *text) {
+    refuses_as(b, PTOWSP_INVALID_PARAMS, insn, text);
+}
+
+static bool is_good(built *b) {
+    return pwsp_list_verify(&b->list, &b->machine, &b->fault);
+}
+
+// -- tiles ------------------------------------------------------------------------------------------
+
+// A load of one tile, which all is right with but for what a test changes.
+static pwsp_list_tile *one_tile(built *b) {
+    built_init(b, PTOISA_A2A3);
+    uint32_t x = built_vec(b, 4, 8);
+    built_load(b, x, 0);
+    b->list.used[PTOISA_VEC] = 184 << 10;
+    built_must(b, is_good(b));
+    return &b->list.tiles[x];
+}
+
+#define TILE_IS_REFUSED(change, shape, what)                                                       \
+    do {                                                                                           \
+        built b;                                                                                   \
+        pwsp_list_tile *tile = one_tile(&b);                                                       \
+        (void)tile;                                                                                \
+        change;                                                                                    \
+        refuses(&b, 0, "verify: tile 1 (" shape ") of instruction 0 (TLOAD) " what);               \
+        built_free(&b);                                                                            \
+    } while (0)
+
+static void verify__refuses_tiles_that_the_device_does_not_take(void **state) {
+    (void)state;
+    TILE_IS_REFUSED(tile->dtype = 0, "4 x 8 none in UB", "is no tile");
+    TILE_IS_REFUSED(tile->dtype = 99, "4 x 8 none in UB", "is no tile");
+    TILE_IS_REFUSED(tile->memory = 7, "4 x 8 f32 in no memory", "is no tile");
+    TILE_IS_REFUSED(tile->layout = 6, "4 x 8 f32 in UB", "is no tile");
+    TILE_IS_REFUSED(tile->rows = 0, "0 x 8 f32 in UB", "is no tile");
+    TILE_IS_REFUSED(tile->cols = 0, "4 x 0 f32 in UB", "is no tile");
+    TILE_IS_REFUSED(tile->valid_rows.max = 5, "4 x 8 f32 in UB",
+                    "may be valid beyond what is allocated");
+    TILE_IS_REFUSED(tile->valid_cols.max = 9, "4 x 8 f32 in UB",
+                    "may be valid beyond what is allocated");
+    TILE_IS_REFUSED(tile->cols = 9, "4 x 9 f32 in UB", "has rows that are no multiple of 32");
+    TILE_IS_REFUSED(tile->layout = PTOISA_COL_MAJOR, "4 x 8 f32 in UB",
+                    "has columns that are no multiple of 32");
+    TILE_IS_REFUSED((tile->memory = PTOISA_MAT, tile->layout = PTOISA_NZ, tile->rows = 24),
+                    "24 x 8 f32 in L1", "has boxes that are not whole");
+    TILE_IS_REFUSED((tile->memory = PTOISA_ACC, tile->layout = PTOISA_NZ, tile->rows = 16),
+                    "16 x 8 f32 in L0C", "has boxes that are not whole");
+}
+
+static void verify__refuses_tiles_that_are_where_they_may_not_be(void **state) {
+    (void)state;
+    TILE_IS_REFUSED(tile->root = 0, "4 x 8 f32 in UB", "has no root");
+    TILE_IS_REFUSED(tile->root = 2, "4 x 8 f32 in UB", "has no root");
+    TILE_IS_REFUSED(tile->offset = 32, "4 x 8 f32 in UB", "has no root");
+    TILE_IS_REFUSED(tile->address = 16, "4 x 8 f32 in UB", "is at an address that is not aligned");
+    TILE_IS_REFUSED(tile->address = (184 << 10) - 96, "4 x 8 f32 in UB", "ends beyond its memory");
+    TILE_IS_REFUSED(tile->address = UINT32_MAX - 31, "4 x 8 f32 in UB", "ends beyond its memory");
+    TILE_IS_REFUSED(b.list.used[PTOISA_VEC] = 96, "4 x 8 f32 in UB",
+                    "ends beyond what is said to be used");
+
+    built b;
+    one_tile(&b);
+    b.list.tiles[1].address = (184 << 10) - 128;  // the last place
+    built_must(&b, is_good(&b));
+    uint32_t view = built_view(&b, 1, 3, 1);
+    built_load(&b, view, 0);
+    built_must(&b, is_good(&b));
+    b.list.tiles[view].rows = 2;
+    refuses(&b, 1,
+            "verify: tile 2 (2 x 8 f32 in UB) of instruction 1 (TLOAD) is a view that leaves its "
+            "root");
+    b.list.tiles[view].rows = 1;
+    b.list.tiles[view].offset = 80;
+    refuses(
+        &b, 1,
+        "verify: tile 2 (1 x 8 f32 in UB) of instruction 1 (TLOAD) is at an address that is not "
+        "aligned");
+    b.list.tiles[view].offset = 0;
+    b.list.tiles[view].memory = PTOISA_MAT;
+    b.list.tiles[view].layout = PTOISA_ROW_MAJOR;
+    refuses(&b, 1,
+            "verify: tile 2 (1 x 8 f32 in L1) of instruction 1 (TLOAD) is a view that leaves its "
+            "root");
+    b.list.tiles[view].memory = PTOISA_VEC;
+    uint32_t of_view = built_view(&b, view, 0, 1);
+    built_load(&b, of_view, 0);
+    built_must(&b, is_good(&b));  // its root is the view's root
+    b.list.tiles[of_view].root = view;
+    refuses(&b, 2, "verify: tile 3 (1 x 8 f32 in UB) of instruction 2 (TLOAD) has no root");
+    b.list.insns[2].dst[0] = 9;
+    refuses(&b, 2, "verify: instruction 2 (TLOAD) uses tile 9 of 4");
+    b.list.insns[2].op = PTOISA_NOP;
+    refuses(&b, 2, "verify: instruction 2 is none");
+    b.list.insns[2].op = PTOISA_OP_COUNT;
+    refuses(&b, 2, "verify: instruction 2 is none");
+    built_free(&b);
+}
+
+static void verify__refuses_roots_whose_bytes_overlap_while_they_live(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A5);
+    uint32_t x = built_vec(&b, 4, 8), y = built_vec(&b, 4, 8), z = built_vec(&b, 4, 8);
+    built_load(&b, x, 0);
+    built_load(&b, y, 0);
+    built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
+    built_sync(&b, PTOISA_WAIT_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
+    built_op(&b, PTOISA_TADD, z, x, y);
+    b.list.used[PTOISA_VEC] = 512;
+    b.list.tiles[y].address = 128;
+    b.list.tiles[z].address = 256;
+    built_must(&b, is_good(&b));
+    b.list.tiles[y].address = 96;
+    refuses(&b, 1,
+            "verify: tile 2 overlaps tile 1 in UB while both live, at instruction 1 (TLOAD)");
+    b.list.tiles[y].address = 128;
+    b.list.tiles[z].address = 0;  // z is born where x dies
+    refuses(&b, 4, "verify: tile 3 overlaps tile 1 in UB while both live, at instruction 4 (TADD)");
+    built_free(&b);
+}
+
+static void verify__refuses_to_read_what_was_not_written(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A5);
+    b.list.used[PTOISA_VEC] = 512;
+    uint32_t x = built_vec(&b, 4, 8), y = built_vec(&b, 4, 8);
+    b.list.tiles[y].address = 128;
+    pwsp_insn *insn = built_op(&b, PTOISA_TEXP, x, y, 0);
+    refuses(
+        &b, 0,
+        "verify: tile 2 (4 x 8 f32 in UB) of instruction 0 (TEXP) is read before it is written");
+    insn->src[0] = 0;
+    built_must(&b, is_good(&b));
+    insn->is_dst_read = true;
+    refuses(
+        &b, 0,
+        "verify: tile 1 (4 x 8 f32 in UB) of instruction 0 (TEXP) is read before it is written");
+    insn->is_dst_read = false;
+    built_op(&b, PTOISA_TEXP, x, 0, 0)->tmp = y;
+    built_op(&b, PTOISA_TEXP, x, y, 0);
+    refuses(
+        &b, 2,
+        "verify: tile 2 (4 x 8 f32 in UB) of instruction 2 (TEXP) is read before it is written");
+    built_free(&b);
+}
+
+// -- flags ------------------------------------------------------------------------------------------
+
+static void verify__refuses_flags_that_are_none_or_not_in_turn(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A5);
+    built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_S, 3);
+    refuses(&b, 0, "verify: instruction 0 (SET_FLAG V to S, event 3) is never waited for");
+    built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_S, 3);
+    refuses(&b, 1, "verify: instruction 1 (SET_FLAG V to S, event 3) is set already");
+    b.list.insns[1].op = PTOISA_WAIT_FLAG;
+    built_must(&b, is_good(&b));
+    b.list.insns[1].event = 4;
+    refuses(&b, 1, "verify: instruction 1 (WAIT_FLAG V to S, event 4) is not set before");
+    b.list.insns[1].event = 8;
+    refuses(&b, 1, "verify: instruction 1 (WAIT_FLAG V to S, event 8) is no flag");
+    b.list.insns[1].event = 3;
+    b.list.insns[0].dst_pipe = PTOISA_PIPE_V;
+    refuses(&b, 0, "verify: instruction 0 (SET_FLAG V to V, event 3) is no flag");
+    b.list.insns[0].dst_pipe = PTOISA_PIPE_ALL;
+    refuses(&b, 0, "verify: instruction 0 (SET_FLAG V to ALL, event 3) is no flag");
+    b.list.insns[0].op = PTOISA_PIPE_BARRIER;
+    b.list.insns[0].src_pipe = 8;
+    refuses(&b, 0, "verify: instruction 0 (PIPE_BARRIER no pipe to ALL, event 3) is for no pipe");
+    built_free(&b);
+}
+
+// An event that is set again, when V may not have waited for it yet; and when it has, because V
+// answered.
+static void verify__refuses_a_flag_that_may_be_set_before_its_last_wait(void **state) {
+    (void)state;
+    for (int is_answered = 0; is_answered < 2; is_answered++) {
+        built b;
+        built_init(&b, PTOISA_A5);
+        built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
+        built_sync(&b, PTOISA_WAIT_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
+        if (is_answered) {
+            built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_MTE2, 0);
+            built_sync(&b, PTOISA_WAIT_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_MTE2, 0);
+        }
+        built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
+        built_sync(&b, PTOISA_WAIT_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
+        if (is_answered) {
+            built_must(&b, is_good(&b));
+        } else {
+            refuses(
+                &b, 2,
+                "verify: instruction 2 (SET_FLAG MTE2 to V, event 0) may be set before its last "
+                "wait");
+        }
+        built_free(&b);
+    }
+}
+
+// -- order ------------------------------------------------------------------------------------------
+
+static void verify__refuses_accesses_without_an_order(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A2A3);
+    b.list.used[PTOISA_VEC] = 512;
+    uint32_t x = built_vec(&b, 4, 8);
+    built_load(&b, x, 2);
+    built_op(&b, PTOISA_TEXP, x, x, 0);
+    refuses(&b, 1,
+            "verify: instruction 1 (TEXP on V) may begin before 0 (TLOAD on MTE2) is done with "
+            "bytes 0 to 128 of UB");
+    b.list.insns[0].op = PTOISA_TEXPANDS;
+    b.list.insns[0].param = 0;
+    refuses(&b, 1,
+            "verify: instruction 1 (TEXP on V) may begin before 0 (TEXPANDS on V) is done with "
+            "bytes 0 to 128 of UB");
+    b.machine.family = PTOISA_A5;
+    built_must(&b, is_good(&b));
+    built_free(&b);
+
+    built_init(&b, PTOISA_A5);
+    b.list.used[PTOISA_VEC] = 512;
+    x = built_vec(&b, 4, 8);
+    uint32_t y = built_vec(&b, 4, 8);
+    b.list.tiles[y].address = 128;
+    built_op(&b, PTOISA_TEXPANDS, x, 0, 0);
+    built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_MTE3, 0);
+    built_sync(&b, PTOISA_WAIT_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_MTE3, 0);
+    built_store(&b, 2, x);
+    built_load(&b, y, 2);
+    refuses(
+        &b, 4,
+        "verify: instruction 4 (TLOAD on MTE2) may begin before 3 (TSTORE on MTE3) is done with "
+        "tile parameter 2");
+    b.list.insns[4].param = 2;
+    refuses(&b, 3, "verify: S may end before instruction 3 (TSTORE on MTE3) has stored");
+    built_sync(&b, PTOISA_PIPE_BARRIER, PTOISA_PIPE_ALL, 0, 0);  // is one way to wait
+    built_must(&b, is_good(&b));
+    b.list.insns[5].src_pipe = PTOISA_PIPE_MTE3;  // this is none
+    refuses(&b, 3, "verify: S may end before instruction 3 (TSTORE on MTE3) has stored");
+    built_free(&b);
+}
+
+static void verify__refuses_lists_that_are_too_long(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A2A3);
+    b.list.insn_count = (1u << 30) + 1;
+    refuses_as(&b, PTOWSP_LIMIT_EXCEEDED, 0, "verify: 1073741825 instructions and 0 tiles");
+    b.list.insn_count = 0;
+    built_must(&b, is_good(&b));
+    built_free(&b);
+}
+
+static void verify__survives_each_refused_allocation(void **state) {
+    (void)state;
+    uint64_t random = 3;
+    built b;
+    built_init(&b, PTOISA_A2A3);
+    built_random(&b, &random, 300, 30);
+    built_finish(&b);
+    size_t bytes = b.memory.live_bytes, refused = 0;
+    for (bool has_passed = false; !has_passed; refused++) {
+        b.memory.allocations = 0;
+        b.memory.refuse_at = refused + 1;
+        has_passed = is_good(&b);
+        if (!has_passed) {
+            assert_int_equal(b.fault.status, PTOWSP_OUT_OF_MEMORY);
+            assert_string_equal(b.fault.text, "verify: out of memory");
+        }
+        assert_int_equal(b.memory.live_bytes, bytes);
+    }
+    assert_true(refused >= 3);
+    built_free(&b);
+}
+
+// -- damage -----------------------------------------------------------------------------------------
+
+typedef struct damage_count {
+    uint64_t tried, matters, refused;
+} damage_count;
+
+// Compares the proof with the judge on a damaged list. is_exact: both must say the same; else the
+// proof may refuse more.
+static void compare(built *b, uint64_t *random, bool is_exact, damage_count *count,
+                    const char *kind) {
+    const char *what = "nothing";
+    bool is_proved = is_good(b);
+    bool is_judged = judge_list(b, random, 3, &what);
+    if (is_proved != is_judged && (is_exact || is_proved)) {
+        char text[8192];
+        built_print(b, text, sizeof text);
+        fail_msg("%s: the judge finds %s, the proof %s\n%s", kind, what,
+                 is_proved ? "nothing" : b->fault.text, text);
+    }
+    count->tried++;
+    count->matters += !is_judged;
+    count->refused += !is_proved;
+}
+
+static bool is_sync(const pwsp_insn *insn) {
+    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
+           insn->op == PTOISA_PIPE_BARRIER;
+}
+
+static void remove_insn(built *b, uint64_t at) {
+    memmove(&b->list.insns[at], &b->list.insns[at + 1],
+            (size_t)(b->list.insn_count - at - 1) * sizeof b->list.insns[0]);
+    b->list.insn_count--;
+}
+
+// The wait of a set.
+static uint64_t wait_of(const built *b, uint64_t set) {
+    const pwsp_insn *s = &b->list.insns[set];
+    for (uint64_t i = set + 1; i < b->list.insn_count; i++) {
+        const pwsp_insn *w = &b->list.insns[i];
+        if (w->op == PTOISA_WAIT_FLAG && w->src_pipe == s->src_pipe && w->dst_pipe == s->dst_pipe &&
+            w->event == s->event) {
+            return i;
+        }
+    }
+    fail_msg("no wait");
+    return 0;
+}
+
+typedef struct saved {
+    pwsp_insn *insns;
+    uint64_t insn_count;
+    pwsp_list_tile *tiles;
+    uint32_t used[PTOISA_MEMORY_COUNT];
+    ptoisa_machine machine;
+} saved;
+
+static void save(saved *s, const built *b) {
+    s->insn_count = b->list.insn_count;
+    s->insns = (pwsp_insn *)malloc((size_t)s->insn_count * sizeof *s->insns);
+    s->tiles = (pwsp_list_tile *)malloc((size_t)b->list.tile_count * sizeof *s->tiles);
+    assert_true(s->insns && s->tiles);
+    memcpy(s->insns, b->list.insns, (size_t)s->insn_count * sizeof *s->insns);
+    memcpy(s->tiles, b->list.tiles, (size_t)b->list.tile_count * sizeof *s->tiles);
+    memcpy(s->used, b->list.used, sizeof s->used);
+    s->machine = b->machine;
+}
+
+static void restore(const saved *s, built *b) {
+    b->list.insn_count = s->insn_count;
+    memcpy(b->list.insns, s->insns, (size_t)s->insn_count * sizeof *s->insns);
+    memcpy(b->list.tiles, s->tiles, (size_t)b->list.tile_count * sizeof *s->tiles);
+    memcpy(b->list.used, s->used, sizeof s->used);
+    b->machine = s->machine;
+}
+
+static void swap_insns(built *b, uint64_t a, uint64_t c) {
+    pwsp_insn insn = b->list.insns[a];
+    b->list.insns[a] = b->list.insns[c];
+    b->list.insns[c] = insn;
+}
+
+typedef struct damages {
+    damage_count flag, half, barrier, event, moved, pipe, address, onto, memory;
+} damages;
+
+// Damages each flag and barrier of a list.
+static void damage_sync(built *b, const saved *s, uint64_t *random, damages *d) {
+    for (uint64_t i = 0; i < s->insn_count; i++) {
+        const pwsp_insn *insn = &s->insns[i];
+        if (!is_sync(insn)) {
+            continue;
+        }
+        remove_insn(b, i);
+        compare(b, random, true, insn->op == PTOISA_PIPE_BARRIER ? &d->barrier : &d->half,
+                "one taken away");
+        restore(s, b);
+        for (int step = 0; step < 3; step++) {  // later in the list, by one, by two, by some
+            uint64_t to =
+                i + (step == 2 ? (uint64_t)test_random_in(random, 3, 20) : 1u + (uint32_t)step);
+            for (uint64_t at = i; at < to && at + 1 < s->insn_count; at++) {
+                swap_insns(b, at, at + 1);
+            }
+            compare(b, random, true, &d->moved, "one moved later");
+            restore(s, b);
+            for (uint64_t at = i; at > 0 && i - at < to - i; at--) {
+                swap_insns(b, at, at - 1);
+            }
+            compare(b, random, true, &d->moved, "one moved earlier");
+            restore(s, b);
+        }
+        b->list.insns[i].src_pipe = (uint8_t)((insn->src_pipe + 1) % PTOISA_PIPE_COUNT);
+        if (insn->op == PTOISA_PIPE_BARRIER) {
+            compare(b, random, true, &d->pipe, "barrier of another pipe");
+            restore(s, b);
+            continue;
+        }
+        restore(s, b);
+        if (insn->op != PTOISA_SET_FLAG) {
+            continue;
+        }
+        uint64_t wait = wait_of(b, i);
+        remove_insn(b, wait);
+        remove_insn(b, i);
+        compare(b, random, true, &d->flag, "a flag taken away");
+        restore(s, b);
+        // The same event for all: what is in order stays good.
+        uint8_t event = (uint8_t)test_random_in(random, 0, 1);
+        b->list.insns[i].event = b->list.insns[wait].event = event;
+        compare(b, random, true, &d->event, "another event");
+        restore(s, b);
+        // Events of two sets, or two waits, swapped.
+        for (uint64_t k = i + 1; k < s->insn_count; k++) {
+            const pwsp_insn *other = &s->insns[k];
+            if (other->op == PTOISA_SET_FLAG && other->src_pipe == insn->src_pipe &&
+                other->dst_pipe == insn->dst_pipe && other->event != insn->event) {
+                b->list.insns[i].event = other->event;
+                b->list.insns[k].event = insn->event;
+                compare(b, random, true, &d->event, "events of two sets swapped");
+                restore(s, b);
+                break;
+            }
+        }
+    }
+}
+
+// Moves each tile, and cuts memories.
+static void damage_tiles(built *b, const saved *s, uint64_t *random, damages *d) {
+    for (uint64_t t = 1; t < b->list.tile_count; t++) {
+        if (s->tiles[t].root != t || s->tiles[t].first > s->tiles[t].last) {
+            continue;
+        }
+        uint32_t memory = s->tiles[t].memory;
+        b->list.used[memory] = b->machine.memory_size[memory];
+        b->list.tiles[t].address += 32;
+        compare(b, random, false, &d->address, "32 bytes up");
+        if (s->tiles[t].address >= 32) {
+            b->list.tiles[t].address = s->tiles[t].address - 32;
+            compare(b, random, false, &d->address, "32 bytes down");
+        }
+        uint64_t other = (uint64_t)test_random_in(random, 1, (int64_t)b->list.tile_count - 1);
+        if (s->tiles[other].root == other && s->tiles[other].memory == memory) {
+            b->list.tiles[t].address = s->tiles[other].address;
+            compare(b, random, false, &d->onto, "onto another tile");
+        }
+        restore(s, b);
+    }
+    for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
+        if (s->used[memory]) {
+            b->machine.memory_size[memory] = s->used[memory] - 32;
+            assert_false(is_good(b));
+            b->machine.memory_size[memory] = s->used[memory];
+            built_must(b, is_good(b));
+            d->memory.tried++, d->memory.matters++, d->memory.refused++;
+            restore(s, b);
+        }
+    }
+}
+
+static void print_damage(const char *kind, const damage_count *count) {
+    print_message("%-26s %6llu tried, %6llu matter, %6llu refused\n", kind,
+                  (unsigned long long)count->tried, (unsigned long long)count->matters,
+                  (unsigned long long)count->refused);
+}
+
+static void verify__refuses_the_damage_that_matters(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    damages d;
+    memset(&d, 0, sizeof d);
+    for (int n = 0; n < 60; n++) {
+        built b;
+        built_init(&b, (ptoisa_family)(n % 2));
+        b.machine.memory_size[PTOISA_VEC] = 8192;
+        b.machine.memory_size[PTOISA_MAT] = 32768;
+        for (int memory = PTOISA_LEFT; memory < PTOISA_MEMORY_COUNT; memory++) {
+            b.machine.memory_size[memory] = 8192;
+        }
+        built_random(&b, &random, (uint32_t)test_random_in(&random, 5, 40),
+                     (uint32_t)test_random_in(&random, 1, 12));
+        if (!pwsp_list_place(&b.list, &b.machine, &b.fault)) {
+            built_free(&b);
+            continue;
+        }
+        built_finish(&b);
+        saved s;
+        save(&s, &b);
+        damage_sync(&b, &s, &random, &d);
+        damage_tiles(&b, &s, &random, &d);
+        free(s.insns);
+        free(s.tiles);
+        built_free(&b);
+    }
+    print_damage("set and wait taken away", &d.flag);
+    print_damage("set or wait taken away", &d.half);
+    print_damage("barrier taken away", &d.barrier);
+    print_damage("barrier of another pipe", &d.pipe);
+    print_damage("set, wait, barrier moved", &d.moved);
+    print_damage("another event", &d.event);
+    print_damage("tile 32 bytes off", &d.address);
+    print_damage("tile onto another", &d.onto);
+    print_damage("memory too small", &d.memory);
+    // There is hardly a flag that is not needed, and no barrier.
+    assert_true(d.flag.matters * 100 >= d.flag.tried * 97);
+    assert_true(d.half.matters == d.half.tried);
+    assert_true(d.barrier.matters == d.barrier.tried);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(verify__refuses_tiles_that_the_device_does_not_take),
+        cmocka_unit_test(verify__refuses_tiles_that_are_where_they_may_not_be),
+        cmocka_unit_test(verify__refuses_roots_whose_bytes_overlap_while_they_live),
+        cmocka_unit_test(verify__refuses_to_read_what_was_not_written),
+        cmocka_unit_test(verify__refuses_flags_that_are_none_or_not_in_turn),
+        cmocka_unit_test(verify__refuses_a_flag_that_may_be_set_before_its_last_wait),
+        cmocka_unit_test(verify__refuses_accesses_without_an_order),
+        cmocka_unit_test(verify__refuses_lists_that_are_too_long),
+        cmocka_unit_test(verify__survives_each_refused_allocation),
+        cmocka_unit_test(verify__refuses_the_damage_that_matters),
+    };
+    return cmocka_run_group_tests_name("list_verify", tests, NULL, NULL);
+}

@@ -1,0 +1,604 @@
+// Flags and barriers between the instructions of a list.
+//
+// The directed tests say on paper what a list must look like. Random lists are placed, get their
+// flags, are verified, and run on the judge of list_build.h, whose pipes have random speeds.
+
+#include "list_build.h"
+
+// Places tiles, adds flags, verifies, and asks the judge.
+static void finish(built *b) {
+    built_finish(b);
+    uint64_t random = 1;
+    const char *what = "";
+    if (!judge_list(b, &random, 100, &what)) {
+        fail_msg("%s", what);
+    }
+}
+
+static void waits__load_compute_store(void **state) {
+    (void)state;
+    for (int family = 0; family < 2; family++) {
+        built b;
+        built_init(&b, (ptoisa_family)family);
+        uint32_t x = built_vec(&b, 8, 8), y = built_vec(&b, 8, 8);
+        built_load(&b, x, 0);
+        built_op(&b, PTOISA_TEXP, y, x, 0);
+        built_store(&b, 1, y);
+        finish(&b);
+        built_is(&b,
+                 "TLOAD\nSET MTE2 V 0\nWAIT MTE2 V 0\nTEXP\nSET V MTE3 0\nWAIT V MTE3 0\nTSTORE\n"
+                 "SET MTE3 S 7\nWAIT MTE3 S 7\n");
+        assert_int_equal(b.list.tiles[x].first, 0);  // moved with their instructions
+        assert_int_equal(b.list.tiles[x].last, 3);
+        assert_int_equal(b.list.tiles[y].first, 3);
+        assert_int_equal(b.list.tiles[y].last, 6);
+        built_free(&b);
+    }
+}
+
+static void waits__dependent_vector_instructions_of_a2a3_have_one_barrier_between(void **state) {
+    (void)state;
+    for (int family = 0; family < 2; family++) {
+        built b;
+        built_init(&b, (ptoisa_family)family);
+        uint32_t x = built_vec(&b, 8, 8), y = built_vec(&b, 8, 8), z = built_vec(&b, 8, 8);
+        uint32_t other = built_vec(&b, 8, 8);
+        built_op(&b, PTOISA_TEXPANDS, x, 0, 0);
+        built_op(&b, PTOISA_TEXPANDS, y, 0, 0);              // independent
+        built_op(&b, PTOISA_TADD, z, x, y);                  // RAW
+        built_op(&b, PTOISA_TEXP, other, x, 0);              // reads what others read: nothing
+        built_op(&b, PTOISA_TEXPANDS, x, 0, 0);              // WAR
+        built_op(&b, PTOISA_TEXPANDS, z, 0, 0);              // WAW: TADD is before the barrier
+        built_op(&b, PTOISA_TADD, other, other, z);          // RAW on TEXPANDS of z
+        built_op(&b, PTOISA_TADD, other, y, y)->src[2] = x;  // WAW; nobody else has their bytes
+        finish(&b);
+        built_is(&b, family == PTOISA_A2A3
+                         ? "TEXPANDS\nTEXPANDS\nBARRIER V\nTADD\nTEXP\nBARRIER V\nTEXPANDS\n"
+                           "TEXPANDS\nBARRIER V\nTADD\nBARRIER V\nTADD\n"
+                         : "TEXPANDS\nTEXPANDS\nTADD\nTEXP\nTEXPANDS\nTEXPANDS\nTADD\nTADD\n");
+        built_free(&b);
+    }
+}
+
+// S overwrites what V wrote, and V reads that: V knows through S that it is done itself.
+static void waits__a_way_there_and_back_is_as_good_as_a_barrier(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A2A3);
+    uint32_t x = built_vec(&b, 1, 8), y = built_vec(&b, 1, 8), z = built_vec(&b, 1, 8);
+    built_op(&b, PTOISA_TEXPANDS, x, 0, 0);
+    built_op(&b, PTOISA_TEXPANDS, y, 0, 0);
+    built_op(&b, PTOISA_TCI, y, 0, 0);
+    built_op(&b, PTOISA_TADD, z, x, y);
+    finish(&b);
+    built_is(&b, "TEXPANDS\nTEXPANDS\nSET V S 0\nWAIT V S 0\nTCI\nSET S V 0\nWAIT S V 0\nTADD\n");
+    built_free(&b);
+}
+
+static void waits__the_cube_has_its_pipes(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A2A3);
+    uint32_t a = built_tile(&b, PTOISA_MAT, 16, 16), c = built_tile(&b, PTOISA_MAT, 16, 16);
+    uint32_t left = built_tile(&b, PTOISA_LEFT, 16, 16);
+    uint32_t right = built_tile(&b, PTOISA_RIGHT, 16, 16);
+    uint32_t acc = built_tile(&b, PTOISA_ACC, 16, 16);
+    built_load(&b, a, 0);
+    built_load(&b, c, 1);
+    built_op(&b, PTOISA_TMOV, left, a, 0);
+    built_op(&b, PTOISA_TMOV, right, c, 0);
+    built_op(&b, PTOISA_TMATMUL, acc, left, right);
+    built_op(&b, PTOISA_TMATMUL_ACC, acc, left, right)->is_dst_read = true;
+    built_store(&b, 2, acc);
+    finish(&b);
+    built_is(&b, "TLOAD\nSET MTE2 MTE1 0\nTLOAD\nSET MTE2 MTE1 1\n"
+                 "WAIT MTE2 MTE1 0\nTMOV\nWAIT MTE2 MTE1 1\nTMOV\nSET MTE1 M 0\n"
+                 "WAIT MTE1 M 0\nTMATMUL\nTMATMUL_ACC\nSET M FIX 0\nWAIT M FIX 0\nTSTORE\n"
+                 "SET FIX S 7\nWAIT FIX S 7\n");
+    built_free(&b);
+}
+
+// The later of two loads brings the earlier with it, and what MTE3 knows of V brings MTE2.
+static void waits__what_is_implied_has_no_flag(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A5);
+    uint32_t x = built_vec(&b, 8, 8), y = built_vec(&b, 8, 8), z = built_vec(&b, 8, 8);
+    built_load(&b, x, 0);
+    built_load(&b, y, 1);
+    built_op(&b, PTOISA_TADD, z, x, y);
+    built_op(&b, PTOISA_TMUL, z, z, x);
+    built_store(&b, 2, z);
+    built_store(&b, 3, x);
+    finish(&b);
+    built_is(&b, "TLOAD\nTLOAD\nSET MTE2 V 0\nWAIT MTE2 V 0\nTADD\nTMUL\nSET V MTE3 0\n"
+                 "WAIT V MTE3 0\nTSTORE\nTSTORE\nSET MTE3 S 7\nWAIT MTE3 S 7\n");
+    built_free(&b);
+}
+
+// x and z share bytes: the load of z must wait for V to have read x.
+static void waits__memory_that_is_used_again_is_waited_for(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A5);
+    uint32_t x = built_vec(&b, 8, 8), y = built_vec(&b, 8, 8), z = built_vec(&b, 8, 8);
+    built_load(&b, x, 0);
+    built_op(&b, PTOISA_TEXP, y, x, 0);
+    built_load(&b, z, 1);
+    built_op(&b, PTOISA_TADD, y, y, z);
+    finish(&b);
+    assert_int_equal(b.list.tiles[x].address, b.list.tiles[z].address);
+    built_is(&b, "TLOAD\nSET MTE2 V 0\nWAIT MTE2 V 0\nTEXP\nSET V MTE2 0\nWAIT V MTE2 0\nTLOAD\n"
+                 "SET MTE2 V 0\nWAIT MTE2 V 0\nTADD\n");
+    built_free(&b);
+}
+
+static void waits__parts_of_a_tile_are_apart(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A5);
+    uint32_t x = built_vec(&b, 4, 8), y = built_vec(&b, 1, 8);
+    uint32_t row0 = built_view(&b, x, 0, 1), row1 = built_view(&b, x, 1, 1);
+    uint32_t rows = built_view(&b, x, 1, 2);
+    built_load(&b, row0, 0);
+    built_load(&b, row1, 0);
+    built_op(&b, PTOISA_TEXP, y, row0, 0);  // waits for the first load alone
+    built_load(&b, rows, 0);                // overwrites row 1, which V has not touched
+    built_op(&b, PTOISA_TEXP, y, row1, 0);
+    finish(&b);
+    built_is(&b, "TLOAD\nSET MTE2 V 0\nTLOAD\nWAIT MTE2 V 0\nTEXP\nTLOAD\nSET MTE2 V 1\n"
+                 "WAIT MTE2 V 1\nTEXP\n");
+    built_free(&b);
+}
+
+static void waits__global_memory_is_ordered_by_parameter(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A5);
+    uint32_t x = built_vec(&b, 8, 8), y = built_vec(&b, 8, 8), z = built_vec(&b, 8, 8);
+    built_load(&b, x, 0);
+    built_load(&b, y, 0);   // both read
+    built_store(&b, 1, x);  // waits for the load of its tile, and that is all
+    built_load(&b, z, 1);   // reads what was stored
+    built_store(&b, 0, z);  // overwrites what was loaded, on the way known
+    finish(&b);
+    built_is(&b, "TLOAD\nSET MTE2 MTE3 0\nTLOAD\nWAIT MTE2 MTE3 0\nTSTORE\nSET MTE3 MTE2 0\n"
+                 "WAIT MTE3 MTE2 0\nTLOAD\nSET MTE2 MTE3 0\nWAIT MTE2 MTE3 0\nTSTORE\n"
+                 "SET MTE3 S 7\nWAIT MTE3 S 7\n");
+    built_free(&b);
+
+    built_init(&b, PTOISA_A5);  // MGATHER reads its parameter, MSCATTER writes it
+    x = built_vec(&b, 8, 8), y = built_vec(&b, 1, 8);
+    built_op(&b, PTOISA_TCI, y, 0, 0);
+    built_op(&b, PTOISA_MGATHER, x, y, 0)->param = 1;
+    built_op(&b, PTOISA_MSCATTER, 0, x, y)->param = 1;
+    finish(&b);
+    built_is(&b, "TCI\nSET S MTE2 0\nWAIT S MTE2 0\nMGATHER\nSET MTE2 MTE3 0\nWAIT MTE2 MTE3 0\n"
+                 "MSCATTER\nSET MTE3 S 7\nWAIT MTE3 S 7\n");
+    built_free(&b);
+}
+
+static void waits__both_pipes_that_store_are_drained(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A2A3);
+    uint32_t x = built_vec(&b, 8, 8), left = built_tile(&b, PTOISA_LEFT, 16, 16);
+    uint32_t right = built_tile(&b, PTOISA_RIGHT, 16, 16);
+    uint32_t acc = built_tile(&b, PTOISA_ACC, 16, 16), mat = built_tile(&b, PTOISA_MAT, 16, 16);
+    built_op(&b, PTOISA_TEXPANDS, mat, 0, 0);
+    built_op(&b, PTOISA_TMOV, left, mat, 0);
+    built_op(&b, PTOISA_TMOV, right, mat, 0);
+    built_op(&b, PTOISA_TMATMUL, acc, left, right);
+    built_op(&b, PTOISA_TCI, x, 0, 0);
+    built_store(&b, 0, x);
+    built_store(&b, 1, acc);
+    finish(&b);
+    built_is(&b, "TEXPANDS\nSET MTE2 MTE1 0\nWAIT MTE2 MTE1 0\nTMOV\nTMOV\nSET MTE1 M 0\n"
+                 "WAIT MTE1 M 0\nTMATMUL\nSET M FIX 0\nTCI\nSET S MTE3 0\nWAIT S MTE3 0\nTSTORE\n"
+                 "SET MTE3 S 7\nWAIT M FIX 0\nTSTORE\nSET FIX S 7\nWAIT MTE3 S 7\nWAIT FIX S 7\n");
+    built_free(&b);
+}
+
+static void waits__no_instructions_and_no_dependences_need_nothing(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A2A3);
+    finish(&b);
+    built_is(&b, "");
+    uint32_t x = built_vec(&b, 8, 8);
+    built_load(&b, x, 0);
+    finish(&b);
+    built_is(&b, "TLOAD\n");
+    built_free(&b);
+}
+
+// -- eight events -----------------------------------------------------------------------------------
+
+// Roots for [count] tiles.
+static void make_tiles(built *b, uint32_t *tiles, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        tiles[i] = built_vec(b, 1, 8);
+    }
+}
+
+// Keeps tiles alive to the end, so that none shares bytes: an instruction of V behind all.
+static void keep(built *b, const uint32_t *tiles, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        built_op(b, PTOISA_TEXP, tiles[i], tiles[i], 0);
+    }
+}
+
+// Ten loads, then ten instructions for which each is needed: events 0 to 7 for the first eight, of
+// which the last waits for all ten.
+static void waits__the_last_flag_of_a_pair_takes_over(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A5);
+    uint32_t t[10];
+    make_tiles(&b, t, 10);
+    for (uint32_t i = 0; i < 10; i++) {
+        built_load(&b, t[i], 0);
+    }
+    keep(&b, t, 10);
+    finish(&b);
+    built_is(&b, "TLOAD\nSET MTE2 V 0\nTLOAD\nSET MTE2 V 1\nTLOAD\nSET MTE2 V 2\nTLOAD\n"
+                 "SET MTE2 V 3\nTLOAD\nSET MTE2 V 4\nTLOAD\nSET MTE2 V 5\nTLOAD\nSET MTE2 V 6\n"
+                 "TLOAD\nTLOAD\nTLOAD\nSET MTE2 V 7\nWAIT MTE2 V 0\nTEXP\nWAIT MTE2 V 1\nTEXP\n"
+                 "WAIT MTE2 V 2\nTEXP\nWAIT MTE2 V 3\nTEXP\nWAIT MTE2 V 4\nTEXP\nWAIT MTE2 V 5\n"
+                 "TEXP\nWAIT MTE2 V 6\nTEXP\nWAIT MTE2 V 7\nTEXP\nTEXP\nTEXP\n");
+    built_free(&b);
+}
+
+// Load and use, nine times, into different tiles: before the ninth flag V answers behind the
+// fourth use, and the setter then has four events again.
+static void waits__a_flag_goes_back(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A5);
+    uint32_t t[10];
+    make_tiles(&b, t, 10);
+    for (uint32_t i = 0; i < 10; i++) {
+        built_load(&b, t[i], 0);
+        built_op(&b, PTOISA_TEXP, t[i], t[i], 0);
+    }
+    keep(&b, t, 9);
+    finish(&b);
+    char expected[2048] = "";
+    for (int i = 0; i < 8; i++) {
+        size_t at = strlen(expected);
+        snprintf(expected + at, sizeof expected - at,
+                 "TLOAD\nSET MTE2 V %d\nWAIT MTE2 V %d\nTEXP\n%s", i, i,
+                 i == 3 ? "SET V MTE2 0\n" : "");
+    }
+    strcat(expected, "TLOAD\nWAIT V MTE2 0\nSET MTE2 V 0\nWAIT MTE2 V 0\nTEXP\n"
+                     "TLOAD\nSET MTE2 V 1\nWAIT MTE2 V 1\nTEXP\n");
+    for (int i = 0; i < 9; i++) {
+        strcat(expected, "TEXP\n");
+    }
+    built_is(&b, expected);
+    built_free(&b);
+}
+
+// MTE2 learns of V by a load that waits for it, one load after the one that is needed: the set
+// moves behind that one.
+static void waits__a_set_moves_to_where_an_event_is_free(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A5);
+    uint32_t t[10];
+    make_tiles(&b, t, 10);
+    for (uint32_t i = 0; i < 8; i++) {
+        built_load(&b, t[i], 0);
+        built_op(&b, PTOISA_TEXP, t[i], t[i], 0);
+    }
+    built_load(&b, t[8], 0);
+    built_load(&b, t[7], 0);  // V has read and written it
+    built_op(&b, PTOISA_TEXP, t[8], t[8], 0);
+    keep(&b, t, 9);
+    finish(&b);
+    char expected[2048] = "";
+    for (int i = 0; i < 8; i++) {
+        size_t at = strlen(expected);
+        snprintf(expected + at, sizeof expected - at,
+                 "TLOAD\nSET MTE2 V %d\nWAIT MTE2 V %d\nTEXP\n", i, i);
+    }
+    strcat(expected, "SET V MTE2 0\nTLOAD\nWAIT V MTE2 0\nTLOAD\nSET MTE2 V 0\nWAIT MTE2 V 0\n");
+    for (int i = 0; i < 10; i++) {
+        strcat(expected, "TEXP\n");
+    }
+    built_is(&b, expected);
+    built_free(&b);
+}
+
+// Puts all tiles of UB apart, adds flags, verifies and asks the judge. Returns how many barriers
+// are for all pipes.
+static uint32_t finish_apart(built *b) {
+    for (uint32_t t = 1; t < b->list.tile_count; t++) {
+        b->list.tiles[t].address = b->list.used[PTOISA_VEC];
+        b->list.used[PTOISA_VEC] += (uint32_t)pwsp_list_tile_bytes(&b->list.tiles[t]);
+    }
+    built_must(b, pwsp_list_add_waits(&b->list, &b->machine, &b->fault));
+    built_must(b, pwsp_list_verify(&b->list, &b->machine, &b->fault));
+    uint64_t random = 1;
+    const char *what = "";
+    if (!judge_list(b, &random, 100, &what)) {
+        fail_msg("%s", what);
+    }
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < b->list.insn_count; i++) {
+        count += b->list.insns[i].op == PTOISA_PIPE_BARRIER &&
+                 b->list.insns[i].src_pipe == PTOISA_PIPE_ALL;
+    }
+    return count;
+}
+
+// Eight flags from S to V and eight back, each set before the first wait of the others: neither
+// side has heard of any wait, both are out of events, and all wait for each other.
+static void waits__at_last_all_pipes_wait(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A5);
+    uint32_t c[8], a[8], x = built_vec(&b, 1, 8);
+    make_tiles(&b, c, 8);
+    make_tiles(&b, a, 8);
+    for (uint32_t i = 0; i < 8; i++) {
+        built_op(&b, PTOISA_TCI, c[i], 0, 0);
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+        built_op(&b, PTOISA_TEXPANDS, a[i], 0, 0);
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+        built_op(&b, PTOISA_TCI, a[i], 0, 0);
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+        built_op(&b, PTOISA_TEXPANDS, c[i], 0, 0);
+    }
+    built_op(&b, PTOISA_TCI, x, 0, 0);
+    built_op(&b, PTOISA_TEXP, x, x, 0);  // needs the ninth
+    built_op(&b, PTOISA_TCI, x, 0, 0);   // and there are events again
+    assert_int_equal(finish_apart(&b), 1);
+    char expected[4096] = "";
+    for (int i = 0; i < 32; i++) {
+        size_t at = strlen(expected);
+        bool is_first = i % 16 < 8, is_set = i < 16;
+        const char *op = is_first ? "TCI" : "TEXPANDS";
+        if (is_set) {
+            snprintf(expected + at, sizeof expected - at, "%s\nSET %s %d\n", op,
+                     is_first ? "S V" : "V S", i % 8);
+        } else {
+            snprintf(expected + at, sizeof expected - at, "WAIT %s %d\n%s\n",
+                     is_first ? "V S" : "S V", i % 8, op);
+        }
+    }
+    strcat(expected, "TCI\nBARRIER ALL\nTEXP\nSET V S 0\nWAIT V S 0\nTCI\n");
+    built_is(&b, expected);
+    built_free(&b);
+}
+
+// TCI overwrites what is stored, 20 times: flags MTE3 to S that nothing answers. The last one's
+// event is left alone.
+static void waits__event_7_is_for_the_end(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A5);
+    uint32_t t[20];
+    make_tiles(&b, t, 20);
+    for (uint32_t i = 0; i < 20; i++) {
+        built_op(&b, PTOISA_TEXPANDS, t[i], 0, 0);
+    }
+    for (uint32_t i = 0; i < 20; i++) {
+        built_store(&b, i % 4, t[i]);
+    }
+    for (uint32_t i = 0; i < 20; i++) {
+        built_op(&b, PTOISA_TCI, t[i], 0, 0);
+    }
+    finish(&b);
+    uint32_t sevens = 0, flags = 0;
+    for (uint64_t i = 0; i < b.list.insn_count; i++) {
+        const pwsp_insn *insn = &b.list.insns[i];
+        bool is_ours = insn->op == PTOISA_SET_FLAG && insn->src_pipe == PTOISA_PIPE_MTE3;
+        flags += is_ours;
+        sevens += is_ours && insn->event == 7;
+    }
+    assert_int_equal(flags, 8);
+    assert_int_equal(sevens, 1);
+    built_free(&b);
+}
+
+// -- random lists -----------------------------------------------------------------------------------
+
+static void random_lists(uint64_t *random, int lists, uint32_t length, uint32_t rounds) {
+    uint64_t insns = 0, flags = 0, barriers = 0, alls = 0, refused = 0;
+    for (int n = 0; n < lists; n++) {
+        built b;
+        built_init(&b, (ptoisa_family)(n % 2));
+        // Little memory, so that much of it is used again; or much.
+        if (n % 3) {
+            b.machine.memory_size[PTOISA_VEC] = 8192;
+            b.machine.memory_size[PTOISA_MAT] = 32768;
+        }
+        uint32_t recent = (uint32_t)1 << test_random_in(random, 0, 6);
+        built_random(&b, random, (uint32_t)test_random_in(random, 1, length), recent);
+        uint64_t count = b.list.insn_count;
+        if (!pwsp_list_place(&b.list, &b.machine, &b.fault)) {
+            assert_int_equal(b.fault.status, PTOWSP_LIMIT_EXCEEDED);
+            refused++;
+            built_free(&b);
+            continue;
+        }
+        built_must(&b, pwsp_list_add_waits(&b.list, &b.machine, &b.fault));
+        built_must(&b, pwsp_list_verify(&b.list, &b.machine, &b.fault));
+        const char *what = "";
+        if (!judge_list(&b, random, rounds, &what)) {
+            fail_msg("list %d: %s", n, what);
+        }
+        insns += count;
+        flags += built_count(&b, PTOISA_SET_FLAG);
+        for (uint64_t i = 0; i < b.list.insn_count; i++) {
+            if (b.list.insns[i].op == PTOISA_PIPE_BARRIER) {
+                *(b.list.insns[i].src_pipe == PTOISA_PIPE_ALL ? &alls : &barriers) += 1;
+            }
+        }
+        built_free(&b);
+    }
+    print_message("%d lists, %llu of them too large: %llu instructions, %llu flags, %llu barriers, "
+                  "%llu of all pipes\n",
+                  lists, (unsigned long long)refused, (unsigned long long)insns,
+                  (unsigned long long)flags, (unsigned long long)barriers,
+                  (unsigned long long)alls);
+    assert_true(4 * refused <= (uint64_t)lists);
+}
+
+static void waits__random_lists_run_at_any_speed(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    random_lists(&random, 400, 60, 20);
+    random_lists(&random, 15, 400, 5);
+}
+
+static void waits__some_lists_run_at_thousands_of_speeds(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    random_lists(&random, 6, 150, 2000);
+}
+
+// A few kinds of instructions of two or three pipes over many tiles that live long: what runs out
+// of events.
+static void waits__random_lists_that_run_out_of_events(void **state) {
+    (void)state;
+    uint64_t random = test_seed(), flags = 0, alls = 0;
+    for (int n = 0; n < 100; n++) {
+        built b;
+        built_init(&b, (ptoisa_family)(n % 2));
+        uint32_t t[40];
+        make_tiles(&b, t, 40);
+        for (uint32_t i = 0; i < 40; i++) {
+            built_load(&b, t[i], 0);
+        }
+        uint32_t kinds = (uint32_t)test_random_in(&random, 2, 4);
+        uint32_t run = (uint32_t)test_random_in(&random, 1, 15), kind = 0;
+        for (uint32_t i = 0; i < 150; i++) {
+            uint32_t x = t[test_random_in(&random, 0, 39)], y = t[test_random_in(&random, 0, 39)];
+            if (test_random_in(&random, 0, run) == 0) {
+                kind = (uint32_t)test_random_in(&random, 0, kinds - 1);
+            }
+            switch (kind) {
+            case 0: built_op(&b, PTOISA_TEXP, x, y, 0); break;
+            case 1: built_op(&b, PTOISA_TCI, x, y, 0); break;
+            case 2: built_load(&b, x, 0); break;
+            default: built_store(&b, 1, x); break;
+            }
+        }
+        finish(&b);
+        flags += built_count(&b, PTOISA_SET_FLAG);
+        for (uint64_t i = 0; i < b.list.insn_count; i++) {
+            alls += b.list.insns[i].op == PTOISA_PIPE_BARRIER &&
+                    b.list.insns[i].src_pipe == PTOISA_PIPE_ALL;
+        }
+        built_free(&b);
+    }
+    print_message("%llu flags, %llu barriers of all pipes\n", (unsigned long long)flags,
+                  (unsigned long long)alls);
+}
+
+// Two pipes that send each other about as many flags as there are events, early, and take them
+// late.
+static void waits__random_lists_that_cross(void **state) {
+    (void)state;
+    uint64_t random = test_seed(), flags = 0, alls = 0;
+    for (int n = 0; n < 200; n++) {
+        built b;
+        built_init(&b, (ptoisa_family)(n % 2));
+        uint32_t tiles[2][16], counts[2];
+        for (int side = 0; side < 2; side++) {
+            counts[side] = (uint32_t)test_random_in(&random, 6, 12);
+            make_tiles(&b, tiles[side], counts[side]);
+        }
+        for (int phase = (int)test_random_in(&random, 2, 6); phase > 0; phase--) {
+            bool is_taking = phase % 2;
+            uint32_t done[2] = {0, 0};
+            while (done[0] < counts[0] || done[1] < counts[1]) {
+                uint32_t from = (uint32_t)test_random_in(&random, 0, 1);
+                if (done[from] < counts[from]) {
+                    uint32_t tile = tiles[from][done[from]++];
+                    bool is_scalar = (from == 1) != is_taking;
+                    built_op(&b, is_scalar ? PTOISA_TCI : PTOISA_TEXPANDS, tile, 0, 0);
+                }
+            }
+            tiles[0][0] = built_vec(&b, 1, 8);
+            tiles[1][0] = built_vec(&b, 1, 8);
+        }
+        alls += finish_apart(&b);
+        flags += built_count(&b, PTOISA_SET_FLAG);
+        built_free(&b);
+    }
+    print_message("%llu flags, %llu barriers of all pipes\n", (unsigned long long)flags,
+                  (unsigned long long)alls);
+}
+
+static void waits__survives_each_refused_allocation(void **state) {
+    (void)state;
+    uint64_t random = 3;
+    built b;
+    built_init(&b, PTOISA_A2A3);
+    built_random(&b, &random, 300, 30);
+    built_must(&b, pwsp_list_place(&b.list, &b.machine, &b.fault));
+    size_t refused = 0;
+    for (bool is_good = false; !is_good; refused++) {
+        uint64_t count = b.list.insn_count;
+        size_t bytes = b.memory.live_bytes;
+        b.memory.allocations = 0;
+        b.memory.refuse_at = refused + 1;
+        is_good = pwsp_list_add_waits(&b.list, &b.machine, &b.fault);
+        if (!is_good) {
+            assert_int_equal(b.fault.status, PTOWSP_OUT_OF_MEMORY);
+            assert_string_equal(b.fault.text, "waits: out of memory");
+            assert_true(b.list.insn_count == count);
+            assert_int_equal(built_count(&b, PTOISA_SET_FLAG), 0);
+            assert_int_equal(b.memory.live_bytes, bytes);
+        }
+    }
+    assert_true(refused > 10);
+    b.memory.refuse_at = 0;
+    built_must(&b, pwsp_list_verify(&b.list, &b.machine, &b.fault));
+    built_free(&b);
+}
+
+static void waits__refuses_more_instructions_than_it_counts(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A2A3);
+    b.list.insn_count = (1u << 24) + 1;
+    assert_false(pwsp_list_add_waits(&b.list, &b.machine, &b.fault));
+    assert_int_equal(b.fault.status, PTOWSP_LIMIT_EXCEEDED);
+    assert_string_equal(b.fault.text, "waits: 16777217 instructions, more than 16777216");
+    b.list.insn_count = 0;
+    built_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits__load_compute_store),
+        cmocka_unit_test(waits__dependent_vector_instructions_of_a2a3_have_one_barrier_between),
+        cmocka_unit_test(waits__a_way_there_and_back_is_as_good_as_a_barrier),
+        cmocka_unit_test(waits__the_cube_has_its_pipes),
+        cmocka_unit_test(waits__what_is_implied_has_no_flag),
+        cmocka_unit_test(waits__memory_that_is_used_again_is_waited_for),
+        cmocka_unit_test(waits__parts_of_a_tile_are_apart),
+        cmocka_unit_test(waits__global_memory_is_ordered_by_parameter),
+        cmocka_unit_test(waits__both_pipes_that_store_are_drained),
+        cmocka_unit_test(waits__no_instructions_and_no_dependences_need_nothing),
+        cmocka_unit_test(waits__the_last_flag_of_a_pair_takes_over),
+        cmocka_unit_test(waits__a_flag_goes_back),
+        cmocka_unit_test(waits__a_set_moves_to_where_an_event_is_free),
+        cmocka_unit_test(waits__at_last_all_pipes_wait),
+        cmocka_unit_test(waits__event_7_is_for_the_end),
+        cmocka_unit_test(waits__random_lists_run_at_any_speed),
+        cmocka_unit_test(waits__some_lists_run_at_thousands_of_speeds),
+        cmocka_unit_test(waits__random_lists_that_run_out_of_events),
+        cmocka_unit_test(waits__random_lists_that_cross),
+        cmocka_unit_test(waits__survives_each_refused_allocation),
+        cmocka_unit_test(waits__refuses_more_instructions_than_it_counts),
+    };
+    return cmocka_run_group_tests_name("list_waits", tests, NULL, NULL);
+}
