@@ -1,0 +1,268 @@
+// Matrix instructions: TMATMUL, TMATMUL_ACC, TMATMUL_BIAS, and TGEMV for one row.
+//
+//      c = a * b (+ c_in, + bias)       a: m x k in L0A, b: k x n in L0B, c: m x n in L0C
+//
+// The loops, outermost first: rows of A as far as its panel goes (any number, if it is used in
+// place), 32 columns of B, k, 16 rows. B's panel of 32 columns and up to 256 units of k is packed
+// once and stays in the first-level cache while all rows go over it.
+//
+// k beyond 256 units (512 elements of i8) goes through in parts: sums wait in a buffer between them
+// and are carried on, not added, so the cut changes no bit. Buffers are on the stack, 110 KiB.
+//
+// C is written in place where it is Nz with boxes of 16 x 16, or row-major; in other layouts through
+// a buffer.
+
+#ifndef PTOISA_MATMUL_H
+#define PTOISA_MATMUL_H
+
+#include "core.h"
+#include "matmul_block.h"
+#include "matmul_neon.h"
+#include "matmul_x86.h"
+
+#define PTOISA_MM_SIZE_MAX 4095   // m, k and n
+#define PTOISA_MM_UNITS    256    // of k, of one panel
+#define PTOISA_MM_A_UNITS  16384  // of one panel of A
+#define PTOISA_MM_PART     (PTOISA_MM_A_UNITS / PTOISA_MM_UNITS * PTOISA_MM_COLS)
+
+typedef struct ptoisa_mm_buffers {
+    float a[PTOISA_MM_A_UNITS];
+    float b[PTOISA_MM_UNITS * PTOISA_MM_COLS];
+    float part[PTOISA_MM_PART];                  // sums between parts of k
+    float out[PTOISA_MM_ROWS * PTOISA_MM_COLS];  // a block of C in a layout of its own
+    float add[PTOISA_MM_ROWS * PTOISA_MM_COLS];
+} ptoisa_mm_buffers;
+
+// What one instruction is to do: c = a * b + add. add NULL: nothing; is_bias: one row for all; else of
+// c's size, and c itself perhaps.
+typedef struct ptoisa_mm_task {
+    const ptoisa_tile *c, *add, *a, *b;
+    bool is_bias;
+} ptoisa_mm_task;
+
+// The fastest code for this processor.
+PTOISA_INLINE ptoisa_mm_code ptoisa_mm_best(void) {
+#if PTOISA_X86
+    if (ptoisa_has_avx512()) {
+        return ptoisa_mm_avx512();
+    }
+    if (ptoisa_has_avx2()) {
+        return ptoisa_mm_avx2();
+    }
+#endif
+#if PTOISA_NEON
+    return ptoisa_mm_neon();
+#else
+    return ptoisa_mm_portable();
+#endif
+}
+
+// Can rows of 16 columns of a tile of C be used in place? Then says how far rows and groups of 16
+// columns are apart.
+PTOISA_INLINE bool ptoisa_mm_in_place(const ptoisa_tile *c, uint64_t *out_row, uint64_t *out_cols) {
+    bool is_boxed = c->layout == PTOISA_NZ && ptoisa_box_cols(c) == 16;
+    *out_row = is_boxed ? 16 : c->cols;
+    *out_cols = is_boxed ? (uint64_t)c->rows * 16 : 16;
+    return is_boxed || c->layout == PTOISA_ROW_MAJOR;
+}
+
+// Copies a block between a tile of 4-byte elements and rows of 32.
+PTOISA_FN void ptoisa_mm_copy(const ptoisa_tile *tile, float *rows_of_32, const ptoisa_mm_block *t,
+                              uint32_t row, uint32_t col, bool to_tile) {
+    for (uint32_t r = 0; r < t->rows; r++) {
+        for (uint32_t c = 0; c < t->cols; c++) {
+            uint8_t *at = (uint8_t *)tile->data + 4 * ptoisa_offset(tile, row + r, col + c);
+            float *unit = rows_of_32 + r * PTOISA_MM_COLS + c;
+            memcpy(to_tile ? (void *)at : unit, to_tile ? (void *)unit : at, 4);
+        }
+    }
+}
+
+// Computes one block, of which a, a_step, b, rows, cols, k and start are set. is_last: of the parts
+// of k. Otherwise sums go to part.
+PTOISA_FN void ptoisa_mm_one(const ptoisa_mm_code *code, ptoisa_mm_buffers *buffers,
+                             ptoisa_mm_block *t, const ptoisa_mm_task *task, uint32_t row,
+                             uint32_t col, float *part, bool is_last) {
+    const ptoisa_tile *c = task->c, *add = task->add;
+    const bool is_int = task->a->dtype == PTOISA_I8;
+    t->add = NULL;
+    if (!is_last) {
+        t->out = part;
+        t->out_row = PTOISA_MM_COLS;
+        t->out_cols = 16;
+        code->block(t, is_int);
+        return;
+    }
+    if (add && task->is_bias) {
+        t->add = (const float *)add->data + col;
+        t->add_row = 0;
+        t->add_cols = 16;
+    } else if (add && ptoisa_mm_in_place(add, &t->add_row, &t->add_cols)) {
+        t->add = (const float *)add->data + row * t->add_row + col / 16 * t->add_cols;
+    } else if (add) {
+        ptoisa_mm_copy(add, buffers->add, t, row, col, false);
+        t->add = buffers->add;
+        t->add_row = PTOISA_MM_COLS;
+        t->add_cols = 16;
+    }
+    if (ptoisa_mm_in_place(c, &t->out_row, &t->out_cols)) {
+        t->out = (float *)c->data + row * t->out_row + col / 16 * t->out_cols;
+        code->block(t, is_int);
+        return;
+    }
+    t->out = buffers->out;
+    t->out_row = PTOISA_MM_COLS;
+    t->out_cols = 16;
+    code->block(t, is_int);
+    ptoisa_mm_copy(c, buffers->out, t, row, col, true);
+}
+
+// Where the panel of A is, of 16 rows from row on and from element k on: in the tile, or packed.
+PTOISA_INLINE void ptoisa_mm_take_a(ptoisa_mm_block *t, const ptoisa_tile *a, bool is_in_place,
+                                    const float *packed, uint32_t padded, uint32_t first_row,
+                                    uint32_t row, uint32_t k) {
+    if (is_in_place) {
+        t->a = (const float *)a->data + ptoisa_offset(a, row, k);
+        t->a_step = a->layout == PTOISA_NZ ? (uint64_t)a->rows * 8 : PTOISA_MM_BOX;
+    } else {
+        t->a = packed + (uint64_t)(row - first_row) * padded;
+        t->a_step = PTOISA_MM_BOX;
+    }
+}
+
+// Computes a whole product, of which no size is 0.
+PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *task) {
+    const ptoisa_tile *a = task->a, *b = task->b;
+    ptoisa_mm_buffers buffers;
+    ptoisa_mm_block t;
+    const uint32_t m = a->valid_rows, k = a->valid_cols, n = b->valid_cols;
+    const uint32_t width = ptoisa_mm_width(a), k_part = PTOISA_MM_UNITS * width;
+    const bool is_in_place =
+        a->dtype == PTOISA_F32 && a->layout != PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(a);
+    const bool is_cut = k > k_part;
+    uint32_t m_part = PTOISA_MM_A_UNITS / ptoisa_mm_padded(a, is_cut ? k_part : k) / 16 * 16;
+    m_part = is_in_place && !is_cut ? m : m_part;
+    for (uint32_t row0 = 0; row0 < m; row0 += m_part) {
+        const uint32_t rows = m - row0 < m_part ? m - row0 : m_part;
+        for (uint32_t col = 0; col < n; col += PTOISA_MM_COLS) {
+            t.cols = n - col < PTOISA_MM_COLS ? n - col : PTOISA_MM_COLS;
+            for (uint32_t k0 = 0; k0 < k; k0 += k_part) {
+                const uint32_t k_count = k - k0 < k_part ? k - k0 : k_part;
+                const uint32_t padded = ptoisa_mm_padded(a, k_count);
+                if (!is_in_place && (col == 0 || is_cut)) {
+                    code->pack_a(buffers.a, a, row0, rows, k0, k_count);
+                }
+                code->pack_b(buffers.b, b, col, t.cols, k0, k_count);
+                t.b = buffers.b;
+                t.k = (k_count + width - 1) / width;
+                for (uint32_t r = 0; r < rows; r += PTOISA_MM_ROWS) {
+                    float *part = is_cut ? buffers.part + r * PTOISA_MM_COLS : NULL;
+                    t.rows = rows - r < PTOISA_MM_ROWS ? rows - r : PTOISA_MM_ROWS;
+                    t.start = k0 == 0 ? NULL : part;
+                    ptoisa_mm_take_a(&t, a, is_in_place, buffers.a, padded, row0, row0 + r, k0);
+                    ptoisa_mm_one(code, &buffers, &t, task, row0 + r, col, part, k0 + k_count == k);
+                }
+            }
+        }
+    }
+}
+
+// -- instructions -----------------------------------------------------------------------------------
+
+PTOISA_FN bool ptoisa_mm_check(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *c,
+                               const ptoisa_tile *a, const ptoisa_tile *b) {
+    const uint32_t inputs = PTOISA_SET(PTOISA_F16) | PTOISA_SET(PTOISA_BF16) |
+                            PTOISA_SET(PTOISA_F32) | PTOISA_SET(PTOISA_I8);
+    if (!ptoisa_check_operand(core, op, "a", a, inputs, PTOISA_LEFT, 0, 0) ||
+        !ptoisa_check_operand(core, op, "b", b, inputs, PTOISA_RIGHT, 0, 0)) {
+        return false;
+    }
+    const uint32_t m = a->valid_rows, k = a->valid_cols, n = b->valid_cols;
+    if (a->dtype != b->dtype) {
+        return ptoisa_fault(core, op, "a is %s and b is %s",
+                            ptoisa_dtype_name((ptoisa_dtype)a->dtype),
+                            ptoisa_dtype_name((ptoisa_dtype)b->dtype));
+    }
+    if (b->valid_rows != k) {
+        return ptoisa_fault(core, op, "a has %u valid columns, b %u valid rows", k, b->valid_rows);
+    }
+    if (m - 1 >= PTOISA_MM_SIZE_MAX || k - 1 >= PTOISA_MM_SIZE_MAX || n - 1 >= PTOISA_MM_SIZE_MAX) {
+        return ptoisa_fault(core, op, "m %u, k %u, n %u: each must be 1 to %d", m, k, n,
+                            PTOISA_MM_SIZE_MAX);
+    }
+    const ptoisa_dtype sum = a->dtype == PTOISA_I8 ? PTOISA_I32 : PTOISA_F32;
+    if (!ptoisa_check_operand(core, op, "c", c, PTOISA_SET(sum), PTOISA_ACC, m, n)) {
+        return false;
+    }
+    if (c->valid_rows != m || c->valid_cols != n) {
+        return ptoisa_fault(core, op, "c has %u x %u valid elements for a product of %u x %u",
+                            c->valid_rows, c->valid_cols, m, n);
+    }
+    const bool is_gemv = op == PTOISA_TGEMV || op == PTOISA_TGEMV_ACC || op == PTOISA_TGEMV_BIAS;
+    return !is_gemv || m == 1 || ptoisa_fault(core, op, "a has %u valid rows, not 1", m);
+}
+
+// Any of the instructions. add: NULL, the old accumulator, or a bias.
+PTOISA_FN void ptoisa_mm(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *c,
+                         const ptoisa_tile *add, const ptoisa_tile *a, const ptoisa_tile *b) {
+    const bool is_bias = op == PTOISA_TMATMUL_BIAS || op == PTOISA_TGEMV_BIAS;
+    if (PTOISA_CHECKED) {
+        if (!ptoisa_mm_check(core, op, c, a, b)) {
+            return;
+        }
+        const uint32_t rows = is_bias ? 1 : c->valid_rows;
+        const char *which = is_bias ? "bias" : "c_in";
+        if (add && !ptoisa_check_operand(core, op, which, add, PTOISA_SET(c->dtype),
+                                         is_bias ? PTOISA_BIAS : PTOISA_ACC, rows, c->valid_cols)) {
+            return;
+        }
+        if (add && (add->valid_rows != rows || add->valid_cols != c->valid_cols)) {
+            ptoisa_fault(core, op, "%s has %u x %u valid elements, not %u x %u", which,
+                         add->valid_rows, add->valid_cols, rows, c->valid_cols);
+            return;
+        }
+    }
+    ptoisa_issue(core, op, c, a, b);
+    if (core->is_dry || a->valid_rows == 0 || a->valid_cols == 0 || b->valid_cols == 0) {
+        return;
+    }
+    const ptoisa_mm_code code = ptoisa_mm_best();
+    const ptoisa_mm_task task = {c, add, a, b, is_bias};
+    ptoisa_mm_run(&code, &task);
+}
+
+PTOISA_FN void ptoisa_tmatmul(ptoisa_core *core, const ptoisa_tile *c, const ptoisa_tile *a,
+                              const ptoisa_tile *b) {
+    ptoisa_mm(core, PTOISA_TMATMUL, c, NULL, a, b);
+}
+
+// c_out = c_in + a * b; both may be one tile.
+PTOISA_FN void ptoisa_tmatmul_acc(ptoisa_core *core, const ptoisa_tile *c_out,
+                                  const ptoisa_tile *c_in, const ptoisa_tile *a,
+                                  const ptoisa_tile *b) {
+    ptoisa_mm(core, PTOISA_TMATMUL_ACC, c_out, c_in, a, b);
+}
+
+// c = a * b + bias, which is 1 x n and is added to every row.
+PTOISA_FN void ptoisa_tmatmul_bias(ptoisa_core *core, const ptoisa_tile *c, const ptoisa_tile *a,
+                                   const ptoisa_tile *b, const ptoisa_tile *bias) {
+    ptoisa_mm(core, PTOISA_TMATMUL_BIAS, c, bias, a, b);
+}
+
+PTOISA_FN void ptoisa_tgemv(ptoisa_core *core, const ptoisa_tile *c, const ptoisa_tile *a,
+                            const ptoisa_tile *b) {
+    ptoisa_mm(core, PTOISA_TGEMV, c, NULL, a, b);
+}
+
+PTOISA_FN void ptoisa_tgemv_acc(ptoisa_core *core, const ptoisa_tile *c_out,
+                                const ptoisa_tile *c_in, const ptoisa_tile *a,
+                                const ptoisa_tile *b) {
+    ptoisa_mm(core, PTOISA_TGEMV_ACC, c_out, c_in, a, b);
+}
+
+PTOISA_FN void ptoisa_tgemv_bias(ptoisa_core *core, const ptoisa_tile *c, const ptoisa_tile *a,
+                                 const ptoisa_tile *b, const ptoisa_tile *bias) {
+    ptoisa_mm(core, PTOISA_TGEMV_BIAS, c, bias, a, b);
+}
+
+#endif

@@ -1,0 +1,276 @@
+// What a matrix multiplication is cut into, and that in portable C and NEON. x86: matmul_x86.h.
+//
+// Everything is counted in units of 4 bytes: a unit is one f32, or a pair of i16 neighbours in k.
+// f16 and bf16 become f32, and i8 becomes i16, as panels are packed:
+//
+//      A panel     16 rows, boxes of 16 rows x 8 units, one after the other along k: what an f32
+//                  tile in Zz or Nz is already, so that is used in place
+//      B panel     32 columns: a row of 32 units for each unit of k
+//
+// A block is at most 16 rows x 32 columns of C over one range of k. It keeps its sums in registers,
+// and adds products in the order of k, each by a fused multiply-add; so an element's value depends
+// neither on the processor nor on where the element is in its tile.
+
+#ifndef PTOISA_MATMUL_BLOCK_H
+#define PTOISA_MATMUL_BLOCK_H
+
+#include "simd.h"
+#include "tile.h"
+
+#define PTOISA_MM_ROWS 16  // of a block
+#define PTOISA_MM_COLS 32
+#define PTOISA_MM_BOX  128  // units of a box of A
+
+// Before a loop over an array of vectors: unrolled at every level, the array is registers.
+#if defined(__clang__)
+#define PTOISA_MM_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define PTOISA_MM_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+typedef struct ptoisa_mm_block {
+    const float *a;   // row 0 of its first box
+    uint64_t a_step;  // units from a box to the next
+    const float *b;
+    uint32_t rows, cols, k;
+    const float *start;          // where sums begin, in rows of 32; NULL: at 0
+    const float *add;            // what is added at the end; NULL: nothing
+    uint64_t add_row, add_cols;  // units to the next row, to the next 16 columns
+    float *out;
+    uint64_t out_row, out_cols;
+} ptoisa_mm_block;
+
+// The code for one processor. Packing takes elements [k, k + k_count) of rows [row, row + rows) of A,
+// or of columns [col, col + cols) of B; k and row begin at a box, and cols is at most 32. In the
+// last unit of a panel of A, an element beyond k_count is 0.
+typedef struct ptoisa_mm_code {
+    void (*pack_a)(float *to, const ptoisa_tile *a, uint32_t row, uint32_t rows, uint32_t k,
+                   uint32_t k_count);
+    void (*pack_b)(float *to, const ptoisa_tile *b, uint32_t col, uint32_t cols, uint32_t k,
+                   uint32_t k_count);
+    void (*block)(const ptoisa_mm_block *block, bool is_int);
+} ptoisa_mm_code;
+
+// Elements of a unit.
+PTOISA_INLINE uint32_t ptoisa_mm_width(const ptoisa_tile *tile) {
+    return tile->dtype == PTOISA_I8 ? 2 : 1;
+}
+
+// Units of a row of a panel of A of k elements: whole boxes, and for 2-byte types whole pairs of
+// them, as 32 bytes of a tile become two.
+PTOISA_INLINE uint32_t ptoisa_mm_padded(const ptoisa_tile *a, uint32_t k) {
+    uint32_t units = (k + ptoisa_mm_width(a) - 1) / ptoisa_mm_width(a);
+    return a->dtype == PTOISA_F32 ? (units + 7) / 8 * 8 : (units + 15) / 16 * 16;
+}
+
+// Do 32 bytes of the tile's data hold neighbours in a row (A, or a row-major B), in whole?
+PTOISA_INLINE bool ptoisa_mm_has_row_chunks(const ptoisa_tile *tile) {
+    uint32_t chunk = 32 / ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+    if (tile->layout == PTOISA_ROW_MAJOR) {
+        return tile->cols % chunk == 0;
+    }
+    return (tile->layout == PTOISA_ZZ || tile->layout == PTOISA_NZ) &&
+           ptoisa_box_cols(tile) == chunk;
+}
+
+// Is it B as the device has it: boxes of 16 columns of 32 bytes?
+PTOISA_INLINE bool ptoisa_mm_is_zn(const ptoisa_tile *tile) {
+    return tile->layout == PTOISA_ZN &&
+           ptoisa_box_rows(tile) == 32 / ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+}
+
+// Makes the upper element of the last pair 0, in every row of a panel of A, if k is odd.
+PTOISA_FN void ptoisa_mm_clear_odd(float *panel, const ptoisa_tile *a, uint32_t rows,
+                                   uint32_t k_count) {
+    if (ptoisa_mm_width(a) == 1 || k_count % 2 == 0) {
+        return;
+    }
+    uint64_t last = (uint64_t)(k_count / 2 / 8) * PTOISA_MM_BOX + k_count / 2 % 8;
+    uint64_t padded = ptoisa_mm_padded(a, k_count);
+    for (uint32_t r = 0; r < rows; r++) {
+        float *unit = panel + r / 16 * 16 * padded + r % 16 * 8 + last;
+        memset((uint8_t *)unit + 2, 0, 2);
+    }
+}
+
+// -- portable: any layout ---------------------------------------------------------------------------
+
+PTOISA_INLINE float ptoisa_mm_f32_at(const ptoisa_tile *tile, uint64_t i) {
+    if (tile->dtype == PTOISA_F32) {
+        return ((const float *)tile->data)[i];
+    }
+    uint16_t bits = ((const uint16_t *)tile->data)[i];
+    return tile->dtype == PTOISA_F16 ? ptoisa_f32_from_f16(bits) : ptoisa_f32_from_bf16(bits);
+}
+
+// One unit of a tile: the element at data[at], and for pairs the next along k at data[next] or 0.
+PTOISA_ALWAYS void ptoisa_mm_take_unit(float *to, const ptoisa_tile *tile, uint64_t at,
+                                       uint64_t next, bool has_next) {
+    if (ptoisa_mm_width(tile) == 1) {
+        *to = ptoisa_mm_f32_at(tile, at);
+        return;
+    }
+    const int8_t *data = (const int8_t *)tile->data;
+    const int16_t pair[2] = {data[at], (int16_t)(has_next ? data[next] : 0)};
+    memcpy(to, pair, sizeof pair);
+}
+
+// Both packings find the offset of an element once for 32 bytes, where these are neighbours in k.
+
+PTOISA_FN void ptoisa_mm_pack_a_any(float *to, const ptoisa_tile *a, uint32_t row, uint32_t rows,
+                                    uint32_t k, uint32_t k_count) {
+    const uint32_t padded = ptoisa_mm_padded(a, k_count), width = ptoisa_mm_width(a);
+    const uint32_t run =
+        ptoisa_mm_has_row_chunks(a) ? 32 / ptoisa_dtype_size((ptoisa_dtype)a->dtype) : 1;
+    for (uint32_t r = 0; r < rows; r++) {
+        float *line = to + (uint64_t)(r / 16) * 16 * padded + r % 16 * 8;
+        uint64_t at = 0, next = 0;
+        for (uint32_t i = 0; i < k_count; i += width) {
+            bool has_next = i + 1 < k_count;
+            at = (i & (run - 1)) == 0 ? ptoisa_offset(a, row + r, k + i) : at + width;
+            next = run > 1 || !has_next ? at + 1 : ptoisa_offset(a, row + r, k + i + 1);
+            uint32_t u = i >> (width - 1);
+            ptoisa_mm_take_unit(line + u / 8 * PTOISA_MM_BOX + u % 8, a, at, next, has_next);
+        }
+    }
+}
+
+PTOISA_FN void ptoisa_mm_pack_b_any(float *to, const ptoisa_tile *b, uint32_t col, uint32_t cols,
+                                    uint32_t k, uint32_t k_count) {
+    const uint32_t width = ptoisa_mm_width(b), units = (k_count + width - 1) / width;
+    const uint32_t run = ptoisa_mm_is_zn(b) ? 32 / ptoisa_dtype_size((ptoisa_dtype)b->dtype) : 1;
+    for (uint32_t c = 0; c < cols; c++) {
+        uint64_t at = 0, next = 0;
+        for (uint32_t i = 0; i < k_count; i += width) {
+            bool has_next = i + 1 < k_count;
+            at = (i & (run - 1)) == 0 ? ptoisa_offset(b, k + i, col + c) : at + width;
+            next = run > 1 || !has_next ? at + 1 : ptoisa_offset(b, k + i + 1, col + c);
+            ptoisa_mm_take_unit(to + (i >> (width - 1)) * PTOISA_MM_COLS + c, b, at, next,
+                                has_next);
+        }
+    }
+    for (uint32_t u = 0; u < units && cols < PTOISA_MM_COLS; u++) {
+        memset(to + u * PTOISA_MM_COLS + cols, 0, (PTOISA_MM_COLS - cols) * sizeof *to);
+    }
+}
+
+// sums[0..15] += a * b[0..15], rounded once each. Without fused multiply-add in hardware the sum is
+// made in f64, where the product of two f32 is exact, and rounded twice. That differs from rounding
+// once only if the f64 sum lies halfway between two f32 (29 bits of 1 0...0) while having been
+// rounded itself, or if the result is subnormal in f32: both are rare, and then the f64 sum is made
+// odd (Boldo and Melquiond 2008: rounding to odd first makes the second rounding right).
+#if defined(__FP_FAST_FMAF) || defined(__FMA__) || defined(__aarch64__)
+PTOISA_ALWAYS void ptoisa_mm_fma16(float *sums, float a, const float *b) {
+    for (int j = 0; j < 16; j++) {
+        sums[j] = __builtin_fmaf(a, b[j], sums[j]);
+    }
+}
+#else
+PTOISA_FN float ptoisa_mm_fma_odd(float a, float b, float c) {
+    double product = (double)a * (double)b, sum = product + (double)c;
+    if (sum - sum != 0) {
+        return (float)sum;  // infinite, or NaN
+    }
+    // What the rounding of the sum left out, exactly (Knuth's TwoSum).
+    double c_part = sum - product, product_part = sum - c_part;
+    double error = (product - product_part) + ((double)c - c_part);
+    int64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    if (error != 0 && (bits & 1) == 0) {
+        bits += (error > 0) == (sum > 0) ? 1 : -1;  // the odd neighbour on the error's side
+    }
+    memcpy(&sum, &bits, sizeof sum);
+    return (float)sum;
+}
+
+PTOISA_ALWAYS void ptoisa_mm_fma16(float *sums, float a, const float *b) {
+    double sum[16];
+    float rounded[16];
+    uint64_t bits[16];
+    uint32_t result[16], doubtful = 0;
+    for (int j = 0; j < 16; j++) {
+        sum[j] = (double)a * (double)b[j] + (double)sums[j];
+        rounded[j] = (float)sum[j];
+    }
+    memcpy(bits, sum, sizeof bits);
+    memcpy(result, rounded, sizeof result);
+    for (int j = 0; j < 16; j++) {
+        // The top bit: halfway; or not 0, and not above the least normal f32.
+        uint32_t low = ((uint32_t)bits[j] & 0x1fffffff) ^ 0x10000000, magnitude = result[j] << 1;
+        doubtful |= (low - 1) | (~(magnitude - 1) & (magnitude - 0x1000001));
+    }
+    if (PTOISA_LIKELY(doubtful >> 31 == 0)) {
+        memcpy(sums, rounded, sizeof rounded);
+        return;
+    }
+    for (int j = 0; j < 16; j++) {
+        sums[j] = ptoisa_mm_fma_odd(a, b[j], sums[j]);
+    }
+}
+#endif
+
+// Up to 4 rows at once: their sums are independent, which hides the latency of one.
+PTOISA_FN void ptoisa_mm_rows_portable(const ptoisa_mm_block *t, uint32_t row, uint32_t half) {
+    const uint32_t rows = t->rows - row < 4 ? t->rows - row : 4;
+    const uint32_t cols = t->cols - half * 16 < 16 ? t->cols - half * 16 : 16;
+    float sums[4][16] = {{0}}, line[16];
+    for (uint32_t r = 0; t->start && r < rows; r++) {
+        memcpy(sums[r], t->start + (row + r) * PTOISA_MM_COLS + half * 16, sizeof sums[r]);
+    }
+    for (uint32_t k = 0; k < t->k; k++) {
+        const float *a = t->a + k / 8 * t->a_step + row * 8 + k % 8;
+        memcpy(line, t->b + (uint64_t)k * PTOISA_MM_COLS + half * 16, sizeof line);
+        for (uint32_t r = 0; r < rows; r++) {
+            ptoisa_mm_fma16(sums[r], a[r * 8], line);
+        }
+    }
+    for (uint32_t r = 0; r < rows; r++) {
+        for (uint32_t j = 0; t->add && j < cols; j++) {
+            sums[r][j] += t->add[(row + r) * t->add_row + half * t->add_cols + j];
+        }
+        memcpy(t->out + (row + r) * t->out_row + half * t->out_cols, sums[r], cols * sizeof(float));
+    }
+}
+
+PTOISA_FN void ptoisa_mm_row_portable_int(const ptoisa_mm_block *t, uint32_t row, uint32_t half) {
+    const float *b = t->b + half * 16;
+    uint32_t sums[16] = {0}, add[16];
+    uint32_t cols = t->cols - half * 16 < 16 ? t->cols - half * 16 : 16;
+    if (t->start) {
+        memcpy(sums, t->start + row * PTOISA_MM_COLS + half * 16, sizeof sums);
+    }
+    for (uint32_t k = 0; k < t->k; k++) {
+        int16_t x[2], y[32];
+        memcpy(x, t->a + k / 8 * t->a_step + row * 8 + k % 8, sizeof x);
+        memcpy(y, b + (uint64_t)k * PTOISA_MM_COLS, sizeof y);
+        for (int j = 0; j < 16; j++) {
+            sums[j] += (uint32_t)(x[0] * y[2 * j] + x[1] * y[2 * j + 1]);
+        }
+    }
+    if (t->add) {
+        memcpy(add, t->add + row * t->add_row + half * t->add_cols, cols * sizeof *add);
+        for (uint32_t j = 0; j < cols; j++) {
+            sums[j] += add[j];
+        }
+    }
+    memcpy(t->out + row * t->out_row + half * t->out_cols, sums, cols * sizeof *sums);
+}
+
+PTOISA_FN void ptoisa_mm_block_portable(const ptoisa_mm_block *t, bool is_int) {
+    for (uint32_t half = 0; half * 16 < t->cols; half++) {
+        for (uint32_t row = 0; row < t->rows; row += is_int ? 1 : 4) {
+            if (is_int) {
+                ptoisa_mm_row_portable_int(t, row, half);
+            } else {
+                ptoisa_mm_rows_portable(t, row, half);
+            }
+        }
+    }
+}
+
+PTOISA_INLINE ptoisa_mm_code ptoisa_mm_portable(void) {
+    ptoisa_mm_code code = {ptoisa_mm_pack_a_any, ptoisa_mm_pack_b_any, ptoisa_mm_block_portable};
+    return code;
+}
+
+#endif
