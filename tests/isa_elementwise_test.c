@@ -1,809 +1,694 @@
-// Element-wise instructions, expands and reductions against plain loops in double and int64_t, on
-// every set of vector instructions of this machine, with odd sizes and guarded tiles.
+// Element-wise instructions: every one, on every type, on random shapes with garbage around what is
+// valid, in place or not, against the reference; and special values worked out by hand.
 
-#include "../ptoisa_shim.h"
+#include "isa_test.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+enum { ROUNDS = 500, SIDE = 70 };
 
-#include <cmocka.h>
+#define SET(name) PTOISA_SET(PTOISA_##name)
 
-static uint64_t test_seed(void) {
-    const char *text = getenv("PTOWSP_SEED");
-    uint64_t seed = text ? strtoull(text, NULL, 0) : 20261121;
-    print_message("seed %llu (set PTOWSP_SEED to change it)\n", (unsigned long long)seed);
-    return seed;
+static const uint32_t set_int = SET(I8) | SET(I16) | SET(I32) | SET(U8) | SET(U16) | SET(U32);
+static const uint32_t set_shift = SET(I16) | SET(I32) | SET(U16) | SET(U32);
+static const uint32_t set_float = SET(F16) | SET(F32);
+static const uint32_t set_bin = SET(F16) | SET(F32) | SET(I16) | SET(I32);
+// What A5 takes besides: all that is no 64-bit integer.
+static const uint32_t set_wide =
+    SET(F16) | SET(F32) | SET(I16) | SET(I32) | SET(BF16) | SET(I8) | SET(U8) | SET(U16) | SET(U32);
+
+static test_bench *bench_of(void **state) {
+    return (test_bench *)*state;
 }
 
-// SplitMix64 (Steele, Lea and Flood 2014).
-static uint64_t test_random(uint64_t *state) {
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static uint32_t test_below(uint64_t *state, uint32_t n) {
-    return (uint32_t)(test_random(state) % n);
-}
-
-// -- tiles of random values ----------------------------------------------------------------------
-
-#define BYTES_MAX (1u << 15)
-#define GUARD     0xa5
-
-typedef struct buffer {
-    _Alignas(64) uint8_t bytes[BYTES_MAX];
-} buffer;
-
-static float special(uint64_t *state) {
-    static const float values[] = {0.0f,    -0.0f,    1.0f,  -1.0f,     INFINITY,  -INFINITY,
-                                   NAN,     2.0f,     -3.0f, 0x1p-149f, 0x1p-126f, -0x1p-130f,
-                                   3.4e38f, -3.4e38f, 0.5f,  88.7f,     -103.9f,   1e-30f};
-    return values[test_below(state, sizeof values / sizeof *values)];
-}
-
-static float random_f32(uint64_t *state) {
-    uint32_t kind = test_below(state, 16);
-    if (kind == 0) {
-        return special(state);
-    }
-    if (kind == 1) {
-        return ptoisa_f32_from_bits((uint32_t)test_random(state));
-    }
-    return (float)((double)test_below(state, 2000001) / 1e5 - 10.0);
-}
-
-// Puts a random value where element i is.
-static void random_at(void *data, ptoisa_dtype dtype, uint64_t i, uint64_t *state) {
-    uint64_t bits = test_below(state, 4) ? test_random(state) % 41 - 20 : test_random(state);
-    switch (dtype) {
-    case PTOISA_F32: ((float *)data)[i] = random_f32(state); return;
-    case PTOISA_F16: ((uint16_t *)data)[i] = ptoisa_f16_from_f32(random_f32(state)); return;
-    case PTOISA_BF16: ((uint16_t *)data)[i] = ptoisa_bf16_from_f32(random_f32(state)); return;
-    case PTOISA_I8:
-    case PTOISA_U8: ((uint8_t *)data)[i] = (uint8_t)bits; return;
-    case PTOISA_I16:
-    case PTOISA_U16: ((uint16_t *)data)[i] = (uint16_t)bits; return;
-    default: ((uint32_t *)data)[i] = (uint32_t)bits; return;
-    }
-}
-
-static ptoisa_tile random_tile(buffer *memory, ptoisa_dtype dtype, uint32_t rows, uint32_t cols,
-                               uint64_t *state) {
-    uint32_t block = 32 / ptoisa_dtype_size(dtype);
-    uint32_t pitch = (cols + block - 1) / block * block + block * test_below(state, 2);
-    memset(memory, GUARD, sizeof *memory);
-    ptoisa_tile tile = ptoisa_tile_vec(memory->bytes, dtype, rows, pitch);
-    assert_true(ptoisa_tile_bytes(&tile) <= BYTES_MAX);
-    for (uint32_t i = 0; i < rows * pitch; i++) {
-        random_at(memory->bytes, dtype, i, state);
-    }
-    return ptoisa_tile_valid(tile, rows, cols);
-}
-
-static const ptoisa_dtype all_types[] = {PTOISA_F16, PTOISA_BF16, PTOISA_F32, PTOISA_I8, PTOISA_I16,
-                                         PTOISA_I32, PTOISA_U8,   PTOISA_U16, PTOISA_U32};
-static const uint32_t some_cols[] = {1, 7, 8, 15, 16, 17, 31, 33, 63, 64, 130, 600};
-
-// x in a type, rounded to nearest even once from f32, or wrapped.
-static double in_type(ptoisa_dtype dtype, double x, int64_t integer) {
-    switch (dtype) {
-    case PTOISA_F16: return ptoisa_f32_from_f16(ptoisa_f16_from_f32((float)x));
-    case PTOISA_BF16: return ptoisa_f32_from_bf16(ptoisa_bf16_from_f32((float)x));
-    case PTOISA_F32: return (float)x;
-    case PTOISA_I8: return (int8_t)integer;
-    case PTOISA_I16: return (int16_t)integer;
-    case PTOISA_I32: return (int32_t)integer;
-    case PTOISA_U8: return (uint8_t)integer;
-    case PTOISA_U16: return (uint16_t)integer;
-    default: return (uint32_t)integer;
-    }
-}
-
-// -- the reference -------------------------------------------------------------------------------
-
-static double max_of(double x, double y) {
-    return x != x ? x : y != y ? y : x > y ? x : y;
-}
-
-static double min_of(double x, double y) {
-    return x != x ? x : y != y ? y : x < y ? x : y;
-}
-
-static int64_t int_rem(int64_t x, int64_t y) {
-    int64_t rest = y == 0 ? 0 : x % y;
-    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
-}
-
-static int64_t int_pow(int64_t x, int64_t y) {
-    if (y < 0) {
-        return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0;
-    }
-    uint64_t power = 1, base = (uint64_t)x;
-    for (; y > 0; y >>= 1, base *= base) {
-        power *= y & 1 ? base : 1;
-    }
-    return (int64_t)power;
-}
-
-static int64_t int_shift(int64_t x, int64_t y, ptoisa_map_op op, ptoisa_dtype dtype) {
-    int64_t bits = 8 * (int64_t)ptoisa_dtype_size(dtype);
-    if (y < 0 || y >= bits) {
-        return op == PTOISA_MAP_SHR && x < 0 ? -1 : 0;
-    }
-    return op == PTOISA_MAP_SHL ? (int64_t)((uint64_t)x << y) : x >> y;
-}
-
-// f(x, y, z) in the type; sums and products of floats are rounded to f32 first, as they are there.
-static double reference(ptoisa_map_op op, ptoisa_dtype dtype, double x, double y, double z) {
-    bool is_float = ptoisa_dtype_is_float(dtype);
-    int64_t i = is_float ? 0 : (int64_t)x, j = is_float ? 0 : (int64_t)y;
-    int64_t k = is_float ? 0 : (int64_t)z;
-    switch (op) {
-    case PTOISA_MAP_ADD: return in_type(dtype, x + y, i + j);
-    case PTOISA_MAP_SUB: return in_type(dtype, x - y, i - j);
-    case PTOISA_MAP_MUL: return in_type(dtype, x * y, (int64_t)((uint64_t)i * (uint64_t)j));
-    case PTOISA_MAP_DIV: return in_type(dtype, (float)x / (float)y, j == 0 ? 0 : i / j);
-    case PTOISA_MAP_DIV_BY: return in_type(dtype, (float)y / (float)x, i == 0 ? 0 : j / i);
-    case PTOISA_MAP_MAX: return max_of(x, y);
-    case PTOISA_MAP_MIN: return min_of(x, y);
-    case PTOISA_MAP_EXPDIF: return in_type(dtype, exp((float)(x - y)), 0);
-    case PTOISA_MAP_LEAKY: return x > 0 ? x : in_type(dtype, x * y, 0);
-    case PTOISA_MAP_MUL_ADD: return in_type(dtype, fmaf((float)x, (float)y, (float)z), 0);
-    case PTOISA_MAP_MUL_ADD_RELU:
-        x = fmaf((float)x, (float)y, (float)z);
-        return in_type(dtype, x < 0 ? 0 : x, 0);
-    case PTOISA_MAP_SUB_RELU: return in_type(dtype, x - y < 0 ? 0 : x - y, 0);
-    case PTOISA_MAP_ADD_ADD: return in_type(dtype, (float)(x + y) + (float)z, i + j + k);
-    case PTOISA_MAP_SUB_ADD: return in_type(dtype, (float)(x - y) + (float)z, i - j + k);
-    case PTOISA_MAP_EXP: return in_type(dtype, exp(x), 0);
-    case PTOISA_MAP_LOG: return in_type(dtype, log(x), 0);
-    case PTOISA_MAP_SQRT: return in_type(dtype, sqrtf((float)x), 0);
-    case PTOISA_MAP_RSQRT: return in_type(dtype, 1.0f / sqrtf((float)x), 0);
-    case PTOISA_MAP_RECIP: return in_type(dtype, 1.0f / (float)x, i == 0 ? 0 : 1 / i);
-    case PTOISA_MAP_ABS: return in_type(dtype, fabs(x), i < 0 ? -i : i);
-    case PTOISA_MAP_NEG: return in_type(dtype, -x, -i);
-    case PTOISA_MAP_RELU: return x < 0 ? 0 : x;
-    case PTOISA_MAP_REM: {
-        float rest = fmodf((float)x, (float)y);
-        rest = rest != 0 && (rest < 0) != (y < 0) ? rest + (float)y : rest;
-        return in_type(dtype, rest == 0 ? copysign(0, y) : rest, int_rem(i, j));
-    }
-    case PTOISA_MAP_FMOD: return in_type(dtype, fmod(x, y), j == 0 ? 0 : i % j);
-    case PTOISA_MAP_POW: return in_type(dtype, pow(x, y), int_pow(i, j));
-    case PTOISA_MAP_AND: return in_type(dtype, 0, i & j);
-    case PTOISA_MAP_OR: return in_type(dtype, 0, i | j);
-    case PTOISA_MAP_XOR: return in_type(dtype, 0, i ^ j);
-    case PTOISA_MAP_NOT: return in_type(dtype, 0, ~i);
-    case PTOISA_MAP_SHL:
-    case PTOISA_MAP_SHR: return in_type(dtype, 0, int_shift(i, j, op, dtype));
-    default: return y;
-    }
-}
-
-// Equal, or both NaN, or (for exp, log and pow, within 2 ulp of f32) near.
-static bool is_right(ptoisa_map_op op, ptoisa_dtype dtype, double got, double want) {
-    if (got != got || want != want) {
-        return got != got && want != want;
-    }
-    bool is_near = op == PTOISA_MAP_EXP || op == PTOISA_MAP_LOG || op == PTOISA_MAP_EXPDIF ||
-                   op == PTOISA_MAP_POW;
-    if (got == want || !is_near || !ptoisa_dtype_is_float(dtype)) {
-        return got == want;
-    }
-    double unit = dtype == PTOISA_F32 ? 0x1p-23 : dtype == PTOISA_F16 ? 0x1p-10 : 0x1p-7;
-    double least = dtype == PTOISA_F16 ? 0x1p-24 : dtype == PTOISA_F32 ? 0x1p-149 : 0x1p-133;
-    return fabs(got - want) <= 2 * (fabs(want) * unit > least ? fabs(want) * unit : least);
-}
-
-// -- instructions --------------------------------------------------------------------------------
-
-typedef void (*unary_fn)(ptoisa_core *, const ptoisa_tile *, const ptoisa_tile *);
 typedef void (*binary_fn)(ptoisa_core *, const ptoisa_tile *, const ptoisa_tile *,
                           const ptoisa_tile *);
+typedef void (*unary_fn)(ptoisa_core *, const ptoisa_tile *, const ptoisa_tile *);
 typedef void (*scalar_fn)(ptoisa_core *, const ptoisa_tile *, const ptoisa_tile *, double);
+typedef void (*binary_tmp_fn)(ptoisa_core *, const ptoisa_tile *, const ptoisa_tile *,
+                              const ptoisa_tile *, const ptoisa_tile *);
 
-typedef struct instruction {
-    const char *name;
-    ptoisa_map_op op;
-    uint32_t dtypes;
-    unary_fn unary;
-    binary_fn binary, row, col;
-    scalar_fn scalar;
-} instruction;
-
-static void rem_with_scratch(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
-                             const ptoisa_tile *s1) {
-    ptoisa_trem(core, d, s0, s1, s0);
+// A destination: one of the sources, or a tile of its own.
+static test_tile *destination(test_bench *bench, ptoisa_dtype dtype, uint32_t rows, uint32_t cols,
+                              test_tile *a, test_tile *b) {
+    uint32_t which = test_in(bench, 0, 4);
+    test_tile *d = which == 0 ? a : which == 1 ? b : test_vec(bench, dtype, rows, cols);
+    d->tile.valid_rows = rows;
+    d->tile.valid_cols = cols;
+    d->role = TEST_WRITTEN;
+    return d;
 }
 
-static void fmod_without_scratch(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
-                                 const ptoisa_tile *s1) {
-    ptoisa_tfmod(core, d, s0, s1, NULL);
+// A source at least as big as rows x cols: mostly exactly so.
+static test_tile *source(test_bench *bench, ptoisa_dtype dtype, uint32_t rows, uint32_t cols,
+                         test_numbers numbers) {
+    test_tile *t = test_vec(bench, dtype, rows, cols);
+    test_fill(bench, t, numbers);
+    return t;
 }
 
-static void pow_without_scratch(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
-                                const ptoisa_tile *s1) {
-    ptoisa_tpow(core, d, s0, s1, NULL);
+static void shape(test_bench *bench, uint32_t *rows, uint32_t *cols) {
+    *rows = test_size(bench, 12);
+    *cols = test_size(bench, SIDE);
+    if (test_chance(bench, 40)) {
+        *(test_chance(bench, 2) ? rows : cols) = 0;
+    }
 }
 
-static void xor_with_scratch(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
-                             const ptoisa_tile *s1) {
-    ptoisa_txor(core, d, s0, s1, s0);
-}
-
-static void prelu_with_scratch(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
-                               const ptoisa_tile *s1) {
-    ptoisa_tprelu(core, d, s0, s1, s0);
-}
-
-static void scalar_by_tile(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
-                           double x) {
-    ptoisa_tsdiv(core, d, x, s);
-}
-
-#define ALL      PTOISA_SET_MAP
-#define FLOATS   PTOISA_SET_MAP_FLOAT
-#define INTEGERS PTOISA_SET_MAP_INT
-#define SIGNED   (PTOISA_SET_MAP_FLOAT | PTOISA_SET_MAP_SIGNED)
-static const instruction instructions[] = {
-    {"add", PTOISA_MAP_ADD, ALL, NULL, ptoisa_tadd, ptoisa_trowexpandadd, ptoisa_tcolexpandadd,
-     ptoisa_tadds},
-    {"sub", PTOISA_MAP_SUB, ALL, NULL, ptoisa_tsub, ptoisa_trowexpandsub, ptoisa_tcolexpandsub,
-     ptoisa_tsubs},
-    {"mul", PTOISA_MAP_MUL, ALL, NULL, ptoisa_tmul, ptoisa_trowexpandmul, ptoisa_tcolexpandmul,
-     ptoisa_tmuls},
-    {"div", PTOISA_MAP_DIV, ALL, NULL, ptoisa_tdiv, ptoisa_trowexpanddiv, ptoisa_tcolexpanddiv,
-     ptoisa_tdivs},
-    {"max", PTOISA_MAP_MAX, ALL, NULL, ptoisa_tmax, ptoisa_trowexpandmax, ptoisa_tcolexpandmax,
-     ptoisa_tmaxs},
-    {"min", PTOISA_MAP_MIN, ALL, NULL, ptoisa_tmin, ptoisa_trowexpandmin, ptoisa_tcolexpandmin,
-     ptoisa_tmins},
-    {"expdif", PTOISA_MAP_EXPDIF, FLOATS, NULL, NULL, ptoisa_trowexpandexpdif,
-     ptoisa_tcolexpandexpdif, NULL},
-    {"sdiv", PTOISA_MAP_DIV_BY, ALL, NULL, NULL, NULL, NULL, scalar_by_tile},
-    {"and", PTOISA_MAP_AND, INTEGERS, NULL, ptoisa_tand, NULL, NULL, ptoisa_tands},
-    {"or", PTOISA_MAP_OR, INTEGERS, NULL, ptoisa_tor, NULL, NULL, ptoisa_tors},
-    {"xor", PTOISA_MAP_XOR, INTEGERS, NULL, xor_with_scratch, NULL, NULL, NULL},
-    {"shl", PTOISA_MAP_SHL, INTEGERS, NULL, ptoisa_tshl, NULL, NULL, ptoisa_tshls},
-    {"shr", PTOISA_MAP_SHR, INTEGERS, NULL, ptoisa_tshr, NULL, NULL, ptoisa_tshrs},
-    {"rem", PTOISA_MAP_REM, ALL, NULL, rem_with_scratch, NULL, NULL, ptoisa_trems},
-    {"fmod", PTOISA_MAP_FMOD, ALL, NULL, fmod_without_scratch, NULL, NULL, ptoisa_tfmods},
-    {"pow", PTOISA_MAP_POW, ALL, NULL, pow_without_scratch, NULL, NULL, ptoisa_tpows},
-    {"leaky", PTOISA_MAP_LEAKY, FLOATS, NULL, prelu_with_scratch, NULL, NULL, ptoisa_tlrelu},
-    {"subrelu", PTOISA_MAP_SUB_RELU, FLOATS, NULL, ptoisa_tsubrelu, NULL, NULL, NULL},
-    {"muladddst", PTOISA_MAP_MUL_ADD, FLOATS, NULL, ptoisa_tmuladddst, NULL, NULL, ptoisa_taxpy},
-    {"exp", PTOISA_MAP_EXP, FLOATS, ptoisa_texp, NULL, NULL, NULL, NULL},
-    {"log", PTOISA_MAP_LOG, FLOATS, ptoisa_tlog, NULL, NULL, NULL, NULL},
-    {"sqrt", PTOISA_MAP_SQRT, FLOATS, ptoisa_tsqrt, NULL, NULL, NULL, NULL},
-    {"rsqrt", PTOISA_MAP_RSQRT, FLOATS, ptoisa_trsqrt, NULL, NULL, NULL, NULL},
-    {"recip", PTOISA_MAP_RECIP, ALL, ptoisa_trecip, NULL, NULL, NULL, NULL},
-    {"abs", PTOISA_MAP_ABS, SIGNED, ptoisa_tabs, NULL, NULL, NULL, NULL},
-    {"neg", PTOISA_MAP_NEG, ALL, ptoisa_tneg, NULL, NULL, NULL, NULL},
-    {"relu", PTOISA_MAP_RELU, SIGNED, ptoisa_trelu, NULL, NULL, NULL, NULL},
-    {"not", PTOISA_MAP_NOT, INTEGERS, ptoisa_tnot, NULL, NULL, NULL, NULL},
-};
-
-enum { UNARY, BINARY, SCALAR, ROW, COL, FORMS };
-
-// One instruction in one form, with random operands; all of d outside its valid region stays.
-static void check_form(const instruction *it, int form, ptoisa_dtype dtype, uint64_t *state) {
-    static buffer d_bytes, before, s0_bytes, s1_bytes;
-    ptoisa_core core;
-    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-    uint32_t cols = some_cols[test_below(state, sizeof some_cols / sizeof *some_cols)];
-    uint32_t rows = 1 + test_below(state, 9);
-    ptoisa_tile d = random_tile(&d_bytes, dtype, rows, cols, state);
-    ptoisa_tile s0 = random_tile(&s0_bytes, dtype, rows, cols, state);
-    ptoisa_tile s1 = random_tile(&s1_bytes, dtype, form == COL ? 1 : rows, cols, state);
-    if (form == ROW) {
-        uint32_t block = 32 / ptoisa_dtype_size(dtype);
-        s1.valid_cols = test_below(state, 2) || cols < block ? 1 : block;
-        if (test_below(state, 2)) {
-            s1 = ptoisa_tile_valid(
-                ptoisa_tile_make(s1_bytes.bytes, dtype, PTOISA_VEC, PTOISA_COL_MAJOR, 32, 1), rows,
-                1);
+// Numbers for shifts: in [0, bits).
+static void fill_shifts(test_bench *bench, test_tile *t) {
+    uint32_t bits = ref_size((ptoisa_dtype)t->tile.dtype) * 8;
+    for (uint32_t r = 0; r < t->tile.valid_rows; r++) {
+        for (uint32_t c = 0; c < t->tile.valid_cols; c++) {
+            test_put(t, r, c, test_in(bench, 0, bits - 1));
         }
     }
-    double x = ptoisa_get(&s1, 0, 0);
-    bool is_in_place = it->op != PTOISA_MAP_RSQRT && it->op != PTOISA_MAP_RECIP &&
-                       it->op != PTOISA_MAP_AND && it->op != PTOISA_MAP_OR &&
-                       test_below(state, 3) == 0;
-    memcpy(&before, &d_bytes, sizeof before);
-    const ptoisa_tile *a = is_in_place ? &d : &s0;
-    switch (form) {
-    case UNARY: it->unary(&core, &d, a); break;
-    case BINARY: it->binary(&core, &d, a, &s1); break;
-    case SCALAR: it->scalar(&core, &d, a, x); break;
-    case ROW: it->row(&core, &d, a, &s1); break;
-    default: it->col(&core, &d, a, &s1); break;
+}
+
+// Small exponents, for powers of integers.
+static void fill_exponents(test_bench *bench, test_tile *t) {
+    double low = ref_least((ptoisa_dtype)t->tile.dtype) < 0 ? -3 : 0;
+    for (uint32_t r = 0; r < t->tile.valid_rows; r++) {
+        for (uint32_t c = 0; c < t->tile.valid_cols; c++) {
+            test_put(t, r, c, low + test_in(bench, 0, 12));
+        }
     }
-    ptoisa_tile old = d;
-    old.data = before.bytes;
-    a = is_in_place ? &old : &s0;
+}
+
+static bool is_shift(ptoisa_op op) {
+    return op == PTOISA_TSHL || op == PTOISA_TSHR;
+}
+
+// Compares one result of a binary instruction with the reference.
+static void expect_binary(const test_bench *bench, const test_tile *d, ptoisa_op op, uint32_t r,
+                          uint32_t c, double a, double b) {
+    ptoisa_dtype dtype = (ptoisa_dtype)d->tile.dtype;
+    double want = ref_binary(op, dtype, a, b);
+    if (op == PTOISA_TMAX || op == PTOISA_TMIN) {
+        test_expect_value(bench, d, r, c, want);
+    } else if (ref_is_float(dtype) && op == PTOISA_TREM) {
+        // -tiny + divisor, rounded; either zero.
+        test_expect(bench, d, r, c, want, 1);
+    } else if (ref_is_float(dtype) && op == PTOISA_TPOW) {
+        test_expect(bench, d, r, c, want, dtype == PTOISA_F32 ? 16 : 1);
+    } else {
+        test_expect(bench, d, r, c, want, 0);
+    }
+}
+
+// -- binary ---------------------------------------------------------------------------------------
+
+typedef struct binary_case {
+    const char *name;
+    ptoisa_op op;
+    uint32_t sets[2];  // on A2/A3, on A5
+    binary_fn run;
+    binary_tmp_fn run_tmp;
+    scalar_fn run_scalar;
+} binary_case;
+
+static void txors(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s, double x) {
+    // TXORS takes a scratch tile; its own storage suffices here, as the test gives it none.
+    static uint8_t scratch[1 << 16];
+    ptoisa_tile t = *s;
+    t.data = scratch + (32 - (uintptr_t)scratch % 32) % 32;
+    assert_true(ptoisa_tile_bytes(&t) + 32 <= sizeof scratch);
+    ptoisa_txors(core, d, s, x, &t);
+}
+
+static uint32_t binary_cases(const binary_case **out_cases) {
+    static binary_case cases[17];
+    uint32_t n = 0;
+#define CASE(NAME, name, set, wide, binary, tmp, scalar)                                           \
+    {                                                                                              \
+        binary_case one = {#NAME, PTOISA_##NAME, {set, wide}, binary, tmp, scalar};                \
+        cases[n++] = one;                                                                          \
+    }
+    CASE(TADD, tadd, set_bin, set_wide, ptoisa_tadd, NULL, ptoisa_tadds)
+    CASE(TSUB, tsub, set_bin, set_wide, ptoisa_tsub, NULL, ptoisa_tsubs)
+    CASE(TMUL, tmul, set_bin, set_wide, ptoisa_tmul, NULL, ptoisa_tmuls)
+    CASE(TMAX, tmax, set_bin, set_wide, ptoisa_tmax, NULL, ptoisa_tmaxs)
+    CASE(TMIN, tmin, set_bin, set_wide, ptoisa_tmin, NULL, ptoisa_tmins)
+    CASE(TDIV, tdiv, set_float, set_wide, ptoisa_tdiv, NULL, ptoisa_tdivs)
+    CASE(TDIV, tdivs, set_bin, set_wide, NULL, NULL, ptoisa_tdivs)
+    CASE(TAND, tand, set_int, set_int, ptoisa_tand, NULL, ptoisa_tands)
+    CASE(TOR, tor, set_int, set_int, ptoisa_tor, NULL, ptoisa_tors)
+    CASE(TXOR, txor, set_int, set_int, NULL, ptoisa_txor, txors)
+    CASE(TSHL, tshl, set_shift, set_shift, ptoisa_tshl, NULL, ptoisa_tshls)
+    CASE(TSHR, tshr, set_shift, set_shift, ptoisa_tshr, NULL, ptoisa_tshrs)
+    CASE(TREM, trem, SET(F32) | SET(I32), SET(F32) | SET(I32), NULL, ptoisa_trem, ptoisa_trems)
+    CASE(TFMOD, tfmod, SET(F32) | SET(I32), SET(F32) | SET(I32), NULL, ptoisa_tfmod, ptoisa_tfmods)
+    CASE(TPOW, tpow, SET(F32) | SET(I32) | SET(I16), set_int | SET(F32), NULL, ptoisa_tpow,
+         ptoisa_tpows)
+#undef CASE
+    *out_cases = cases;
+    return n;
+}
+
+// Fills the sources of a binary instruction with what it takes.
+static void fill_operands(test_bench *bench, ptoisa_op op, test_tile *a, test_tile *b) {
+    bool is_float = ref_is_float((ptoisa_dtype)a->tile.dtype);
+    test_fill(bench, a, op == PTOISA_TPOW && is_float ? TEST_PLAIN : TEST_ANY);
+    if (is_shift(op)) {
+        fill_shifts(bench, b);
+    } else if (op == PTOISA_TPOW && !is_float) {
+        fill_exponents(bench, b);
+    } else if (op == PTOISA_TPOW) {
+        test_fill(bench, b, TEST_PLAIN);
+    } else {
+        test_fill(bench, b, TEST_ANY);
+    }
+}
+
+static void binary_round(test_bench *bench, const binary_case *one, ptoisa_family family) {
+    ptoisa_dtype dtype = test_dtype(bench, one->sets[family]);
+    uint32_t rows, cols;
+    test_begin(bench, family, one->name);
+    shape(bench, &rows, &cols);
+    test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
+    fill_operands(bench, one->op, a, b);
+    test_tile *d = destination(bench, dtype, rows, cols, a, b);
+    test_tile *t = test_vec(bench, dtype, rows, cols);
+    t->role = TEST_SCRATCH;
+    test_run(bench);
+    if (one->run) {
+        one->run(&bench->core, &d->tile, &a->tile, &b->tile);
+    } else {
+        bool is_tmp_optional = one->op == PTOISA_TFMOD || one->op == PTOISA_TPOW;
+        one->run_tmp(&bench->core, &d->tile, &a->tile, &b->tile,
+                     is_tmp_optional && test_chance(bench, 2) ? NULL : &t->tile);
+    }
     for (uint32_t r = 0; r < rows; r++) {
         for (uint32_t c = 0; c < cols; c++) {
-            double y = form == BINARY ? ptoisa_get(&s1, r, c)
-                       : form == ROW  ? ptoisa_get(&s1, r, 0)
-                       : form == COL  ? ptoisa_get(&s1, 0, c)
-                                      : x;
-            double want = reference(it->op, dtype, ptoisa_get(a, r, c), y, ptoisa_get(&old, r, c));
-            double got = ptoisa_get(&d, r, c);
-            if (!is_right(it->op, dtype, got, want)) {
-                fail_msg("%s form %d %s of %a, %a: %a, not %a", it->name, form,
-                         ptoisa_dtype_name(dtype), ptoisa_get(a, r, c), y, got, want);
-            }
+            expect_binary(bench, d, one->op, r, c, ref_was(a, r, c), ref_was(b, r, c));
         }
-        size_t size = ptoisa_dtype_size(dtype), row = (size_t)r * d.cols * size;
-        assert_memory_equal(d_bytes.bytes + row + cols * size, before.bytes + row + cols * size,
-                            (d.cols - cols) * size);
     }
-    size_t end = ptoisa_tile_bytes(&d);
-    assert_memory_equal(d_bytes.bytes + end, before.bytes + end, BYTES_MAX - end);
-    assert_int_equal(ptoisa_cycles(&core), rows * cols);
+    test_end(bench);
 }
 
-static void elementwise__every_form_of_every_type_is_as_defined(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
-    for (size_t i = 0; i < sizeof instructions / sizeof *instructions; i++) {
-        const instruction *it = &instructions[i];
-        for (size_t t = 0; t < sizeof all_types / sizeof *all_types; t++) {
-            if (!(it->dtypes >> all_types[t] & 1)) {
-                continue;
-            }
-            for (int repeat = 0; repeat < 30; repeat++) {
-                bool has[FORMS] = {it->unary != NULL, it->binary != NULL, it->scalar != NULL,
-                                   it->row != NULL, it->col != NULL};
-                for (int form = 0; form < FORMS; form++) {
-                    if (has[form]) {
-                        check_form(it, form, all_types[t], &state);
-                    }
-                }
-            }
+static void binary__all_match_the_reference(void **state) {
+    test_bench *bench = bench_of(state);
+    const binary_case *cases;
+    uint32_t count = binary_cases(&cases);
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t round = 0; cases[i].run || cases[i].run_tmp ? round < ROUNDS : 0; round++) {
+            binary_round(bench, &cases[i], round % 3 ? PTOISA_A2A3 : PTOISA_A5);
         }
     }
 }
 
-static void elementwise__three_operands(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
-    static buffer bytes[4], before;
-    for (int repeat = 0; repeat < 200; repeat++) {
-        ptoisa_dtype dtype = all_types[test_below(&state, 9)];
-        ptoisa_core core;
-        ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-        uint32_t cols = 1 + test_below(&state, 70), rows = 1 + test_below(&state, 5);
-        ptoisa_tile d = random_tile(&bytes[0], dtype, rows, cols, &state), old = d, s[3];
-        for (int i = 0; i < 3; i++) {
-            s[i] = random_tile(&bytes[i + 1], dtype, rows, cols, &state);
-        }
-        memcpy(&before, &bytes[0], sizeof before);
-        old.data = before.bytes;
-        double x = ptoisa_get(&s[1], 0, 0);
-        int form = (int)test_below(&state, ptoisa_dtype_is_float(dtype) ? 6 : 4);
-        ptoisa_map_op op = form == 4   ? PTOISA_MAP_MUL_ADD
-                           : form == 5 ? PTOISA_MAP_MUL_ADD_RELU
-                           : form % 2  ? PTOISA_MAP_SUB_ADD
-                                       : PTOISA_MAP_ADD_ADD;
-        switch (form) {
-        case 0: ptoisa_taddc(&core, &d, &s[0], &s[1], &s[2]); break;
-        case 1: ptoisa_tsubc(&core, &d, &s[0], &s[1], &s[2]); break;
-        case 2: ptoisa_taddsc(&core, &d, &s[0], x, &s[2]); break;
-        case 3: ptoisa_tsubsc(&core, &d, &s[0], x, &s[2]); break;
-        case 4: ptoisa_tfusedmuladd(&core, &d, &s[0], &s[2]); break;
-        default: ptoisa_tfusedmuladdrelu(&core, &d, &s[0], &s[2]); break;
-        }
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                double y = form < 2   ? ptoisa_get(&s[1], r, c)
-                           : form < 4 ? x
-                                      : ptoisa_get(&old, r, c);
-                double want =
-                    reference(op, dtype, ptoisa_get(&s[0], r, c), y, ptoisa_get(&s[2], r, c));
-                assert_true(is_right(op, dtype, ptoisa_get(&d, r, c), want));
-            }
-        }
-    }
-}
-
-static void elementwise__axpy_takes_halves_into_f32(void **unused) {
-    (void)unused;
-    _Alignas(32) uint16_t halves[16];
-    _Alignas(32) float sums[16];
-    for (int i = 0; i < 16; i++) {
-        halves[i] = ptoisa_f16_from_f32((float)i);
-        sums[i] = 0.25f;
-    }
-    ptoisa_core core;
-    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-    ptoisa_tile d = ptoisa_tile_vec(sums, PTOISA_F32, 1, 16);
-    ptoisa_tile s = ptoisa_tile_vec(halves, PTOISA_F16, 1, 16);
-    ptoisa_taxpy(&core, &d, &s, 0.1);  // 0.1 as f16 is 0x1.998p-4
-    for (int i = 0; i < 16; i++) {
-        assert_true(sums[i] == fmaf((float)i, 0x1.998p-4f, 0.25f));
-    }
-}
-
-static void elementwise__parts_copy_where_one_source_is_valid(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
-    static buffer bytes[3];
-    for (int repeat = 0; repeat < 200; repeat++) {
-        ptoisa_dtype dtype = all_types[test_below(&state, 9)];
-        ptoisa_core core;
-        ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-        uint32_t cols = 1 + test_below(&state, 40), rows = 1 + test_below(&state, 6);
-        ptoisa_tile d = random_tile(&bytes[0], dtype, rows, cols, &state);
-        ptoisa_tile whole = random_tile(&bytes[1], dtype, rows, cols, &state);
-        ptoisa_tile part = random_tile(&bytes[2], dtype, rows, cols, &state);
-        part.valid_rows = test_below(&state, rows + 1);
-        part.valid_cols = test_below(&state, cols + 1);
-        bool is_swapped = test_below(&state, 2);
-        ptoisa_tpartadd(&core, &d, is_swapped ? &part : &whole, is_swapped ? &whole : &part);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                double x = ptoisa_get(&whole, r, c), y = ptoisa_get(&part, r, c);
-                bool is_both = r < part.valid_rows && c < part.valid_cols;
-                double want = is_both ? reference(PTOISA_MAP_ADD, dtype, x, y, 0) : x;
-                assert_true(is_right(PTOISA_MAP_ADD, dtype, ptoisa_get(&d, r, c), want));
-            }
-        }
-    }
-}
-
-// -- instruction sets ----------------------------------------------------------------------------
-
-static void vectors__give_the_same_bits_on_every_machine(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
-    static float a[700], b[700], c[700], want[700], got[700];
-    for (int repeat = 0; repeat < 20000; repeat++) {
-        size_t n = 1 + test_below(&state, repeat % 100 ? 70 : 600);
-        for (size_t i = 0; i < n; i++) {
-            a[i] = random_f32(&state);
-            b[i] = random_f32(&state);
-            c[i] = random_f32(&state);
-        }
-        ptoisa_map map = {want, a, b, c, n, n, n, n, 1, n, test_below(&state, 2)};
-        ptoisa_map_op op = (ptoisa_map_op)test_below(&state, PTOISA_MAP_RELU + 1);
-        ptoisa_map_f32_c(op, &map);
-        map.d = got;
-        for (int set = 0; set < 3; set++) {
-            memset(got, GUARD, sizeof got);
-            if (set == 0) {
-                ptoisa_map_f32(op, &map);
-            }
-#if PTOISA_X86
-            if (set == 1 && ptoisa_has_avx2()) {
-                ptoisa_map_f32_avx2(op, &map);
-            } else if (set == 2 && ptoisa_has_avx512()) {
-                ptoisa_map_f32_avx512(op, &map);
-            } else if (set > 0)
-#endif
-            {
-                ptoisa_map_f32(op, &map);
-            }
-            for (size_t i = 0; i < n; i++) {
-                if (memcmp(&want[i], &got[i], 4) != 0 && (want[i] == want[i] || got[i] == got[i])) {
-                    fail_msg("map %d set %d of %a, %a, %a: %a, not %a", (int)op, set, a[i], b[i],
-                             c[i], got[i], want[i]);
-                }
-            }
-            for (size_t i = n * sizeof *got; i < sizeof got; i++) {
-                assert_int_equal(((uint8_t *)got)[i], GUARD);
-            }
-        }
-    }
-}
-
-static void vectors__portable_fma_is_exact(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
-    for (int i = 0; i < 2000000; i++) {
-        float a = ptoisa_f32_from_bits((uint32_t)test_random(&state));
-        float b = ptoisa_f32_from_bits((uint32_t)test_random(&state));
-        float c = ptoisa_f32_from_bits((uint32_t)test_random(&state));
-        if (i % 2) {  // near cancellation and ties
-            a = (float)(int32_t)test_below(&state, 1 << 24) * 0x1p-12f;
-            b = (float)(int32_t)test_below(&state, 1 << 24) * 0x1p-140f;
-            c = i % 4 == 1 ? -a * b : (float)(int32_t)test_below(&state, 64) * 0x1p-149f;
-        }
-        float want = fmaf(a, b, c), got = ptoisa_fma_c(a, b, c);
-        if (memcmp(&want, &got, 4) != 0 && (want == want || got == got)) {
-            fail_msg("fma(%a, %a, %a): %a, not %a", a, b, c, got, want);
-        }
-    }
-}
-
-// -- reductions ----------------------------------------------------------------------------------
-
-static double combine(ptoisa_map_op op, ptoisa_dtype dtype, double x, double y) {
-    return reference(op, ptoisa_dtype_is_float(dtype) ? PTOISA_F32 : dtype, x, y, 0);
-}
-
-// In 16 lanes, then by halves, as reduce.h says.
-static double row_reference(ptoisa_map_op op, const ptoisa_tile *s, uint32_t r) {
-    ptoisa_dtype dtype = (ptoisa_dtype)s->dtype;
-    double lanes[16], start = op == PTOISA_MAP_MUL;
-    for (int i = 0; i < 16; i++) {
-        lanes[i] = start;
-        if (op == PTOISA_MAP_MAX || op == PTOISA_MAP_MIN) {
-            lanes[i] = ptoisa_get(s, r, 0);
-        }
-    }
-    for (uint32_t c = 0; c < s->valid_cols; c++) {
-        lanes[c % 16] = combine(op, dtype, lanes[c % 16], ptoisa_get(s, r, c));
-    }
-    for (int h = 8; h > 0; h /= 2) {
-        for (int i = 0; i < h; i++) {
-            lanes[i] = combine(op, dtype, lanes[i], lanes[i + h]);
-        }
-    }
-    return in_type(dtype, lanes[0], ptoisa_dtype_is_float(dtype) ? 0 : (int64_t)lanes[0]);
-}
-
-static void reduce__rows_are_summed_in_the_order_that_is_promised(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
-    static const ptoisa_map_op ops[] = {PTOISA_MAP_ADD, PTOISA_MAP_MUL, PTOISA_MAP_MAX,
-                                        PTOISA_MAP_MIN};
-    static buffer bytes[3];
-    for (int repeat = 0; repeat < 1500; repeat++) {
-        ptoisa_dtype dtype = all_types[test_below(&state, 9)];
-        ptoisa_core core;
-        ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-        uint32_t cols = some_cols[test_below(&state, 12)];
-        uint32_t rows = repeat % 20 ? 1 + test_below(&state, 9) : 1 + test_below(&state, 70);
-        rows = cols > 130 ? 1 + rows % 5 : rows % 50 + 1;
-        ptoisa_tile s = random_tile(&bytes[1], dtype, rows, cols, &state), t = s;
-        if (test_below(&state, 2)) {  // no NaN, no infinities
-            for (uint32_t i = 0; i < s.rows * s.cols; i++) {
-                double x = ptoisa_get_at(s.data, dtype, i);
-                while (!(fabs(x) < 100) && ptoisa_dtype_is_float(dtype)) {
-                    random_at(s.data, dtype, i, &state);
-                    x = ptoisa_get_at(s.data, dtype, i);
-                }
-            }
-        }
-        ptoisa_tile d = ptoisa_tile_make(bytes[0].bytes, dtype, PTOISA_VEC, PTOISA_COL_MAJOR,
-                                         (rows + 31) / 32 * 32, 1);
-        if (test_below(&state, 2)) {
-            d = ptoisa_tile_vec(bytes[0].bytes, dtype, rows, 32);
-        }
-        d = ptoisa_tile_valid(d, rows, 1);
-        uint32_t which = test_below(&state, 4);
-        switch (which) {
-        case 0: ptoisa_trowsum(&core, &d, &s, &t); break;
-        case 1: ptoisa_trowprod(&core, &d, &s, &t); break;
-        case 2: ptoisa_trowmax(&core, &d, &s, &t); break;
-        default: ptoisa_trowmin(&core, &d, &s, &t); break;
-        }
-        for (uint32_t r = 0; r < rows; r++) {
-            double got = ptoisa_get(&d, r, 0), want = row_reference(ops[which], &s, r);
-            if (!is_right(ops[which], dtype, got, want)) {
-                fail_msg("row reduction %u of %u %s: %a, not %a", which, cols,
-                         ptoisa_dtype_name(dtype), got, want);
-            }
-        }
-#if PTOISA_X86
-        for (int set = 0; set < 2 && dtype == PTOISA_F32 && ptoisa_has_avx512(); set++) {
-            float want[256], got[256];
-            const float *data = (const float *)s.data;
-            ptoisa_rows_f32(ops[which], want, data, s.cols, rows, cols);
-            if (set == 0) {
-                (which == 0   ? ptoisa_rows_add_c
-                 : which == 1 ? ptoisa_rows_mul_c
-                 : which == 2 ? ptoisa_rows_max_c
-                              : ptoisa_rows_min_c)(got, data, s.cols, rows, cols);
-            } else {
-                (which == 0   ? ptoisa_rows_add_avx2
-                 : which == 1 ? ptoisa_rows_mul_avx2
-                 : which == 2 ? ptoisa_rows_peak_avx2
-                              : ptoisa_rows_dip_avx2)(got, data, s.cols, rows, cols);
-            }
-            for (uint32_t r = 0; r < rows; r++) {
-                assert_true((want[r] != want[r] && got[r] != got[r]) ||
-                            memcmp(&want[r], &got[r], 4) == 0);
-            }
-        }
-#endif
-        ptoisa_tile index = d;
-        index.dtype = PTOISA_I32;
-        index.rows = (rows + 31) / 32 * 32, index.cols = 1, index.layout = PTOISA_COL_MAJOR;
-        (which % 2 ? ptoisa_trowargmax : ptoisa_trowargmin)(&core, &index, &s, &t);
-        for (uint32_t r = 0; r < rows; r++) {
-            uint32_t best = 0;
-            double extreme = ptoisa_get(&s, r, 0);
-            for (uint32_t c = 1; c < cols && extreme == extreme; c++) {
-                double x = ptoisa_get(&s, r, c);
-                if (x != x || (which % 2 ? x > extreme : x < extreme)) {
-                    best = c, extreme = x;
-                }
-            }
-            assert_int_equal(ptoisa_get(&index, r, 0), best);
-        }
-    }
-}
-
-static void reduce__columns_from_top_to_bottom(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
-    static const ptoisa_map_op ops[] = {PTOISA_MAP_ADD, PTOISA_MAP_MUL, PTOISA_MAP_MAX,
-                                        PTOISA_MAP_MIN};
-    static buffer bytes[2], before;
-    for (int repeat = 0; repeat < 1000; repeat++) {
-        ptoisa_dtype dtype = all_types[test_below(&state, 9)];
-        ptoisa_core core;
-        ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-        uint32_t cols = some_cols[test_below(&state, 12)], rows = 1 + test_below(&state, 9);
-        ptoisa_tile s = random_tile(&bytes[1], dtype, rows, cols, &state);
-        ptoisa_tile d = random_tile(&bytes[0], dtype, 1, cols, &state);
-        memcpy(&before, &bytes[0], sizeof before);
-        uint32_t which = test_below(&state, 4);
-        switch (which) {
-        case 0: ptoisa_tcolsum(&core, &d, &s, &s, test_below(&state, 2)); break;
-        case 1: ptoisa_tcolprod(&core, &d, &s); break;
-        case 2: ptoisa_tcolmax(&core, &d, &s); break;
-        default: ptoisa_tcolmin(&core, &d, &s); break;
-        }
+static void scalar_round(test_bench *bench, const binary_case *one, ptoisa_family family) {
+    ptoisa_dtype dtype = test_dtype(bench, one->sets[family]);
+    uint32_t rows, cols;
+    test_begin(bench, family, one->name);
+    shape(bench, &rows, &cols);
+    test_tile *a = test_vec(bench, dtype, rows, cols);
+    // The scalar is the element of a tile that is valid.
+    uint32_t block = 32 / ref_size(dtype);
+    test_tile *x = test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, block, 1, 1);
+    fill_operands(bench, one->op, a, x);
+    bool is_distinct = one->op == PTOISA_TAND || one->op == PTOISA_TOR;
+    test_tile *d = is_distinct ? test_vec(bench, dtype, rows, cols)
+                               : destination(bench, dtype, rows, cols, a, a);
+    d->role = TEST_WRITTEN;
+    test_run(bench);
+    double b = ref_was(x, 0, 0);
+    one->run_scalar(&bench->core, &d->tile, &a->tile, b);
+    for (uint32_t r = 0; r < rows; r++) {
         for (uint32_t c = 0; c < cols; c++) {
-            double want = ptoisa_get(&s, 0, c);
-            for (uint32_t r = 1; r < rows; r++) {
-                want = combine(ops[which], dtype, want, ptoisa_get(&s, r, c));
-            }
-            want = in_type(dtype, want, ptoisa_dtype_is_float(dtype) ? 0 : (int64_t)want);
-            assert_true(is_right(ops[which], dtype, ptoisa_get(&d, 0, c), want));
+            expect_binary(bench, d, one->op, r, c, ref_was(a, r, c), b);
         }
-        size_t end = cols * ptoisa_dtype_size(dtype);
-        assert_memory_equal(bytes[0].bytes + end, before.bytes + end, BYTES_MAX - end);
+    }
+    test_end(bench);
+}
+
+static void scalar__all_match_the_reference(void **state) {
+    test_bench *bench = bench_of(state);
+    const binary_case *cases;
+    uint32_t count = binary_cases(&cases);
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+            scalar_round(bench, &cases[i], round % 3 ? PTOISA_A2A3 : PTOISA_A5);
+        }
     }
 }
 
-static void reduce__nothing_gives_the_identity(void **unused) {
-    (void)unused;
-    static buffer bytes[2];
-    ptoisa_core core;
-    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-    for (size_t i = 0; i < 9; i++) {
-        ptoisa_dtype dtype = all_types[i];
-        bool is_float = ptoisa_dtype_is_float(dtype);
-        double bits = 8.0 * ptoisa_dtype_size(dtype);
-        double max = is_float ? INFINITY : dtype < PTOISA_U8 ? exp2(bits - 1) - 1 : exp2(bits) - 1;
-        double min = is_float ? -INFINITY : dtype < PTOISA_U8 ? -exp2(bits - 1) : 0;
-        ptoisa_tile s = ptoisa_tile_valid(ptoisa_tile_vec(bytes[1].bytes, dtype, 3, 32), 3, 0);
-        ptoisa_tile d = ptoisa_tile_valid(
-            ptoisa_tile_make(bytes[0].bytes, dtype, PTOISA_VEC, PTOISA_COL_MAJOR, 32, 1), 3, 1);
-        ptoisa_trowsum(&core, &d, &s, &s);
-        assert_true(ptoisa_get(&d, 2, 0) == 0);
-        ptoisa_trowprod(&core, &d, &s, &s);
-        assert_true(ptoisa_get(&d, 2, 0) == 1);
-        ptoisa_trowmax(&core, &d, &s, &s);
-        assert_true(ptoisa_get(&d, 2, 0) == min);
-        ptoisa_trowmin(&core, &d, &s, &s);
-        assert_true(ptoisa_get(&d, 2, 0) == max);
-        ptoisa_tile none = ptoisa_tile_valid(s, 0, 5);
-        ptoisa_tile row = ptoisa_tile_valid(ptoisa_tile_vec(bytes[0].bytes, dtype, 1, 32), 1, 5);
-        ptoisa_tcolmax(&core, &row, &none);
-        assert_true(ptoisa_get(&row, 0, 4) == min);
-    }
-}
-
-static void expand__copies_rows_and_columns(void **unused) {
-    (void)unused;
-    uint64_t state = test_seed();
-    static buffer bytes[2], before;
-    for (int repeat = 0; repeat < 500; repeat++) {
-        ptoisa_dtype dtype = all_types[test_below(&state, 9)];
-        ptoisa_core core;
-        ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-        uint32_t cols = 1 + test_below(&state, 70), rows = 1 + test_below(&state, 80);
-        ptoisa_tile d = random_tile(&bytes[0], dtype, rows, cols, &state);
-        ptoisa_tile s = random_tile(&bytes[1], dtype, rows, cols, &state);
-        bool is_row = test_below(&state, 2);
-        memcpy(&before, &bytes[0], sizeof before);
-        (is_row ? ptoisa_trowexpand : ptoisa_tcolexpand)(&core, &d, &s);
-        size_t size = ptoisa_dtype_size(dtype);
+static void scalar__divided_by_a_tile(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        ptoisa_dtype dtype = test_dtype(bench, set_bin);
+        uint32_t rows, cols;
+        test_begin(bench, PTOISA_A2A3, "TSDIV");
+        shape(bench, &rows, &cols);
+        test_tile *a = source(bench, dtype, rows, cols, TEST_ANY);
+        test_tile *d = destination(bench, dtype, rows, cols, a, a);
+        double x = test_number(bench, dtype, TEST_ANY);
+        test_run(bench);
+        ptoisa_tsdiv(&bench->core, &d->tile, x, &a->tile);
         for (uint32_t r = 0; r < rows; r++) {
             for (uint32_t c = 0; c < cols; c++) {
-                assert_memory_equal((uint8_t *)d.data + ptoisa_offset(&d, r, c) * size,
-                                    (uint8_t *)s.data +
-                                        ptoisa_offset(&s, is_row ? r : 0, is_row ? 0 : c) * size,
-                                    size);
+                expect_binary(bench, d, PTOISA_TDIV, r, c, x, ref_was(a, r, c));
             }
-            size_t end = ptoisa_offset(&d, r, 0) * size + cols * size;
-            assert_memory_equal(bytes[0].bytes + end, before.bytes + end, (d.cols - cols) * size);
+        }
+        test_end(bench);
+    }
+}
+
+// A scalar is of the tile's element type: 0.1 is the f32 (or f16) next to 0.1.
+static void scalar__is_rounded_to_the_tiles_type(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 40; round++) {
+        ptoisa_dtype dtype = round % 2 ? PTOISA_F32 : PTOISA_F16;
+        test_begin(bench, PTOISA_A2A3, "scalar");
+        test_tile *a = source(bench, dtype, 2, 19, TEST_PLAIN), *d = test_vec(bench, dtype, 2, 19);
+        d->role = TEST_WRITTEN;
+        double x = (double)(test_random(bench) >> 11) * 0x1p-53 * 8 - 4;
+        test_run(bench);
+        bool is_product = round % 4 < 2;
+        (is_product ? ptoisa_tmuls : ptoisa_tadds)(&bench->core, &d->tile, &a->tile, x);
+        for (uint32_t i = 0; i < 38; i++) {
+            expect_binary(bench, d, is_product ? PTOISA_TMUL : PTOISA_TADD, i / 19, i % 19,
+                          ref_was(a, i / 19, i % 19), ref_round(dtype, x));
+        }
+        test_end(bench);
+    }
+}
+
+// -- parts ----------------------------------------------------------------------------------------
+
+// One source is as big as the destination; the other covers a part, and elsewhere the first is
+// copied.
+static void part__copies_where_one_source_ends(void **state) {
+    test_bench *bench = bench_of(state);
+    static const char *const names[4] = {"TPARTADD", "TPARTMUL", "TPARTMAX", "TPARTMIN"};
+    static const ptoisa_op ops[4] = {PTOISA_TADD, PTOISA_TMUL, PTOISA_TMAX, PTOISA_TMIN};
+    static const binary_fn runs[4] = {ptoisa_tpartadd, ptoisa_tpartmul, ptoisa_tpartmax,
+                                      ptoisa_tpartmin};
+    for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
+        uint32_t which = round % 4;
+        ptoisa_dtype dtype = test_dtype(bench, set_bin);
+        uint32_t rows = test_size(bench, 12), cols = test_size(bench, SIDE);
+        uint32_t part_rows = test_in(bench, 0, rows), part_cols = test_in(bench, 0, cols);
+        test_begin(bench, PTOISA_A2A3, names[which]);
+        test_tile *full = source(bench, dtype, rows, cols, TEST_ANY);
+        test_tile *part = source(bench, dtype, part_rows, part_cols, TEST_ANY);
+        test_tile *d = test_chance(bench, 3) ? full : test_vec(bench, dtype, rows, cols);
+        d->role = TEST_WRITTEN;
+        bool is_first = test_chance(bench, 2);
+        test_run(bench);
+        runs[which](&bench->core, &d->tile, is_first ? &full->tile : &part->tile,
+                    is_first ? &part->tile : &full->tile);
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = 0; c < cols; c++) {
+                if (r < part_rows && c < part_cols) {
+                    expect_binary(bench, d, ops[which], r, c, ref_was(full, r, c),
+                                  ref_was(part, r, c));
+                } else {
+                    test_expect(bench, d, r, c, ref_was(full, r, c), 0);
+                }
+            }
+        }
+        test_end(bench);
+    }
+}
+
+// -- unary ----------------------------------------------------------------------------------------
+
+static void unary_round(test_bench *bench, const char *name, ptoisa_op op, uint32_t set,
+                        unary_fn run, double ulps) {
+    ptoisa_dtype dtype = test_dtype(bench, set);
+    uint32_t rows, cols;
+    test_begin(bench, PTOISA_A2A3, name);
+    shape(bench, &rows, &cols);
+    test_tile *a = source(bench, dtype, rows, cols, test_chance(bench, 3) ? TEST_PLAIN : TEST_ANY);
+    bool is_distinct = op == PTOISA_TRSQRT || op == PTOISA_TRECIP;
+    test_tile *d = is_distinct ? test_vec(bench, dtype, rows, cols)
+                               : destination(bench, dtype, rows, cols, a, a);
+    d->role = TEST_WRITTEN;
+    test_run(bench);
+    run(&bench->core, &d->tile, &a->tile);
+    for (uint32_t r = 0; r < rows; r++) {
+        for (uint32_t c = 0; c < cols; c++) {
+            double x = ref_was(a, r, c), want = ref_unary(op, dtype, x);
+            if (op == PTOISA_TRELU) {
+                test_expect_value(bench, d, r, c, want);
+            } else if (op == PTOISA_TRSQRT && x == 0) {
+                test_expect(bench, d, r, c, copysign(want, ref_now(d, r, c)), 0);  // either
+            } else {
+                test_expect(bench, d, r, c, want, dtype == PTOISA_F32 || ulps == 0 ? ulps : 1);
+            }
+        }
+    }
+    test_end(bench);
+}
+
+static void unary__all_match_the_reference(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
+        unary_round(bench, "TEXP", PTOISA_TEXP, set_float, ptoisa_texp, 3);
+        unary_round(bench, "TLOG", PTOISA_TLOG, set_float, ptoisa_tlog, 3);
+        unary_round(bench, "TSQRT", PTOISA_TSQRT, set_float, ptoisa_tsqrt, 0);
+        unary_round(bench, "TRSQRT", PTOISA_TRSQRT, set_float, ptoisa_trsqrt, 3);
+        unary_round(bench, "TRECIP", PTOISA_TRECIP, set_bin, ptoisa_trecip, 3);
+        unary_round(bench, "TABS", PTOISA_TABS, set_float, ptoisa_tabs, 0);
+        unary_round(bench, "TNEG", PTOISA_TNEG, set_bin, ptoisa_tneg, 0);
+        unary_round(bench, "TRELU", PTOISA_TRELU, set_float | SET(I32), ptoisa_trelu, 0);
+        unary_round(bench, "TNOT", PTOISA_TNOT, set_int, ptoisa_tnot, 0);
+    }
+}
+
+// Functions that are approximated, over their whole range: where exponents carry, results go
+// subnormal or overflow, and logarithms cancel.
+static void unary__is_accurate_over_the_whole_range(void **state) {
+    test_bench *bench = bench_of(state);
+    static const double low[4] = {-104, -149, -149, -149}, high[4] = {89, 128, 128, 128};
+    static const char *const names[4] = {"TEXP", "TLOG", "TRSQRT", "TRECIP"};
+    static const ptoisa_op ops[4] = {PTOISA_TEXP, PTOISA_TLOG, PTOISA_TRSQRT, PTOISA_TRECIP};
+    static const unary_fn runs[4] = {ptoisa_texp, ptoisa_tlog, ptoisa_trsqrt, ptoisa_trecip};
+    for (uint32_t which = 0; which < 4; which++) {
+        for (uint32_t round = 0; round < 8; round++) {
+            test_begin(bench, PTOISA_A2A3, names[which]);
+            test_tile *a = test_vec(bench, PTOISA_F32, 4, 1000);
+            test_tile *d = test_vec(bench, PTOISA_F32, 4, 1000);
+            d->role = TEST_WRITTEN;
+            for (uint32_t i = 0; i < 4000; i++) {
+                double unit = (double)(test_random(bench) >> 11) * 0x1p-53;
+                double x = low[which] + (high[which] - low[which]) * unit;
+                x = which == 0 ? x : i % 4 == 0 ? 1 + (unit - 0.5) * 0.01 : exp2(x);
+                test_put(a, i / 1000, i % 1000, ref_round(PTOISA_F32, x));
+            }
+            test_run(bench);
+            runs[which](&bench->core, &d->tile, &a->tile);
+            for (uint32_t i = 0; i < 4000; i++) {
+                double x = ref_was(a, i / 1000, i % 1000);
+                test_expect(bench, d, i / 1000, i % 1000, ref_unary(ops[which], PTOISA_F32, x), 3);
+            }
+            test_end(bench);
         }
     }
 }
 
-// -- faults --------------------------------------------------------------------------------------
+// -- three operands -------------------------------------------------------------------------------
 
-static void count_fault(ptoisa_core *core, const char *text) {
-    assert_non_null(text);
-    ++*(int *)core->fault_user;
-}
-
-static void elementwise__faults_of_the_device_are_faults_here(void **unused) {
-    (void)unused;
-    if (!PTOISA_CHECKED) {
-        skip();
+// s0 * a + s1 may be fused or rounded between, so the error is that of two roundings.
+static void expect_fused(const test_bench *bench, const test_tile *d, uint32_t r, uint32_t c,
+                         double product, double sum) {
+    ptoisa_dtype dtype = (ptoisa_dtype)d->tile.dtype;
+    if (isnan(product) || isinf(product) || fabs(product) > ref_greatest(dtype) || isnan(sum) ||
+        isinf(sum)) {
+        return;  // as the order of rounding decides
     }
-    static buffer bytes[3];
-    int faults = 0;
-    ptoisa_core core;
-    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-    core.on_fault = count_fault;
-    core.fault_user = &faults;
-    ptoisa_tile d = ptoisa_tile_vec(bytes[0].bytes, PTOISA_F32, 8, 16);
-    ptoisa_tile s = ptoisa_tile_vec(bytes[1].bytes, PTOISA_F32, 8, 16);
-    ptoisa_tile column =
-        ptoisa_tile_make(bytes[2].bytes, PTOISA_F32, PTOISA_VEC, PTOISA_COL_MAJOR, 8, 1);
-    ptoisa_tile i32 = s, few = ptoisa_tile_valid(s, 8, 15);
-    i32.dtype = PTOISA_I32;
-    ptoisa_trsqrt(&core, &d, &d);
-    assert_int_equal(faults, 1);
-    ptoisa_tands(&core, &i32, &i32, 1);
-    assert_int_equal(faults, 2);
-    ptoisa_tadd(&core, &d, &s, &i32);  // types differ
-    assert_int_equal(faults, 3);
-    ptoisa_tadd(&core, &d, &s, &few);  // not valid there
-    assert_int_equal(faults, 4);
-    ptoisa_tand(&core, &d, &s, &s);  // no integers
-    assert_int_equal(faults, 5);
-    ptoisa_trowsum(&core, &column, &s, &few);
-    assert_int_equal(faults, 5);
-    ptoisa_trowsum(&core, &d, &s, &s);  // 16 valid columns
-    assert_int_equal(faults, 6);
-    ptoisa_trowsum(&core, &column, &s, NULL);
-    assert_int_equal(faults, 7);
-    ptoisa_trowexpandadd(&core, &d, &s, &column);
-    assert_int_equal(faults, 7);
-    column.valid_rows = 7;
-    ptoisa_trowexpandadd(&core, &d, &s, &column);
-    assert_int_equal(faults, 8);
-    ptoisa_trowexpandadd(&core, &d, &s, &s);  // 16 columns are no block of 8
-    assert_int_equal(faults, 9);
-    ptoisa_tpartadd(&core, &d, &few, &few);
-    assert_int_equal(faults, 10);
-    assert_int_equal(ptoisa_cycles(&core), 8 + 128);
-    core.machine = ptoisa_machine_950pr();
-    ptoisa_trsqrt(&core, &d, &d);
-    assert_int_equal(faults, 10);
+    test_expect_near(bench, d, r, c, sum, 1, ref_ulp(dtype, product));
 }
 
-static void elementwise__a_dry_core_takes_tiles_without_memory(void **unused) {
-    (void)unused;
-    ptoisa_core core;
-    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-    core.is_dry = true;
-    ptoisa_tile s = ptoisa_tile_vec(NULL, PTOISA_F32, 8, 16);
-    ptoisa_tile column = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_VEC, PTOISA_COL_MAJOR, 8, 1);
-    ptoisa_trsqrt(&core, &s, &s);
-    ptoisa_trowmax(&core, &column, &s, &s);
-    ptoisa_trowexpandsub(&core, &s, &s, &column);
-    assert_int_equal(ptoisa_cycles(&core), 128 + 8 + 128);
+static void fused__multiply_and_add(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
+        static const char *const names[4] = {"TFUSEDMULADD", "TMULADDDST", "TFUSEDMULADDRELU",
+                                             "TSUBRELU"};
+        static const binary_fn runs[4] = {ptoisa_tfusedmuladd, ptoisa_tmuladddst,
+                                          ptoisa_tfusedmuladdrelu, ptoisa_tsubrelu};
+        uint32_t which = round % 4, rows, cols;
+        ptoisa_dtype dtype = test_dtype(bench, set_float);
+        test_numbers numbers = test_chance(bench, 2) ? TEST_PLAIN : TEST_ANY;
+        test_begin(bench, PTOISA_A2A3, names[which]);
+        shape(bench, &rows, &cols);
+        test_tile *a = source(bench, dtype, rows, cols, numbers);
+        test_tile *b = source(bench, dtype, rows, cols, numbers);
+        test_tile *d = source(bench, dtype, rows, cols, numbers);
+        d->role = TEST_WRITTEN;
+        test_run(bench);
+        runs[which](&bench->core, &d->tile, &a->tile, &b->tile);
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = 0; c < cols; c++) {
+                double x = ref_was(a, r, c), y = ref_was(b, r, c), z = ref_was(d, r, c);
+                double product = which == 1 ? x * y : x * z, sum = product + (which == 1 ? z : y);
+                if (which == 3) {
+                    test_expect_value(bench, d, r, c, ref_max(x - y, 0));
+                } else {
+                    expect_fused(bench, d, r, c, product, which == 2 ? ref_max(sum, 0) : sum);
+                }
+            }
+        }
+        test_end(bench);
+    }
+}
+
+static void fused__axpy_adds_a_multiple(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        ptoisa_dtype from = test_dtype(bench, set_float);
+        ptoisa_dtype to = test_chance(bench, 2) ? PTOISA_F32 : from;
+        uint32_t rows, cols;
+        test_begin(bench, PTOISA_A2A3, "TAXPY");
+        shape(bench, &rows, &cols);
+        test_tile *a = source(bench, from, rows, cols, TEST_PLAIN);
+        test_tile *d = source(bench, to, rows, cols, TEST_PLAIN);
+        d->role = TEST_WRITTEN;
+        double x = test_number(bench, from, TEST_PLAIN);
+        test_run(bench);
+        ptoisa_taxpy(&bench->core, &d->tile, &a->tile, x);
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = 0; c < cols; c++) {
+                double product = x * ref_was(a, r, c);
+                expect_fused(bench, d, r, c, product, product + ref_was(d, r, c));
+            }
+        }
+        test_end(bench);
+    }
+}
+
+static void fused__leaky_and_parametric_relu(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
+        bool is_leaky = round % 2;
+        ptoisa_dtype dtype = test_dtype(bench, set_float);
+        uint32_t rows, cols;
+        test_begin(bench, PTOISA_A2A3, is_leaky ? "TLRELU" : "TPRELU");
+        shape(bench, &rows, &cols);
+        test_tile *a = source(bench, dtype, rows, cols, TEST_ANY);
+        test_tile *slope = source(bench, dtype, rows, cols, TEST_PLAIN);
+        test_tile *t = test_vec(bench, dtype, rows, cols);
+        test_tile *d = test_chance(bench, 2) ? a : test_vec(bench, dtype, rows, cols);
+        d->role = TEST_WRITTEN;
+        t->role = TEST_SCRATCH;
+        double x = test_number(bench, dtype, TEST_PLAIN);
+        test_run(bench);
+        if (is_leaky) {
+            ptoisa_tlrelu(&bench->core, &d->tile, &a->tile, x);
+        } else {
+            ptoisa_tprelu(&bench->core, &d->tile, &a->tile, &slope->tile, &t->tile);
+        }
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = 0; c < cols; c++) {
+                double s = ref_was(a, r, c), m = is_leaky ? x : ref_was(slope, r, c);
+                test_expect_value(bench, d, r, c, s > 0 ? s : ref_round(dtype, s * m));
+            }
+        }
+        test_end(bench);
+    }
+}
+
+static void ternary__adds_and_subtracts(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
+        static const char *const names[4] = {"TADDC", "TSUBC", "TADDSC", "TSUBSC"};
+        uint32_t which = round % 4, rows, cols;
+        ptoisa_dtype dtype = test_dtype(bench, set_bin);
+        test_numbers numbers = ref_is_float(dtype) ? TEST_PLAIN : TEST_ANY;
+        test_begin(bench, PTOISA_A2A3, names[which]);
+        shape(bench, &rows, &cols);
+        test_tile *a = source(bench, dtype, rows, cols, numbers);
+        test_tile *b = source(bench, dtype, rows, cols, numbers);
+        test_tile *e = source(bench, dtype, rows, cols, numbers);
+        test_tile *d = destination(bench, dtype, rows, cols, a, e);
+        double x = test_number(bench, dtype, numbers);
+        test_run(bench);
+        const ptoisa_tile *dt = &d->tile, *at = &a->tile, *bt = &b->tile, *et = &e->tile;
+        switch (which) {
+        case 0: ptoisa_taddc(&bench->core, dt, at, bt, et); break;
+        case 1: ptoisa_tsubc(&bench->core, dt, at, bt, et); break;
+        case 2: ptoisa_taddsc(&bench->core, dt, at, x, et); break;
+        default: ptoisa_tsubsc(&bench->core, dt, at, x, et); break;
+        }
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = 0; c < cols; c++) {
+                double p = ref_was(a, r, c), q = which < 2 ? ref_was(b, r, c) : x;
+                double s = ref_was(e, r, c);
+                double first = which % 2 ? p - q : p + q;
+                if (ref_is_float(dtype)) {
+                    test_expect_near(bench, d, r, c, first + s, 1, ref_ulp(dtype, first));
+                } else {
+                    test_expect(bench, d, r, c, ref_wrap(dtype, (uint64_t)(int64_t)(first + s)), 0);
+                }
+            }
+        }
+        test_end(bench);
+    }
+}
+
+// -- by hand --------------------------------------------------------------------------------------
+
+// A row of numbers through a binary instruction.
+static void expect_row(test_bench *bench, ptoisa_dtype dtype, const char *name, binary_fn run,
+                       uint32_t count, const double *a, const double *b, const double *want) {
+    test_begin(bench, PTOISA_A5, name);
+    test_tile *ta = test_vec(bench, dtype, 1, count), *tb = test_vec(bench, dtype, 1, count);
+    test_tile *d = test_vec(bench, dtype, 1, count);
+    d->role = TEST_WRITTEN;
+    for (uint32_t i = 0; i < count; i++) {
+        test_put(ta, 0, i, a[i]);
+        test_put(tb, 0, i, b[i]);
+    }
+    test_run(bench);
+    run(&bench->core, &d->tile, &ta->tile, &tb->tile);
+    for (uint32_t i = 0; i < count; i++) {
+        test_expect_value(bench, d, 0, i, want[i]);
+    }
+    test_end(bench);
+}
+
+static void special__max_and_min_keep_nan(void **state) {
+    test_bench *bench = bench_of(state);
+    const double nan = (double)NAN, inf = (double)INFINITY;
+    const double a[6] = {nan, 1, nan, -inf, inf, -inf}, b[6] = {1, nan, nan, nan, 5, inf};
+    const double greater[6] = {nan, nan, nan, nan, inf, inf};
+    const double less[6] = {nan, nan, nan, nan, 5, -inf};
+    static const ptoisa_dtype dtypes[2] = {PTOISA_F16, PTOISA_F32};
+    for (uint32_t i = 0; i < 2; i++) {
+        expect_row(bench, dtypes[i], "TMAX", ptoisa_tmax, 6, a, b, greater);
+        expect_row(bench, dtypes[i], "TMIN", ptoisa_tmin, 6, a, b, less);
+        expect_row(bench, dtypes[i], "TPARTMAX", ptoisa_tpartmax, 6, a, b, greater);
+        expect_row(bench, dtypes[i], "TPARTMIN", ptoisa_tpartmin, 6, a, b, less);
+    }
+}
+
+static void special__integers_wrap(void **state) {
+    test_bench *bench = bench_of(state);
+    const double a[5] = {32767, -32768, 256, -32768, 181}, b[5] = {1, -1, 256, -1, 182};
+    const double sum[5] = {-32768, 32767, 512, 32767, 363};
+    const double difference[5] = {32766, -32767, 0, -32767, -1};
+    const double product[5] = {32767, -32768, 0, -32768, -32594};
+    expect_row(bench, PTOISA_I16, "TADD", ptoisa_tadd, 5, a, b, sum);
+    expect_row(bench, PTOISA_I16, "TSUB", ptoisa_tsub, 5, a, b, difference);
+    expect_row(bench, PTOISA_I16, "TMUL", ptoisa_tmul, 5, a, b, product);
+}
+
+static void trem(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *a,
+                 const ptoisa_tile *b) {
+    static uint8_t scratch[1 << 12];
+    ptoisa_tile t = *a;
+    t.data = scratch + (32 - (uintptr_t)scratch % 32) % 32;
+    ptoisa_trem(core, d, a, b, &t);
+}
+
+static void tfmod(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *a,
+                  const ptoisa_tile *b) {
+    ptoisa_tfmod(core, d, a, b, NULL);
+}
+
+static void special__integers_divided_by_nothing_are_nothing(void **state) {
+    test_bench *bench = bench_of(state);
+    const double least = -2147483648.0;
+    const double a[7] = {7, least, least, 0, -7, 7, -7}, b[7] = {0, 0, -1, 0, 2, -2, -2};
+    const double rem[7] = {0, 0, 0, 0, 1, -1, -1}, mod[7] = {0, 0, 0, 0, -1, 1, -1};
+    expect_row(bench, PTOISA_I32, "TREM", trem, 7, a, b, rem);
+    expect_row(bench, PTOISA_I32, "TFMOD", tfmod, 7, a, b, mod);
+    // A tile divided by a scalar, and a scalar by a tile.
+    const double by[3] = {0, -1, 2}, quotient[3][2] = {{0, 0}, {-7, least}, {3, -1073741824.0}};
+    for (uint32_t i = 0; i < 3; i++) {
+        test_begin(bench, PTOISA_A2A3, "TDIVS");
+        test_tile *s = test_vec(bench, PTOISA_I32, 1, 2), *d = test_vec(bench, PTOISA_I32, 1, 2);
+        test_tile *e = test_vec(bench, PTOISA_I32, 1, 2);
+        d->role = e->role = TEST_WRITTEN;
+        test_put(s, 0, 0, by[i] == 0 ? 0 : 7);
+        test_put(s, 0, 1, least);
+        test_run(bench);
+        ptoisa_tdivs(&bench->core, &d->tile, &s->tile, by[i]);
+        ptoisa_tsdiv(&bench->core, &e->tile, least, &s->tile);
+        test_expect(bench, d, 0, 0, quotient[i][0], 0);
+        test_expect(bench, d, 0, 1, quotient[i][1], 0);
+        test_expect(bench, e, 0, 0, by[i] == 0 ? 0 : -306783378, 0);
+        test_expect(bench, e, 0, 1, 1, 0);
+        test_end(bench);
+    }
+}
+
+// Shifts by as much as the element has bits, or more, have no defined result, but must be safe.
+static void special__shifts_by_any_amount_are_safe(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 40; round++) {
+        ptoisa_dtype dtype = test_dtype(bench, set_shift);
+        test_begin(bench, PTOISA_A2A3, "shift");
+        test_tile *a = source(bench, dtype, 2, 30, TEST_ANY);
+        test_tile *b = source(bench, dtype, 2, 30, TEST_ANY), *d = test_vec(bench, dtype, 2, 30);
+        d->role = TEST_WRITTEN;
+        test_run(bench);
+        (round % 2 ? ptoisa_tshl : ptoisa_tshr)(&bench->core, &d->tile, &a->tile, &b->tile);
+        (round % 2 ? ptoisa_tshls : ptoisa_tshrs)(&bench->core, &d->tile, &a->tile,
+                                                  test_in(bench, 0, 80));
+        test_end(bench);
+    }
+}
+
+static void special__by_hand(void **state) {
+    test_bench *bench = bench_of(state);
+    const double inf = (double)INFINITY, nan = (double)NAN;
+    const double x[9] = {0, -0.0, inf, -inf, nan, -1, 1, 4, 100};
+    const double want[8][9] = {
+        {1, 1, inf, 0, nan, 0.36787944117144233, 2.718281828459045, 54.598150033144236, inf},
+        {-inf, -inf, inf, nan, nan, nan, 0, 1.3862943611198906, 4.605170185988092},
+        {0, -0.0, inf, nan, nan, nan, 1, 2, 10},
+        {inf, inf, 0, nan, nan, nan, 1, 0.5, 0.1},
+        {inf, -inf, 0, -0.0, nan, -1, 1, 0.25, 0.01},
+        {0, 0, inf, inf, nan, 1, 1, 4, 100},
+        {-0.0, 0, -inf, inf, nan, 1, -1, -4, -100},
+        {0, 0, inf, 0, nan, 0, 1, 4, 100}};
+    static const unary_fn runs[8] = {ptoisa_texp,   ptoisa_tlog, ptoisa_tsqrt, ptoisa_trsqrt,
+                                     ptoisa_trecip, ptoisa_tabs, ptoisa_tneg,  ptoisa_trelu};
+    static const char *const names[8] = {"TEXP",   "TLOG", "TSQRT", "TRSQRT",
+                                         "TRECIP", "TABS", "TNEG",  "TRELU"};
+    for (uint32_t which = 0; which < 8; which++) {
+        for (uint32_t half = 0; half < 2; half++) {
+            ptoisa_dtype dtype = half ? PTOISA_F16 : PTOISA_F32;
+            test_begin(bench, PTOISA_A2A3, names[which]);
+            test_tile *a = test_vec(bench, dtype, 1, 9), *d = test_vec(bench, dtype, 1, 9);
+            d->role = TEST_WRITTEN;
+            for (uint32_t i = 0; i < 9; i++) {
+                test_put(a, 0, i, x[i]);
+            }
+            test_run(bench);
+            runs[which](&bench->core, &d->tile, &a->tile);
+            for (uint32_t i = 0; i < 9; i++) {
+                // 1 / sqrt(-0) and max(-0, 0) may have either sign.
+                bool is_free = (which == 3 || which == 7) && i == 1;
+                test_expect(bench, d, 0, i,
+                            is_free ? copysign(want[which][i], ref_now(d, 0, 1)) : want[which][i],
+                            which < 5 && which != 2 && want[which][i] != 0 ? 3 : 0);
+            }
+            test_end(bench);
+        }
+    }
 }
 
 int main(void) {
+    static test_bench bench;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elementwise__every_form_of_every_type_is_as_defined),
-        cmocka_unit_test(elementwise__three_operands),
-        cmocka_unit_test(elementwise__axpy_takes_halves_into_f32),
-        cmocka_unit_test(elementwise__parts_copy_where_one_source_is_valid),
-        cmocka_unit_test(vectors__give_the_same_bits_on_every_machine),
-        cmocka_unit_test(vectors__portable_fma_is_exact),
-        cmocka_unit_test(reduce__rows_are_summed_in_the_order_that_is_promised),
-        cmocka_unit_test(reduce__columns_from_top_to_bottom),
-        cmocka_unit_test(reduce__nothing_gives_the_identity),
-        cmocka_unit_test(expand__copies_rows_and_columns),
-        cmocka_unit_test(elementwise__faults_of_the_device_are_faults_here),
-        cmocka_unit_test(elementwise__a_dry_core_takes_tiles_without_memory),
+        cmocka_unit_test_prestate(binary__all_match_the_reference, &bench),
+        cmocka_unit_test_prestate(scalar__all_match_the_reference, &bench),
+        cmocka_unit_test_prestate(scalar__divided_by_a_tile, &bench),
+        cmocka_unit_test_prestate(scalar__is_rounded_to_the_tiles_type, &bench),
+        cmocka_unit_test_prestate(part__copies_where_one_source_ends, &bench),
+        cmocka_unit_test_prestate(unary__all_match_the_reference, &bench),
+        cmocka_unit_test_prestate(unary__is_accurate_over_the_whole_range, &bench),
+        cmocka_unit_test_prestate(fused__multiply_and_add, &bench),
+        cmocka_unit_test_prestate(fused__axpy_adds_a_multiple, &bench),
+        cmocka_unit_test_prestate(fused__leaky_and_parametric_relu, &bench),
+        cmocka_unit_test_prestate(ternary__adds_and_subtracts, &bench),
+        cmocka_unit_test_prestate(special__max_and_min_keep_nan, &bench),
+        cmocka_unit_test_prestate(special__integers_wrap, &bench),
+        cmocka_unit_test_prestate(special__integers_divided_by_nothing_are_nothing, &bench),
+        cmocka_unit_test_prestate(special__shifts_by_any_amount_are_safe, &bench),
+        cmocka_unit_test_prestate(special__by_hand, &bench),
     };
+    bench.random = test_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

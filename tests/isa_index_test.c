@@ -182,7 +182,7 @@ static void compare__masks_and_selections_of_all_types_modes_and_sizes(void **st
 
 static void compare__faults_say_what_is_wrong(void **state) {
     (void)state;
-    if (!PTOISA_CHECKED) {
+    if (!PTOISA_CHECKED_DEFAULT) {
         skip();
     }
     ptoisa_core core;
@@ -414,7 +414,7 @@ static void sort__top_k_of_256_scores(void **state) {
 
 static void sort__faults_say_what_is_wrong(void **state) {
     (void)state;
-    if (!PTOISA_CHECKED) {
+    if (!PTOISA_CHECKED_DEFAULT) {
         skip();
     }
     ptoisa_core core = start();
@@ -578,7 +578,7 @@ static void gather__an_index_outside_faults_or_reads_zero_and_writes_nothing(voi
     ptoisa_global table = ptoisa_global_make(s.data, PTOISA_F32, 2, 8, 8, 1);
     ptoisa_tile rows = ptoisa_tile_valid(idx, 1, 2);
     rows.data = (int32_t *)idx.data + 8;
-    const bool is_checked = PTOISA_CHECKED;
+    const bool is_checked = PTOISA_CHECKED_DEFAULT;
     FAULT(is_checked ? "TGATHER: idx at (1, 1) is 16, of 16" : "",
           ptoisa_tgather(&core, &d, &s, &idx, NULL));
     assert_true(((float *)d.data)[9] == (is_checked ? -1 : 0));

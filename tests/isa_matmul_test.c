@@ -1,399 +1,242 @@
-// Matrix instructions: every code for this processor, against fused multiply-adds in the order of k,
-// bit by bit; and against f64. What is not valid in an operand is NaN (or garbage), and nothing but
-// the valid region of the result may change.
+// Matrix products: every triple of types, random sizes with garbage around what is valid, against
+// three loops in double. Products of f16 and bf16 are exact in f32, so an error comes from sums only.
 
-#include "../ptoisa_shim.h"
+#include "isa_test.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+enum { ROUNDS = 150 };
 
-#include <cmocka.h>
-
-static uint64_t seed_state;
-
-static uint64_t next_random(void) {
-    uint64_t z = (seed_state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+static test_bench *bench_of(void **state) {
+    return (test_bench *)*state;
 }
 
-static uint32_t random_in(uint32_t low, uint32_t high) {
-    return low + (uint32_t)(next_random() % (high - low + 1));
+// Types of c, and of a and b.
+static const ptoisa_dtype triples[4][2] = {{PTOISA_F32, PTOISA_F16},
+                                           {PTOISA_F32, PTOISA_BF16},
+                                           {PTOISA_F32, PTOISA_F32},
+                                           {PTOISA_I32, PTOISA_I8}};
+
+static uint32_t whole(uint32_t size, uint32_t unit) {
+    return (size + unit - 1) / unit * unit;
 }
 
-static uint64_t start_random(void) {
-    const char *text = getenv("PTOWSP_SEED");
-    seed_state = text ? strtoull(text, NULL, 0) : 20261121;
-    print_message("seed %llu (set PTOWSP_SEED to change it)\n", (unsigned long long)seed_state);
-    return seed_state;
+typedef struct operands {
+    test_tile *a, *b, *c, *old, *bias;
+    uint32_t m, k, n;
+} operands;
+
+// Tiles as the machine wants them: Left is Zz on A2/A3 and Nz on A5, Right Zn, Acc Nz.
+static operands operands_make(test_bench *bench, ptoisa_family family, const ptoisa_dtype *triple,
+                              uint32_t m, uint32_t k, uint32_t n) {
+    operands o;
+    ptoisa_dtype dtype = triple[1];
+    uint32_t block = 32 / ref_size(dtype);
+    uint32_t extra = test_chance(bench, 3) ? 1 : 0;
+    o.m = m, o.k = k, o.n = n;
+    o.a = test_tile_make(bench, dtype, PTOISA_LEFT, family == PTOISA_A5 ? PTOISA_NZ : PTOISA_ZZ,
+                         whole(m, 16), whole(k, block) + extra * block, m, k);
+    o.b = test_tile_make(bench, dtype, PTOISA_RIGHT, PTOISA_ZN, whole(k, block),
+                         whole(n, 16) + extra * 16, k, n);
+    o.c = test_tile_make(bench, triple[0], PTOISA_ACC, PTOISA_NZ, whole(m, 16), whole(n, 16), m, n);
+    o.old = test_tile_make(bench, triple[0], PTOISA_ACC, PTOISA_NZ, whole(m, 16) + extra * 16,
+                           whole(n, 16), m, n);
+    o.bias = test_tile_make(bench, triple[0], PTOISA_BIAS, PTOISA_ROW_MAJOR, 1, whole(n, 16), 1, n);
+    o.c->role = TEST_WRITTEN;
+    test_fill(bench, o.a, triple[0] == PTOISA_I32 ? TEST_ANY : TEST_PLAIN);
+    test_fill(bench, o.b, triple[0] == PTOISA_I32 ? TEST_ANY : TEST_PLAIN);
+    test_fill(bench, o.c, triple[0] == PTOISA_I32 ? TEST_ANY : TEST_PLAIN);
+    test_fill(bench, o.old, triple[0] == PTOISA_I32 ? TEST_ANY : TEST_PLAIN);
+    test_fill(bench, o.bias, triple[0] == PTOISA_I32 ? TEST_ANY : TEST_PLAIN);
+    return o;
 }
 
-static uint32_t round_up(uint32_t x, uint32_t step) {
-    return (x + step - 1) / step * step;
-}
-
-// A tile with exactly its own memory, so that sanitizers see reads beyond it; filled with bytes of
-// 0xff, which are NaN in every float type.
-static ptoisa_tile tile_new(ptoisa_dtype dtype, ptoisa_memory memory, ptoisa_layout layout,
-                            uint32_t rows, uint32_t cols) {
-    ptoisa_tile tile = ptoisa_tile_make(NULL, dtype, memory, layout, rows, cols);
-    uint32_t size = ptoisa_dtype_size(dtype);
-    uint32_t box_rows = ptoisa_box_rows(&tile), box_cols = ptoisa_box_cols(&tile);
-    tile.rows = round_up(rows, layout == PTOISA_COL_MAJOR ? 32 / size : box_rows);
-    tile.cols = round_up(cols, layout == PTOISA_ROW_MAJOR ? 32 / size : box_cols);
-    if (layout > PTOISA_COL_MAJOR || random_in(0, 1)) {
-        tile.rows += box_rows * random_in(0, 1) * (layout == PTOISA_COL_MAJOR ? 32 / size : 1);
-        tile.cols += box_cols * random_in(0, 1) * (layout == PTOISA_ROW_MAJOR ? 32 / size : 1);
-    }
-    void *data = aligned_alloc(32, ptoisa_tile_bytes(&tile));
-    assert_non_null(data);
-    memset(data, 0xff, ptoisa_tile_bytes(&tile));
-    tile.data = data;
-    return tile;
-}
-
-static void tile_set(const ptoisa_tile *tile, uint32_t r, uint32_t c, double x) {
-    uint64_t at = ptoisa_offset(tile, r, c);
-    switch ((ptoisa_dtype)tile->dtype) {
-    case PTOISA_F32: ((float *)tile->data)[at] = (float)x; break;
-    case PTOISA_F16: ((uint16_t *)tile->data)[at] = ptoisa_f16_from_f32((float)x); break;
-    case PTOISA_BF16: ((uint16_t *)tile->data)[at] = ptoisa_bf16_from_f32((float)x); break;
-    case PTOISA_I8: ((int8_t *)tile->data)[at] = (int8_t)x; break;
-    case PTOISA_I32: ((int32_t *)tile->data)[at] = (int32_t)x; break;
-    default: fail();
-    }
-}
-
-// kind 0: uniform in [-1, 1); 1: small integers (exact sums); 2: of very different sizes.
-static void tile_fill(const ptoisa_tile *tile, int kind) {
-    for (uint32_t r = 0; r < tile->valid_rows; r++) {
-        for (uint32_t c = 0; c < tile->valid_cols; c++) {
-            double x = (double)(next_random() >> 11) * 0x1p-52 - 1;
-            if (tile->dtype == PTOISA_I8 || kind == 1) {
-                x = floor(x * 128);
-            } else if (tile->dtype == PTOISA_I32) {
-                x = floor(x * 2147483648.0);
-            } else if (kind == 2) {
-                x = ldexp(x, (int)random_in(0, 20) - (tile->dtype == PTOISA_F32 ? 70 : 10));
+// c = a b + what `start` holds: nothing, an accumulator, or one row for all.
+static void expect_product(const test_bench *bench, const operands *o, const test_tile *start) {
+    ptoisa_dtype dtype = (ptoisa_dtype)o->c->tile.dtype;
+    for (uint32_t r = 0; r < o->m; r++) {
+        for (uint32_t c = 0; c < o->n; c++) {
+            double sum = 0, magnitude = 0;
+            for (uint32_t i = 0; i < o->k; i++) {
+                double product = ref_was(o->a, r, i) * ref_was(o->b, i, c);
+                sum += product;
+                magnitude += fabs(product);
             }
-            tile_set(tile, r, c, x);
+            double first = start ? ref_was(start, start == o->bias ? 0 : r, c) : 0;
+            if (dtype == PTOISA_I32) {
+                test_expect(bench, o->c, r, c,
+                            ref_wrap(dtype, (uint64_t)((int64_t)sum + (int64_t)first)), 0);
+            } else {
+                double error = (o->k * magnitude + fabs(sum + first)) * 0x1p-24;
+                test_expect_near(bench, o->c, r, c, sum + first, 1e-9, error);
+            }
         }
     }
 }
 
-#if !PTOISA_X86 && !PTOISA_NEON
-#define CODES 1
-#else
-#define CODES 3
-#endif
-
-static bool code_at(int i, ptoisa_mm_code *code) {
-    if (i == 0) {
-        *code = ptoisa_mm_portable();
-        return true;
+// 0: product, 1: added to c itself, 2: to another accumulator, 3: to a bias.
+static void run(test_bench *bench, const operands *o, uint32_t form, bool is_vector) {
+    const ptoisa_tile *a = &o->a->tile, *b = &o->b->tile, *c = &o->c->tile;
+    ptoisa_core *core = &bench->core;
+    switch (form) {
+    case 0: (is_vector ? ptoisa_tgemv : ptoisa_tmatmul)(core, c, a, b); break;
+    case 1: (is_vector ? ptoisa_tgemv_acc : ptoisa_tmatmul_acc)(core, c, c, a, b); break;
+    case 2:
+        (is_vector ? ptoisa_tgemv_acc : ptoisa_tmatmul_acc)(core, c, &o->old->tile, a, b);
+        break;
+    default:
+        (is_vector ? ptoisa_tgemv_bias : ptoisa_tmatmul_bias)(core, c, a, b, &o->bias->tile);
+        break;
     }
-#if PTOISA_X86
-    *code = i == 1 ? ptoisa_mm_avx2() : ptoisa_mm_avx512();
-    return i == 1 ? ptoisa_has_avx2() : ptoisa_has_avx512();
-#elif PTOISA_NEON
-    *code = ptoisa_mm_neon();
-    return i == 1;
-#else
-    return false;
-#endif
 }
 
-static void check_product(const ptoisa_mm_task *task, const ptoisa_tile *c_in, const void *before) {
-    const ptoisa_tile *c = task->c, *a = task->a, *b = task->b;
-    uint8_t *touched = (uint8_t *)calloc(1, (size_t)c->rows * c->cols);
-    assert_non_null(touched);
-    for (uint32_t i = 0; i < c->valid_rows; i++) {
-        for (uint32_t j = 0; j < c->valid_cols; j++) {
-            uint64_t at = ptoisa_offset(c, i, j);
-            touched[at] = 1;
-            if (c->dtype == PTOISA_I32) {
-                uint32_t sum = 0;
-                for (uint32_t k = 0; k < a->valid_cols; k++) {
-                    sum += (uint32_t)((int32_t)ptoisa_get(a, i, k) * (int32_t)ptoisa_get(b, k, j));
+static void product_round(test_bench *bench, uint32_t round, uint32_t m, uint32_t k, uint32_t n) {
+    static const char *const names[2][4] = {
+        {"TMATMUL", "TMATMUL_ACC in place", "TMATMUL_ACC", "TMATMUL_BIAS"},
+        {"TGEMV", "TGEMV_ACC in place", "TGEMV_ACC", "TGEMV_BIAS"}};
+    uint32_t form = round / 4 % 4;
+    bool is_vector = m == 1 && test_chance(bench, 2);
+    ptoisa_family family = round % 3 ? PTOISA_A2A3 : PTOISA_A5;
+    test_begin(bench, family, names[is_vector][form]);
+    operands o = operands_make(bench, family, triples[round % 4], m, k, n);
+    test_run(bench);
+    run(bench, &o, form, is_vector);
+    expect_product(bench, &o, form == 0 ? NULL : form == 1 ? o.c : form == 2 ? o.old : o.bias);
+    assert_true(ptoisa_cycles(&bench->core) == (uint64_t)m * k * n);
+    test_end(bench);
+}
+
+static void matmul__matches_three_loops(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
+        product_round(bench, round, test_size(bench, 40), test_size(bench, 90),
+                      test_size(bench, 70));
+    }
+    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
+        product_round(bench, round, 1, test_size(bench, 90), test_size(bench, 70));
+    }
+}
+
+// Every remainder of a block of rows, columns and depth that an implementation might have.
+static void matmul__of_every_small_size(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t i = 0; i < 70; i++) {
+        product_round(bench, i, 1 + i % 23, 1 + i * 7 % 19, 1 + i);
+        product_round(bench, i + 1, 1 + i, 1 + i % 5, 1 + i * 5 % 17);
+        product_round(bench, i + 2, 1 + i % 3, 1 + 3 * i, 1 + i % 11);
+    }
+}
+
+static void matmul__of_the_longest_sides(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t i = 0; i < 4; i++) {
+        product_round(bench, i, 1, 4095, 3);
+        product_round(bench, i + 4, 3, 2, 4095);
+        product_round(bench, i + 8, 4095, 1, 2);
+    }
+}
+
+// Small whole numbers have exact products and sums, so every type must be exact.
+static void matmul__of_whole_numbers_is_exact(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 40; round++) {
+        uint32_t m = test_size(bench, 40), k = test_size(bench, 200), n = test_size(bench, 70);
+        test_begin(bench, PTOISA_A2A3, "TMATMUL of whole numbers");
+        operands o = operands_make(bench, PTOISA_A2A3, triples[round % 4], m, k, n);
+        for (uint32_t i = 0; i < m * k; i++) {
+            test_put(o.a, i / k, i % k, (double)test_in(bench, 0, 16) - 8);
+        }
+        for (uint32_t i = 0; i < k * n; i++) {
+            test_put(o.b, i / n, i % n, (double)test_in(bench, 0, 16) - 8);
+        }
+        test_run(bench);
+        run(bench, &o, 0, false);
+        for (uint32_t r = 0; r < m; r++) {
+            for (uint32_t c = 0; c < n; c++) {
+                double sum = 0;
+                for (uint32_t i = 0; i < k; i++) {
+                    sum += ref_was(o.a, r, i) * ref_was(o.b, i, c);
                 }
-                if (c_in) {
-                    sum += (uint32_t)(int32_t)ptoisa_get(c_in, task->is_bias ? 0 : i, j);
-                }
-                assert_int_equal(((const uint32_t *)c->data)[at], sum);
-                continue;
-            }
-            float sum = 0;
-            double exact = 0, size = 0;
-            for (uint32_t k = 0; k < a->valid_cols; k++) {
-                double x = ptoisa_get(a, i, k), y = ptoisa_get(b, k, j);
-                sum = fmaf((float)x, (float)y, sum);
-                exact += x * y;
-                size += fabs(x * y);
-            }
-            if (c_in) {
-                double x = ptoisa_get(c_in, task->is_bias ? 0 : i, j);
-                sum += (float)x;
-                exact += x;
-                size += fabs(x);
-            }
-            float got = ((const float *)c->data)[at];
-            if (memcmp(&got, &sum, 4) != 0) {
-                fail_msg("(%u, %u) is %a, not %a: m %u k %u n %u", i, j, (double)got, (double)sum,
-                         c->valid_rows, a->valid_cols, c->valid_cols);
-            }
-            double error = size * a->valid_cols * 0x1p-24 + 0x1p-149 * a->valid_cols;
-            assert_true(fabs(got - exact) <= error + size * 0x1p-24);
-        }
-    }
-    for (uint64_t i = 0; i < (uint64_t)c->rows * c->cols; i++) {
-        if (!touched[i]) {
-            assert_memory_equal((const uint8_t *)c->data + i * 4, (const uint8_t *)before + i * 4,
-                                4);
-        }
-    }
-    free(touched);
-}
-
-typedef struct layouts {
-    ptoisa_layout a, b, c, in;
-} layouts;
-
-// form 0: product; 1: added to another accumulator; 2: to itself; 3: bias.
-static void try_one(uint32_t m, uint32_t k, uint32_t n, ptoisa_dtype dtype, layouts l, int form,
-                    int kind) {
-    const ptoisa_dtype sum = dtype == PTOISA_I8 ? PTOISA_I32 : PTOISA_F32;
-    ptoisa_tile a = tile_new(dtype, PTOISA_LEFT, l.a, m, k);
-    ptoisa_tile b = tile_new(dtype, PTOISA_RIGHT, l.b, k, n);
-    ptoisa_tile c = tile_new(sum, PTOISA_ACC, l.c, m, n);
-    ptoisa_tile in = form == 3 ? tile_new(sum, PTOISA_BIAS, PTOISA_ROW_MAJOR, 1, n)
-                               : tile_new(sum, PTOISA_ACC, l.in, m, n);
-    size_t bytes = ptoisa_tile_bytes(&c);
-    void *before = malloc(bytes);
-    assert_non_null(before);
-    tile_fill(&a, kind);
-    tile_fill(&b, kind);
-    tile_fill(&c, kind);
-    tile_fill(&in, kind);
-    memcpy(before, c.data, bytes);
-    ptoisa_tile old = c;
-    old.data = before;
-    for (int i = 0; i < CODES; i++) {
-        ptoisa_mm_code code;
-        if (!code_at(i, &code)) {
-            continue;
-        }
-        ptoisa_mm_task task = {&c, form == 0 ? NULL : form == 2 ? &c : &in, &a, &b, form == 3};
-        memcpy(c.data, before, bytes);
-        ptoisa_mm_run(&code, &task);
-        check_product(&task, form == 0 ? NULL : form == 2 ? &old : &in, before);
-    }
-    free(a.data);
-    free(b.data);
-    free(c.data);
-    free(in.data);
-    free(before);
-}
-
-static const ptoisa_dtype types[4] = {PTOISA_F32, PTOISA_F16, PTOISA_BF16, PTOISA_I8};
-
-static void matmul__all_small_sizes_in_the_layouts_of_the_device(void **state) {
-    (void)state;
-    start_random();
-    for (uint32_t m = 1; m <= 35; m += m < 18 ? 1 : 5) {
-        for (uint32_t n = 1; n <= 70; n += n < 34 ? 3 : 7) {
-            for (int type = 0; type < 4; type++) {
-                layouts l = {random_in(0, 1) ? PTOISA_ZZ : PTOISA_NZ, PTOISA_ZN, PTOISA_NZ,
-                             PTOISA_NZ};
-                try_one(m, random_in(1, 40), n, types[type], l, (int)random_in(0, 3),
-                        (int)random_in(0, 2));
+                test_expect_value(bench, o.c, r, c, sum);
             }
         }
+        test_end(bench);
     }
 }
 
-static void matmul__all_layouts(void **state) {
-    (void)state;
-    start_random();
-    for (uint32_t a = 0; a < PTOISA_LAYOUT_COUNT; a++) {
-        for (uint32_t b = 0; b < PTOISA_LAYOUT_COUNT; b++) {
-            for (uint32_t c = 0; c < PTOISA_LAYOUT_COUNT; c++) {
-                for (int type = 0; type < 4; type++) {
-                    layouts l = {(ptoisa_layout)a, (ptoisa_layout)b, (ptoisa_layout)c,
-                                 (ptoisa_layout)random_in(0, PTOISA_LAYOUT_COUNT - 1)};
-                    try_one(random_in(1, 40), random_in(1, 70), random_in(1, 70), types[type], l,
-                            (int)random_in(0, 3), (int)random_in(0, 2));
-                }
-            }
+// NaN and infinities spoil their own row or column, and garbage outside the valid region nothing.
+static void matmul__keeps_nan_in_its_row(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 12; round++) {
+        uint32_t m = 7, k = 33, n = 20, at = test_in(bench, 0, 6);
+        test_begin(bench, PTOISA_A2A3, "TMATMUL of NaN");
+        operands o = operands_make(bench, PTOISA_A2A3, triples[round % 3], m, k, n);
+        bool is_nan = round % 2;
+        for (uint32_t i = 0; i < k * n; i++) {
+            test_put(o.b, i / n, i % n, 1 + i % 3);
         }
-    }
-}
-
-static void matmul__k_in_parts_gives_the_same_bits(void **state) {
-    (void)state;
-    start_random();
-    const uint32_t sizes[] = {255, 256, 257, 511, 512, 513, 1024, 1500, 4095};
-    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        for (int type = 0; type < 4; type++) {
-            layouts l = {random_in(0, 1) ? PTOISA_ZZ : PTOISA_NZ, PTOISA_ZN, PTOISA_NZ, PTOISA_NZ};
-            l.a = random_in(0, 3) ? l.a : PTOISA_ROW_MAJOR;
-            l.c = random_in(0, 3) ? l.c : PTOISA_ZZ;
-            try_one(random_in(1, 90), sizes[i], random_in(1, 40), types[type], l,
-                    (int)random_in(0, 3), (int)random_in(0, 2));
+        test_put(o.a, at, test_in(bench, 0, k - 1), is_nan ? (double)NAN : (double)INFINITY);
+        test_run(bench);
+        run(bench, &o, 0, false);
+        for (uint32_t i = 0; i < m * n; i++) {
+            double got = ref_now(o.c, i / n, i % n);
+            assert_true(i / n == at ? (is_nan ? isnan(got) : isinf(got) && got > 0)
+                                    : isfinite(got) != 0);
         }
+        test_end(bench);
     }
-    layouts l = {PTOISA_NZ, PTOISA_ZN, PTOISA_NZ, PTOISA_NZ};
-    try_one(700, 40, 20, PTOISA_F16, l, 0, 0);
-    try_one(2, 3, 4095, PTOISA_F16, l, 3, 0);
-    try_one(4095, 17, 3, PTOISA_F32, l, 2, 0);
 }
 
-// c + a * b with c an odd multiple of its last place u and a * b = u / 2 * (1 +- 2^-46): an f64 sum of
-// them would be halfway between two f32, and rounding it again would go the wrong way. In half of the
-// rounds c is subnormal.
-static void matmul__a_sum_is_rounded_once(void **state) {
-    (void)state;
-    start_random();
-    for (int i = 0; i < 200; i++) {
-        ptoisa_tile a = tile_new(PTOISA_F32, PTOISA_LEFT, PTOISA_ZZ, 7, 2);
-        ptoisa_tile b = tile_new(PTOISA_F32, PTOISA_RIGHT, PTOISA_ZN, 2, 5);
-        ptoisa_tile c = tile_new(PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 7, 5);
-        size_t bytes = ptoisa_tile_bytes(&c);
-        void *before = malloc(bytes);
-        assert_non_null(before);
-        memcpy(before, c.data, bytes);
-        int exponent = i % 2 ? -149 : (int)random_in(0, 80) - 60;
-        for (uint32_t r = 0; r < 7; r++) {
-            double odd =
-                i % 2 ? random_in(1, 0x3fffff) * 2 + 1 : random_in(0x400000, 0x7fffff) * 2 + 1;
-            tile_set(&a, r, 0, ldexp(odd, exponent / 2));
-            tile_set(&a, r, 1, ldexp(1 + 0x1p-23 * random_in(0, 1), exponent / 2));
+// (1 2; 3 4) (5 6; 7 8) = (19 22; 43 50), and with the bias (100, -100).
+static void matmul__by_hand(void **state) {
+    test_bench *bench = bench_of(state);
+    static const double want[4][4] = {
+        {19, 22, 43, 50}, {20, 23, 44, 51}, {21, 24, 45, 52}, {119, -78, 143, -50}};
+    for (uint32_t round = 0; round < 16; round++) {
+        test_begin(bench, PTOISA_A2A3, "TMATMUL by hand");
+        operands o = operands_make(bench, PTOISA_A2A3, triples[round % 4], 2, 2, 2);
+        for (uint32_t i = 0; i < 4; i++) {
+            test_put(o.a, i / 2, i % 2, 1 + i);
+            test_put(o.b, i / 2, i % 2, 5 + i);
+            test_put(o.c, i / 2, i % 2, 1);
+            test_put(o.old, i / 2, i % 2, 2);
         }
-        for (uint32_t j = 0; j < 5; j++) {
-            double sign = random_in(0, 1) ? 0.5 : -0.5;
-            tile_set(&b, 0, j, ldexp(1, exponent - exponent / 2));
-            tile_set(&b, 1, j, ldexp(sign * (1 - 0x1p-23), exponent - exponent / 2));
+        test_put(o.bias, 0, 0, 100);
+        test_put(o.bias, 0, 1, -100);
+        test_run(bench);
+        run(bench, &o, round / 4, false);
+        for (uint32_t i = 0; i < 4; i++) {
+            test_expect(bench, o.c, i / 2, i % 2, want[round / 4][i], 0);
         }
-        for (int n = 0; n < CODES; n++) {
-            ptoisa_mm_code code;
-            if (code_at(n, &code)) {
-                ptoisa_mm_task task = {&c, NULL, &a, &b, false};
-                ptoisa_mm_run(&code, &task);
-                check_product(&task, NULL, before);
-            }
-        }
-        free(a.data);
-        free(b.data);
-        free(c.data);
-        free(before);
+        test_end(bench);
     }
 }
 
-static char last_fault[PTOISA_FAULT_TEXT_MAX];
-
-static void note_fault(ptoisa_core *core, const char *text) {
-    (void)core;
-    snprintf(last_fault, sizeof last_fault, "%s", text);
-}
-
-static void matmul__instructions_charge_and_compute(void **state) {
-    (void)state;
-    start_random();
-    ptoisa_core core;
-    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-    ptoisa_tile a = tile_new(PTOISA_F16, PTOISA_LEFT, PTOISA_ZZ, 1, 20);
-    ptoisa_tile b = tile_new(PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 20, 30);
-    ptoisa_tile c = tile_new(PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 1, 30);
-    ptoisa_tile bias = tile_new(PTOISA_F32, PTOISA_BIAS, PTOISA_ROW_MAJOR, 1, 30);
-    tile_fill(&a, 1);
-    tile_fill(&b, 1);
-    tile_fill(&bias, 1);
-    double product = 0;
-    for (uint32_t k = 0; k < 20; k++) {
-        product += ptoisa_get(&a, 0, k) * ptoisa_get(&b, k, 17);
+// 128 * 128 * k is beyond i32 only for sums that wrap: the old accumulator makes one.
+static void matmul__integers_wrap(void **state) {
+    test_bench *bench = bench_of(state);
+    test_begin(bench, PTOISA_A2A3, "TMATMUL_ACC wraps");
+    operands o = operands_make(bench, PTOISA_A2A3, triples[3], 1, 64, 1);
+    for (uint32_t i = 0; i < 64; i++) {
+        test_put(o.a, 0, i, -128);
+        test_put(o.b, i, 0, -128);
     }
-    ptoisa_tmatmul(&core, &c, &a, &b);
-    assert_true(ptoisa_get(&c, 0, 17) == product);
-    assert_int_equal(ptoisa_cycles(&core), 600);
-    ptoisa_tgemv_acc(&core, &c, &c, &a, &b);
-    assert_true(ptoisa_get(&c, 0, 17) == 2 * product);
-    ptoisa_tmatmul_acc(&core, &c, &c, &a, &b);
-    assert_true(ptoisa_get(&c, 0, 17) == 3 * product);
-    ptoisa_tgemv(&core, &c, &a, &b);
-    assert_true(ptoisa_get(&c, 0, 17) == product);
-    ptoisa_tgemv_bias(&core, &c, &a, &b, &bias);
-    assert_true(ptoisa_get(&c, 0, 17) == product + ptoisa_get(&bias, 0, 17));
-    ptoisa_tmatmul_bias(&core, &c, &a, &b, &bias);
-    assert_int_equal(ptoisa_cycles(&core), 6 * 600);
-    core.is_dry = true;
-    a.data = (free(a.data), (void *)NULL);
-    ptoisa_tmatmul(&core, &c, &a, &b);
-    assert_int_equal(ptoisa_cycles(&core), 7 * 600);
-    free(b.data);
-    free(c.data);
-    free(bias.data);
-}
-
-#define FAULT(text, call)                                                                          \
-    do {                                                                                           \
-        last_fault[0] = 0;                                                                         \
-        call;                                                                                      \
-        assert_string_equal(last_fault, text);                                                     \
-    } while (0)
-
-static void matmul__faults_say_what_is_wrong(void **state) {
-    (void)state;
-    if (!PTOISA_CHECKED) {
-        skip();
-    }
-    ptoisa_core core;
-    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-    core.is_dry = true;
-    core.on_fault = note_fault;
-    ptoisa_tile a = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_LEFT, PTOISA_ZZ, 16, 32), x;
-    ptoisa_tile b = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 32, 48);
-    ptoisa_tile c = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 16, 48);
-    ptoisa_tile bias = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_BIAS, PTOISA_ROW_MAJOR, 1, 48);
-    FAULT("", ptoisa_tmatmul(&core, &c, &a, &b));
-    FAULT("", ptoisa_tmatmul_bias(&core, &c, &a, &b, &bias));
-    FAULT("TMATMUL: a is in L0B, not in L0A", ptoisa_tmatmul(&core, &c, &b, &a));
-    FAULT("TMATMUL: c is in L0A, not in L0C",
-          (x = c, x.memory = PTOISA_LEFT, ptoisa_tmatmul(&core, &x, &a, &b)));
-    FAULT("TMATMUL: a is f16 and b is bf16",
-          (x = b, x.dtype = PTOISA_BF16, ptoisa_tmatmul(&core, &c, &a, &x)));
-    FAULT("TMATMUL: c is i32, which it does not take",
-          (x = c, x.dtype = PTOISA_I32, ptoisa_tmatmul(&core, &x, &a, &b)));
-    FAULT("TMATMUL: a is i16, which it does not take",
-          (x = a, x.dtype = PTOISA_I16, ptoisa_tmatmul(&core, &c, &x, &b)));
-    FAULT("TMATMUL: a has 31 valid columns, b 32 valid rows",
-          (x = ptoisa_tile_valid(a, 16, 31), ptoisa_tmatmul(&core, &c, &x, &b)));
-    FAULT("TMATMUL: m 0, k 32, n 48: each must be 1 to 4095",
-          (x = ptoisa_tile_valid(a, 0, 32), ptoisa_tmatmul(&core, &c, &x, &b)));
-    FAULT("TMATMUL: c has 16 x 48 valid elements for a product of 15 x 48",
-          (x = ptoisa_tile_valid(a, 15, 32), ptoisa_tmatmul(&core, &c, &x, &b)));
-    FAULT("TGEMV: a has 16 valid rows, not 1", ptoisa_tgemv(&core, &c, &a, &b));
-    FAULT("TMATMUL_ACC: c_in is in bias table, not in L0C",
-          ptoisa_tmatmul_acc(&core, &c, &bias, &a, &b));
-    FAULT("TMATMUL_BIAS: bias is in L0C, not in bias table",
-          ptoisa_tmatmul_bias(&core, &c, &a, &b, &c));
-    FAULT("TMATMUL_BIAS: bias has 1 x 40 valid elements, and 1 x 48 are read",
-          (x = ptoisa_tile_valid(bias, 1, 40), ptoisa_tmatmul_bias(&core, &c, &a, &b, &x)));
+    test_put(o.old, 0, 0, 2147483647);
+    test_run(bench);
+    run(bench, &o, 2, false);
+    test_expect(bench, o.c, 0, 0, -2147483648.0 + 64 * 16384 - 1, 0);
+    test_end(bench);
 }
 
 int main(void) {
+    static test_bench bench;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matmul__all_small_sizes_in_the_layouts_of_the_device),
-        cmocka_unit_test(matmul__all_layouts),
-        cmocka_unit_test(matmul__k_in_parts_gives_the_same_bits),
-        cmocka_unit_test(matmul__a_sum_is_rounded_once),
-        cmocka_unit_test(matmul__instructions_charge_and_compute),
-        cmocka_unit_test(matmul__faults_say_what_is_wrong),
+        cmocka_unit_test_prestate(matmul__matches_three_loops, &bench),
+        cmocka_unit_test_prestate(matmul__of_every_small_size, &bench),
+        cmocka_unit_test_prestate(matmul__of_the_longest_sides, &bench),
+        cmocka_unit_test_prestate(matmul__of_whole_numbers_is_exact, &bench),
+        cmocka_unit_test_prestate(matmul__keeps_nan_in_its_row, &bench),
+        cmocka_unit_test_prestate(matmul__by_hand, &bench),
+        cmocka_unit_test_prestate(matmul__integers_wrap, &bench),
     };
+    bench.random = test_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 // Workloads, and what PTO-WSP v9 gives for them, written by oracle_cases.py: change that instead.
-// The types are in oracle_test.c.
+// The types are in oracle_tables.h.
 
 // clang-format off
 
@@ -10,42 +10,42 @@ enum {
 
 // Name, function, cycles (0: what the function returns), tiles.
 static const oracle_kernel oracle_kernels[KERNEL_COUNT] = {
-    {"copy_tile", oracle_copy, 32, {
+    {"copy_tile", oracle_copy, 32, .tiles = {
         {"src", PTOWSP_IN, PTOWSP_F32, 4, 4}, {"dst", PTOWSP_OUT, PTOWSP_F32, 4, 4}}},
-    {"load", oracle_copy, 32, {
+    {"load", oracle_copy, 32, .tiles = {
         {"src", PTOWSP_IN, PTOWSP_F32, 4, 4}, {"dst", PTOWSP_OUT, PTOWSP_F32, 4, 4}}},
-    {"square", oracle_square, 48, {
+    {"square", oracle_square, 48, .tiles = {
         {"src", PTOWSP_IN, PTOWSP_F32, 4, 4}, {"dst", PTOWSP_OUT, PTOWSP_F32, 4, 4}}},
-    {"mark", oracle_mark, 3, {{"y_tile", PTOWSP_INOUT, PTOWSP_I32, 1, 1}}},
-    {"write_flag", oracle_write_flag, 0, {
+    {"mark", oracle_mark, 3, .tiles = {{"y_tile", PTOWSP_INOUT, PTOWSP_I32, 1, 1}}},
+    {"write_flag", oracle_write_flag, 0, .tiles = {
         {"x_in", PTOWSP_IN, PTOWSP_F32, 1, 1}, {"flag_out", PTOWSP_OUT, PTOWSP_I32, 1, 1}}},
-    {"fill_true", oracle_fill_true, 0, {{"y_out", PTOWSP_OUT, PTOWSP_I32, 1, 1}}},
-    {"fill_false", oracle_fill_false, 0, {{"y_out", PTOWSP_OUT, PTOWSP_I32, 1, 1}}},
-    {"mm", oracle_matmul, 112, {
+    {"fill_true", oracle_fill_true, 0, .tiles = {{"y_out", PTOWSP_OUT, PTOWSP_I32, 1, 1}}},
+    {"fill_false", oracle_fill_false, 0, .tiles = {{"y_out", PTOWSP_OUT, PTOWSP_I32, 1, 1}}},
+    {"mm", oracle_matmul, 112, .tiles = {
         {"a_tile", PTOWSP_IN, PTOWSP_F32, 4, 4}, {"b_tile", PTOWSP_IN, PTOWSP_F32, 4, 4},
         {"c_tile", PTOWSP_OUT, PTOWSP_F32, 4, 4}}},
-    {"copy", oracle_copy, 8, {
+    {"copy", oracle_copy, 8, .tiles = {
         {"src", PTOWSP_IN, PTOWSP_F32, 2, 2}, {"out", PTOWSP_OUT, PTOWSP_F32, 2, 2}}},
-    {"burn", oracle_burn, 0, {
+    {"burn", oracle_burn, 0, .tiles = {
         {"d", PTOWSP_IN, PTOWSP_I32, 1, 1}, {"cnt", PTOWSP_INOUT, PTOWSP_I32, 1, 1}}},
-    {"attn_tile", oracle_attention, 1680, {
+    {"attn_tile", oracle_attention, 1680, .tiles = {
         {"q", PTOWSP_IN, PTOWSP_F32, 8, 8}, {"k_t", PTOWSP_IN, PTOWSP_F32, 8, 8},
         {"v", PTOWSP_IN, PTOWSP_F32, 8, 8}, {"out", PTOWSP_OUT, PTOWSP_F32, 8, 8}}},
-    {"add_tile", oracle_add, 256, {
+    {"add_tile", oracle_add, 256, .tiles = {
         {"a", PTOWSP_IN, PTOWSP_F32, 8, 8}, {"b", PTOWSP_IN, PTOWSP_F32, 8, 8},
         {"out", PTOWSP_OUT, PTOWSP_F32, 8, 8}}},
-    {"rmsnorm_tile", oracle_rmsnorm, 288, {
+    {"rmsnorm_tile", oracle_rmsnorm, 288, .tiles = {
         {"x", PTOWSP_IN, PTOWSP_F32, 8, 8}, {"out", PTOWSP_OUT, PTOWSP_F32, 8, 8}}},
-    {"mlp_tile", oracle_mlp, 2816, {
+    {"mlp_tile", oracle_mlp, 2816, .tiles = {
         {"x", PTOWSP_IN, PTOWSP_F32, 8, 8}, {"w1", PTOWSP_IN, PTOWSP_F32, 8, 16},
         {"w2", PTOWSP_IN, PTOWSP_F32, 16, 8}, {"out", PTOWSP_OUT, PTOWSP_F32, 8, 8}}},
-    {"expert_linear", oracle_matmul, 704, {
+    {"expert_linear", oracle_matmul, 704, .tiles = {
         {"x", PTOWSP_IN, PTOWSP_F32, 8, 8}, {"w", PTOWSP_IN, PTOWSP_F32, 8, 8},
         {"out", PTOWSP_OUT, PTOWSP_F32, 8, 8}}},
-    {"moe_mix", oracle_moe_mix, 408, {
+    {"moe_mix", oracle_moe_mix, 408, .tiles = {
         {"e0", PTOWSP_IN, PTOWSP_F32, 8, 8}, {"e1", PTOWSP_IN, PTOWSP_F32, 8, 8},
         {"g", PTOWSP_IN, PTOWSP_F32, 8, 1}, {"out", PTOWSP_OUT, PTOWSP_F32, 8, 8}}},
-    {"cp", oracle_copy, 128, {
+    {"cp", oracle_copy, 128, .tiles = {
         {"src", PTOWSP_IN, PTOWSP_F32, 8, 8}, {"dst", PTOWSP_OUT, PTOWSP_F32, 8, 8}}},
 };
 
@@ -54,8 +54,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"n_b", DENSE, 4}},
         .tensors = {
-            {"a", PTOWSP_F32, 3, {4, 4, 4}, 7, 3, 13, 6, 1.0, false},
-            {"b", PTOWSP_F32, 3, {4, 4, 4}, 0, 0, 1, 0, 1.0, false},
+            {"a", PTOWSP_F32, 3, {4, 4, 4}, 7, 3, 13, 6, 1.0, false, NULL},
+            {"b", PTOWSP_F32, 3, {4, 4, 4}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -67,9 +67,9 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"n_b", DENSE, 4}},
         .tensors = {
-            {"x", PTOWSP_F32, 3, {4, 4, 4}, 7, 3, 13, 6, 1.0, false},
-            {"tmp", PTOWSP_F32, 3, {4, 4, 4}, 0, 0, 1, 0, 1.0, false},
-            {"y", PTOWSP_F32, 3, {4, 4, 4}, 0, 0, 1, 0, 1.0, false},
+            {"x", PTOWSP_F32, 3, {4, 4, 4}, 7, 3, 13, 6, 1.0, false, NULL},
+            {"tmp", PTOWSP_F32, 3, {4, 4, 4}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"y", PTOWSP_F32, 3, {4, 4, 4}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -82,7 +82,7 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"rag", RAGGED, 0}},
         .tensors = {
-            {"y", PTOWSP_I32, 3, {3, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"y", PTOWSP_I32, 3, {3, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             FOR_EACH, 't', 0,
@@ -94,7 +94,7 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"spa", SPARSE, 0}},
         .tensors = {
-            {"y", PTOWSP_I32, 3, {4, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"y", PTOWSP_I32, 3, {4, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             SELECT, 'e', 0,
@@ -105,9 +105,9 @@ static const oracle_workload oracle_workloads[] = {
     {  // 4
         .axis_arg_count = 1,
         .tensors = {
-            {"x", PTOWSP_F32, 4, {1, 1, 1, 1}, 0, 0, 1, 1, 1.0, false},
-            {"flag", PTOWSP_I32, 4, {1, 1, 1, 1}, 0, 0, 1, 0, 1.0, false},
-            {"y", PTOWSP_I32, 4, {1, 1, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"x", PTOWSP_F32, 4, {1, 1, 1, 1}, 0, 0, 1, 1, 1.0, false, NULL},
+            {"flag", PTOWSP_I32, 4, {1, 1, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"y", PTOWSP_I32, 4, {1, 1, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             SEQUENCE,
@@ -125,9 +125,9 @@ static const oracle_workload oracle_workloads[] = {
     {  // 5
         .axis_arg_count = 1,
         .tensors = {
-            {"x", PTOWSP_F32, 4, {1, 1, 1, 1}, 0, 0, 1, -1, 1.0, false},
-            {"flag", PTOWSP_I32, 4, {1, 1, 1, 1}, 0, 0, 1, 0, 1.0, false},
-            {"y", PTOWSP_I32, 4, {1, 1, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"x", PTOWSP_F32, 4, {1, 1, 1, 1}, 0, 0, 1, -1, 1.0, false, NULL},
+            {"flag", PTOWSP_I32, 4, {1, 1, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"y", PTOWSP_I32, 4, {1, 1, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             SEQUENCE,
@@ -146,9 +146,9 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"n_b", DYNAMIC, 0}},
         .tensors = {
-            {"a", PTOWSP_F32, 3, {4, 4, 4}, 7, 3, 13, 6, 1.0, false},
-            {"b", PTOWSP_F32, 3, {4, 4, 4}, 5, 1, 11, 5, 1.0, false},
-            {"c", PTOWSP_F32, 3, {4, 4, 4}, 0, 0, 1, 0, 1.0, false},
+            {"a", PTOWSP_F32, 3, {4, 4, 4}, 7, 3, 13, 6, 1.0, false, NULL},
+            {"b", PTOWSP_F32, 3, {4, 4, 4}, 5, 1, 11, 5, 1.0, false, NULL},
+            {"c", PTOWSP_F32, 3, {4, 4, 4}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -160,9 +160,9 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"n_b", DENSE, 4}},
         .tensors = {
-            {"A0", PTOWSP_F32, 4, {4, 1, 2, 2}, 0, 0, 1, -1, 1.0, false},
-            {"A1", PTOWSP_F32, 4, {4, 1, 2, 2}, 0, 0, 1, -2, 1.0, false},
-            {"C", PTOWSP_F32, 4, {4, 1, 2, 2}, 0, 0, 1, 0, 1.0, false},
+            {"A0", PTOWSP_F32, 4, {4, 1, 2, 2}, 0, 0, 1, -1, 1.0, false, NULL},
+            {"A1", PTOWSP_F32, 4, {4, 1, 2, 2}, 0, 0, 1, -2, 1.0, false, NULL},
+            {"C", PTOWSP_F32, 4, {4, 1, 2, 2}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -180,9 +180,9 @@ static const oracle_workload oracle_workloads[] = {
         .symbol = "cut",
         .axes = {{"n_b", DENSE, 4}},
         .tensors = {
-            {"A0", PTOWSP_F32, 4, {4, 1, 2, 2}, 0, 0, 1, -1, 1.0, false},
-            {"A1", PTOWSP_F32, 4, {4, 1, 2, 2}, 0, 0, 1, -2, 1.0, false},
-            {"C", PTOWSP_F32, 4, {4, 1, 2, 2}, 0, 0, 1, 0, 1.0, false},
+            {"A0", PTOWSP_F32, 4, {4, 1, 2, 2}, 0, 0, 1, -1, 1.0, false, NULL},
+            {"A1", PTOWSP_F32, 4, {4, 1, 2, 2}, 0, 0, 1, -2, 1.0, false, NULL},
+            {"C", PTOWSP_F32, 4, {4, 1, 2, 2}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -199,8 +199,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"n_b", DENSE, 24}},
         .tensors = {
-            {"D", PTOWSP_I32, 3, {24, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 3, {24, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 3, {24, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 3, {24, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -212,8 +212,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_b", DENSE, 6}, {"n_h", DENSE, 5}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {6, 5, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {6, 5, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {6, 5, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {6, 5, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -227,8 +227,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_b", DENSE, 6}, {"n_h", DENSE, 5}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {6, 5, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {6, 5, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {6, 5, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {6, 5, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -243,8 +243,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_b", DENSE, 4}, {"n_i", DENSE, 5}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {4, 5, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {4, 5, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {4, 5, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {4, 5, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -258,8 +258,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_i", DENSE, 5}, {"n_b", DENSE, 4}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {5, 4, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {5, 4, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {5, 4, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {5, 4, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             FOR_EACH, 'i', 0,
@@ -273,8 +273,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_i", DENSE, 4}, {"n_j", DENSE, 3}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {4, 3, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {4, 3, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {4, 3, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {4, 3, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             FOR_EACH, 'i', 0,
@@ -288,8 +288,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_b", DENSE, 5}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {5, 3, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {5, 3, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {5, 3, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {5, 3, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -303,8 +303,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_b", DENSE, 6}, {"n_c", DENSE, 6}, {"n_d", DENSE, 6}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {6, 3, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {6, 3, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {6, 3, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {6, 3, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             SEQUENCE,
@@ -323,8 +323,8 @@ static const oracle_workload oracle_workloads[] = {
     {  // 17
         .axis_arg_count = 2,
         .tensors = {
-            {"D", PTOWSP_I32, 4, {2, 3, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {2, 3, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {2, 3, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {2, 3, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             COMBINE,
@@ -345,8 +345,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_b", DENSE, 6}, {"n_c", DENSE, 6}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {6, 2, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {6, 2, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {6, 2, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {6, 2, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             COMBINE,
@@ -362,8 +362,8 @@ static const oracle_workload oracle_workloads[] = {
     {  // 19
         .axis_arg_count = 2,
         .tensors = {
-            {"D", PTOWSP_I32, 4, {3, 4, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {3, 4, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {3, 4, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {3, 4, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             SEQUENCE,
@@ -384,8 +384,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"spa", SPARSE, 0}},
         .tensors = {
-            {"D", PTOWSP_I32, 3, {8, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 3, {8, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 3, {8, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 3, {8, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             SELECT, 'e', 0,
@@ -397,8 +397,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_i", DENSE, 2}, {"spa", SPARSE, 0}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {2, 8, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {2, 8, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {2, 8, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {2, 8, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             FOR_EACH, 'i', 0,
@@ -412,8 +412,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"spa", SPARSE, 0}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {8, 2, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {8, 2, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {8, 2, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {8, 2, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             SELECT, 'e', 0,
@@ -426,8 +426,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"rag", RAGGED, 0}, {"n_h", DENSE, 2}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {9, 2, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {9, 2, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {9, 2, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {9, 2, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 't', 0,
@@ -441,8 +441,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_b", DENSE, 4}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {4, 2, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {4, 2, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {4, 2, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {4, 2, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             SEQUENCE,
@@ -462,8 +462,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_i", DENSE, 5}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {5, 3, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {5, 3, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {5, 3, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {5, 3, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             FOR_EACH, 'i', 0,
@@ -482,8 +482,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_b", DENSE, 3}, {"n_i", DENSE, 3}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {3, 3, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {3, 3, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {3, 3, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {3, 3, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -497,8 +497,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"n_b", DENSE, 8}},
         .tensors = {
-            {"D", PTOWSP_I32, 3, {8, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 3, {8, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 3, {8, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 3, {8, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -510,15 +510,15 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"n_b", DENSE, 2}},
         .tensors = {
-            {"X", PTOWSP_F32, 3, {2, 8, 8}, 7, 3, 13, 6, 0.25, false},
-            {"Kt", PTOWSP_F32, 3, {2, 8, 8}, 7, 3, 13, 6, 0.25, true},
-            {"W1", PTOWSP_F32, 2, {8, 16}, 5, 1, 11, 5, 0.125, false},
-            {"W2", PTOWSP_F32, 2, {16, 8}, 3, 2, 17, 8, 0.125, false},
-            {"Xn", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false},
-            {"At", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false},
-            {"R1", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false},
-            {"M", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false},
-            {"O", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false},
+            {"X", PTOWSP_F32, 3, {2, 8, 8}, 7, 3, 13, 6, 0.25, false, NULL},
+            {"Kt", PTOWSP_F32, 3, {2, 8, 8}, 7, 3, 13, 6, 0.25, true, NULL},
+            {"W1", PTOWSP_F32, 2, {8, 16}, 5, 1, 11, 5, 0.125, false, NULL},
+            {"W2", PTOWSP_F32, 2, {16, 8}, 3, 2, 17, 8, 0.125, false, NULL},
+            {"Xn", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"At", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"R1", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"M", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"O", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -534,15 +534,15 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"n_b", DENSE, 2}},
         .tensors = {
-            {"X", PTOWSP_F32, 3, {2, 8, 8}, 7, 3, 13, 6, 0.25, false},
-            {"Kt", PTOWSP_F32, 3, {2, 8, 8}, 7, 3, 13, 6, 0.25, true},
-            {"W1", PTOWSP_F32, 2, {8, 16}, 5, 1, 11, 5, 0.125, false},
-            {"W2", PTOWSP_F32, 2, {16, 8}, 3, 2, 17, 8, 0.125, false},
-            {"Xn", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false},
-            {"At", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false},
-            {"R1", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false},
-            {"M", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false},
-            {"O", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false},
+            {"X", PTOWSP_F32, 3, {2, 8, 8}, 7, 3, 13, 6, 0.25, false, NULL},
+            {"Kt", PTOWSP_F32, 3, {2, 8, 8}, 7, 3, 13, 6, 0.25, true, NULL},
+            {"W1", PTOWSP_F32, 2, {8, 16}, 5, 1, 11, 5, 0.125, false, NULL},
+            {"W2", PTOWSP_F32, 2, {16, 8}, 3, 2, 17, 8, 0.125, false, NULL},
+            {"Xn", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"At", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"R1", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"M", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"O", PTOWSP_F32, 3, {2, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -560,14 +560,14 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"n_b", DENSE, 6}},
         .tensors = {
-            {"X", PTOWSP_F32, 3, {6, 8, 8}, 7, 3, 13, 6, 0.25, false},
-            {"W", PTOWSP_F32, 2, {8, 8}, 5, 1, 11, 5, 0.25, false},
-            {"G", PTOWSP_F32, 3, {6, 8, 1}, 3, 0, 8, 0, 0.125, false},
-            {"E0", PTOWSP_F32, 3, {6, 8, 8}, 0, 0, 1, 0, 1.0, false},
-            {"E1", PTOWSP_F32, 3, {6, 8, 8}, 0, 0, 1, 0, 1.0, false},
-            {"Y", PTOWSP_F32, 3, {6, 8, 8}, 0, 0, 1, 0, 1.0, false},
-            {"Z", PTOWSP_F32, 3, {6, 8, 8}, 0, 0, 1, 0, 1.0, false},
-            {"R", PTOWSP_F32, 3, {6, 8, 8}, 0, 0, 1, 0, 1.0, false},
+            {"X", PTOWSP_F32, 3, {6, 8, 8}, 7, 3, 13, 6, 0.25, false, NULL},
+            {"W", PTOWSP_F32, 2, {8, 8}, 5, 1, 11, 5, 0.25, false, NULL},
+            {"G", PTOWSP_F32, 3, {6, 8, 1}, 3, 0, 8, 0, 0.125, false, NULL},
+            {"E0", PTOWSP_F32, 3, {6, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"E1", PTOWSP_F32, 3, {6, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"Y", PTOWSP_F32, 3, {6, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"Z", PTOWSP_F32, 3, {6, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
+            {"R", PTOWSP_F32, 3, {6, 8, 8}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -583,8 +583,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_i", DENSE, 4}, {"n_b", DENSE, 4}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {3, 4, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {3, 4, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {3, 4, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {3, 4, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             COMBINE,
@@ -602,8 +602,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_b", DENSE, 6}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {6, 4, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {6, 4, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {6, 4, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {6, 4, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -626,8 +626,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"n_b", DENSE, 12}},
         .tensors = {
-            {"D", PTOWSP_I32, 3, {12, 1, 1}, 37, 11, 3, 0, 1.0, false},
-            {"N", PTOWSP_I32, 3, {12, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 3, {12, 1, 1}, 37, 11, 3, 0, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 3, {12, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -639,8 +639,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 1,
         .axes = {{"n_b", DENSE, 20}},
         .tensors = {
-            {"D", PTOWSP_I32, 3, {20, 1, 1}, 37, 11, 1, -10, 1.0, false},
-            {"N", PTOWSP_I32, 3, {20, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 3, {20, 1, 1}, 37, 11, 1, -10, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 3, {20, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,
@@ -652,8 +652,8 @@ static const oracle_workload oracle_workloads[] = {
         .axis_arg_count = 2,
         .axes = {{"n_b", DENSE, 100}, {"n_h", DENSE, 100}},
         .tensors = {
-            {"D", PTOWSP_I32, 4, {100, 100, 1, 1}, 37, 11, 41, -5, 1.0, false},
-            {"N", PTOWSP_I32, 4, {100, 100, 1, 1}, 0, 0, 1, 0, 1.0, false},
+            {"D", PTOWSP_I32, 4, {100, 100, 1, 1}, 37, 11, 41, -5, 1.0, false, NULL},
+            {"N", PTOWSP_I32, 4, {100, 100, 1, 1}, 0, 0, 1, 0, 1.0, false, NULL},
         },
         .tree = CODE(
             PARALLEL, 'b', 0,

@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
-"""Writes oracle_cases.h, the tables of oracle_test.c.
+"""Writes the tables of oracle_test.c, or with `tiles` those of oracle_kernel_test.c.
 
     python3 tests/oracle_cases.py v9_cases.json > tests/oracle_cases.h
+    python3 tests/oracle_cases.py v9_cases.json tiles > tests/oracle_kernel_cases.h
 
-v9_cases.json holds workloads and the results that PTO-WSP v9 gives for them; taken are those of the
-groups `test` and `sched`. Before anything is written, every expected value about time is worked out
-again by the model below, from the rules of time alone, and must be the same. The model also gives
-what the file lacks: the tasks of the two largest workloads, and those of dataflow issue, as hashes.
+v9_cases.json holds workloads and the results that PTO-WSP v9 gives for them. Taken are those of the
+groups `test` and `sched` with C functions for kernels; and with tile kernels, made of the
+operations in the file, those of `kernel`, `example` and `test`, and of `sched` where all kernels
+have them.
+Before anything is written, every expected value about time is worked out again by the model below,
+from the rules of time alone, and must be the same. The model also gives what the file lacks: the
+tasks of the two largest workloads, and those of dataflow issue, as hashes.
 """
 
 import json
+import operator
 import sys
 import textwrap
 
-GROUPS = ("test", "sched")
+TILES = sys.argv[2:] == ["tiles"]
+GROUPS = ("kernel", "example", "test", "sched") if TILES else ("test", "sched")
 MASK = (1 << 64) - 1
 
 # The C function that does what a kernel does; kernels that are not here are an error.
@@ -22,8 +28,19 @@ FUNCTIONS = {
     "mark": "mark", "write_flag": "write_flag", "fill_true": "fill_true",
     "fill_false": "fill_false", "mm": "matmul", "expert_linear": "matmul", "burn": "burn",
     "attn_tile": "attention", "add_tile": "add", "rmsnorm_tile": "rmsnorm", "mlp_tile": "mlp",
-    "moe_mix": "moe_mix",
+    "moe_mix": "moe_mix", "topk8": "topk8",
 }
+
+
+def has_tiles(kernel):
+    """Whether it is made of operations: the others are C functions in both tests."""
+    return TILES and "custom" not in kernel
+
+
+def is_taken(case):
+    if case["group"] not in GROUPS:
+        return False
+    return not TILES or case["group"] != "sched" or all(has_tiles(k) for k in case["kernels"])
 
 # -- the model: data that time depends on ----------------------------------------------------------
 
@@ -44,12 +61,22 @@ def product(sizes):
     return result
 
 
+def tiles_of(kernel):
+    return [p for p in kernel["params"] if not p.get("scalar")]
+
+
+def scalars_of(kernel):
+    return [p for p in kernel["params"] if p.get("scalar")]
+
+
 def element(init, i):
     kind = init["kind"]
     if kind == "zeros":
         return 0
     if kind == "full":
         return init["value"]
+    if kind == "data":
+        return init["data"][i]
     return (((i * init["mul"] + init["add"]) % init["mod"]) - init["sub"]) * init["scale"]
 
 
@@ -74,7 +101,7 @@ class Memory:
         return element(tensor["init"], flat * product(tensor["shape"][len(region) - 1:]))
 
 
-def run_kernel(kernel, regions, memory):
+def run_kernel(kernel, regions, scalars, memory):
     """Returns the cycles of a task, and writes what control may depend on."""
     name = kernel["name"]
     if name == "burn":
@@ -85,14 +112,20 @@ def run_kernel(kernel, regions, memory):
         return 1
     if name in ("fill_true", "fill_false"):
         return 1
-    for param in kernel["params"]:
+    for param in tiles_of(kernel):
         if param["dir"] != "in":
             memory.written[regions[param["name"]]] = None  # not known here, and not needed
+    if name == "topk8" and "custom" in kernel:
+        pad_to = scalars["pad_to"]
+        return 32 + 5 * 32 + (pad_to // 32 * 128 if pad_to > 32 else 0)
     assert "custom" not in kernel
     return kernel["cycles"]
 
 
 # -- the model: expressions ------------------------------------------------------------------------
+
+
+COMPARISONS = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne}
 
 
 def evaluate(expr, variables, args, slots, symbols):
@@ -119,8 +152,8 @@ def evaluate(expr, variables, args, slots, symbols):
     a, b = sub(expr[1]), sub(expr[2])
     signed = isinstance(a, I64) and isinstance(b, I64)
     a, b = wrap(a, signed), wrap(b, signed)
-    if op in ("<", "==", "!="):
-        return {"<": int(a) < int(b), "==": int(a) == int(b), "!=": int(a) != int(b)}[op]
+    if op in COMPARISONS:
+        return COMPARISONS[op](int(a), int(b))
     value = {"+": int(a) + int(b), "-": int(a) - int(b), "*": int(a) * int(b),
              "^": int(a) ^ int(b)}[op]
     return wrap(value, signed)
@@ -164,7 +197,7 @@ class Model:
         return csr["indices"][:csr["indptr"][-1]]
 
     def wait_for_data(self, kernel, regions, ready):
-        for param in kernel["params"]:
+        for param in tiles_of(kernel):
             region = regions[param["name"]]
             if param["dir"] != "out":
                 ready = max(ready, self.last_write.get(region, 0))
@@ -173,10 +206,10 @@ class Model:
         return ready
 
     def note_data(self, kernel, regions, end):
-        for param in kernel["params"]:
+        for param in tiles_of(kernel):
             if param["dir"] != "out":
                 self.reads.setdefault(regions[param["name"]], []).append(end)
-        for param in kernel["params"]:
+        for param in tiles_of(kernel):
             if param["dir"] != "in":
                 self.last_write[regions[param["name"]]] = end
                 self.reads[regions[param["name"]]] = []
@@ -185,9 +218,11 @@ class Model:
         kernel = self.kernels[node["kernel"]]
         params = [self.value(p) for p in node["params"]]
         regions = {p: self.memory.region(a, [self.value(i) for i in a["index"]])
-                   for p, a in node["args"].items()}
-        args = params + [n for p in kernel["params"] for n in (p["rows"], p["cols"])]
-        duration = run_kernel(kernel, regions, self.memory)
+                   for p, a in node["args"].items() if isinstance(a, dict)}
+        scalars = {p: a for p, a in node["args"].items() if p not in regions}
+        args = params + [n for p in tiles_of(kernel) for n in (p["rows"], p["cols"])]
+        args += [scalars[p["name"]] for p in scalars_of(kernel)]
+        duration = run_kernel(kernel, regions, scalars, self.memory)
         if not self.dispatch:
             lane = 0
         elif self.dispatch["policy"] == "round_robin":
@@ -247,11 +282,11 @@ class Model:
         return self.node(self.case["workload"], 0)
 
 
-def tasks_hash(tasks, kernel_names):
+def tasks_hash(tasks, kernels):
     """As oracle_tasks_hash in oracle_test.c: FNV-1a over 64-bit words."""
     value = 0xcbf29ce484222325
     for kernel, _, lane, ready, start, end in tasks:
-        for word in (KERNEL_IDS[kernel_names[kernel]], lane, ready, start, end):
+        for word in (kernel_id(kernels[kernel]), lane, ready, start, end):
             value = ((value ^ word) * 0x100000001b3) & MASK
     return value
 
@@ -260,7 +295,6 @@ def check(case, variant):
     """Works a variant out again; returns its tasks in order and the four hashes."""
     runtime = {**case["runtime"], **variant["runtime"]}
     expected = variant["expected"]
-    names = [k["name"] for k in case["kernels"]]
     wanted = {"in order": expected["total_cycles"], **expected["semantic"]}
     hashes, in_order = {}, None
     for rule in ("in order", "nohol", "raw", "full"):
@@ -275,17 +309,44 @@ def check(case, variant):
         if rule == "in order":
             in_order = model.tasks
             assert expected.get("tasks", in_order) == in_order, where
-        hashes[rule] = tasks_hash(model.tasks, names)
+        hashes[rule] = tasks_hash(model.tasks, case["kernels"])
     return in_order, hashes
 
 
 # -- C ---------------------------------------------------------------------------------------------
 
-OPERATORS = {"+": "ADD", "-": "SUB", "*": "MUL", "^": "XOR", "<": "LT", "==": "EQ", "!=": "NE"}
-KERNEL_IDS = {}
+OPERATORS = {"+": "ADD", "-": "SUB", "*": "MUL", "^": "XOR", "<": "LT", "<=": "LE", "==": "EQ",
+             "!=": "NE"}
+KERNELS = []  # [name in C, kernel], in the order of their ids
+
+
+def kernel_id(kernel):
+    return [k for _, k in KERNELS].index(kernel)
+
+
+def kernel_enum(kernel):
+    return "K_" + KERNELS[kernel_id(kernel)][0]
+
+
+def collect_kernels(cases):
+    """Kernels are one when they do the same; those that share only a name get others here."""
+    for case in cases:
+        for kernel in case["kernels"]:
+            if any(kernel == k for _, k in KERNELS):
+                continue
+            name = (case["name"] if kernel["name"] == "kern" else kernel["name"]).upper()
+            used = [n for n, _ in KERNELS]
+            while name in used:
+                name += "_B"
+            KERNELS.append((name, kernel))
+
+
+# Variables have one letter here.
+RENAMED = {"b2": "c", "h2": "g", "b3": "d", "h3": "k", "v3": "v"}
 
 
 def character(name):
+    name = RENAMED.get(name, name)
     assert len(name) == 1 and name.islower(), name
     return "'%s'" % name
 
@@ -340,7 +401,11 @@ class WorkloadWriter:
         return self.axes.index(c)
 
     def put(self, depth, text):
-        self.lines.append("    " * depth + text + ",")
+        """A statement; where it is too long, its tiles stand on lines of their own."""
+        indent = "    " * depth
+        if len(indent + text) > 94:
+            text = text.replace(",  ", ",\n        " + indent)
+        self.lines.append(indent + text + ",")
 
     def view(self, arg):
         index = self.tensor_index[arg["tensor"]]
@@ -367,10 +432,11 @@ class WorkloadWriter:
             kernel = self.kernels[node["kernel"]]
             assert set(node["args"]) == {p["name"] for p in kernel["params"]}
             self.params_counts.add(len(node["params"]))
-            parts = ["TASK", "K_" + kernel["name"].upper()]
+            parts = ["TASK", kernel_enum(kernel)]
             parts += [entry_c(p) for p in node["params"]]
-            self.put(depth, ",  ".join([", ".join(parts)] + [self.view(node["args"][p["name"]])
-                                                            for p in kernel["params"]]))
+            views = [self.view(node["args"][p["name"]]) for p in tiles_of(kernel)]
+            scalars = [str(int(node["args"][p["name"]])) for p in scalars_of(kernel)]
+            self.put(depth, ",  ".join([", ".join(parts)] + views + scalars))
         elif kind == "cond":
             self.symbols |= set(symbols_of(node["pred"]))
             self.branch(depth, "WHEN, " + expr_c(node["pred"]), node["then"])
@@ -393,16 +459,22 @@ class WorkloadWriter:
 
 def tensor_c(tensor):
     init = tensor["init"]
-    if init["kind"] == "mod":
+    data = " NULL"
+    if init["kind"] == "data":
+        rule = [0, 0, 1, 0, 1]
+        data = "\n                CODE(%s)" % ", ".join(str(int(x)) for x in init["data"])
+    elif abs(init.get("value", 0)) > 1e9:
+        rule = [0, 1, 2, 0, init["value"]]
+    elif init["kind"] == "mod":
         rule = [init["mul"], init["add"], init["mod"], init["sub"], init["scale"]]
     else:  # one value: 0 - -value
         rule = [0, 0, 1, -init.get("value", 0), 1]
     assert all(r == int(r) for r in rule[:4])
     shape = ", ".join(str(n) for n in tensor["shape"])
     numbers = ", ".join([str(int(r)) for r in rule[:4]] + [repr(float(rule[4]))])
-    return '{"%s", PTOWSP_%s, %d, {%s}, %s, %s}' % (
+    return '{"%s", PTOWSP_%s, %d, {%s}, %s, %s,%s}' % (
         tensor["name"], tensor["dtype"].upper(), len(tensor["shape"]), shape, numbers,
-        "true" if tensor.get("transpose_last2") else "false")
+        "true" if tensor.get("transpose_last2") else "false", data)
 
 
 def workload_c(case):
@@ -411,10 +483,12 @@ def workload_c(case):
     assert len(writer.params_counts) == 1 and len(writer.symbols) <= 1
     lines = ["        .axis_arg_count = %d," % writer.params_counts.pop()]
     lines += ['        .symbol = "%s",' % s for s in writer.symbols]
-    lines += ["        .axes = {%s}," % ", ".join(writer.axes)] if writer.axes else []
+    if writer.axes:
+        lines += [wrapped(".axes = {", writer.axes, "},", 8)]
     lines += ["        .tensors = {"] + ["            %s," % tensor_c(t) for t in case["tensors"]]
     lines += ["        },", "        .tree = CODE("]
-    lines += ["    " + line for line in writer.lines] + ["            STOP),"]
+    lines += ["    " + line for text in writer.lines for line in text.split("\n")]
+    lines += ["            STOP),"]
     return "\n".join(lines)
 
 
@@ -475,9 +549,9 @@ def variant_c(case, variant):
     lines.append(wrapped(".sums = {", ["{%s, %s}" % (number_c(o["sum"]), number_c(o["wsum"]))
                                        for o in outputs], "},", 16))
     if "tasks" in expected:
-        rows = ["{K_%s, {%s}, %s}" % (case["kernels"][k]["name"].upper(),
-                                      ", ".join(str(p) for p in params),
-                                      ", ".join(str(n) for n in rest))
+        rows = ["{%s, {%s}, %s}" % (kernel_enum(case["kernels"][k]),
+                                    ", ".join(str(p) for p in params) or "0",
+                                    ", ".join(str(n) for n in rest))
                 for k, params, *rest in in_order]
         lines.append(wrapped(".tasks = TASKS(", rows, "),", 16))
     return "\n".join(["            {"] + lines + ["            },"])
@@ -509,26 +583,48 @@ def case_c(case, workload):
     return "\n".join(lines + ["        },", "    },"])
 
 
+# The operations of v9's kernels in C; what is not here is an error.
+OPS = ("load", "store", "const", "matmul", "add", "sub", "mul", "div", "max", "exp", "rsqrt",
+       "rowmax", "rowsum", "rowmean", "iota_u32", "tsort32", "topk_idx")
+
+
+def op_c(op):
+    assert op["op"] in OPS and set(op) <= {"op", "dst", "src", "value", "dtype", "n", "k"} \
+        and len(op["src"]) <= 2
+    number = op.get("value", op.get("n", op.get("k", 0)))
+    sources = ", ".join('"%s"' % name for name in op["src"]) or "NULL"
+    return '{"%s", OP_%s, {%s}, %s}' % (op["dst"], op["op"].upper(), sources, number_c(number))
+
+
+def insn_c(entry):
+    return '{"%s", %d}' % (entry[0].split(".")[0].split(" ")[0], entry[1])
+
+
 def kernel_c(kernel):
-    assert not any(p.get("scalar") for p in kernel["params"])
     tiles = ['{"%s", PTOWSP_%s, PTOWSP_%s, %d, %d}' % (p["name"], p["dir"].upper(),
                                                        p["dtype"].upper(), p["rows"], p["cols"])
-             for p in kernel["params"]]
+             for p in tiles_of(kernel)]
     if "cycles" in kernel:
         assert kernel["cycles"] == sum(c for _, c in kernel["lowering"])
-    prefix = '{"%s", oracle_%s, %d, {' % (kernel["name"], FUNCTIONS[kernel["name"]],
-                                          kernel.get("cycles", 0))
-    return wrapped(prefix, tiles, "}},", 4)
+    function = "NULL" if has_tiles(kernel) else "oracle_" + FUNCTIONS[kernel["name"]]
+    head = '{"%s", %s, %d, .tiles = {' % (kernel["name"], function, kernel.get("cycles", 0))
+    fields = [(head, tiles, "}")]
+    if scalars_of(kernel):  # whatever integers they are, i64 here
+        names = ['{"%s", PTOWSP_TYPE_I64}' % p["name"] for p in scalars_of(kernel)]
+        fields.append((".scalars = {", names, "}"))
+    if has_tiles(kernel):
+        fields.append((".ops = OPS(", [op_c(op) for op in kernel["ops"]], ")"))
+        insns = [insn_c(e) for e in kernel["lowering"] if e[1]]
+        fields.append((".insns = INSNS(", insns, ")"))
+    last = len(fields) - 1
+    return "\n".join(wrapped(prefix, items, suffix + ("}," if i == last else ","), 8 if i else 4)
+                     for i, (prefix, items, suffix) in enumerate(fields))
 
 
 def main():
     with open(sys.argv[1]) as file:
-        cases = [c for c in json.load(file)["cases"] if c["group"] in GROUPS]
-    kernels = {}
-    for case in cases:
-        for kernel in case["kernels"]:
-            assert kernels.setdefault(kernel["name"], kernel) == kernel, kernel["name"]
-    KERNEL_IDS.update({name: i for i, name in enumerate(kernels)})
+        cases = [c for c in json.load(file)["cases"] if is_taken(c)]
+    collect_kernels(cases)
     workloads = []
     for case in cases:
         text = workload_c(case)
@@ -536,11 +632,12 @@ def main():
             workloads.append(text)
     out = [
         "// Workloads, and what PTO-WSP v9 gives for them, written by oracle_cases.py: change that"
-        " instead.", "// The types are in oracle_test.c.", "", "// clang-format off", "",
-        wrapped("enum { ", ["K_" + n.upper() for n in kernels] + ["KERNEL_COUNT"], " };", 0), "",
-        "// Name, function, cycles (0: what the function returns), tiles.",
+        " instead.", "// The types are in oracle_tables.h.", "", "// clang-format off", "",
+        wrapped("enum { ", ["K_" + n for n, _ in KERNELS] + ["KERNEL_COUNT"], " };", 0), "",
+        "// Name, function, cycles (0: what the function returns), tiles%s." %
+        ("; operations; instructions" if TILES else ""),
         "static const oracle_kernel oracle_kernels[KERNEL_COUNT] = {"]
-    out += [kernel_c(k) for k in kernels.values()]
+    out += [kernel_c(k) for _, k in KERNELS]
     out += ["};", "", "static const oracle_workload oracle_workloads[] = {"]
     for i, text in enumerate(workloads):
         out += ["    {  // %d" % i, text, "    },"]

@@ -1,0 +1,218 @@
+// Comparisons to bit masks, and selections by them.
+//
+// A mask is a row of bytes for each row (on A5 of 32-bit words), the lowest bit the first column.
+// Columns are multiples of 8 as the device wants them; where they are not, only the bits of valid
+// columns count.
+
+#include "isa_test.h"
+
+enum { ROUNDS = 2000, SIDE = 150 };
+
+#define SET(name) PTOISA_SET(PTOISA_##name)
+
+static const ptoisa_compare modes[6] = {PTOISA_EQ, PTOISA_NE, PTOISA_LT,
+                                        PTOISA_LE, PTOISA_GT, PTOISA_GE};
+
+static test_bench *bench_of(void **state) {
+    return (test_bench *)*state;
+}
+
+static test_tile *mask_make(test_bench *bench, ptoisa_family family, uint32_t rows, uint32_t cols) {
+    return family == PTOISA_A5 ? test_vec(bench, PTOISA_U32, rows, (cols + 31) / 32)
+                               : test_vec(bench, PTOISA_U8, rows, (cols + 7) / 8);
+}
+
+// The bit of column c. A word is four bytes, the lowest first.
+static bool bit_now(const test_tile *mask, uint32_t r, uint32_t c) {
+    uint32_t bits = ref_size((ptoisa_dtype)mask->tile.dtype) * 8;
+    return ref_now_bits(mask, r, c / bits) >> c % bits & 1;
+}
+
+static bool bit_was(const test_tile *mask, uint32_t r, uint32_t c) {
+    uint32_t bits = ref_size((ptoisa_dtype)mask->tile.dtype) * 8;
+    return ref_was_bits(mask, r, c / bits) >> c % bits & 1;
+}
+
+// Few distinct numbers, so that equal ones are frequent; and special ones.
+static void fill(test_bench *bench, test_tile *t) {
+    for (uint32_t r = 0; r < t->tile.valid_rows; r++) {
+        for (uint32_t c = 0; c < t->tile.valid_cols; c++) {
+            double x = test_in(bench, 0, 3);
+            bool is_special = test_chance(bench, 8);
+            test_put(t, r, c, is_special ? test_special(bench, (ptoisa_dtype)t->tile.dtype) : x);
+        }
+    }
+}
+
+static void expect_mask(const test_bench *bench, const test_tile *mask, const test_tile *a,
+                        const test_tile *b, double x, ptoisa_compare mode) {
+    for (uint32_t r = 0; r < a->tile.valid_rows; r++) {
+        for (uint32_t c = 0; c < a->tile.valid_cols; c++) {
+            bool want = ref_compare(mode, ref_was(a, r, c), b ? ref_was(b, r, c) : x);
+            if (bit_now(mask, r, c) != want) {
+                test_fail_at(bench, a, r, c, !want, want);
+            }
+        }
+    }
+}
+
+static void compare_round(test_bench *bench, uint32_t round, bool is_scalar) {
+    ptoisa_family family = round % 2 ? PTOISA_A5 : PTOISA_A2A3;
+    ptoisa_dtype dtype =
+        test_dtype(bench, SET(F16) | SET(F32) | SET(I32) | (is_scalar ? SET(I16) | SET(U16) : 0));
+    // Integers can only be compared for equality on A2/A3.
+    bool is_eq_only = family == PTOISA_A2A3 && !ref_is_float(dtype);
+    ptoisa_compare mode = is_eq_only ? PTOISA_EQ : modes[test_in(bench, 0, 5)];
+    uint32_t rows = test_size(bench, 12), cols = 8 * test_size(bench, SIDE / 8);
+    test_begin(bench, family, is_scalar ? "TCMPS" : "TCMP");
+    test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
+    test_tile *mask = mask_make(bench, family, rows, cols);
+    fill(bench, a);
+    fill(bench, b);
+    mask->role = TEST_WRITTEN;
+    test_run(bench);
+    double x = ref_was(b, 0, 0);
+    if (is_scalar) {
+        ptoisa_tcmps(&bench->core, &mask->tile, &a->tile, x, mode);
+    } else {
+        ptoisa_tcmp(&bench->core, &mask->tile, &a->tile, &b->tile, mode);
+    }
+    expect_mask(bench, mask, a, is_scalar ? NULL : b, x, mode);
+    test_end(bench);
+}
+
+static void compare__sets_the_bits(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
+        compare_round(bench, round, round % 4 < 2);
+    }
+}
+
+static void compare__of_nan_is_false_but_for_ne(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 24; round++) {
+        ptoisa_compare mode = modes[round % 6];
+        ptoisa_dtype dtype = round / 6 % 2 ? PTOISA_F16 : PTOISA_F32;
+        test_begin(bench, PTOISA_A2A3, "compare NaN");
+        test_tile *a = test_vec(bench, dtype, 1, 40), *b = test_vec(bench, dtype, 1, 40);
+        test_tile *mask = mask_make(bench, PTOISA_A2A3, 1, 40);
+        mask->role = TEST_WRITTEN;
+        for (uint32_t i = 0; i < 40; i++) {
+            test_put(a, 0, i, i % 2 ? 1 : (double)NAN);
+            test_put(b, 0, i, (double)NAN);
+        }
+        test_run(bench);
+        if (round < 12) {
+            ptoisa_tcmp(&bench->core, &mask->tile, &a->tile, &b->tile, mode);
+        } else {
+            ptoisa_tcmps(&bench->core, &mask->tile, &b->tile, 1, mode);
+        }
+        for (uint32_t i = 0; i < 5; i++) {
+            test_expect(bench, mask, 0, i, mode == PTOISA_NE ? 255 : 0, 0);
+        }
+        test_end(bench);
+    }
+}
+
+static void select__takes_one_or_the_other(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
+        bool is_scalar = round % 2;
+        ptoisa_dtype dtype = test_dtype(bench, SET(F16) | SET(F32) | SET(I16) | SET(I32) |
+                                                   SET(U16) | SET(U32) | SET(BF16));
+        uint32_t rows = test_size(bench, 12), cols = 8 * test_size(bench, SIDE / 8);
+        ptoisa_family family = test_chance(bench, 2) ? PTOISA_A5 : PTOISA_A2A3;
+        test_begin(bench, family, is_scalar ? "TSELS" : "TSEL");
+        // Valid elements are random bits: NaN of any kind must come through.
+        test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
+        test_tile *mask = mask_make(bench, family, rows, cols);
+        test_tile *t = test_tile_make(bench, PTOISA_U8, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 32, 1, 32);
+        uint32_t where = test_in(bench, 0, 3);
+        test_tile *d = where == 0                 ? a
+                       : where == 1 && !is_scalar ? b
+                                                  : test_vec(bench, dtype, rows, cols);
+        t->role = TEST_SCRATCH;
+        d->role = TEST_WRITTEN;
+        double x = test_number(bench, dtype, TEST_ANY);
+        test_run(bench);
+        if (is_scalar) {
+            ptoisa_tsels(&bench->core, &d->tile, &mask->tile, &a->tile, &t->tile, x);
+        } else {
+            ptoisa_tsel(&bench->core, &d->tile, &mask->tile, &a->tile, &b->tile, &t->tile);
+        }
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = 0; c < cols; c++) {
+                if (bit_was(mask, r, c)) {
+                    test_expect_bits(bench, d, r, c, ref_was_bits(a, r, c));
+                } else if (is_scalar) {
+                    test_expect(bench, d, r, c, x, 0);
+                } else {
+                    test_expect_bits(bench, d, r, c, ref_was_bits(b, r, c));
+                }
+            }
+        }
+        test_end(bench);
+    }
+}
+
+// A comparison and the selection by its mask, with columns that fill no whole byte.
+static void select__undoes_a_comparison_with_a_tail(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        uint32_t rows = test_size(bench, 12), cols = test_size(bench, SIDE);
+        ptoisa_dtype dtype = round % 2 ? PTOISA_F16 : PTOISA_F32;
+        ptoisa_family family = test_chance(bench, 2) ? PTOISA_A5 : PTOISA_A2A3;
+        test_begin(bench, family, "TCMP, TSEL");
+        test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
+        test_tile *mask = mask_make(bench, family, rows, cols),
+                  *d = test_vec(bench, dtype, rows, cols);
+        test_tile *t = test_tile_make(bench, PTOISA_U8, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 32, 1, 32);
+        fill(bench, a);
+        fill(bench, b);
+        mask->role = d->role = TEST_WRITTEN;
+        t->role = TEST_SCRATCH;
+        test_run(bench);
+        ptoisa_tcmp(&bench->core, &mask->tile, &a->tile, &b->tile, PTOISA_GT);
+        ptoisa_tsel(&bench->core, &d->tile, &mask->tile, &a->tile, &b->tile, &t->tile);
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = 0; c < cols; c++) {
+                bool is_greater = ref_was(a, r, c) > ref_was(b, r, c);
+                test_expect_bits(bench, d, r, c, ref_was_bits(is_greater ? a : b, r, c));
+            }
+        }
+        test_end(bench);
+    }
+}
+
+// 1 2 3 .. 16 < 4: the first byte is 00000111, the second nothing.
+static void compare__by_hand(void **state) {
+    test_bench *bench = bench_of(state);
+    static const double want[6][2] = {{8, 0}, {247, 255}, {7, 0}, {15, 0}, {240, 255}, {248, 255}};
+    for (uint32_t i = 0; i < 6; i++) {
+        test_begin(bench, PTOISA_A2A3, "TCMPS by hand");
+        test_tile *s = test_vec(bench, PTOISA_F32, 1, 16),
+                  *mask = mask_make(bench, PTOISA_A2A3, 1, 16);
+        mask->role = TEST_WRITTEN;
+        for (uint32_t c = 0; c < 16; c++) {
+            test_put(s, 0, c, 1 + c);
+        }
+        test_run(bench);
+        ptoisa_tcmps(&bench->core, &mask->tile, &s->tile, 4, modes[i]);
+        test_expect(bench, mask, 0, 0, want[i][0], 0);
+        test_expect(bench, mask, 0, 1, want[i][1], 0);
+        test_end(bench);
+    }
+}
+
+int main(void) {
+    static test_bench bench;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(compare__sets_the_bits, &bench),
+        cmocka_unit_test_prestate(compare__of_nan_is_false_but_for_ne, &bench),
+        cmocka_unit_test_prestate(compare__by_hand, &bench),
+        cmocka_unit_test_prestate(select__takes_one_or_the_other, &bench),
+        cmocka_unit_test_prestate(select__undoes_a_comparison_with_a_tail, &bench),
+    };
+    bench.random = test_seed();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

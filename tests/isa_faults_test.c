@@ -1,0 +1,626 @@
+// What the device refuses: every operand of every instruction, spoiled in every way, and the rules
+// that instructions have of their own. A fault has a text that names the instruction; nothing is
+// written, and no time passes.
+
+#include "isa_calls.h"
+
+#if PTOISA_CHECKED_DEFAULT
+
+static test_bench *bench_of(void **state) {
+    return (test_bench *)*state;
+}
+
+// The call was refused, once, with a text that begins with the instruction's name and has a part.
+static void refused(test_bench *bench, const test_call *call, const char *how, uint32_t operand,
+                    const char *part) {
+    size_t length = strlen(call->prefix);
+    if (bench->fault_count != 1 || strncmp(bench->fault, call->prefix, length) != 0 ||
+        strstr(bench->fault, part) == NULL) {
+        fail_msg("%s, %s of operand %u: %u faults, \"%s\", expected \"%s.. %s\"", call->name, how,
+                 operand, bench->fault_count, bench->fault, call->prefix, part);
+    }
+    if (bench->core.sum != 0) {
+        fail_msg("%s: refused, and charged", call->name);
+    }
+    bench->fault_count = 0;
+}
+
+// -- one operand spoiled --------------------------------------------------------------------------
+
+typedef enum spoil {
+    SPOIL_DTYPE,
+    SPOIL_NO_DTYPE,
+    SPOIL_MEMORY,
+    SPOIL_NO_MEMORY,
+    SPOIL_NO_LAYOUT,
+    SPOIL_WIDTH,
+    SPOIL_ADDRESS,
+    SPOIL_NULL,
+    SPOIL_VALID_ROWS,
+    SPOIL_VALID_COLS,
+    SPOIL_NO_ROWS,
+    SPOIL_FEWER_ROWS,
+    SPOIL_FEWER_COLS,
+    SPOIL_COUNT
+} spoil;
+
+static const char *const spoil_names[SPOIL_COUNT] = {
+    "f64",        "no type",    "another memory", "no memory",      "no layout",
+    "a torn row", "address",    "no data",        "too many valid", "too many valid",
+    "no rows",    "fewer rows", "fewer columns"};
+
+// A part of the text; "" where instructions may say it in their own words.
+static const char *const spoil_parts[SPOIL_COUNT] = {"",
+                                                     "",
+                                                     "",
+                                                     "no tile",
+                                                     "no tile",
+                                                     "",
+                                                     "not 32-byte aligned",
+                                                     "not 32-byte aligned",
+                                                     "valid elements of",
+                                                     "valid elements of",
+                                                     "valid elements of",
+                                                     "",
+                                                     ""};
+
+// A memory in which nothing takes this operand.
+static ptoisa_memory wrong_memory(ptoisa_memory memory, bool is_destination) {
+    switch (memory) {
+    case PTOISA_VEC: return is_destination ? PTOISA_ACC : PTOISA_SCALING;
+    case PTOISA_MAT: return PTOISA_SCALING;
+    case PTOISA_LEFT: return PTOISA_ACC;
+    case PTOISA_RIGHT: return PTOISA_LEFT;
+    case PTOISA_ACC: return PTOISA_LEFT;
+    case PTOISA_BIAS: return PTOISA_VEC;
+    default: return PTOISA_ACC;
+    }
+}
+
+// Spoils an operand. False: there is no such way for it.
+static bool spoil_tile(ptoisa_tile *t, spoil how, call_need need, bool is_destination) {
+    switch (how) {
+    case SPOIL_DTYPE: t->dtype = PTOISA_F64; return true;
+    case SPOIL_NO_DTYPE: t->dtype = 0; return true;
+    case SPOIL_MEMORY:
+        t->memory = (uint8_t)wrong_memory((ptoisa_memory)t->memory, is_destination);
+        return true;
+    case SPOIL_NO_MEMORY: t->memory = PTOISA_MEMORY_COUNT; return true;
+    case SPOIL_NO_LAYOUT: t->layout = PTOISA_LAYOUT_COUNT; return true;
+    case SPOIL_WIDTH:
+        if (t->layout == PTOISA_COL_MAJOR) {
+            t->rows--;
+            t->valid_rows = t->valid_rows < t->rows ? t->valid_rows : t->rows;
+        } else {
+            t->cols--;
+            t->valid_cols = t->valid_cols < t->cols ? t->valid_cols : t->cols;
+        }
+        return true;
+    case SPOIL_ADDRESS: t->data = (uint8_t *)t->data + 8; return true;
+    case SPOIL_NULL: t->data = NULL; return true;
+    case SPOIL_VALID_ROWS: t->valid_rows = t->rows + 1; return true;
+    case SPOIL_VALID_COLS: t->valid_cols = t->cols + 1; return true;
+    case SPOIL_NO_ROWS: t->rows = t->valid_rows = 0; return true;
+    case SPOIL_FEWER_ROWS: t->valid_rows--; return need & NEED_ROWS;
+    case SPOIL_FEWER_COLS: t->valid_cols--; return need & NEED_COLS;
+    case SPOIL_COUNT: break;
+    }
+    return false;
+}
+
+// Calls an instruction with one operand spoiled. False: no such way.
+static bool spoiled_call(test_bench *bench, call_id id, ptoisa_family family, uint32_t operand,
+                         spoil how) {
+    test_call call = call_make(bench, id, family, 6, 64);
+    for (uint32_t i = 0; i < bench->tile_count; i++) {
+        bench->tiles[i].role = TEST_READ;
+    }
+    bool is_there = operand < call.tile_count;
+    if (is_there && !call.is_scratch[operand]) {
+        ptoisa_tile *t = &call.tiles[operand]->tile, good = *t;
+        test_run(bench);
+        // Tiles that are also read as another type have their own words for it.
+        if (spoil_tile(t, how, call.needs[operand], operand == 0)) {
+            call_run(bench, &call);
+            refused(bench, &call, spoil_names[how], operand, spoil_parts[how]);
+        }
+        *t = good;
+    } else {
+        test_run(bench);
+    }
+    test_end(bench);
+    return is_there;
+}
+
+static void operand__spoiled_in_every_way_is_refused(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t id = 0; id < CALL_COUNT; id++) {
+        for (uint32_t how = 0; how < SPOIL_COUNT; how++) {
+            for (uint32_t family = 0; family < 2; family++) {
+                for (uint32_t operand = 0; spoiled_call(bench, (call_id)id, (ptoisa_family)family,
+                                                        operand, (spoil)how);) {
+                    operand++;
+                }
+            }
+        }
+    }
+}
+
+// Good calls are no faults on either machine (else the test above tests nothing).
+static void operand__good_ones_are_taken(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t i = 0; i < 2 * CALL_COUNT; i++) {
+        test_call call = call_make(bench, (call_id)(i / 2), (ptoisa_family)(i % 2), 6, 64);
+        for (uint32_t k = 0; k < bench->tile_count; k++) {
+            bench->tiles[k].role = TEST_CHECKED;
+        }
+        test_run(bench);
+        call_run(bench, &call);
+        test_end(bench);
+    }
+}
+
+// Windows: of other sizes than the tile, of another element size, without memory.
+static void window__must_fit_the_tile(void **state) {
+    test_bench *bench = bench_of(state);
+    static const call_id ids[4] = {CALL_TLOAD, CALL_TSTORE, CALL_TSTORE_ACC, CALL_TSTORE_ADD};
+    for (uint32_t i = 0; i < 24; i++) {
+        test_call call = call_make(bench, ids[i / 6], PTOISA_A2A3, 6, 64);
+        ptoisa_global *g = &call.window.global;
+        test_run(bench);
+        switch (i % 6) {
+        case 0: g->shape[3]++; break;
+        case 1: g->shape[4]--; break;
+        case 2: g->shape[0] = 2; break;
+        case 3: g->dtype = PTOISA_I8; break;
+        case 4: g->shape[3] = 0; break;
+        default: g->data = NULL; break;
+        }
+        call_run(bench, &call);
+        refused(bench, &call, "window", i % 6, "");
+        test_end(bench);
+    }
+}
+
+// -- what is common, word by word -----------------------------------------------------------------
+
+// Calls with the operand's tile replaced by one that a function has changed.
+static void text_is(test_bench *bench, call_id id, uint32_t operand, spoil how, const char *part) {
+    test_call call = call_make(bench, id, PTOISA_A2A3, 6, 64);
+    ptoisa_tile *t = &call.tiles[operand]->tile, good = *t;
+    for (uint32_t i = 0; i < bench->tile_count; i++) {
+        bench->tiles[i].role = TEST_READ;
+    }
+    // Sizes that a text can be written down for.
+    t->rows = 8;
+    t->cols = 64;
+    test_run(bench);
+    spoil_tile(t, how, NEED_BOTH, operand == 0);
+    call_run(bench, &call);
+    refused(bench, &call, spoil_names[how], operand, part);
+    *t = good;
+    test_end(bench);
+}
+
+static void text__says_what_is_wrong(void **state) {
+    test_bench *bench = bench_of(state);
+    static const call_id ids[4] = {CALL_TADD, CALL_TSUB, CALL_TDIV, CALL_TSUBRELU};
+    for (uint32_t i = 0; i < 4; i++) {
+        text_is(bench, ids[i], 1, SPOIL_DTYPE, "is f64");
+        text_is(bench, ids[i], 1, SPOIL_WIDTH, "rows of 63 x 4 bytes are no multiple of 32");
+        text_is(bench, ids[i], 0, SPOIL_WIDTH, "rows of 63 x 4 bytes are no multiple of 32");
+        text_is(bench, ids[i], 2, SPOIL_MEMORY, "is in fixpipe buffer, not in UB");
+        text_is(bench, ids[i], 0, SPOIL_VALID_ROWS, "has 9 x 64 valid elements of 8 x 64");
+        text_is(bench, ids[i], 0, SPOIL_VALID_COLS, "has 6 x 65 valid elements of 8 x 64");
+        text_is(bench, ids[i], 2, SPOIL_FEWER_ROWS,
+                "has 5 x 64 valid elements, and 6 x 64 are read");
+        text_is(bench, ids[i], 1, SPOIL_FEWER_COLS,
+                "has 6 x 63 valid elements, and 6 x 64 are read");
+    }
+}
+
+// -- rules of their own ---------------------------------------------------------------------------
+
+// Expects the call to be refused, or taken. `which` is for the message.
+static void on_family(test_bench *bench, test_call *call, bool is_refused, uint32_t which) {
+    for (uint32_t i = 0; i < bench->tile_count; i++) {
+        bench->tiles[i].role = is_refused ? TEST_READ : TEST_CHECKED;
+    }
+    test_run(bench);
+    call_run(bench, call);
+    if (is_refused) {
+        refused(bench, call, "its own rule", which, "");
+    }
+    test_end(bench);
+}
+
+static void alias__is_refused_on_a2a3_only(void **state) {
+    test_bench *bench = bench_of(state);
+    static const call_id ids[4] = {CALL_TRSQRT, CALL_TRECIP, CALL_TANDS, CALL_TORS};
+    for (uint32_t i = 0; i < 8; i++) {
+        ptoisa_family family = i % 2 ? PTOISA_A5 : PTOISA_A2A3;
+        test_call call = call_make(bench, ids[i / 2], family, 6, 64);
+        call.tiles[1] = call.tiles[0];
+        on_family(bench, &call, family == PTOISA_A2A3, i);
+    }
+    // The same data under another tile.
+    test_call call = call_make(bench, CALL_TRSQRT, PTOISA_A2A3, 6, 64);
+    ptoisa_tile view = call.tiles[1]->tile;
+    test_run(bench);
+    ptoisa_trsqrt(&bench->core, &view, &call.tiles[1]->tile);
+    refused(bench, &call, "alias", 0, "");
+    test_end(bench);
+}
+
+static void matmul__has_sizes_from_1_to_4095(void **state) {
+    test_bench *bench = bench_of(state);
+    static const uint32_t bad[6][3] = {{0, 5, 7},    {6, 0, 7},    {6, 5, 0},
+                                       {4096, 1, 1}, {1, 4096, 1}, {1, 1, 4096}};
+    static const call_id ids[3] = {CALL_TMATMUL, CALL_TMATMUL_ACC, CALL_TMATMUL_BIAS};
+    for (uint32_t i = 0; i < 36; i++) {
+        bool is_good = i >= 18;
+        const uint32_t *size = bad[i % 6];
+        test_call call = call_make(bench, ids[i / 6 % 3], PTOISA_A2A3, 6, 64);
+        uint32_t first = call.tile_count == 4 && ids[i / 6 % 3] == CALL_TMATMUL_ACC ? 2 : 1;
+        // The core is dry: tiles of any size need no memory.
+        bench->core.is_dry = true;
+        uint32_t m = size[0], k = size[1], n = size[2];
+        if (is_good) {
+            m = m == 0 ? 1 : m == 4096 ? 4095 : m;
+            k = k == 0 ? 1 : k == 4096 ? 4095 : k;
+            n = n == 0 ? 1 : n == 4096 ? 4095 : n;
+        }
+        ptoisa_tile good[CALL_TILES_MAX];
+        for (uint32_t t = 0; t < call.tile_count; t++) {
+            good[t] = call.tiles[t]->tile;
+        }
+        test_run(bench);
+        for (uint32_t t = 0; t < call.tile_count; t++) {
+            ptoisa_tile *tile = &call.tiles[t]->tile;
+            tile->rows = tile->memory == PTOISA_BIAS ? 1 : 4096;
+            tile->cols = 4096;
+            tile->valid_rows = t < first ? m : t == first ? m : t == first + 1 ? k : 1;
+            tile->valid_cols = t == first ? k : n;
+        }
+        call_run(bench, &call);
+        if (!is_good) {
+            refused(bench, &call, "size", i % 6, "");
+        } else {
+            assert_true(ptoisa_cycles(&bench->core) == (uint64_t)m * k * n);
+        }
+        for (uint32_t t = 0; t < call.tile_count; t++) {
+            call.tiles[t]->tile = good[t];
+        }
+        for (uint32_t t = 0; t < bench->tile_count; t++) {
+            bench->tiles[t].role = TEST_READ;
+        }
+        test_end(bench);
+    }
+}
+
+// Left is Zz on A2/A3 and Nz on A5, Right Zn, Acc Nz: for products, and for what fills L0.
+static void layout__of_l0_is_the_machines(void **state) {
+    test_bench *bench = bench_of(state);
+    static const struct {
+        call_id id;
+        ptoisa_family family;
+        uint32_t operand;
+        ptoisa_layout layout;
+    } cases[] = {{CALL_TMOV_LEFT, PTOISA_A2A3, 0, PTOISA_NZ},
+                 {CALL_TMOV_LEFT, PTOISA_A5, 0, PTOISA_ZZ},
+                 {CALL_TEXTRACT_L0, PTOISA_A2A3, 0, PTOISA_ZN},
+                 {CALL_TMATMUL, PTOISA_A2A3, 1, PTOISA_NZ},
+                 {CALL_TMATMUL, PTOISA_A5, 1, PTOISA_ZZ},
+                 {CALL_TMATMUL, PTOISA_A2A3, 1, PTOISA_ROW_MAJOR},
+                 {CALL_TMATMUL_BIAS, PTOISA_A2A3, 2, PTOISA_NZ},
+                 {CALL_TMATMUL, PTOISA_A2A3, 2, PTOISA_COL_MAJOR},
+                 {CALL_TMATMUL, PTOISA_A2A3, 0, PTOISA_ROW_MAJOR},
+                 {CALL_TMATMUL_ACC, PTOISA_A2A3, 1, PTOISA_ZN},
+                 {CALL_TGEMV, PTOISA_A5, 0, PTOISA_ZZ}};
+    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        test_call call = call_make(bench, cases[i].id, cases[i].family, 6, 64);
+        call.tiles[cases[i].operand]->tile.layout = (uint8_t)cases[i].layout;
+        on_family(bench, &call, true, i);
+    }
+}
+
+static void matmul__types_and_one_row(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t i = 0; i < 7; i++) {
+        call_id id = i < 3 ? (call_id)(CALL_TGEMV + i) : CALL_TMATMUL;
+        test_call call = call_make(bench, id, PTOISA_A2A3, 1, 64);
+        ptoisa_tile *c = &call.tiles[0]->tile, *a = &call.tiles[1]->tile;
+        ptoisa_tile *b = &call.tiles[2]->tile;
+        switch (i) {
+        case 3: a->dtype = PTOISA_BF16; break;  // bf16 times f16
+        case 4: c->dtype = PTOISA_I32; break;   // f16 into i32
+        case 5: a->dtype = b->dtype = PTOISA_I16; break;
+        case 6: b->valid_rows++; break;  // k of two sizes
+        default:
+            // A GEMV of two rows.
+            for (uint32_t t = 0; t < call.tile_count; t++) {
+                uint8_t memory = call.tiles[t]->tile.memory;
+                if (memory == PTOISA_ACC || memory == PTOISA_LEFT) {
+                    call.tiles[t]->tile.valid_rows = 2;
+                }
+            }
+            break;
+        }
+        on_family(bench, &call, true, i);
+    }
+}
+
+static void move__has_no_way_between_some_memories(void **state) {
+    test_bench *bench = bench_of(state);
+    static const struct {
+        ptoisa_memory to, from;
+        bool is_refused[2];  // on A2/A3, on A5
+    } ways[] = {{PTOISA_MAT, PTOISA_VEC, {true, false}},   {PTOISA_VEC, PTOISA_ACC, {true, false}},
+                {PTOISA_LEFT, PTOISA_VEC, {true, true}},   {PTOISA_VEC, PTOISA_MAT, {true, true}},
+                {PTOISA_ACC, PTOISA_VEC, {true, true}},    {PTOISA_VEC, PTOISA_LEFT, {true, true}},
+                {PTOISA_LEFT, PTOISA_RIGHT, {true, true}}, {PTOISA_BIAS, PTOISA_VEC, {true, true}},
+                {PTOISA_VEC, PTOISA_BIAS, {true, true}},   {PTOISA_ACC, PTOISA_MAT, {true, true}}};
+    for (uint32_t i = 0; i < 2 * sizeof ways / sizeof ways[0]; i++) {
+        ptoisa_family family = i % 2 ? PTOISA_A5 : PTOISA_A2A3;
+        test_begin(bench, family, "TMOV");
+        test_call call;
+        memset(&call, 0, sizeof call);
+        call.name = "TMOV";
+        call.prefix = "TMOV: ";
+        call.id = CALL_TMOV;
+        for (uint32_t k = 0; k < 2; k++) {
+            ptoisa_memory memory = k ? ways[i / 2].from : ways[i / 2].to;
+            ptoisa_layout layout = memory == PTOISA_VEC || memory == PTOISA_BIAS ? PTOISA_ROW_MAJOR
+                                   : memory == PTOISA_RIGHT                      ? PTOISA_ZN
+                                   : memory == PTOISA_LEFT && family == PTOISA_A2A3 ? PTOISA_ZZ
+                                                                                    : PTOISA_NZ;
+            uint32_t rows = memory == PTOISA_BIAS ? 1 : 32;
+            call_add(&call, test_tile_make(bench, PTOISA_F32, memory, layout, rows, 32, rows, 32),
+                     NEED_BOTH);
+        }
+        on_family(bench, &call, ways[i / 2].is_refused[i % 2], i);
+    }
+}
+
+static void move__parts_stay_inside(void **state) {
+    test_bench *bench = bench_of(state);
+    static const uint32_t at[4][2] = {{32, 0}, {0, 32}, {UINT32_MAX - 15, 0}, {0, UINT32_MAX - 31}};
+    for (uint32_t i = 0; i < 8; i++) {
+        bool is_insert = i >= 4;
+        test_call call =
+            call_make(bench, is_insert ? CALL_TINSERT : CALL_TEXTRACT_L0, PTOISA_A2A3, 64, 64);
+        test_tile *d = call.tiles[0], *s = call.tiles[1];
+        for (uint32_t k = 0; k < 2; k++) {
+            call.tiles[k]->role = TEST_READ;
+        }
+        test_run(bench);
+        (is_insert ? ptoisa_tinsert : ptoisa_textract)(&bench->core, &d->tile, &s->tile,
+                                                       at[i % 4][0], at[i % 4][1]);
+        refused(bench, &call, "outside", i % 4, "");
+        test_end(bench);
+    }
+}
+
+// Changes a good call by a function of i, and expects a refusal.
+static void rule__shapes_and_types(void **state) {
+    test_bench *bench = bench_of(state);
+    static const call_id ids[] = {
+        CALL_TFILLPAD,   CALL_TFILLPAD_EXPAND, CALL_TCVT,      CALL_TTRANS,   CALL_TCONCAT,
+        CALL_TROWSUM,    CALL_TROWMAX,         CALL_TSORT32,   CALL_TMRGSORT, CALL_TCI,
+        CALL_TQUANT_SYM, CALL_TDEQUANT,        CALL_TMOV_BIAS, CALL_TADD,     CALL_TCOLMAX,
+        CALL_TROWARGMAX};
+    for (uint32_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        test_call call = call_make(bench, ids[i], PTOISA_A2A3, 6, 64);
+        ptoisa_tile *d = &call.tiles[0]->tile;
+        ptoisa_tile *s = call.tile_count > 1 ? &call.tiles[1]->tile : NULL;
+        switch (i) {
+        case 0:
+        case 1: d->pad = PTOISA_PAD_NULL; break;
+        case 2: d->dtype = PTOISA_U16; break;         // f32 to u16 is no pair
+        case 3: d->rows = d->valid_rows = 32; break;  // no room for 64 x 6
+        case 4: d->valid_cols--; break;               // not 2c
+        case 5: d->dtype = PTOISA_I32; break;         // of f32
+        case 6:
+            d->layout = PTOISA_ROW_MAJOR;  // two results a row
+            d->cols = 16;
+            d->rows = d->rows / 16 ? d->rows / 16 : 1;
+            d->valid_cols = 2;
+            break;
+        case 7: s->valid_cols = d->valid_cols = 31; break;
+        case 8:
+            s->valid_cols -= 64;
+            d->valid_cols -= 64;
+            break;
+        case 9: d->dtype = PTOISA_I8; break;
+        case 10: d->dtype = PTOISA_U8; break;
+        case 11: d->dtype = PTOISA_I32; break;
+        case 12: d->dtype = PTOISA_I32; break;  // f32 to i32
+        case 13:
+            d->layout = PTOISA_COL_MAJOR;
+            d->rows = d->cols = 64;
+            d->valid_rows = 6;
+            break;
+        case 14:
+            d->valid_rows = 2;
+            d->rows = 2;
+            break;
+        default: d->dtype = PTOISA_F32; break;
+        }
+        on_family(bench, &call, true, i);
+    }
+}
+
+static void rule__integers_compare_for_equality_only_on_a2a3(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t i = 0; i < 12; i++) {
+        ptoisa_family family = i % 2 ? PTOISA_A5 : PTOISA_A2A3;
+        ptoisa_compare mode = (ptoisa_compare)(i / 2);
+        test_call call = call_make(bench, CALL_TCMP, family, 6, 64);
+        for (uint32_t k = 1; k < 3; k++) {
+            call.tiles[k]->tile.dtype = PTOISA_I32;
+        }
+        bool is_refused = family == PTOISA_A2A3 && mode != PTOISA_EQ;
+        call.tiles[0]->role = is_refused ? TEST_READ : TEST_CHECKED;
+        test_run(bench);
+        ptoisa_tcmp(&bench->core, &call.tiles[0]->tile, &call.tiles[1]->tile, &call.tiles[2]->tile,
+                    mode);
+        if (is_refused) {
+            refused(bench, &call, "mode", i, "");
+        }
+        test_end(bench);
+    }
+}
+
+static void rule__runs_to_merge(void **state) {
+    test_bench *bench = bench_of(state);
+    static const uint32_t lengths[5] = {0, 32, 96, 128, UINT32_MAX};
+    for (uint32_t i = 0; i < 5; i++) {
+        // 256 elements: four runs of 64.
+        test_call call = call_make(bench, CALL_TMRGSORT, PTOISA_A2A3, 1, 256);
+        test_run(bench);
+        ptoisa_tmrgsort(&bench->core, &call.tiles[0]->tile, &call.tiles[1]->tile, lengths[i]);
+        refused(bench, &call, "length", i, "");
+        test_end(bench);
+    }
+    for (uint32_t count = 0; count < 7; count++) {
+        test_call call = call_make(bench, CALL_TMRGSORT_LISTS, PTOISA_A2A3, 1, 64);
+        const ptoisa_tile *lists[6];
+        for (uint32_t k = 0; k < 6; k++) {
+            lists[k] = &call.tiles[2 + k % 2]->tile;
+        }
+        uint16_t executed[4];
+        bool is_good = count == 2;  // of 3 or 4 the destination is too small
+        call.tiles[0]->role = is_good ? TEST_WRITTEN : TEST_READ;
+        test_run(bench);
+        ptoisa_tmrgsort_lists(&bench->core, &call.tiles[0]->tile, &call.tiles[1]->tile, lists,
+                              count, executed, false);
+        if (!is_good) {
+            refused(bench, &call, "count", count, "");
+        }
+        test_end(bench);
+    }
+}
+
+// Indices beyond what they point into.
+static void rule__indices_stay_inside(void **state) {
+    test_bench *bench = bench_of(state);
+    static const call_id ids[4] = {CALL_TGATHER, CALL_TSCATTER, CALL_MGATHER, CALL_MSCATTER};
+    for (uint32_t i = 0; i < 8; i++) {
+        test_call call = call_make(bench, ids[i / 2], PTOISA_A2A3, 6, 64);
+        test_tile *index = call.tiles[call.has_window ? 1 : 2];
+        bool is_line = call.has_window;
+        test_put(index, 0, is_line ? 5 : 63, i % 2 ? 4294967295.0 : 100000);
+        on_family(bench, &call, true, i);
+    }
+}
+
+// -- flags and addresses --------------------------------------------------------------------------
+
+static void fault_is(test_bench *bench, const char *text) {
+    assert_int_equal(bench->fault_count, 1);
+    assert_string_equal(bench->fault, text);
+    bench->fault_count = 0;
+}
+
+static void flag__is_one_bit(void **state) {
+    test_bench *bench = bench_of(state);
+    test_begin(bench, PTOISA_A2A3, "flags");
+    ptoisa_core *core = &bench->core;
+    ptoisa_set_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 3);
+    ptoisa_set_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 4);
+    ptoisa_set_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_MTE2, 3);
+    assert_int_equal(bench->fault_count, 0);
+    ptoisa_set_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 3);
+    fault_is(bench, "SET_FLAG: MTE2 to V, event 3 is set already");
+    ptoisa_wait_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 3);
+    ptoisa_wait_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 4);
+    assert_int_equal(bench->fault_count, 0);
+    ptoisa_wait_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 3);
+    fault_is(bench, "WAIT_FLAG: MTE2 to V, event 3 is not set");
+    assert_false(ptoisa_core_finish(core));
+    fault_is(bench, "SET_FLAG: V to MTE2: a flag was never waited for");
+    ptoisa_wait_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_MTE2, 3);
+    assert_true(ptoisa_core_finish(core));
+    ptoisa_set_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_V, 0);
+    fault_is(bench, "SET_FLAG: pipes 1 and 1, event 0");
+    ptoisa_set_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_M, 8);
+    fault_is(bench, "SET_FLAG: pipes 1 and 2, event 8");
+    ptoisa_set_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_ALL, 0);
+    fault_is(bench, "SET_FLAG: pipes 1 and 7, event 0");
+    ptoisa_wait_flag(core, PTOISA_PIPE_ALL, PTOISA_PIPE_V, 0);
+    fault_is(bench, "WAIT_FLAG: pipes 7 and 1, event 0");
+    ptoisa_set_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_M, 7);
+    ptoisa_core_reset(core);
+    assert_true(ptoisa_core_finish(core));
+    test_end(bench);
+}
+
+static void assign__keeps_tiles_inside_their_memory(void **state) {
+    test_bench *bench = bench_of(state);
+    static const uint64_t ends[2][PTOISA_MEMORY_COUNT] = {
+        {184 << 10, 512 << 10, 64 << 10, 64 << 10, 128 << 10, 1 << 10, 2 << 10},
+        {256 << 10, 512 << 10, 64 << 10, 64 << 10, 256 << 10, 4 << 10, 4 << 10}};
+    static uint8_t memory[1 << 10];
+    for (uint32_t i = 0; i < 2 * PTOISA_MEMORY_COUNT; i++) {
+        ptoisa_memory where = (ptoisa_memory)(i / 2);
+        test_begin(bench, i % 2 ? PTOISA_A5 : PTOISA_A2A3, "TASSIGN");
+        ptoisa_core *core = &bench->core;
+        ptoisa_tile tile = ptoisa_tile_make(memory, PTOISA_F32, where, PTOISA_ROW_MAJOR, 1, 64);
+        uint64_t last = ends[i % 2][where] - 256;
+        ptoisa_tassign(core, &tile, last);
+        assert_int_equal(bench->fault_count, 0);
+        assert_null(tile.data);  // the core has no memory
+        core->memory[where] = memory;
+        ptoisa_tassign(core, &tile, 64);
+        assert_ptr_equal(tile.data, memory + 64);
+        ptoisa_tassign(core, &tile, 32);
+        ptoisa_tassign(core, &tile, last + 32);
+        assert_int_equal(bench->fault_count, 1);
+        assert_non_null(strstr(bench->fault, "TASSIGN: a tile ends at"));
+        bench->fault_count = 0;
+        ptoisa_tassign(core, &tile, 16);
+        assert_int_equal(bench->fault_count, 1);
+        assert_non_null(strstr(bench->fault, "TASSIGN: offset 16 is not a multiple of 32"));
+        assert_ptr_equal(tile.data, memory + 32);
+        bench->fault_count = 0;
+        // An offset so large that the tile's end wraps around.
+        ptoisa_tassign(core, &tile, UINT64_MAX - 31);
+        assert_int_equal(bench->fault_count, 1);
+        assert_ptr_equal(tile.data, memory + 32);
+        bench->fault_count = 0;
+        test_end(bench);
+    }
+}
+
+int main(void) {
+    static test_bench bench;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(operand__good_ones_are_taken, &bench),
+        cmocka_unit_test_prestate(operand__spoiled_in_every_way_is_refused, &bench),
+        cmocka_unit_test_prestate(window__must_fit_the_tile, &bench),
+        cmocka_unit_test_prestate(text__says_what_is_wrong, &bench),
+        cmocka_unit_test_prestate(alias__is_refused_on_a2a3_only, &bench),
+        cmocka_unit_test_prestate(matmul__has_sizes_from_1_to_4095, &bench),
+        cmocka_unit_test_prestate(layout__of_l0_is_the_machines, &bench),
+        cmocka_unit_test_prestate(matmul__types_and_one_row, &bench),
+        cmocka_unit_test_prestate(move__has_no_way_between_some_memories, &bench),
+        cmocka_unit_test_prestate(move__parts_stay_inside, &bench),
+        cmocka_unit_test_prestate(rule__shapes_and_types, &bench),
+        cmocka_unit_test_prestate(rule__integers_compare_for_equality_only_on_a2a3, &bench),
+        cmocka_unit_test_prestate(rule__runs_to_merge, &bench),
+        cmocka_unit_test_prestate(rule__indices_stay_inside, &bench),
+        cmocka_unit_test_prestate(flag__is_one_bit, &bench),
+        cmocka_unit_test_prestate(assign__keeps_tiles_inside_their_memory, &bench),
+    };
+    bench.random = test_seed();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+// Without checks there is nothing to test.
+int main(void) {
+    return 0;
+}
+
+#endif

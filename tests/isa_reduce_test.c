@@ -1,0 +1,438 @@
+// Reductions of rows and columns, and the expansions that undo them: against plain loops.
+//
+// The order of a sum is not promised, so it may be off by n times half a unit in the last place of
+// the sum of magnitudes, in the type that accumulates: f32 for rows of f16 (and one rounding).
+
+#include "isa_test.h"
+
+enum { ROUNDS = 1200, SIDE = 150 };
+
+#define SET(name) PTOISA_SET(PTOISA_##name)
+
+static const uint32_t set_bin = SET(F16) | SET(F32) | SET(I16) | SET(I32);
+static const uint32_t set_float = SET(F16) | SET(F32);
+static const uint32_t set_any =
+    SET(F16) | SET(F32) | SET(I16) | SET(I32) | SET(BF16) | SET(I8) | SET(U8) | SET(U16) | SET(U32);
+
+typedef enum kind { SUM, MAX, MIN, PROD } kind;
+
+static test_bench *bench_of(void **state) {
+    return (test_bench *)*state;
+}
+
+static double identity(kind k, ptoisa_dtype dtype) {
+    bool is_float = ref_is_float(dtype);
+    switch (k) {
+    case SUM: return 0;
+    case PROD: return 1;
+    case MAX: return is_float ? -(double)INFINITY : ref_least(dtype);
+    default: return is_float ? (double)INFINITY : ref_greatest(dtype);
+    }
+}
+
+// A line of numbers, its reduction, and how far off that may be.
+typedef struct line {
+    double values[SIDE];
+    uint32_t count;
+    double want, error;
+} line;
+
+static void reduce(line *l, kind k, ptoisa_dtype dtype, bool is_wide_accumulator) {
+    double magnitude = 0, result = identity(k, dtype);
+    uint64_t whole = k == PROD;
+    for (uint32_t i = 0; i < l->count; i++) {
+        double x = l->values[i];
+        magnitude += fabs(x);
+        switch (k) {
+        case SUM: result += x; break;
+        case PROD: result *= x; break;
+        case MAX: result = ref_max(result, x); break;
+        default: result = ref_min(result, x); break;
+        }
+        if (!ref_is_float(dtype)) {
+            uint64_t bits = (uint64_t)(int64_t)x;
+            whole = k == PROD ? whole * bits : whole + bits;
+        }
+    }
+    l->want = result;
+    l->error = 0;
+    if (!ref_is_float(dtype)) {
+        l->want = k == SUM || k == PROD ? ref_wrap(dtype, whole) : result;
+        return;
+    }
+    double unit = ldexp(1, -ref_format_of(is_wide_accumulator ? PTOISA_F32 : dtype).precision);
+    if (k == SUM) {
+        l->error = l->count * unit * magnitude;
+    } else if (k == PROD) {
+        l->error = l->count * unit * fabs(result) * 1.01;
+    }
+    l->error += is_wide_accumulator && dtype != PTOISA_F32 ? ref_ulp(dtype, result) / 2 : 0;
+}
+
+static void expect_line(const test_bench *bench, const test_tile *d, uint32_t r, uint32_t c,
+                        const line *l, kind k) {
+    if (k == MAX || k == MIN) {
+        test_expect_value(bench, d, r, c, l->want);
+    } else if (ref_is_float((ptoisa_dtype)d->tile.dtype)) {
+        test_expect_near(bench, d, r, c, l->want, l->count ? 1e-9 : 0, l->error);
+    } else {
+        test_expect(bench, d, r, c, l->want, 0);
+    }
+}
+
+static void fill(test_bench *bench, test_tile *t, kind k) {
+    bool is_float = ref_is_float((ptoisa_dtype)t->tile.dtype);
+    if (!is_float || ((k == MAX || k == MIN) && test_chance(bench, 2))) {
+        test_fill(bench, t, test_chance(bench, 3) ? TEST_PLAIN : TEST_ANY);
+        return;
+    }
+    for (uint32_t r = 0; r < t->tile.valid_rows; r++) {
+        for (uint32_t c = 0; c < t->tile.valid_cols; c++) {
+            double x = test_number(bench, (ptoisa_dtype)t->tile.dtype, TEST_PLAIN);
+            // Factors around 1, so that products stay in range.
+            x = k == PROD ? (1 + x / 64) * (x < 0 ? -1 : 1) : x;
+            test_put(t, r, c, x);
+        }
+    }
+}
+
+// The result of a row reduction: a column, or rows of which the first element is valid.
+static test_tile *row_result(test_bench *bench, ptoisa_dtype dtype, uint32_t rows) {
+    test_tile *d =
+        test_chance(bench, 2) ? test_column(bench, dtype, rows) : test_vec(bench, dtype, rows, 1);
+    d->role = TEST_WRITTEN;
+    return d;
+}
+
+static test_tile *scratch_like(test_bench *bench, const test_tile *s) {
+    test_tile *t =
+        test_tile_make(bench, (ptoisa_dtype)s->tile.dtype, PTOISA_VEC, PTOISA_ROW_MAJOR,
+                       s->tile.rows, s->tile.cols, s->tile.valid_rows, s->tile.valid_cols);
+    t->role = TEST_SCRATCH;
+    return t;
+}
+
+static void row_line(line *l, const test_tile *s, uint32_t r) {
+    l->count = s->tile.valid_cols;
+    for (uint32_t c = 0; c < l->count; c++) {
+        l->values[c] = ref_was(s, r, c);
+    }
+}
+
+// -- rows -----------------------------------------------------------------------------------------
+
+typedef void (*row_fn)(ptoisa_core *, const ptoisa_tile *, const ptoisa_tile *,
+                       const ptoisa_tile *);
+
+static row_fn row_of(kind k) {
+    return k == SUM   ? ptoisa_trowsum
+           : k == MAX ? ptoisa_trowmax
+           : k == MIN ? ptoisa_trowmin
+                      : ptoisa_trowprod;
+}
+
+static void row_round(test_bench *bench, kind k, uint32_t rows, uint32_t cols) {
+    static const char *const names[4] = {"TROWSUM", "TROWMAX", "TROWMIN", "TROWPROD"};
+    ptoisa_dtype dtype = test_dtype(bench, set_bin);
+    test_begin(bench, PTOISA_A2A3, names[k]);
+    test_tile *s = test_vec(bench, dtype, rows, cols);
+    fill(bench, s, k);
+    test_tile *t = scratch_like(bench, s), *d = row_result(bench, dtype, rows);
+    test_run(bench);
+    row_of(k)(&bench->core, &d->tile, &s->tile, &t->tile);
+    for (uint32_t r = 0; r < rows; r++) {
+        line l;
+        row_line(&l, s, r);
+        reduce(&l, k, dtype, true);
+        expect_line(bench, d, r, 0, &l, k);
+    }
+    test_end(bench);
+}
+
+static void row__reductions_match_the_reference(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
+        uint32_t rows = test_size(bench, 20), cols = test_size(bench, SIDE);
+        row_round(bench, (kind)(round % 4), rows, cols);
+    }
+}
+
+static void row__reduction_of_nothing_is_the_identity(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 48; round++) {
+        row_round(bench, (kind)(round % 4), 1 + round % 5, 0);
+        row_round(bench, (kind)(round % 4), 0, round % 3 * 4);
+    }
+}
+
+// NaN is greater and less than everything, wherever it stands in a row.
+static void row__nan_is_kept_wherever_it_stands(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t at = 0; at < 70; at++) {
+        for (uint32_t which = 0; which < 4; which++) {
+            ptoisa_dtype dtype = which % 2 ? PTOISA_F16 : PTOISA_F32;
+            test_begin(bench, PTOISA_A2A3, which < 2 ? "TROWMAX" : "TROWMIN");
+            test_tile *s = test_vec(bench, dtype, 2, 70);
+            fill(bench, s, SUM);
+            test_put(s, 0, at, (double)NAN);
+            test_put(s, 1, at, which < 2 ? (double)INFINITY : -(double)INFINITY);
+            test_tile *t = scratch_like(bench, s), *d = row_result(bench, dtype, 2);
+            test_run(bench);
+            (which < 2 ? ptoisa_trowmax : ptoisa_trowmin)(&bench->core, &d->tile, &s->tile,
+                                                          &t->tile);
+            test_expect(bench, d, 0, 0, (double)NAN, 0);
+            test_expect(bench, d, 1, 0, which < 2 ? (double)INFINITY : -(double)INFINITY, 0);
+            test_end(bench);
+        }
+    }
+}
+
+// The first of the greatest (or least). Rows have ties.
+static void row__arguments_are_the_first_extremes(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
+        bool is_max = round % 2;
+        ptoisa_dtype dtype = test_dtype(bench, set_bin);
+        ptoisa_dtype index = test_chance(bench, 2) ? PTOISA_U32 : PTOISA_I32;
+        uint32_t rows = test_size(bench, 20), cols = test_size(bench, SIDE);
+        test_begin(bench, PTOISA_A2A3, is_max ? "TROWARGMAX" : "TROWARGMIN");
+        test_tile *s = test_vec(bench, dtype, rows, cols);
+        uint32_t kinds = test_size(bench, 40);
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = 0; c < cols; c++) {
+                double x = (double)test_in(bench, 0, kinds) - 20;
+                bool is_end = ref_is_float(dtype) && test_chance(bench, 60);
+                test_put(s, r, c, is_end ? x * (double)INFINITY : x);
+                if (is_end && x == 0) {
+                    test_put(s, r, c, -0.0);
+                }
+            }
+        }
+        test_tile *t = scratch_like(bench, s), *d = row_result(bench, index, rows);
+        test_run(bench);
+        (is_max ? ptoisa_trowargmax : ptoisa_trowargmin)(&bench->core, &d->tile, &s->tile,
+                                                         &t->tile);
+        for (uint32_t r = 0; r < rows; r++) {
+            uint32_t first = 0;
+            for (uint32_t c = 1; c < cols; c++) {
+                double x = ref_was(s, r, c), best = ref_was(s, r, first);
+                first = (is_max ? x > best : x < best) ? c : first;
+            }
+            test_expect(bench, d, r, 0, first, 0);
+        }
+        test_end(bench);
+    }
+}
+
+// -- columns --------------------------------------------------------------------------------------
+
+static void col_round(test_bench *bench, kind k, uint32_t rows, uint32_t cols) {
+    static const char *const names[4] = {"TCOLSUM", "TCOLMAX", "TCOLMIN", "TCOLPROD"};
+    ptoisa_dtype dtype = test_dtype(bench, set_bin);
+    test_begin(bench, PTOISA_A2A3, names[k]);
+    test_tile *s = test_vec(bench, dtype, rows, cols);
+    fill(bench, s, k);
+    test_tile *t = scratch_like(bench, s), *d = test_vec(bench, dtype, 1, cols);
+    d->role = TEST_WRITTEN;
+    test_run(bench);
+    const ptoisa_tile *dt = &d->tile, *st = &s->tile;
+    switch (k) {
+    case SUM: {
+        bool is_binary = test_chance(bench, 2);
+        ptoisa_tcolsum(&bench->core, dt, st, is_binary || test_chance(bench, 2) ? &t->tile : NULL,
+                       is_binary);
+        break;
+    }
+    case MAX: ptoisa_tcolmax(&bench->core, dt, st); break;
+    case MIN: ptoisa_tcolmin(&bench->core, dt, st); break;
+    default: ptoisa_tcolprod(&bench->core, dt, st); break;
+    }
+    for (uint32_t c = 0; c < cols; c++) {
+        line l;
+        l.count = rows;
+        for (uint32_t r = 0; r < rows; r++) {
+            l.values[r] = ref_was(s, r, c);
+        }
+        reduce(&l, k, dtype, false);
+        expect_line(bench, d, 0, c, &l, k);
+    }
+    test_end(bench);
+}
+
+static void col__reductions_match_the_reference(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
+        uint32_t rows = test_size(bench, 40), cols = test_size(bench, SIDE);
+        col_round(bench, (kind)(round % 4), rows, cols);
+    }
+}
+
+static void col__reduction_of_nothing_is_the_identity(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 48; round++) {
+        col_round(bench, (kind)(round % 4), 0, 1 + round % 20);
+        col_round(bench, (kind)(round % 4), round % 3, 0);
+    }
+}
+
+// -- expansions -----------------------------------------------------------------------------------
+
+typedef void (*binary_fn)(ptoisa_core *, const ptoisa_tile *, const ptoisa_tile *,
+                          const ptoisa_tile *);
+
+static void expect_expanded(const test_bench *bench, const test_tile *d, uint32_t which, uint32_t r,
+                            uint32_t c, double a, double b) {
+    static const ptoisa_op ops[6] = {PTOISA_TADD, PTOISA_TSUB, PTOISA_TMUL,
+                                     PTOISA_TDIV, PTOISA_TMAX, PTOISA_TMIN};
+    ptoisa_dtype dtype = (ptoisa_dtype)d->tile.dtype;
+    if (which == 6) {
+        // The difference is rounded first, in f32 or in the type itself; exp magnifies that.
+        double x = a - b, y = exp(x);
+        double slack = isinf(x) || isnan(x) ? 0 : ref_ulp(dtype, x) / 2 * y * 1.01;
+        slack = isinf(slack) ? ref_greatest(dtype) : slack;
+        test_expect_near(bench, d, r, c, y, dtype == PTOISA_F32 ? 3 : 1.01, slack);
+        return;
+    }
+    double want = ref_binary(ops[which], dtype, a, b);
+    if (which >= 4) {
+        test_expect_value(bench, d, r, c, want);
+    } else {
+        test_expect(bench, d, r, c, want, 0);
+    }
+}
+
+// One value for each row: a column, or rows of 32 bytes that repeat it.
+static test_tile *row_values(test_bench *bench, ptoisa_dtype dtype, uint32_t rows,
+                             test_numbers numbers) {
+    if (test_chance(bench, 2)) {
+        test_tile *t = test_column(bench, dtype, rows);
+        test_fill(bench, t, numbers);
+        return t;
+    }
+    uint32_t block = 32 / ref_size(dtype);
+    test_tile *t =
+        test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, block, rows, block);
+    for (uint32_t r = 0; r < rows; r++) {
+        double x = test_number(bench, dtype, numbers);
+        for (uint32_t c = 0; c < block; c++) {
+            test_put(t, r, c, x);
+        }
+    }
+    return t;
+}
+
+static void expand__rows_and_columns_with_an_operation(void **state) {
+    test_bench *bench = bench_of(state);
+    static const char *const names[2][7] = {
+        {"TROWEXPANDADD", "TROWEXPANDSUB", "TROWEXPANDMUL", "TROWEXPANDDIV", "TROWEXPANDMAX",
+         "TROWEXPANDMIN", "TROWEXPANDEXPDIF"},
+        {"TCOLEXPANDADD", "TCOLEXPANDSUB", "TCOLEXPANDMUL", "TCOLEXPANDDIV", "TCOLEXPANDMAX",
+         "TCOLEXPANDMIN", "TCOLEXPANDEXPDIF"}};
+    static const binary_fn runs[2][7] = {
+        {ptoisa_trowexpandadd, ptoisa_trowexpandsub, ptoisa_trowexpandmul, ptoisa_trowexpanddiv,
+         ptoisa_trowexpandmax, ptoisa_trowexpandmin, ptoisa_trowexpandexpdif},
+        {ptoisa_tcolexpandadd, ptoisa_tcolexpandsub, ptoisa_tcolexpandmul, ptoisa_tcolexpanddiv,
+         ptoisa_tcolexpandmax, ptoisa_tcolexpandmin, ptoisa_tcolexpandexpdif}};
+    for (uint32_t round = 0; round < 14 * ROUNDS / 4; round++) {
+        uint32_t is_col = round % 2, which = round / 2 % 7;
+        uint32_t rows = test_size(bench, 20), cols = test_size(bench, SIDE);
+        ptoisa_dtype dtype = test_dtype(bench, which == 3 || which == 6 ? set_float : set_bin);
+        test_numbers numbers = test_chance(bench, 2) ? TEST_PLAIN : TEST_ANY;
+        test_begin(bench, PTOISA_A2A3, names[is_col][which]);
+        test_tile *full = test_vec(bench, dtype, rows, cols);
+        test_fill(bench, full, numbers);
+        test_tile *e =
+            is_col ? test_vec(bench, dtype, 1, cols) : row_values(bench, dtype, rows, numbers);
+        if (is_col) {
+            test_fill(bench, e, numbers);
+        }
+        test_tile *d = test_chance(bench, 2) ? full : test_vec(bench, dtype, rows, cols);
+        d->role = TEST_WRITTEN;
+        test_run(bench);
+        runs[is_col][which](&bench->core, &d->tile, &full->tile, &e->tile);
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = 0; c < cols; c++) {
+                double x = is_col ? ref_was(e, 0, c) : ref_was(e, r, 0);
+                expect_expanded(bench, d, which, r, c, ref_was(full, r, c), x);
+            }
+        }
+        test_end(bench);
+    }
+}
+
+static void expand__copies_bits(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        bool is_col = round % 2;
+        uint32_t rows = test_size(bench, 20), cols = test_size(bench, SIDE);
+        ptoisa_dtype dtype = test_dtype(bench, set_any);
+        test_begin(bench, PTOISA_A2A3, is_col ? "TCOLEXPAND" : "TROWEXPAND");
+        test_tile *s = is_col                  ? test_vec(bench, dtype, 1, cols)
+                       : test_chance(bench, 2) ? test_column(bench, dtype, rows)
+                                               : test_vec(bench, dtype, rows, 1);
+        test_tile *d = test_vec(bench, dtype, rows, cols);
+        d->role = TEST_WRITTEN;
+        test_run(bench);
+        (is_col ? ptoisa_tcolexpand : ptoisa_trowexpand)(&bench->core, &d->tile, &s->tile);
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = 0; c < cols; c++) {
+                test_expect_bits(bench, d, r, c,
+                                 is_col ? ref_was_bits(s, 0, c) : ref_was_bits(s, r, 0));
+            }
+        }
+        test_end(bench);
+    }
+}
+
+// -- by hand --------------------------------------------------------------------------------------
+
+static void row__by_hand(void **state) {
+    test_bench *bench = bench_of(state);
+    // 3 x 3 of i16: sums wrap, and products.
+    static const double values[3][3] = {{32767, 1, 0}, {256, 256, 1}, {-3, 5, -3}};
+    static const double want[4][3] = {{-32768, 513, -1}, {32767, 256, 5}, {0, 1, -3}, {0, 0, 45}};
+    for (uint32_t k = 0; k < 4; k++) {
+        test_begin(bench, PTOISA_A2A3, "rows by hand");
+        test_tile *s = test_vec(bench, PTOISA_I16, 3, 3);
+        for (uint32_t i = 0; i < 9; i++) {
+            test_put(s, i / 3, i % 3, values[i / 3][i % 3]);
+        }
+        test_tile *t = scratch_like(bench, s), *d = row_result(bench, PTOISA_I16, 3);
+        test_run(bench);
+        row_of((kind)k)(&bench->core, &d->tile, &s->tile, &t->tile);
+        for (uint32_t r = 0; r < 3; r++) {
+            test_expect(bench, d, r, 0, want[k][r], 0);
+        }
+        test_end(bench);
+    }
+    // 4096 ones of f16: an f16 accumulator would stop at 2048.
+    test_begin(bench, PTOISA_A2A3, "TROWSUM of f16");
+    test_tile *s =
+        test_tile_make(bench, PTOISA_F16, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 4096, 1, 4096);
+    for (uint32_t c = 0; c < 4096; c++) {
+        test_put(s, 0, c, 1);
+    }
+    test_tile *t = scratch_like(bench, s), *d = test_vec(bench, PTOISA_F16, 1, 1);
+    d->role = TEST_WRITTEN;
+    test_run(bench);
+    ptoisa_trowsum(&bench->core, &d->tile, &s->tile, &t->tile);
+    test_expect(bench, d, 0, 0, 4096, 0);
+    test_end(bench);
+}
+
+int main(void) {
+    static test_bench bench;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(row__reductions_match_the_reference, &bench),
+        cmocka_unit_test_prestate(row__reduction_of_nothing_is_the_identity, &bench),
+        cmocka_unit_test_prestate(row__nan_is_kept_wherever_it_stands, &bench),
+        cmocka_unit_test_prestate(row__arguments_are_the_first_extremes, &bench),
+        cmocka_unit_test_prestate(row__by_hand, &bench),
+        cmocka_unit_test_prestate(col__reductions_match_the_reference, &bench),
+        cmocka_unit_test_prestate(col__reduction_of_nothing_is_the_identity, &bench),
+        cmocka_unit_test_prestate(expand__rows_and_columns_with_an_operation, &bench),
+        cmocka_unit_test_prestate(expand__copies_bits, &bench),
+    };
+    bench.random = test_seed();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

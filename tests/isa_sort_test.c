@@ -1,0 +1,461 @@
+// Sorting of 32 columns, merging of sorted runs, and the top-k pipeline made of them; gathers and
+// scatters by mask, index and row of a table.
+//
+// A pair is 8 bytes: a value, and its index in the upper 4. Values fall, NaN stands before
+// +infinity, and equal values keep their order.
+
+#include "isa_test.h"
+#include "isa_window.h"
+
+enum { ROUNDS = 600, SIDE = 150, PAIRS_MAX = 4096 };
+
+#define SET(name) PTOISA_SET(PTOISA_##name)
+
+static const uint32_t set_float = SET(F16) | SET(F32);
+static const uint32_t set_24 =
+    SET(F16) | SET(F32) | SET(I16) | SET(I32) | SET(BF16) | SET(U16) | SET(U32);
+static const uint32_t set_124 =
+    SET(F16) | SET(F32) | SET(I16) | SET(I32) | SET(BF16) | SET(I8) | SET(U8) | SET(U16) | SET(U32);
+
+static test_bench *bench_of(void **state) {
+    return (test_bench *)*state;
+}
+
+// -- pairs ----------------------------------------------------------------------------------------
+
+typedef struct pair {
+    double value;
+    uint32_t index;
+} pair;
+
+typedef struct pairs {
+    pair at[PAIRS_MAX];
+    uint32_t count;
+} pairs;
+
+// Does a value stand before another in a sorted list?
+static bool is_before(double a, double b) {
+    return isnan(a) ? !isnan(b) : !isnan(b) && a > b;
+}
+
+// Insertion sort: slow, stable.
+static void pairs_sort(pair *at, uint32_t count) {
+    for (uint32_t i = 1; i < count; i++) {
+        pair one = at[i];
+        uint32_t k = i;
+        for (; k > 0 && is_before(one.value, at[k - 1].value); k--) {
+            at[k] = at[k - 1];
+        }
+        at[k] = one;
+    }
+}
+
+// Elements of a type that make a pair.
+static uint32_t pair_elements(ptoisa_dtype dtype) {
+    return 8 / ref_size(dtype);
+}
+
+static pair pair_in(const uint8_t *data, const test_tile *t, uint32_t r, uint32_t i) {
+    ptoisa_dtype dtype = (ptoisa_dtype)t->tile.dtype;
+    const uint8_t *row = data + (size_t)r * t->tile.cols * ref_size(dtype) + (size_t)i * 8;
+    pair one = {ref_decode(dtype, ref_get_bits(row, dtype, 0)),
+                (uint32_t)ref_get_bits(row, PTOISA_U32, 1)};
+    return one;
+}
+
+static void pair_put(test_tile *t, uint32_t i, pair one) {
+    ptoisa_dtype dtype = (ptoisa_dtype)t->tile.dtype;
+    uint8_t *at = (uint8_t *)t->tile.data + (size_t)i * 8;
+    ref_put_bits(at, dtype, 0, ref_encode(dtype, one.value));
+    ref_put_bits(at, PTOISA_U32, 1, one.index);
+}
+
+static void expect_pair(const test_bench *bench, const test_tile *d, uint32_t r, uint32_t i,
+                        pair want) {
+    pair got = pair_in((const uint8_t *)d->tile.data, d, r, i);
+    bool is_same = got.value == want.value || (isnan(got.value) && isnan(want.value));
+    if (!is_same || got.index != want.index) {
+        fail_msg("%s %s, round %llu: pair %u, %u is (%g, %u), expected (%g, %u); fault \"%s\"",
+                 bench->what, ptoisa_dtype_name((ptoisa_dtype)d->tile.dtype),
+                 (unsigned long long)bench->round, r, i, got.value, got.index, want.value,
+                 want.index, bench->fault);
+    }
+}
+
+// A value to sort: few distinct ones as often as not, some special.
+static double value_of(test_bench *bench, ptoisa_dtype dtype, uint32_t kinds) {
+    if (test_chance(bench, 12)) {
+        return test_special(bench, dtype);
+    }
+    return kinds ? (double)test_in(bench, 0, kinds) - 2 : test_number(bench, dtype, TEST_PLAIN);
+}
+
+// -- sorting --------------------------------------------------------------------------------------
+
+static void sort__every_32_columns_fall(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        ptoisa_dtype dtype = test_dtype(bench, set_float);
+        uint32_t rows = test_size(bench, 6), cols = 32 * test_in(bench, 1, 6);
+        uint32_t kinds = test_in(bench, 0, 5);
+        test_begin(bench, PTOISA_A2A3, "TSORT32");
+        test_tile *s = test_vec(bench, dtype, rows, cols);
+        test_tile *index = test_vec(bench, PTOISA_U32, rows, cols);
+        test_tile *d = test_vec(bench, dtype, rows, cols * pair_elements(dtype));
+        d->role = TEST_WRITTEN;
+        for (uint32_t i = 0; i < rows * cols; i++) {
+            test_put(s, i / cols, i % cols, value_of(bench, dtype, kinds));
+            test_put(index, i / cols, i % cols, (double)(uint32_t)test_random(bench));
+        }
+        test_run(bench);
+        ptoisa_tsort32(&bench->core, &d->tile, &s->tile, &index->tile);
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t block = 0; block < cols; block += 32) {
+                pair want[32];
+                for (uint32_t c = 0; c < 32; c++) {
+                    want[c].value = ref_was(s, r, block + c);
+                    want[c].index = (uint32_t)ref_was_bits(index, r, block + c);
+                }
+                pairs_sort(want, 32);
+                for (uint32_t c = 0; c < 32; c++) {
+                    expect_pair(bench, d, r, block + c, want[c]);
+                }
+            }
+        }
+        test_end(bench);
+    }
+}
+
+// Fills a row of a tile with runs of pairs that each fall.
+static void fill_runs(test_bench *bench, test_tile *t, uint32_t run, uint32_t count, pairs *all) {
+    ptoisa_dtype dtype = (ptoisa_dtype)t->tile.dtype;
+    uint32_t kinds = test_in(bench, 0, 9);
+    for (uint32_t i = 0; i < count; i++) {
+        pair one = {ref_round(dtype, value_of(bench, dtype, kinds)), (uint32_t)test_random(bench)};
+        all->at[all->count + i] = one;
+    }
+    for (uint32_t i = 0; i < count; i += run) {
+        pairs_sort(all->at + all->count + i, run < count - i ? run : count - i);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        pair_put(t, i, all->at[all->count + i]);
+    }
+    all->count += count;
+}
+
+static void merge__groups_of_four_runs(void **state) {
+    test_bench *bench = bench_of(state);
+    static pairs all;
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        ptoisa_dtype dtype = test_dtype(bench, set_float);
+        uint32_t each = pair_elements(dtype);
+        // A run is a multiple of 64 elements.
+        uint32_t run = 64 / each * test_in(bench, 1, 3), groups = test_in(bench, 1, 4);
+        uint32_t count = 4 * run * groups;
+        test_begin(bench, PTOISA_A2A3, "TMRGSORT");
+        test_tile *s = test_vec(bench, dtype, 1, count * each);
+        test_tile *d = test_vec(bench, dtype, 1, count * each);
+        d->role = TEST_WRITTEN;
+        all.count = 0;
+        fill_runs(bench, s, run, count, &all);
+        test_run(bench);
+        ptoisa_tmrgsort(&bench->core, &d->tile, &s->tile, run * each);
+        for (uint32_t i = 0; i < count; i += 4 * run) {
+            pairs_sort(all.at + i, 4 * run);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            expect_pair(bench, d, 0, i, all.at[i]);
+        }
+        test_end(bench);
+    }
+}
+
+// Merges lists that follow each other in `all`, until all are empty or, if told so, one is. Returns
+// how many pairs that makes.
+static uint32_t merge_plainly(const pairs *all, uint32_t lists_count, const uint32_t counts[4],
+                              bool exhausted, pairs *out, uint32_t taken[4]) {
+    out->count = 0;
+    memset(taken, 0, 4 * sizeof taken[0]);
+    for (;;) {
+        uint32_t best = 4, start = 0;
+        double best_value = 0;
+        for (uint32_t i = 0; i < lists_count; i++) {
+            double value = all->at[start + (taken[i] < counts[i] ? taken[i] : 0)].value;
+            if (taken[i] < counts[i] && (best == 4 || is_before(value, best_value))) {
+                best = i;
+                best_value = value;
+                out->at[out->count] = all->at[start + taken[i]];
+            }
+            start += counts[i];
+        }
+        if (best == 4) {
+            return out->count;
+        }
+        out->count++;
+        taken[best]++;
+        if (exhausted && taken[best] == counts[best]) {
+            return out->count;
+        }
+    }
+}
+
+static void merge__two_to_four_lists(void **state) {
+    test_bench *bench = bench_of(state);
+    static pairs all, want;
+    uint32_t taken[4];
+    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
+        ptoisa_dtype dtype = test_dtype(bench, set_float);
+        uint32_t each = pair_elements(dtype), lists_count = test_in(bench, 2, 4), total = 0;
+        uint32_t counts[4] = {0, 0, 0, 0};
+        test_begin(bench, PTOISA_A2A3, "TMRGSORT of lists");
+        const ptoisa_tile *lists[4];
+        all.count = 0;
+        for (uint32_t i = 0; i < lists_count; i++) {
+            counts[i] = test_size(bench, 300);
+            test_tile *s = test_vec(bench, dtype, 1, counts[i] * each);
+            fill_runs(bench, s, counts[i], counts[i], &all);
+            lists[i] = &s->tile;
+            total += counts[i];
+        }
+        test_tile *d = test_vec(bench, dtype, 1, total * each);
+        test_tile *t = test_vec(bench, dtype, 1, total * each);
+        d->role = TEST_WRITTEN;
+        t->role = TEST_SCRATCH;
+        uint16_t executed[4] = {7, 7, 7, 7};
+        test_run(bench);
+        bool exhausted = test_chance(bench, 3);
+        ptoisa_tmrgsort_lists(&bench->core, &d->tile, &t->tile, lists, lists_count, executed,
+                              exhausted);
+        uint32_t merged = merge_plainly(&all, lists_count, counts, exhausted, &want, taken);
+        for (uint32_t i = 0; i < merged; i++) {
+            expect_pair(bench, d, 0, i, want.at[i]);
+        }
+        for (uint32_t c = merged * each; c < total * each; c++) {
+            test_expect_bits(bench, d, 0, c, ref_was_bits(d, 0, c));
+        }
+        for (uint32_t i = 0; i < 4; i++) {
+            assert_int_equal(executed[i], taken[i]);
+        }
+        test_end(bench);
+    }
+}
+
+// The k greatest of 256 scores, as a kernel gets them: TCI, TSORT32, TMRGSORT, the two halves, and
+// values and indices apart.
+static void sort__top_of_256_scores(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 40; round++) {
+        test_begin(bench, PTOISA_A2A3, "top-k");
+        ptoisa_core *core = &bench->core;
+        test_tile *score = test_tile_make(bench, PTOISA_F32, 0, 0, 1, 256, 1, 256);
+        test_tile *index = test_tile_make(bench, PTOISA_U32, 0, 0, 1, 256, 1, 256);
+        test_tile *runs = test_tile_make(bench, PTOISA_F32, 0, 0, 1, 512, 1, 512);
+        test_tile *longer = test_tile_make(bench, PTOISA_F32, 0, 0, 1, 512, 1, 512);
+        test_tile *sorted = test_tile_make(bench, PTOISA_F32, 0, 0, 1, 512, 1, 512);
+        test_tile *t = test_tile_make(bench, PTOISA_F32, 0, 0, 1, 512, 1, 512);
+        test_tile *values = test_tile_make(bench, PTOISA_F32, 0, 0, 1, 256, 1, 256);
+        test_tile *indices = test_tile_make(bench, PTOISA_U32, 0, 0, 1, 256, 1, 256);
+        for (uint32_t i = 1; i < 8; i++) {
+            bench->tiles[i].role = TEST_WRITTEN;
+        }
+        pair want[256];
+        for (uint32_t i = 0; i < 256; i++) {
+            pair one = {value_of(bench, PTOISA_F32, round), i};
+            test_put(score, 0, i, one.value);
+            want[i] = one;
+        }
+        pairs_sort(want, 256);
+        test_run(bench);
+        ptoisa_tci(core, &index->tile, 0, false);
+        ptoisa_tsort32(core, &runs->tile, &score->tile, &index->tile);
+        ptoisa_tmrgsort(core, &longer->tile, &runs->tile, 64);
+        ptoisa_tile low = ptoisa_tsubview(&longer->tile, 0, 0, 1, 256);
+        ptoisa_tile high = ptoisa_tsubview(&longer->tile, 0, 256, 1, 256);
+        const ptoisa_tile *lists[2] = {&low, &high};
+        uint16_t executed[4];
+        ptoisa_tmrgsort_lists(core, &sorted->tile, &t->tile, lists, 2, executed, false);
+        ptoisa_tgather_mask(core, &values->tile, &sorted->tile, PTOISA_P0101);
+        ptoisa_tile words = sorted->tile;
+        words.dtype = PTOISA_U32;
+        ptoisa_tgather_mask(core, &indices->tile, &words, PTOISA_P1010);
+        for (uint32_t i = 0; i < 256; i++) {
+            test_expect_value(bench, values, 0, i, want[i].value);
+            test_expect(bench, indices, 0, i, want[i].index, 0);
+        }
+        test_end(bench);
+    }
+}
+
+// -- gathers --------------------------------------------------------------------------------------
+
+static void gather__by_mask(void **state) {
+    test_bench *bench = bench_of(state);
+    static const ptoisa_pattern patterns[7] = {PTOISA_P0101, PTOISA_P1010, PTOISA_P0001,
+                                               PTOISA_P0010, PTOISA_P0100, PTOISA_P1000,
+                                               PTOISA_P1111};
+    static const uint32_t firsts[7] = {0, 1, 0, 1, 2, 3, 0}, steps[7] = {2, 2, 4, 4, 4, 4, 1};
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        uint32_t which = round % 7;
+        ptoisa_dtype dtype = test_dtype(bench, set_24);
+        uint32_t block = 32 / ref_size(dtype);
+        uint32_t rows = test_size(bench, 12), cols = block * test_in(bench, 1, 4);
+        test_begin(bench, PTOISA_A2A3, "TGATHER by mask");
+        test_tile *s = test_vec(bench, dtype, rows, cols * steps[which]);
+        test_tile *d =
+            test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols, rows, cols);
+        d->role = TEST_WRITTEN;
+        test_run(bench);
+        ptoisa_tgather_mask(&bench->core, &d->tile, &s->tile, patterns[which]);
+        for (uint32_t i = 0; i < rows * cols; i++) {
+            uint32_t from = i % cols * steps[which] + firsts[which];
+            test_expect_bits(bench, d, i / cols, i % cols, ref_was_bits(s, i / cols, from));
+        }
+        test_end(bench);
+    }
+}
+
+// An index counts elements of the whole tile, row by row.
+static uint64_t linear_bits(const test_tile *s, uint32_t index) {
+    return ref_get_bits(s->before, (ptoisa_dtype)s->tile.dtype, index);
+}
+
+static void gather__by_index(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        ptoisa_dtype dtype = test_dtype(bench, set_24);
+        ptoisa_dtype word = round % 2 ? PTOISA_U32 : PTOISA_I32;
+        uint32_t rows = test_size(bench, 12), cols = test_size(bench, SIDE);
+        uint32_t s_rows = test_size(bench, 12), s_cols = test_size(bench, SIDE);
+        test_begin(bench, PTOISA_A2A3, "TGATHER by index");
+        uint32_t whole = 32 / ref_size(dtype);
+        s_cols = (s_cols + whole - 1) / whole * whole;
+        test_tile *s = test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, s_rows, s_cols,
+                                      s_rows, s_cols);
+        test_tile *index = test_vec(bench, word, rows, cols);
+        test_tile *t = test_tile_make(bench, word, PTOISA_VEC, PTOISA_ROW_MAJOR, index->tile.rows,
+                                      index->tile.cols, rows, cols);
+        test_tile *d = test_vec(bench, dtype, rows, cols);
+        t->role = TEST_SCRATCH;
+        d->role = TEST_WRITTEN;
+        for (uint32_t i = 0; i < rows * cols; i++) {
+            test_put(index, i / cols, i % cols, test_in(bench, 0, s_rows * s_cols - 1));
+        }
+        test_run(bench);
+        ptoisa_tgather(&bench->core, &d->tile, &s->tile, &index->tile, &t->tile);
+        for (uint32_t i = 0; i < rows * cols; i++) {
+            uint32_t from = (uint32_t)ref_was(index, i / cols, i % cols);
+            test_expect_bits(bench, d, i / cols, i % cols, linear_bits(s, from));
+        }
+        test_end(bench);
+    }
+}
+
+// All elements go to places of their own: a permutation, of which a part is used.
+static void scatter__by_index(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        ptoisa_dtype dtype = test_dtype(bench, set_124);
+        ptoisa_dtype word = ref_size(dtype) == 4 ? (round % 2 ? PTOISA_I32 : PTOISA_U32)
+                                                 : (round % 2 ? PTOISA_I16 : PTOISA_U16);
+        uint32_t block = 32 / ref_size(dtype);
+        uint32_t d_rows = test_in(bench, 1, 8), d_cols = block * test_in(bench, 1, 4);
+        uint32_t rows = test_in(bench, 1, d_rows), cols = test_in(bench, 1, d_cols);
+        test_begin(bench, PTOISA_A2A3, "TSCATTER");
+        test_tile *s = test_vec(bench, dtype, rows, cols),
+                  *index = test_vec(bench, word, rows, cols);
+        test_tile *d = test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, d_rows, d_cols,
+                                      d_rows, d_cols);
+        d->role = TEST_CHECKED;
+        static uint32_t places[8 * 4 * 32], from[8 * 4 * 32];
+        uint32_t size = d_rows * d_cols;
+        for (uint32_t i = 0; i < size; i++) {
+            uint32_t k = test_in(bench, 0, i);
+            places[i] = places[k];
+            places[k] = i;
+            from[i] = UINT32_MAX;
+        }
+        for (uint32_t i = 0; i < rows * cols; i++) {
+            test_put(index, i / cols, i % cols, places[i]);
+            from[places[i]] = i;
+        }
+        test_run(bench);
+        ptoisa_tscatter(&bench->core, &d->tile, &s->tile, &index->tile);
+        for (uint32_t i = 0; i < size; i++) {
+            uint64_t want = from[i] == UINT32_MAX ? linear_bits(d, i)
+                                                  : ref_was_bits(s, from[i] / cols, from[i] % cols);
+            test_expect_bits(bench, d, i / d_cols, i % d_cols, want);
+        }
+        test_end(bench);
+    }
+}
+
+static void gather__rows_of_a_table(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
+        bool is_scatter = round % 2;
+        ptoisa_dtype dtype = test_dtype(bench, set_124);
+        ptoisa_dtype word = test_chance(bench, 2) ? PTOISA_U32 : PTOISA_I32;
+        uint32_t table_rows = test_in(bench, 1, 60), cols = test_size(bench, SIDE);
+        uint32_t rows = is_scatter ? test_in(bench, 1, table_rows) : test_size(bench, 40);
+        test_begin(bench, PTOISA_A2A3, is_scatter ? "MSCATTER" : "MGATHER");
+        test_window w = test_window_make(bench, dtype, table_rows, cols, true, false);
+        test_tile *index = test_vec(bench, word, 1, rows);
+        test_tile *t = test_vec(bench, dtype, rows, cols);
+        uint32_t to[60];
+        for (uint32_t i = 0; is_scatter && i < table_rows; i++) {
+            uint32_t k = test_in(bench, 0, i);
+            to[i] = to[k];
+            to[k] = i;
+        }
+        for (uint32_t r = 0; r < rows; r++) {
+            test_put(index, 0, r, is_scatter ? to[r] : test_in(bench, 0, table_rows - 1));
+        }
+        (is_scatter ? w.buffer : t)->role = is_scatter ? TEST_CHECKED : TEST_WRITTEN;
+        test_run(bench);
+        if (is_scatter) {
+            ptoisa_mscatter(&bench->core, &w.global, &t->tile, &index->tile);
+        } else {
+            ptoisa_mgather(&bench->core, &t->tile, &w.global, &index->tile);
+        }
+        // Rows of the table that nothing was put into.
+        bool is_hit[60] = {false};
+        for (uint32_t r = 0; r < rows; r++) {
+            uint32_t row = (uint32_t)ref_was(index, 0, r);
+            is_hit[row] = true;
+            for (uint32_t c = 0; c < cols; c++) {
+                if (is_scatter) {
+                    test_expect_bits(bench, w.buffer, 0, test_window_at(&w, row, c),
+                                     ref_was_bits(t, r, c));
+                } else {
+                    test_expect_bits(bench, t, r, c, test_window_was(&w, row, c));
+                }
+            }
+        }
+        for (uint32_t i = 0; is_scatter && i < table_rows * cols; i++) {
+            if (!is_hit[i / cols]) {
+                test_expect_bits(bench, w.buffer, 0, test_window_at(&w, i / cols, i % cols),
+                                 test_window_was(&w, i / cols, i % cols));
+            }
+        }
+        if (is_scatter) {
+            test_window_rest_is_untouched(bench, &w);
+        }
+        test_end(bench);
+    }
+}
+
+int main(void) {
+    static test_bench bench;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(sort__every_32_columns_fall, &bench),
+        cmocka_unit_test_prestate(merge__groups_of_four_runs, &bench),
+        cmocka_unit_test_prestate(merge__two_to_four_lists, &bench),
+        cmocka_unit_test_prestate(sort__top_of_256_scores, &bench),
+        cmocka_unit_test_prestate(gather__by_mask, &bench),
+        cmocka_unit_test_prestate(gather__by_index, &bench),
+        cmocka_unit_test_prestate(scatter__by_index, &bench),
+        cmocka_unit_test_prestate(gather__rows_of_a_table, &bench),
+    };
+    bench.random = test_seed();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
