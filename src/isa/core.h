@@ -212,14 +212,14 @@ PTOISA_FN bool ptoisa_core_finish(ptoisa_core *core) {
 // Binds a tile to a byte offset in its memory of the core.
 PTOISA_FN void ptoisa_tassign(ptoisa_core *core, ptoisa_tile *tile, uint64_t offset) {
     if (PTOISA_CHECKED) {
-        uint64_t end = offset + ptoisa_tile_bytes(tile);
+        uint64_t bytes = ptoisa_tile_bytes(tile), end = offset + bytes;
         uint64_t size = core->machine->memory_size[tile->memory];
         if (offset % 32 != 0) {
             ptoisa_fault(core, PTOISA_NOP, "TASSIGN: offset %llu is not a multiple of 32",
                          (unsigned long long)offset);
             return;
         }
-        if (end > size) {
+        if (bytes > size || offset > size - bytes) {
             ptoisa_fault(core, PTOISA_NOP, "TASSIGN: a tile ends at %llu of %llu bytes",
                          (unsigned long long)end, (unsigned long long)size);
             return;

@@ -169,6 +169,20 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
 
 // -- instructions -----------------------------------------------------------------------------------
 
+// L0 has one layout for each operand: Left is Zz on A2/A3 and Nz on A5, Right is Zn, Acc is Nz. (What
+// computes takes any layout; unchecked cores use that.)
+PTOISA_FN bool ptoisa_mm_check_layout(ptoisa_core *core, ptoisa_op op, const char *which,
+                                      const ptoisa_tile *tile) {
+    const ptoisa_layout left = core->machine->family == PTOISA_A2A3 ? PTOISA_ZZ : PTOISA_NZ;
+    const ptoisa_layout layout = tile->memory == PTOISA_LEFT    ? left
+                                 : tile->memory == PTOISA_RIGHT ? PTOISA_ZN
+                                 : tile->memory == PTOISA_ACC   ? PTOISA_NZ
+                                                                : PTOISA_ROW_MAJOR;
+    return tile->layout == layout ||
+           ptoisa_fault(core, op, "%s has not the layout of %s on this machine", which,
+                        ptoisa_memory_name((ptoisa_memory)tile->memory));
+}
+
 PTOISA_FN bool ptoisa_mm_check(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *c,
                                const ptoisa_tile *a, const ptoisa_tile *b) {
     const uint32_t inputs = PTOISA_SET(PTOISA_F16) | PTOISA_SET(PTOISA_BF16) |
@@ -198,6 +212,10 @@ PTOISA_FN bool ptoisa_mm_check(ptoisa_core *core, ptoisa_op op, const ptoisa_til
         return ptoisa_fault(core, op, "c has %u x %u valid elements for a product of %u x %u",
                             c->valid_rows, c->valid_cols, m, n);
     }
+    if (!ptoisa_mm_check_layout(core, op, "a", a) || !ptoisa_mm_check_layout(core, op, "b", b) ||
+        !ptoisa_mm_check_layout(core, op, "c", c)) {
+        return false;
+    }
     const bool is_gemv = op == PTOISA_TGEMV || op == PTOISA_TGEMV_ACC || op == PTOISA_TGEMV_BIAS;
     return !is_gemv || m == 1 || ptoisa_fault(core, op, "a has %u valid rows, not 1", m);
 }
@@ -214,6 +232,9 @@ PTOISA_FN void ptoisa_mm(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *c,
         const char *which = is_bias ? "bias" : "c_in";
         if (add && !ptoisa_check_operand(core, op, which, add, PTOISA_SET(c->dtype),
                                          is_bias ? PTOISA_BIAS : PTOISA_ACC, rows, c->valid_cols)) {
+            return;
+        }
+        if (add && !ptoisa_mm_check_layout(core, op, which, add)) {
             return;
         }
         if (add && (add->valid_rows != rows || add->valid_cols != c->valid_cols)) {
