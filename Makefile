@@ -1,19 +1,22 @@
 # ptowsp. `make` needs a C compiler only; `make help` lists the targets.
 
-CC      ?= cc
-CXX     ?= c++
-AR      ?= ar
-CFLAGS  ?= -O2 -g
-PREFIX  ?= /usr/local
-BUILD   ?= build
-VERSION := 0.1.0
+CC       ?= cc
+CXX      ?= c++
+AR       ?= ar
+CFLAGS   ?= -O2 -g
+CXXFLAGS ?= $(CFLAGS)
+PREFIX   ?= /usr/local
+BUILD    ?= build
+VERSION  := 0.1.0
 
 WARNINGS   := -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual
 WARNINGS_C := $(WARNINGS) -Wstrict-prototypes -Wmissing-prototypes
 C11        := -std=c11 $(WARNINGS_C)
+CXX17      := -std=c++17 $(WARNINGS)
 
 LIBRARY  := ptowsp.c ptowsp.h ptoisa_shim.h
-TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/*_test.c))
+TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/*_test.c)) \
+            $(patsubst tests/%.cpp,%,$(wildcard tests/*_test.cpp))
 ifdef NO_ISA_TESTS
 TESTS    := $(filter-out isa_%,$(TESTS))
 endif
@@ -49,6 +52,9 @@ $(INSIDE) $(ISA): $(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) $(LIBRARY) | $
 $(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) ptowsp.h $(BUILD)/libptowsp.a
 	$(CC) $(C11) -DPTOWSP_TEST_LINKED $(CPPFLAGS) $(CFLAGS) -I. $< $(BUILD)/libptowsp.a -o $@ \
 	    $(LDFLAGS) -pthread -lcmocka -lm
+
+$(BUILD)/%_test: tests/%_test.cpp $(wildcard tests/*.h) ptoisa_shim.h | $(BUILD)
+	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread -lcmocka -lm
 
 test: $(addprefix $(BUILD)/,$(TESTS))
 	@tools/amalgamate.sh --check

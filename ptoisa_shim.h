@@ -8082,4 +8082,1739 @@ PTOISA_FN void ptoisa_mscatter(ptoisa_core *core, const ptoisa_global *table, co
 
 #endif
 
+#if defined(__cplusplus) && __cplusplus >= 201703L
+
+// =================================================================================================
+// src/isa/pto_core.h
+// =================================================================================================
+
+// The C++ face of the shim, first part: the core that each host thread is, and the words of a
+// device compiler.
+//
+// These three files (pto_core.h, pto_types.h, pto_ops.h) give PTO-ISA's own names to what the C
+// functions do, so that one kernel compiles against PTO-ISA and against the shim:
+//
+//      #ifdef PTOISA_SHIM
+//      #include "ptoisa_shim.h"
+//      #else
+//      #include <pto/pto-inst.hpp>
+//      #endif
+//      using namespace pto;
+//
+// A kernel there names no core and no memory: both belong to the thread. So each host thread has
+// one ptoisa_core, found with ptoisa_this_core(), and memories for it, which TASSIGN binds tiles
+// to. The host sets that core's model, machine and on_fault before it calls a kernel, and reads
+// ptoisa_cycles() after it. Flags go to the core too: a missing or a doubled one is a fault.
+//
+// The machine is A2/A3 (910B), or A5 (950PR) if PTOISA_TARGET_A5 is defined, the same for the whole
+// program; it also decides the layout of TileLeft. NPU_MEMORY_INIT changes the machine of the
+// thread's core.
+
+#ifndef PTOISA_PTO_CORE_H
+#define PTOISA_PTO_CORE_H
+
+#include <type_traits>
+
+// -- words of the device compiler -------------------------------------------------------------------
+
+#define AICORE
+#define __aicore__
+#define __global__
+#define __gm__
+#define __ubuf__
+#define __cbuf__
+#define __ca__
+#define __cb__
+#define __cc__
+#define __fbuf__
+#define __tf__
+
+// One core runs the instructions of both kinds, unless the program says which it is.
+#if !defined(__DAV_CUBE__) && !defined(__DAV_VEC__)
+#define __DAV_CUBE__
+#define __DAV_VEC__
+#endif
+
+// Pipes and events, the values of ptoisa_pipe.
+enum pipe_t : uint32_t {
+    PIPE_S = PTOISA_PIPE_S,
+    PIPE_V = PTOISA_PIPE_V,
+    PIPE_M = PTOISA_PIPE_M,
+    PIPE_MTE1 = PTOISA_PIPE_MTE1,
+    PIPE_MTE2 = PTOISA_PIPE_MTE2,
+    PIPE_MTE3 = PTOISA_PIPE_MTE3,
+    PIPE_FIX = PTOISA_PIPE_FIX,
+    PIPE_ALL = PTOISA_PIPE_ALL
+};
+
+enum event_t : uint32_t {
+    EVENT_ID0,
+    EVENT_ID1,
+    EVENT_ID2,
+    EVENT_ID3,
+    EVENT_ID4,
+    EVENT_ID5,
+    EVENT_ID6,
+    EVENT_ID7
+};
+
+// -- 16-bit floats ----------------------------------------------------------------------------------
+
+// The compiler's own half, where it has one: clang from 15, g++ from 13.
+#ifndef PTOISA_HAS_FLOAT16
+#if defined(__FLT16_MANT_DIG__) && defined(__clang__)
+#define PTOISA_HAS_FLOAT16 (__clang_major__ >= 15)
+#elif defined(__FLT16_MANT_DIG__) && defined(__GNUC__)
+#define PTOISA_HAS_FLOAT16 (__GNUC__ >= 13)
+#else
+#define PTOISA_HAS_FLOAT16 0
+#endif
+#endif
+
+namespace pto {
+namespace shim {
+
+// A float to round further: towards zero, with the last bit set if anything was lost. Rounding that
+// to 16 bits is rounding the number itself (Boldo and Melquiond 2008).
+inline float float_to_odd(double number) {
+    float value = static_cast<float>(number);
+    uint32_t bits = ptoisa_bits_from_f32(value);
+    double is = static_cast<double>(value);
+    if (is < number || is > number) {
+        bits -= (is < 0 ? -is : is) > (number < 0 ? -number : number) ? 1 : 0;
+        bits |= 1;
+    }
+    return ptoisa_f32_from_bits(bits);
+}
+
+}  // namespace shim
+}  // namespace pto
+
+// A 16-bit float that is stored as its bits and computed with as a float. A single operation rounds
+// as if once: float has more than twice the bits, so rounding twice is rounding once.
+#define PTOISA_DEFINE_FLOAT16(name, to_float, from_float)                                          \
+    struct name {                                                                                  \
+        uint16_t bits;                                                                             \
+        name() = default;                                                                          \
+        template <typename N, typename = std::enable_if_t<std::is_arithmetic<N>::value>>           \
+        name(N number) : bits(from_float(pto::shim::float_to_odd(static_cast<double>(number)))) {  \
+        }                                                                                          \
+        operator float() const {                                                                   \
+            return to_float(bits);                                                                 \
+        }                                                                                          \
+        name &operator+=(float other) {                                                            \
+            return *this = name(to_float(bits) + other);                                           \
+        }                                                                                          \
+        name &operator-=(float other) {                                                            \
+            return *this = name(to_float(bits) - other);                                           \
+        }                                                                                          \
+        name &operator*=(float other) {                                                            \
+            return *this = name(to_float(bits) * other);                                           \
+        }                                                                                          \
+        name &operator/=(float other) {                                                            \
+            return *this = name(to_float(bits) / other);                                           \
+        }                                                                                          \
+    }
+
+#if PTOISA_HAS_FLOAT16
+__extension__ typedef _Float16 half;
+#else
+PTOISA_DEFINE_FLOAT16(half, ptoisa_f32_from_f16, ptoisa_f16_from_f32);
+#endif
+PTOISA_DEFINE_FLOAT16(bfloat16_t, ptoisa_f32_from_bf16, ptoisa_bf16_from_f32);
+
+// -- the core of this thread ------------------------------------------------------------------------
+
+namespace pto {
+
+enum class NPUArch { A2A3, A5 };
+
+namespace shim {
+
+// What a host thread has. Its core is made when first asked for, its memories when TASSIGN first
+// binds a tile. Trivial to construct, so that no order of initialisation matters.
+struct Thread {
+    ptoisa_core core;
+    uint8_t *block;  // from calloc: all memories in a row
+    uint64_t block_size;
+    uint8_t *memory[PTOISA_MEMORY_COUNT];
+    uint64_t memory_size[PTOISA_MEMORY_COUNT];
+    uint32_t block_idx, block_num, subblock_id, subblock_dim;
+    uint8_t next_event[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
+    ~Thread() {
+        free(block);
+    }
+};
+
+inline thread_local Thread this_thread = {};
+
+inline const ptoisa_machine *machine_of(NPUArch arch) {
+    return arch == NPUArch::A5 ? ptoisa_machine_950pr() : ptoisa_machine_910b();
+}
+
+#ifdef PTOISA_TARGET_A5
+constexpr NPUArch default_arch = NPUArch::A5;
+#else
+constexpr NPUArch default_arch = NPUArch::A2A3;
+#endif
+
+inline Thread &thread() {
+    Thread &mine = this_thread;
+    if (PTOISA_UNLIKELY(mine.core.machine == NULL)) {
+        ptoisa_core_init(&mine.core, PTOISA_MODEL_UNIT, machine_of(default_arch));
+        mine.block_num = mine.subblock_dim = 1;
+    }
+    return mine;
+}
+
+// Gives the core its memories: as large as those of the core's machine and of both built-in ones,
+// so that NPU_MEMORY_INIT can change between these. Zeros; pages that no tile touches cost nothing.
+inline void bind_memories(Thread &mine) {
+    if (mine.block == NULL) {
+        const ptoisa_machine *machines[] = {mine.core.machine, ptoisa_machine_910b(),
+                                            ptoisa_machine_950pr()};
+        uint64_t total = 0;
+        for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
+            for (const ptoisa_machine *machine : machines) {
+                uint64_t size = (machine->memory_size[memory] + UINT64_C(4095)) & ~UINT64_C(4095);
+                mine.memory_size[memory] =
+                    size > mine.memory_size[memory] ? size : mine.memory_size[memory];
+            }
+            total += mine.memory_size[memory];
+        }
+        mine.block = static_cast<uint8_t *>(calloc(1, static_cast<size_t>(total) + 4096));
+        if (mine.block == NULL) {
+            fprintf(stderr, "ptoisa: no memory for a core\n");
+            abort();
+        }
+        mine.block_size = total + 4096;
+        uint8_t *at = mine.block + (4096 - reinterpret_cast<uintptr_t>(mine.block) % 4096) % 4096;
+        for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
+            mine.memory[memory] = at;
+            at += mine.memory_size[memory];
+        }
+    }
+    for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
+        mine.core.memory[memory] = mine.memory[memory];
+    }
+}
+
+// The compiler may not move memory accesses across: kernels look at the same bytes as different
+// types (two tiles at one address, TRESHAPE), which no instruction inside does.
+inline void fence() {
+    __asm__ __volatile__("" : : : "memory");
+}
+
+}  // namespace shim
+}  // namespace pto
+
+// The core of the calling thread: set its model, machine, on_fault; read ptoisa_cycles() of it.
+inline ptoisa_core &ptoisa_this_core() {
+    return pto::shim::thread().core;
+}
+
+// -- blocks -----------------------------------------------------------------------------------------
+
+inline int64_t get_block_idx() {
+    return pto::shim::thread().block_idx;
+}
+
+inline int64_t get_block_num() {
+    return pto::shim::thread().block_num;
+}
+
+inline int64_t get_subblockid() {
+    return pto::shim::thread().subblock_id;
+}
+
+inline int64_t get_subblockdim() {
+    return pto::shim::thread().subblock_dim;
+}
+
+namespace pto {
+namespace cpu_sim {
+
+// Says which block this thread is. The number of blocks is the shim's addition.
+inline void set_execution_context(uint32_t block_idx, uint32_t subblock_id, uint32_t subblock_dim,
+                                  uint32_t block_num = 1) {
+    shim::Thread &mine = shim::thread();
+    mine.block_idx = block_idx;
+    mine.subblock_id = subblock_id;
+    mine.subblock_dim = subblock_dim;
+    mine.block_num = block_num;
+}
+
+}  // namespace cpu_sim
+
+using cpu_sim::set_execution_context;
+
+// Fills the memories of the thread's core with zeros.
+inline void NPU_MEMORY_CLEAR() {
+    shim::Thread &mine = shim::thread();
+    if (mine.block) {
+        memset(mine.block, 0, static_cast<size_t>(mine.block_size));
+    }
+}
+
+// Makes the thread's core one of this machine, with its clocks at 0, its flags free, its memories
+// zero. Model, on_fault and user pointers stay.
+inline void NPU_MEMORY_INIT(NPUArch arch) {
+    shim::Thread &mine = shim::thread();
+    mine.core.machine = shim::machine_of(arch);
+    ptoisa_core_reset(&mine.core);
+    NPU_MEMORY_CLEAR();
+}
+
+}  // namespace pto
+
+using pto::NPU_MEMORY_CLEAR;
+using pto::NPU_MEMORY_INIT;
+
+// -- flags ------------------------------------------------------------------------------------------
+
+inline void set_flag(pipe_t src, pipe_t dst, event_t event) {
+    ptoisa_set_flag(&ptoisa_this_core(), static_cast<ptoisa_pipe>(src),
+                    static_cast<ptoisa_pipe>(dst), event);
+}
+
+inline void wait_flag(pipe_t src, pipe_t dst, event_t event) {
+    ptoisa_wait_flag(&ptoisa_this_core(), static_cast<ptoisa_pipe>(src),
+                     static_cast<ptoisa_pipe>(dst), event);
+}
+
+inline void pipe_barrier(pipe_t pipe) {
+    ptoisa_pipe_barrier(&ptoisa_this_core(), static_cast<ptoisa_pipe>(pipe));
+}
+
+// Writes back or drops a line of the data cache; a host keeps its caches in order itself.
+enum cache_line_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
+enum dcci_dst_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
+
+inline void dcci(const volatile void *, cache_line_t, dcci_dst_t = CACHELINE_ALL) {
+}
+
+// -- events -----------------------------------------------------------------------------------------
+
+namespace pto {
+
+// Instructions by name, with the kinds of moves and stores, and a whole pipe by VECTOR and SCALAR.
+enum class Op : uint16_t {
+#define PTOISA_OP_FACE(name, unit) name,
+    PTOISA_OPS(PTOISA_OP_FACE)
+#undef PTOISA_OP_FACE
+        TASSIGN,
+    TRESHAPE,
+    TPREFETCH,
+    TMOV_V2V,
+    TMOV_V2M,
+    TMOV_M2L,
+    TMOV_M2R,
+    TMOV_M2B,
+    TMOV_M2S,
+    TMOV_A2V,
+    TMOV_A2M,
+    TSTORE_VEC,
+    TSTORE_MAT,
+    TSTORE_ACC,
+    TEXTRACT_M2LR,
+    VECTOR,
+    SCALAR
+};
+
+namespace shim {
+
+constexpr pipe_t pipe_of(Op op) {
+    switch (op) {
+    case Op::TLOAD:
+    case Op::TPREFETCH:
+    case Op::MGATHER: return PIPE_MTE2;
+    case Op::TSTORE:
+    case Op::TSTORE_VEC:
+    case Op::TSTORE_MAT:
+    case Op::TMOV_V2M:
+    case Op::MSCATTER: return PIPE_MTE3;
+    case Op::TSTORE_ACC:
+    case Op::TMOV_A2V:
+    case Op::TMOV_A2M:
+    case Op::TMOV_M2S: return PIPE_FIX;
+    case Op::TEXTRACT:
+    case Op::TEXTRACT_M2LR:
+    case Op::TMOV_M2L:
+    case Op::TMOV_M2R:
+    case Op::TMOV_M2B: return PIPE_MTE1;
+    case Op::TMATMUL:
+    case Op::TMATMUL_ACC:
+    case Op::TMATMUL_BIAS:
+    case Op::TGEMV:
+    case Op::TGEMV_ACC:
+    case Op::TGEMV_BIAS: return PIPE_M;
+    case Op::TCI:
+    case Op::TASSIGN:
+    case Op::TRESHAPE:
+    case Op::SCALAR:
+    case Op::SET_FLAG:
+    case Op::WAIT_FLAG:
+    case Op::PIPE_BARRIER: return PIPE_S;
+    default: return PIPE_V;
+    }
+}
+
+}  // namespace shim
+
+// What an instruction returns: assigned to an event, it is recorded there.
+struct RecordEvent {};
+
+// A token from the pipe of one instruction to that of another: `e = TLOAD(...); TADD(d, a, b, e);`.
+// A flag underneath, with the next of the eight ids of its pair of pipes; on one pipe, a barrier.
+template <Op SrcOp, Op DstOp> class Event {
+  public:
+    static constexpr pipe_t srcPipe = shim::pipe_of(SrcOp);
+    static constexpr pipe_t dstPipe = shim::pipe_of(DstOp);
+
+    Event() = default;
+    Event(RecordEvent) {
+        Record();
+    }
+    Event(const Event &) = delete;
+    Event &operator=(const Event &) = delete;
+    Event &operator=(RecordEvent) {
+        Record();
+        return *this;
+    }
+
+    void Record() {
+        if constexpr (srcPipe != dstPipe) {
+            shim::Thread &mine = shim::thread();
+            if (is_recorded) {
+                ptoisa_fault(&mine.core, PTOISA_SET_FLAG, "%s to %s: an event is recorded already",
+                             ptoisa_pipe_name(static_cast<ptoisa_pipe>(srcPipe)),
+                             ptoisa_pipe_name(static_cast<ptoisa_pipe>(dstPipe)));
+                return;
+            }
+            uint8_t &next = mine.next_event[srcPipe][dstPipe];
+            id = static_cast<event_t>(next);
+            next = static_cast<uint8_t>((next + 1) % PTOISA_EVENT_COUNT);
+            set_flag(srcPipe, dstPipe, id);
+            is_recorded = true;
+        }
+    }
+
+    // Every record needs exactly one wait, as every flag does.
+    void Wait() {
+        if constexpr (srcPipe == dstPipe) {
+            pipe_barrier(srcPipe);
+        } else if (is_recorded) {
+            wait_flag(srcPipe, dstPipe, id);
+            is_recorded = false;
+        } else {
+            ptoisa_fault(&ptoisa_this_core(), PTOISA_WAIT_FLAG,
+                         "%s to %s: an event is not recorded",
+                         ptoisa_pipe_name(static_cast<ptoisa_pipe>(srcPipe)),
+                         ptoisa_pipe_name(static_cast<ptoisa_pipe>(dstPipe)));
+        }
+    }
+
+  private:
+    event_t id = EVENT_ID0;
+    bool is_recorded = false;
+};
+
+namespace shim {
+
+template <typename T> struct is_event : std::false_type {};
+template <Op S, Op D> struct is_event<Event<S, D>> : std::true_type {};
+
+// What an instruction with these trailing operands returns, if all of them are events.
+template <typename... Events>
+using Token = std::enable_if_t<(is_event<Events>::value && ...), RecordEvent>;
+
+// Begins an instruction: waits for its events and gives the core.
+template <typename... Events> inline ptoisa_core *begin(Events &...events) {
+    (events.Wait(), ...);
+    fence();
+    return &ptoisa_this_core();
+}
+
+inline RecordEvent end() {
+    fence();
+    return RecordEvent();
+}
+
+}  // namespace shim
+
+// A barrier on the pipe of an instruction.
+template <Op op> inline void TSYNC() {
+    pipe_barrier(shim::pipe_of(op));
+}
+
+// Waits for events.
+template <typename First, typename... Events>
+inline std::enable_if_t<shim::is_event<First>::value> TSYNC(First &first, Events &...events) {
+    first.Wait();
+    (events.Wait(), ...);
+}
+
+// The device's words under this name too.
+using ::bfloat16_t;
+using ::dcci;
+using ::event_t;
+using ::get_block_idx;
+using ::get_block_num;
+using ::get_subblockdim;
+using ::get_subblockid;
+using ::half;
+using ::pipe_barrier;
+using ::pipe_t;
+using ::set_flag;
+using ::wait_flag;
+
+}  // namespace pto
+
+#endif
+
+// =================================================================================================
+// src/isa/pto_types.h
+// =================================================================================================
+
+// The C++ face of the shim, second part: windows of global memory, tiles, and binding them.
+//
+// Sizes and layouts are template arguments, checked when compiled; -1 (DYNAMIC) leaves a size to
+// the constructor. An object holds its pointer and its dynamic sizes only: shim::view() makes the
+// ptoisa_tile or ptoisa_global that the C functions take, mostly of constants.
+
+#ifndef PTOISA_PTO_TYPES_H
+#define PTOISA_PTO_TYPES_H
+
+namespace pto {
+
+constexpr int DYNAMIC = -1;
+
+// -- enumerations -----------------------------------------------------------------------------------
+
+enum class RoundMode {
+    CAST_NONE = PTOISA_CAST_NONE,
+    CAST_RINT = PTOISA_CAST_RINT,
+    CAST_ROUND = PTOISA_CAST_ROUND,
+    CAST_FLOOR = PTOISA_CAST_FLOOR,
+    CAST_CEIL = PTOISA_CAST_CEIL,
+    CAST_TRUNC = PTOISA_CAST_TRUNC,
+    CAST_ODD = PTOISA_CAST_ODD
+};
+
+enum class CmpMode {
+    EQ = PTOISA_EQ,
+    NE = PTOISA_NE,
+    LT = PTOISA_LT,
+    LE = PTOISA_LE,
+    GT = PTOISA_GT,
+    GE = PTOISA_GE
+};
+
+enum class MaskPattern {
+    P0101 = PTOISA_P0101,
+    P1010 = PTOISA_P1010,
+    P0001 = PTOISA_P0001,
+    P0010 = PTOISA_P0010,
+    P0100 = PTOISA_P0100,
+    P1000 = PTOISA_P1000,
+    P1111 = PTOISA_P1111
+};
+
+enum class PadValue {
+    Null = PTOISA_PAD_NULL,
+    Zero = PTOISA_PAD_ZERO,
+    Max = PTOISA_PAD_MAX,
+    Min = PTOISA_PAD_MIN
+};
+
+enum class SaturationMode { ON, OFF };
+enum class AtomicType { AtomicNone, AtomicAdd };
+enum class ReluPreMode { NoRelu, NormalRelu };
+enum class QuantType { MXFP8, MXFP4_E2M1, INT8_SYM, INT8_ASYM };
+enum class Coalesce { Row, Elem };
+enum class GatherOOB { Undefined, Clamp, Wrap, Zero };
+enum class ScatterAtomicOp { None, Add, Max, Min };
+enum class STPhase { Unspecified, Partial, Final };
+enum class AccPhase { Unspecified, Partial, Final };
+enum class TileSplitAxis { TILE_NO_SPLIT, TILE_UP_DOWN, TILE_LEFT_RIGHT };
+enum class Layout { ND, DN, NZ, SCALE, NC1HWC0, NCHW, NHWC, NDC1HWC0, NCDHW, FRACTAL_Z };
+
+// The memories that the shim has come first, as in ptoisa_memory.
+enum class TileType {
+    Vec = PTOISA_VEC,
+    Mat = PTOISA_MAT,
+    Left = PTOISA_LEFT,
+    Right = PTOISA_RIGHT,
+    Acc = PTOISA_ACC,
+    Bias = PTOISA_BIAS,
+    Scaling = PTOISA_SCALING,
+    ScaleLeft,
+    ScaleRight,
+    Ctrl
+};
+
+enum class BLayout { RowMajor, ColMajor };            // order of elements, or of boxes
+enum class SLayout { NoneBox, RowMajor, ColMajor };   // order inside a box
+enum class CompactMode { Null, Normal, RowPlusOne };  // the shim stores all alike
+
+struct TileConfig {
+    static constexpr int alignedSize = 32;
+    static constexpr int fixedRowSize = 16;
+    static constexpr int fractalABSize = 512;
+    static constexpr int fractalCSize = 1024;
+    static constexpr int fractalMxSize = 32;
+};
+
+namespace shim {
+
+// The element type of T.
+template <typename T> constexpr ptoisa_dtype dtype_of() {
+    if constexpr (std::is_same<T, half>::value) {
+        return PTOISA_F16;
+    } else if constexpr (std::is_same<T, bfloat16_t>::value) {
+        return PTOISA_BF16;
+    } else if constexpr (std::is_same<T, float>::value) {
+        return PTOISA_F32;
+    } else if constexpr (std::is_same<T, double>::value) {
+        return PTOISA_F64;
+    } else {
+        static_assert(std::is_integral<T>::value, "the shim has no tiles of this type");
+        constexpr bool is_signed = std::is_signed<T>::value;
+        return sizeof(T) == 1   ? is_signed ? PTOISA_I8 : PTOISA_U8
+               : sizeof(T) == 2 ? is_signed ? PTOISA_I16 : PTOISA_U16
+               : sizeof(T) == 4 ? is_signed ? PTOISA_I32 : PTOISA_U32
+               : is_signed      ? PTOISA_I64
+                                : PTOISA_U64;
+    }
+}
+
+template <typename N>
+using if_number = std::enable_if_t<std::is_integral<N>::value || std::is_enum<N>::value>;
+
+// -- shapes and strides -----------------------------------------------------------------------------
+
+constexpr int64_t product(int64_t a, int64_t b) {
+    return a == DYNAMIC || b == DYNAMIC ? DYNAMIC : a * b;
+}
+
+constexpr int64_t quotient(int64_t a, int64_t b) {
+    return a == DYNAMIC ? DYNAMIC : a / b;
+}
+
+// Five numbers, each a template argument or, where that is DYNAMIC, the constructor's.
+template <int64_t N1, int64_t N2, int64_t N3, int64_t N4, int64_t N5> struct Five {
+    static constexpr int64_t fixed[5] = {N1, N2, N3, N4, N5};
+    static constexpr size_t dynamicCount =
+        static_cast<size_t>(N1 == DYNAMIC) + static_cast<size_t>(N2 == DYNAMIC) +
+        static_cast<size_t>(N3 == DYNAMIC) + static_cast<size_t>(N4 == DYNAMIC) +
+        static_cast<size_t>(N5 == DYNAMIC);
+    int64_t value[5];
+
+    constexpr Five() : value{N1, N2, N3, N4, N5} {
+        static_assert(dynamicCount == 0, "a value for each DYNAMIC dimension is missing");
+    }
+
+    // All five values, or those of the DYNAMIC ones in order.
+    template <typename First, typename... Others, typename = if_number<First>,
+              typename = std::void_t<if_number<Others>...>>
+    constexpr Five(First first, Others... others) : value{N1, N2, N3, N4, N5} {
+        constexpr size_t count = 1 + sizeof...(Others);
+        static_assert(count == 5 || count == dynamicCount,
+                      "five values, or as many as there are DYNAMIC dimensions");
+        const int64_t given[] = {static_cast<int64_t>(first), static_cast<int64_t>(others)...};
+        size_t next = 0;
+        for (size_t i = 0; i < 5; i++) {
+            if (fixed[i] == DYNAMIC) {
+                value[i] = given[count == 5 ? i : next++];
+            }
+        }
+    }
+};
+
+}  // namespace shim
+
+template <int64_t N1 = DYNAMIC, int64_t N2 = DYNAMIC, int64_t N3 = DYNAMIC, int64_t N4 = DYNAMIC,
+          int64_t N5 = DYNAMIC>
+struct Shape : shim::Five<N1, N2, N3, N4, N5> {
+    using shim::Five<N1, N2, N3, N4, N5>::Five;
+    static constexpr int64_t staticShape[5] = {N1, N2, N3, N4, N5};
+};
+
+template <int64_t N1 = DYNAMIC, int64_t N2 = DYNAMIC, int64_t N3 = DYNAMIC, int64_t N4 = DYNAMIC,
+          int64_t N5 = DYNAMIC>
+struct Stride : shim::Five<N1, N2, N3, N4, N5> {
+    using shim::Five<N1, N2, N3, N4, N5>::Five;
+    static constexpr int64_t staticStride[5] = {N1, N2, N3, N4, N5};
+};
+
+namespace shim {
+
+// Shape of a window, and strides of a whole matrix, of Rows x Cols elements; NZ: of boxes of 16
+// rows x 32 bytes, column of boxes by column of boxes.
+template <typename T, int64_t Rows, int64_t Cols, Layout L> struct Shape2D {
+    using type = Shape<1, 1, 1, Rows, Cols>;
+    static constexpr type make(int64_t rows, int64_t cols) {
+        return type(1, 1, 1, rows, cols);
+    }
+};
+
+template <typename T, int64_t Rows, int64_t Cols> struct Shape2D<T, Rows, Cols, Layout::NZ> {
+    static constexpr int64_t box = 32 / static_cast<int64_t>(sizeof(T));
+    using type = Shape<1, quotient(Cols, box), quotient(Rows, 16), 16, box>;
+    static constexpr type make(int64_t rows, int64_t cols) {
+        return type(1, cols / box, rows / 16, 16, box);
+    }
+};
+
+template <typename T, int64_t Rows, int64_t Cols, Layout L> struct Stride2D {
+    static constexpr int64_t all = product(Rows, Cols);
+    using type = Stride<all, all, all, Cols, 1>;
+    static constexpr type make(int64_t rows, int64_t cols) {
+        return type(rows * cols, rows * cols, rows * cols, cols, 1);
+    }
+};
+
+template <typename T, int64_t Rows, int64_t Cols> struct Stride2D<T, Rows, Cols, Layout::DN> {
+    static constexpr int64_t all = product(Rows, Cols);
+    using type = Stride<all, all, all, 1, Rows>;
+    static constexpr type make(int64_t rows, int64_t cols) {
+        return type(rows * cols, rows * cols, rows * cols, 1, rows);
+    }
+};
+
+template <typename T, int64_t Rows, int64_t Cols> struct Stride2D<T, Rows, Cols, Layout::NZ> {
+    static constexpr int64_t box = 32 / static_cast<int64_t>(sizeof(T));
+    using type = Stride<product(Rows, Cols), product(Rows, box), 16 * box, box, 1>;
+    static constexpr type make(int64_t rows, int64_t cols) {
+        return type(rows * cols, rows * box, 16 * box, box, 1);
+    }
+};
+
+// Base, made of two sizes, of the one that is DYNAMIC, or of none.
+template <typename Maker, int64_t Rows, int64_t Cols> struct Of2D : Maker::type {
+    constexpr Of2D() : Maker::type(Maker::make(Rows, Cols)) {
+        static_assert(Rows != DYNAMIC && Cols != DYNAMIC, "a value for a DYNAMIC size is missing");
+    }
+    template <typename N, typename = if_number<N>>
+    constexpr explicit Of2D(N n)
+        : Maker::type(Maker::make(Rows == DYNAMIC ? static_cast<int64_t>(n) : Rows,
+                                  Cols == DYNAMIC ? static_cast<int64_t>(n) : Cols)) {
+        static_assert((Rows == DYNAMIC) != (Cols == DYNAMIC), "one value for one DYNAMIC size");
+    }
+    template <typename R, typename C, typename = if_number<R>, typename = if_number<C>>
+    constexpr Of2D(R rows, C cols)
+        : Maker::type(Maker::make(static_cast<int64_t>(rows), static_cast<int64_t>(cols))) {
+    }
+};
+
+}  // namespace shim
+
+template <typename T, int64_t Rows, int64_t Cols, Layout L = Layout::ND>
+struct TileShape2D : shim::Of2D<shim::Shape2D<T, Rows, Cols, L>, Rows, Cols> {
+    using shim::Of2D<shim::Shape2D<T, Rows, Cols, L>, Rows, Cols>::Of2D;
+};
+
+template <typename T, int64_t Rows, int64_t Cols, Layout L = Layout::ND>
+struct BaseShape2D : shim::Of2D<shim::Stride2D<T, Rows, Cols, L>, Rows, Cols> {
+    using shim::Of2D<shim::Stride2D<T, Rows, Cols, L>, Rows, Cols>::Of2D;
+};
+
+// -- windows of global memory -----------------------------------------------------------------------
+
+template <typename T, typename ShapeT, typename StrideT, Layout L = Layout::ND> class GlobalTensor {
+  public:
+    using DType = T;
+    using RawDType = T;
+    using Shape = ShapeT;
+    using Stride = StrideT;
+    static constexpr Layout layout = L;
+    static constexpr int64_t staticShape[5] = {ShapeT::fixed[0], ShapeT::fixed[1], ShapeT::fixed[2],
+                                               ShapeT::fixed[3], ShapeT::fixed[4]};
+    static constexpr int64_t staticStride[5] = {StrideT::fixed[0], StrideT::fixed[1],
+                                                StrideT::fixed[2], StrideT::fixed[3],
+                                                StrideT::fixed[4]};
+
+    explicit GlobalTensor(T *data) : data_(data) {
+    }
+    GlobalTensor(T *data, const ShapeT &shape) : data_(data), shape_(shape) {
+    }
+    GlobalTensor(T *data, const ShapeT &shape, const StrideT &stride)
+        : data_(data), shape_(shape), stride_(stride) {
+    }
+
+    T *data() const {
+        return data_;
+    }
+    void SetAddr(T *data) {
+        data_ = data;
+    }
+    int64_t GetShape(int dim) const {
+        return shape_.value[dim];
+    }
+    int64_t GetStride(int dim) const {
+        return stride_.value[dim];
+    }
+    template <int dim> void SetShape(int64_t n) {
+        static_assert(ShapeT::fixed[dim] == DYNAMIC, "only a DYNAMIC dimension can be set");
+        shape_.value[dim] = n;
+    }
+    template <int dim> void SetStride(int64_t n) {
+        static_assert(StrideT::fixed[dim] == DYNAMIC, "only a DYNAMIC stride can be set");
+        stride_.value[dim] = n;
+    }
+
+  private:
+    T *data_;
+    ShapeT shape_;
+    StrideT stride_;
+};
+
+// -- tiles ------------------------------------------------------------------------------------------
+
+template <TileType Loc_, typename T, int Rows_, int Cols_, BLayout BFractal_ = BLayout::RowMajor,
+          int RowValid_ = Rows_, int ColValid_ = Cols_, SLayout SFractal_ = SLayout::NoneBox,
+          int SFractalSize_ = TileConfig::fractalABSize, PadValue PadVal_ = PadValue::Null,
+          CompactMode Compact_ = CompactMode::Null>
+class Tile {
+  public:
+    using DType = T;
+    static constexpr TileType Loc = Loc_;
+    static constexpr int Rows = Rows_;
+    static constexpr int Cols = Cols_;
+    static constexpr int ValidRow = RowValid_;
+    static constexpr int ValidCol = ColValid_;
+    static constexpr int Numel = Rows_ * Cols_;
+    static constexpr BLayout BFractal = BFractal_;
+    static constexpr SLayout SFractal = SFractal_;
+    static constexpr int SFractalSize = SFractalSize_;
+    static constexpr PadValue PadVal = PadVal_;
+    static constexpr CompactMode Compact = Compact_;
+    static constexpr bool isRowMajor = BFractal_ == BLayout::RowMajor;
+    static constexpr bool isBoxedLayout = SFractal_ != SLayout::NoneBox;
+    static constexpr bool isInnerRowMajor = SFractal_ == SLayout::RowMajor;
+    static constexpr int RowStride = isRowMajor ? Cols_ : 1;
+    static constexpr int ColStride = isRowMajor ? 1 : Rows_;
+    static constexpr int InnerRows = !isBoxedLayout                               ? 1
+                                     : SFractalSize_ != TileConfig::fractalABSize ? 16
+                                     : isInnerRowMajor                            ? 16
+                                                       : 32 / static_cast<int>(sizeof(T));
+    static constexpr int InnerCols = !isBoxedLayout                               ? 1
+                                     : SFractalSize_ == TileConfig::fractalCSize  ? 16
+                                     : SFractalSize_ == TileConfig::fractalMxSize ? 2
+                                     : isInnerRowMajor ? 32 / static_cast<int>(sizeof(T))
+                                                       : 16;
+    static constexpr int InnerNumel = InnerRows * InnerCols;
+
+    static_assert(Rows_ > 0 && Cols_ > 0, "a tile has rows and columns");
+    static_assert(Loc_ <= TileType::Scaling, "the shim does not have this memory");
+    static_assert(RowValid_ >= DYNAMIC && RowValid_ <= Rows_ && ColValid_ >= DYNAMIC &&
+                      ColValid_ <= Cols_,
+                  "more is valid than allocated");
+    static_assert(isBoxedLayout || !isRowMajor || Cols_ * sizeof(T) % 32 == 0,
+                  "rows are not a multiple of 32 bytes");
+    static_assert(isBoxedLayout || isRowMajor || Rows_ * sizeof(T) % 32 == 0,
+                  "columns are not a multiple of 32 bytes");
+    static_assert(Rows_ % InnerRows == 0 || (Loc_ == TileType::Vec && Rows_ == 1),
+                  "rows are not whole boxes");
+    static_assert(Cols_ % InnerCols == 0, "columns are not whole boxes");
+    static_assert(!isBoxedLayout ||
+                      SFractalSize_ == (Loc_ == TileType::Acc ? TileConfig::fractalCSize
+                                                              : TileConfig::fractalABSize),
+                  "boxes are of 1024 bytes in Acc, of 512 elsewhere");
+
+    // Takes the DYNAMIC valid sizes, rows first. Without them nothing is valid until SetValid*.
+    Tile() = default;
+
+    template <typename N, typename = shim::if_number<N>> explicit Tile(N n) {
+        static_assert((RowValid_ == DYNAMIC) != (ColValid_ == DYNAMIC),
+                      "one valid size, for the one that is DYNAMIC");
+        (RowValid_ == DYNAMIC ? valid_rows_ : valid_cols_) = static_cast<uint32_t>(n);
+    }
+
+    template <typename R, typename C, typename = shim::if_number<R>, typename = shim::if_number<C>>
+    Tile(R rows, C cols)
+        : valid_rows_(static_cast<uint32_t>(rows)), valid_cols_(static_cast<uint32_t>(cols)) {
+        static_assert(RowValid_ == DYNAMIC && ColValid_ == DYNAMIC,
+                      "two valid sizes only if both are DYNAMIC");
+    }
+
+    int GetValidRow() const {
+        return RowValid_ == DYNAMIC ? static_cast<int>(valid_rows_) : RowValid_;
+    }
+    int GetValidCol() const {
+        return ColValid_ == DYNAMIC ? static_cast<int>(valid_cols_) : ColValid_;
+    }
+    void SetValidRow(int n) {
+        static_assert(RowValid_ == DYNAMIC, "only a DYNAMIC size can be set");
+        valid_rows_ = static_cast<uint32_t>(n);
+    }
+    void SetValidCol(int n) {
+        static_assert(ColValid_ == DYNAMIC, "only a DYNAMIC size can be set");
+        valid_cols_ = static_cast<uint32_t>(n);
+    }
+    void SetValidShape(int rows, int cols) {
+        static_assert(RowValid_ == DYNAMIC && ColValid_ == DYNAMIC,
+                      "only DYNAMIC sizes can be set");
+        valid_rows_ = static_cast<uint32_t>(rows);
+        valid_cols_ = static_cast<uint32_t>(cols);
+    }
+
+    T *data() const {
+        return static_cast<T *>(data_);
+    }
+
+    // The element at an offset from data(), by the scalar unit.
+    T GetValue(uint32_t offset) const {
+        T value;
+        shim::fence();
+        memcpy(&value, static_cast<const uint8_t *>(data_) + offset * sizeof(T), sizeof value);
+        return value;
+    }
+    void SetValue(uint32_t offset, T value) {
+        memcpy(static_cast<uint8_t *>(data_) + offset * sizeof(T), &value, sizeof value);
+        shim::fence();
+    }
+
+    // The element in row r and column c. The shim's and the simulator's, not the device's.
+    T GetElement(int r, int c) const {
+        return GetValue(Offset(r, c));
+    }
+    void SetElement(int r, int c, T value) {
+        SetValue(Offset(r, c), value);
+    }
+
+    // Where element (r, c) is, in elements from data().
+    static constexpr uint32_t Offset(int r, int c) {
+        if (!isBoxedLayout) {
+            return static_cast<uint32_t>(r * RowStride + c * ColStride);
+        }
+        int box_r = r / InnerRows, in_r = r % InnerRows, box_c = c / InnerCols,
+            in_c = c % InnerCols;
+        return static_cast<uint32_t>(
+            (isRowMajor ? box_r * Cols_ * InnerRows + box_c * InnerNumel
+                        : box_c * Rows_ * InnerCols + box_r * InnerNumel) +
+            (isInnerRowMajor ? in_r * InnerCols + in_c : in_c * InnerRows + in_r));
+    }
+
+    // Binds the tile to memory. Kernels say TASSIGN.
+    void assignData(void *data) {
+        data_ = data;
+    }
+
+  private:
+    void *data_ = NULL;
+    uint32_t valid_rows_ = 0;
+    uint32_t valid_cols_ = 0;
+};
+
+// The layouts of the matrix unit. Left is Nz on A5 and in PTO-ISA's own simulator, Zz on A2/A3.
+template <typename T, int Rows, int Cols, int RowValid = Rows, int ColValid = Cols>
+using TileLeft = Tile<TileType::Left, T, Rows, Cols,
+                      shim::default_arch == NPUArch::A5 ? BLayout::ColMajor : BLayout::RowMajor,
+                      RowValid, ColValid, SLayout::RowMajor, TileConfig::fractalABSize>;
+
+template <typename T, int Rows, int Cols, int RowValid = Rows, int ColValid = Cols>
+using TileRight = Tile<TileType::Right, T, Rows, Cols, BLayout::RowMajor, RowValid, ColValid,
+                       SLayout::ColMajor, TileConfig::fractalABSize>;
+
+template <typename T, int Rows, int Cols, int RowValid = Rows, int ColValid = Cols>
+using TileAcc = Tile<TileType::Acc, T, Rows, Cols, BLayout::ColMajor, RowValid, ColValid,
+                     SLayout::RowMajor, TileConfig::fractalCSize>;
+
+template <typename T, int Rows, int Cols, int RowValid = Rows, int ColValid = Cols>
+using TileLeftCompact = TileLeft<T, Rows, Cols, RowValid, ColValid>;
+template <typename T, int Rows, int Cols, int RowValid = Rows, int ColValid = Cols>
+using TileRightCompact = TileRight<T, Rows, Cols, RowValid, ColValid>;
+template <typename T, int Rows, int Cols, int RowValid = Rows, int ColValid = Cols>
+using TileAccCompact = TileAcc<T, Rows, Cols, RowValid, ColValid>;
+
+// -- as the C functions see them --------------------------------------------------------------------
+
+namespace shim {
+
+template <typename T> struct is_tile : std::false_type {};
+template <TileType Loc, typename T, int R, int C, BLayout B, int Vr, int Vc, SLayout S, int F,
+          PadValue P, CompactMode M>
+struct is_tile<Tile<Loc, T, R, C, B, Vr, Vc, S, F, P, M>> : std::true_type {};
+
+template <typename T> struct is_global : std::false_type {};
+template <typename T, typename Sh, typename St, Layout L>
+struct is_global<GlobalTensor<T, Sh, St, L>> : std::true_type {};
+
+template <typename T>
+constexpr bool is_tile_v = is_tile<std::remove_cv_t<std::remove_reference_t<T>>>::value;
+template <typename T>
+constexpr bool is_global_v = is_global<std::remove_cv_t<std::remove_reference_t<T>>>::value;
+
+template <typename T> constexpr ptoisa_layout layout_of() {
+    return !T::isBoxedLayout    ? T::isRowMajor ? PTOISA_ROW_MAJOR : PTOISA_COL_MAJOR
+           : T::isInnerRowMajor ? T::isRowMajor ? PTOISA_ZZ : PTOISA_NZ
+           : T::isRowMajor      ? PTOISA_ZN
+                                : PTOISA_NN;
+}
+
+template <typename T> inline std::enable_if_t<is_tile_v<T>, ptoisa_tile> view(const T &tile) {
+    ptoisa_tile made =
+        ptoisa_tile_make(tile.data(), dtype_of<std::remove_cv_t<typename T::DType>>(),
+                         static_cast<ptoisa_memory>(T::Loc), layout_of<T>(),
+                         static_cast<uint32_t>(T::Rows), static_cast<uint32_t>(T::Cols));
+    made.pad = static_cast<uint8_t>(T::PadVal);
+    made.valid_rows = static_cast<uint32_t>(tile.GetValidRow());
+    made.valid_cols = static_cast<uint32_t>(tile.GetValidCol());
+    return made;
+}
+
+template <typename T> inline std::enable_if_t<is_global_v<T>, ptoisa_global> view(const T &global) {
+    ptoisa_global made;
+    made.data = const_cast<void *>(static_cast<const volatile void *>(global.data()));
+    made.dtype = dtype_of<std::remove_cv_t<typename T::DType>>();
+    for (int dim = 0; dim < 5; dim++) {
+        made.shape[dim] = global.GetShape(dim);
+        made.stride[dim] = global.GetStride(dim);
+    }
+    return made;
+}
+
+constexpr uint64_t capacity_of(TileType memory) {
+    constexpr bool is_a5 = default_arch == NPUArch::A5;
+    switch (memory) {
+    case TileType::Vec: return (is_a5 ? 256 : 184) << 10;
+    case TileType::Mat: return 512 << 10;
+    case TileType::Left:
+    case TileType::Right: return 64 << 10;
+    case TileType::Acc: return (is_a5 ? 256 : 128) << 10;
+    case TileType::Bias: return (is_a5 ? 4 : 1) << 10;
+    case TileType::Scaling: return (is_a5 ? 4 : 2) << 10;
+    default: return 0;
+    }
+}
+
+}  // namespace shim
+
+// -- binding ----------------------------------------------------------------------------------------
+
+// Binds a tile to a byte offset in its memory of this thread's core. Offsets end at the machine's
+// size of that memory; for UB on A2/A3 that leaves out the 8 KiB that row-expands use. A pointer,
+// or an integer that is one into the thread's memories, is taken as it is.
+template <typename T, typename Address>
+inline std::enable_if_t<shim::is_tile_v<T>> TASSIGN(T &tile, Address address) {
+    if constexpr (std::is_pointer<Address>::value) {
+        tile.assignData(const_cast<void *>(static_cast<const volatile void *>(address)));
+    } else {
+        shim::Thread &mine = shim::thread();
+        shim::bind_memories(mine);
+        uint64_t offset = static_cast<uint64_t>(address);
+        uint64_t block = reinterpret_cast<uintptr_t>(mine.block);
+        if (offset >= block && offset - block < mine.block_size) {
+            tile.assignData(mine.block + (offset - block));
+            return;
+        }
+        ptoisa_tile made = shim::view(tile);
+        made.data = NULL;
+        if (offset > UINT32_MAX) {
+            ptoisa_fault(&mine.core, PTOISA_NOP, "TASSIGN: %p is no address of this thread's %s",
+                         reinterpret_cast<void *>(static_cast<uintptr_t>(offset)),
+                         ptoisa_memory_name(static_cast<ptoisa_memory>(made.memory)));
+        } else if (offset + ptoisa_tile_bytes(&made) > mine.memory_size[made.memory] &&
+                   offset < mine.core.machine->memory_size[made.memory]) {
+            ptoisa_fault(&mine.core, PTOISA_NOP, "TASSIGN: a tile ends at %llu of %llu bytes",
+                         static_cast<unsigned long long>(offset + ptoisa_tile_bytes(&made)),
+                         static_cast<unsigned long long>(mine.memory_size[made.memory]));
+        } else {
+            ptoisa_tassign(&mine.core, &made, offset);
+        }
+        tile.assignData(made.data);
+    }
+}
+
+// The same with an offset that is checked when compiled.
+template <uint64_t Address, typename T>
+inline std::enable_if_t<shim::is_tile_v<T>> TASSIGN(T &tile) {
+    static_assert(Address % 32 == 0, "a tile begins at a multiple of 32 bytes");
+    static_assert(Address + static_cast<uint64_t>(T::Numel) * sizeof(typename T::DType) <=
+                      shim::capacity_of(T::Loc),
+                  "a tile ends beyond its memory");
+    TASSIGN(tile, Address);
+}
+
+// Rebinds a window.
+template <typename T, typename P>
+inline std::enable_if_t<shim::is_global_v<T>> TASSIGN(T &global, P *data) {
+    global.SetAddr(data);
+}
+
+// Makes dst a view of the bytes of src.
+template <typename D, typename S> inline RecordEvent TRESHAPE(D &dst, S &src) {
+    static_assert(D::Loc == S::Loc, "a view is in the same memory");
+    static_assert(D::Numel * sizeof(typename D::DType) <= S::Numel * sizeof(typename S::DType),
+                  "a view is not larger");
+    dst.assignData(static_cast<void *>(src.data()));
+    return RecordEvent();
+}
+
+}  // namespace pto
+
+#endif
+
+// =================================================================================================
+// src/isa/pto_ops.h
+// =================================================================================================
+
+// The C++ face of the shim, third part: the instructions.
+//
+// Each is a template over its operands that waits for its trailing events, makes a ptoisa_tile of
+// every tile, and calls the C function of the same name: so both faces give the same bits, the same
+// cycles and the same faults. It returns a token that an Event records. An instruction takes what
+// PTO-ISA's takes, in the same order, with the same template arguments in front where kernels write
+// them. A tile and an event are told apart by type, so an optional tile may precede the events.
+
+#ifndef PTOISA_PTO_OPS_H
+#define PTOISA_PTO_OPS_H
+
+namespace pto {
+
+namespace shim {
+
+// A scalar operand has the element type of a tile. The C functions take it as a double: exactly,
+// but for 64-bit integers beyond 2^53.
+template <typename T> using Number = typename T::DType;
+
+template <typename T> inline double number(T value) {
+    return static_cast<double>(value);
+}
+
+template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
+
+}  // namespace shim
+
+// -- families ---------------------------------------------------------------------------------------
+//
+// Named by their operands: D destination, S source, X number, T tile for intermediate results. A C
+// function that needs no such tile is not given it: PTOISA_FACE_..._TMP add a form that drops it.
+
+#define PTOISA_FACE_DS(NAME, name)                                                                 \
+    template <typename D, typename S, typename... W>                                               \
+    inline shim::Token<W...> NAME(D &dst, S &src, W &...events) {                                  \
+        ptoisa_core *core = shim::begin(events...);                                                \
+        ptoisa_tile d = shim::view(dst), s = shim::view(src);                                      \
+        ptoisa_##name(core, &d, &s);                                                               \
+        return shim::end();                                                                        \
+    }
+
+#define PTOISA_FACE_DSS(NAME, name)                                                                \
+    template <typename D, typename S0, typename S1, typename... W>                                 \
+    inline shim::Token<W...> NAME(D &dst, S0 &src0, S1 &src1, W &...events) {                      \
+        ptoisa_core *core = shim::begin(events...);                                                \
+        ptoisa_tile d = shim::view(dst), s0 = shim::view(src0), s1 = shim::view(src1);             \
+        ptoisa_##name(core, &d, &s0, &s1);                                                         \
+        return shim::end();                                                                        \
+    }
+
+#define PTOISA_FACE_DSSS(NAME, name)                                                               \
+    template <typename D, typename S0, typename S1, typename S2, typename... W,                    \
+              typename = shim::if_tile<S2>>                                                        \
+    inline shim::Token<W...> NAME(D &dst, S0 &src0, S1 &src1, S2 &src2, W &...events) {            \
+        ptoisa_core *core = shim::begin(events...);                                                \
+        ptoisa_tile d = shim::view(dst), s0 = shim::view(src0), s1 = shim::view(src1);             \
+        ptoisa_tile s2 = shim::view(src2);                                                         \
+        ptoisa_##name(core, &d, &s0, &s1, &s2);                                                    \
+        return shim::end();                                                                        \
+    }
+
+#define PTOISA_FACE_DS_TMP(NAME, name)                                                             \
+    PTOISA_FACE_DS(NAME, name)                                                                     \
+    template <typename D, typename S, typename T, typename... W, typename = shim::if_tile<T>>      \
+    inline shim::Token<W...> NAME(D &dst, S &src, T &, W &...events) {                             \
+        return NAME(dst, src, events...);                                                          \
+    }
+
+#define PTOISA_FACE_DSS_TMP(NAME, name)                                                            \
+    PTOISA_FACE_DSS(NAME, name)                                                                    \
+    template <typename D, typename S0, typename S1, typename T, typename... W,                     \
+              typename = shim::if_tile<T>>                                                         \
+    inline shim::Token<W...> NAME(D &dst, S0 &src0, S1 &src1, T &, W &...events) {                 \
+        return NAME(dst, src0, src1, events...);                                                   \
+    }
+
+// The C function takes the tile for intermediate results, or NULL.
+#define PTOISA_FACE_DSS_T(NAME, name)                                                              \
+    PTOISA_FACE_DSSS(NAME, name)                                                                   \
+    template <typename D, typename S0, typename S1, typename... W>                                 \
+    inline shim::Token<W...> NAME(D &dst, S0 &src0, S1 &src1, W &...events) {                      \
+        ptoisa_core *core = shim::begin(events...);                                                \
+        ptoisa_tile d = shim::view(dst), s0 = shim::view(src0), s1 = shim::view(src1);             \
+        ptoisa_##name(core, &d, &s0, &s1, NULL);                                                   \
+        return shim::end();                                                                        \
+    }
+
+#define PTOISA_FACE_DSX(NAME, name)                                                                \
+    template <typename D, typename S, typename... W>                                               \
+    inline shim::Token<W...> NAME(D &dst, S &src, shim::Number<S> x, W &...events) {               \
+        ptoisa_core *core = shim::begin(events...);                                                \
+        ptoisa_tile d = shim::view(dst), s = shim::view(src);                                      \
+        ptoisa_##name(core, &d, &s, shim::number(x));                                              \
+        return shim::end();                                                                        \
+    }
+
+#define PTOISA_FACE_DSX_TMP(NAME, name)                                                            \
+    PTOISA_FACE_DSX(NAME, name)                                                                    \
+    template <typename D, typename S, typename T, typename... W, typename = shim::if_tile<T>>      \
+    inline shim::Token<W...> NAME(D &dst, S &src, shim::Number<S> x, T &, W &...events) {          \
+        return NAME(dst, src, x, events...);                                                       \
+    }
+
+#define PTOISA_FACE_DSXS(NAME, name)                                                               \
+    template <typename D, typename S0, typename S1, typename... W>                                 \
+    inline shim::Token<W...> NAME(D &dst, S0 &src0, shim::Number<S0> x, S1 &src1, W &...events) {  \
+        ptoisa_core *core = shim::begin(events...);                                                \
+        ptoisa_tile d = shim::view(dst), s0 = shim::view(src0), s1 = shim::view(src1);             \
+        ptoisa_##name(core, &d, &s0, shim::number(x), &s1);                                        \
+        return shim::end();                                                                        \
+    }
+
+// -- movement ---------------------------------------------------------------------------------------
+
+namespace shim {
+
+// An NZ window {1, columns of boxes, rows of boxes, 16, 32 bytes} and an Nz tile hold the same
+// boxes in the same order. Where all rows of the tile are valid, both are matrices with rows of 32
+// bytes, one column of boxes under the other, and an unboxed copy moves them: makes the tile look
+// so. Returns false, after a fault, if this is no such pair.
+template <typename G, typename T>
+inline bool unbox(ptoisa_core *core, ptoisa_op op, const ptoisa_global *global, ptoisa_tile *tile) {
+    if constexpr (G::layout == Layout::NZ) {
+        static_assert(T::isBoxedLayout && !T::isRowMajor && T::isInnerRowMajor &&
+                          T::Loc != TileType::Acc,
+                      "an NZ window goes with an Nz tile in UB or L1");
+        int64_t rows = global->shape[2] * global->shape[3];
+        int64_t cols = global->shape[0] * global->shape[1] * global->shape[4];
+        if (global->shape[3] != T::InnerRows || global->shape[4] != T::InnerCols ||
+            rows != T::Rows || rows != tile->valid_rows || cols != tile->valid_cols) {
+            return ptoisa_fault(core, op, "an NZ window of %lld x %lld for %u x %u of %u rows",
+                                static_cast<long long>(rows), static_cast<long long>(cols),
+                                tile->valid_rows, tile->valid_cols, tile->rows);
+        }
+        constexpr uint32_t box_cols = static_cast<uint32_t>(T::InnerCols);
+        tile->layout = PTOISA_ROW_MAJOR;
+        tile->rows = tile->rows * tile->cols / box_cols;
+        tile->valid_rows = tile->valid_rows * tile->valid_cols / box_cols;
+        tile->cols = tile->valid_cols = box_cols;
+    }
+    (void)core, (void)op, (void)global, (void)tile;
+    return true;
+}
+
+}  // namespace shim
+
+template <typename T, typename G, typename... W>
+inline shim::Token<W...> TLOAD(T &tile, G &global, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile t = shim::view(tile);
+    ptoisa_global g = shim::view(global);
+    if (shim::unbox<G, T>(core, PTOISA_TLOAD, &g, &t)) {
+        ptoisa_tload(core, &t, &g);
+    }
+    return shim::end();
+}
+
+// Says that a window will be loaded; the shim does nothing about it.
+template <typename T, typename G> inline void TPREFETCH(T &, G &) {
+}
+
+template <typename T, typename G, AtomicType Atomic = AtomicType::AtomicNone,
+          ReluPreMode Relu = ReluPreMode::NoRelu, typename... W>
+inline shim::Token<W...> TSTORE(G &global, T &tile, W &...events) {
+    static_assert(Atomic == AtomicType::AtomicNone || Relu == ReluPreMode::NoRelu,
+                  "the shim has no atomic store with a ReLU");
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile t = shim::view(tile);
+    ptoisa_global g = shim::view(global);
+    if (!shim::unbox<G, T>(core, PTOISA_TSTORE, &g, &t)) {
+        return shim::end();
+    }
+    if constexpr (Atomic == AtomicType::AtomicAdd) {
+        ptoisa_tstore_add(core, &g, &t);
+    } else if constexpr (Relu == ReluPreMode::NormalRelu) {
+        ptoisa_tstore_relu(core, &g, &t);
+    } else {
+        ptoisa_tstore(core, &g, &t);
+    }
+    return shim::end();
+}
+
+// With the phase of a sum over k, which lets a device overlap matmul and store.
+template <STPhase Phase, typename T, typename G, typename... W>
+inline shim::Token<W...> TSTORE(G &global, T &tile, W &...events) {
+    return TSTORE<T, G>(global, tile, events...);
+}
+
+// Quantises: the scale is given as the bits of a float.
+template <typename T, typename G, AtomicType Atomic = AtomicType::AtomicNone,
+          ReluPreMode Relu = ReluPreMode::NoRelu, typename... W>
+inline shim::Token<W...> TSTORE(G &global, T &tile, uint64_t preQuantScalar, W &...events) {
+    static_assert(Atomic == AtomicType::AtomicNone, "the shim has no atomic quantising store");
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile t = shim::view(tile);
+    ptoisa_global g = shim::view(global);
+    float scale = ptoisa_f32_from_bits(static_cast<uint32_t>(preQuantScalar));
+    ptoisa_tstore_quant(core, &g, &t, scale, Relu == ReluPreMode::NormalRelu);
+    return shim::end();
+}
+
+// Quantises with a scale for each column.
+template <typename T, typename G, typename F, AtomicType Atomic = AtomicType::AtomicNone,
+          ReluPreMode Relu = ReluPreMode::NoRelu, typename... W>
+inline shim::Token<W...> TSTORE_FP(G &global, T &tile, F &scales, W &...events) {
+    static_assert(Atomic == AtomicType::AtomicNone, "the shim has no atomic quantising store");
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile t = shim::view(tile), f = shim::view(scales);
+    ptoisa_global g = shim::view(global);
+    ptoisa_tstore_fp(core, &g, &t, &f, Relu == ReluPreMode::NormalRelu);
+    return shim::end();
+}
+
+PTOISA_FACE_DS(TMOV, tmov)
+
+template <typename D, typename S, typename... W>
+inline shim::Token<W...> TEXTRACT(D &dst, S &src, uint32_t row = 0, uint32_t col = 0,
+                                  W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src);
+    ptoisa_textract(core, &d, &s, row, col);
+    return shim::end();
+}
+
+template <typename D, typename S, typename... W>
+inline shim::Token<W...> TINSERT(D &dst, S &src, uint32_t row = 0, uint32_t col = 0, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src);
+    ptoisa_tinsert(core, &d, &s, row, col);
+    return shim::end();
+}
+
+// Makes dst a view of the part of src that begins at (row, col). Rows keep their length, so dst has
+// as many columns as src, of which it declares valid what it sees.
+template <typename D, typename S> inline RecordEvent TSUBVIEW(D &dst, S &src, int row, int col) {
+    static_assert(D::Loc == S::Loc && !D::isBoxedLayout && !S::isBoxedLayout && D::isRowMajor &&
+                      S::isRowMajor && D::Cols == S::Cols,
+                  "a view of a part is row-major with rows as long as those of the whole");
+    dst.assignData(static_cast<void *>(src.data() + S::Offset(row, col)));
+    return RecordEvent();
+}
+
+template <typename D, typename X, typename... W>
+inline shim::Token<W...> TEXPANDS(D &dst, X x, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst);
+    ptoisa_texpands(core, &d, shim::number(static_cast<shim::Number<D>>(x)));
+    return shim::end();
+}
+
+// dst[0][i] = start + i, or start - i
+template <typename D, typename T, int descending, typename... W>
+inline shim::Token<W...> TCI(D &dst, T start, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst);
+    ptoisa_tci(core, &d, shim::number(start), descending != 0);
+    return shim::end();
+}
+
+template <typename D, typename T, int descending, typename Tmp, typename... W,
+          typename = shim::if_tile<Tmp>>
+inline shim::Token<W...> TCI(D &dst, T start, Tmp &, W &...events) {
+    return TCI<D, T, descending>(dst, start, events...);
+}
+
+template <typename D, int upper, typename... W>
+inline shim::Token<W...> TTRI(D &dst, int diagonal, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst);
+    ptoisa_ttri(core, &d, upper != 0, diagonal);
+    return shim::end();
+}
+
+template <typename D0, typename D1, typename S0, typename S1, typename... W>
+inline shim::Token<W...> TINTERLEAVE(D0 &dst0, D1 &dst1, S0 &src0, S1 &src1, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d0 = shim::view(dst0), d1 = shim::view(dst1);
+    ptoisa_tile s0 = shim::view(src0), s1 = shim::view(src1);
+    ptoisa_tinterleave(core, &d0, &d1, &s0, &s1);
+    return shim::end();
+}
+
+template <typename D0, typename D1, typename S0, typename S1, typename... W>
+inline shim::Token<W...> TDEINTERLEAVE(D0 &dst0, D1 &dst1, S0 &src0, S1 &src1, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d0 = shim::view(dst0), d1 = shim::view(dst1);
+    ptoisa_tile s0 = shim::view(src0), s1 = shim::view(src1);
+    ptoisa_tdeinterleave(core, &d0, &d1, &s0, &s1);
+    return shim::end();
+}
+
+PTOISA_FACE_DSS(TTRANS, ttrans)
+PTOISA_FACE_DSS(TCONCAT, tconcat)
+PTOISA_FACE_DS(TFILLPAD, tfillpad)
+PTOISA_FACE_DS(TFILLPAD_INPLACE, tfillpad_inplace)
+PTOISA_FACE_DS(TFILLPAD_EXPAND, tfillpad_expand)
+
+// -- conversion -------------------------------------------------------------------------------------
+
+template <typename D, typename S, typename... W>
+inline shim::Token<W...> TCVT(D &dst, S &src, RoundMode mode, SaturationMode saturation,
+                              W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src);
+    ptoisa_tcvt(core, &d, &s, static_cast<ptoisa_round>(mode), saturation == SaturationMode::ON);
+    return shim::end();
+}
+
+template <typename D, typename S, typename... W>
+inline shim::Token<W...> TCVT(D &dst, S &src, RoundMode mode, W &...events) {
+    return TCVT(dst, src, mode, SaturationMode::OFF, events...);
+}
+
+template <typename D, typename S, typename T, typename... W, typename = shim::if_tile<T>>
+inline shim::Token<W...> TCVT(D &dst, S &src, T &, RoundMode mode, W &...events) {
+    return TCVT(dst, src, mode, SaturationMode::OFF, events...);
+}
+
+template <typename D, typename S, typename T, typename... W, typename = shim::if_tile<T>>
+inline shim::Token<W...> TCVT(D &dst, S &src, T &, RoundMode mode, SaturationMode saturation,
+                              W &...events) {
+    return TCVT(dst, src, mode, saturation, events...);
+}
+
+template <QuantType Type, typename D, typename S, typename P, typename... W>
+inline shim::Token<W...> TQUANT(D &dst, S &src, P &scale, W &...events) {
+    static_assert(Type == QuantType::INT8_SYM, "without an offset only INT8_SYM");
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src), p = shim::view(scale);
+    ptoisa_tquant_sym(core, &d, &s, &p);
+    return shim::end();
+}
+
+template <QuantType Type, typename D, typename S, typename P, typename O, typename... W>
+inline shim::Token<W...> TQUANT(D &dst, S &src, P &scale, O *offset, W &...events) {
+    static_assert(Type == QuantType::INT8_ASYM, "with an offset only INT8_ASYM");
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src), p = shim::view(scale);
+    ptoisa_tile o = shim::view(*offset);
+    ptoisa_tquant_asym(core, &d, &s, &p, &o);
+    return shim::end();
+}
+
+PTOISA_FACE_DSSS(TDEQUANT, tdequant)
+
+// -- element by element -----------------------------------------------------------------------------
+
+PTOISA_FACE_DSS(TADD, tadd)
+PTOISA_FACE_DSS(TSUB, tsub)
+PTOISA_FACE_DSS(TMUL, tmul)
+PTOISA_FACE_DSS(TDIV, tdiv)
+PTOISA_FACE_DSS(TMAX, tmax)
+PTOISA_FACE_DSS(TMIN, tmin)
+PTOISA_FACE_DSS(TAND, tand)
+PTOISA_FACE_DSS(TOR, tor)
+PTOISA_FACE_DSS(TSHL, tshl)
+PTOISA_FACE_DSS(TSHR, tshr)
+PTOISA_FACE_DSS(TPARTADD, tpartadd)
+PTOISA_FACE_DSS(TPARTMUL, tpartmul)
+PTOISA_FACE_DSS(TPARTMAX, tpartmax)
+PTOISA_FACE_DSS(TPARTMIN, tpartmin)
+PTOISA_FACE_DSS(TFUSEDMULADD, tfusedmuladd)
+PTOISA_FACE_DSS(TMULADDDST, tmuladddst)
+PTOISA_FACE_DSS(TFUSEDMULADDRELU, tfusedmuladdrelu)
+PTOISA_FACE_DSS(TSUBRELU, tsubrelu)
+PTOISA_FACE_DSSS(TXOR, txor)
+PTOISA_FACE_DSSS(TREM, trem)
+PTOISA_FACE_DSS_T(TFMOD, tfmod)
+PTOISA_FACE_DSS_T(TPOW, tpow)
+PTOISA_FACE_DSSS(TADDC, taddc)
+PTOISA_FACE_DSSS(TSUBC, tsubc)
+PTOISA_FACE_DSXS(TADDSC, taddsc)
+PTOISA_FACE_DSXS(TSUBSC, tsubsc)
+PTOISA_FACE_DSSS(TPRELU, tprelu)
+
+PTOISA_FACE_DSX(TADDS, tadds)
+PTOISA_FACE_DSX(TSUBS, tsubs)
+PTOISA_FACE_DSX(TMULS, tmuls)
+PTOISA_FACE_DSX(TDIVS, tdivs)
+PTOISA_FACE_DSX(TMAXS, tmaxs)
+PTOISA_FACE_DSX(TMINS, tmins)
+PTOISA_FACE_DSX(TANDS, tands)
+PTOISA_FACE_DSX(TORS, tors)
+PTOISA_FACE_DSX(TSHLS, tshls)
+PTOISA_FACE_DSX(TSHRS, tshrs)
+PTOISA_FACE_DSX_TMP(TREMS, trems)
+PTOISA_FACE_DSX_TMP(TFMODS, tfmods)
+PTOISA_FACE_DSX_TMP(TPOWS, tpows)
+PTOISA_FACE_DSX(TLRELU, tlrelu)
+PTOISA_FACE_DSX(TAXPY, taxpy)
+PTOISA_FACE_DSXS(TXORS, txors)
+
+// dst = x / src
+template <typename D, typename S, typename... W>
+inline shim::Token<W...> TDIVS(D &dst, shim::Number<S> x, S &src, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src);
+    ptoisa_tsdiv(core, &d, shim::number(x), &s);
+    return shim::end();
+}
+
+PTOISA_FACE_DS(TEXP, texp)
+PTOISA_FACE_DS(TLOG, tlog)
+PTOISA_FACE_DS(TSQRT, tsqrt)
+PTOISA_FACE_DS_TMP(TRSQRT, trsqrt)
+PTOISA_FACE_DS(TRECIP, trecip)
+PTOISA_FACE_DS(TABS, tabs)
+PTOISA_FACE_DS(TNEG, tneg)
+PTOISA_FACE_DS(TRELU, trelu)
+PTOISA_FACE_DS(TNOT, tnot)
+
+// -- reductions and broadcasts ----------------------------------------------------------------------
+
+PTOISA_FACE_DSS(TROWSUM, trowsum)
+PTOISA_FACE_DSS(TROWMAX, trowmax)
+PTOISA_FACE_DSS(TROWMIN, trowmin)
+PTOISA_FACE_DSS(TROWPROD, trowprod)
+PTOISA_FACE_DSS(TROWARGMAX, trowargmax)
+PTOISA_FACE_DSS(TROWARGMIN, trowargmin)
+PTOISA_FACE_DS(TCOLMAX, tcolmax)
+PTOISA_FACE_DS(TCOLMIN, tcolmin)
+PTOISA_FACE_DS(TCOLPROD, tcolprod)
+
+template <typename D, typename S, typename... W>
+inline shim::Token<W...> TCOLSUM(D &dst, S &src, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src);
+    ptoisa_tcolsum(core, &d, &s, NULL, false);
+    return shim::end();
+}
+
+template <typename D, typename S, typename T, typename... W>
+inline shim::Token<W...> TCOLSUM(D &dst, S &src, T &tmp, bool isBinary, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src), t = shim::view(tmp);
+    ptoisa_tcolsum(core, &d, &s, &t, isBinary);
+    return shim::end();
+}
+
+PTOISA_FACE_DS(TROWEXPAND, trowexpand)
+PTOISA_FACE_DSS_TMP(TROWEXPANDADD, trowexpandadd)
+PTOISA_FACE_DSS_TMP(TROWEXPANDSUB, trowexpandsub)
+PTOISA_FACE_DSS_TMP(TROWEXPANDMUL, trowexpandmul)
+PTOISA_FACE_DSS_TMP(TROWEXPANDDIV, trowexpanddiv)
+PTOISA_FACE_DSS_TMP(TROWEXPANDMAX, trowexpandmax)
+PTOISA_FACE_DSS_TMP(TROWEXPANDMIN, trowexpandmin)
+PTOISA_FACE_DSS_TMP(TROWEXPANDEXPDIF, trowexpandexpdif)
+PTOISA_FACE_DS(TCOLEXPAND, tcolexpand)
+PTOISA_FACE_DSS(TCOLEXPANDADD, tcolexpandadd)
+PTOISA_FACE_DSS(TCOLEXPANDSUB, tcolexpandsub)
+PTOISA_FACE_DSS(TCOLEXPANDMUL, tcolexpandmul)
+PTOISA_FACE_DSS(TCOLEXPANDDIV, tcolexpanddiv)
+PTOISA_FACE_DSS(TCOLEXPANDMAX, tcolexpandmax)
+PTOISA_FACE_DSS(TCOLEXPANDMIN, tcolexpandmin)
+PTOISA_FACE_DSS(TCOLEXPANDEXPDIF, tcolexpandexpdif)
+
+// -- compare and select -----------------------------------------------------------------------------
+
+template <typename M, typename S0, typename S1, typename... W>
+inline shim::Token<W...> TCMP(M &mask, S0 &src0, S1 &src1, CmpMode mode, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile m = shim::view(mask), s0 = shim::view(src0), s1 = shim::view(src1);
+    ptoisa_tcmp(core, &m, &s0, &s1, static_cast<ptoisa_compare>(mode));
+    return shim::end();
+}
+
+template <typename M, typename S, typename... W>
+inline shim::Token<W...> TCMPS(M &mask, S &src, shim::Number<S> x, CmpMode mode, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile m = shim::view(mask), s = shim::view(src);
+    ptoisa_tcmps(core, &m, &s, shim::number(x), static_cast<ptoisa_compare>(mode));
+    return shim::end();
+}
+
+template <typename D, typename M, typename S0, typename S1, typename T, typename... W>
+inline shim::Token<W...> TSEL(D &dst, M &mask, S0 &src0, S1 &src1, T &tmp, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), m = shim::view(mask), t = shim::view(tmp);
+    ptoisa_tile s0 = shim::view(src0), s1 = shim::view(src1);
+    ptoisa_tsel(core, &d, &m, &s0, &s1, &t);
+    return shim::end();
+}
+
+template <typename D, typename M, typename S, typename T, typename... W>
+inline shim::Token<W...> TSELS(D &dst, M &mask, S &src, T &tmp, shim::Number<D> x, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), m = shim::view(mask), s = shim::view(src);
+    ptoisa_tile t = shim::view(tmp);
+    ptoisa_tsels(core, &d, &m, &s, &t, shim::number(x));
+    return shim::end();
+}
+
+// -- sorting and indices ----------------------------------------------------------------------------
+
+template <typename D, typename S, typename I> inline void TSORT32(D &dst, S &src, I &idx) {
+    ptoisa_core *core = shim::begin();
+    ptoisa_tile d = shim::view(dst), s = shim::view(src), i = shim::view(idx);
+    ptoisa_tsort32(core, &d, &s, &i);
+    shim::end();
+}
+
+template <typename D, typename S, typename I, typename T>
+inline void TSORT32(D &dst, S &src, I &idx, T &) {
+    TSORT32(dst, src, idx);
+}
+
+// How many elements a merge took from each list.
+struct MrgSortExecutedNumList {
+    uint16_t mrgSortList0;
+    uint16_t mrgSortList1;
+    uint16_t mrgSortList2;
+    uint16_t mrgSortList3;
+};
+
+template <typename D, typename S, typename... W>
+inline shim::Token<W...> TMRGSORT(D &dst, S &src, uint32_t blockLen, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src);
+    ptoisa_tmrgsort(core, &d, &s, blockLen);
+    return shim::end();
+}
+
+namespace shim {
+
+inline void merge(ptoisa_core *core, const ptoisa_tile *dst, const ptoisa_tile *tmp,
+                  const ptoisa_tile *const *lists, uint32_t count, MrgSortExecutedNumList &executed,
+                  bool exhausted) {
+    uint16_t taken[4] = {0, 0, 0, 0};
+    ptoisa_tmrgsort_lists(core, dst, tmp, lists, count, taken, exhausted);
+    executed.mrgSortList0 = taken[0];
+    executed.mrgSortList1 = taken[1];
+    executed.mrgSortList2 = taken[2];
+    executed.mrgSortList3 = taken[3];
+}
+
+}  // namespace shim
+
+template <typename D, typename T, typename S0, typename S1, bool exhausted, typename... W>
+inline shim::Token<W...> TMRGSORT(D &dst, MrgSortExecutedNumList &executed, T &tmp, S0 &src0,
+                                  S1 &src1, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), t = shim::view(tmp);
+    ptoisa_tile s0 = shim::view(src0), s1 = shim::view(src1);
+    const ptoisa_tile *lists[] = {&s0, &s1};
+    shim::merge(core, &d, &t, lists, 2, executed, exhausted);
+    return shim::end();
+}
+
+template <typename D, typename T, typename S0, typename S1, typename S2, bool exhausted,
+          typename... W>
+inline shim::Token<W...> TMRGSORT(D &dst, MrgSortExecutedNumList &executed, T &tmp, S0 &src0,
+                                  S1 &src1, S2 &src2, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), t = shim::view(tmp);
+    ptoisa_tile s0 = shim::view(src0), s1 = shim::view(src1), s2 = shim::view(src2);
+    const ptoisa_tile *lists[] = {&s0, &s1, &s2};
+    shim::merge(core, &d, &t, lists, 3, executed, exhausted);
+    return shim::end();
+}
+
+template <typename D, typename T, typename S0, typename S1, typename S2, typename S3,
+          bool exhausted, typename... W>
+inline shim::Token<W...> TMRGSORT(D &dst, MrgSortExecutedNumList &executed, T &tmp, S0 &src0,
+                                  S1 &src1, S2 &src2, S3 &src3, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), t = shim::view(tmp), s0 = shim::view(src0);
+    ptoisa_tile s1 = shim::view(src1), s2 = shim::view(src2), s3 = shim::view(src3);
+    const ptoisa_tile *lists[] = {&s0, &s1, &s2, &s3};
+    shim::merge(core, &d, &t, lists, 4, executed, exhausted);
+    return shim::end();
+}
+
+template <typename D, typename S, MaskPattern pattern, typename... W>
+inline shim::Token<W...> TGATHER(D &dst, S &src, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src);
+    ptoisa_tgather_mask(core, &d, &s, static_cast<ptoisa_pattern>(pattern));
+    return shim::end();
+}
+
+PTOISA_FACE_DSSS(TGATHER, tgather)
+PTOISA_FACE_DSS(TSCATTER, tscatter)
+
+// dst[r][:] = table[idx[r]][:]
+template <Coalesce Mode = Coalesce::Row, GatherOOB Outside = GatherOOB::Undefined, typename D,
+          typename G, typename I, typename... W>
+inline shim::Token<W...> MGATHER(D &dst, G &table, I &idx, W &...events) {
+    static_assert(Mode == Coalesce::Row && Outside == GatherOOB::Undefined,
+                  "the shim gathers rows, all of them inside the table");
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), i = shim::view(idx);
+    ptoisa_global g = shim::view(table);
+    ptoisa_mgather(core, &d, &g, &i);
+    return shim::end();
+}
+
+template <Coalesce Mode = Coalesce::Row, ScatterAtomicOp Atomic = ScatterAtomicOp::None, typename G,
+          typename S, typename I, typename... W>
+inline shim::Token<W...> MSCATTER(G &table, S &src, I &idx, W &...events) {
+    static_assert(Mode == Coalesce::Row && Atomic == ScatterAtomicOp::None,
+                  "the shim scatters rows, and replaces what is there");
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile s = shim::view(src), i = shim::view(idx);
+    ptoisa_global g = shim::view(table);
+    ptoisa_mscatter(core, &g, &s, &i);
+    return shim::end();
+}
+
+// -- matrices ---------------------------------------------------------------------------------------
+
+// c = a * b; c = c_in + a * b, or with c alone; c = a * b + bias. Phases let a device overlap the
+// matmul with the store; they change no value.
+#define PTOISA_FACE_MATMUL(NAME, name)                                                             \
+    template <AccPhase Phase = AccPhase::Unspecified, typename C, typename A, typename B,          \
+              typename... W>                                                                       \
+    inline shim::Token<W...> NAME(C &c, A &a, B &b, W &...events) {                                \
+        ptoisa_core *core = shim::begin(events...);                                                \
+        ptoisa_tile vc = shim::view(c), va = shim::view(a), vb = shim::view(b);                    \
+        ptoisa_##name(core, &vc, &va, &vb);                                                        \
+        return shim::end();                                                                        \
+    }                                                                                              \
+                                                                                                   \
+    template <AccPhase Phase = AccPhase::Unspecified, typename C, typename I, typename A,          \
+              typename B, typename... W, typename = shim::if_tile<B>>                              \
+    inline shim::Token<W...> NAME##_ACC(C &c, I &c_in, A &a, B &b, W &...events) {                 \
+        ptoisa_core *core = shim::begin(events...);                                                \
+        ptoisa_tile vc = shim::view(c), vi = shim::view(c_in);                                     \
+        ptoisa_tile va = shim::view(a), vb = shim::view(b);                                        \
+        ptoisa_##name##_acc(core, &vc, &vi, &va, &vb);                                             \
+        return shim::end();                                                                        \
+    }                                                                                              \
+                                                                                                   \
+    template <AccPhase Phase = AccPhase::Unspecified, typename C, typename A, typename B,          \
+              typename... W>                                                                       \
+    inline shim::Token<W...> NAME##_ACC(C &c, A &a, B &b, W &...events) {                          \
+        return NAME##_ACC<Phase>(c, c, a, b, events...);                                           \
+    }                                                                                              \
+                                                                                                   \
+    template <AccPhase Phase = AccPhase::Unspecified, typename C, typename A, typename B,          \
+              typename S, typename... W>                                                           \
+    inline shim::Token<W...> NAME##_BIAS(C &c, A &a, B &b, S &bias, W &...events) {                \
+        ptoisa_core *core = shim::begin(events...);                                                \
+        ptoisa_tile vc = shim::view(c), va = shim::view(a), vb = shim::view(b);                    \
+        ptoisa_tile vs = shim::view(bias);                                                         \
+        ptoisa_##name##_bias(core, &vc, &va, &vb, &vs);                                            \
+        return shim::end();                                                                        \
+    }
+
+PTOISA_FACE_MATMUL(TMATMUL, tmatmul)
+PTOISA_FACE_MATMUL(TGEMV, tgemv)
+
+}  // namespace pto
+
+#endif
+
+#endif  // C++17
+
 #endif  // PTOISA_SHIM_H

@@ -24,7 +24,7 @@ tools/amalgamate.sh --check
 sh tests/amalgamate_test.sh
 
 step "formatting"
-clang-format --dry-run -Werror ptowsp.h $(find src tests examples bench -name '*.[ch]')
+clang-format --dry-run -Werror ptowsp.h $(find src tests examples bench -name '*.[ch]' -o -name '*.cpp')
 if grep -nP '[^\x00-\x7f]' ptowsp.h ptowsp.c $(find src -name '*.[ch]'); then
     fail "the library's files are ASCII"
 fi
@@ -44,6 +44,15 @@ for option in PTOWSP_NO_THREADS PTOWSP_NO_SIMD PTOWSP_STATIC NDEBUG; do
     gcc -std=c11 $WC -O2 -D$option -c ptowsp.c -o "$OUT/ptowsp_option.o"
     clang -std=c11 $WC -O2 -D$option -c ptowsp.c -o "$OUT/ptowsp_option.o"
     g++ -x c++ -std=c++17 $W -O2 -D$option -c ptowsp.c -o "$OUT/ptowsp_option.o"
+done
+
+step "warnings: the shim's C++ face, by what it is compiled for"
+for compiler in g++ clang++; do
+    for option in -O0 -O3 -std=c++20 -DNDEBUG -DPTOISA_TARGET_A5 -DPTOWSP_NO_SIMD; do
+        for file in tests/isa_*_test.cpp; do
+            $compiler -std=c++17 -O2 $W $option -c "$file" -o "$OUT/face.o"
+        done
+    done
 done
 
 step "warnings: every file of src/ alone, examples, benchmarks"
@@ -80,18 +89,18 @@ sh tests/compile_fail.sh gcc clang g++ clang++
 # Tests of the shim's C face do not need threads and compile the shim each: they are left out where
 # what they would show is shown elsewhere.
 step "tests: plain, with both compilers; without vector code; without threads"
-make -s -j"$JOBS" test BUILD="$OUT/test-gcc" CC=gcc
-make -s -j"$JOBS" test BUILD="$OUT/test-clang" CC=clang NO_ISA_TESTS=1
-make -s -j"$JOBS" test BUILD="$OUT/test-no-simd" CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_SIMD"
-make -s -j"$JOBS" test BUILD="$OUT/test-no-threads" CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS" \
+make -s -j"$JOBS" test BUILD="$OUT/test-gcc" CC=gcc CXX=g++
+make -s -j"$JOBS" test BUILD="$OUT/test-clang" CC=clang CXX=clang++ NO_ISA_TESTS=1
+make -s -j"$JOBS" test BUILD="$OUT/test-no-simd" CC=gcc CXX=g++ CFLAGS="-O2 -g -DPTOWSP_NO_SIMD"
+make -s -j"$JOBS" test BUILD="$OUT/test-no-threads" CC=gcc CXX=g++ CFLAGS="-O2 -g -DPTOWSP_NO_THREADS" \
     NO_ISA_TESTS=1
 
 step "tests under ASan and UBSan, and under TSan"
-make -s -j"$JOBS" test BUILD="$OUT/test-asan" CC=clang \
+make -s -j"$JOBS" test BUILD="$OUT/test-asan" CC=clang CXX=clang++ \
     CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-make -s -j"$JOBS" test BUILD="$OUT/test-asan-gcc" CC=gcc NO_ISA_TESTS=1 \
+make -s -j"$JOBS" test BUILD="$OUT/test-asan-gcc" CC=gcc CXX=g++ NO_ISA_TESTS=1 \
     CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-make -s -j"$JOBS" test BUILD="$OUT/test-tsan" CC=clang NO_ISA_TESTS=1 \
+make -s -j"$JOBS" test BUILD="$OUT/test-tsan" CC=clang CXX=clang++ NO_ISA_TESTS=1 \
     CFLAGS="-O1 -g -fsanitize=thread"
 
 step "fuzzing the trace reader, 20 seconds"

@@ -17,6 +17,7 @@ cd "$(dirname "$0")/.." || exit 2
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 failures=0
+header=ptowsp.h
 
 ok() {  # text
     printf 'ok      %s: %s\n' "$label" "$1"
@@ -31,7 +32,7 @@ failed() {  # text, before the compiler's messages
 # Compiles the program on stdin behind the header; the messages are in $work/log.
 compile() {
     {
-        printf '#include "%s/ptowsp.h"\n' "$PWD"
+        printf '#include "%s/%s"\n' "$PWD" "$header"
         cat
     } > "$work/program.c"
     # The command and its options are words, on purpose.
@@ -191,6 +192,51 @@ check_tiers() {
     fails "an empty tier list" < "$work/tiers.c"
 }
 
+# -- tiles of the shim's C++ face -----------------------------------------------------------------
+
+declares() {  # writes a program that makes a variable of type $1 and then does $2
+    cat > "$work/tile.cpp" << EOF
+using namespace pto;
+void run(float *data);
+void run(float *data) {
+    (void)data;
+    $1 a;
+    ${2-};
+    (void)a;
+}
+EOF
+}
+
+check_tiles() {
+    vec='Tile<TileType::Vec, float, 16, 32, BLayout::RowMajor, -1, -1>'
+    declares "$vec" 'a.SetValidRow(3)'
+    works "setting a dynamic valid size" < "$work/tile.cpp"
+    declares 'Tile<TileType::Vec, float, 16, 32>' 'a.SetValidRow(3)'
+    fails "setting a static valid size" "only a DYNAMIC size" < "$work/tile.cpp"
+    declares 'Tile<TileType::Vec, float, 16, 31>'
+    fails "rows of 124 bytes" "rows are not a multiple of 32 bytes" < "$work/tile.cpp"
+    declares 'Tile<TileType::Vec, float, 12, 1, BLayout::ColMajor>'
+    fails "columns of 48 bytes" "columns are not a multiple of 32 bytes" < "$work/tile.cpp"
+    declares 'Tile<TileType::Vec, float, 16, 32, BLayout::RowMajor, 17, 32>'
+    fails "17 valid rows of 16" "more is valid than allocated" < "$work/tile.cpp"
+    declares 'TileLeft<float, 8, 32>'
+    fails "half a box of rows" "rows are not whole boxes" < "$work/tile.cpp"
+    declares 'TileRight<half, 32, 24>'
+    fails "half a box of columns" "columns are not whole boxes" < "$work/tile.cpp"
+    declares 'Tile<TileType::Vec, float, 184, 256>' 'TASSIGN<0>(a)'
+    works "a tile that fills UB" < "$work/tile.cpp"
+    declares 'Tile<TileType::Vec, float, 184, 256>' 'TASSIGN<32>(a)'
+    fails "a tile beyond UB" "a tile ends beyond its memory" < "$work/tile.cpp"
+    declares 'Tile<TileType::Vec, float, 16, 32>' 'TASSIGN<16>(a)'
+    fails "a tile at 16 bytes" "begins at a multiple of 32" < "$work/tile.cpp"
+    declares 'Shape<1, 1, 1, 4, 8>' 'Shape<1, 1, 1, -1, -1> b(2, 3); (void)b'
+    works "as many sizes as are dynamic" < "$work/tile.cpp"
+    declares 'Shape<1, 1, 1, 4, 8>' 'Shape<1, 1, 1, -1, -1> b(2); (void)b'
+    fails "fewer sizes than are dynamic" "as many as there are DYNAMIC" < "$work/tile.cpp"
+    declares "Shape<1, 1, 1, -1, -1>"
+    fails "no sizes where some are dynamic" "DYNAMIC dimension" < "$work/tile.cpp"
+}
+
 for compiler in "$@"; do
     for language in "-std=c11 -x c" "-std=c++17 -x c++"; do
         label="$compiler ${language%% *}"
@@ -201,6 +247,9 @@ EOF
         check_sizes
         check_tiers
     done
+    header=ptoisa_shim.h
+    check_tiles  # as C++17, the last language
+    header=ptowsp.h
 done
 
 if [ "$failures" -gt 0 ]; then

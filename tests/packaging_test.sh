@@ -6,7 +6,7 @@ W="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror"
 rm -rf "$OUT"
 mkdir -p "$OUT"
 ROOT=$(pwd)
-cp ptowsp.h ptowsp.c "$OUT/"
+cp ptowsp.h ptowsp.c ptoisa_shim.h "$OUT/"
 cd "$OUT"
 
 fail() {
@@ -74,6 +74,68 @@ $CC main_static.o other_static.o -o static_c -pthread
 ./static_c || fail "static mode"
 nm -g --defined-only other_static.o | grep ptowsp_ && fail "static mode exports"
 $CXX -std=c++17 $W -DPTOWSP_STATIC -c other.cpp -o other_static_cpp.o
+# The shim: in C, in two C++ files that share their thread's core, with the library in one of them,
+# and in C++14, which has its C functions only.
+cat > shim.h << 'END'
+// Adds two 8 x 8 tiles that were put where pto tiles lie; returns element (7, 7).
+static inline float add(ptoisa_core *core, float *memory) {
+    ptoisa_tile a = ptoisa_tile_vec(memory, PTOISA_F32, 8, 8);
+    ptoisa_tile b = ptoisa_tile_vec(memory + 64, PTOISA_F32, 8, 8);
+    ptoisa_tadd(core, &a, &a, &b);
+    return memory[63];
+}
+END
+cat > shim.c << 'END'
+#include "ptoisa_shim.h"
+#include "ptoisa_shim.h"
+#include "shim.h"
+int main(void) {
+    ptoisa_core core;
+    _Alignas(32) float memory[128];
+    for (int i = 0; i < 128; i++) {
+        memory[i] = (float)i;
+    }
+    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
+    return add(&core, memory) == 190 && ptoisa_cycles(&core) == 64 ? 0 : 1;
+}
+END
+cat > shim_kernel.cpp << 'END'
+#include "ptoisa_shim.h"
+using namespace pto;
+AICORE void kernel(float *out);
+AICORE void kernel(float *out) {
+    Tile<TileType::Vec, float, 8, 8> a, b;
+    TASSIGN(a, 0x0);
+    TASSIGN(b, 0x100);
+    TADD(a, a, b);
+    *out = a.GetValue(63);
+}
+END
+cat > shim_main.cpp << 'END'
+#define PTOWSP_IMPLEMENTATION
+#include "ptowsp.h"
+#include "ptoisa_shim.h"
+#include "use.h"
+#include "shim.h"
+void kernel(float *out);
+int main() {
+    pto::Tile<pto::TileType::Vec, float, 16, 8> tiles;
+    pto::TASSIGN(tiles, 0);
+    for (uint32_t i = 0; i < 128; i++) {
+        tiles.SetValue(i, (float)i);
+    }
+    float out = 0;
+    kernel(&out);
+    return use() == 3 && out == 190 && ptoisa_cycles(&ptoisa_this_core()) == 64 ? 0 : 1;
+}
+END
+$CC -std=c11 $W shim.c -o shim_c
+./shim_c || fail "the shim in C"
+$CXX -std=c++14 $W -c -x c++ - -o shim_14.o << 'END'
+#include "ptoisa_shim.h"
+END
+$CXX -std=c++17 $W shim_main.cpp shim_kernel.cpp -o shim_cpp -pthread
+./shim_cpp || fail "the shim in C++"
 # Without threads, no pthread symbol is wanted.
 $CC -std=c11 $W -DPTOWSP_NO_THREADS -c ptowsp.c -o no_threads.o
 nm -u no_threads.o | grep pthread && fail "PTOWSP_NO_THREADS uses pthreads"

@@ -41,6 +41,9 @@ src/isa/sort.h
 src/isa/gather.h
 "
 FACE="
+src/isa/pto_core.h
+src/isa/pto_types.h
+src/isa/pto_ops.h
 "
 FILES="
 src/base/base.h src/base/base.c

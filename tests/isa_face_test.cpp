@@ -1,0 +1,645 @@
+// The C++ face of the shim: its types and constructors as PTO-ISA has them, bindings, 16-bit
+// floats, the same bits as the C functions for every family of instructions, and its faults.
+
+#include "isa_face.h"
+
+#include <thread>
+
+using namespace pto;
+
+// -- types ------------------------------------------------------------------------------------------
+
+using Matrix = Tile<TileType::Vec, float, 16, 32>;
+using Dynamic = Tile<TileType::Vec, float, 16, 32, BLayout::RowMajor, -1, -1>;
+using Column = Tile<TileType::Vec, float, 16, 1, BLayout::ColMajor, -1, 1>;
+
+// clang-format off
+static_assert(Matrix::Rows == 16 && Matrix::Cols == 32 && Matrix::Numel == 512, "");
+static_assert(Matrix::ValidRow == 16 && Matrix::ValidCol == 32, "");
+static_assert(Dynamic::ValidRow == DYNAMIC && Column::ValidCol == 1, "");
+static_assert(Matrix::isRowMajor && !Column::isRowMajor && !Matrix::isBoxedLayout, "");
+static_assert(Matrix::RowStride == 32 && Matrix::ColStride == 1 && Column::ColStride == 16, "");
+static_assert(std::is_same<Matrix::DType, float>::value && Matrix::Loc == TileType::Vec, "");
+static_assert(Matrix::PadVal == PadValue::Null, "");
+static_assert(TileRight<half, 32, 16>::InnerRows == 16 && TileRight<half, 32, 16>::InnerCols == 16, "");
+static_assert(TileRight<float, 32, 16>::InnerRows == 8 && TileLeft<float, 16, 32>::InnerCols == 8, "");
+static_assert(TileAcc<float, 16, 32>::InnerCols == 16 && TileAcc<float, 16, 32>::InnerNumel == 256, "");
+static_assert(sizeof(half) == 2 && sizeof(bfloat16_t) == 2, "");
+// clang-format on
+
+static void face__tiles_take_their_dynamic_sizes_in_order(void **) {
+    Dynamic both(3, 5);
+    assert_int_equal(both.GetValidRow(), 3);
+    assert_int_equal(both.GetValidCol(), 5);
+    both.SetValidRow(4);
+    both.SetValidCol(6);
+    assert_int_equal(both.GetValidRow() * 100 + both.GetValidCol(), 406);
+    both.SetValidShape(7, 8);
+    assert_int_equal(both.GetValidRow() * 100 + both.GetValidCol(), 708);
+    Column rows(9);
+    assert_int_equal(rows.GetValidRow() * 100 + rows.GetValidCol(), 901);
+    Tile<TileType::Vec, float, 1, 32, BLayout::RowMajor, 1, -1> cols(11);
+    assert_int_equal(cols.GetValidRow() * 100 + cols.GetValidCol(), 111);
+    Matrix fixed;
+    assert_int_equal(fixed.GetValidRow() * 100 + fixed.GetValidCol(), 1632);
+    TileAcc<float, 16, 32, -1, 32> acc(2);
+    assert_int_equal(acc.GetValidRow() * 100 + acc.GetValidCol(), 232);
+}
+
+static void face__shapes_take_all_five_or_the_dynamic_values(void **) {
+    float data[4096];
+    using Sh = Shape<1, 1, -1, 16, -1>;
+    using St = Stride<1, 1, -1, 64, 1>;
+    GlobalTensor<float, Sh, St> a(data, Sh(2, 32), St(1024)), b(data, Sh(1, 1, 2, 16, 32), {1024});
+    for (int dim = 0; dim < 5; dim++) {
+        assert_true(a.GetShape(dim) == b.GetShape(dim) && a.GetStride(dim) == b.GetStride(dim));
+    }
+    assert_true(a.GetShape(2) == 2 && a.GetShape(3) == 16 && a.GetShape(4) == 32);
+    assert_true(a.GetStride(2) == 1024 && a.GetStride(3) == 64 && a.GetStride(4) == 1);
+    a.SetShape<4>(30);
+    a.SetStride<2>(2048);
+    assert_true(a.GetShape(4) == 30 && a.GetStride(2) == 2048);
+    static_assert(decltype(a)::staticShape[3] == 16 && decltype(a)::staticShape[4] == DYNAMIC, "");
+    static_assert(decltype(a)::staticStride[4] == 1 && decltype(a)::layout == Layout::ND, "");
+    static_assert(std::is_same<decltype(a)::DType, float>::value, "");
+    assert_ptr_equal(a.data(), data);
+    TASSIGN(a, data + 1);
+    assert_ptr_equal(a.data(), data + 1);
+
+    GlobalTensor<float, Shape<1, 1, 1, 4, 8>, Stride<1, 1, 1, 8, 1>> fixed(data);
+    assert_true(fixed.GetShape(3) == 4 && fixed.GetStride(3) == 8);
+}
+
+static void face__shapes_of_matrices_are_those_of_their_layout(void **) {
+    half data[64 * 64];
+    using Nd = GlobalTensor<half, TileShape2D<half, 16, 32>, BaseShape2D<half, 48, 64>>;
+    Nd nd(data);
+    assert_true(nd.GetShape(3) == 16 && nd.GetShape(4) == 32 && nd.GetStride(3) == 64);
+    using Dn = GlobalTensor<half, TileShape2D<half, -1, 32, Layout::DN>,
+                            BaseShape2D<half, -1, -1, Layout::DN>, Layout::DN>;
+    Dn dn(data, TileShape2D<half, -1, 32, Layout::DN>(7),
+          BaseShape2D<half, -1, -1, Layout::DN>(40, 50));
+    assert_true(dn.GetShape(3) == 7 && dn.GetShape(4) == 32);
+    assert_true(dn.GetStride(3) == 1 && dn.GetStride(4) == 40);
+    using Nz = GlobalTensor<half, TileShape2D<half, 32, 48, Layout::NZ>,
+                            BaseShape2D<half, 64, 48, Layout::NZ>, Layout::NZ>;
+    Nz nz(data);
+    assert_true(nz.GetShape(1) == 3 && nz.GetShape(2) == 2 && nz.GetShape(3) == 16);
+    assert_true(nz.GetShape(4) == 16 && nz.GetStride(1) == 64 * 16 && nz.GetStride(2) == 256);
+}
+
+// -- 16-bit floats ----------------------------------------------------------------------------------
+
+template <typename T> static T float16_of(uint16_t bits) {
+    T value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+template <typename T> static uint16_t bits_of(T value) {
+    uint16_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static void face__half_is_f16_and_rounds_once(void **) {
+    for (uint32_t bits = 0; bits < 0x10000; bits++) {
+        half h = float16_of<half>((uint16_t)bits);
+        bfloat16_t b = float16_of<bfloat16_t>((uint16_t)bits);
+        float f = (float)h, g = (float)b;
+        if (f == f) {
+            assert_true(f == ptoisa_f32_from_f16((uint16_t)bits));
+            assert_int_equal(bits_of((half)f), bits);
+        }
+        if (g == g) {
+            assert_true(g == ptoisa_f32_from_bf16((uint16_t)bits));
+            assert_int_equal(bits_of((bfloat16_t)g), bits);
+        }
+    }
+    // A little above the middle of 1 and its successor, too little for a float to see.
+    assert_int_equal(bits_of((half)(1 + 0x1p-11 + 0x1p-40)), 0x3c01);
+    assert_int_equal(bits_of((half)(1 + 0x1p-11)), 0x3c00);
+    assert_int_equal(bits_of((half) - (1 + 0x1p-11 + 0x1p-40)), 0xbc01);
+    assert_int_equal(bits_of((half)1e300), 0x7c00);
+    assert_int_equal(bits_of((bfloat16_t)(1 + 0x1p-8 + 0x1p-40)), 0x3f81);
+    half x = 3, y = (half)0.5f;
+    x += y;
+    assert_true((float)x == 3.5f && x > y && (float)(x * y) == 1.75f);
+}
+
+// -- binding ----------------------------------------------------------------------------------------
+
+static void face__tiles_bind_to_offsets_of_their_memory(void **) {
+    ptoisa_core &core = ptoisa_this_core();
+    Matrix a, b;
+    Tile<TileType::Mat, float, 16, 32> mat;
+    Tile<TileType::Bias, float, 1, 16> bias;
+    TASSIGN(a, 64);
+    TASSIGN<64>(b);
+    TASSIGN(mat, 64);
+    TASSIGN(bias, 64);
+    assert_ptr_equal(a.data(), core.memory[PTOISA_VEC] + 64);
+    assert_ptr_equal(a.data(), b.data());
+    assert_ptr_equal(mat.data(), core.memory[PTOISA_MAT] + 64);
+    assert_ptr_equal(bias.data(), core.memory[PTOISA_BIAS] + 64);
+    TASSIGN(b, a.data() + 8);
+    assert_ptr_equal(b.data(), a.data() + 8);
+    TASSIGN(b, reinterpret_cast<uintptr_t>(a.data() + 16));  // an address inside is one
+    assert_ptr_equal(b.data(), a.data() + 16);
+    alignas(32) float host[16 * 32];
+    TASSIGN(b, host);
+    assert_ptr_equal(b.data(), host);
+
+    Tile<TileType::Vec, float, 1, 16> row;
+    Tile<TileType::Vec, float, 16, 1, BLayout::ColMajor> col;
+    TASSIGN(col, 0x400);
+    TRESHAPE(row, col);
+    assert_ptr_equal(row.data(), col.data());
+    Tile<TileType::Vec, float, 8, 32> part;
+    TSUBVIEW(part, a, 3, 8);
+    assert_ptr_equal(part.data(), a.data() + 3 * 32 + 8);
+}
+
+static void face__elements_are_where_their_layout_says(void **) {
+    Matrix a;
+    TASSIGN(a, 0);
+    for (uint32_t i = 0; i < 512; i++) {
+        a.SetValue(i, (float)i);
+    }
+    assert_true(a.GetValue(37) == 37 && a.GetElement(1, 5) == 37);
+    a.SetElement(15, 31, -1);
+    assert_true(a.GetValue(511) == -1);
+    // Against the C functions, for every layout.
+    TileLeft<half, 32, 48> left;
+    TileRight<half, 32, 48> right;
+    TileAcc<float, 32, 48> acc;
+    Tile<TileType::Mat, half, 32, 48, BLayout::ColMajor, 32, 48, SLayout::RowMajor> nz;
+    Tile<TileType::Mat, int8_t, 64, 64, BLayout::RowMajor, 64, 64, SLayout::ColMajor> zn;
+    Tile<TileType::Vec, float, 32, 48, BLayout::ColMajor> col;
+    ptoisa_tile views[] = {shim::view(left), shim::view(right), shim::view(acc),
+                           shim::view(nz),   shim::view(zn),    shim::view(col)};
+    assert_int_equal(views[0].layout, shim::default_arch == NPUArch::A5 ? PTOISA_NZ : PTOISA_ZZ);
+    assert_int_equal(views[1].layout, PTOISA_ZN);
+    assert_int_equal(views[2].layout, PTOISA_NZ);
+    for (int r = 0; r < 32; r++) {
+        for (int c = 0; c < 48; c++) {
+            uint32_t offsets[] = {left.Offset(r, c), right.Offset(r, c), acc.Offset(r, c),
+                                  nz.Offset(r, c),   zn.Offset(r, c),    col.Offset(r, c)};
+            for (size_t i = 0; i < 6; i++) {
+                assert_int_equal(offsets[i], ptoisa_offset(&views[i], (uint32_t)r, (uint32_t)c));
+            }
+        }
+    }
+}
+
+static void face__every_thread_is_a_core(void **) {
+    Matrix mine;
+    TASSIGN(mine, 0);
+    mine.SetValue(0, 1);
+    set_execution_context(3, 1, 2, 24);
+    float *other = NULL;
+    bool is_fresh = false;
+    std::thread([&] {
+        Matrix theirs;
+        TASSIGN(theirs, 0);
+        other = theirs.data();
+        is_fresh = theirs.GetValue(0) == 0 && get_block_idx() == 0 && get_block_num() == 1 &&
+                   get_subblockdim() == 1;
+        theirs.SetValue(0, 2);
+    }).join();
+    assert_true(is_fresh);
+    assert_true(other != mine.data() && mine.GetValue(0) == 1);
+    assert_true(get_block_idx() == 3 && get_subblockid() == 1 && get_subblockdim() == 2 &&
+                get_block_num() == 24);
+    set_execution_context(0, 0, 1);
+    NPU_MEMORY_CLEAR();
+    assert_true(mine.GetValue(0) == 0);
+}
+
+// A host may start its core anew; the memories stay.
+static void face__core_init_keeps_memories(void **) {
+    Matrix a;
+    TASSIGN(a, 0);
+    float *before = a.data();
+    ptoisa_core_init(&ptoisa_this_core(), PTOISA_MODEL_UNIT, NULL);
+    TASSIGN(a, 0);
+    assert_ptr_equal(a.data(), before);
+    ptoisa_core_init(&ptoisa_this_core(), PTOISA_MODEL_UNIT, NULL);
+    ptoisa_this_core().machine = shim::machine_of(shim::default_arch);
+}
+
+static void face__sizes_are_those_of_the_machine(void **) {
+    face_faults faults;
+    Matrix a;  // 2 KiB
+    NPU_MEMORY_INIT(NPUArch::A2A3);
+    TASSIGN(a, 182 * 1024);
+    assert_string_equal(faults.text.c_str(), "");
+    NPU_MEMORY_INIT(NPUArch::A5);
+    TASSIGN(a, 254 * 1024);
+    assert_string_equal(faults.text.c_str(), "");
+    NPU_MEMORY_INIT(NPUArch::A2A3);
+#if PTOISA_CHECKED_DEFAULT
+    TASSIGN(a, 182 * 1024 + 32);
+    assert_true(faults.has("a tile ends at 188448 of 188416 bytes"));
+    faults.text.clear();
+    TASSIGN(a, 33);
+    assert_true(faults.has("offset 33 is not a multiple of 32"));
+#endif
+    faults.text.clear();
+    TASSIGN(a, UINT64_C(0x123456789000));
+    assert_true(faults.has("is no address of this thread's UB"));
+    NPU_MEMORY_INIT(shim::default_arch);
+}
+
+// An NZ window and an Nz tile hold the same bytes.
+static void face__nz_windows_load_and_store(void **) {
+    using Nz = GlobalTensor<half, TileShape2D<half, 32, 48, Layout::NZ>,
+                            BaseShape2D<half, 64, 96, Layout::NZ>, Layout::NZ>;
+    using Mat = Tile<TileType::Mat, half, 32, 48, BLayout::ColMajor, 32, 48, SLayout::RowMajor>;
+    using Vec = Tile<TileType::Vec, half, 32, 48, BLayout::ColMajor, 32, 48, SLayout::RowMajor>;
+    std::vector<half> from(64 * 96), to(64 * 96);
+    for (size_t i = 0; i < from.size(); i++) {
+        from[i] = (half)(float)(i % 2048);
+        to[i] = (half)-1.0f;
+    }
+    Nz g_from(from.data()), g_to(to.data());
+    Mat mat;
+    TASSIGN(mat, 0);
+    TLOAD(mat, g_from);
+    Vec vec;
+    TASSIGN(vec, 0);
+    TLOAD(vec, g_from);
+    TSTORE(g_to, vec);  // A5 stores nothing from L1
+    // The 64 x 96 matrix is boxed too: element (r, c) of it, and of its 32 x 48 corner.
+    for (int r = 0; r < 64; r++) {
+        for (int c = 0; c < 96; c++) {
+            size_t at = (size_t)(c / 16 * 64 * 16 + r * 16 + c % 16);
+            bool is_inside = r < 32 && c < 48;
+            assert_true((float)to[at] == (is_inside ? (float)from[at] : -1));
+            if (is_inside) {
+                assert_true((float)mat.GetElement(r, c) == (float)from[at]);
+            }
+        }
+    }
+    ptoisa_core_reset(&ptoisa_this_core());
+}
+
+// -- the same bits as in C --------------------------------------------------------------------------
+
+// A tile of the face, and one for C at the same offset of a copy of UB.
+static const size_t kCopy = 64 << 10;
+
+struct Pair {
+    alignas(64) uint8_t copy[kCopy];
+    uint64_t seed = 8;
+
+    // Fills both with the same random bytes, floats or bits.
+    void fill(bool is_float) {
+        Matrix all;
+        TASSIGN(all, 0);
+        for (size_t i = 0; i < kCopy; i += 4) {
+            float value = (float)face_uniform(&seed) * 8;
+            uint32_t bits = (uint32_t)face_random(&seed);
+            memcpy(copy + i, is_float ? (void *)&value : (void *)&bits, 4);
+        }
+        memcpy(all.data(), copy, kCopy);
+    }
+    template <typename T> ptoisa_tile of(const T &tile) {
+        ptoisa_tile made = shim::view(tile);
+        const uint8_t *data = static_cast<const uint8_t *>(made.data);
+        made.data = copy + (data - ptoisa_this_core().memory[PTOISA_VEC]);
+        return made;
+    }
+    bool is_same() {
+        Matrix all;
+        TASSIGN(all, 0);
+        shim::fence();
+        return memcmp(all.data(), copy, kCopy) == 0;
+    }
+};
+
+// One instruction of each face on equal memory; then the memories and the clocks are equal.
+#define SAME(pair, is_float, face, c)                                                              \
+    do {                                                                                           \
+        (pair).fill(is_float);                                                                     \
+        ptoisa_core_reset(core);                                                                   \
+        face;                                                                                      \
+        uint64_t face_cycles = core->sum;                                                          \
+        ptoisa_core_reset(core);                                                                   \
+        shim::fence();                                                                             \
+        c;                                                                                         \
+        shim::fence();                                                                             \
+        assert_true(core->sum == face_cycles);                                                     \
+        if (!(pair).is_same()) {                                                                   \
+            fail_msg("%s and %s differ", #face, #c);                                               \
+        }                                                                                          \
+    } while (0)
+
+#define SAME_BINARY(OP, op)  SAME(pair, true, OP(d, a, b), ptoisa_##op(core, &cd, &ca, &cb))
+#define SAME_SCALAR(OP, op)  SAME(pair, true, OP(d, a, 1.25f), ptoisa_##op(core, &cd, &ca, 1.25))
+#define SAME_UNARY(OP, op)   SAME(pair, true, OP(d, a), ptoisa_##op(core, &cd, &ca))
+#define SAME_ROWS(OP, op)    SAME(pair, true, OP(col, a, b), ptoisa_##op(core, &ccol, &ca, &cb))
+#define SAME_COLS(OP, op)    SAME(pair, true, OP(row, a), ptoisa_##op(core, &crow, &ca))
+#define SAME_BY_ROW(OP, op)  SAME(pair, true, OP(d, a, col), ptoisa_##op(core, &cd, &ca, &ccol))
+#define SAME_BY_COL(OP, op)  SAME(pair, true, OP(d, a, row), ptoisa_##op(core, &cd, &ca, &crow))
+#define SAME_INTS(OP, op)    SAME(pair, false, OP(di, ai, bi), ptoisa_##op(core, &cdi, &cai, &cbi))
+#define SAME_BY_INT(OP, op)  SAME(pair, false, OP(di, ai, 5), ptoisa_##op(core, &cdi, &cai, 5))
+#define SAME_ROW_INT(OP, op) SAME(pair, true, OP(coli, a, b), ptoisa_##op(core, &ccoli, &ca, &cb))
+
+static void face__gives_the_bits_and_cycles_of_c(void **) {
+    static Pair pair;
+    ptoisa_core *core = &ptoisa_this_core();
+    for (int round = 0; round < 20; round++) {
+        int vr = 1 + (int)(face_random(&pair.seed) % 16),
+            vc = 1 + (int)(face_random(&pair.seed) % 32);
+        Dynamic d(vr, vc), a(vr, vc), b(vr, vc), c(vr, vc);
+        Tile<TileType::Vec, int32_t, 16, 32, BLayout::RowMajor, -1, -1> di(vr, vc), ai(vr, vc),
+            bi(vr, vc);
+        Column col(vr);
+        Tile<TileType::Vec, int32_t, 16, 1, BLayout::ColMajor, -1, 1> coli(vr);
+        Tile<TileType::Vec, float, 1, 32, BLayout::RowMajor, 1, -1> row(vc);
+        Tile<TileType::Vec, half, 16, 32, BLayout::RowMajor, -1, -1> h(vr, vc);
+        Tile<TileType::Vec, float, 32, 16, BLayout::RowMajor, -1, -1> turned(vc, vr);
+        TASSIGN(d, 0);
+        TASSIGN(a, 0x1000);
+        TASSIGN(b, 0x2000);
+        TASSIGN(c, 0x3000);
+        TASSIGN(di, 0x4000);
+        TASSIGN(ai, 0x5000);
+        TASSIGN(bi, 0x6000);
+        TASSIGN(col, 0x7000);
+        TASSIGN(coli, 0x7800);
+        TASSIGN(row, 0x8000);
+        TASSIGN(h, 0x9000);
+        TASSIGN(turned, 0xa000);
+        ptoisa_tile cd = pair.of(d), ca = pair.of(a), cb = pair.of(b), cc = pair.of(c);
+        ptoisa_tile cdi = pair.of(di), cai = pair.of(ai), cbi = pair.of(bi), ccol = pair.of(col);
+        ptoisa_tile ccoli = pair.of(coli), crow = pair.of(row), ch = pair.of(h);
+        ptoisa_tile cturned = pair.of(turned);
+        SAME_BINARY(TADD, tadd);
+        SAME_BINARY(TSUB, tsub);
+        SAME_BINARY(TMUL, tmul);
+        SAME_BINARY(TDIV, tdiv);
+        SAME_BINARY(TMAX, tmax);
+        SAME_BINARY(TMIN, tmin);
+        SAME_BINARY(TFUSEDMULADD, tfusedmuladd);
+        SAME_BINARY(TMULADDDST, tmuladddst);
+        SAME_SCALAR(TADDS, tadds);
+        SAME_SCALAR(TSUBS, tsubs);
+        SAME_SCALAR(TMULS, tmuls);
+        SAME_SCALAR(TDIVS, tdivs);
+        SAME_SCALAR(TMAXS, tmaxs);
+        SAME_SCALAR(TMINS, tmins);
+        SAME_SCALAR(TLRELU, tlrelu);
+        SAME_SCALAR(TAXPY, taxpy);
+        SAME(pair, true, TDIVS(d, 2.5f, a), ptoisa_tsdiv(core, &cd, 2.5, &ca));
+        SAME(pair, true, TADDC(d, a, b, c), ptoisa_taddc(core, &cd, &ca, &cb, &cc));
+        SAME(pair, true, TADDSC(d, a, 0.5f, b), ptoisa_taddsc(core, &cd, &ca, 0.5, &cb));
+        SAME(pair, true, TPRELU(d, a, b, c), ptoisa_tprelu(core, &cd, &ca, &cb, &cc));
+        SAME_UNARY(TEXP, texp);
+        SAME_UNARY(TABS, tabs);
+        SAME_UNARY(TNEG, tneg);
+        SAME_UNARY(TRELU, trelu);
+        SAME_UNARY(TRECIP, trecip);
+        SAME_UNARY(TMOV, tmov);
+        SAME_INTS(TADD, tadd);
+        SAME_INTS(TAND, tand);
+        SAME_INTS(TOR, tor);
+        SAME_BY_INT(TSHLS, tshls);
+        SAME_BY_INT(TSHRS, tshrs);
+        SAME_BY_INT(TANDS, tands);
+        SAME_BY_INT(TADDS, tadds);
+        SAME_ROWS(TROWSUM, trowsum);
+        SAME_ROWS(TROWMAX, trowmax);
+        SAME_ROWS(TROWMIN, trowmin);
+        SAME_ROWS(TROWPROD, trowprod);
+        SAME_ROW_INT(TROWARGMAX, trowargmax);
+        SAME_ROW_INT(TROWARGMIN, trowargmin);
+        SAME_COLS(TCOLMAX, tcolmax);
+        SAME_COLS(TCOLMIN, tcolmin);
+        SAME(pair, true, TCOLSUM(row, a), ptoisa_tcolsum(core, &crow, &ca, NULL, false));
+        SAME(pair, true, TCOLSUM(row, a, b, true), ptoisa_tcolsum(core, &crow, &ca, &cb, true));
+        SAME(pair, true, TROWEXPAND(d, col), ptoisa_trowexpand(core, &cd, &ccol));
+        SAME_BY_ROW(TROWEXPANDADD, trowexpandadd);
+        SAME_BY_ROW(TROWEXPANDSUB, trowexpandsub);
+        SAME_BY_ROW(TROWEXPANDMUL, trowexpandmul);
+        SAME_BY_ROW(TROWEXPANDDIV, trowexpanddiv);
+        SAME_BY_ROW(TROWEXPANDMAX, trowexpandmax);
+        SAME_BY_ROW(TROWEXPANDMIN, trowexpandmin);
+        SAME_BY_ROW(TROWEXPANDEXPDIF, trowexpandexpdif);
+        SAME(pair, true, TROWEXPANDMUL(d, a, col, c), ptoisa_trowexpandmul(core, &cd, &ca, &ccol));
+        SAME(pair, true, TCOLEXPAND(d, row), ptoisa_tcolexpand(core, &cd, &crow));
+        SAME_BY_COL(TCOLEXPANDADD, tcolexpandadd);
+        SAME_BY_COL(TCOLEXPANDSUB, tcolexpandsub);
+        SAME_BY_COL(TCOLEXPANDMUL, tcolexpandmul);
+        SAME_BY_COL(TCOLEXPANDDIV, tcolexpanddiv);
+        SAME_BY_COL(TCOLEXPANDMAX, tcolexpandmax);
+        SAME_BY_COL(TCOLEXPANDMIN, tcolexpandmin);
+        SAME(pair, true, TCVT(h, a, RoundMode::CAST_RINT),
+             ptoisa_tcvt(core, &ch, &ca, PTOISA_CAST_RINT, false));
+        SAME(pair, true, TCVT(di, a, RoundMode::CAST_FLOOR),
+             ptoisa_tcvt(core, &cdi, &ca, PTOISA_CAST_FLOOR, false));
+        SAME(pair, false, TCVT(d, h, RoundMode::CAST_NONE),
+             ptoisa_tcvt(core, &cd, &ch, PTOISA_CAST_NONE, false));
+        SAME(pair, true, TTRANS(turned, a, b), ptoisa_ttrans(core, &cturned, &ca, &cb));
+        SAME(pair, true, TEXPANDS(d, 3), ptoisa_texpands(core, &cd, 3));
+        SAME(pair, true, (TTRI<Dynamic, 1>(d, 2)), ptoisa_ttri(core, &cd, true, 2));
+        SAME(pair, true, (TTRI<Dynamic, 0>(d, -1)), ptoisa_ttri(core, &cd, false, -1));
+    }
+    ptoisa_core_reset(core);
+}
+
+static void face__masks_and_quantised_tiles_are_those_of_c(void **) {
+    static Pair pair;
+    ptoisa_core *core = &ptoisa_this_core();
+    Matrix d, a, b;
+    Tile<TileType::Vec, uint8_t, 16, 32, BLayout::RowMajor, 16, 4> mask;
+    Tile<TileType::Vec, uint8_t, 1, 32> tmp;
+    Tile<TileType::Vec, int8_t, 16, 32> q;
+    Tile<TileType::Vec, uint8_t, 16, 32> u;
+    Tile<TileType::Vec, float, 16, 1, BLayout::ColMajor> scale, offset;
+    Tile<TileType::Vec, uint32_t, 1, 32> index, tmp_index;
+    Tile<TileType::Vec, float, 1, 32> list, picked;
+    Tile<TileType::Vec, float, 1, 64> pairs;
+    TASSIGN(d, 0);
+    TASSIGN(a, 0x1000);
+    TASSIGN(b, 0x2000);
+    TASSIGN(mask, 0x3000);
+    TASSIGN(tmp, 0x4000);
+    TASSIGN(q, 0x5000);
+    TASSIGN(u, 0x5800);
+    TASSIGN(scale, 0x6000);
+    TASSIGN(offset, 0x6800);
+    TASSIGN(index, 0x7000);
+    TASSIGN(tmp_index, 0x7200);
+    TASSIGN(list, 0x7400);
+    TASSIGN(picked, 0x7600);
+    TASSIGN(pairs, 0x7800);
+    ptoisa_tile cd = pair.of(d), ca = pair.of(a), cb = pair.of(b), cmask = pair.of(mask);
+    ptoisa_tile ctmp = pair.of(tmp), cq = pair.of(q), cu = pair.of(u), cscale = pair.of(scale);
+    ptoisa_tile coffset = pair.of(offset), cindex = pair.of(index), cpicked = pair.of(picked);
+    ptoisa_tile ctmp_index = pair.of(tmp_index), clist = pair.of(list), cpairs = pair.of(pairs);
+    SAME(pair, true, TCMP(mask, a, b, CmpMode::LE), ptoisa_tcmp(core, &cmask, &ca, &cb, PTOISA_LE));
+    SAME(pair, true, TCMPS(mask, a, 0.5f, CmpMode::GT),
+         ptoisa_tcmps(core, &cmask, &ca, 0.5, PTOISA_GT));
+    SAME(pair, true, TSEL(d, mask, a, b, tmp), ptoisa_tsel(core, &cd, &cmask, &ca, &cb, &ctmp));
+    SAME(pair, true, TSELS(d, mask, a, tmp, 2.0f), ptoisa_tsels(core, &cd, &cmask, &ca, &ctmp, 2));
+    SAME(pair, true, TQUANT<QuantType::INT8_SYM>(q, a, scale),
+         ptoisa_tquant_sym(core, &cq, &ca, &cscale));
+    SAME(pair, true, TQUANT<QuantType::INT8_ASYM>(u, a, scale, &offset),
+         ptoisa_tquant_asym(core, &cu, &ca, &cscale, &coffset));
+    SAME(pair, true, TDEQUANT(d, q, scale, offset),
+         ptoisa_tdequant(core, &cd, &cq, &cscale, &coffset));
+    SAME(pair, true, TSORT32(pairs, list, index), ptoisa_tsort32(core, &cpairs, &clist, &cindex));
+    SAME(pair, true, (TCI<decltype(index), uint32_t, 1>(index, 40)),
+         ptoisa_tci(core, &cindex, 40, true));
+    SAME(pair, true,
+         (TGATHER<decltype(picked), decltype(pairs), MaskPattern::P1010>(picked, pairs)),
+         ptoisa_tgather_mask(core, &cpicked, &cpairs, PTOISA_P1010));
+    SAME(pair, true,
+         (TCI<decltype(index), uint32_t, 1>(index, 31), TGATHER(picked, list, index, tmp_index)),
+         (ptoisa_tci(core, &cindex, 31, true),
+          ptoisa_tgather(core, &cpicked, &clist, &cindex, &ctmp_index)));
+    ptoisa_core_reset(core);
+}
+
+// -- stores of the matrix unit ----------------------------------------------------------------------
+
+static void face__stores_convert_add_and_quantise(void **) {
+    TileLeft<float, 16, 16> left;
+    TileRight<float, 16, 16> right;
+    TileAcc<float, 16, 16> acc;
+    TASSIGN(left, 0);
+    TASSIGN(right, 0);
+    TASSIGN(acc, 0);
+    for (int r = 0; r < 16; r++) {
+        for (int c = 0; c < 16; c++) {
+            left.SetElement(r, c, r == c ? 1.0f : 0.0f);
+            right.SetElement(r, c, (float)(r * 16 + c - 128));
+        }
+    }
+    TMATMUL<AccPhase::Final>(acc, left, right);
+    TMATMUL_ACC(acc, left, right);
+    using Sh = Shape<1, 1, 1, 16, 16>;
+    using St = Stride<1, 1, 1, 16, 1>;
+    float out[256] = {0};
+    int8_t quant[256];
+    using Out = GlobalTensor<float, Sh, St>;
+    Out g_out(out);
+    GlobalTensor<int8_t, Sh, St> g_quant(quant);
+    TSTORE<decltype(acc), Out, AtomicType::AtomicAdd>(g_out, acc);
+    TSTORE<decltype(acc), Out, AtomicType::AtomicAdd>(g_out, acc);
+    TSTORE(g_quant, acc, ptoisa_bits_from_f32(0.25f));
+    for (int i = 0; i < 256; i++) {
+        int value = 2 * (i - 128), quarter = (int)nearbyint(value * 0.25);
+        assert_true(out[i] == (float)(2 * value));
+        assert_int_equal(quant[i], quarter < -128 ? -128 : quarter > 127 ? 127 : quarter);
+    }
+    TSTORE<decltype(acc), Out, AtomicType::AtomicNone, ReluPreMode::NormalRelu>(g_out, acc);
+    assert_true(out[0] == 0 && out[255] == 254);
+    TSTORE<STPhase::Final>(g_out, acc);
+    assert_true(out[0] == -256);
+    ptoisa_core_reset(&ptoisa_this_core());
+}
+
+// -- faults -----------------------------------------------------------------------------------------
+
+static void face__wrong_flags_are_faults(void **) {
+    face_faults faults;
+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    assert_string_equal(faults.text.c_str(), "");
+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+    assert_string_equal(faults.text.c_str(), "WAIT_FLAG: MTE2 to V, event 0 is not set\n");
+    faults.text.clear();
+    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID5);
+    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID5);
+    assert_string_equal(faults.text.c_str(), "SET_FLAG: V to MTE3, event 5 is set already\n");
+    faults.text.clear();
+    assert_false(ptoisa_core_finish(&ptoisa_this_core()));
+    assert_true(faults.has("V to MTE3: a flag was never waited for"));
+    faults.text.clear();
+    set_flag(PIPE_V, PIPE_MTE3, (event_t)8);
+    assert_true(faults.has("event 8"));
+    faults.text.clear();
+    pipe_barrier(PIPE_V);
+    pipe_barrier(PIPE_ALL);
+    assert_string_equal(faults.text.c_str(), "");
+}
+
+static void face__events_are_recorded_and_waited_for_once(void **) {
+    face_faults faults;
+    Event<Op::TLOAD, Op::TADD> event;
+    event = RecordEvent();
+    event = RecordEvent();
+    assert_string_equal(faults.text.c_str(), "SET_FLAG: MTE2 to V: an event is recorded already\n");
+    faults.text.clear();
+    TSYNC(event);
+    assert_string_equal(faults.text.c_str(), "");
+    event.Wait();
+    assert_string_equal(faults.text.c_str(), "WAIT_FLAG: MTE2 to V: an event is not recorded\n");
+    faults.text.clear();
+    Event<Op::TADD, Op::TMUL> same_pipe = RecordEvent();
+    TSYNC(same_pipe);
+    assert_string_equal(faults.text.c_str(), "");
+}
+
+#if PTOISA_CHECKED_DEFAULT
+static void face__what_a_device_refuses_is_a_fault(void **) {
+    face_faults faults;
+    Matrix a, b, unbound;
+    TASSIGN(a, 0);
+    TASSIGN(b, 0x1000);
+    NPU_MEMORY_INIT(NPUArch::A5);
+    TRSQRT(a, a);
+    assert_string_equal(faults.text.c_str(), "");
+    NPU_MEMORY_INIT(NPUArch::A2A3);
+    TRSQRT(a, a);
+    assert_true(faults.has("TRSQRT: "));
+    faults.text.clear();
+    TRSQRT(a, b);
+    assert_string_equal(faults.text.c_str(), "");
+    TADD(a, b, unbound);
+    assert_true(faults.has("TADD: "));
+    faults.text.clear();
+    Dynamic small(3, 5);
+    TASSIGN(small, 0x2000);
+    TADD(a, b, small);
+    assert_true(faults.has("TADD: "));
+    faults.text.clear();
+    float data[64];
+    using Sh = Shape<1, 1, 1, -1, -1>;
+    GlobalTensor<float, Sh, Stride<1, 1, 1, 8, 1>> global(data, Sh(2, 5));
+    TLOAD(small, global);
+    assert_true(faults.has("TLOAD: "));
+    faults.text.clear();
+    global.SetShape<3>(3);
+    TLOAD(small, global);
+    assert_string_equal(faults.text.c_str(), "");
+    NPU_MEMORY_INIT(shim::default_arch);
+}
+#endif
+
+int main(void) {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(face__tiles_take_their_dynamic_sizes_in_order),
+        cmocka_unit_test(face__shapes_take_all_five_or_the_dynamic_values),
+        cmocka_unit_test(face__shapes_of_matrices_are_those_of_their_layout),
+        cmocka_unit_test(face__half_is_f16_and_rounds_once),
+        cmocka_unit_test(face__tiles_bind_to_offsets_of_their_memory),
+        cmocka_unit_test(face__elements_are_where_their_layout_says),
+        cmocka_unit_test(face__every_thread_is_a_core),
+        cmocka_unit_test(face__core_init_keeps_memories),
+        cmocka_unit_test(face__sizes_are_those_of_the_machine),
+        cmocka_unit_test(face__nz_windows_load_and_store),
+        cmocka_unit_test(face__gives_the_bits_and_cycles_of_c),
+        cmocka_unit_test(face__masks_and_quantised_tiles_are_those_of_c),
+        cmocka_unit_test(face__stores_convert_add_and_quantise),
+        cmocka_unit_test(face__wrong_flags_are_faults),
+        cmocka_unit_test(face__events_are_recorded_and_waited_for_once),
+#if PTOISA_CHECKED_DEFAULT
+        cmocka_unit_test(face__what_a_device_refuses_is_a_fault),
+#endif
+    };
+    return cmocka_run_group_tests_name("isa_face", tests, NULL, NULL);
+}
