@@ -5508,8 +5508,9 @@ PTOISA_AVX512_OP(dip, (__m512 a, __m512 b), _mm512_maskz_min_ps(PTOISA_ALL_16, a
         return _mm256_cvtss_f32(v);                                                                \
     }                                                                                              \
     PTOISA_AVX512 PTOISA_ALWAYS float ptoisa_fold_##operation##_avx512(__m512 v) {                 \
-        return ptoisa_fold_##operation##_avx2(ptoisa_##operation##_avx2(                           \
-            _mm512_castps512_ps256(v), _mm512_maskz_extractf32x8_ps(PTOISA_ALL_8, v, 1)));         \
+        return ptoisa_fold_##operation##_avx2(                                                     \
+            ptoisa_##operation##_avx2(_mm512_maskz_extractf32x8_ps(PTOISA_ALL_8, v, 0),            \
+                                      _mm512_maskz_extractf32x8_ps(PTOISA_ALL_8, v, 1)));          \
     }
 PTOISA_DEFINE_FOLD(add)
 PTOISA_DEFINE_FOLD(mul)

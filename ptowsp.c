@@ -10233,8 +10233,9 @@ PTOISA_AVX512_OP(dip, (__m512 a, __m512 b), _mm512_maskz_min_ps(PTOISA_ALL_16, a
         return _mm256_cvtss_f32(v);                                                                \
     }                                                                                              \
     PTOISA_AVX512 PTOISA_ALWAYS float ptoisa_fold_##operation##_avx512(__m512 v) {                 \
-        return ptoisa_fold_##operation##_avx2(ptoisa_##operation##_avx2(                           \
-            _mm512_castps512_ps256(v), _mm512_maskz_extractf32x8_ps(PTOISA_ALL_8, v, 1)));         \
+        return ptoisa_fold_##operation##_avx2(                                                     \
+            ptoisa_##operation##_avx2(_mm512_maskz_extractf32x8_ps(PTOISA_ALL_8, v, 0),            \
+                                      _mm512_maskz_extractf32x8_ps(PTOISA_ALL_8, v, 1)));          \
     }
 PTOISA_DEFINE_FOLD(add)
 PTOISA_DEFINE_FOLD(mul)
@@ -15585,7 +15586,7 @@ ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round ro
             PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%d is no rounding", (int)round);
         }
         pwsp_builder_shape(&b, op, (uint8_t)dtype);
-        b.op.mode = (uint8_t)(round + PTOISA_CAST_RINT);
+        b.op.mode = (uint8_t)((int)round + (int)PTOISA_CAST_RINT);
     }
     return pwsp_builder_end(&b);
 }
@@ -17328,7 +17329,7 @@ void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op) {
     }
     pwsp_insn *store = pwsp_insn_emit(lw, PTOISA_TSTORE, 0, src, 0, 0);
     store->param = (uint16_t)op->param;
-    store->variant = is_add ? PWSP_VARIANT_ADD : op->mode;
+    store->variant = is_add ? (uint8_t)PWSP_VARIANT_ADD : op->mode;
 }
 
 // =================================================================================================
@@ -18460,8 +18461,8 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
     memset(&insn, 0, sizeof insn);
     insn.name = ptoisa_op_name(op);
     bool is_sync = op == PTOISA_SET_FLAG || op == PTOISA_WAIT_FLAG || op == PTOISA_PIPE_BARRIER;
-    insn.pipe = (ptowsp_pipe)(op == PTOISA_WAIT_FLAG ? from->dst_pipe
-                              : is_sync              ? from->src_pipe
+    insn.pipe = (ptowsp_pipe)(op == PTOISA_WAIT_FLAG ? (ptoisa_pipe)from->dst_pipe
+                              : is_sync              ? (ptoisa_pipe)from->src_pipe
                                                      : ptoisa_pipe_of(op, &dst, &src[0]));
     insn.memory = (ptowsp_memory)of->memory;
     insn.dtype = (ptowsp_dtype)of->dtype;

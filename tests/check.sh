@@ -29,43 +29,51 @@ if grep -nP '[^\x00-\x7f]' ptowsp.h ptowsp.c $(find src -name '*.[ch]'); then
     fail "the library's files are ASCII"
 fi
 
-step "warnings: the library as C11, C17 and C++17, gcc and clang, $LEVELS"
-for level in $LEVELS; do
-    for compiler in gcc clang; do
-        for standard in c11 c17 gnu11; do
-            $compiler -std=$standard $WC $level -c ptowsp.c -o "$OUT/ptowsp.o"
-        done
-    done
-    for compiler in g++ clang++; do
-        $compiler -x c++ -std=c++17 $W $level -c ptowsp.c -o "$OUT/ptowsp_cpp.o"
-    done
-done
-for option in PTOWSP_NO_THREADS PTOWSP_NO_SIMD PTOWSP_STATIC NDEBUG; do
-    gcc -std=c11 $WC -O2 -D$option -c ptowsp.c -o "$OUT/ptowsp_option.o"
-    clang -std=c11 $WC -O2 -D$option -c ptowsp.c -o "$OUT/ptowsp_option.o"
-    g++ -x c++ -std=c++17 $W -O2 -D$option -c ptowsp.c -o "$OUT/ptowsp_option.o"
-done
+# Compiling the library takes seconds: commands are collected, and run on all processors.
+TASKS="$OUT/tasks"
 
-step "warnings: the shim's C++ face, by what it is compiled for"
-for compiler in g++ clang++; do
-    for option in -O0 -O3 -std=c++20 -DNDEBUG -DPTOISA_TARGET_A5 -DPTOWSP_NO_SIMD; do
-        for file in tests/isa_*_test.cpp; do
-            $compiler -std=c++17 -O2 $W $option -c "$file" -o "$OUT/face.o"
-        done
+task() {
+    echo "$* -o $OUT/task-$(wc -l < "$TASKS").o" >> "$TASKS"
+}
+
+run_tasks() {
+    xargs -P "$JOBS" -I{} sh -c '{} || exit 255' < "$TASKS" || fail "a compiler complains"
+    : > "$TASKS"
+}
+
+: > "$TASKS"
+step "warnings: the library as C11, C17 and C++17, gcc and clang, -O0 to -O3, and its options"
+for compiler in gcc clang; do
+    for level in -O0 -O2 -O3; do
+        task $compiler -std=c11 $WC $level -c ptowsp.c
+    done
+    for standard in c17 gnu11; do
+        task $compiler -std=$standard $WC -fsyntax-only -c ptowsp.c
     done
 done
+for level in -O0 -O2 -O3; do
+    task g++ -x c++ -std=c++17 $W $level -c ptowsp.c
+done
+task clang++ -x c++ -std=c++17 $W -O2 -c ptowsp.c
+for option in PTOWSP_NO_THREADS PTOWSP_NO_SIMD PTOWSP_STATIC NDEBUG; do
+    task gcc -std=c11 $WC -O2 -D$option -c ptowsp.c
+    task clang -std=c11 $WC -fsyntax-only -D$option -c ptowsp.c
+    task g++ -x c++ -std=c++17 $W -fsyntax-only -D$option -c ptowsp.c
+done
+run_tasks
 
 step "warnings: every file of src/ alone, examples, benchmarks"
-for compiler in gcc clang; do
-    for file in $(find src -name '*.c'); do
-        $compiler -std=c11 $WC -O2 -c "$file" -o "$OUT/alone.o"
-    done
-    for file in examples/*.c examples/common/*.c bench/*.c; do
-        for level in $LEVELS; do
-            $compiler -std=c11 $WC $level -I. -Iexamples -c "$file" -o "$OUT/example.o"
-        done
-    done
+for file in $(find src -name '*.c'); do
+    task gcc -std=c11 $WC -O2 -c "$file"
+    task clang -std=c11 $WC -fsyntax-only -c "$file"
 done
+for file in examples/*.c examples/common/*.c bench/*.c; do
+    for level in $LEVELS; do
+        task gcc -std=c11 $WC $level -I. -Iexamples -c "$file"
+    done
+    task clang -std=c11 $WC -O2 -I. -Iexamples -c "$file"
+done
+run_tasks
 
 step "packaging"
 CC=gcc CXX=g++ OUT="$OUT/gcc" sh tests/packaging_test.sh

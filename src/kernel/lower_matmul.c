@@ -214,5 +214,5 @@ void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op) {
     }
     pwsp_insn *store = pwsp_insn_emit(lw, PTOISA_TSTORE, 0, src, 0, 0);
     store->param = (uint16_t)op->param;
-    store->variant = is_add ? PWSP_VARIANT_ADD : op->mode;
+    store->variant = is_add ? (uint8_t)PWSP_VARIANT_ADD : op->mode;
 }

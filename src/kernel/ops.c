@@ -370,7 +370,7 @@ ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round ro
             PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%d is no rounding", (int)round);
         }
         pwsp_builder_shape(&b, op, (uint8_t)dtype);
-        b.op.mode = (uint8_t)(round + PTOISA_CAST_RINT);
+        b.op.mode = (uint8_t)((int)round + (int)PTOISA_CAST_RINT);
     }
     return pwsp_builder_end(&b);
 }

@@ -51,8 +51,8 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
     memset(&insn, 0, sizeof insn);
     insn.name = ptoisa_op_name(op);
     bool is_sync = op == PTOISA_SET_FLAG || op == PTOISA_WAIT_FLAG || op == PTOISA_PIPE_BARRIER;
-    insn.pipe = (ptowsp_pipe)(op == PTOISA_WAIT_FLAG ? from->dst_pipe
-                              : is_sync              ? from->src_pipe
+    insn.pipe = (ptowsp_pipe)(op == PTOISA_WAIT_FLAG ? (ptoisa_pipe)from->dst_pipe
+                              : is_sync              ? (ptoisa_pipe)from->src_pipe
                                                      : ptoisa_pipe_of(op, &dst, &src[0]));
     insn.memory = (ptowsp_memory)of->memory;
     insn.dtype = (ptowsp_dtype)of->dtype;
