@@ -94,7 +94,7 @@ amalgamate:
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	install -m 644 ptowsp.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 ptowsp.h ptoisa_shim.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(BUILD)/libptowsp.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(BUILD)/libptowsp.so $(DESTDIR)$(PREFIX)/lib/libptowsp.so.$(VERSION)
 	ln -sf libptowsp.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libptowsp.so.0
@@ -105,7 +105,7 @@ install: all
 	    'Libs.private: -pthread' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/ptowsp.pc
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/include/ptowsp.h $(DESTDIR)$(PREFIX)/lib/libptowsp.a
+	rm -f $(DESTDIR)$(PREFIX)/include/ptowsp.h $(DESTDIR)$(PREFIX)/include/ptoisa_shim.h $(DESTDIR)$(PREFIX)/lib/libptowsp.a
 	rm -f $(DESTDIR)$(PREFIX)/lib/libptowsp.so* $(DESTDIR)$(PREFIX)/lib/pkgconfig/ptowsp.pc
 
 clean:
