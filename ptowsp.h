@@ -25,6 +25,9 @@
 //      kernels, loops  ->   a few kilobytes  ->  execute              ->  makespan, lanes,
 //      + schedule           shared by runs       (or time only)           stalls, critical path
 //
+// Kernels are C functions, or operations on tiles that are lowered to the instructions of PTO-ISA:
+// run here, with valid sizes at the edges of tensors, and counted in an accelerator's cycles.
+//
 // WHAT IT DOES NOT DO
 //
 // It does not own your threads unless you ask, keep global state, allocate behind your back,
