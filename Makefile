@@ -76,7 +76,7 @@ $(BUILD)/%: examples/%.c $(COMMON) $(BUILD)/libptowsp.a ptowsp.h
 demo: $(BUILD)/decode_batch
 	$(abspath $(BUILD))/decode_batch $(DEMO_FLAGS)
 
-$(BUILD)/bench: $(wildcard bench/*) $(COMMON) $(BUILD)/libptowsp.a ptowsp.h
+$(BUILD)/bench: $(wildcard bench/*) $(COMMON) $(BUILD)/libptowsp.a ptowsp.h ptoisa_shim.h
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -Iexamples $(wildcard bench/*.c) $(COMMON) $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lm
 
 bench: $(BUILD)/bench

@@ -15968,11 +15968,9 @@ ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run) {
         } else if (count / run < 2 || (count / run > 4 && count / run % 4 != 0)) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS,
                               "%" PRId64 " runs; it merges 2, 3, or a multiple of 4", count / run);
-        } else if (op->valid_cols.param) {
-            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
-                              "how many pairs there are depends on the task");
         }
         pwsp_builder_shape(&b, op, op->dtype);
+        b.op.valid_cols = pwsp_valid_full(op->cols);  // which tasks have to have
         b.op.col = (uint32_t)run;
         b.op.is_pairs = true;
     }
@@ -17841,6 +17839,9 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
     case PWSP_KOP_INTERLEAVE:
         pwsp_checks_add(checks, op, &s[0]->valid_rows, &s[1]->valid_rows, 0);
         pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_cols, 1);
+        break;
+    case PWSP_KOP_MERGE_SORT:
+        pwsp_checks_add(checks, op, &op->valid_cols, &s[0]->valid_cols, 1);
         break;
     case PWSP_KOP_SORT32:
         pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_cols, 1);

@@ -2,7 +2,7 @@
 // and prints medians and their ratio. Machines differ and are shared: only ratios inside one run
 // mean much.
 //
-//      bench [--json FILE] [--kv-mib N] [--only plan|dispatch|merge|decode|time]
+//      bench [--json FILE] [--kv-mib N] [--only plan|dispatch|merge|decode|time|kernel]
 
 #include "bench.h"
 
@@ -598,6 +598,9 @@ int main(int argc, char **argv) {
     }
     if (!only || strcmp(only, "time") == 0) {
         bench_time();
+    }
+    if (!only || strcmp(only, "kernel") == 0) {
+        bench_kernel();
     }
     ptowsp_context_destroy(context);
     require(fflush(stdout) == 0 && !ferror(stdout), "cannot write the table");

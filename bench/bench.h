@@ -39,4 +39,7 @@ void keep(const void *memory);
 // Programs in simulated time: ns per task, and per operation of an expression.
 void bench_time(void);
 
+// Tile kernels: instructions beside plain loops, kernels as tasks, and making one.
+void bench_kernel(void);
+
 #endif

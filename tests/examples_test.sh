@@ -80,6 +80,50 @@ rows 2 "^  round robin  *0 .* 100 100 100$"  # no expert is above twice the mean
 good moe_routing --tokens 77 --experts 20 --top-k 2 --skew 3.5 --factor 1 --lanes 40 --seed 7
 good moe_routing --skew 0 --lanes 4
 
+# Kernels as operations on tiles. What full tiles take in the unit model is worked out on paper:
+# softmax 5 r c + 2 r, rmsnorm 5 r c + c + 4 r.
+good softmax
+says "a full task: 81984 cycles in the unit model" "450000 values" "1e-06 allowed: good"
+rows 1 "unit *32 tasks"
+rows 1 "a2a3 *32 tasks"
+good rmsnorm
+says "a full task: 41536 cycles in the unit model" "350000 values" "1e-06 allowed: good"
+rows 1 "unit *44 tasks"
+# split: loads of a, b and c, 64^3, TMOV, TADD, TSTORE; slices: 5 times a, b and 64^3, and TSTORE.
+good matmul
+says "a full task: 286720 cycles in the unit model" "a full task: 1355776 cycles in the unit model" \
+    "30000 values" "1e-06 allowed: good"
+rows 2 "^  split  *unit *60 tasks\|^  slices  *unit *12 tasks"
+# 2 heads: 1 + 2 + 3 + 4 chunks and 4 ends each; 5 + 1 + 3 chunks and 3 ends.
+good attention
+rows 1 "^  prefill  *unit *28 tasks"
+rows 1 "^  decode  *unit *12 tasks"
+rows 2 "2e-06 allowed: good$"
+# For each of 3 tiles: norm, 3 projections, 4 heads, output, norm, gate, down.
+good llama_block
+rows 3 "unit *36 tasks"
+says "as structure alone says: good" "5120 values" "2e-06 allowed: good"
+good topk
+says "the best 8 of up to 256 candidates, 40 requests" "wrong are 0, 0 allowed: good"
+rows 1 "unit *40 tasks"
+# Tiles of 32 rows: 3 of the weights, 4 of x; 4 x 2 of the product.
+good quantized_matmul
+says "wrongly rounded: 0" "8000 values" "5e-07 allowed: good"
+rows 1 "unit *15 tasks"
+for program in softmax rmsnorm matmul attention llama_block topk quantized_matmul; do
+    good $program --help
+    says "takes no options"
+    bad "unknown option '--wrong'" $program --wrong
+    bad "unknown option '64'" $program 64
+    set +e
+    "$EXAMPLES/$program" > /dev/full 2> "$DIR/out"
+    code=$?
+    set -e
+    last="$program > /dev/full"
+    [ $code = 2 ] || fail "$last: exit $code"
+    says "cannot write the output"
+done
+
 for program in tiered_decode moe_routing; do
     good $program --help
     says "usage: $program"

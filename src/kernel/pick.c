@@ -113,11 +113,9 @@ ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run) {
         } else if (count / run < 2 || (count / run > 4 && count / run % 4 != 0)) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS,
                               "%" PRId64 " runs; it merges 2, 3, or a multiple of 4", count / run);
-        } else if (op->valid_cols.param) {
-            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
-                              "how many pairs there are depends on the task");
         }
         pwsp_builder_shape(&b, op, op->dtype);
+        b.op.valid_cols = pwsp_valid_full(op->cols);  // which tasks have to have
         b.op.col = (uint32_t)run;
         b.op.is_pairs = true;
     }

@@ -1,0 +1,335 @@
+// Attention by tile kernels with an online softmax (Milakov and Gimelshein 2018; Dao et al. 2022):
+// queries meet one chunk of 64 keys and values at a time. What is known so far of each row is kept
+// in tensors: the largest score m, the sum l of e^(score - m), and acc, the same sum weighted with
+// values. So the chunks of a tile of queries run one after another, and all else beside them:
+//
+//      prefill     a sequence of 200 tokens, 2 heads, 64 queries to a tile; under the causal mask a
+//                  tile takes the chunks before it whole and its own with a mask
+//      decode      one token of each of 3 requests with 300, 64 and 129 tokens in the cache; the 8
+//                  query heads that share a KV head are the rows of a tile; of a request's last
+//                  chunk only part is there
+//
+// The first chunk needs no state, the others correct it by e^(m before - m now), and a last kernel
+// divides acc by l.
+
+#include "ptowsp.h"
+
+#include "common/command.h"
+#include "common/setup.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    DIM = 64,
+    CHUNK = 64,
+    SEQUENCE = 200,
+    HEADS = 2,
+    REQUESTS = 3,
+    GROUP = 8,         // query heads of a KV head
+    CACHE_CHUNKS = 5,  // of a request, at most
+    CACHE = CACHE_CHUNKS * CHUNK,
+    LANES = 8
+};
+
+#define ALLOWED 2e-6
+#define LOWEST  -1e30  // of scores that do not count: e^(it - m) is 0
+
+// -- kernels --------------------------------------------------------------------------------------
+
+// What is masked: nothing; what a tile of a matrix says, to be added; or the keys from a scalar on.
+typedef enum masking { MASK_NOTHING, MASK_TILE, MASK_TAIL, MASK_COUNT } masking;
+
+static ptowsp_value mask_tail(ptowsp_body *k, ptowsp_value scores, ptowsp_value left) {
+    ptowsp_value index = ptowsp_tile_cvt(ptowsp_tile_iota(k, PTOWSP_I32, CHUNK, 0), PTOWSP_F32,
+                                         PTOWSP_ROUND_NEAREST);
+    ptowsp_value is_there =
+        ptowsp_tile_compare(ptowsp_tile_col_broadcast(scores, index), PTOWSP_LT, left);
+    return ptowsp_tile_select(is_there, scores, ptowsp_tile_const(k, LOWEST));
+}
+
+// One chunk. Tiles: q, k, v, m, l, acc, and the mask if there is one.
+static ptowsp_kernel step_make(ptowsp_module *m, const char *name, int64_t rows, bool is_first,
+                               masking mask) {
+    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = name});
+    ptowsp_value query = ptowsp_tile_in(k, "q", PTOWSP_F32, rows, DIM);
+    ptowsp_value keys = ptowsp_tile_in(k, "k", PTOWSP_F32, DIM, CHUNK);
+    ptowsp_value values = ptowsp_tile_in(k, "v", PTOWSP_F32, CHUNK, DIM);
+    ptowsp_value state[3];
+    const char *const names[3] = {"m", "l", "acc"};
+    for (int i = 0; i < 3; i++) {
+        int64_t cols = i == 2 ? DIM : 1;
+        state[i] = is_first ? ptowsp_tile_out(k, names[i], PTOWSP_F32, rows, cols)
+                            : ptowsp_tile_inout(k, names[i], PTOWSP_F32, rows, cols);
+    }
+    ptowsp_value scores =
+        ptowsp_tile_mul(ptowsp_tile_matmul(query, keys), ptowsp_tile_const(k, 1.0 / sqrt(DIM)));
+    if (mask == MASK_TILE) {
+        scores = ptowsp_tile_add(scores, ptowsp_tile_in(k, "mask", PTOWSP_F32, rows, CHUNK));
+    } else if (mask == MASK_TAIL) {
+        scores = mask_tail(k, scores, ptowsp_tile_scalar(k, "left", PTOWSP_I64));
+    }
+    ptowsp_value most = ptowsp_tile_rowmax(scores);
+    most = is_first ? most : ptowsp_tile_max(state[0], most);
+    ptowsp_value weights = ptowsp_tile_exp(ptowsp_tile_sub(scores, most));
+    ptowsp_value sum = ptowsp_tile_rowsum(weights), acc = ptowsp_tile_matmul(weights, values);
+    if (!is_first) {
+        ptowsp_value fix = ptowsp_tile_exp(ptowsp_tile_sub(state[0], most));
+        sum = ptowsp_tile_add(ptowsp_tile_mul(state[1], fix), sum);
+        acc = ptowsp_tile_add(ptowsp_tile_mul(state[2], fix), acc);
+    }
+    ptowsp_tile_store(state[0], most);
+    ptowsp_tile_store(state[1], sum);
+    ptowsp_tile_store(state[2], acc);
+    return ptowsp_kernel_end(k);
+}
+
+static ptowsp_kernel finish_make(ptowsp_module *m, const char *name, int64_t rows) {
+    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = name});
+    ptowsp_value sum = ptowsp_tile_in(k, "l", PTOWSP_F32, rows, 1);
+    ptowsp_value acc = ptowsp_tile_in(k, "acc", PTOWSP_F32, rows, DIM);
+    ptowsp_value out = ptowsp_tile_out(k, "out", PTOWSP_F32, rows, DIM);
+    ptowsp_tile_store(out, ptowsp_tile_div(acc, sum));
+    return ptowsp_kernel_end(k);
+}
+
+// -- workloads ------------------------------------------------------------------------------------
+
+typedef struct attention {
+    setup_matrix *q, *k, *k_t, *v, *mask, *m, *l, *acc, *out;
+    ptowsp_kernel steps[2][MASK_COUNT];  // [is not the first chunk][masking]
+    ptowsp_kernel finish;
+    double *wanted;
+    double error;
+} attention;
+
+static void matrices_make(setup *s, attention *a, const char *prefix, int64_t count, int64_t rows,
+                          int64_t tokens) {
+    static char names[2][8][32];  // live as long as the matrices
+    static int used;
+    static const char *const parts[8] = {"q", "k", "k_t", "v", "m", "l", "acc", "out"};
+    for (int i = 0; i < 8; i++) {
+        snprintf(names[used][i], sizeof names[used][i], "%s_%s", prefix, parts[i]);
+    }
+    a->q = setup_stack_make(s, names[used][0], PTOWSP_F32, count, rows, DIM);
+    a->k = setup_stack_make(s, names[used][1], PTOWSP_F32, count, tokens, DIM);
+    a->k_t = setup_transpose_make(s, names[used][2], a->k);
+    a->v = setup_stack_make(s, names[used][3], PTOWSP_F32, count, tokens, DIM);
+    a->m = setup_stack_make(s, names[used][4], PTOWSP_F32, count, rows, 1);
+    a->l = setup_stack_make(s, names[used][5], PTOWSP_F32, count, rows, 1);
+    a->acc = setup_stack_make(s, names[used][6], PTOWSP_F32, count, rows, DIM);
+    a->out = setup_stack_make(s, names[used][7], PTOWSP_F32, count, rows, DIM);
+    a->wanted = (double *)command_allocate((uint64_t)(count * rows * DIM), sizeof(double));
+    used++;
+    setup_fill_random(s, a->q, -2.0, 2.0);
+    setup_fill_random(s, a->k, -2.0, 2.0);
+    setup_fill_random(s, a->v, -1.0, 1.0);
+}
+
+// The keys from `key` on for the queries from `row` on, of matrix `index` of the stacks.
+typedef struct place {
+    ptowsp_expr index, row, key, left;
+} place;
+
+static void step_task(ptowsp_module *m, const attention *a, const place *at, bool is_first,
+                      masking mask) {
+    ptowsp_expr zero = ptowsp_i64(m, 0), index = at->index, row = at->row;
+    ptowsp_task_desc task = {.kernel = a->steps[!is_first][mask],
+                             .views = {setup_stack_view(a->q, index, row, zero),
+                                       setup_stack_view(a->k_t, index, zero, at->key),
+                                       setup_stack_view(a->v, index, at->key, zero),
+                                       setup_stack_view(a->m, index, row, zero),
+                                       setup_stack_view(a->l, index, row, zero),
+                                       setup_stack_view(a->acc, index, row, zero)}};
+    if (mask == MASK_TILE) {
+        task.views[6] = setup_view(a->mask, row, at->key);
+    } else if (mask == MASK_TAIL) {
+        task.scalars[0] = at->left;
+    }
+    ptowsp_task_make(m, &task);
+}
+
+static void finish_task(ptowsp_module *m, const attention *a, ptowsp_expr index, ptowsp_expr row) {
+    ptowsp_expr zero = ptowsp_i64(m, 0);
+    ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = a->finish,
+                                            .views = {setup_stack_view(a->l, index, row, zero),
+                                                      setup_stack_view(a->acc, index, row, zero),
+                                                      setup_stack_view(a->out, index, row, zero)}});
+}
+
+// One chunk, by one of four kernels: the first or not, to be masked or not.
+static void step_make_task(ptowsp_module *m, const attention *a, const place *at,
+                           ptowsp_expr is_first, ptowsp_expr is_masked, masking mask) {
+    PTOWSP_WHEN(m, is_first) {
+        PTOWSP_WHEN(m, is_masked) {
+            step_task(m, a, at, true, mask);
+        }
+        PTOWSP_OTHERWISE(m) {
+            step_task(m, a, at, true, MASK_NOTHING);
+        }
+    }
+    PTOWSP_OTHERWISE(m) {
+        PTOWSP_WHEN(m, is_masked) {
+            step_task(m, a, at, false, mask);
+        }
+        PTOWSP_OTHERWISE(m) {
+            step_task(m, a, at, false, MASK_NOTHING);
+        }
+    }
+}
+
+static void prefill_make(ptowsp_module *m, const attention *a) {
+    ptowsp_axis heads = ptowsp_axis_dense(m, "heads", HEADS);
+    ptowsp_axis tiles = ptowsp_axis_dense(m, "tiles", (SEQUENCE + CHUNK - 1) / CHUNK);
+    ptowsp_axis before = ptowsp_axis_dense(m, "before", (SEQUENCE + CHUNK - 1) / CHUNK);
+    ptowsp_expr chunk = ptowsp_i64(m, CHUNK), zero = ptowsp_i64(m, 0);
+    PTOWSP_WORKLOAD(m, "prefill") {
+        PTOWSP_PARALLEL(m, h, heads) {
+            PTOWSP_PARALLEL(m, t, tiles) {
+                PTOWSP_SEQUENCE(m) {
+                    PTOWSP_FOR_EACH(m, c, before) {
+                        PTOWSP_WHEN(m, ptowsp_le(c, t)) {
+                            place at = {h, ptowsp_mul(t, chunk), ptowsp_mul(c, chunk), zero};
+                            step_make_task(m, a, &at, ptowsp_eq(c, zero), ptowsp_eq(c, t),
+                                           MASK_TILE);
+                        }
+                    }
+                    finish_task(m, a, h, ptowsp_mul(t, chunk));
+                }
+            }
+        }
+    }
+}
+
+static void decode_make(ptowsp_module *m, const attention *a) {
+    ptowsp_axis requests = ptowsp_axis_dense(m, "requests", REQUESTS);
+    ptowsp_axis chunks = ptowsp_axis_ragged(m, "chunks");
+    ptowsp_expr chunk = ptowsp_i64(m, CHUNK), zero = ptowsp_i64(m, 0);
+    PTOWSP_WORKLOAD(m, "decode") {
+        PTOWSP_PARALLEL(m, r, requests) {
+            PTOWSP_SEQUENCE(m) {
+                PTOWSP_FOR_EACH(m, c, ptowsp_axis_row(m, chunks, r)) {
+                    ptowsp_expr key = ptowsp_mul(c, chunk);
+                    ptowsp_expr length = ptowsp_array_at(m, "lengths", PTOWSP_I32, r);
+                    place at = {r, zero, key, ptowsp_sub(length, key)};
+                    step_make_task(m, a, &at, ptowsp_eq(c, zero), ptowsp_lt(at.left, chunk),
+                                   MASK_TAIL);
+                }
+                finish_task(m, a, r, zero);
+            }
+        }
+    }
+}
+
+// -- reference ------------------------------------------------------------------------------------
+
+// One row: the softmax of its scores with the first key_count keys, times their values.
+static void reference_row(const attention *a, int64_t index, int64_t row, int64_t key_count) {
+    int64_t q_row = index * a->q->rows + row, kv_row = index * a->k->rows;
+    double scores[SEQUENCE > CACHE ? SEQUENCE : CACHE], most = -INFINITY, sum = 0.0;
+    double *out = a->wanted + q_row * DIM;
+    for (int64_t i = 0; i < key_count; i++) {
+        scores[i] = 0.0;
+        for (int64_t d = 0; d < DIM; d++) {
+            scores[i] += setup_get(a->q, q_row, d) * setup_get(a->k, kv_row + i, d) / sqrt(DIM);
+        }
+        most = fmax(most, scores[i]);
+    }
+    for (int64_t i = 0; i < key_count; i++) {
+        scores[i] = exp(scores[i] - most);
+        sum += scores[i];
+    }
+    for (int64_t d = 0; d < DIM; d++) {
+        out[d] = 0.0;
+        for (int64_t i = 0; i < key_count; i++) {
+            out[d] += scores[i] / sum * setup_get(a->v, kv_row + i, d);
+        }
+    }
+}
+
+// -- running --------------------------------------------------------------------------------------
+
+static const int32_t lengths[REQUESTS] = {300, 64, 129};
+static const int32_t chunk_counts[REQUESTS] = {5, 1, 3};
+
+static void decode_bind(void *user, ptowsp_run *run) {
+    (void)user;
+    if (ptowsp_run_bind_lengths(run, "chunks", PTOWSP_I32, chunk_counts, REQUESTS) ||
+        ptowsp_run_bind_array(run, "lengths", PTOWSP_I32, lengths, REQUESTS)) {
+        command_fail("cannot bind the lengths");
+    }
+}
+
+static void prepare(void *user) {  // whatever state there is at the beginning, it is not used
+    const attention *a = (const attention *)user;
+    const setup_matrix *const written[] = {a->m, a->l, a->acc, a->out};
+    for (int i = 0; i < 4; i++) {
+        setup_fill(written[i], NAN);
+    }
+}
+
+static bool check(void *user) {
+    attention *a = (attention *)user;
+    a->error = setup_error(a->out, a->wanted);
+    return a->error <= ALLOWED;
+}
+
+static bool run(setup *s, const char *name, attention *a) {
+    ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_WORK_STEALING, .lane_count = LANES};
+    s->prepare = prepare;
+    s->check = check;
+    s->user = a;
+    setup_print_kernel(s, "next", a->steps[1][MASK_NOTHING]);
+    bool is_good = setup_run(s, name, &schedule);
+    is_good &= setup_report(a->out, a->error, ALLOWED);
+    free(a->wanted);
+    return is_good;
+}
+
+static bool prefill(setup *s) {
+    attention a = {.mask = setup_matrix_make(s, "mask", PTOWSP_F32, SEQUENCE, SEQUENCE)};
+    matrices_make(s, &a, "prefill", HEADS, SEQUENCE, SEQUENCE);
+    for (int64_t i = 0; i < SEQUENCE * SEQUENCE; i++) {
+        setup_set(a.mask, i / SEQUENCE, i % SEQUENCE, i % SEQUENCE <= i / SEQUENCE ? 0.0 : LOWEST);
+    }
+    for (int64_t i = 0; i < HEADS * SEQUENCE; i++) {
+        reference_row(&a, i / SEQUENCE, i % SEQUENCE, i % SEQUENCE + 1);
+    }
+    a.steps[0][MASK_NOTHING] = step_make(s->module, "prefill_first", CHUNK, true, MASK_NOTHING);
+    a.steps[0][MASK_TILE] = step_make(s->module, "prefill_first_masked", CHUNK, true, MASK_TILE);
+    a.steps[1][MASK_NOTHING] = step_make(s->module, "prefill_next", CHUNK, false, MASK_NOTHING);
+    a.steps[1][MASK_TILE] = step_make(s->module, "prefill_next_masked", CHUNK, false, MASK_TILE);
+    a.finish = finish_make(s->module, "prefill_finish", CHUNK);
+    prefill_make(s->module, &a);
+    printf("prefill of %d tokens, %d heads of %d, causal, in tiles of %d\n", SEQUENCE, HEADS, DIM,
+           CHUNK);
+    return run(s, "prefill", &a);
+}
+
+static bool decode(setup *s) {
+    attention a = {.mask = NULL};
+    matrices_make(s, &a, "decode", REQUESTS, GROUP, CACHE);
+    for (int64_t i = 0; i < REQUESTS * GROUP; i++) {
+        reference_row(&a, i / GROUP, i % GROUP, lengths[i / GROUP]);
+    }
+    a.steps[0][MASK_NOTHING] = step_make(s->module, "decode_first", GROUP, true, MASK_NOTHING);
+    a.steps[0][MASK_TAIL] = step_make(s->module, "decode_first_tail", GROUP, true, MASK_TAIL);
+    a.steps[1][MASK_NOTHING] = step_make(s->module, "decode_next", GROUP, false, MASK_NOTHING);
+    a.steps[1][MASK_TAIL] = step_make(s->module, "decode_next_tail", GROUP, false, MASK_TAIL);
+    a.finish = finish_make(s->module, "decode_finish", GROUP);
+    decode_make(s->module, &a);
+    s->bind = decode_bind;
+    printf("decode of %d requests with %d, %d and %d tokens, %d heads of %d, in chunks of %d\n",
+           REQUESTS, (int)lengths[0], (int)lengths[1], (int)lengths[2], GROUP, DIM, CHUNK);
+    return run(s, "decode", &a);
+}
+
+int main(int argc, char **argv) {
+    setup s;
+    setup_create(&s, argc, argv);
+    bool is_good = prefill(&s);
+    is_good &= decode(&s);
+    setup_destroy(&s);
+    return is_good ? 0 : 1;
+}
