@@ -43,7 +43,7 @@ $(BUILD)/libptowsp.so: $(BUILD)/ptowsp.o
 # -- tests: each file is one program; those that call private functions have the library inside ---
 
 TEST_HEADERS := $(wildcard tests/*.h examples/common/*)
-INSIDE       := $(patsubst tests/%.c,$(BUILD)/%,$(shell grep -l 'pwsp_' tests/*_test.c))
+INSIDE       := $(patsubst tests/%.c,$(BUILD)/%,$(shell grep -lE 'pwsp_|PWSP_' tests/*_test.c))
 ISA          := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/isa_*_test.c))
 
 $(INSIDE) $(ISA): $(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) $(LIBRARY) | $(BUILD)

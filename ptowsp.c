@@ -6163,7 +6163,7 @@ __attribute__((format(printf, 3, 4)))
 PTOISA_FN bool
 ptoisa_fault(ptoisa_core *core, ptoisa_op op, const char *format, ...) {
     char text[PTOISA_FAULT_TEXT_MAX];
-    int at = snprintf(text, sizeof text, "%s: ", ptoisa_op_name(op));
+    int at = op == PTOISA_NOP ? 0 : snprintf(text, sizeof text, "%s: ", ptoisa_op_name(op));
     va_list args;
     va_start(args, format);
     vsnprintf(text + at, sizeof text - (size_t)at, format, args);
@@ -6200,6 +6200,9 @@ PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t c
 // Charges an instruction to its pipe. Every instruction calls this once, after its checks.
 PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *dst,
                             const ptoisa_tile *src0, const ptoisa_tile *src1) {
+    // Memory that was written as one type may be read as another by what comes now: the compiler is
+    // to carry nothing over from one instruction to the next.
+    __asm__ __volatile__("" ::: "memory");
     ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);
     if (core->model == PTOISA_MODEL_UNIT) {
         uint64_t cycles = ptoisa_cost_unit(op, dst, src0, src1);

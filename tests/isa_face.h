@@ -12,10 +12,11 @@
 #include <stdlib.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 extern "C" {
-#include <cmocka.h>
+#include <cmocka.h>  // last: it defines fail as a macro
 }
 
 // SplitMix64 (Steele, Lea and Flood 2014).

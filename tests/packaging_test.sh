@@ -74,8 +74,7 @@ $CC main_static.o other_static.o -o static_c -pthread
 ./static_c || fail "static mode"
 nm -g --defined-only other_static.o | grep ptowsp_ && fail "static mode exports"
 $CXX -std=c++17 $W -DPTOWSP_STATIC -c other.cpp -o other_static_cpp.o
-# The shim: in C, in two C++ files that share their thread's core, with the library in one of them,
-# and in C++14, which has its C functions only.
+# The shim: in C, and in two C++ files that share their thread's core, with the library in one.
 cat > shim.h << 'END'
 // Adds two 8 x 8 tiles that were put where pto tiles lie; returns element (7, 7).
 static inline float add(ptoisa_core *core, float *memory) {
@@ -131,9 +130,6 @@ int main() {
 END
 $CC -std=c11 $W shim.c -o shim_c
 ./shim_c || fail "the shim in C"
-$CXX -std=c++14 $W -c -x c++ - -o shim_14.o << 'END'
-#include "ptoisa_shim.h"
-END
 $CXX -std=c++17 $W shim_main.cpp shim_kernel.cpp -o shim_cpp -pthread
 ./shim_cpp || fail "the shim in C++"
 # Without threads, no pthread symbol is wanted.

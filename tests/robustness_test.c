@@ -53,7 +53,7 @@ static void fixture_compile(fixture *f, const ptowsp_schedule *schedule) {
 }
 
 static ptowsp_status fixture_execute(fixture *f, ptowsp_run_mode mode, bool record_tasks) {
-    const ptowsp_run_options options = {mode, record_tasks};
+    const ptowsp_run_options options = {.mode = mode, .record_tasks = record_tasks};
     return ptowsp_run_execute(f->run, &options);
 }
 

@@ -235,7 +235,7 @@ static void run_faults__kernels_that_fail(void **state) {
         f.failure = rows[i].returned;
         snprintf(text, sizeof text, "main/parallel b/task step (b = 3): task 3 failed: %s",
                  ptowsp_status_name(rows[i].status));
-        const ptowsp_run_options options = {PTOWSP_RUN_EXECUTE, true};
+        const ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE, .record_tasks = true};
         assert_int_equal(ptowsp_run_execute(f.run, &options), rows[i].status);
         test_error_is(f.context, rows[i].status, 3, text);
         assert_int_equal(f.calls, 4);
@@ -271,7 +271,7 @@ static void run_faults__costs_that_fail(void **state) {
     compile(&f, NULL);
     assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 3), PTOWSP_OK);
     for (int mode = 0; mode < 2; mode++) {
-        const ptowsp_run_options options = {(ptowsp_run_mode)mode, false};
+        const ptowsp_run_options options = {.mode = (ptowsp_run_mode)mode, .record_tasks = false};
         f.calls = 0;
         assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_UNSUPPORTED_SIZE);
         test_error_is(f.context, PTOWSP_UNSUPPORTED_SIZE, 1,
@@ -463,8 +463,8 @@ static void run_faults__a_start_that_would_need_the_number_of_tasks(void **state
 static void run_faults__what_cannot_only_be_timed_or_only_be_run(void **state) {
     (void)state;
     fixture f;
-    const ptowsp_run_options time_only = {PTOWSP_RUN_TIME_ONLY, false};
-    const ptowsp_run_options neither = {(ptowsp_run_mode)2, false};
+    const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = false};
+    const ptowsp_run_options neither = {.mode = (ptowsp_run_mode)2, .record_tasks = false};
     fixture_make(&f);
     build_steps(&f);
     compile(&f, NULL);
@@ -497,7 +497,7 @@ static void run_faults__what_cannot_only_be_timed_or_only_be_run(void **state) {
 static void run_faults__time_cannot_see_what_tasks_write(void **state) {
     (void)state;
     fixture f;
-    const ptowsp_run_options time_only = {PTOWSP_RUN_TIME_ONLY, false};
+    const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = false};
     fixture_make(&f);
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
@@ -562,7 +562,7 @@ static void *race(void *arg) {
     racer *r = (racer *)arg;
     ptowsp_context *context;
     ptowsp_run *run;
-    const ptowsp_run_options options = {PTOWSP_RUN_TIME_ONLY, true};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
     r->is_good = ptowsp_context_create(NULL, &context) == PTOWSP_OK &&
                  ptowsp_run_create(context, r->program, &run) == PTOWSP_OK;
     for (int i = 0; r->is_good && i < 20; i++) {

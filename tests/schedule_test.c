@@ -117,7 +117,7 @@ static ptowsp_node touch(const fixture *f, ptowsp_kernel kernel, int64_t cycles,
 static ptowsp_status fixture_run(fixture *f, const ptowsp_schedule *schedule) {
     fixture_forget_run(f);
     const ptowsp_program_desc desc = {NULL, schedule};
-    const ptowsp_run_options options = {PTOWSP_RUN_EXECUTE, true};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE, .record_tasks = true};
     ptowsp_buffer buffer;
     memset(&buffer, 0, sizeof buffer);
     memset(f->data, 0, sizeof f->data);
@@ -1028,7 +1028,7 @@ static void schedule__measuring_cannot_load_what_tasks_write(void **state) {
     fixture_make(&f);
     build_load(&f);
     run_ok(&f, NULL);
-    const ptowsp_run_options options = {PTOWSP_RUN_TIME_ONLY, false};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = false};
     assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_UNSUPPORTED);
     fixture_free(&f);
 }

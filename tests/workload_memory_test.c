@@ -171,7 +171,7 @@ static ptowsp_status bind_everything(fixture *f) {
 enum { TASK_COUNT = 13 + 5 * 4 + 2 };
 
 static ptowsp_status execute(const fixture *f, bool has_records) {
-    const ptowsp_run_options options = {PTOWSP_RUN_EXECUTE, has_records};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE, .record_tasks = has_records};
     return ptowsp_run_execute(f->run, &options);
 }
 
@@ -330,7 +330,7 @@ static void make_wide(fixture *f, int which, uint32_t window, int64_t size) {
 }
 
 static ptowsp_status time_wide(const fixture *f, bool has_records) {
-    const ptowsp_run_options options = {PTOWSP_RUN_TIME_ONLY, has_records};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = has_records};
     return ptowsp_run_execute(f->run, &options);
 }
 

@@ -104,7 +104,7 @@ static ptowsp_status sample_compile(sample *s, ref_module *module, ptowsp_progra
 
 static ptowsp_status sample_execute(sample *s, ptowsp_run *run, ptowsp_run_mode mode,
                                     bool record_tasks) {
-    const ptowsp_run_options options = {mode, record_tasks};
+    const ptowsp_run_options options = {.mode = mode, .record_tasks = record_tasks};
     s->module.watch.calls = 0;
     return ptowsp_run_execute(run, &options);
 }

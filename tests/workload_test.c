@@ -47,7 +47,7 @@ static void run_sparse(bool by_row, bool record, seen *out) {
     assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
     const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 3, 5};
     assert_int_equal(ptowsp_run_bind_csr(run, "routes", &csr), PTOWSP_OK);
-    const ptowsp_run_options options = {PTOWSP_RUN_EXECUTE, record};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE, .record_tasks = record};
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
@@ -128,7 +128,7 @@ static void workload__records_are_named_by_the_program(void **state) {
     assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
     ptowsp_module_destroy(m);
     assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
-    const ptowsp_run_options options = {PTOWSP_RUN_TIME_ONLY, true};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
     const ptowsp_task_record *record = &ptowsp_run_records(run)[1];
     assert_string_equal(ptowsp_program_kernel_name(program, record->kernel), "k");
