@@ -508,7 +508,8 @@ static void print__a_run_says_where_time_went(void **state) {
     ptowsp_run_print(run, sink(&f));
     assert_string_equal(f.text, "run of module four: not executed\n");
     for (int has_records = 0; has_records < 2; has_records++) {
-        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = has_records};
+        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
+                                            .record_tasks = has_records};
         assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
         ptowsp_run_print(run, sink(&f));
         char expected[1000];
