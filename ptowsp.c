@@ -15582,14 +15582,19 @@ ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round ro
     pwsp_builder b = pwsp_builder_begin(x.body, PWSP_KOP_CVT);
     const pwsp_kop *op = pwsp_builder_tile(&b, x, PWSP_DTYPES_ANY);
     if (op) {
-        if (op->dtype != dtype && !pwsp_cvt_exists(op->dtype, dtype)) {
+        if (ptowsp_dtype_size(dtype) == 0 ||
+            (op->dtype != dtype && !pwsp_cvt_exists(op->dtype, dtype))) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "TCVT has no %s to %s",
                               ptowsp_dtype_name((ptowsp_dtype)op->dtype), ptowsp_dtype_name(dtype));
-        } else if ((uint32_t)round > PTOWSP_ROUND_TRUNC) {
+            return pwsp_builder_end(&b);
+        }
+        if ((uint32_t)round > PTOWSP_ROUND_TRUNC) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%d is no rounding", (int)round);
         }
         pwsp_builder_shape(&b, op, (uint8_t)dtype);
-        b.op.mode = (uint8_t)((int)round + (int)PTOISA_CAST_RINT);
+        // TCVT would take the mode for bf16 and f32, too.
+        b.op.mode = PWSP_DTYPES_FLOAT >> dtype & 1 ? (uint8_t)PTOISA_CAST_RINT
+                                                   : (uint8_t)((int)round + (int)PTOISA_CAST_RINT);
     }
     return pwsp_builder_end(&b);
 }
@@ -15698,6 +15703,10 @@ ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part) {
     if (op) {
         if (part > 1 || op->cols % 2 != 0) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "part %u of %u columns", part, op->cols);
+        } else if ((op->cols * ptowsp_dtype_size((ptowsp_dtype)op->dtype) + 31) / 32 % 2 != 0) {
+            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
+                              "rows of %u %s are no whole pairs of blocks of 32 bytes", op->cols,
+                              ptowsp_dtype_name((ptowsp_dtype)op->dtype));
         }
         pwsp_builder_shape(&b, op, op->dtype);
         b.op.col = part;
@@ -16922,6 +16931,13 @@ void pwsp_lower_reduce(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_value(lw, op->src[0]);
     bool is_row = op->kind <= PWSP_KOP_ROWMEAN;
     uint8_t dtype = lw->list->tiles[src].dtype;
+    bool is_column = lw->list->tiles[src].layout == PTOISA_COL_MAJOR;
+    if (is_row && is_column) {  // one column: each value is its own sum, mean and extreme
+        uint32_t to = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
+        pwsp_insn_emit(lw, dtype == op->dtype ? PTOISA_TMOV : PTOISA_TCVT, to,
+                       pwsp_lower_flat(lw, src), 0, 0);
+        return;
+    }
     if (is_row && dtype != op->dtype) {  // the device reduces to the source's type
         uint32_t wide = pwsp_lower_like(lw, src, op->dtype);
         pwsp_insn *cvt = pwsp_insn_emit(lw, PTOISA_TCVT, wide, src, 0, 0);
@@ -16929,17 +16945,13 @@ void pwsp_lower_reduce(pwsp_lowering *lw, const pwsp_kop *op) {
         src = wide;
     }
     uint32_t dst = pwsp_lower_result(lw, op, 0);
-    if (lw->list->tiles[src].layout == PTOISA_COL_MAJOR && !is_row) {
+    if (is_column) {
         // A column: all in one row that is summed along.
         src = pwsp_lower_flat(lw, src);
         insn_op = insn_op == PTOISA_TCOLSUM   ? PTOISA_TROWSUM
                   : insn_op == PTOISA_TCOLMAX ? PTOISA_TROWMAX
                                               : PTOISA_TROWMIN;
         is_row = true;
-    } else if (lw->list->tiles[src].layout == PTOISA_COL_MAJOR) {
-        // One column: each value is its own sum, mean and extreme.
-        pwsp_insn_emit(lw, PTOISA_TMOV, pwsp_lower_flat(lw, dst), pwsp_lower_flat(lw, src), 0, 0);
-        return;
     }
     uint32_t tmp = is_row ? pwsp_lower_like(lw, src, op->dtype) : 0;
     pwsp_insn_emit(lw, insn_op, dst, src, 0, 0)->tmp = tmp;
@@ -17343,8 +17355,10 @@ void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op) {
 
 static void pwsp_lower_full(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
+    bool is_float = op->dtype == PTOWSP_F16 || op->dtype == PTOWSP_BF16 || op->dtype == PTOWSP_F32;
+    bool is_cut = !is_float && op->value > -0x1p32 && op->value < 0x1p32;  // towards zero
     pwsp_insn_emit_scalar(lw, op->kind == PWSP_KOP_IOTA ? PTOISA_TCI : PTOISA_TEXPANDS, dst, 0,
-                          op->value);
+                          is_cut ? (double)(int64_t)op->value : op->value);
 }
 
 static void pwsp_lower_alloc(pwsp_lowering *lw, const pwsp_kop *op) {
@@ -17397,6 +17411,18 @@ static void pwsp_lower_transpose(pwsp_lowering *lw, const pwsp_kop *op) {
     pwsp_insn_emit(lw, PTOISA_TTRANS, dst, src, 0, 0)->tmp = tmp;
 }
 
+// The same bytes as a type that TEXTRACT takes.
+static uint32_t pwsp_lower_bits(pwsp_lowering *lw, uint32_t tile) {
+    pwsp_list_tile of = lw->list->tiles[tile];
+    uint32_t size = ptoisa_dtype_size((ptoisa_dtype)of.dtype);
+    uint8_t dtype = size == 4 ? PTOISA_F32 : size == 2 ? PTOISA_F16 : PTOISA_I8;
+    if (of.dtype == dtype || of.dtype == PTOISA_BF16) {
+        return tile;
+    }
+    return pwsp_lower_view(lw, tile, (ptoisa_layout)of.layout, dtype, of.rows, of.cols,
+                           of.valid_rows, of.valid_cols, 0);
+}
+
 static void pwsp_lower_slice(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_value(lw, op->src[0]);
     const pwsp_kop *of = &lw->body->ops[op->src[0]];
@@ -17410,15 +17436,14 @@ static void pwsp_lower_slice(pwsp_lowering *lw, const pwsp_kop *op) {
     } else if (op->cols == 1 && op->rows > 1) {
         // A column out of a matrix: through its transpose there is no instruction, but a row
         // reduction over one column takes it out.
-        pwsp_list_tile t = lw->list->tiles[src];
         uint32_t part =
             pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows,
                             pwsp_block_elements(op->dtype), op->valid_rows, op->valid_cols);
         uint32_t tmp =
             pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows,
                             pwsp_block_elements(op->dtype), op->valid_rows, op->valid_cols);
-        (void)t;
-        pwsp_insn *extract = pwsp_insn_emit(lw, PTOISA_TEXTRACT, part, src, 0, 0);
+        uint32_t to = pwsp_lower_bits(lw, part), from = pwsp_lower_bits(lw, src);
+        pwsp_insn *extract = pwsp_insn_emit(lw, PTOISA_TEXTRACT, to, from, 0, 0);
         extract->row = row;
         extract->col = col;
         pwsp_insn_emit(lw, PTOISA_TROWMAX, dst, part, 0, 0)->tmp = tmp;
@@ -17426,26 +17451,36 @@ static void pwsp_lower_slice(pwsp_lowering *lw, const pwsp_kop *op) {
     } else if (op->cols == 1) {
         dst = pwsp_lower_flat(lw, dst);
     }
+    dst = pwsp_lower_bits(lw, dst);
+    src = pwsp_lower_bits(lw, src);
     pwsp_insn *extract = pwsp_insn_emit(lw, PTOISA_TEXTRACT, dst, src, 0, 0);
     extract->row = row;
     extract->col = col;
 }
 
-// x0 y0 x1 y1 ...: TINTERLEAVE writes the left and the right half of the result. They are views
-// with the result's pitch, so the last row of the right one ends half a row behind the result, which
-// has a row more for it.
+// A tile of whose columns all are looked at, whatever is valid.
+static uint32_t pwsp_lower_all_cols(pwsp_lowering *lw, uint32_t tile, uint32_t cols) {
+    pwsp_list_tile of = lw->list->tiles[tile];
+    return pwsp_lower_view(lw, tile, (ptoisa_layout)of.layout, of.dtype, of.rows, of.cols,
+                           of.valid_rows, pwsp_valid_full(cols), 0);
+}
+
+// x0 y0 x1 y1 ...: TINTERLEAVE writes the left and the right half of the result. Where the right one
+// begins does not depend on the task, so it goes over all columns, however many are valid. The halves
+// are views with the result's pitch: the last row of the right one ends half a row behind the result,
+// which has a row more for it.
 static void pwsp_lower_interleave(pwsp_lowering *lw, const pwsp_kop *op) {
-    uint32_t x = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[0]));
-    uint32_t y = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[1]));
+    uint32_t x = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[0]), op->cols / 2);
+    uint32_t y = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[1]), op->cols / 2);
     uint32_t half = op->cols / 2, size = ptoisa_dtype_size((ptoisa_dtype)op->dtype);
     uint32_t cols = pwsp_round_up(half, pwsp_block_elements(op->dtype)) * 2;
     const pwsp_kop *of = &lw->body->ops[op->src[0]];
     uint32_t dst = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows + 1, cols,
                                    op->valid_rows, op->valid_cols);
     uint32_t d0 = pwsp_lower_view(lw, dst, PTOISA_ROW_MAJOR, op->dtype, op->rows, cols,
-                                  of->valid_rows, of->valid_cols, 0);
+                                  of->valid_rows, pwsp_valid_full(half), 0);
     uint32_t d1 = pwsp_lower_view(lw, dst, PTOISA_ROW_MAJOR, op->dtype, op->rows, cols,
-                                  of->valid_rows, of->valid_cols, half * size);
+                                  of->valid_rows, pwsp_valid_full(half), half * size);
     lw->values[lw->at].tile = dst;
     pwsp_lower_keep(lw, dst, lw->at);
     pwsp_insn_emit(lw, PTOISA_TINTERLEAVE, d0, x, y, 0)->dst[1] = d1;

@@ -6,8 +6,10 @@
 
 static void pwsp_lower_full(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
+    bool is_float = op->dtype == PTOWSP_F16 || op->dtype == PTOWSP_BF16 || op->dtype == PTOWSP_F32;
+    bool is_cut = !is_float && op->value > -0x1p32 && op->value < 0x1p32;  // towards zero
     pwsp_insn_emit_scalar(lw, op->kind == PWSP_KOP_IOTA ? PTOISA_TCI : PTOISA_TEXPANDS, dst, 0,
-                          op->value);
+                          is_cut ? (double)(int64_t)op->value : op->value);
 }
 
 static void pwsp_lower_alloc(pwsp_lowering *lw, const pwsp_kop *op) {
@@ -60,6 +62,18 @@ static void pwsp_lower_transpose(pwsp_lowering *lw, const pwsp_kop *op) {
     pwsp_insn_emit(lw, PTOISA_TTRANS, dst, src, 0, 0)->tmp = tmp;
 }
 
+// The same bytes as a type that TEXTRACT takes.
+static uint32_t pwsp_lower_bits(pwsp_lowering *lw, uint32_t tile) {
+    pwsp_list_tile of = lw->list->tiles[tile];
+    uint32_t size = ptoisa_dtype_size((ptoisa_dtype)of.dtype);
+    uint8_t dtype = size == 4 ? PTOISA_F32 : size == 2 ? PTOISA_F16 : PTOISA_I8;
+    if (of.dtype == dtype || of.dtype == PTOISA_BF16) {
+        return tile;
+    }
+    return pwsp_lower_view(lw, tile, (ptoisa_layout)of.layout, dtype, of.rows, of.cols,
+                           of.valid_rows, of.valid_cols, 0);
+}
+
 static void pwsp_lower_slice(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_value(lw, op->src[0]);
     const pwsp_kop *of = &lw->body->ops[op->src[0]];
@@ -73,15 +87,14 @@ static void pwsp_lower_slice(pwsp_lowering *lw, const pwsp_kop *op) {
     } else if (op->cols == 1 && op->rows > 1) {
         // A column out of a matrix: through its transpose there is no instruction, but a row
         // reduction over one column takes it out.
-        pwsp_list_tile t = lw->list->tiles[src];
         uint32_t part =
             pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows,
                             pwsp_block_elements(op->dtype), op->valid_rows, op->valid_cols);
         uint32_t tmp =
             pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows,
                             pwsp_block_elements(op->dtype), op->valid_rows, op->valid_cols);
-        (void)t;
-        pwsp_insn *extract = pwsp_insn_emit(lw, PTOISA_TEXTRACT, part, src, 0, 0);
+        uint32_t to = pwsp_lower_bits(lw, part), from = pwsp_lower_bits(lw, src);
+        pwsp_insn *extract = pwsp_insn_emit(lw, PTOISA_TEXTRACT, to, from, 0, 0);
         extract->row = row;
         extract->col = col;
         pwsp_insn_emit(lw, PTOISA_TROWMAX, dst, part, 0, 0)->tmp = tmp;
@@ -89,26 +102,36 @@ static void pwsp_lower_slice(pwsp_lowering *lw, const pwsp_kop *op) {
     } else if (op->cols == 1) {
         dst = pwsp_lower_flat(lw, dst);
     }
+    dst = pwsp_lower_bits(lw, dst);
+    src = pwsp_lower_bits(lw, src);
     pwsp_insn *extract = pwsp_insn_emit(lw, PTOISA_TEXTRACT, dst, src, 0, 0);
     extract->row = row;
     extract->col = col;
 }
 
-// x0 y0 x1 y1 ...: TINTERLEAVE writes the left and the right half of the result. They are views
-// with the result's pitch, so the last row of the right one ends half a row behind the result, which
-// has a row more for it.
+// A tile of whose columns all are looked at, whatever is valid.
+static uint32_t pwsp_lower_all_cols(pwsp_lowering *lw, uint32_t tile, uint32_t cols) {
+    pwsp_list_tile of = lw->list->tiles[tile];
+    return pwsp_lower_view(lw, tile, (ptoisa_layout)of.layout, of.dtype, of.rows, of.cols,
+                           of.valid_rows, pwsp_valid_full(cols), 0);
+}
+
+// x0 y0 x1 y1 ...: TINTERLEAVE writes the left and the right half of the result. Where the right one
+// begins does not depend on the task, so it goes over all columns, however many are valid. The halves
+// are views with the result's pitch: the last row of the right one ends half a row behind the result,
+// which has a row more for it.
 static void pwsp_lower_interleave(pwsp_lowering *lw, const pwsp_kop *op) {
-    uint32_t x = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[0]));
-    uint32_t y = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[1]));
+    uint32_t x = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[0]), op->cols / 2);
+    uint32_t y = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[1]), op->cols / 2);
     uint32_t half = op->cols / 2, size = ptoisa_dtype_size((ptoisa_dtype)op->dtype);
     uint32_t cols = pwsp_round_up(half, pwsp_block_elements(op->dtype)) * 2;
     const pwsp_kop *of = &lw->body->ops[op->src[0]];
     uint32_t dst = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows + 1, cols,
                                    op->valid_rows, op->valid_cols);
     uint32_t d0 = pwsp_lower_view(lw, dst, PTOISA_ROW_MAJOR, op->dtype, op->rows, cols,
-                                  of->valid_rows, of->valid_cols, 0);
+                                  of->valid_rows, pwsp_valid_full(half), 0);
     uint32_t d1 = pwsp_lower_view(lw, dst, PTOISA_ROW_MAJOR, op->dtype, op->rows, cols,
-                                  of->valid_rows, of->valid_cols, half * size);
+                                  of->valid_rows, pwsp_valid_full(half), half * size);
     lw->values[lw->at].tile = dst;
     pwsp_lower_keep(lw, dst, lw->at);
     pwsp_insn_emit(lw, PTOISA_TINTERLEAVE, d0, x, y, 0)->dst[1] = d1;

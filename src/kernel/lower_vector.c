@@ -100,6 +100,13 @@ void pwsp_lower_reduce(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_value(lw, op->src[0]);
     bool is_row = op->kind <= PWSP_KOP_ROWMEAN;
     uint8_t dtype = lw->list->tiles[src].dtype;
+    bool is_column = lw->list->tiles[src].layout == PTOISA_COL_MAJOR;
+    if (is_row && is_column) {  // one column: each value is its own sum, mean and extreme
+        uint32_t to = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
+        pwsp_insn_emit(lw, dtype == op->dtype ? PTOISA_TMOV : PTOISA_TCVT, to,
+                       pwsp_lower_flat(lw, src), 0, 0);
+        return;
+    }
     if (is_row && dtype != op->dtype) {  // the device reduces to the source's type
         uint32_t wide = pwsp_lower_like(lw, src, op->dtype);
         pwsp_insn *cvt = pwsp_insn_emit(lw, PTOISA_TCVT, wide, src, 0, 0);
@@ -107,17 +114,13 @@ void pwsp_lower_reduce(pwsp_lowering *lw, const pwsp_kop *op) {
         src = wide;
     }
     uint32_t dst = pwsp_lower_result(lw, op, 0);
-    if (lw->list->tiles[src].layout == PTOISA_COL_MAJOR && !is_row) {
+    if (is_column) {
         // A column: all in one row that is summed along.
         src = pwsp_lower_flat(lw, src);
         insn_op = insn_op == PTOISA_TCOLSUM   ? PTOISA_TROWSUM
                   : insn_op == PTOISA_TCOLMAX ? PTOISA_TROWMAX
                                               : PTOISA_TROWMIN;
         is_row = true;
-    } else if (lw->list->tiles[src].layout == PTOISA_COL_MAJOR) {
-        // One column: each value is its own sum, mean and extreme.
-        pwsp_insn_emit(lw, PTOISA_TMOV, pwsp_lower_flat(lw, dst), pwsp_lower_flat(lw, src), 0, 0);
-        return;
     }
     uint32_t tmp = is_row ? pwsp_lower_like(lw, src, op->dtype) : 0;
     pwsp_insn_emit(lw, insn_op, dst, src, 0, 0)->tmp = tmp;

@@ -363,14 +363,19 @@ ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round ro
     pwsp_builder b = pwsp_builder_begin(x.body, PWSP_KOP_CVT);
     const pwsp_kop *op = pwsp_builder_tile(&b, x, PWSP_DTYPES_ANY);
     if (op) {
-        if (op->dtype != dtype && !pwsp_cvt_exists(op->dtype, dtype)) {
+        if (ptowsp_dtype_size(dtype) == 0 ||
+            (op->dtype != dtype && !pwsp_cvt_exists(op->dtype, dtype))) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "TCVT has no %s to %s",
                               ptowsp_dtype_name((ptowsp_dtype)op->dtype), ptowsp_dtype_name(dtype));
-        } else if ((uint32_t)round > PTOWSP_ROUND_TRUNC) {
+            return pwsp_builder_end(&b);
+        }
+        if ((uint32_t)round > PTOWSP_ROUND_TRUNC) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%d is no rounding", (int)round);
         }
         pwsp_builder_shape(&b, op, (uint8_t)dtype);
-        b.op.mode = (uint8_t)((int)round + (int)PTOISA_CAST_RINT);
+        // TCVT would take the mode for bf16 and f32, too.
+        b.op.mode = PWSP_DTYPES_FLOAT >> dtype & 1 ? (uint8_t)PTOISA_CAST_RINT
+                                                   : (uint8_t)((int)round + (int)PTOISA_CAST_RINT);
     }
     return pwsp_builder_end(&b);
 }
@@ -479,6 +484,10 @@ ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part) {
     if (op) {
         if (part > 1 || op->cols % 2 != 0) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "part %u of %u columns", part, op->cols);
+        } else if ((op->cols * ptowsp_dtype_size((ptowsp_dtype)op->dtype) + 31) / 32 % 2 != 0) {
+            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
+                              "rows of %u %s are no whole pairs of blocks of 32 bytes", op->cols,
+                              ptowsp_dtype_name((ptowsp_dtype)op->dtype));
         }
         pwsp_builder_shape(&b, op, op->dtype);
         b.op.col = part;

@@ -1,0 +1,230 @@
+// Operations of tile kernels that look at single elements: comparing, selecting, sorting, gathering,
+// taking every second column; against plain loops, on random shapes, full and cut off.
+
+#include "kernel_reference.h"
+
+#define RUNS 4
+
+static void play_all(kt_scene scene, int count, kt_config config) {
+    for (int which = 0; which < count; which++) {
+        config.seed++;
+        kt_play(scene, which, RUNS, config);
+    }
+}
+
+static kt_value of_shape(kt *t, ptowsp_dtype dtype) {
+    int64_t rows = kt_pick_size(t), cols = kt_pick_size(t);
+    return kt_in(t, dtype, rows, cols);
+}
+
+// -- masks ----------------------------------------------------------------------------------------
+
+static void scene_compare(kt *t, int which) {
+    static const ptowsp_dtype types[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_I32};
+    ptowsp_dtype dtype = types[which % 3];
+    ptowsp_compare op = (ptowsp_compare)(which / 3);
+    if (dtype == PTOWSP_I32 && op != PTOWSP_EQ) {
+        kt_keep(t, of_shape(t, PTOWSP_F32));
+        return;
+    }
+    kt_value x = kt_in(t, dtype, kt_pick_size(t), 1 + kt_pick_size(t) / 2);
+    kt_value y = kt_in(t, dtype, x.rows, x.cols);
+    if (dtype != PTOWSP_I32) {
+        kt_fill(t, x, 0, 0, NAN);
+        kt_fill(t, y, y.valid_rows - 1, y.valid_cols - 1, NAN);
+    }
+    kt_value mask = kt_comparison(t, x, op, y);
+    kt_keep(t, kt_select(t, mask, x, y));
+    kt_keep(t, kt_select(t, mask, y, kt_const(t, -1.5)));
+    kt_value other = kt_comparison(t, x, op, kt_const(t, 1.9));
+    kt_keep(t, kt_select(t, other, y, kt_scalar(t, PTOWSP_F32, 0.1)));
+    kt_keep(t, kt_select(t, kt_comparison(t, y, op, kt_scalar(t, PTOWSP_I64, 2)), x, y));
+    // A mask selects from anything of its shape.
+    static const ptowsp_dtype others[] = {PTOWSP_BF16, PTOWSP_I16, PTOWSP_U16, PTOWSP_U32};
+    ptowsp_dtype third = others[test_random(&t->state) % 4];
+    kt_value u = kt_in(t, third, x.rows, x.cols);
+    kt_keep(t, kt_select(t, mask, u, kt_in(t, third, x.rows, x.cols)));
+    kt_keep(t, kt_select(t, other, u, kt_const(t, 7)));
+}
+
+static void ops__compare_and_select(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    config.is_integer = true;  // so that there are equals
+    config.low = -3;
+    config.high = 3;
+    play_all(scene_compare, 18, config);
+}
+
+// -- sorting --------------------------------------------------------------------------------------
+
+static kt_value scores(kt *t, int64_t rows, int64_t cols, bool has_nan) {
+    kt_value x = kt_in(t, PTOWSP_F32, rows, cols);
+    if (has_nan) {
+        kt_fill(t, x, x.valid_rows - 1, x.valid_cols / 2, NAN);
+        kt_fill(t, x, 0, 0, -INFINITY);
+        kt_fill(t, x, 0, x.valid_cols - 1, INFINITY);
+        kt_fill(t, x, 0, x.valid_cols / 3, NAN);
+    }
+    return x;
+}
+
+// Indices of a row for all, and for each row; what is behind the pairs is looked at.
+static void scene_sort32(kt *t, int which) {
+    int64_t rows = kt_pick_size(t), cols = 32 * test_random_in(&t->state, 1, 4);
+    kt_value x = scores(t, rows, cols, which % 2 != 0);
+    kt_value index = which / 2 == 0   ? kt_iota(t, PTOWSP_U32, cols, 0)
+                     : which / 2 == 1 ? kt_in(t, PTOWSP_U32, 1, cols)
+                                      : kt_in(t, PTOWSP_U32, rows, cols);
+    kt_value pairs = kt_sort32(t, x, index);
+    int64_t k = test_random_in(&t->state, 1, cols);
+    kt_keep(t, kt_topk(t, pairs, k, false));
+    kt_keep(t, kt_topk(t, pairs, k, true));
+    kt_keep_as(t, kt_topk(t, pairs, 1 + k / 3, true), PTOWSP_I32);
+}
+
+static void ops__sort32_orders_every_32_columns(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    config.is_integer = true;  // ties keep their order
+    config.low = -10;
+    config.high = 10;
+    play_all(scene_sort32, 6, config);
+}
+
+// Whole rows, by runs of 32 and then of 128 ...: 2, 3, 4, 8, 12 and 16 runs.
+static void scene_merge(kt *t, int which) {
+    static const int64_t counts[] = {2, 3, 4, 8, 12, 16, 32, 64};
+    int64_t count = counts[which % 8], run = 32;
+    kt_value x = kt_in(t, PTOWSP_F32, 1, 32 * count);
+    for (int64_t i = 0; i < 20 && which / 8; i++) {
+        kt_fill(t, x, 0, test_random_in(&t->state, 0, 32 * count - 1), i % 3 ? -0.0 : NAN);
+    }
+    kt_value pairs = kt_sort32(t, x, kt_iota(t, PTOWSP_U32, 32 * count, 100));
+    while (run < 32 * count) {
+        pairs = kt_merge_sort(t, pairs, run);
+        run *= count * 32 / run % 4 == 0 ? 4 : count * 32 / run;
+    }
+    kt_keep(t, kt_topk(t, pairs, 32 * count, false));
+    kt_keep(t, kt_topk(t, pairs, test_random_in(&t->state, 1, 32 * count), true));
+}
+
+static void ops__merge_sort_and_topk_of_many_runs(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    config.is_integer = true;
+    config.low = -40;
+    config.high = 40;
+    for (int which = 0; which < 16; which++) {
+        for (int i = 0; i < 4; i++) {
+            config.seed++;
+            config.strides = (kt_strides)i;
+            kt t = kt_begin(config);
+            scene_merge(&t, which);
+            kt_end(&t);
+        }
+    }
+}
+
+// -- gathering ------------------------------------------------------------------------------------
+
+static void scene_gather(kt *t, int which) {
+    static const ptowsp_dtype types[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_I32,
+                                         PTOWSP_I16, PTOWSP_U32, PTOWSP_U16};
+    ptowsp_dtype dtype = types[which % 6];
+    int64_t block = 32 / ptowsp_dtype_size(dtype);
+    // Of one row of any length, or of rows of whole blocks.
+    int64_t rows = which / 12 ? kt_pick_size(t) : 1;
+    int64_t cols = rows == 1 ? kt_pick_size(t) : block * test_random_in(&t->state, 1, 5);
+    kt_value x = kt_in(t, dtype, rows, cols);
+    kt_value index = of_shape(t, which / 6 % 2 ? PTOWSP_U32 : PTOWSP_I32);
+    KT_EACH(index, r, c) {  // an element that this task has
+        int64_t at = test_random_in(&t->state, 0, x.valid_rows - 1) * cols +
+                     test_random_in(&t->state, 0, x.valid_cols - 1);
+        kt_fill(t, index, r, c, (double)at);
+    }
+    kt_keep(t, kt_gather(t, x, index));
+}
+
+static void ops__gather_takes_elements_by_index(void **state) {
+    (void)state;
+    play_all(scene_gather, 24, kt_any(test_seed()));
+}
+
+// -- every second column --------------------------------------------------------------------------
+
+static void scene_deinterleave(kt *t, int which) {
+    static const ptowsp_dtype types[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_BF16, PTOWSP_I32,
+                                         PTOWSP_I16, PTOWSP_U32, PTOWSP_U16};
+    int64_t rows = kt_pick_size(t), cols = kt_pick_size(t);
+    // Half a row is whole blocks, as it is allocated.
+    int64_t block = 32 / ptowsp_dtype_size(types[which]);
+    cols = (cols + block - 1) / block * block - test_random_in(&t->state, 0, block / 2 - 1);
+    kt_value x = kt_in(t, types[which], rows, 2 * cols);
+    kt_value even = kt_deinterleave(t, x, 0), odd = kt_deinterleave(t, x, 1);
+    kt_keep(t, even);
+    kt_keep(t, odd);
+    if (which < 5 && x.valid_cols % 2 == 0) {
+        kt_keep(t, kt_add(t, even, even));
+    }
+}
+
+static void ops__deinterleave_takes_every_second_column(void **state) {
+    (void)state;
+    play_all(scene_deinterleave, 7, kt_any(test_seed()));
+}
+
+static void scene_interleave(kt *t, int which) {
+    static const ptowsp_dtype types[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_BF16, PTOWSP_I32,
+                                         PTOWSP_I16, PTOWSP_U32, PTOWSP_U16};
+    int64_t rows = kt_pick_size(t);
+    int64_t cols = 32 / ptowsp_dtype_size(types[which]) * test_random_in(&t->state, 1, 4);
+    kt_value x = kt_in(t, types[which], rows, cols), y = kt_in(t, types[which], rows, cols);
+    kt_value both = kt_interleave(t, x, y);
+    kt_keep(t, both);
+    kt_keep(t, kt_deinterleave(t, both, 1));
+    kt_keep(t, kt_interleave(t, y, y));
+}
+
+static void ops__interleave_on_a5(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    config.machine = &a5;
+    play_all(scene_interleave, 7, config);
+}
+
+// Rotary embedding: pairs of columns, turned by an angle per row.
+static void scene_rope(kt *t, int which) {
+    int64_t rows = kt_pick_size(t), cols = 16 * test_random_in(&t->state, 1, 4);
+    kt_value x = kt_in(t, PTOWSP_F32, rows, cols), angle = kt_in(t, PTOWSP_F32, rows, cols / 2);
+    kt_value even = kt_deinterleave(t, x, 0), odd = kt_deinterleave(t, x, 1);
+    kt_value cosine = kt_cos(t, angle), sine = kt_sin(t, angle);
+    (void)which;
+    if (even.valid_cols != angle.valid_cols || odd.valid_cols != angle.valid_cols) {
+        kt_keep(t, cosine);
+        return;
+    }
+    kt_value a = kt_sub(t, kt_mul(t, cosine, kt_add(t, even, kt_const(t, 0))),
+                        kt_mul(t, sine, kt_add(t, odd, kt_const(t, 0))));
+    kt_keep(t, a);
+}
+
+static void ops__rotary_embedding(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    kt_play(scene_rope, 0, RUNS, config);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ops__compare_and_select),
+        cmocka_unit_test(ops__sort32_orders_every_32_columns),
+        cmocka_unit_test(ops__merge_sort_and_topk_of_many_runs),
+        cmocka_unit_test(ops__gather_takes_elements_by_index),
+        cmocka_unit_test(ops__deinterleave_takes_every_second_column),
+        cmocka_unit_test(ops__interleave_on_a5),
+        cmocka_unit_test(ops__rotary_embedding),
+    };
+    return cmocka_run_group_tests_name("kernel_pick", tests, NULL, NULL);
+}

@@ -1,0 +1,389 @@
+// Operations of tile kernels that multiply matrices, convert, move and pick: each on random shapes,
+// full and cut off, with tensors laid out in four ways, against a plain loop.
+
+#include "kernel_reference.h"
+
+#define RUNS 4
+
+static const ptowsp_dtype floats[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_BF16};
+static const ptowsp_dtype all[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_BF16, PTOWSP_I32, PTOWSP_I16,
+                                   PTOWSP_U32, PTOWSP_U16, PTOWSP_I8,   PTOWSP_U8};
+enum { FLOAT_COUNT = 3, ALL_COUNT = 9 };
+
+static kt_value of_shape(kt *t, ptowsp_dtype dtype) {
+    int64_t rows = kt_pick_size(t), cols = kt_pick_size(t);
+    return kt_in(t, dtype, rows, cols);
+}
+
+static void play_all(kt_scene scene, int count, kt_config config) {
+    for (int which = 0; which < count; which++) {
+        config.seed++;
+        kt_play(scene, which, RUNS, config);
+    }
+}
+
+// -- matrix products ------------------------------------------------------------------------------
+
+static ptowsp_dtype product_type(int which) {
+    return which == 3 ? PTOWSP_I8 : floats[which];
+}
+
+static void scene_matmul(kt *t, int which) {
+    ptowsp_dtype dtype = product_type(which);
+    int64_t m = kt_pick_size(t), k = kt_pick_size(t), n = kt_pick_size(t);
+    kt_value a = kt_in(t, dtype, m, k), b = kt_in(t, dtype, k, n);
+    kt_keep(t, kt_matmul(t, a, b));
+}
+
+static void ops__matmul_in_every_type(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    play_all(scene_matmul, 4, config);
+    config.is_integer = true;  // exact, in whatever order
+    play_all(scene_matmul, 4, config);
+}
+
+// acc is a product, a parameter, or a product that something else reads, too.
+static void scene_matmul_acc(kt *t, int which) {
+    ptowsp_dtype dtype = product_type(which % 4), sum = which % 4 == 3 ? PTOWSP_I32 : PTOWSP_F32;
+    int64_t m = kt_pick_size(t), k = kt_pick_size(t), n = kt_pick_size(t), k2 = kt_pick_size(t);
+    kt_value a = kt_in(t, dtype, m, k), b = kt_in(t, dtype, k, n);
+    kt_value c = kt_in(t, dtype, m, k2), d = kt_in(t, dtype, k2, n);
+    kt_value acc = which / 4 == 1 ? kt_in(t, sum, m, n) : kt_matmul(t, a, b);
+    kt_value result = kt_matmul_acc(t, acc, c, d);
+    if (which / 4 == 2) {
+        kt_keep(t, kt_add(t, acc, acc));
+    }
+    if (which / 4 == 3) {
+        result = kt_matmul_acc(t, result, a, b);
+        kt_keep(t, kt_neg(t, result));
+    }
+    kt_keep(t, result);
+}
+
+static void ops__matmul_acc_adds_to_any_value(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    config.is_integer = true;
+    play_all(scene_matmul_acc, 16, config);
+    config.is_integer = false;
+    play_all(scene_matmul_acc, 16, config);
+}
+
+// A bias from a parameter, from a value, and as an addition that may be fused; with relu behind it,
+// stored as it is or narrowed.
+static void scene_matmul_bias(kt *t, int which) {
+    ptowsp_dtype dtype = product_type(which % 4), sum = which % 4 == 3 ? PTOWSP_I32 : PTOWSP_F32;
+    int64_t m = kt_pick_size(t), k = kt_pick_size(t), n = kt_pick_size(t);
+    kt_value a = kt_in(t, dtype, m, k), b = kt_in(t, dtype, k, n);
+    kt_value bias = kt_in(t, sum, 1, n);
+    if (which / 4 == 1) {
+        bias = kt_add(t, bias, kt_const(t, 2));
+    }
+    kt_value result = which / 8 == 0 || m == n ? kt_matmul_bias(t, a, b, bias)
+                                               : kt_add(t, kt_matmul(t, a, b), bias);
+    if (which / 16 == 1) {
+        result = kt_relu(t, result);
+    }
+    kt_keep(t, result);
+    if (sum == PTOWSP_F32) {
+        kt_value again = kt_relu(t, kt_add(t, kt_matmul(t, a, b), kt_const(t, -1)));
+        kt_keep_as(t, kt_relu(t, kt_matmul(t, a, b)), PTOWSP_F16);
+        kt_keep_as(t, kt_matmul(t, a, b), PTOWSP_BF16);
+        kt_keep_as(t, again, PTOWSP_F16);
+    }
+}
+
+static void ops__matmul_bias_relu_and_narrowing_stores(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    play_all(scene_matmul_bias, 32, config);
+}
+
+// k beyond what L0 holds at once is cut up; the pieces may end anywhere.
+static void scene_matmul_long(kt *t, int which) {
+    static const int64_t depths[] = {513, 1000, 1025, 2048, 3000, 4095};
+    ptowsp_dtype dtype = product_type(which % 4);
+    int64_t m = 1 + (int64_t)(test_random(&t->state) % 20);
+    int64_t n = 1 + (int64_t)(test_random(&t->state) % 20), k = depths[which / 4];
+    // Both factors have to fit L1, in boxes of 16 rows or columns.
+    m = k > 2048 && m > 16 ? 16 : m;
+    n = k > 2048 && n > 16 ? 16 : n;
+    kt_value a = kt_in(t, dtype, m, k), b = kt_in(t, dtype, k, n);
+    kt_value acc = kt_matmul(t, a, b);
+    kt_keep(t, acc);
+    if (k < 2000) {
+        kt_keep(t, kt_matmul_bias(t, a, b,
+                                  kt_in(t, dtype == PTOWSP_I8 ? PTOWSP_I32 : PTOWSP_F32, 1, n)));
+    }
+}
+
+static void ops__matmul_deeper_than_l0(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    for (int which = 0; which < 24; which++) {
+        for (int i = 0; i < 4; i++) {
+            config.seed++;
+            config.is_partial = i % 2 != 0;
+            config.is_fused = i / 2 != 0;
+            config.is_integer = which % 2 != 0;
+            kt t = kt_begin(config);
+            scene_matmul_long(&t, which);
+            kt_end(&t);
+        }
+    }
+}
+
+// Factors that are results, slices, transposes; products of products.
+static void scene_factors(kt *t, int which) {
+    ptowsp_dtype dtype = floats[which];
+    int64_t m = kt_pick_size(t), k = kt_pick_size(t), n = kt_pick_size(t);
+    kt_value a = kt_in(t, dtype, m + 3, k + 5), b = kt_in(t, dtype, n, k);
+    kt_value part = kt_slice(t, a, 1, 2, m, k);
+    // A tail that ends elsewhere than b's does not go with it.
+    if (part.valid_cols == b.valid_cols && part.valid_rows > 0) {
+        kt_keep(t, kt_matmul(t, part, kt_transpose(t, b)));
+    }
+    kt_value x = kt_in(t, dtype, m, k), y = kt_in(t, dtype, k, n);
+    kt_value two = kt_mul(t, x, kt_const(t, 2));
+    kt_keep(t, kt_matmul(t, two, y));
+    if (dtype == PTOWSP_F32) {
+        kt_value z = kt_in(t, dtype, n, k);
+        kt_value product = kt_matmul(t, x, y);
+        kt_keep(t, kt_matmul(t, product, z));
+        kt_keep(t, kt_exp(t, kt_mul(t, product, kt_const(t, 1e-3))));
+    }
+    kt_keep(t, x.valid_rows == 1 ? x : kt_neg(t, x));
+}
+
+static void ops__factors_may_be_results_slices_and_products(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    config.is_integer = true;
+    play_all(scene_factors, FLOAT_COUNT, config);
+}
+
+// -- conversions ----------------------------------------------------------------------------------
+
+typedef struct pair {
+    ptowsp_dtype from, to;
+} pair;
+
+static const pair pairs[] = {
+    {PTOWSP_F32, PTOWSP_F16},  {PTOWSP_F32, PTOWSP_BF16}, {PTOWSP_F32, PTOWSP_I32},
+    {PTOWSP_F32, PTOWSP_I16},  {PTOWSP_F16, PTOWSP_F32},  {PTOWSP_F16, PTOWSP_I32},
+    {PTOWSP_F16, PTOWSP_I16},  {PTOWSP_F16, PTOWSP_I8},   {PTOWSP_F16, PTOWSP_U8},
+    {PTOWSP_BF16, PTOWSP_F32}, {PTOWSP_BF16, PTOWSP_I32}, {PTOWSP_I16, PTOWSP_F32},
+    {PTOWSP_I16, PTOWSP_F16},  {PTOWSP_I32, PTOWSP_F32},  {PTOWSP_I32, PTOWSP_F16},
+    {PTOWSP_I32, PTOWSP_I16},  {PTOWSP_U8, PTOWSP_F16},   {PTOWSP_I8, PTOWSP_F16},
+};
+enum { PAIR_COUNT = sizeof pairs / sizeof pairs[0] };
+
+static const double halves[] = {
+    0.5, -0.5, 1.5,  -1.5, 2.5,      -2.5,      0.49999997, 127.5, -128.5, 255.5, 32767.5, -32768.5,
+    1e9, -1e9, 3e38, NAN,  INFINITY, -INFINITY, 0.0,        -0.0,  65519,  65520, 16777217};
+enum { HALF_COUNT = sizeof halves / sizeof halves[0] };
+
+static void scene_cvt(kt *t, int which) {
+    pair p = pairs[which % PAIR_COUNT];
+    ptowsp_round round = (ptowsp_round)(which / PAIR_COUNT);
+    kt_value x = of_shape(t, p.from);
+    if (kt_is_float(p.from)) {
+        for (int64_t i = 0; i < x.valid_cols && i < HALF_COUNT; i++) {
+            kt_fill(t, x, 0, i, halves[i]);
+        }
+    }
+    if (p.from == PTOWSP_I32 && p.to == PTOWSP_I16) {
+        kt_fill(t, x, 0, 0, 40000);
+        kt_fill(t, x, x.valid_rows - 1, x.valid_cols - 1, -2147483648.0);
+    }
+    kt_keep(t, kt_cvt(t, x, p.to, round));
+}
+
+static void ops__cvt_in_every_pair_and_mode(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    config.low = -100;
+    config.high = 100;
+    for (int which = 0; which < PAIR_COUNT * 5; which++) {
+        config.seed++;
+        kt_play(scene_cvt, which, 1, config);
+    }
+}
+
+static void scene_quantize(kt *t, int which) {
+    // A column is no row-major tile, and TQUANT takes those only.
+    kt_value x = kt_in(t, PTOWSP_F32, kt_pick_size(t), 1 + kt_pick_size(t));
+    kt_value scale = which % 2 ? kt_in(t, PTOWSP_F32, 1, x.rows) : kt_in(t, PTOWSP_F32, x.rows, 1);
+    kt_value q = kt_quantize(t, x, scale);
+    kt_keep(t, q);
+    kt_value offset = which % 2 ? kt_in(t, PTOWSP_F32, x.rows, 1) : kt_in(t, PTOWSP_F32, 1, x.rows);
+    kt_keep(t, kt_dequantize(t, kt_in(t, PTOWSP_I8, x.rows, x.cols), scale, offset));
+    kt_keep(t, kt_dequantize(t, kt_in(t, PTOWSP_I16, x.rows, x.cols), scale, offset));
+    kt_keep(t, kt_dequantize(t, q, scale, offset));
+}
+
+static void ops__quantize_and_dequantize(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    config.low = -15;
+    config.high = 15;
+    play_all(scene_quantize, 2, config);
+}
+
+// -- moving ---------------------------------------------------------------------------------------
+
+static void scene_transpose(kt *t, int which) {
+    kt_value x = of_shape(t, all[which]);
+    kt_value y = kt_transpose(t, x);
+    kt_keep(t, y);
+    kt_keep(t, kt_transpose(t, y));
+    if (all[which] == PTOWSP_F32) {
+        kt_keep(t, kt_add(t, kt_transpose(t, kt_neg(t, x)), y));
+    }
+}
+
+static void ops__transpose_in_every_type(void **state) {
+    (void)state;
+    play_all(scene_transpose, ALL_COUNT, kt_any(test_seed()));
+}
+
+// Slices of parameters anywhere; of values where TEXTRACT reaches: from whole blocks on.
+static void scene_slice(kt *t, int which) {
+    kt_value x = of_shape(t, all[which]);
+    int64_t row = test_random_in(&t->state, 0, x.rows - 1);
+    int64_t col = test_random_in(&t->state, 0, x.cols - 1);
+    int64_t rows = test_random_in(&t->state, 1, x.rows - row);
+    int64_t cols = test_random_in(&t->state, 1, x.cols - col);
+    kt_keep(t, kt_slice(t, x, row, col, rows, cols));
+    kt_keep(t, kt_slice(t, x, 0, 0, x.rows, x.cols));
+    int64_t block = 32 / ptowsp_dtype_size(x.dtype);
+    if (x.cols > 1) {
+        col = col / block * block;
+    } else {
+        row = row / block * block;
+    }
+    rows = test_random_in(&t->state, 1, x.rows - row);
+    cols = test_random_in(&t->state, 1, x.cols - col);
+    bool is_sum = all[which] != PTOWSP_I8 && all[which] != PTOWSP_U8 && all[which] != PTOWSP_U16 &&
+                  all[which] != PTOWSP_U32;
+    if (is_sum && (cols > 1 || x.cols == 1)) {
+        kt_value y = kt_add(t, x, x);
+        kt_keep(t, kt_slice(t, y, row, col, rows, cols));
+        kt_keep(t, y);
+    }
+}
+
+static void ops__slices_of_parameters_and_values(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    for (int i = 0; i < 3; i++) {
+        config.seed += 100;
+        play_all(scene_slice, ALL_COUNT, config);
+    }
+}
+
+// A column, taken out of a value.
+static void scene_column(kt *t, int which) {
+    static const ptowsp_dtype types[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_I32, PTOWSP_I16,
+                                         PTOWSP_BF16};
+    kt_value x = of_shape(t, types[which]);
+    kt_value y = kt_add(t, x, x);
+    int64_t block = 32 / ptowsp_dtype_size(x.dtype);
+    int64_t col = test_random_in(&t->state, 0, x.cols - 1) / block * block;
+    kt_keep(t, kt_slice(t, y, 0, col, x.rows, 1));
+}
+
+static void ops__a_slice_may_be_a_column(void **state) {
+    (void)state;
+    play_all(scene_column, 5, kt_any(test_seed()));
+}
+
+static void scene_load(kt *t, int which) {
+    kt_value x = kt_inout(t, PTOWSP_F32, kt_pick_size(t), kt_pick_size(t));
+    kt_value once = kt_load(x), twice = kt_load(x);
+    kt_value sum = kt_add(t, kt_mul(t, once, twice), x);
+    kt_store_to(t, kt_param_of(t, x), sum, false);
+    (void)which;
+}
+
+static void ops__load_reads_anew_and_inout_writes_back(void **state) {
+    (void)state;
+    kt_play(scene_load, 0, RUNS, kt_any(test_seed()));
+}
+
+static void scene_full(kt *t, int which) {
+    int64_t rows = kt_pick_size(t), cols = kt_pick_size(t);
+    double x = all[which] == PTOWSP_U8 || all[which] == PTOWSP_U16 || all[which] == PTOWSP_U32
+                   ? 77.9
+                   : -2.7;
+    kt_keep(t, kt_full(t, all[which], rows, cols, x));
+    if (all[which] == PTOWSP_I32 || all[which] == PTOWSP_U32 || all[which] == PTOWSP_I16 ||
+        all[which] == PTOWSP_U16) {
+        kt_value iota = kt_iota(t, all[which], cols, 5);
+        kt_keep(t, iota);
+        if (all[which] == PTOWSP_I32) {
+            kt_keep(t, kt_add(t, iota, kt_full(t, PTOWSP_I32, 1, cols, -9)));
+            kt_keep(t, kt_mul(t, kt_in(t, PTOWSP_I32, 1, cols), iota));
+            kt_keep(t, kt_mul(t, iota, kt_in(t, PTOWSP_I32, 1, cols)));
+        }
+    }
+}
+
+static void ops__full_and_iota(void **state) {
+    (void)state;
+    play_all(scene_full, ALL_COUNT, kt_any(test_seed()));
+}
+
+static void scene_store_add(kt *t, int which) {
+    static const ptowsp_dtype types[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_I32, PTOWSP_I16};
+    kt_value x = of_shape(t, types[which]), y = kt_inout(t, types[which], x.rows, x.cols);
+    kt_store_to(t, kt_param_of(t, y), kt_add(t, x, x), true);
+    if (which == 0) {  // a product goes there from L0C; and a narrowed value
+        kt_value a = kt_in(t, PTOWSP_F16, x.rows, 17), b = kt_in(t, PTOWSP_F16, 17, x.cols);
+        kt_value z = kt_inout(t, PTOWSP_F32, x.rows, x.cols);
+        kt_store_to(t, kt_param_of(t, z), kt_matmul(t, a, b), true);
+        // To f16, and then added: two roundings.
+        kt_value w = kt_inout(t, PTOWSP_F16, x.rows, x.cols);
+        kt_value narrow = kt_cvt(t, kt_neg(t, x), PTOWSP_F16, PTOWSP_ROUND_NEAREST);
+        kt_store_to(t, kt_param_of(t, w), narrow, true);
+    }
+}
+
+static void ops__store_add_adds_to_what_is_there(void **state) {
+    (void)state;
+    play_all(scene_store_add, 4, kt_any(test_seed()));
+}
+
+static void scene_bits(kt *t, int which) {
+    kt_value x = of_shape(t, which ? PTOWSP_I32 : PTOWSP_U32);
+    kt_keep_as(t, x, which ? PTOWSP_U32 : PTOWSP_I32);
+}
+
+static void ops__u32_and_i32_are_stored_as_each_other(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    config.low = 0;
+    config.high = 1000;
+    play_all(scene_bits, 2, config);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ops__matmul_in_every_type),
+        cmocka_unit_test(ops__matmul_acc_adds_to_any_value),
+        cmocka_unit_test(ops__matmul_bias_relu_and_narrowing_stores),
+        cmocka_unit_test(ops__matmul_deeper_than_l0),
+        cmocka_unit_test(ops__factors_may_be_results_slices_and_products),
+        cmocka_unit_test(ops__cvt_in_every_pair_and_mode),
+        cmocka_unit_test(ops__quantize_and_dequantize),
+        cmocka_unit_test(ops__transpose_in_every_type),
+        cmocka_unit_test(ops__slices_of_parameters_and_values),
+        cmocka_unit_test(ops__a_slice_may_be_a_column),
+        cmocka_unit_test(ops__load_reads_anew_and_inout_writes_back),
+        cmocka_unit_test(ops__full_and_iota),
+        cmocka_unit_test(ops__store_add_adds_to_what_is_there),
+        cmocka_unit_test(ops__u32_and_i32_are_stored_as_each_other),
+    };
+    return cmocka_run_group_tests_name("kernel_shape", tests, NULL, NULL);
+}
