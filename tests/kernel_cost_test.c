@@ -1,0 +1,198 @@
+// Cycles of tile kernels through the public API: the unit model and the overlap of pipes on paper, a
+// model of the user's, machines, and the memories that a kernel uses.
+
+#include "test.h"
+
+typedef struct fixture {
+    ptowsp_context *context;
+    ptowsp_module *module;
+    ptowsp_kernel scale, product;
+} fixture;
+
+// y = x * 2 over 8 x 64 f32, and c = a * b over 32 x 48 by 48 x 16 f16.
+static void fixture_make(fixture *f, const ptowsp_machine *machine) {
+    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
+    ptowsp_body *k =
+        ptowsp_kernel_begin(f->module, &(ptowsp_body_desc){.name = "scale", .machine = machine});
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 64);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 64);
+    ptowsp_tile_store(y, ptowsp_tile_mul(x, ptowsp_tile_const(k, 2)));
+    f->scale = ptowsp_kernel_end(k);
+    k = ptowsp_kernel_begin(f->module, &(ptowsp_body_desc){.name = "product", .machine = machine});
+    ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F16, 32, 48);
+    ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F16, 48, 16);
+    ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, 32, 16);
+    ptowsp_tile_store(c, ptowsp_tile_matmul(a, b));
+    f->product = ptowsp_kernel_end(k);
+    assert_string_equal(ptowsp_module_error(f->module).text, "");
+}
+
+static void fixture_free(fixture *f) {
+    ptowsp_module_destroy(f->module);
+    ptowsp_context_destroy(f->context);
+}
+
+static ptowsp_kernel_stats measure(const fixture *f, ptowsp_kernel kernel, ptowsp_cost cost) {
+    ptowsp_kernel_stats stats;
+    assert_int_equal(ptowsp_kernel_measure(f->module, kernel, &cost, &stats), PTOWSP_OK);
+    return stats;
+}
+
+static void unit__is_the_sum_of_elements(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f, NULL);
+    ptowsp_kernel_stats stats;
+    assert_int_equal(ptowsp_kernel_measure(f.module, f.scale, NULL, &stats), PTOWSP_OK);
+    assert_int_equal(stats.cycles, 3 * 8 * 64);  // TLOAD, TMULS, TSTORE
+    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE2], 512);
+    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_V], 512);
+    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE3], 512);
+    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_S], 0);
+    assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_UB], 8 * 64 * 4);  // in place
+    assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L1], 0);
+    assert_int_equal(ptowsp_kernel_measure(f.module, f.product, NULL, &stats), PTOWSP_OK);
+    assert_int_equal(stats.cycles, 32 * 48 + 48 * 16 + 32 * 48 * 16 + 32 * 16);
+    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_M], 32 * 48 * 16);
+    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE1], 0);  // TLOAD has paid
+    assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L0A], 32 * 48 * 2);
+    assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L0B], 48 * 16 * 2);
+    assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L0C], 32 * 16 * 4);
+    assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L1], (32 * 48 + 48 * 16) * 2);
+    fixture_free(&f);
+}
+
+static void a2a3__is_a_chain_on_paper(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f, NULL);
+    ptowsp_kernel_stats stats = measure(&f, f.scale, (ptowsp_cost){.model = PTOWSP_MODEL_A2A3});
+    // 2048 bytes from global memory at 100.9 GiB/s and back at 188.46, at 1.85 GHz; 8 repeats of 256
+    // bytes by a scalar: 11 + 8 + 15. Each wait is a cycle on its pipe, each set one.
+    uint64_t load = 34, multiply = 34, store = 18;
+    assert_int_equal(2048 * 1850000000.0 / 1073741824.0 / 100.9, load);
+    assert_int_equal(2048 * 1850000000.0 / 1073741824.0 / 188.46, store);
+    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE2], load + 1);
+    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_V], 1 + multiply + 1);
+    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE3], 1 + store + 1);
+    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_S], 1);
+    assert_int_equal(stats.cycles, (load + 1) + (1 + multiply + 1) + (1 + store + 1) + 1);
+    fixture_free(&f);
+}
+
+typedef struct seen {
+    uint32_t count, loads, products;
+    const char *last;
+} seen;
+
+// Ten cycles for a product, one for a load, nothing for the rest.
+static ptowsp_cycles my_cost(const ptowsp_insn *insn, void *user) {
+    seen *s = (seen *)user;
+    s->count++;
+    s->last = insn->name;
+    if (strcmp(insn->name, "TLOAD") == 0) {
+        assert_int_equal(insn->pipe, PTOWSP_PIPE_MTE2);
+        assert_int_equal(insn->memory, PTOWSP_MEMORY_L1);
+        assert_int_equal(insn->dtype, PTOWSP_F16);
+        s->loads++;
+        return 1;
+    }
+    if (strcmp(insn->name, "TMATMUL") == 0) {
+        assert_int_equal(insn->rows, 32);
+        assert_int_equal(insn->cols, 16);
+        assert_int_equal(insn->depth, 48);
+        assert_int_equal(insn->dtype, PTOWSP_F32);
+        s->products++;
+        return 10;
+    }
+    return 0;
+}
+
+static void user__is_asked_for_each_instruction(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f, NULL);
+    seen s = {0, 0, 0, NULL};
+    ptowsp_kernel_stats stats = measure(
+        &f, f.product, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = my_cost, .user = &s});
+    assert_int_equal(s.count, stats.insn_count);
+    assert_int_equal(s.loads, 2);
+    assert_int_equal(s.products, 1);
+    assert_int_equal(stats.cycles, 12);  // both loads on one pipe, then the product
+    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_M], 10);
+    fixture_free(&f);
+}
+
+static void measure__refuses_what_is_no_tile_kernel(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f, NULL);
+    ptowsp_kernel_stats stats;
+    ptowsp_cost none = {.model = PTOWSP_MODEL_USER}, odd = {.model = (ptowsp_model)9};
+    ptowsp_kernel nothing = {0}, beyond = {99};
+    ptowsp_kernel native =
+        ptowsp_kernel_make(f.module, &(ptowsp_kernel_desc){.name = "c", .cycles = 5});
+    assert_int_equal(ptowsp_kernel_measure(f.module, nothing, NULL, &stats), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_kernel_measure(f.module, beyond, NULL, &stats), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_kernel_measure(f.module, native, NULL, &stats), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_kernel_measure(f.module, f.scale, &none, &stats),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_kernel_measure(f.module, f.scale, &odd, &stats), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_kernel_measure(f.module, f.scale, NULL, NULL), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_kernel_insn_count(f.module, native), 0);
+    fixture_free(&f);
+}
+
+static void machine__is_data(void **state) {
+    (void)state;
+    ptowsp_machine b = ptowsp_machine_910b(), pr = ptowsp_machine_950pr();
+    assert_string_equal(b.name, "910B");
+    assert_int_equal(b.cube_count, 24);
+    assert_int_equal(b.vector_count, 48);
+    assert_int_equal(b.memory_bytes[PTOWSP_MEMORY_UB], 184 << 10);
+    assert_int_equal(b.rates[PTOWSP_PATH_GM_TO_UB], 10090);
+    assert_int_equal(b.rates[PTOWSP_PATH_L1_TO_L0B], 22050);
+    assert_int_equal(b.hbm_bytes >> 30, 64);
+    assert_string_equal(pr.name, "950PR");
+    assert_int_equal(pr.family, PTOWSP_FAMILY_A5);
+    assert_int_equal(pr.cube_count, 28);
+    assert_int_equal(pr.memory_bytes[PTOWSP_MEMORY_L0C], 256 << 10);
+    assert_int_equal(pr.l2_bytes >> 20, 112);
+    assert_string_equal(ptowsp_pipe_name(PTOWSP_PIPE_MTE2), "MTE2");
+    assert_string_equal(ptowsp_memory_name(PTOWSP_MEMORY_L0C), "L0C");
+    assert_string_equal(ptowsp_memory_name(PTOWSP_MEMORY_COUNT), "none");
+    // A machine of one's own: half the bandwidth, twice the time of a load; and less UB.
+    fixture f;
+    b.rates[PTOWSP_PATH_GM_TO_UB] = 5045;
+    fixture_make(&f, &b);
+    ptowsp_kernel_stats stats = measure(&f, f.scale, (ptowsp_cost){.model = PTOWSP_MODEL_A2A3});
+    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE2], 69 + 1);
+    fixture_free(&f);
+    b.memory_bytes[PTOWSP_MEMORY_UB] = 2048 - 32;
+    assert_int_equal(ptowsp_context_create(NULL, &f.context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(f.context, NULL, &f.module), PTOWSP_OK);
+    ptowsp_body *k =
+        ptowsp_kernel_begin(f.module, &(ptowsp_body_desc){.name = "copy", .machine = &b});
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 64);
+    ptowsp_tile_store(ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 64), x);
+    assert_int_equal(ptowsp_kernel_end(k).id, 0);
+    ptowsp_error error = ptowsp_module_error(f.module);
+    assert_int_equal(error.status, PTOWSP_LIMIT_EXCEEDED);
+    print_message("%s\n", error.text);
+    assert_non_null(strstr(error.text, "copy"));
+    assert_non_null(strstr(error.text, "UB"));
+    assert_non_null(strstr(error.text, "2048"));
+    fixture_free(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unit__is_the_sum_of_elements),
+        cmocka_unit_test(a2a3__is_a_chain_on_paper),
+        cmocka_unit_test(user__is_asked_for_each_instruction),
+        cmocka_unit_test(measure__refuses_what_is_no_tile_kernel),
+        cmocka_unit_test(machine__is_data),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
