@@ -12912,6 +12912,7 @@ typedef struct pwsp_list {
 typedef struct pwsp_list_fault {
     ptowsp_status status;
     uint32_t insn;
+    uint32_t tile;  // that did not fit, or 0
     char text[256];
 } pwsp_list_fault;
 
@@ -13132,6 +13133,7 @@ static bool pwsp_placing_refuse(pwsp_placing *p, uint32_t tile, uint32_t insn, u
     const pwsp_list_tile *t = &p->list->tiles[tile];
     char name[96];
     pwsp_placing_name_tile(p->list, tile, name, sizeof name);
+    p->fault->tile = tile;
     return pwsp_list_fail(p->fault, PTOWSP_LIMIT_EXCEEDED, insn,
                           "memory: %s needs %" PRIu64 " bytes of %s at instruction %" PRIu32
                           " (%s), where %" PRIu64 " of %" PRIu32 " are in use%s",
@@ -17961,13 +17963,39 @@ static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fa
     return fault->status == PTOWSP_OK;
 }
 
+// Says what the tile is that did not fit: a parameter, an operation's result, or its scratch.
+static void pwsp_tile_code_name(const ptowsp_body *body, const pwsp_list *list,
+                                pwsp_list_fault *fault) {
+    size_t at = strlen(fault->text);
+    uint32_t value = fault->tile ? list->tiles[fault->tile].value : 0;
+    uint32_t user = fault->insn < list->insn_count ? list->insns[fault->insn].value : 0;
+    const pwsp_kop *op = &body->ops[value ? value : user];
+    if (!fault->tile) {
+        return;
+    }
+    if (op->kind == PWSP_KOP_PARAM) {
+        snprintf(fault->text + at, sizeof fault->text - at, "; it is %s%s",
+                 value ? "" : "scratch of ", body->tiles[op->param - 1].name);
+    } else {
+        snprintf(fault->text + at, sizeof fault->text - at, "; it is %s %%%u, %s",
+                 value ? "the result of" : "scratch of", value ? value : user,
+                 pwsp_kop_name((pwsp_kop_kind)op->kind));
+    }
+}
+
 static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
     pwsp_pass_canonicalise(body);
     pwsp_pass_fold(body);
     pwsp_pass_drop_dead(body);
     pwsp_pass_fuse(body);
-    return pwsp_lower(body, list, fault) && pwsp_list_place(list, &body->machine, fault) &&
-           pwsp_list_add_waits(list, &body->machine, fault) &&
+    if (!pwsp_lower(body, list, fault)) {
+        return false;
+    }
+    if (!pwsp_list_place(list, &body->machine, fault)) {
+        pwsp_tile_code_name(body, list, fault);
+        return false;
+    }
+    return pwsp_list_add_waits(list, &body->machine, fault) &&
            pwsp_list_verify(list, &body->machine, fault);
 }
 

@@ -98,6 +98,7 @@ typedef struct pwsp_list {
 typedef struct pwsp_list_fault {
     ptowsp_status status;
     uint32_t insn;
+    uint32_t tile;  // that did not fit, or 0
     char text[256];
 } pwsp_list_fault;
 
