@@ -148,12 +148,12 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     code->check_count = (uint32_t)checks->count;
     code->param_count = body->tile_count;
     code->scalar_count = body->scalar_count;
-    for (uint32_t i = 0; i < body->tile_count; i++) {
+    for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX; i++) {
         code->param_dtypes[i] = (uint8_t)body->tiles[i].dtype;
         code->param_rows[i] = body->tiles[i].rows;
         code->param_cols[i] = body->tiles[i].cols;
     }
-    for (uint32_t i = 0; i < body->scalar_count; i++) {
+    for (uint32_t i = 0; i < PTOWSP_TASK_SCALAR_MAX; i++) {
         code->scalar_dtypes[i] = (uint8_t)body->scalars[i].dtype;
     }
     memcpy(code->used, list->used, sizeof code->used);
