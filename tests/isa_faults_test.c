@@ -501,6 +501,28 @@ static void rule__runs_to_merge(void **state) {
     }
 }
 
+// Counts of what lists gave are 16 bits: a list has up to 65535 pairs. The core is dry.
+static void rule__a_list_has_up_to_65535_pairs(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t i = 0; i < 2; i++) {
+        test_call call = call_make(bench, CALL_TMRGSORT_LISTS, PTOISA_A2A3, 1, 64);
+        bench->core.is_dry = true;
+        test_run(bench);
+        ptoisa_tile tiles[3];
+        for (uint32_t t = 0; t < 3; t++) {
+            tiles[t] = ptoisa_tile_vec(NULL, PTOISA_F32, 1, 4 * 65536);
+            tiles[t].valid_cols = t == 0 ? 4 * 65536 : 2 * (65535 + i);
+        }
+        const ptoisa_tile *lists[2] = {&tiles[1], &tiles[2]};
+        uint16_t executed[4];
+        ptoisa_tmrgsort_lists(&bench->core, &tiles[0], &tiles[0], lists, 2, executed, false);
+        if (i == 1) {
+            refused(bench, &call, "length", i, "");
+        }
+        test_end(bench);
+    }
+}
+
 // Indices beyond what they point into.
 static void rule__indices_stay_inside(void **state) {
     test_bench *bench = bench_of(state);
@@ -608,6 +630,7 @@ int main(void) {
         cmocka_unit_test_prestate(rule__shapes_and_types, &bench),
         cmocka_unit_test_prestate(rule__integers_compare_for_equality_only_on_a2a3, &bench),
         cmocka_unit_test_prestate(rule__runs_to_merge, &bench),
+        cmocka_unit_test_prestate(rule__a_list_has_up_to_65535_pairs, &bench),
         cmocka_unit_test_prestate(rule__indices_stay_inside, &bench),
         cmocka_unit_test_prestate(flag__is_one_bit, &bench),
         cmocka_unit_test_prestate(assign__keeps_tiles_inside_their_memory, &bench),

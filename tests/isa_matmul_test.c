@@ -1,5 +1,6 @@
 // Matrix products: every triple of types, random sizes with garbage around what is valid, against
-// three loops in double. Products of f16 and bf16 are exact in f32, so an error comes from sums only.
+// three loops in double. Products of f16 and bf16 are exact in f32, so an error comes from sums
+// only.
 
 #include "isa_test.h"
 

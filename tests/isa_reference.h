@@ -1,10 +1,10 @@
 // Tests of ptoisa_shim.h: what elements and instructions are, written down once more.
 //
-// Formats are worked on by arithmetic (a value is a sign, a power of two and a number of steps), not
-// by moving bits as the shim does. Where an element is follows the formulas of the specification,
-// each layout by itself. Instructions are functions of one element or a plain loop, in double:
-// doubles hold all sums, products and quotients of f32, f16 and bf16 well enough that rounding them
-// once more is exact (53 >= 2 * 24 + 2 bits; Figueroa 1995).
+// Formats are worked on by arithmetic (a value is a sign, a power of two and a number of steps),
+// not by moving bits as the shim does. Where an element is follows the formulas of the
+// specification, each layout by itself. Instructions are functions of one element or a plain loop,
+// in double: doubles hold all sums, products and quotients of f32, f16 and bf16 well enough that
+// rounding them once more is exact (53 >= 2 * 24 + 2 bits; Figueroa 1995).
 
 #ifndef PTOISA_REFERENCE_H
 #define PTOISA_REFERENCE_H

@@ -27,8 +27,8 @@ static inline uint64_t test_window_was(const test_window *w, uint32_t r, uint32_
     return ref_was_bits(w->buffer, 0, test_window_at(w, r, c));
 }
 
-// A window whose rows are dimensions 0 to 3, split at random, with room between (or dimension 3 alone:
-// a matrix); or, transposed, of columns that are each in one piece.
+// A window whose rows are dimensions 0 to 3, split at random, with room between (or dimension 3
+// alone: a matrix); or, transposed, of columns that are each in one piece.
 static inline test_window test_window_make(test_bench *bench, ptoisa_dtype dtype, uint32_t rows,
                                            uint32_t cols, bool is_matrix, bool is_transposed) {
     test_window w;
