@@ -1559,8 +1559,11 @@ typedef struct ptowsp_instruction_desc {
     const char *name;  // "TADD"
     ptowsp_value dst[2], src[4], tmp;
     ptowsp_value scalar;  // a constant or a scalar parameter
-    uint32_t row, col;  // TEXTRACT, TINSERT; col: the block length of TMRGSORT, the lower diagonal
-    uint32_t mode;      // a ptowsp_round, a ptowsp_compare, a mask pattern (P0101 is 0, ...)
+    uint32_t row, col;    // TEXTRACT, TINSERT; col: block length of TMRGSORT, diagonal of TTRI
+    // A ptowsp_round (TCVT, which wraps what does not fit), a ptowsp_compare (TCMP, TCMPS), a mask
+    // pattern (TGATHERMASK: P0101 is 0, P1010, P0001, P0010, P0100, P1000, P1111); 1: TCI counts
+    // down, TTRI is the upper triangle, TSTORE adds.
+    uint32_t mode;
 } ptowsp_instruction_desc;
 
 PTOWSP_API ptowsp_value ptowsp_tile_alloc(ptowsp_body *body, const ptowsp_alloc_desc *desc);

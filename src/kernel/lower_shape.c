@@ -322,8 +322,13 @@ void pwsp_lower_instruction(pwsp_lowering *lw, const pwsp_kop *op) {
     if (asked->scalar) {
         insn->scalar = pwsp_lower_scalar(body, asked->scalar);
     }
-    // Modes of TCVT are those of operations.
-    if (asked->op == PTOISA_TCVT) {
+    if (asked->op == PTOISA_TCVT) {  // modes as those of operations
         insn->mode = (uint8_t)(asked->mode + PTOISA_CAST_RINT);
+    } else if (asked->op == PTOISA_TCI && asked->mode) {
+        insn->variant = PWSP_VARIANT_DESCENDING;
+    } else if (asked->op == PTOISA_TTRI && asked->mode) {
+        insn->variant = PWSP_VARIANT_UPPER;
+    } else if (asked->op == PTOISA_TSTORE && asked->mode) {
+        insn->variant = PWSP_VARIANT_ADD;
     }
 }
