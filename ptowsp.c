@@ -15157,6 +15157,14 @@ bool pwsp_builder_check(pwsp_builder *b, const pwsp_kop *op, uint32_t dtypes) {
             return false;
         }
     }
+    // These read global memory where they stand; all others what was loaded on entry.
+    bool is_late = b->op.kind == PWSP_KOP_LOAD || b->op.kind == PWSP_KOP_SLICE ||
+                   (b->op.kind >= PWSP_KOP_MATMUL && b->op.kind <= PWSP_KOP_MATMUL_BIAS);
+    if (is_late && op->kind == PWSP_KOP_PARAM && b->body->tiles[op->param - 1].is_stored) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "%s is loaded after it was stored",
+                          b->body->tiles[op->param - 1].name);
+        return false;
+    }
     if (op->is_mask) {
         PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "operand %u is a mask", number);
         return false;

@@ -130,9 +130,14 @@ DECODE_BATCH="$OUT/test-asan/decode_batch" sh tests/decode_batch_test.sh
 EXAMPLES="$OUT/test-asan" sh tests/examples_test.sh
 
 if command -v aarch64-linux-gnu-gcc > /dev/null && command -v qemu-aarch64 > /dev/null; then
-    step "arm64, under qemu: the example with NEON, and the same plan as here"
-    aarch64-linux-gnu-gcc -std=c11 $WC -O2 -static -I. examples/decode_batch.c examples/common/*.c \
-        ptowsp.c -o "$OUT/decode_batch_arm64" -pthread -lm
+    step "arm64, under qemu: examples with NEON, and the same plan as here"
+    aarch64-linux-gnu-gcc -std=c11 $WC -O2 -c ptowsp.c -o "$OUT/arm64.o"
+    for example in decode_batch softmax matmul attention topk quantized_matmul; do
+        aarch64-linux-gnu-gcc -std=c11 $WC -O2 -static -I. "examples/$example.c" \
+            examples/common/*.c "$OUT/arm64.o" -o "$OUT/${example}_arm64" -pthread -lm
+        [ "$example" = decode_batch ] || qemu-aarch64 "$OUT/${example}_arm64" > "$OUT/arm64.txt" ||
+            fail "$(cat "$OUT/arm64.txt")"
+    done
     SMALL="--batch 8 --heads 4 --kv-heads 2 --dim 64 --kv-mib 4 --steps 1 --threads 2 --json"
     qemu-aarch64 "$OUT/decode_batch_arm64" $SMALL > "$OUT/arm64.json"
     grep -q '"variant": "neon".*"good": true' "$OUT/arm64.json" || fail "$(cat "$OUT/arm64.json")"

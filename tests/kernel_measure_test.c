@@ -1,5 +1,5 @@
-// Cycles of tile kernels through the public API: the unit model and the overlap of pipes on paper, a
-// model of the user's, machines, and the memories that a kernel uses.
+// What is measured of tile kernels, through the public API: cycles in the unit model and the overlap of
+// pipes on paper, a model of the user's, machines, memories; and the order of loads and stores.
 
 #include "test.h"
 
@@ -144,6 +144,24 @@ static void measure__refuses_what_is_no_tile_kernel(void **state) {
     fixture_free(&f);
 }
 
+static void order__what_was_stored_is_not_loaded(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f, NULL);
+    ptowsp_body *k = ptowsp_kernel_begin(f.module, &(ptowsp_body_desc){.name = "late"});
+    ptowsp_value c = ptowsp_tile_inout(k, "c", PTOWSP_F32, 16, 16);
+    ptowsp_value d = ptowsp_tile_out(k, "d", PTOWSP_F32, 16, 16);
+    ptowsp_tile_store(c, ptowsp_tile_exp(c));
+    ptowsp_value sum = ptowsp_tile_add(c, c);  // of what was there on entry
+    assert_int_not_equal(sum.id, 0);
+    ptowsp_tile_store(d, ptowsp_tile_matmul(c, sum));
+    assert_int_equal(ptowsp_kernel_end(k).id, 0);
+    ptowsp_error error = ptowsp_module_error(f.module);
+    assert_int_equal(error.status, PTOWSP_INVALID_PARAMS);
+    assert_string_equal(error.text, "module: kernel late: matmul: c is loaded after it was stored");
+    fixture_free(&f);
+}
+
 static void machine__is_data(void **state) {
     (void)state;
     ptowsp_machine b = ptowsp_machine_910b(), pr = ptowsp_machine_950pr();
@@ -193,6 +211,7 @@ int main(void) {
         cmocka_unit_test(a2a3__is_a_chain_on_paper),
         cmocka_unit_test(user__is_asked_for_each_instruction),
         cmocka_unit_test(measure__refuses_what_is_no_tile_kernel),
+        cmocka_unit_test(order__what_was_stored_is_not_loaded),
         cmocka_unit_test(machine__is_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
