@@ -16513,10 +16513,10 @@ PWSP_INTERNAL void pwsp_lower_function(pwsp_lowering *lw, pwsp_kop_kind kind, ui
 #endif
 
 // =================================================================================================
-// src/kernel/lower.c
+// src/kernel/lower_tiles.c
 // =================================================================================================
 
-// Lowering: tiles and instructions, loads on entry, and the walk over the operations.
+// What lowering writes with: tiles, views of them, and instructions at the end of the list.
 
 // -- tiles ----------------------------------------------------------------------------------------
 
@@ -16645,196 +16645,6 @@ pwsp_list_scalar pwsp_lower_scalar(const ptowsp_body *body, uint32_t value) {
     scalar.param = op->kind == PWSP_KOP_SCALAR ? op->param : 0;
     scalar.value = op->kind == PWSP_KOP_SCALAR ? 0 : op->value;
     return scalar;
-}
-
-// Loads a parameter, or a part of it from (row, col), as a new tile.
-static uint32_t pwsp_lower_load(pwsp_lowering *lw, uint32_t param, const pwsp_kop *shape) {
-    uint32_t tile = pwsp_lower_vec(lw, shape->dtype, shape->rows, shape->cols, shape->valid_rows,
-                                   shape->valid_cols);
-    pwsp_insn *load = pwsp_insn_emit(lw, PTOISA_TLOAD, tile, 0, 0, 0);
-    load->param = (uint16_t)param;
-    load->row = shape->row;
-    load->col = shape->col;
-    return tile;
-}
-
-// -- the walk -------------------------------------------------------------------------------------
-
-// Notes for every value its uses and its last one, and for products whether UB needs them.
-static void pwsp_lower_uses(pwsp_lowering *lw) {
-    const ptowsp_body *body = lw->body;
-    for (uint64_t i = 1; i < body->op_count; i++) {
-        const pwsp_kop *op = &body->ops[i];
-        if (op->is_dead) {
-            continue;
-        }
-        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
-            lw->values[op->src[j]].last = (uint32_t)i;
-            lw->values[op->src[j]].uses++;
-        }
-        if (op->kind == PWSP_KOP_INSTRUCTION) {
-            const pwsp_body_insn *insn = &body->insns[op->param - 1];
-            for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX; j++) {
-                lw->values[insn->src[j]].last = (uint32_t)i;
-                lw->values[insn->src[j]].uses++;
-            }
-        }
-    }
-}
-
-// Is the parameter read in UB: by other than a factor of matmul, a load, a slice, or a load or store
-// instruction?
-static bool pwsp_lower_is_read(const ptowsp_body *body, uint32_t value) {
-    for (uint64_t i = 1; i < body->op_count; i++) {
-        const pwsp_kop *op = &body->ops[i];
-        if (op->is_dead || op->kind == PWSP_KOP_LOAD || op->kind == PWSP_KOP_SLICE) {
-            continue;
-        }
-        bool is_matmul = op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
-                         op->kind == PWSP_KOP_MATMUL_BIAS;
-        bool is_bias = op->kind == PWSP_KOP_MATMUL_BIAS;
-        for (uint32_t j = is_matmul ? 2 : 0; j < PWSP_KOP_SRC_MAX && !is_bias; j++) {
-            if (op->src[j] == value) {
-                return true;
-            }
-        }
-        if (op->kind == PWSP_KOP_INSTRUCTION) {
-            const pwsp_body_insn *insn = &body->insns[op->param - 1];
-            bool is_global = insn->op == PTOISA_TLOAD || insn->op == PTOISA_MGATHER;
-            for (uint32_t j = is_global ? 1 : 0; j < PWSP_INSN_SRC_MAX; j++) {
-                if (insn->src[j] == value) {
-                    return true;
-                }
-            }
-        }
-    }
-    return false;
-}
-
-static void pwsp_lower_entry(pwsp_lowering *lw) {
-    const ptowsp_body *body = lw->body;
-    for (uint32_t i = 0; i < body->tile_count; i++) {
-        uint32_t value = body->tiles[i].value;
-        if (pwsp_lower_is_read(body, value)) {
-            lw->at = value;
-            uint32_t tile = pwsp_lower_load(lw, i + 1, &body->ops[value]);
-            if (tile) {
-                lw->values[value].tile = tile;
-                pwsp_lower_keep(lw, tile, value);
-            }
-        }
-    }
-}
-
-// A load, or a slice of a parameter: into UB, unless only products read a slice.
-static void pwsp_lower_part(pwsp_lowering *lw, const pwsp_kop *op) {
-    bool is_stored = false;
-    for (uint64_t i = lw->at + 1; i < lw->body->op_count; i++) {
-        const pwsp_kop *user = &lw->body->ops[i];
-        is_stored =
-            is_stored || (!user->is_dead && user->src[0] == lw->at &&
-                          (user->kind == PWSP_KOP_STORE || user->kind == PWSP_KOP_STORE_ADD));
-    }
-    if (op->kind == PWSP_KOP_SLICE && !is_stored && !pwsp_lower_feeds(lw->body, lw->at)) {
-        return;
-    }
-    uint32_t tile = pwsp_lower_load(lw, lw->body->ops[op->src[0]].param, op);
-    lw->values[lw->at].tile = tile;
-    if (tile) {
-        pwsp_lower_keep(lw, tile, lw->at);
-    }
-}
-
-static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
-    const ptowsp_body *body = lw->body;
-    switch ((pwsp_kop_kind)op->kind) {
-    case PWSP_KOP_PARAM:
-    case PWSP_KOP_SCALAR:
-    case PWSP_KOP_CONST:
-    case PWSP_KOP_NONE:
-    case PWSP_KOP_COUNT: break;
-    case PWSP_KOP_LOAD: pwsp_lower_part(lw, op); break;
-    case PWSP_KOP_SLICE:
-        if (body->ops[op->src[0]].kind == PWSP_KOP_PARAM) {
-            pwsp_lower_part(lw, op);
-        } else {
-            pwsp_lower_shape(lw, op);
-        }
-        break;
-    case PWSP_KOP_STORE:
-    case PWSP_KOP_STORE_ADD: pwsp_lower_store(lw, op); break;
-    case PWSP_KOP_ADD:
-    case PWSP_KOP_SUB:
-    case PWSP_KOP_MUL:
-    case PWSP_KOP_DIV:
-    case PWSP_KOP_MAX:
-    case PWSP_KOP_MIN: pwsp_lower_binary(lw, op); break;
-    case PWSP_KOP_EXP:
-    case PWSP_KOP_LOG:
-    case PWSP_KOP_SQRT:
-    case PWSP_KOP_RSQRT:
-    case PWSP_KOP_RECIP:
-    case PWSP_KOP_TANH:
-    case PWSP_KOP_SIGMOID:
-    case PWSP_KOP_SIN:
-    case PWSP_KOP_COS:
-    case PWSP_KOP_RELU:
-    case PWSP_KOP_GELU:
-    case PWSP_KOP_SILU:
-    case PWSP_KOP_NEG:
-    case PWSP_KOP_ABS: pwsp_lower_unary(lw, op); break;
-    case PWSP_KOP_ROWSUM:
-    case PWSP_KOP_ROWMAX:
-    case PWSP_KOP_ROWMIN:
-    case PWSP_KOP_ROWMEAN:
-    case PWSP_KOP_COLSUM:
-    case PWSP_KOP_COLMAX:
-    case PWSP_KOP_COLMIN: pwsp_lower_reduce(lw, op); break;
-    case PWSP_KOP_ROW_BROADCAST:
-    case PWSP_KOP_COL_BROADCAST: pwsp_lower_broadcast(lw, op); break;
-    case PWSP_KOP_MATMUL:
-    case PWSP_KOP_MATMUL_ACC:
-    case PWSP_KOP_MATMUL_BIAS: pwsp_lower_matmul(lw, op); break;
-    case PWSP_KOP_FULL:
-    case PWSP_KOP_IOTA:
-    case PWSP_KOP_ALLOC:
-    case PWSP_KOP_CVT:
-    case PWSP_KOP_QUANTIZE:
-    case PWSP_KOP_DEQUANTIZE:
-    case PWSP_KOP_TRANSPOSE:
-    case PWSP_KOP_INTERLEAVE:
-    case PWSP_KOP_DEINTERLEAVE: pwsp_lower_shape(lw, op); break;
-    case PWSP_KOP_COMPARE:
-    case PWSP_KOP_SELECT:
-    case PWSP_KOP_SORT32:
-    case PWSP_KOP_MERGE_SORT:
-    case PWSP_KOP_TOPK_VALUES:
-    case PWSP_KOP_TOPK_INDICES:
-    case PWSP_KOP_GATHER: pwsp_lower_pick(lw, op); break;
-    case PWSP_KOP_INSTRUCTION: pwsp_lower_instruction(lw, op); break;
-    }
-}
-
-bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
-    pwsp_lowering lowering;
-    memset(&lowering, 0, sizeof lowering);
-    lowering.body = body;
-    lowering.list = list;
-    size_t size = (size_t)(body->op_count + 1) * sizeof(pwsp_lowered);
-    lowering.values = (pwsp_lowered *)pwsp_memory_alloc(&body->memory, size);
-    if (!lowering.values) {
-        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
-    }
-    pwsp_lower_uses(&lowering);
-    pwsp_lower_entry(&lowering);
-    for (uint64_t i = 1; i < body->op_count && !lowering.is_out; i++) {
-        if (!body->ops[i].is_dead) {
-            lowering.at = (uint32_t)i;
-            pwsp_lower_op(&lowering, &body->ops[i]);
-        }
-    }
-    pwsp_memory_free(&body->memory, lowering.values, size);
-    return !lowering.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
 }
 
 // =================================================================================================
@@ -17690,6 +17500,205 @@ void pwsp_lower_instruction(pwsp_lowering *lw, const pwsp_kop *op) {
     } else if (asked->op == PTOISA_TSTORE && asked->mode) {
         insn->variant = PWSP_VARIANT_ADD;
     }
+}
+
+// =================================================================================================
+// src/kernel/lower.c
+// =================================================================================================
+
+// Lowering: loads on entry, and the walk over the operations. What each kind of operation becomes is
+// in lower_vector.c, lower_matmul.c and lower_shape.c.
+
+// -- loads ----------------------------------------------------------------------------------------
+
+// Loads a parameter, or a part of it from (row, col), as a new tile.
+static uint32_t pwsp_lower_load(pwsp_lowering *lw, uint32_t param, const pwsp_kop *shape) {
+    uint32_t tile = pwsp_lower_vec(lw, shape->dtype, shape->rows, shape->cols, shape->valid_rows,
+                                   shape->valid_cols);
+    pwsp_insn *load = pwsp_insn_emit(lw, PTOISA_TLOAD, tile, 0, 0, 0);
+    load->param = (uint16_t)param;
+    load->row = shape->row;
+    load->col = shape->col;
+    return tile;
+}
+
+// -- the walk -------------------------------------------------------------------------------------
+
+// Notes for every value its uses and its last one, and for products whether UB needs them.
+static void pwsp_lower_uses(pwsp_lowering *lw) {
+    const ptowsp_body *body = lw->body;
+    for (uint64_t i = 1; i < body->op_count; i++) {
+        const pwsp_kop *op = &body->ops[i];
+        if (op->is_dead) {
+            continue;
+        }
+        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
+            lw->values[op->src[j]].last = (uint32_t)i;
+            lw->values[op->src[j]].uses++;
+        }
+        if (op->kind == PWSP_KOP_INSTRUCTION) {
+            const pwsp_body_insn *insn = &body->insns[op->param - 1];
+            for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX; j++) {
+                lw->values[insn->src[j]].last = (uint32_t)i;
+                lw->values[insn->src[j]].uses++;
+            }
+        }
+    }
+}
+
+// Is the parameter read in UB: by other than a factor of matmul, a load, a slice, or a load or store
+// instruction?
+static bool pwsp_lower_is_read(const ptowsp_body *body, uint32_t value) {
+    for (uint64_t i = 1; i < body->op_count; i++) {
+        const pwsp_kop *op = &body->ops[i];
+        if (op->is_dead || op->kind == PWSP_KOP_LOAD || op->kind == PWSP_KOP_SLICE) {
+            continue;
+        }
+        bool is_matmul = op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
+                         op->kind == PWSP_KOP_MATMUL_BIAS;
+        bool is_bias = op->kind == PWSP_KOP_MATMUL_BIAS;
+        for (uint32_t j = is_matmul ? 2 : 0; j < PWSP_KOP_SRC_MAX && !is_bias; j++) {
+            if (op->src[j] == value) {
+                return true;
+            }
+        }
+        if (op->kind == PWSP_KOP_INSTRUCTION) {
+            const pwsp_body_insn *insn = &body->insns[op->param - 1];
+            bool is_global = insn->op == PTOISA_TLOAD || insn->op == PTOISA_MGATHER;
+            for (uint32_t j = is_global ? 1 : 0; j < PWSP_INSN_SRC_MAX; j++) {
+                if (insn->src[j] == value) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+static void pwsp_lower_entry(pwsp_lowering *lw) {
+    const ptowsp_body *body = lw->body;
+    for (uint32_t i = 0; i < body->tile_count; i++) {
+        uint32_t value = body->tiles[i].value;
+        if (pwsp_lower_is_read(body, value)) {
+            lw->at = value;
+            uint32_t tile = pwsp_lower_load(lw, i + 1, &body->ops[value]);
+            if (tile) {
+                lw->values[value].tile = tile;
+                pwsp_lower_keep(lw, tile, value);
+            }
+        }
+    }
+}
+
+// A load, or a slice of a parameter: into UB, unless only products read a slice.
+static void pwsp_lower_part(pwsp_lowering *lw, const pwsp_kop *op) {
+    bool is_stored = false;
+    for (uint64_t i = lw->at + 1; i < lw->body->op_count; i++) {
+        const pwsp_kop *user = &lw->body->ops[i];
+        is_stored =
+            is_stored || (!user->is_dead && user->src[0] == lw->at &&
+                          (user->kind == PWSP_KOP_STORE || user->kind == PWSP_KOP_STORE_ADD));
+    }
+    if (op->kind == PWSP_KOP_SLICE && !is_stored && !pwsp_lower_feeds(lw->body, lw->at)) {
+        return;
+    }
+    uint32_t tile = pwsp_lower_load(lw, lw->body->ops[op->src[0]].param, op);
+    lw->values[lw->at].tile = tile;
+    if (tile) {
+        pwsp_lower_keep(lw, tile, lw->at);
+    }
+}
+
+static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
+    const ptowsp_body *body = lw->body;
+    switch ((pwsp_kop_kind)op->kind) {
+    case PWSP_KOP_PARAM:
+    case PWSP_KOP_SCALAR:
+    case PWSP_KOP_CONST:
+    case PWSP_KOP_NONE:
+    case PWSP_KOP_COUNT: break;
+    case PWSP_KOP_LOAD: pwsp_lower_part(lw, op); break;
+    case PWSP_KOP_SLICE:
+        if (body->ops[op->src[0]].kind == PWSP_KOP_PARAM) {
+            pwsp_lower_part(lw, op);
+        } else {
+            pwsp_lower_shape(lw, op);
+        }
+        break;
+    case PWSP_KOP_STORE:
+    case PWSP_KOP_STORE_ADD: pwsp_lower_store(lw, op); break;
+    case PWSP_KOP_ADD:
+    case PWSP_KOP_SUB:
+    case PWSP_KOP_MUL:
+    case PWSP_KOP_DIV:
+    case PWSP_KOP_MAX:
+    case PWSP_KOP_MIN: pwsp_lower_binary(lw, op); break;
+    case PWSP_KOP_EXP:
+    case PWSP_KOP_LOG:
+    case PWSP_KOP_SQRT:
+    case PWSP_KOP_RSQRT:
+    case PWSP_KOP_RECIP:
+    case PWSP_KOP_TANH:
+    case PWSP_KOP_SIGMOID:
+    case PWSP_KOP_SIN:
+    case PWSP_KOP_COS:
+    case PWSP_KOP_RELU:
+    case PWSP_KOP_GELU:
+    case PWSP_KOP_SILU:
+    case PWSP_KOP_NEG:
+    case PWSP_KOP_ABS: pwsp_lower_unary(lw, op); break;
+    case PWSP_KOP_ROWSUM:
+    case PWSP_KOP_ROWMAX:
+    case PWSP_KOP_ROWMIN:
+    case PWSP_KOP_ROWMEAN:
+    case PWSP_KOP_COLSUM:
+    case PWSP_KOP_COLMAX:
+    case PWSP_KOP_COLMIN: pwsp_lower_reduce(lw, op); break;
+    case PWSP_KOP_ROW_BROADCAST:
+    case PWSP_KOP_COL_BROADCAST: pwsp_lower_broadcast(lw, op); break;
+    case PWSP_KOP_MATMUL:
+    case PWSP_KOP_MATMUL_ACC:
+    case PWSP_KOP_MATMUL_BIAS: pwsp_lower_matmul(lw, op); break;
+    case PWSP_KOP_FULL:
+    case PWSP_KOP_IOTA:
+    case PWSP_KOP_ALLOC:
+    case PWSP_KOP_CVT:
+    case PWSP_KOP_QUANTIZE:
+    case PWSP_KOP_DEQUANTIZE:
+    case PWSP_KOP_TRANSPOSE:
+    case PWSP_KOP_INTERLEAVE:
+    case PWSP_KOP_DEINTERLEAVE: pwsp_lower_shape(lw, op); break;
+    case PWSP_KOP_COMPARE:
+    case PWSP_KOP_SELECT:
+    case PWSP_KOP_SORT32:
+    case PWSP_KOP_MERGE_SORT:
+    case PWSP_KOP_TOPK_VALUES:
+    case PWSP_KOP_TOPK_INDICES:
+    case PWSP_KOP_GATHER: pwsp_lower_pick(lw, op); break;
+    case PWSP_KOP_INSTRUCTION: pwsp_lower_instruction(lw, op); break;
+    }
+}
+
+bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
+    pwsp_lowering lowering;
+    memset(&lowering, 0, sizeof lowering);
+    lowering.body = body;
+    lowering.list = list;
+    size_t size = (size_t)(body->op_count + 1) * sizeof(pwsp_lowered);
+    lowering.values = (pwsp_lowered *)pwsp_memory_alloc(&body->memory, size);
+    if (!lowering.values) {
+        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+    }
+    pwsp_lower_uses(&lowering);
+    pwsp_lower_entry(&lowering);
+    for (uint64_t i = 1; i < body->op_count && !lowering.is_out; i++) {
+        if (!body->ops[i].is_dead) {
+            lowering.at = (uint32_t)i;
+            pwsp_lower_op(&lowering, &body->ops[i]);
+        }
+    }
+    pwsp_memory_free(&body->memory, lowering.values, size);
+    return !lowering.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
 }
 
 // =================================================================================================

@@ -76,8 +76,8 @@ src/kernel/body.h src/kernel/body.c
 src/kernel/builder.h src/kernel/builder.c src/kernel/ops.c
 src/kernel/forms.h src/kernel/forms.c src/kernel/pick.c
 src/kernel/passes.h src/kernel/passes.c
-src/kernel/lower.h src/kernel/lower.c src/kernel/lower_vector.c src/kernel/lower_matmul.c
-src/kernel/lower_shape.c
+src/kernel/lower.h src/kernel/lower_tiles.c src/kernel/lower_vector.c src/kernel/lower_matmul.c
+src/kernel/lower_shape.c src/kernel/lower.c
 src/kernel/code.h src/kernel/code.c src/kernel/tile.c src/kernel/show.c
 src/workload/module.h src/workload/module.c
 src/workload/kernel.c src/workload/tile_kernel.c
