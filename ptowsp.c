@@ -12912,12 +12912,14 @@ typedef struct pwsp_list {
 typedef struct pwsp_list_fault {
     ptowsp_status status;
     uint32_t insn;
-    uint32_t tile;  // that did not fit, or 0
     char text[256];
 } pwsp_list_fault;
 
 PWSP_INTERNAL void pwsp_list_init(pwsp_list *list, pwsp_memory memory);
 PWSP_INTERNAL void pwsp_list_free(pwsp_list *list);
+
+// Makes sure that there is a tile 0, which stands for none; false when memory is out.
+PWSP_INTERNAL bool pwsp_list_begin(pwsp_list *list);
 
 // Appends a zeroed instruction or tile; NULL (or 0) when memory is out.
 PWSP_INTERNAL pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op);
@@ -12964,6 +12966,14 @@ void pwsp_list_free(pwsp_list *list) {
     list->insns = NULL;
     list->tiles = NULL;
     list->insn_count = list->insn_capacity = list->tile_count = list->tile_capacity = 0;
+}
+
+bool pwsp_list_begin(pwsp_list *list) {
+    void *items = list->tiles;
+    bool has_room =
+        pwsp_memory_grow(&list->memory, &items, &list->tile_capacity, 1, sizeof list->tiles[0]);
+    list->tiles = (pwsp_list_tile *)items;
+    return has_room;
 }
 
 pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op) {
@@ -13133,7 +13143,6 @@ static bool pwsp_placing_refuse(pwsp_placing *p, uint32_t tile, uint32_t insn, u
     const pwsp_list_tile *t = &p->list->tiles[tile];
     char name[96];
     pwsp_placing_name_tile(p->list, tile, name, sizeof name);
-    p->fault->tile = tile;
     return pwsp_list_fail(p->fault, PTOWSP_LIMIT_EXCEEDED, insn,
                           "memory: %s needs %" PRIu64 " bytes of %s at instruction %" PRIu32
                           " (%s), where %" PRIu64 " of %" PRIu32 " are in use%s",
@@ -16161,8 +16170,13 @@ void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_desc *desc) 
                            form.is_global && is_store, insn.dst);
     pwsp_instruction_tiles(&b, desc->src, PWSP_INSN_SRC_MAX, form.src_count, false,
                            form.is_global && !is_store, insn.src);
-    pwsp_instruction_tiles(&b, &desc->tmp, 1, form.has_tmp && desc->tmp.id ? 1 : 0, true, false,
-                           &insn.tmp);
+    if (b.body && desc->tmp.id && !form.has_tmp) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "it has no scratch tile");
+    }
+    pwsp_instruction_tiles(&b, &desc->tmp, 1, desc->tmp.id ? 1 : 0, true, false, &insn.tmp);
+    if (b.body && desc->scalar.id && !form.has_scalar) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "it has no scalar");
+    }
     if (b.body && is_store) {
         pwsp_instruction_store(&b, insn.dst[0]);
     }
@@ -17686,7 +17700,8 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
     lowering.list = list;
     size_t size = (size_t)(body->op_count + 1) * sizeof(pwsp_lowered);
     lowering.values = (pwsp_lowered *)pwsp_memory_alloc(&body->memory, size);
-    if (!lowering.values) {
+    if (!lowering.values || !pwsp_list_begin(list)) {
+        pwsp_memory_free(&body->memory, lowering.values, size);
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
     pwsp_lower_uses(&lowering);
@@ -17784,9 +17799,11 @@ PWSP_INTERNAL ptowsp_cycles pwsp_tile_code_measure(const pwsp_tile_code *code,
                                                    const ptowsp_cost *cost, pwsp_tile_core *core,
                                                    ptowsp_kernel_stats *out_stats);
 
-// Checks the operands of every instruction with full tiles, as the device would.
+// Checks the operands of every instruction with full tiles, as the device would. *out_insn is the
+// one that on_fault is called for.
 PWSP_INTERNAL void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
-                                            ptoisa_fault_fn on_fault, void *user);
+                                            ptoisa_fault_fn on_fault, void *user,
+                                            uint32_t *out_insn);
 
 // One instruction with full tiles, and its cycles in the unit model.
 PWSP_INTERNAL ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
@@ -17966,11 +17983,32 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
 }
 
 // What a dry core says of the operands of each instruction, as the device would.
+typedef struct pwsp_tile_code_checks {
+    pwsp_list_fault *fault;
+    uint32_t insn;
+} pwsp_tile_code_checks;
+
 static void pwsp_tile_code_on_fault(ptoisa_core *core, const char *text) {
-    pwsp_list_fault *fault = (pwsp_list_fault *)core->fault_user;
-    if (fault->status == PTOWSP_OK) {
-        pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, 0, "%s", text);
+    const pwsp_tile_code_checks *checks = (const pwsp_tile_code_checks *)core->fault_user;
+    if (checks->fault->status == PTOWSP_OK) {
+        pwsp_list_fail(checks->fault, PTOWSP_UNSUPPORTED, checks->insn, "%s", text);
     }
+}
+
+// Puts in front of a fault which operation or parameter its instruction comes from.
+static void pwsp_tile_code_blame(const ptowsp_body *body, const pwsp_list *list,
+                                 pwsp_list_fault *fault) {
+    if (fault->status == PTOWSP_OUT_OF_MEMORY || fault->insn >= list->insn_count ||
+        list->insns[fault->insn].value == 0) {
+        return;
+    }
+    const pwsp_kop *op = &body->ops[list->insns[fault->insn].value];
+    const char *name = op->kind == PWSP_KOP_PARAM ? body->tiles[op->param - 1].name
+                                                  : pwsp_kop_name((pwsp_kop_kind)op->kind);
+    char text[sizeof fault->text];
+    memcpy(text, fault->text, sizeof text);
+    int at = snprintf(fault->text, sizeof fault->text, "%s: ", name);
+    snprintf(fault->text + at, sizeof fault->text - (size_t)at, "%s", text);
 }
 
 static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fault) {
@@ -17980,29 +18018,10 @@ static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fa
     if (!pwsp_tile_core_reserve_tiles(&core, code)) {
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
-    pwsp_tile_core_check_all(&core, code, pwsp_tile_code_on_fault, fault);
+    pwsp_tile_code_checks checks = {fault, 0};
+    pwsp_tile_core_check_all(&core, code, pwsp_tile_code_on_fault, &checks, &checks.insn);
     pwsp_tile_core_free(&core);
     return fault->status == PTOWSP_OK;
-}
-
-// Says what the tile is that did not fit: a parameter, an operation's result, or its scratch.
-static void pwsp_tile_code_name(const ptowsp_body *body, const pwsp_list *list,
-                                pwsp_list_fault *fault) {
-    size_t at = strlen(fault->text);
-    uint32_t value = fault->tile ? list->tiles[fault->tile].value : 0;
-    uint32_t user = fault->insn < list->insn_count ? list->insns[fault->insn].value : 0;
-    const pwsp_kop *op = &body->ops[value ? value : user];
-    if (!fault->tile) {
-        return;
-    }
-    if (op->kind == PWSP_KOP_PARAM) {
-        snprintf(fault->text + at, sizeof fault->text - at, "; it is %s%s",
-                 value ? "" : "scratch of ", body->tiles[op->param - 1].name);
-    } else {
-        snprintf(fault->text + at, sizeof fault->text - at, "; it is %s %%%u, %s",
-                 value ? "the result of" : "scratch of", value ? value : user,
-                 pwsp_kop_name((pwsp_kop_kind)op->kind));
-    }
 }
 
 static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
@@ -18010,14 +18029,8 @@ static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_f
     pwsp_pass_fold(body);
     pwsp_pass_drop_dead(body);
     pwsp_pass_fuse(body);
-    if (!pwsp_lower(body, list, fault)) {
-        return false;
-    }
-    if (!pwsp_list_place(list, &body->machine, fault)) {
-        pwsp_tile_code_name(body, list, fault);
-        return false;
-    }
-    return pwsp_list_add_waits(list, &body->machine, fault) &&
+    return pwsp_lower(body, list, fault) && pwsp_list_place(list, &body->machine, fault) &&
+           pwsp_list_add_waits(list, &body->machine, fault) &&
            pwsp_list_verify(list, &body->machine, fault);
 }
 
@@ -18042,6 +18055,9 @@ pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault)
             pwsp_tile_code_release(code);
             code = NULL;
         }
+    }
+    if (!code) {
+        pwsp_tile_code_blame(body, &list, fault);
     }
     pwsp_memory_free(&checks.memory, checks.items,
                      (size_t)checks.capacity * sizeof checks.items[0]);
@@ -18484,7 +18500,7 @@ static bool pwsp_insn_is_crossing(const pwsp_tile_code *code, const pwsp_insn *i
 }
 
 void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
-                              ptoisa_fault_fn on_fault, void *user) {
+                              ptoisa_fault_fn on_fault, void *user, uint32_t *out_insn) {
     pwsp_tile_core_begin(core, code, NULL, true);
     core->core.on_fault = on_fault;
     core->core.fault_user = user;
@@ -18492,6 +18508,7 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
         core->core.is_checked = !pwsp_insn_is_crossing(code, insn);
+        *out_insn = i;
         pwsp_tile_core_insn(core, code, insn, NULL);
     }
 }

@@ -166,11 +166,32 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
 }
 
 // What a dry core says of the operands of each instruction, as the device would.
+typedef struct pwsp_tile_code_checks {
+    pwsp_list_fault *fault;
+    uint32_t insn;
+} pwsp_tile_code_checks;
+
 static void pwsp_tile_code_on_fault(ptoisa_core *core, const char *text) {
-    pwsp_list_fault *fault = (pwsp_list_fault *)core->fault_user;
-    if (fault->status == PTOWSP_OK) {
-        pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, 0, "%s", text);
+    const pwsp_tile_code_checks *checks = (const pwsp_tile_code_checks *)core->fault_user;
+    if (checks->fault->status == PTOWSP_OK) {
+        pwsp_list_fail(checks->fault, PTOWSP_UNSUPPORTED, checks->insn, "%s", text);
     }
+}
+
+// Puts in front of a fault which operation or parameter its instruction comes from.
+static void pwsp_tile_code_blame(const ptowsp_body *body, const pwsp_list *list,
+                                 pwsp_list_fault *fault) {
+    if (fault->status == PTOWSP_OUT_OF_MEMORY || fault->insn >= list->insn_count ||
+        list->insns[fault->insn].value == 0) {
+        return;
+    }
+    const pwsp_kop *op = &body->ops[list->insns[fault->insn].value];
+    const char *name = op->kind == PWSP_KOP_PARAM ? body->tiles[op->param - 1].name
+                                                  : pwsp_kop_name((pwsp_kop_kind)op->kind);
+    char text[sizeof fault->text];
+    memcpy(text, fault->text, sizeof text);
+    int at = snprintf(fault->text, sizeof fault->text, "%s: ", name);
+    snprintf(fault->text + at, sizeof fault->text - (size_t)at, "%s", text);
 }
 
 static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fault) {
@@ -180,29 +201,10 @@ static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fa
     if (!pwsp_tile_core_reserve_tiles(&core, code)) {
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
-    pwsp_tile_core_check_all(&core, code, pwsp_tile_code_on_fault, fault);
+    pwsp_tile_code_checks checks = {fault, 0};
+    pwsp_tile_core_check_all(&core, code, pwsp_tile_code_on_fault, &checks, &checks.insn);
     pwsp_tile_core_free(&core);
     return fault->status == PTOWSP_OK;
-}
-
-// Says what the tile is that did not fit: a parameter, an operation's result, or its scratch.
-static void pwsp_tile_code_name(const ptowsp_body *body, const pwsp_list *list,
-                                pwsp_list_fault *fault) {
-    size_t at = strlen(fault->text);
-    uint32_t value = fault->tile ? list->tiles[fault->tile].value : 0;
-    uint32_t user = fault->insn < list->insn_count ? list->insns[fault->insn].value : 0;
-    const pwsp_kop *op = &body->ops[value ? value : user];
-    if (!fault->tile) {
-        return;
-    }
-    if (op->kind == PWSP_KOP_PARAM) {
-        snprintf(fault->text + at, sizeof fault->text - at, "; it is %s%s",
-                 value ? "" : "scratch of ", body->tiles[op->param - 1].name);
-    } else {
-        snprintf(fault->text + at, sizeof fault->text - at, "; it is %s %%%u, %s",
-                 value ? "the result of" : "scratch of", value ? value : user,
-                 pwsp_kop_name((pwsp_kop_kind)op->kind));
-    }
 }
 
 static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
@@ -210,14 +212,8 @@ static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_f
     pwsp_pass_fold(body);
     pwsp_pass_drop_dead(body);
     pwsp_pass_fuse(body);
-    if (!pwsp_lower(body, list, fault)) {
-        return false;
-    }
-    if (!pwsp_list_place(list, &body->machine, fault)) {
-        pwsp_tile_code_name(body, list, fault);
-        return false;
-    }
-    return pwsp_list_add_waits(list, &body->machine, fault) &&
+    return pwsp_lower(body, list, fault) && pwsp_list_place(list, &body->machine, fault) &&
+           pwsp_list_add_waits(list, &body->machine, fault) &&
            pwsp_list_verify(list, &body->machine, fault);
 }
 
@@ -242,6 +238,9 @@ pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault)
             pwsp_tile_code_release(code);
             code = NULL;
         }
+    }
+    if (!code) {
+        pwsp_tile_code_blame(body, &list, fault);
     }
     pwsp_memory_free(&checks.memory, checks.items,
                      (size_t)checks.capacity * sizeof checks.items[0]);

@@ -79,9 +79,11 @@ PWSP_INTERNAL ptowsp_cycles pwsp_tile_code_measure(const pwsp_tile_code *code,
                                                    const ptowsp_cost *cost, pwsp_tile_core *core,
                                                    ptowsp_kernel_stats *out_stats);
 
-// Checks the operands of every instruction with full tiles, as the device would.
+// Checks the operands of every instruction with full tiles, as the device would. *out_insn is the
+// one that on_fault is called for.
 PWSP_INTERNAL void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
-                                            ptoisa_fault_fn on_fault, void *user);
+                                            ptoisa_fault_fn on_fault, void *user,
+                                            uint32_t *out_insn);
 
 // One instruction with full tiles, and its cycles in the unit model.
 PWSP_INTERNAL ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,

@@ -20,6 +20,14 @@ void pwsp_list_free(pwsp_list *list) {
     list->insn_count = list->insn_capacity = list->tile_count = list->tile_capacity = 0;
 }
 
+bool pwsp_list_begin(pwsp_list *list) {
+    void *items = list->tiles;
+    bool has_room =
+        pwsp_memory_grow(&list->memory, &items, &list->tile_capacity, 1, sizeof list->tiles[0]);
+    list->tiles = (pwsp_list_tile *)items;
+    return has_room;
+}
+
 pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op) {
     void *items = list->insns;
     if (!pwsp_memory_grow(&list->memory, &items, &list->insn_capacity, list->insn_count + 1,

@@ -98,12 +98,14 @@ typedef struct pwsp_list {
 typedef struct pwsp_list_fault {
     ptowsp_status status;
     uint32_t insn;
-    uint32_t tile;  // that did not fit, or 0
     char text[256];
 } pwsp_list_fault;
 
 PWSP_INTERNAL void pwsp_list_init(pwsp_list *list, pwsp_memory memory);
 PWSP_INTERNAL void pwsp_list_free(pwsp_list *list);
+
+// Makes sure that there is a tile 0, which stands for none; false when memory is out.
+PWSP_INTERNAL bool pwsp_list_begin(pwsp_list *list);
 
 // Appends a zeroed instruction or tile; NULL (or 0) when memory is out.
 PWSP_INTERNAL pwsp_insn *pwsp_list_add(pwsp_list *list, ptoisa_op op);

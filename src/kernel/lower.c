@@ -182,7 +182,8 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
     lowering.list = list;
     size_t size = (size_t)(body->op_count + 1) * sizeof(pwsp_lowered);
     lowering.values = (pwsp_lowered *)pwsp_memory_alloc(&body->memory, size);
-    if (!lowering.values) {
+    if (!lowering.values || !pwsp_list_begin(list)) {
+        pwsp_memory_free(&body->memory, lowering.values, size);
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
     pwsp_lower_uses(&lowering);

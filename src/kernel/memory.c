@@ -87,7 +87,6 @@ static bool pwsp_placing_refuse(pwsp_placing *p, uint32_t tile, uint32_t insn, u
     const pwsp_list_tile *t = &p->list->tiles[tile];
     char name[96];
     pwsp_placing_name_tile(p->list, tile, name, sizeof name);
-    p->fault->tile = tile;
     return pwsp_list_fail(p->fault, PTOWSP_LIMIT_EXCEEDED, insn,
                           "memory: %s needs %" PRIu64 " bytes of %s at instruction %" PRIu32
                           " (%s), where %" PRIu64 " of %" PRIu32 " are in use%s",

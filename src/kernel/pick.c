@@ -284,8 +284,13 @@ void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_desc *desc) 
                            form.is_global && is_store, insn.dst);
     pwsp_instruction_tiles(&b, desc->src, PWSP_INSN_SRC_MAX, form.src_count, false,
                            form.is_global && !is_store, insn.src);
-    pwsp_instruction_tiles(&b, &desc->tmp, 1, form.has_tmp && desc->tmp.id ? 1 : 0, true, false,
-                           &insn.tmp);
+    if (b.body && desc->tmp.id && !form.has_tmp) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "it has no scratch tile");
+    }
+    pwsp_instruction_tiles(&b, &desc->tmp, 1, desc->tmp.id ? 1 : 0, true, false, &insn.tmp);
+    if (b.body && desc->scalar.id && !form.has_scalar) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "it has no scalar");
+    }
     if (b.body && is_store) {
         pwsp_instruction_store(&b, insn.dst[0]);
     }

@@ -426,7 +426,7 @@ static bool pwsp_insn_is_crossing(const pwsp_tile_code *code, const pwsp_insn *i
 }
 
 void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
-                              ptoisa_fault_fn on_fault, void *user) {
+                              ptoisa_fault_fn on_fault, void *user, uint32_t *out_insn) {
     pwsp_tile_core_begin(core, code, NULL, true);
     core->core.on_fault = on_fault;
     core->core.fault_user = user;
@@ -434,6 +434,7 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
         core->core.is_checked = !pwsp_insn_is_crossing(code, insn);
+        *out_insn = i;
         pwsp_tile_core_insn(core, code, insn, NULL);
     }
 }

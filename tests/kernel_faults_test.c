@@ -1,0 +1,310 @@
+// Every mistake that can be made with the operations of tile kernels, and what is said about it: the
+// operation's name and the numbers.
+
+#include "kernel_faults.h"
+
+// -- operands -------------------------------------------------------------------------------------
+
+static void faults__of_operands(void **state) {
+    (void)state;
+    FAULT(INVALID_PARAMS, "add: operand 2 is no value", ptowsp_tile_add(f->x, none));
+    FAULT(INVALID_PARAMS, "add: operand 1 is no value", ptowsp_tile_add(none, f->x));
+    ptowsp_value lost = none;
+    FAULT(INVALID_PARAMS, "mul: operand 2 is no value",
+          (lost = f->x, lost.id = 4000, ptowsp_tile_mul(f->x, lost)));
+    FAULT(INVALID_PARAMS, "add: o is an out parameter and cannot be read",
+          ptowsp_tile_add(f->x, f->o));
+    FAULT(INVALID_PARAMS, "exp: o is an out parameter and cannot be read", ptowsp_tile_exp(f->o));
+    FAULT(INVALID_PARAMS, "matmul: o is an out parameter and cannot be read",
+          ptowsp_tile_matmul(f->o, f->x));
+    FAULT(INVALID_PARAMS, "load: o is an out parameter and cannot be read", ptowsp_tile_load(f->o));
+    FAULT(INVALID_PARAMS, "slice: o is an out parameter and cannot be read",
+          ptowsp_tile_slice(f->o, 0, 0, 1, 1));
+    FAULT(INVALID_PARAMS, "exp: operand 1 is a scalar, not a tile", ptowsp_tile_exp(f->s));
+    FAULT(INVALID_PARAMS, "rowsum: operand 1 is a scalar, not a tile",
+          ptowsp_tile_rowsum(ptowsp_tile_const(f->k, 1)));
+    FAULT(INVALID_PARAMS, "matmul: operand 2 is a scalar, not a tile",
+          ptowsp_tile_matmul(f->x, f->s));
+    FAULT(INVALID_PARAMS, "transpose: operand 1 is a scalar, not a tile",
+          ptowsp_tile_transpose(f->s));
+    FAULT(INVALID_PARAMS, "compare: operand 1 is a scalar, not a tile",
+          ptowsp_tile_compare(f->s, PTOWSP_LT, f->x));
+    FAULT(INVALID_PARAMS, "store: operand 2 is a scalar, not a tile",
+          VOID(ptowsp_tile_store(f->o, f->s)));
+    FAULT(INVALID_PARAMS, "add: neither operand is a tile", ptowsp_tile_add(f->s, f->s));
+    FAULT(INVALID_PARAMS, "mul: neither operand is a tile",
+          ptowsp_tile_mul(ptowsp_tile_const(f->k, 1), f->s));
+    FAULT(UNSUPPORTED, "sub: its left operand is a scalar parameter", ptowsp_tile_sub(f->s, f->x));
+    FAULT(UNSUPPORTED, "div: its left operand is a scalar parameter", ptowsp_tile_div(f->s, f->x));
+}
+
+// Values of another kernel, of one that has ended, and of none.
+static void faults__of_other_bodies(void **state) {
+    (void)state;
+    fixture f;
+    begin(&f);
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "second";
+    ptowsp_body *second = ptowsp_kernel_begin(f.m, &desc);
+    ptowsp_value x = ptowsp_tile_in(second, "x", PTOWSP_F32, 8, 16);
+    ptowsp_value sum = ptowsp_tile_add(f.x, x);
+    expect(&f, sum, PTOWSP_INVALID_PARAMS, "add: operand 2 is a value of kernel second");
+
+    begin(&f);
+    ptowsp_tile_store(f.o, f.x);
+    ptowsp_tile_store(f.io, f.x);
+    assert_int_not_equal(ptowsp_kernel_end(f.k).id, 0);
+    assert_int_equal(ptowsp_tile_exp(f.x).id, 0);  // ended: nothing happens
+    assert_int_equal(ptowsp_tile_in(f.k, "late", PTOWSP_F32, 1, 1).id, 0);
+    assert_int_equal(ptowsp_kernel_end(f.k).id, 0);
+    assert_int_equal(ptowsp_module_error(f.m).status, PTOWSP_OK);
+    memset(&desc, 0, sizeof desc);
+    desc.name = "second";
+    second = ptowsp_kernel_begin(f.m, &desc);
+    ptowsp_value z = ptowsp_tile_in(second, "z", PTOWSP_F32, 8, 16);
+    assert_int_equal(ptowsp_tile_add(z, f.x).id, 0);
+    assert_int_equal(ptowsp_kernel_end(second).id, 0);
+    expect_module(&f, PTOWSP_INVALID_PARAMS,
+                  "module: kernel second: add: operand 2 is a value of kernel k");
+
+    // Without any body.
+    assert_int_equal(ptowsp_tile_add(none, none).id, 0);
+    assert_int_equal(ptowsp_tile_const(NULL, 1).id, 0);
+    assert_int_equal(ptowsp_tile_in(NULL, "x", PTOWSP_F32, 1, 1).id, 0);
+    assert_int_equal(ptowsp_tile_scalar(NULL, "x", PTOWSP_F32).id, 0);
+    assert_int_equal(ptowsp_tile_full(NULL, PTOWSP_F32, 1, 1, 0).id, 0);
+    assert_int_equal(ptowsp_tile_alloc(NULL, NULL).id, 0);
+    ptowsp_tile_store(none, none);
+    ptowsp_instruction(NULL, NULL);
+    assert_int_equal(ptowsp_kernel_end(NULL).id, 0);
+    assert_null(ptowsp_kernel_begin(NULL, NULL));
+}
+
+// -- parameters -----------------------------------------------------------------------------------
+
+static void faults__of_parameters(void **state) {
+    (void)state;
+    FAULT(INVALID_PARAMS, "parameter: tile z is 0 x 16; sizes are 1 to 16384",
+          PARAM("z", PTOWSP_F32, 0, 16));
+    FAULT(INVALID_PARAMS, "parameter: tile z is 1 x 16385; sizes are 1 to 16384",
+          PARAM("z", PTOWSP_F32, 1, 16385));
+    FAULT(INVALID_PARAMS, "parameter: tile z is -1 x 16; sizes are 1 to 16384",
+          PARAM("z", PTOWSP_F32, PTOWSP_DYNAMIC, 16));
+    FAULT(UNSUPPORTED, "parameter: tile z is f64, which no instruction loads",
+          PARAM("z", PTOWSP_F64, 1, 16));
+    FAULT(UNSUPPORTED, "parameter: tile z is i64, which no instruction loads",
+          PARAM("z", PTOWSP_I64, 1, 16));
+    FAULT(UNSUPPORTED, "parameter: tile z is bool, which no instruction loads",
+          PARAM("z", PTOWSP_BOOL, 1, 16));
+    FAULT(UNSUPPORTED, "parameter: tile z is none, which no instruction loads",
+          PARAM("z", (ptowsp_dtype)999, 1, 16));
+    FAULT(INVALID_PARAMS, "parameter: two are called x", PARAM("x", PTOWSP_F32, 1, 16));
+    FAULT(INVALID_PARAMS, "parameter: two are called s", PARAM("s", PTOWSP_F32, 1, 16));
+    FAULT(INVALID_PARAMS, "parameter: two are called x", ptowsp_tile_scalar(f->k, "x", PTOWSP_F32));
+    FAULT(INVALID_PARAMS, "parameter: its name has 0 characters", PARAM("", PTOWSP_F32, 1, 16));
+    FAULT(INVALID_PARAMS, "parameter: its name has 0 characters", PARAM(NULL, PTOWSP_F32, 1, 16));
+    FAULT(INVALID_PARAMS, "parameter: its name has 64 characters",
+          PARAM("0123456789012345678901234567890123456789012345678901234567890123", PTOWSP_F32, 1,
+                1));
+    FAULT(UNSUPPORTED, "parameter: scalar t is i32, not bool, i64, u64, f32 or f64",
+          ptowsp_tile_scalar(f->k, "t", PTOWSP_I32));
+    fixture f;
+    begin(&f);
+    char name[8];
+    ptowsp_value value = none;
+    for (int i = 0; i < 7; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        value = ptowsp_tile_in(f.k, name, PTOWSP_F32, 1, 1);
+    }
+    expect(&f, value, PTOWSP_LIMIT_EXCEEDED, "parameter: t6 is one tile more than 12");
+    begin(&f);
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        value = ptowsp_tile_scalar(f.k, name, PTOWSP_F32);
+    }
+    expect(&f, value, PTOWSP_LIMIT_EXCEEDED, "parameter: t7 is one scalar more than 8");
+}
+
+static void faults__of_stores(void **state) {
+    (void)state;
+    FAULT(INVALID_PARAMS, "store: x is an in parameter", VOID(ptowsp_tile_store(f->x, f->y)));
+    FAULT(INVALID_PARAMS, "store: o is stored twice",
+          (ptowsp_tile_store(f->o, f->x), VOID(ptowsp_tile_store(f->o, f->y))));
+    FAULT(INVALID_PARAMS, "store_add: o is stored twice",
+          (ptowsp_tile_store(f->o, f->x), VOID(ptowsp_tile_store_add(f->o, f->y))));
+    FAULT(INVALID_PARAMS, "store: its destination is no parameter",
+          VOID(ptowsp_tile_store(ptowsp_tile_exp(f->x), f->y)));
+    FAULT(INVALID_PARAMS, "store: 1 x 16 into o of 8 x 16", VOID(ptowsp_tile_store(f->o, f->v)));
+    FAULT(INVALID_PARAMS, "store: i32 into o of f32", VOID(ptowsp_tile_store(f->o, f->i)));
+    FAULT(INVALID_PARAMS, "store: operand 1 is no value", VOID(ptowsp_tile_store(none, f->x)));
+    FAULT(INVALID_PARAMS, "store: operand 2 is no value", VOID(ptowsp_tile_store(f->o, none)));
+    FAULT(INVALID_PARAMS, "store: operand 2 is a mask",
+          VOID(ptowsp_tile_store(f->o, ptowsp_tile_compare(f->x, PTOWSP_LT, f->y))));
+    FAULT(INVALID_PARAMS, "store: f16 into o of f32",
+          VOID(ptowsp_tile_store(f->o, ptowsp_tile_cvt(f->x, PTOWSP_F16, PTOWSP_ROUND_NEAREST))));
+    fixture f;
+    begin(&f);
+    ptowsp_value q = ptowsp_tile_out(f.k, "q", PTOWSP_BF16, 8, 16);
+    ptowsp_tile_store_add(q, f.x);
+    expect(&f, none, PTOWSP_UNSUPPORTED, "store_add: q is bf16");
+    begin(&f);
+    ptowsp_tile_store(f.o, f.x);
+    assert_int_equal(ptowsp_kernel_end(f.k).id, 0);
+    expect_module(&f, PTOWSP_INVALID_PARAMS, "module: kernel k: store: nothing is stored to io");
+}
+
+// -- shapes and types -----------------------------------------------------------------------------
+
+static ptowsp_value half_of(fixture *f) {
+    return ptowsp_tile_cvt(f->x, PTOWSP_F16, PTOWSP_ROUND_NEAREST);
+}
+
+static ptowsp_value byte_of(fixture *f) {
+    return ptowsp_tile_in(f->k, "byte", PTOWSP_I8, 8, 16);
+}
+
+static void faults__of_shapes_and_types(void **state) {
+    (void)state;
+    FAULT(INVALID_PARAMS, "add: 8 x 16 and 3 x 16",
+          ptowsp_tile_add(f->x, PARAM("z", PTOWSP_F32, 3, 16)));
+    FAULT(INVALID_PARAMS, "sub: 1 x 16 and 8 x 16", ptowsp_tile_sub(f->v, f->x));
+    FAULT(INVALID_PARAMS, "add: 8 x 16 and 16 x 8",
+          ptowsp_tile_add(f->x, PARAM("z", PTOWSP_F32, 16, 8)));
+    FAULT(INVALID_PARAMS, "max: f32 and i32", ptowsp_tile_max(f->x, f->i));
+    FAULT(INVALID_PARAMS, "add: f32 and f16", ptowsp_tile_add(f->x, half_of(f)));
+    FAULT(UNSUPPORTED, "add: operand 1 is i8, which it does not take",
+          (byte_of(f), ptowsp_tile_add(f->x, f->x),
+           ptowsp_tile_add(PARAM("b", PTOWSP_I8, 8, 16), f->x)));
+    FAULT(UNSUPPORTED, "min: operand 2 is u32, which it does not take",
+          ptowsp_tile_min(f->x, PARAM("b", PTOWSP_U32, 8, 16)));
+    FAULT(UNSUPPORTED, "exp: operand 1 is i32, which it does not take", ptowsp_tile_exp(f->i));
+    FAULT(UNSUPPORTED, "abs: operand 1 is i32, which it does not take", ptowsp_tile_abs(f->i));
+    FAULT(UNSUPPORTED, "rowmean: operand 1 is i32, which it does not take",
+          ptowsp_tile_rowmean(f->i));
+    FAULT(UNSUPPORTED, "colsum: operand 1 is i8, which it does not take",
+          ptowsp_tile_colsum(byte_of(f)));
+    FAULT(INVALID_PARAMS, "row_broadcast: 1 x 16 is no vector of 8 values",
+          ptowsp_tile_row_broadcast(f->x, f->v));
+    FAULT(INVALID_PARAMS, "col_broadcast: 8 x 16 is no vector of 16 values",
+          ptowsp_tile_col_broadcast(f->x, f->y));
+    FAULT(INVALID_PARAMS, "matmul: 8 x 16 and 8 x 16", ptowsp_tile_matmul(f->x, f->y));
+    FAULT(INVALID_PARAMS, "matmul: f32 and f16",
+          ptowsp_tile_matmul(f->x, ptowsp_tile_transpose(half_of(f))));
+    FAULT(UNSUPPORTED, "matmul: operand 1 is i32, which it does not take",
+          ptowsp_tile_matmul(f->i, f->i));
+    FAULT(LIMIT_EXCEEDED, "matmul: m 4096, k 1, n 16; they are 1 to 4095",
+          ptowsp_tile_matmul(PARAM("a", PTOWSP_F32, 4096, 1), f->v));
+    FAULT(LIMIT_EXCEEDED, "matmul: m 1, k 4096, n 1; they are 1 to 4095",
+          ptowsp_tile_matmul(PARAM("a", PTOWSP_F32, 1, 4096), PARAM("b", PTOWSP_F32, 4096, 1)));
+    FAULT(INVALID_PARAMS, "matmul_acc: acc is 8 x 16, not 8 x 8",
+          ptowsp_tile_matmul_acc(f->x, f->x, ptowsp_tile_transpose(f->y)));
+    FAULT(INVALID_PARAMS, "matmul_bias: bias is 1 x 16, not 1 x 8",
+          ptowsp_tile_matmul_bias(f->x, ptowsp_tile_transpose(f->y), f->v));
+    FAULT(UNSUPPORTED, "matmul_bias: operand 3 is i32, which it does not take",
+          ptowsp_tile_matmul_bias(f->x, ptowsp_tile_transpose(f->y), f->i));
+    FAULT(INVALID_PARAMS, "slice: 8 x 16 from (0, 1) of 8 x 16",
+          ptowsp_tile_slice(f->x, 0, 1, 8, 16));
+    FAULT(INVALID_PARAMS, "slice: 0 x 1 from (0, 0) of 8 x 16",
+          ptowsp_tile_slice(f->x, 0, 0, 0, 1));
+    FAULT(INVALID_PARAMS, "slice: 1 x 1 from (-1, 0) of 8 x 16",
+          ptowsp_tile_slice(f->x, -1, 0, 1, 1));
+    FAULT(INVALID_PARAMS, "slice: 9223372036854775807 x 1 from (9223372036854775807, 0) of 8 x 16",
+          ptowsp_tile_slice(f->x, INT64_MAX, 0, INT64_MAX, 1));
+    FAULT(INVALID_PARAMS, "load: its operand is no parameter",
+          ptowsp_tile_load(ptowsp_tile_exp(f->x)));
+    FAULT(UNSUPPORTED, "cvt: TCVT has no f32 to i8",
+          ptowsp_tile_cvt(f->x, PTOWSP_I8, PTOWSP_ROUND_NEAREST));
+    FAULT(UNSUPPORTED, "cvt: TCVT has no f32 to none",
+          ptowsp_tile_cvt(f->x, (ptowsp_dtype)1000, PTOWSP_ROUND_NEAREST));
+    FAULT(INVALID_PARAMS, "cvt: 5 is no rounding",
+          ptowsp_tile_cvt(f->x, PTOWSP_I32, (ptowsp_round)5));
+    FAULT(INVALID_PARAMS, "quantize: 1 x 16 is no vector of 8 values",
+          ptowsp_tile_quantize(f->x, f->v));
+    FAULT(UNSUPPORTED, "quantize: operand 1 is i32, which it does not take",
+          ptowsp_tile_quantize(f->i, f->v));
+    FAULT(UNSUPPORTED, "dequantize: operand 1 is f32, which it does not take",
+          ptowsp_tile_dequantize(f->x, f->v, f->v));
+    FAULT(UNSUPPORTED, "full: bool is no type of tiles",
+          ptowsp_tile_full(f->k, PTOWSP_BOOL, 1, 1, 0));
+    FAULT(UNSUPPORTED, "full: i64 is no type of tiles",
+          ptowsp_tile_full(f->k, PTOWSP_I64, 1, 1, 0));
+    FAULT(INVALID_PARAMS, "full: 0 x 1; sizes are 1 to 16384",
+          ptowsp_tile_full(f->k, PTOWSP_F32, 0, 1, 0));
+    FAULT(UNSUPPORTED, "iota: f32 is not i16, u16, i32 or u32",
+          ptowsp_tile_iota(f->k, PTOWSP_F32, 8, 0));
+    FAULT(INVALID_PARAMS, "iota: 1 x 16385; sizes are 1 to 16384",
+          ptowsp_tile_iota(f->k, PTOWSP_I32, 16385, 0));
+}
+
+static ptowsp_value mask_of(fixture *f) {
+    return ptowsp_tile_compare(f->x, PTOWSP_GT, f->y);
+}
+
+static ptowsp_value pairs_of(fixture *f, int64_t rows, int64_t cols) {
+    return ptowsp_tile_sort32(PARAM("scores", PTOWSP_F32, rows, cols),
+                              ptowsp_tile_iota(f->k, PTOWSP_U32, cols, 0));
+}
+
+static void faults__of_picking(void **state) {
+    (void)state;
+    FAULT(INVALID_PARAMS, "compare: 6 is no comparison",
+          ptowsp_tile_compare(f->x, (ptowsp_compare)6, f->y));
+    FAULT(UNSUPPORTED, "compare: i32 is compared with EQ only",
+          ptowsp_tile_compare(f->i, PTOWSP_LT, f->i));
+    FAULT(INVALID_PARAMS, "compare: 8 x 16 f32 and 1 x 16 f32",
+          ptowsp_tile_compare(f->x, PTOWSP_LT, f->v));
+    FAULT(INVALID_PARAMS, "select: operand 1 is no mask", ptowsp_tile_select(f->x, f->x, f->y));
+    FAULT(INVALID_PARAMS, "select: a mask of 8 x 16 for 1 x 16",
+          ptowsp_tile_select(mask_of(f), f->v, f->v));
+    FAULT(INVALID_PARAMS, "select: 8 x 16 f32 and 8 x 16 i32",
+          ptowsp_tile_select(mask_of(f), f->x, f->i));
+    FAULT(INVALID_PARAMS, "add: operand 1 is a mask", ptowsp_tile_add(mask_of(f), f->x));
+    FAULT(INVALID_PARAMS, "transpose: operand 1 is a mask", ptowsp_tile_transpose(mask_of(f)));
+    FAULT(UNSUPPORTED, "sort32: operand 1 is i32, which it does not take",
+          ptowsp_tile_sort32(f->i, f->i));
+    FAULT(INVALID_PARAMS, "sort32: 8 x 16 scores and 1 x 32 indices",
+          ptowsp_tile_sort32(f->x, ptowsp_tile_iota(f->k, PTOWSP_U32, 32, 0)));
+    FAULT(INVALID_PARAMS, "merge_sort: its operand is not sorted pairs",
+          ptowsp_tile_merge_sort(f->v, 32));
+    FAULT(UNSUPPORTED, "merge_sort: 2 rows; TMRGSORT merges one",
+          ptowsp_tile_merge_sort(pairs_of(f, 2, 128), 32));
+    FAULT(INVALID_PARAMS, "merge_sort: 128 pairs in runs of 48, which are whole multiples of 32",
+          ptowsp_tile_merge_sort(pairs_of(f, 1, 128), 48));
+    FAULT(INVALID_PARAMS, "merge_sort: 128 pairs in runs of 0, which are whole multiples of 32",
+          ptowsp_tile_merge_sort(pairs_of(f, 1, 128), 0));
+    FAULT(INVALID_PARAMS, "merge_sort: 5 runs; it merges 2, 3, or a multiple of 4",
+          ptowsp_tile_merge_sort(pairs_of(f, 1, 160), 32));
+    FAULT(INVALID_PARAMS, "merge_sort: 1 runs; it merges 2, 3, or a multiple of 4",
+          ptowsp_tile_merge_sort(pairs_of(f, 1, 128), 128));
+    FAULT(INVALID_PARAMS, "topk_values: the first 0 of 32",
+          ptowsp_tile_topk_values(pairs_of(f, 1, 32), 0));
+    FAULT(INVALID_PARAMS, "topk_indices: the first 33 of 32",
+          ptowsp_tile_topk_indices(pairs_of(f, 1, 32), 33));
+    FAULT(INVALID_PARAMS, "topk_values: its operand is not sorted pairs",
+          ptowsp_tile_topk_values(f->x, 3));
+    FAULT(UNSUPPORTED, "gather: rows of 12 f32 are no whole blocks of 32 bytes",
+          ptowsp_tile_gather(PARAM("z", PTOWSP_F32, 2, 12), f->i));
+    FAULT(UNSUPPORTED, "gather: operand 2 is f32, which it does not take",
+          ptowsp_tile_gather(f->x, f->y));
+    FAULT(UNSUPPORTED, "gather: operand 1 is i8, which it does not take",
+          ptowsp_tile_gather(byte_of(f), f->i));
+    FAULT(UNSUPPORTED, "interleave: TINTERLEAVE is not on A2/A3",
+          ptowsp_tile_interleave(f->x, f->y));
+    FAULT(INVALID_PARAMS, "interleave: 8 x 16 f32 and 8 x 16 i32",
+          ptowsp_tile_interleave(f->x, f->i));
+    FAULT(INVALID_PARAMS, "deinterleave: part 2 of 16 columns", ptowsp_tile_deinterleave(f->x, 2));
+    FAULT(INVALID_PARAMS, "deinterleave: part 0 of 15 columns",
+          ptowsp_tile_deinterleave(PARAM("z", PTOWSP_F32, 8, 15), 0));
+    FAULT(UNSUPPORTED, "deinterleave: rows of 24 f32 are no whole pairs of blocks of 32 bytes",
+          ptowsp_tile_deinterleave(PARAM("z", PTOWSP_F32, 8, 24), 0));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(faults__of_operands),         cmocka_unit_test(faults__of_other_bodies),
+        cmocka_unit_test(faults__of_parameters),       cmocka_unit_test(faults__of_stores),
+        cmocka_unit_test(faults__of_shapes_and_types), cmocka_unit_test(faults__of_picking),
+    };
+    return cmocka_run_group_tests_name("kernel_faults", tests, NULL, NULL);
+}
