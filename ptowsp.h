@@ -1140,7 +1140,8 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_
 // -------------------------------------------------------------------------------------------------
 //
 // A kernel is a C function that does one task: it reads and writes tiles, and returns the cycles
-// that this took. All tasks of a run are called in program order, on the thread that runs.
+// that this took. (Or it is written as operations on tiles: section 13.) All tasks of a run are
+// called in program order, on the thread that runs.
 
 typedef uint64_t ptowsp_cycles;
 #define PTOWSP_CYCLES_MAX ((ptowsp_cycles)INT64_MAX)
@@ -2120,9 +2121,9 @@ PTOWSP_API uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot);
 
 typedef enum ptowsp_run_mode {
     PTOWSP_RUN_EXECUTE = 0,  // kernels run
-    PTOWSP_RUN_TIME_ONLY,    // no kernel runs, no tensor is touched; every kernel has a cost or
-                             // constant cycles, and slots are loaded from no tensor that a task
-                             // writes (UNSUPPORTED otherwise)
+    PTOWSP_RUN_TIME_ONLY,    // no kernel runs, no tensor is touched; every kernel is one of tile
+                             // operations or has a cost or constant cycles, and slots are loaded
+                             // from no tensor that a task writes (UNSUPPORTED otherwise)
     PTOWSP_RUN_MODE_FORCE_INT = 0x7fffffff
 } ptowsp_run_mode;
 
