@@ -5302,7 +5302,7 @@ PTOISA_DEFINE_PART(tpartmin, TPARTMIN, MIN)
 #endif
 
 // =================================================================================================
-// src/isa/expand.h
+// src/isa/broadcast.h
 // =================================================================================================
 
 // Expands: instructions with one operand that is a column (one value for each row) or a row (one
@@ -5312,8 +5312,8 @@ PTOISA_DEFINE_PART(tpartmin, TPARTMIN, MIN)
 // with one valid column: the first is read. Its valid rows are the destination's. Arithmetic, types
 // and special values are those of elementwise.h; the full operand may be the destination.
 
-#ifndef PTOISA_EXPAND_H
-#define PTOISA_EXPAND_H
+#ifndef PTOISA_BROADCAST_H
+#define PTOISA_BROADCAST_H
 
 // -- copies -----------------------------------------------------------------------------------------
 

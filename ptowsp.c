@@ -10027,7 +10027,7 @@ PTOISA_DEFINE_PART(tpartmin, TPARTMIN, MIN)
 #endif
 
 // =================================================================================================
-// src/isa/expand.h
+// src/isa/broadcast.h
 // =================================================================================================
 
 // Expands: instructions with one operand that is a column (one value for each row) or a row (one
@@ -10037,8 +10037,8 @@ PTOISA_DEFINE_PART(tpartmin, TPARTMIN, MIN)
 // with one valid column: the first is read. Its valid rows are the destination's. Arithmetic, types
 // and special values are those of elementwise.h; the full operand may be the destination.
 
-#ifndef PTOISA_EXPAND_H
-#define PTOISA_EXPAND_H
+#ifndef PTOISA_BROADCAST_H
+#define PTOISA_BROADCAST_H
 
 // -- copies -----------------------------------------------------------------------------------------
 
@@ -14023,13 +14023,13 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 }
 
 // =================================================================================================
-// src/kernel/verify.h
+// src/kernel/proof.h
 // =================================================================================================
 
 // Proof that a finished list of instructions is one that a core may run.
 
-#ifndef PWSP_KERNEL_VERIFY_H
-#define PWSP_KERNEL_VERIFY_H
+#ifndef PWSP_PROOF_H
+#define PWSP_PROOF_H
 
 // Checks a list that has its addresses, flags and barriers, and trusts nothing in it:
 //
@@ -14049,7 +14049,7 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
 #endif
 
 // =================================================================================================
-// src/kernel/verify.c
+// src/kernel/proof.c
 // =================================================================================================
 
 // The proof, by holding up.
@@ -14664,7 +14664,7 @@ bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa)
 // operations too, so that the order of the program is the order of the table. Instructions and the
 // tiles made for them stand in the same table; those tiles are the only thing that changes.
 //
-//      body (ops.c)  ->  cleaned (passes.c)  ->  list of instructions (lower.c)  ->  code (code.h)
+//      body (ops.c)  ->  cleaned (passes.c)  ->  list of instructions (lower.c)  ->  compiled
 //
 // The first error stays, with the operation's name in front; afterwards all calls do nothing.
 
@@ -17717,7 +17717,7 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
 }
 
 // =================================================================================================
-// src/kernel/code.h
+// src/kernel/compiled.h
 // =================================================================================================
 
 // A finished tile kernel: its list of instructions, what has to hold of a task, and how it is run.
@@ -17725,8 +17725,8 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
 // Code is immutable and one block of memory. A module and the programs compiled from it share it by
 // counting references.
 
-#ifndef PWSP_KERNEL_CODE_H
-#define PWSP_KERNEL_CODE_H
+#ifndef PWSP_COMPILED_H
+#define PWSP_COMPILED_H
 
 // Two sizes that a task must have alike; where only b depends on the task, b is to be at least a.
 typedef struct pwsp_tile_check {
@@ -17821,7 +17821,7 @@ PWSP_INTERNAL void pwsp_tile_core_insn(pwsp_tile_core *core, const pwsp_tile_cod
 #endif
 
 // =================================================================================================
-// src/kernel/code.c
+// src/kernel/compiled.c
 // =================================================================================================
 
 // From a body to finished code: every pass, in order, and the proof at the end.
@@ -18083,7 +18083,7 @@ void pwsp_tile_code_release(const pwsp_tile_code *code) {
 }
 
 // =================================================================================================
-// src/kernel/tile.c
+// src/kernel/execute.c
 // =================================================================================================
 
 // Running tile kernels: the list of instructions, through PTO-ISA's functions on this CPU.

@@ -48,5 +48,12 @@ fresh
 sed -i '1i #include "../plan/emit.h"' "$COPY/tree/src/base/pool.c"
 refuses "an include of a higher room" "includes ../plan/emit.h, which is not below it"
 fresh
+cp "$COPY/tree/src/plan/emit.h" "$COPY/tree/src/kernel/emit.h"
+sed -i 's#^src/kernel/list.h#src/kernel/emit.h src/kernel/list.h#' "$COPY/tree/tools/amalgamate.sh"
+refuses "two headers of one name" "two headers are called emit.h"
+fresh
+echo '// more' >> "$COPY/tree/ptoisa_shim.h"
+refuses "a stale ptoisa_shim.h" "ptoisa_shim.h does not match" --check
+fresh
 refuses "an unknown option" "usage" --wrong
 echo "amalgamate_test: good"

@@ -29,7 +29,7 @@ src/isa/arith.h
 src/isa/vector.h
 src/isa/map.h
 src/isa/elementwise.h
-src/isa/expand.h
+src/isa/broadcast.h
 src/isa/reduce.h
 src/isa/matmul_block.h
 src/isa/matmul_neon.h
@@ -70,7 +70,7 @@ $ISA
 src/kernel/list.h src/kernel/list.c
 src/kernel/memory.h src/kernel/memory.c
 src/kernel/waits.h src/kernel/waits.c
-src/kernel/verify.h src/kernel/verify.c
+src/kernel/proof.h src/kernel/proof.c
 src/kernel/description.h src/kernel/description.c
 src/kernel/body.h src/kernel/body.c
 src/kernel/builder.h src/kernel/builder.c src/kernel/ops.c
@@ -78,7 +78,7 @@ src/kernel/forms.h src/kernel/forms.c src/kernel/pick.c
 src/kernel/passes.h src/kernel/passes.c
 src/kernel/lower.h src/kernel/lower_tiles.c src/kernel/lower_vector.c src/kernel/lower_matmul.c
 src/kernel/lower_shape.c src/kernel/lower.c
-src/kernel/code.h src/kernel/code.c src/kernel/tile.c src/kernel/show.c
+src/kernel/compiled.h src/kernel/compiled.c src/kernel/execute.c src/kernel/show.c
 src/workload/module.h src/workload/module.c
 src/workload/kernel.c src/workload/tile_kernel.c
 src/workload/scalar.c
@@ -134,6 +134,10 @@ for file in $FILES $FACE; do
     done
     seen="$seen$(basename "$file") "
 done
+
+# Includes are told apart by their last name, so no two headers may share one.
+same=$(for file in $FILES $FACE; do basename "$file"; done | grep '\.h$' | sort | uniq -d)
+[ -z "$same" ] || fail "two headers are called $same"
 
 # Names that a file defines at its top level: functions, and structs, enums and types with a body. All
 # files become one, so no name may be defined twice.

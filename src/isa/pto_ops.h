@@ -14,7 +14,7 @@
 #include "convert.h"
 #include "elementwise.h"
 #include "reduce.h"
-#include "expand.h"
+#include "broadcast.h"
 #include "compare.h"
 #include "sort.h"
 #include "gather.h"

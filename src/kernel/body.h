@@ -4,7 +4,7 @@
 // operations too, so that the order of the program is the order of the table. Instructions and the
 // tiles made for them stand in the same table; those tiles are the only thing that changes.
 //
-//      body (ops.c)  ->  cleaned (passes.c)  ->  list of instructions (lower.c)  ->  code (code.h)
+//      body (ops.c)  ->  cleaned (passes.c)  ->  list of instructions (lower.c)  ->  compiled
 //
 // The first error stays, with the operation's name in front; afterwards all calls do nothing.
 

@@ -1,7 +1,7 @@
 // Tile kernels as text, and their instructions one by one.
 
 #include "../base/text.h"
-#include "code.h"
+#include "compiled.h"
 
 #include <inttypes.h>
 #include <stdio.h>

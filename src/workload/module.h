@@ -7,7 +7,7 @@
 #include "../base/context.h"
 #include "../data/expr.h"
 #include "../data/names.h"
-#include "../kernel/code.h"
+#include "../kernel/compiled.h"
 
 #define PWSP_TENSOR_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
 

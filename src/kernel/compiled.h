@@ -3,8 +3,8 @@
 // Code is immutable and one block of memory. A module and the programs compiled from it share it by
 // counting references.
 
-#ifndef PWSP_KERNEL_CODE_H
-#define PWSP_KERNEL_CODE_H
+#ifndef PWSP_COMPILED_H
+#define PWSP_COMPILED_H
 
 #include "body.h"
 

@@ -5,8 +5,8 @@
 // with one valid column: the first is read. Its valid rows are the destination's. Arithmetic, types
 // and special values are those of elementwise.h; the full operand may be the destination.
 
-#ifndef PTOISA_EXPAND_H
-#define PTOISA_EXPAND_H
+#ifndef PTOISA_BROADCAST_H
+#define PTOISA_BROADCAST_H
 
 #include "elementwise.h"
 

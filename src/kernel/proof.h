@@ -1,7 +1,7 @@
 // Proof that a finished list of instructions is one that a core may run.
 
-#ifndef PWSP_KERNEL_VERIFY_H
-#define PWSP_KERNEL_VERIFY_H
+#ifndef PWSP_PROOF_H
+#define PWSP_PROOF_H
 
 #include "list.h"
 

@@ -5,13 +5,13 @@
 // and counting give the same cycles: counting is running on a core that is dry.
 
 #include "../base/atomic.h"
-#include "code.h"
+#include "compiled.h"
 #include "forms.h"
 
 #include "../isa/compare.h"
 #include "../isa/convert.h"
 #include "../isa/elementwise.h"
-#include "../isa/expand.h"
+#include "../isa/broadcast.h"
 #include "../isa/gather.h"
 #include "../isa/matmul.h"
 #include "../isa/move.h"

@@ -28,7 +28,7 @@
 // Sets come before their waits in the list (checked first), and all before u is done, so the list's
 // own order is one in which all pipes get to their ends: there is no deadlock to look for.
 
-#include "verify.h"
+#include "proof.h"
 
 #include <inttypes.h>
 

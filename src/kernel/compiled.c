@@ -1,12 +1,12 @@
 // From a body to finished code: every pass, in order, and the proof at the end.
 
-#include "code.h"
+#include "compiled.h"
 
 #include "../base/atomic.h"
 #include "lower.h"
 #include "memory.h"
 #include "passes.h"
-#include "verify.h"
+#include "proof.h"
 #include "waits.h"
 
 #include <stdio.h>
