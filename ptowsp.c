@@ -15103,8 +15103,14 @@ PWSP_INLINE ptowsp_body *pwsp_body_of(ptowsp_value x, ptowsp_value y) {
     return x.body ? x.body : y.body;
 }
 
+// A constant, or an operation of constants, which will be folded to one.
+PWSP_INLINE bool pwsp_kop_is_const(const pwsp_kop *op) {
+    return op->kind == PWSP_KOP_CONST ||
+           (op->kind >= PWSP_KOP_ADD && op->kind <= PWSP_KOP_MIN && op->rows == 0);
+}
+
 PWSP_INLINE bool pwsp_kop_is_scalar(const pwsp_kop *op) {
-    return op->kind == PWSP_KOP_CONST || op->kind == PWSP_KOP_SCALAR;
+    return op->kind == PWSP_KOP_SCALAR || pwsp_kop_is_const(op);
 }
 
 // Does `vector` give a value for each of `count` rows or columns?
@@ -15371,7 +15377,7 @@ static ptowsp_value pwsp_binary(ptowsp_value x, ptowsp_value y, pwsp_kop_kind ki
     if (!left || !right) {
         return pwsp_builder_end(&b);
     }
-    if (left->kind == PWSP_KOP_CONST && right->kind == PWSP_KOP_CONST) {
+    if (pwsp_kop_is_const(left) && pwsp_kop_is_const(right)) {
         return pwsp_builder_end(&b);  // a constant, when folded
     }
     const pwsp_kop *operands[2] = {left, right};
@@ -15389,7 +15395,7 @@ static ptowsp_value pwsp_binary(ptowsp_value x, ptowsp_value y, pwsp_kop_kind ki
                           kind == PWSP_KOP_MIN;
     if (pwsp_kop_is_scalar(left) && pwsp_kop_is_scalar(right)) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "neither operand is a tile");
-    } else if (pwsp_kop_is_scalar(left) && !is_commutative && left->kind != PWSP_KOP_CONST) {
+    } else if (pwsp_kop_is_scalar(left) && !is_commutative && !pwsp_kop_is_const(left)) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "its left operand is a scalar parameter");
     } else if (!pwsp_kop_is_scalar(left) && !pwsp_kop_is_scalar(right) &&
                left->dtype != right->dtype) {
@@ -19569,15 +19575,19 @@ ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *
 
 // Is every out and inout parameter stored to? False with the body's error.
 static bool pwsp_body_is_stored(ptowsp_body *body) {
+    bool is_any = false;
     for (uint32_t i = 0; i < body->tile_count; i++) {
         const pwsp_body_param *tile = &body->tiles[i];
         if (tile->direction != PTOWSP_IN && !tile->is_stored) {
             pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "store", "nothing is stored to %s",
                            tile->name);
         }
+        is_any = is_any || tile->is_stored;
     }
     if (body->tile_count == 0) {
         pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "parameter", "it has no tile");
+    } else if (!is_any) {
+        pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "store", "nothing is stored");
     }
     return body->status == PTOWSP_OK;
 }

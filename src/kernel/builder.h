@@ -52,8 +52,14 @@ PWSP_INLINE ptowsp_body *pwsp_body_of(ptowsp_value x, ptowsp_value y) {
     return x.body ? x.body : y.body;
 }
 
+// A constant, or an operation of constants, which will be folded to one.
+PWSP_INLINE bool pwsp_kop_is_const(const pwsp_kop *op) {
+    return op->kind == PWSP_KOP_CONST ||
+           (op->kind >= PWSP_KOP_ADD && op->kind <= PWSP_KOP_MIN && op->rows == 0);
+}
+
 PWSP_INLINE bool pwsp_kop_is_scalar(const pwsp_kop *op) {
-    return op->kind == PWSP_KOP_CONST || op->kind == PWSP_KOP_SCALAR;
+    return op->kind == PWSP_KOP_SCALAR || pwsp_kop_is_const(op);
 }
 
 // Does `vector` give a value for each of `count` rows or columns?

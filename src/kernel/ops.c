@@ -133,7 +133,7 @@ static ptowsp_value pwsp_binary(ptowsp_value x, ptowsp_value y, pwsp_kop_kind ki
     if (!left || !right) {
         return pwsp_builder_end(&b);
     }
-    if (left->kind == PWSP_KOP_CONST && right->kind == PWSP_KOP_CONST) {
+    if (pwsp_kop_is_const(left) && pwsp_kop_is_const(right)) {
         return pwsp_builder_end(&b);  // a constant, when folded
     }
     const pwsp_kop *operands[2] = {left, right};
@@ -151,7 +151,7 @@ static ptowsp_value pwsp_binary(ptowsp_value x, ptowsp_value y, pwsp_kop_kind ki
                           kind == PWSP_KOP_MIN;
     if (pwsp_kop_is_scalar(left) && pwsp_kop_is_scalar(right)) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "neither operand is a tile");
-    } else if (pwsp_kop_is_scalar(left) && !is_commutative && left->kind != PWSP_KOP_CONST) {
+    } else if (pwsp_kop_is_scalar(left) && !is_commutative && !pwsp_kop_is_const(left)) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "its left operand is a scalar parameter");
     } else if (!pwsp_kop_is_scalar(left) && !pwsp_kop_is_scalar(right) &&
                left->dtype != right->dtype) {

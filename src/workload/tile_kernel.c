@@ -50,15 +50,19 @@ ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *
 
 // Is every out and inout parameter stored to? False with the body's error.
 static bool pwsp_body_is_stored(ptowsp_body *body) {
+    bool is_any = false;
     for (uint32_t i = 0; i < body->tile_count; i++) {
         const pwsp_body_param *tile = &body->tiles[i];
         if (tile->direction != PTOWSP_IN && !tile->is_stored) {
             pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "store", "nothing is stored to %s",
                            tile->name);
         }
+        is_any = is_any || tile->is_stored;
     }
     if (body->tile_count == 0) {
         pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "parameter", "it has no tile");
+    } else if (!is_any) {
+        pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "store", "nothing is stored");
     }
     return body->status == PTOWSP_OK;
 }
