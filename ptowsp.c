@@ -26759,6 +26759,13 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
 // Checks all that a run needs before it walks; finds what is unknown before kernels have run.
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
 
+// Do the sizes of a tile kernel's task go together? False with the expander's error.
+PWSP_INTERNAL bool pwsp_run_check_tiles(ptowsp_run *run, const pwsp_tile_code *code);
+
+// Runs a tile kernel, or counts it: once for tasks of the same sizes that follow each other. False
+// with the expander's error.
+PWSP_INTERNAL bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycles);
+
 #endif
 
 // =================================================================================================
@@ -27313,6 +27320,49 @@ PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only) 
 }
 
 // =================================================================================================
+// src/exec/tiles.c
+// =================================================================================================
+
+// Tile kernels of a run: their tasks are checked before anything is touched, and then executed, or
+// only counted, on the run's core.
+
+#include <inttypes.h>
+
+// A task whose sizes do not go together.
+static bool pwsp_run_fail_tiles(ptowsp_run *run) {
+    pwsp_expander *x = &run->expander;
+    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, x->task.index, "task %" PRIu64 ": %s",
+                       x->task.index, run->tile_core.text);
+    return false;
+}
+
+bool pwsp_run_check_tiles(ptowsp_run *run, const pwsp_tile_code *code) {
+    return pwsp_tile_core_check(&run->tile_core, code, &run->expander.task) ||
+           pwsp_run_fail_tiles(run);
+}
+
+bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = &run->expander;
+    const pwsp_tile_code *code = x->kernel->code;
+    if (!is_time_only) {
+        return pwsp_tile_core_run(&run->tile_core, code, &x->task, false, out_cycles) ||
+               pwsp_run_fail_tiles(run);
+    }
+    pwsp_tile_memo *memo = &run->memos[x->task_op->kernel];
+    const uint64_t *sizes = x->task.args + x->task.user_axis_count;
+    bool is_same = memo->is_set;
+    for (uint32_t i = 0; i < 2 * x->task.tile_count; i++) {
+        is_same = is_same && memo->sizes[i] == sizes[i];
+        memo->sizes[i] = (uint32_t)sizes[i];
+    }
+    if (!is_same) {
+        memo->is_set = pwsp_tile_core_run(&run->tile_core, code, &x->task, true, &memo->cycles);
+    }
+    *out_cycles = memo->cycles;
+    return memo->is_set || pwsp_run_fail_tiles(run);
+}
+
+// =================================================================================================
 // src/exec/run.c
 // =================================================================================================
 
@@ -27467,20 +27517,6 @@ PWSP_FORCE_INLINE bool pwsp_run_keys(pwsp_expander *x, pwsp_arrival *arrival) {
     return false;
 }
 
-// A task whose sizes do not go together.
-static bool pwsp_run_fail_tiles(ptowsp_run *run) {
-    pwsp_expander *x = &run->expander;
-    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, x->task.index, "task %" PRIu64 ": %s",
-                       x->task.index, run->tile_core.text);
-    return false;
-}
-
-// Do the sizes of a tile kernel's task go together? False with the expander's error.
-static bool pwsp_run_check_tiles(ptowsp_run *run, const pwsp_tile_code *code) {
-    return pwsp_tile_core_check(&run->tile_core, code, &run->expander.task) ||
-           pwsp_run_fail_tiles(run);
-}
-
 // Walks the program without kernels. *out_count is the number of its tasks, or one that is enough
 // for start_threshold; UINT64_MAX when that depends on data that tasks write.
 static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
@@ -27525,28 +27561,6 @@ static bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
 
 // What a cost function sees of tiles.
 static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
-
-// Runs a tile kernel, or counts it: once for tasks of the same sizes that follow each other.
-static bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycles) {
-    pwsp_expander *x = &run->expander;
-    const pwsp_tile_code *code = x->kernel->code;
-    if (!is_time_only) {
-        return pwsp_tile_core_run(&run->tile_core, code, &x->task, false, out_cycles) ||
-               pwsp_run_fail_tiles(run);
-    }
-    pwsp_tile_memo *memo = &run->memos[x->task_op->kernel];
-    const uint64_t *sizes = x->task.args + x->task.user_axis_count;
-    bool is_same = memo->is_set;
-    for (uint32_t i = 0; i < 2 * x->task.tile_count; i++) {
-        is_same = is_same && memo->sizes[i] == sizes[i];
-        memo->sizes[i] = (uint32_t)sizes[i];
-    }
-    if (!is_same) {
-        memo->is_set = pwsp_tile_core_run(&run->tile_core, code, &x->task, true, &memo->cycles);
-    }
-    *out_cycles = memo->cycles;
-    return memo->is_set || pwsp_run_fail_tiles(run);
-}
 
 // Runs a kernel, and says how long it takes. False with the expander's error.
 PWSP_FORCE_INLINE bool pwsp_run_kernel(ptowsp_run *run, bool is_time_only,

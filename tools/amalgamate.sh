@@ -94,7 +94,7 @@ src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c
 src/time/flow.h src/time/nodes.h src/time/nodes.c src/time/flow.c
-src/exec/run.h src/exec/bind.c src/exec/verify.c src/exec/run.c
+src/exec/run.h src/exec/bind.c src/exec/verify.c src/exec/tiles.c src/exec/run.c
 src/report/stats.c
 "
 

@@ -59,4 +59,11 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
 // Checks all that a run needs before it walks; finds what is unknown before kernels have run.
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
 
+// Do the sizes of a tile kernel's task go together? False with the expander's error.
+PWSP_INTERNAL bool pwsp_run_check_tiles(ptowsp_run *run, const pwsp_tile_code *code);
+
+// Runs a tile kernel, or counts it: once for tasks of the same sizes that follow each other. False
+// with the expander's error.
+PWSP_INTERNAL bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycles);
+
 #endif

@@ -1,0 +1,40 @@
+// Tile kernels of a run: their tasks are checked before anything is touched, and then executed, or
+// only counted, on the run's core.
+
+#include "run.h"
+
+#include <inttypes.h>
+
+// A task whose sizes do not go together.
+static bool pwsp_run_fail_tiles(ptowsp_run *run) {
+    pwsp_expander *x = &run->expander;
+    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, x->task.index, "task %" PRIu64 ": %s",
+                       x->task.index, run->tile_core.text);
+    return false;
+}
+
+bool pwsp_run_check_tiles(ptowsp_run *run, const pwsp_tile_code *code) {
+    return pwsp_tile_core_check(&run->tile_core, code, &run->expander.task) ||
+           pwsp_run_fail_tiles(run);
+}
+
+bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = &run->expander;
+    const pwsp_tile_code *code = x->kernel->code;
+    if (!is_time_only) {
+        return pwsp_tile_core_run(&run->tile_core, code, &x->task, false, out_cycles) ||
+               pwsp_run_fail_tiles(run);
+    }
+    pwsp_tile_memo *memo = &run->memos[x->task_op->kernel];
+    const uint64_t *sizes = x->task.args + x->task.user_axis_count;
+    bool is_same = memo->is_set;
+    for (uint32_t i = 0; i < 2 * x->task.tile_count; i++) {
+        is_same = is_same && memo->sizes[i] == sizes[i];
+        memo->sizes[i] = (uint32_t)sizes[i];
+    }
+    if (!is_same) {
+        memo->is_set = pwsp_tile_core_run(&run->tile_core, code, &x->task, true, &memo->cycles);
+    }
+    *out_cycles = memo->cycles;
+    return memo->is_set || pwsp_run_fail_tiles(run);
+}
