@@ -17768,6 +17768,10 @@ PWSP_INTERNAL void pwsp_tile_code_release(const pwsp_tile_code *code);
 
 // -- running --------------------------------------------------------------------------------------
 
+// The most cycles that a user's model may say of one instruction: with all of them a kernel stays
+// below PTOWSP_CYCLES_MAX.
+#define PWSP_INSN_CYCLES_MAX (PTOWSP_CYCLES_MAX >> 20)
+
 // What runs code: a core, its memories, and the tiles of the kernel as this task sees them. One for
 // each thread that runs; it fits all kernels that it has been reserved for.
 typedef struct pwsp_tile_core {
@@ -17778,7 +17782,8 @@ typedef struct pwsp_tile_core {
     uint8_t *blocks[PTOISA_MEMORY_COUNT];      // as allocated
     uint32_t block_size[PTOISA_MEMORY_COUNT];  // bytes
     const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
-    char text[160];                            // why the last task was refused
+    uint64_t excess;  // what that model said of an instruction, if too much; else 0
+    char text[160];   // why the last task was refused
 } pwsp_tile_core;
 
 // Makes room for a kernel, or only for its tiles, without memories (to count); false when memory is
@@ -17795,15 +17800,15 @@ PWSP_INTERNAL bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_co
 PWSP_INTERNAL bool pwsp_cost_is_valid(const ptowsp_cost *cost);
 
 // Runs a task, or only counts it; its cycles in *out_cycles. False with core->text if the task's
-// valid sizes do not go together.
+// valid sizes do not go together, or the user's model says too much.
 PWSP_INTERNAL bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code,
                                       const ptowsp_task *task, bool is_dry,
                                       ptowsp_cycles *out_cycles);
 
-// Counts a task with full tiles. *out_stats gets all but the number of instructions.
-PWSP_INTERNAL ptowsp_cycles pwsp_tile_code_measure(const pwsp_tile_code *code,
-                                                   const ptowsp_cost *cost, pwsp_tile_core *core,
-                                                   ptowsp_kernel_stats *out_stats);
+// Counts a task with full tiles. *out_stats gets all but the number of instructions. False if the
+// user's model says too much.
+PWSP_INTERNAL bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
+                                          pwsp_tile_core *core, ptowsp_kernel_stats *out_stats);
 
 // Checks the operands of every instruction with full tiles, as the device would. *out_insn is the
 // one that on_fault is called for.
@@ -18098,6 +18103,7 @@ void pwsp_tile_code_release(const pwsp_tile_code *code) {
 // which is one of the orders that the waits allow. Their functions charge the core, so that running
 // and counting give the same cycles: counting is running on a core that is dry.
 
+#include <inttypes.h>
 #include <stdio.h>
 
 // -- cores ----------------------------------------------------------------------------------------
@@ -18433,7 +18439,7 @@ static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code
 
 // An instruction of the user's model, in the public type.
 static uint64_t pwsp_tile_core_ask(const ptoisa_issue_info *info, void *user) {
-    const pwsp_tile_core *core = (const pwsp_tile_core *)user;
+    pwsp_tile_core *core = (pwsp_tile_core *)user;
     const ptoisa_tile *of = info->dst ? info->dst : info->src0;
     ptowsp_insn insn;
     memset(&insn, 0, sizeof insn);
@@ -18446,7 +18452,12 @@ static uint64_t pwsp_tile_core_ask(const ptoisa_issue_info *info, void *user) {
         insn.cols = of->valid_cols;
     }
     insn.depth = info->pipe == PTOISA_PIPE_M && info->src0 ? info->src0->valid_cols : 0;
-    return core->cost->fn(&insn, core->cost->user);
+    uint64_t cycles = core->cost->fn(&insn, core->cost->user);
+    if (cycles > PWSP_INSN_CYCLES_MAX) {
+        core->excess = cycles;
+        return 0;
+    }
+    return cycles;
 }
 
 bool pwsp_cost_is_valid(const ptowsp_cost *cost) {
@@ -18462,6 +18473,7 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
     core->core.is_checked = false;
     core->core.is_dry = is_dry;
     core->cost = cost;
+    core->excess = 0;
     if (model == PTOISA_MODEL_USER) {
         core->core.cost = pwsp_tile_core_ask;
         core->core.cost_user = core;
@@ -18477,11 +18489,15 @@ bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const 
     pwsp_tile_core_place(core, code, task, is_dry);
     pwsp_tile_core_walk(core, code, task);
     *out_cycles = ptoisa_cycles(&core->core);
-    return true;
+    if (core->excess) {
+        snprintf(core->text, sizeof core->text, "its cost function says %" PRIu64 " cycles",
+                 core->excess);
+    }
+    return core->excess == 0;
 }
 
-ptowsp_cycles pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
-                                     pwsp_tile_core *core, ptowsp_kernel_stats *out_stats) {
+bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
+                            pwsp_tile_core *core, ptowsp_kernel_stats *out_stats) {
     pwsp_tile_core_begin(core, code, cost, true);
     pwsp_tile_core_place(core, code, NULL, true);
     pwsp_tile_core_walk(core, code, NULL);
@@ -18492,7 +18508,7 @@ ptowsp_cycles pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_co
     for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
         out_stats->memory_bytes[i] = code->used[i];
     }
-    return out_stats->cycles;
+    return core->excess == 0;
 }
 
 // Does an instruction move a tile between the cube and the vector core? A2/A3 has no TMOV for it: the
@@ -19684,10 +19700,10 @@ ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel k
         return PTOWSP_OUT_OF_MEMORY;
     }
     memset(out_stats, 0, sizeof *out_stats);
-    pwsp_tile_code_measure(info->code, cost, &core, out_stats);
+    bool is_counted = pwsp_tile_code_measure(info->code, cost, &core, out_stats);
     out_stats->insn_count = info->code->insn_count;
     pwsp_tile_core_free(&core);
-    return PTOWSP_OK;
+    return is_counted ? PTOWSP_OK : PTOWSP_LIMIT_EXCEEDED;
 }
 
 uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp_kernel kernel) {

@@ -1573,7 +1573,9 @@ PTOWSP_API void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_d
 // Cycles. The unit model counts elements: PTO-WSP's rule, a kernel being the sum of its
 // instructions. A2A3 uses PTO-ISA's public constants for Ascend 910B, and pipes overlap as far as
 // the waits between them allow; expect errors of some tens of per cent against a device. A5 is the
-// same for Ascend 950PR. USER is a function, called for each instruction, with the overlap of A2A3.
+// same for Ascend 950PR. USER is a function, called for each instruction, with the overlap of A2A3;
+// it depends on its arguments alone (for tasks of one size it may be called once), and says at most
+// 2^43 - 1 cycles.
 typedef enum ptowsp_model {
     PTOWSP_MODEL_UNIT = 0,
     PTOWSP_MODEL_A2A3,
@@ -1608,7 +1610,7 @@ typedef struct ptowsp_kernel_stats {
 } ptowsp_kernel_stats;
 
 // What a tile kernel takes; cost NULL is the unit model. Errors: INVALID_PARAMS (no tile kernel, a
-// model without its function).
+// model without its function), LIMIT_EXCEEDED (a function that says too much), OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
                                                const ptowsp_cost *cost,
                                                ptowsp_kernel_stats *out_stats);

@@ -124,6 +124,24 @@ static void user__is_asked_for_each_instruction(void **state) {
     fixture_free(&f);
 }
 
+static ptowsp_cycles too_much(const ptowsp_insn *insn, void *user) {
+    return strcmp(insn->name, "TSTORE") == 0 ? *(const ptowsp_cycles *)user : 0;
+}
+
+static void user__may_say_less_than_2_to_the_43(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f, NULL);
+    ptowsp_cycles cycles = (UINT64_C(1) << 43) - 1;
+    ptowsp_cost cost = {.model = PTOWSP_MODEL_USER, .fn = too_much, .user = &cycles};
+    assert_int_equal(measure(&f, f.scale, cost).cycles, cycles);
+    cycles++;
+    ptowsp_kernel_stats stats;
+    assert_int_equal(ptowsp_kernel_measure(f.module, f.scale, &cost, &stats),
+                     PTOWSP_LIMIT_EXCEEDED);
+    fixture_free(&f);
+}
+
 static void measure__refuses_what_is_no_tile_kernel(void **state) {
     (void)state;
     fixture f;
@@ -210,6 +228,7 @@ int main(void) {
         cmocka_unit_test(unit__is_the_sum_of_elements),
         cmocka_unit_test(a2a3__is_a_chain_on_paper),
         cmocka_unit_test(user__is_asked_for_each_instruction),
+        cmocka_unit_test(user__may_say_less_than_2_to_the_43),
         cmocka_unit_test(measure__refuses_what_is_no_tile_kernel),
         cmocka_unit_test(order__what_was_stored_is_not_loaded),
         cmocka_unit_test(machine__is_data),

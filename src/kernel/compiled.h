@@ -42,6 +42,10 @@ PWSP_INTERNAL void pwsp_tile_code_release(const pwsp_tile_code *code);
 
 // -- running --------------------------------------------------------------------------------------
 
+// The most cycles that a user's model may say of one instruction: with all of them a kernel stays
+// below PTOWSP_CYCLES_MAX.
+#define PWSP_INSN_CYCLES_MAX (PTOWSP_CYCLES_MAX >> 20)
+
 // What runs code: a core, its memories, and the tiles of the kernel as this task sees them. One for
 // each thread that runs; it fits all kernels that it has been reserved for.
 typedef struct pwsp_tile_core {
@@ -52,7 +56,8 @@ typedef struct pwsp_tile_core {
     uint8_t *blocks[PTOISA_MEMORY_COUNT];      // as allocated
     uint32_t block_size[PTOISA_MEMORY_COUNT];  // bytes
     const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
-    char text[160];                            // why the last task was refused
+    uint64_t excess;  // what that model said of an instruction, if too much; else 0
+    char text[160];   // why the last task was refused
 } pwsp_tile_core;
 
 // Makes room for a kernel, or only for its tiles, without memories (to count); false when memory is
@@ -69,15 +74,15 @@ PWSP_INTERNAL bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_co
 PWSP_INTERNAL bool pwsp_cost_is_valid(const ptowsp_cost *cost);
 
 // Runs a task, or only counts it; its cycles in *out_cycles. False with core->text if the task's
-// valid sizes do not go together.
+// valid sizes do not go together, or the user's model says too much.
 PWSP_INTERNAL bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code,
                                       const ptowsp_task *task, bool is_dry,
                                       ptowsp_cycles *out_cycles);
 
-// Counts a task with full tiles. *out_stats gets all but the number of instructions.
-PWSP_INTERNAL ptowsp_cycles pwsp_tile_code_measure(const pwsp_tile_code *code,
-                                                   const ptowsp_cost *cost, pwsp_tile_core *core,
-                                                   ptowsp_kernel_stats *out_stats);
+// Counts a task with full tiles. *out_stats gets all but the number of instructions. False if the
+// user's model says too much.
+PWSP_INTERNAL bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
+                                          pwsp_tile_core *core, ptowsp_kernel_stats *out_stats);
 
 // Checks the operands of every instruction with full tiles, as the device would. *out_insn is the
 // one that on_fault is called for.

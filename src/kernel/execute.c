@@ -18,6 +18,7 @@
 #include "../isa/reduce.h"
 #include "../isa/sort.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 // -- cores ----------------------------------------------------------------------------------------
@@ -353,7 +354,7 @@ static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code
 
 // An instruction of the user's model, in the public type.
 static uint64_t pwsp_tile_core_ask(const ptoisa_issue_info *info, void *user) {
-    const pwsp_tile_core *core = (const pwsp_tile_core *)user;
+    pwsp_tile_core *core = (pwsp_tile_core *)user;
     const ptoisa_tile *of = info->dst ? info->dst : info->src0;
     ptowsp_insn insn;
     memset(&insn, 0, sizeof insn);
@@ -366,7 +367,12 @@ static uint64_t pwsp_tile_core_ask(const ptoisa_issue_info *info, void *user) {
         insn.cols = of->valid_cols;
     }
     insn.depth = info->pipe == PTOISA_PIPE_M && info->src0 ? info->src0->valid_cols : 0;
-    return core->cost->fn(&insn, core->cost->user);
+    uint64_t cycles = core->cost->fn(&insn, core->cost->user);
+    if (cycles > PWSP_INSN_CYCLES_MAX) {
+        core->excess = cycles;
+        return 0;
+    }
+    return cycles;
 }
 
 bool pwsp_cost_is_valid(const ptowsp_cost *cost) {
@@ -382,6 +388,7 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
     core->core.is_checked = false;
     core->core.is_dry = is_dry;
     core->cost = cost;
+    core->excess = 0;
     if (model == PTOISA_MODEL_USER) {
         core->core.cost = pwsp_tile_core_ask;
         core->core.cost_user = core;
@@ -397,11 +404,15 @@ bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const 
     pwsp_tile_core_place(core, code, task, is_dry);
     pwsp_tile_core_walk(core, code, task);
     *out_cycles = ptoisa_cycles(&core->core);
-    return true;
+    if (core->excess) {
+        snprintf(core->text, sizeof core->text, "its cost function says %" PRIu64 " cycles",
+                 core->excess);
+    }
+    return core->excess == 0;
 }
 
-ptowsp_cycles pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
-                                     pwsp_tile_core *core, ptowsp_kernel_stats *out_stats) {
+bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
+                            pwsp_tile_core *core, ptowsp_kernel_stats *out_stats) {
     pwsp_tile_core_begin(core, code, cost, true);
     pwsp_tile_core_place(core, code, NULL, true);
     pwsp_tile_core_walk(core, code, NULL);
@@ -412,7 +423,7 @@ ptowsp_cycles pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_co
     for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
         out_stats->memory_bytes[i] = code->used[i];
     }
-    return out_stats->cycles;
+    return core->excess == 0;
 }
 
 // Does an instruction move a tile between the cube and the vector core? A2/A3 has no TMOV for it: the

@@ -159,10 +159,10 @@ ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel k
         return PTOWSP_OUT_OF_MEMORY;
     }
     memset(out_stats, 0, sizeof *out_stats);
-    pwsp_tile_code_measure(info->code, cost, &core, out_stats);
+    bool is_counted = pwsp_tile_code_measure(info->code, cost, &core, out_stats);
     out_stats->insn_count = info->code->insn_count;
     pwsp_tile_core_free(&core);
-    return PTOWSP_OK;
+    return is_counted ? PTOWSP_OK : PTOWSP_LIMIT_EXCEEDED;
 }
 
 uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp_kernel kernel) {
