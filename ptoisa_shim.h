@@ -52,7 +52,7 @@
 #endif
 #define PTOISA_CHECKED (core->is_checked)
 
-// -- element types ----------------------------------------------------------------------------------
+// -- element types --------------------------------------------------------------------------------
 
 // Values as ptowsp_dtype, so that one is a cast of the other. f16 and bf16 are uint16_t bits.
 typedef enum ptoisa_dtype {
@@ -78,7 +78,7 @@ typedef enum ptoisa_dtype {
 #define PTOISA_SET_FLOAT  (PTOISA_SET(PTOISA_F16) | PTOISA_SET(PTOISA_F32))
 #define PTOISA_SET_BIN    (PTOISA_SET_FLOAT | PTOISA_SET(PTOISA_I16) | PTOISA_SET(PTOISA_I32))
 
-// -- tiles ------------------------------------------------------------------------------------------
+// -- tiles ----------------------------------------------------------------------------------------
 
 // Memories of a core; each has its own address space from 0.
 typedef enum ptoisa_memory {
@@ -133,7 +133,7 @@ typedef struct ptoisa_global {
     int64_t stride[5];
 } ptoisa_global;
 
-// -- instructions -----------------------------------------------------------------------------------
+// -- instructions ---------------------------------------------------------------------------------
 
 // Pipes of a core: each runs its instructions in order; nothing but flags orders them with each
 // other. S is the scalar unit.
@@ -228,7 +228,7 @@ typedef enum ptoisa_pattern {
     PTOISA_P1111
 } ptoisa_pattern;
 
-// -- cores ------------------------------------------------------------------------------------------
+// -- cores ----------------------------------------------------------------------------------------
 
 typedef enum ptoisa_family { PTOISA_A2A3 = 0, PTOISA_A5 } ptoisa_family;
 
@@ -302,7 +302,7 @@ struct ptoisa_core {
     uint8_t is_filled;  // bit p: pipe p has not run empty since its last instruction
 };
 
-// -- names ------------------------------------------------------------------------------------------
+// -- names ----------------------------------------------------------------------------------------
 
 PTOISA_FN const char *ptoisa_op_name(ptoisa_op op) {
     switch (op) {
@@ -518,7 +518,7 @@ PTOISA_INLINE uint64_t ptoisa_offset(const ptoisa_tile *tile, uint32_t r, uint32
            (is_inner_row ? in_r * box_cols + in_c : in_c * box_rows + in_r);
 }
 
-// -- windows ----------------------------------------------------------------------------------------
+// -- windows --------------------------------------------------------------------------------------
 
 // A rows x cols window; strides in elements.
 PTOISA_INLINE ptoisa_global ptoisa_global_make(void *data, ptoisa_dtype dtype, int64_t rows,
@@ -550,7 +550,7 @@ PTOISA_INLINE int64_t ptoisa_global_row(const ptoisa_global *global, int64_t r) 
            r / global->shape[1] * global->stride[0];
 }
 
-// -- elements ---------------------------------------------------------------------------------------
+// -- elements -------------------------------------------------------------------------------------
 
 PTOISA_INLINE float ptoisa_f32_from_bits(uint32_t bits) {
     float value;
@@ -743,7 +743,7 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 #define PTOISA_PARTIAL_MASK 16     // cycles
 #define PTOISA_CYCLE        10000  // a cycle, in the unit of readings
 
-// -- vector instructions ----------------------------------------------------------------------------
+// -- vector instructions --------------------------------------------------------------------------
 
 // Head, slope, tail. Before ADD: those to which a partial mask is nothing. Reductions to one and to
 // blocks (vcadd 14, 7, 32; vcgadd 14, 1, 24; vcgmax 14, 1, 17) are not here: readings are better.
@@ -872,7 +872,7 @@ PTOISA_FN ptoisa_recipe ptoisa_recipe_of(ptoisa_op op) {
     return other;
 }
 
-// -- how much an instruction works on ---------------------------------------------------------------
+// -- how much an instruction works on -------------------------------------------------------------
 
 // Lines of bytes that lie together.
 typedef struct ptoisa_extent {
@@ -915,7 +915,7 @@ PTOISA_INLINE uint64_t ptoisa_parts(uint64_t whole, uint64_t part) {
     return (whole + part - 1) / part;
 }
 
-// -- cycles of a recipe -----------------------------------------------------------------------------
+// -- cycles of a recipe ---------------------------------------------------------------------------
 
 // Sorts and merges count groups where others count repeats. TMRGSORT is not told here how long its
 // runs are: merging longer ones is charged as much per byte as merging runs of 32 pairs.
@@ -965,7 +965,7 @@ PTOISA_FN uint64_t ptoisa_cost_recipe(const ptoisa_issue_info *info) {
     return cycles;
 }
 
-// -- cycles read off tables -------------------------------------------------------------------------
+// -- cycles read off tables -----------------------------------------------------------------------
 
 typedef enum ptoisa_reading {
     PTOISA_READING_NONE = 0,
@@ -1250,7 +1250,7 @@ PTOISA_FN uint64_t ptoisa_cost_unit(ptoisa_op op, const ptoisa_tile *dst, const 
     return 0;
 }
 
-// -- transfers --------------------------------------------------------------------------------------
+// -- transfers ------------------------------------------------------------------------------------
 
 PTOISA_FN ptoisa_path ptoisa_path_of_move(ptoisa_memory src, ptoisa_memory dst) {
     switch (src) {
@@ -1313,7 +1313,7 @@ PTOISA_FN uint64_t ptoisa_cost_transfer(const ptoisa_issue_info *info, ptoisa_pa
                                  ptoisa_dtype_size((ptoisa_dtype)tile->dtype));
 }
 
-// -- cycles of a device -----------------------------------------------------------------------------
+// -- cycles of a device ---------------------------------------------------------------------------
 
 // Blocks of 16 rows, 32 bytes of K and 16 columns, a cycle each; two of fp32.
 PTOISA_FN uint64_t ptoisa_cost_matmul(const ptoisa_issue_info *info) {
@@ -1490,7 +1490,7 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
     core->is_filled = (uint8_t)(core->is_filled | (cycles > 0 ? 1u << pipe : 0));
 }
 
-// -- flags ------------------------------------------------------------------------------------------
+// -- flags ----------------------------------------------------------------------------------------
 
 // Charges a flag or a barrier: as ptoisa_issue, but it has no operands and fills no pipe.
 PTOISA_FN void ptoisa_issue_sync(ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe) {
@@ -1577,7 +1577,7 @@ PTOISA_FN bool ptoisa_core_finish(ptoisa_core *core) {
     return true;
 }
 
-// -- checks -----------------------------------------------------------------------------------------
+// -- checks ---------------------------------------------------------------------------------------
 
 // Binds a tile to a byte offset in its memory of the core.
 PTOISA_FN void ptoisa_tassign(ptoisa_core *core, ptoisa_tile *tile, uint64_t offset) {
@@ -1794,7 +1794,7 @@ PTOISA_INLINE ptoisa_view ptoisa_view_swap(ptoisa_view view) {
     return view;
 }
 
-// -- rectangles -------------------------------------------------------------------------------------
+// -- rectangles -----------------------------------------------------------------------------------
 
 #define PTOISA_COPY_CASE(bytes)                                                                    \
     case bytes:                                                                                    \
@@ -1969,7 +1969,7 @@ PTOISA_FN void ptoisa_copy_transposed(uint8_t *d, int64_t d_row, const uint8_t *
     }
 }
 
-// -- views ------------------------------------------------------------------------------------------
+// -- views ----------------------------------------------------------------------------------------
 
 // How many indices from i to end are one stride apart in both.
 PTOISA_INLINE uint32_t ptoisa_axes_left(const ptoisa_axis *d, const ptoisa_axis *s, uint32_t i,
@@ -2118,9 +2118,10 @@ typedef uint16_t PTOISA_ANY ptoisa_any_u16;
 typedef uint32_t PTOISA_ANY ptoisa_any_u32;
 typedef uint64_t PTOISA_ANY ptoisa_any_u64;
 
-// Vectors of 4 elements (16 bytes of the widest type) are what every processor has, 8 need AVX2: gcc
-// 12 takes comparisons of vectors that are too wide apart into scalars. They live in local variables
-// and come and go by address: as arguments or results, the wide ones would change the ABI.
+// Vectors of 4 elements (16 bytes of the widest type) are what every processor has, 8 need AVX2:
+// gcc 12 takes comparisons of vectors that are too wide apart into scalars. They live in local
+// variables and come and go by address: as arguments or results, the wide ones would change the
+// ABI.
 #define PTOISA_LANE_TYPE(type, name, L)                                                            \
     typedef type ptoisa_##name##x##L __attribute__((vector_size(L * sizeof(type))));
 #define PTOISA_LANE_TYPES(L)                                                                       \
@@ -2186,7 +2187,7 @@ PTOISA_LANE_TYPES(8)
 
 #define PTOISA_CAST_LOOP(x, V) __builtin_convertvector(x, V)
 
-// -- steps of one vector ----------------------------------------------------------------------------
+// -- steps of one vector --------------------------------------------------------------------------
 
 // f32 to bf16: to nearest; NaN stays NaN.
 #define PTOISA_STEP_BF16(L, arg)                                                                   \
@@ -2238,7 +2239,7 @@ PTOISA_MAP_WITH(ptoisa_f32s_plus, f32, f32, float, PTOISA_STEP_EXPR, x + low)
 PTOISA_MAP_WITH(ptoisa_f32s_minus_times, f32, f32, float, PTOISA_STEP_EXPR, (x - low) * high)
 // clang-format on
 
-// -- f16 --------------------------------------------------------------------------------------------
+// -- f16 ------------------------------------------------------------------------------------------
 
 #if PTOISA_X86
 
@@ -2324,7 +2325,7 @@ PTOISA_FN void ptoisa_f16s_from_f32(void *d, const void *s, size_t n) {
     }
 }
 
-// -- f32 to integers --------------------------------------------------------------------------------
+// -- f32 to integers ------------------------------------------------------------------------------
 
 PTOISA_ALWAYS float ptoisa_abs_f32(float x) {
     return ptoisa_f32_from_bits(ptoisa_bits_from_f32(x) & 0x7fffffff);
@@ -2424,7 +2425,7 @@ PTOISA_FN int64_t ptoisa_i64_from_f32(float x, ptoisa_round round) {
     }
 }
 
-// -- any rounding to a float, in integers -----------------------------------------------------------
+// -- any rounding to a float, in integers ---------------------------------------------------------
 
 // magnitude / 2^drop, rounded; the number is negative or not.
 PTOISA_FN uint64_t ptoisa_round_shift(uint64_t magnitude, uint32_t drop, bool is_negative,
@@ -2468,7 +2469,7 @@ PTOISA_FN uint16_t ptoisa_f16_from_i64(int64_t x) {
     return ptoisa_f16_from_f32(ptoisa_f32_from_i64(x, PTOISA_CAST_ODD));
 }
 
-// -- by type ----------------------------------------------------------------------------------------
+// -- by type --------------------------------------------------------------------------------------
 
 // Widens to f32, exactly. False for a type that f32 does not hold.
 PTOISA_FN bool ptoisa_f32s_from(ptoisa_dtype dtype, void *d, const void *s, size_t n) {
@@ -2585,7 +2586,7 @@ typedef struct ptoisa_fixpipe {
     const ptoisa_any_u64 *scales;
 } ptoisa_fixpipe;
 
-// -- elements on the way ----------------------------------------------------------------------------
+// -- elements on the way --------------------------------------------------------------------------
 
 #define PTOISA_BLOCK 2048  // elements of a block; two of them are 16 KiB
 
@@ -2720,7 +2721,7 @@ PTOISA_FN void ptoisa_transfer(ptoisa_view d, ptoisa_dtype to, ptoisa_view s, pt
     }
 }
 
-// -- checks -----------------------------------------------------------------------------------------
+// -- checks ---------------------------------------------------------------------------------------
 
 // For what A5 has and A2/A3 have not.
 PTOISA_FN bool ptoisa_check_a5(ptoisa_core *core, ptoisa_op op, const char *what) {
@@ -2950,7 +2951,7 @@ PTOISA_FN bool ptoisa_check_part(ptoisa_core *core, ptoisa_op op, const char *wh
     return true;
 }
 
-// -- instructions -----------------------------------------------------------------------------------
+// -- instructions ---------------------------------------------------------------------------------
 
 // The bits of a tile's pad value; 0 for Null. Floats have infinity, as on the device.
 PTOISA_FN uint64_t ptoisa_pad_bits(const ptoisa_tile *tile) {
@@ -3127,7 +3128,7 @@ PTOISA_FN void ptoisa_tinsert(ptoisa_core *core, const ptoisa_tile *d, const pto
 #ifndef PTOISA_SHAPE_H
 #define PTOISA_SHAPE_H
 
-// -- checks -----------------------------------------------------------------------------------------
+// -- checks ---------------------------------------------------------------------------------------
 
 // Is the tile a row-major one in UB, of a set of types, valid at least for rows x cols?
 PTOISA_FN bool ptoisa_check_shape_rows(ptoisa_core *core, ptoisa_op op, const char *which,
@@ -3225,7 +3226,7 @@ PTOISA_FN bool ptoisa_check_fillpad(ptoisa_core *core, const ptoisa_tile *d, con
     return true;
 }
 
-// -- transposes, fills, pads ------------------------------------------------------------------------
+// -- transposes, fills, pads ----------------------------------------------------------------------
 
 // d[c][r] = s[r][c] over the valid region of s.
 PTOISA_FN void ptoisa_ttrans(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
@@ -3295,7 +3296,7 @@ PTOISA_FN void ptoisa_tfillpad_expand(ptoisa_core *core, const ptoisa_tile *d,
     ptoisa_fillpad(core, d, s, PTOISA_FILLPAD_EXPAND);
 }
 
-// -- joins ------------------------------------------------------------------------------------------
+// -- joins ----------------------------------------------------------------------------------------
 
 // d = [s0 | s1].
 PTOISA_FN void ptoisa_tconcat(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
@@ -3404,7 +3405,7 @@ PTOISA_FN void ptoisa_tdeinterleave(ptoisa_core *core, const ptoisa_tile *d0, co
     ptoisa_copy_comb(d1, low, 1, s1, 1 - odd, 2, rows, high);
 }
 
-// -- ramps, triangles -------------------------------------------------------------------------------
+// -- ramps, triangles -----------------------------------------------------------------------------
 
 // d[0][i] = start + i, or start - i; integers wrap.
 PTOISA_FN void ptoisa_tci(ptoisa_core *core, const ptoisa_tile *d, double start, bool descending) {
@@ -3461,7 +3462,7 @@ PTOISA_FN void ptoisa_ttri(ptoisa_core *core, const ptoisa_tile *d, bool upper, 
     }
 }
 
-// -- other views of a tile --------------------------------------------------------------------------
+// -- other views of a tile ------------------------------------------------------------------------
 
 // The rows x cols valid elements of a row-major tile that begin at (row, col). Its rows are as long
 // as those of s, and so reach into the next row of s where col > 0: what writes a whole allocation
@@ -3504,7 +3505,7 @@ PTOISA_INLINE ptoisa_tile ptoisa_treshape(const ptoisa_tile *d_shape, const ptoi
 #ifndef PTOISA_CONVERT_H
 #define PTOISA_CONVERT_H
 
-// -- which pairs there are --------------------------------------------------------------------------
+// -- which pairs there are ------------------------------------------------------------------------
 
 typedef enum ptoisa_cvt_kind {
     PTOISA_CVT_NONE = 0,
@@ -3580,7 +3581,7 @@ PTOISA_FN bool ptoisa_check_cvt(ptoisa_core *core, const ptoisa_tile *d, const p
     return true;
 }
 
-// -- arrays -----------------------------------------------------------------------------------------
+// -- arrays ---------------------------------------------------------------------------------------
 
 #define PTOISA_CVT_STEP 512  // elements at a time
 
@@ -3710,7 +3711,7 @@ PTOISA_FN void ptoisa_tcvt(ptoisa_core *core, const ptoisa_tile *d, const ptoisa
     }
 }
 
-// -- quantising -------------------------------------------------------------------------------------
+// -- quantising -----------------------------------------------------------------------------------
 
 // A number for each row: a column of them, column-major or row-major with one valid column.
 PTOISA_FN bool ptoisa_check_scale(ptoisa_core *core, ptoisa_op op, const char *which,
@@ -3811,7 +3812,7 @@ PTOISA_FN void ptoisa_tdequant(ptoisa_core *core, const ptoisa_tile *d, const pt
 #ifndef PTOISA_ARITH_H
 #define PTOISA_ARITH_H
 
-// -- f32 --------------------------------------------------------------------------------------------
+// -- f32 ------------------------------------------------------------------------------------------
 
 // m and exponent of |x| = m * 2^exponent.
 PTOISA_INLINE uint32_t ptoisa_mantissa(float x, int *exponent) {
@@ -3915,7 +3916,7 @@ PTOISA_FN float ptoisa_pow_f32(float x, float y) {
     return sign * ptoisa_pow_positive(size, y);
 }
 
-// -- 32-bit integers, as unsigned bits --------------------------------------------------------------
+// -- 32-bit integers, as unsigned bits ------------------------------------------------------------
 
 // x / 0 and x % 0 are 0; INT_MIN / -1 wraps.
 PTOISA_INLINE uint32_t ptoisa_div_int(uint32_t x, uint32_t y, bool is_unsigned) {
@@ -3957,23 +3958,24 @@ PTOISA_INLINE uint32_t ptoisa_pow_int(uint32_t x, uint32_t y, bool is_unsigned) 
 //      avx512   16 lanes        neon   4 lanes
 //      avx2      8 lanes        c      1 lane, portable C
 //
-// ptoisa_vec_<set> is the type, PTOISA_LANES_<set> its width, ptoisa_<operation>_<set> an operation.
-// All sets compute the same bits: fused multiply-adds are named (portable C emulates them where the
-// machine has none), and nowhere does a product feed a sum that a compiler could fuse by itself.
+// ptoisa_vec_<set> is the type, PTOISA_LANES_<set> its width, ptoisa_<operation>_<set> an
+// operation. All sets compute the same bits: fused multiply-adds are named (portable C emulates
+// them where the machine has none), and nowhere does a product feed a sum that a compiler could
+// fuse by itself.
 //
 // max(a, b) is a where a is NaN or a > b, else b; so a NaN on either side comes through, and of two
 // zeros the second is taken. min is its mirror.
 //
-// exp(x) = 2^n (1 + r + r^2 q(r)), n = x / ln 2 to nearest, r = x - n ln 2 in two parts, q of degree
-// 4 by Remez' exchange for the relative error, 3.1e-9. Measured over all floats: within 0.90 ulp,
-// results below the normal range included.
-// log(x) = k ln 2 + f - f^2/2 + f^3 q(f), x = 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), q of
-// degree 7 likewise, 5.8e-9. Measured over all floats: within 0.94 ulp.
+// exp(x) = 2^n (1 + r + r^2 q(r)), n = x / ln 2 to nearest, r = x - n ln 2 in two parts, q of
+// degree 4 by Remez' exchange for the relative error, 3.1e-9. Measured over all floats: within 0.90
+// ulp, results below the normal range included. log(x) = k ln 2 + f - f^2/2 + f^3 q(f), x = 2^k (1
+// + f) with 1 + f in [sqrt(1/2), sqrt(2)), q of degree 7 likewise, 5.8e-9. Measured over all
+// floats: within 0.94 ulp.
 
 #ifndef PTOISA_VECTOR_H
 #define PTOISA_VECTOR_H
 
-// -- portable C: scalars that libm would give -------------------------------------------------------
+// -- portable C: scalars that libm would give -----------------------------------------------------
 
 // a * b + c, rounded once. The product is exact in double and the sum is then rounded twice, which
 // goes wrong only if the first rounding falls on a tie of the second (or below the normal range);
@@ -4066,7 +4068,7 @@ PTOISA_INLINE float ptoisa_split_c(float x, float *m) {
     return (float)(int32_t)k;
 }
 
-// -- the same on vectors ----------------------------------------------------------------------------
+// -- the same on vectors --------------------------------------------------------------------------
 
 #define PTOISA_VECTOR_OP(set, SET, name, params, expression)                                       \
     SET PTOISA_ALWAYS ptoisa_vec_##set ptoisa_##name##_##set params {                              \
@@ -4252,7 +4254,7 @@ PTOISA_ALWAYS float32x4_t ptoisa_split_neon(float32x4_t x, float32x4_t *m) {
 }
 #endif
 
-// -- exp and log, of the operations above -----------------------------------------------------------
+// -- exp and log, of the operations above ---------------------------------------------------------
 
 // exp: below -104 the result is 0, above 89 infinite; a NaN passes both bounds. The magic number
 // 1.5 * 2^23 leaves an integer in the last bits of a sum, rounded to nearest.
@@ -4382,7 +4384,7 @@ typedef struct ptoisa_map {
     bool is_scalar;  // b has one element in each row
 } ptoisa_map;
 
-// -- f32 --------------------------------------------------------------------------------------------
+// -- f32 ------------------------------------------------------------------------------------------
 
 // What each operation computes; F(set, name) is an operation of the instruction set.
 #define PTOISA_F(set, name) ptoisa_##name##_##set
@@ -4510,7 +4512,7 @@ PTOISA_FN void ptoisa_map_f32(ptoisa_map_op op, const ptoisa_map *map) {
 #endif
 }
 
-// -- 32-bit integers --------------------------------------------------------------------------------
+// -- 32-bit integers ------------------------------------------------------------------------------
 
 // Eight words, as the compiler's own vectors: one body for AVX2 and for whatever the machine has.
 typedef uint32_t ptoisa_u32x8 __attribute__((vector_size(32)));
@@ -4645,7 +4647,7 @@ PTOISA_FN void ptoisa_map_int(ptoisa_map_op op, bool is_unsigned, const ptoisa_m
     ptoisa_map_int_c(op, map);
 }
 
-// -- other types, through 32 bits -------------------------------------------------------------------
+// -- other types, through 32 bits -----------------------------------------------------------------
 
 // What the narrow types are computed in.
 typedef union ptoisa_piece {
@@ -4796,7 +4798,7 @@ PTOISA_FN void ptoisa_narrow(ptoisa_dtype dtype, void *d, const ptoisa_piece *s,
     ptoisa_narrow_c(dtype, d, s, n);
 }
 
-// -- all types --------------------------------------------------------------------------------------
+// -- all types ------------------------------------------------------------------------------------
 
 // Maps words: f32, i32, u32, or what narrower types were widened to.
 PTOISA_INLINE void ptoisa_map_words(ptoisa_map_op op, ptoisa_dtype dtype, const ptoisa_map *map) {
@@ -4900,7 +4902,7 @@ PTOISA_FN void ptoisa_map_run(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype
      PTOISA_SET(PTOISA_U32))
 #define PTOISA_SET_MAP (PTOISA_SET_MAP_FLOAT | PTOISA_SET_MAP_INT)
 
-// -- checks -----------------------------------------------------------------------------------------
+// -- checks ---------------------------------------------------------------------------------------
 
 // Is the tile row-major in UB, of a set of types, valid at least for rows x cols?
 PTOISA_FN bool ptoisa_check_rows(ptoisa_core *core, ptoisa_op op, const char *which,
@@ -4950,7 +4952,7 @@ PTOISA_FN bool ptoisa_check_apart(ptoisa_core *core, ptoisa_op op, const ptoisa_
     return true;
 }
 
-// -- what all instructions do -----------------------------------------------------------------------
+// -- what all instructions do ---------------------------------------------------------------------
 
 // Maps tiles over d's valid region, once they are checked; s1 and s2 may be NULL.
 PTOISA_FN void ptoisa_map_tiles(ptoisa_map_op map_op, const ptoisa_tile *d, const ptoisa_tile *s0,
@@ -5057,7 +5059,7 @@ PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, ptoisa
     }
 }
 
-// -- tile and tile ----------------------------------------------------------------------------------
+// -- tile and tile --------------------------------------------------------------------------------
 
 #define PTOISA_DEFINE_BINARY(function, op, map_op, dtypes)                                         \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
@@ -5093,7 +5095,7 @@ PTOISA_DEFINE_BINARY_SCRATCH(trem, TREM, REM, PTOISA_SET_MAP, true)
 PTOISA_DEFINE_BINARY_SCRATCH(tfmod, TFMOD, FMOD, PTOISA_SET_MAP, false)
 PTOISA_DEFINE_BINARY_SCRATCH(tpow, TPOW, POW, PTOISA_SET_MAP, false)
 
-// -- tile and scalar --------------------------------------------------------------------------------
+// -- tile and scalar ------------------------------------------------------------------------------
 
 #define PTOISA_DEFINE_SCALAR(function, op, map_op, dtypes)                                         \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
@@ -5157,7 +5159,7 @@ PTOISA_FN void ptoisa_taxpy(ptoisa_core *core, const ptoisa_tile *d, const ptois
     }
 }
 
-// -- one tile ---------------------------------------------------------------------------------------
+// -- one tile -------------------------------------------------------------------------------------
 
 #define PTOISA_DEFINE_UNARY(function, op, map_op, dtypes)                                          \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
@@ -5184,7 +5186,7 @@ PTOISA_DEFINE_UNARY(tnot, TNOT, NOT, PTOISA_SET_MAP_INT)
 PTOISA_DEFINE_UNARY_APART(trsqrt, TRSQRT, RSQRT, PTOISA_SET_MAP_FLOAT)
 PTOISA_DEFINE_UNARY_APART(trecip, TRECIP, RECIP, PTOISA_SET_MAP)
 
-// -- three operands ---------------------------------------------------------------------------------
+// -- three operands -------------------------------------------------------------------------------
 
 // d = s > 0 ? s : slope * s.
 PTOISA_FN void ptoisa_tprelu(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
@@ -5236,7 +5238,7 @@ PTOISA_DEFINE_FUSED(tfusedmuladd, TFUSEDMULADD, MUL_ADD, d, s1)
 PTOISA_DEFINE_FUSED(tfusedmuladdrelu, TFUSEDMULADDRELU, MUL_ADD_RELU, d, s1)
 PTOISA_DEFINE_FUSED(tmuladddst, TMULADDDST, MUL_ADD, s1, d)
 
-// -- sources of different valid regions -------------------------------------------------------------
+// -- sources of different valid regions -----------------------------------------------------------
 
 PTOISA_INLINE uint32_t ptoisa_least(uint32_t a, uint32_t b) {
     return a < b ? a : b;
@@ -5315,7 +5317,7 @@ PTOISA_DEFINE_PART(tpartmin, TPARTMIN, MIN)
 #ifndef PTOISA_BROADCAST_H
 #define PTOISA_BROADCAST_H
 
-// -- copies -----------------------------------------------------------------------------------------
+// -- copies ---------------------------------------------------------------------------------------
 
 // Copies pattern rows over rows of d, from row on: as words, and the bytes that are left one by
 // one. Each row has a word (or, if not is_scalar, a whole row) pitch words after the one before.
@@ -5392,7 +5394,7 @@ PTOISA_FN void ptoisa_tcolexpand(ptoisa_core *core, const ptoisa_tile *d, const 
     }
 }
 
-// -- arithmetic -------------------------------------------------------------------------------------
+// -- arithmetic -----------------------------------------------------------------------------------
 
 // Is the tile a column for the rows of d?
 PTOISA_FN bool ptoisa_check_column(ptoisa_core *core, ptoisa_op op, const char *which,
@@ -5492,7 +5494,7 @@ PTOISA_DEFINE_EXPAND(expdif, EXPDIF, PTOISA_SET_MAP_FLOAT)  // exp(full - line)
 // Rows reduced before their results are stored.
 #define PTOISA_ROWS_AT_ONCE 64
 
-// -- f32 rows, by vectors ---------------------------------------------------------------------------
+// -- f32 rows, by vectors -------------------------------------------------------------------------
 
 // Lane 0 of a vector after its halves, quarters .. were put together by an operation.
 #define PTOISA_FOLD_c(operation, v) (v)
@@ -5668,7 +5670,7 @@ PTOISA_FN void ptoisa_rows_f32(ptoisa_map_op op, float *results, const float *s,
 #endif
 }
 
-// -- rows of all types ------------------------------------------------------------------------------
+// -- rows of all types ----------------------------------------------------------------------------
 
 // What a reduction over nothing is, as a word: f32, or a value of the integer type.
 PTOISA_FN uint32_t ptoisa_identity(ptoisa_map_op op, ptoisa_dtype dtype) {
@@ -5795,7 +5797,7 @@ PTOISA_FN uint32_t ptoisa_row_find(ptoisa_dtype dtype, uint32_t extreme, const v
     return 0;
 }
 
-// -- row instructions -------------------------------------------------------------------------------
+// -- row instructions -----------------------------------------------------------------------------
 
 PTOISA_FN bool ptoisa_check_row_reduce(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
                                        uint32_t d_types, const ptoisa_tile *s,
@@ -5876,7 +5878,7 @@ PTOISA_DEFINE_ROW_REDUCE(trowmin, TROWMIN, MIN, false)
 PTOISA_DEFINE_ROW_REDUCE(trowargmax, TROWARGMAX, MAX, true)
 PTOISA_DEFINE_ROW_REDUCE(trowargmin, TROWARGMIN, MIN, true)
 
-// -- column instructions ----------------------------------------------------------------------------
+// -- column instructions --------------------------------------------------------------------------
 
 // Columns of words: d takes the first row, then d = d op row for all others.
 PTOISA_FN void ptoisa_cols_words(ptoisa_map_op op, ptoisa_dtype dtype, void *d, const void *s,
@@ -6004,8 +6006,8 @@ typedef struct ptoisa_mm_block {
     uint64_t out_row, out_cols;
 } ptoisa_mm_block;
 
-// The code for one processor. Packing takes elements [k, k + k_count) of rows [row, row + rows) of A,
-// or of columns [col, col + cols) of B; k and row begin at a box, and cols is at most 32. In the
+// The code for one processor. Packing takes elements [k, k + k_count) of rows [row, row + rows) of
+// A, or of columns [col, col + cols) of B; k and row begin at a box, and cols is at most 32. In the
 // last unit of a panel of A, an element beyond k_count is 0.
 typedef struct ptoisa_mm_code {
     void (*pack_a)(float *to, const ptoisa_tile *a, uint32_t row, uint32_t rows, uint32_t k,
@@ -6057,7 +6059,7 @@ PTOISA_FN void ptoisa_mm_clear_odd(float *panel, const ptoisa_tile *a, uint32_t 
     }
 }
 
-// -- portable: any layout ---------------------------------------------------------------------------
+// -- portable: any layout -------------------------------------------------------------------------
 
 PTOISA_INLINE float ptoisa_mm_f32_at(const ptoisa_tile *tile, uint64_t i) {
     if (tile->dtype == PTOISA_F32) {
@@ -6251,7 +6253,7 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_portable(void) {
 
 #if PTOISA_NEON
 
-// -- packing ----------------------------------------------------------------------------------------
+// -- packing --------------------------------------------------------------------------------------
 
 // Widens 16 bytes of a row to 4 units (f32) or 8.
 PTOISA_ALWAYS void ptoisa_mm_widen_neon(float *to, uint8x16_t x, ptoisa_dtype dtype) {
@@ -6373,7 +6375,7 @@ PTOISA_FN void ptoisa_mm_pack_b_neon(float *to, const ptoisa_tile *b, uint32_t c
     }
 }
 
-// -- sums -------------------------------------------------------------------------------------------
+// -- sums -----------------------------------------------------------------------------------------
 
 // sum + a * b for 4 columns; of integers, for pairs in k.
 PTOISA_ALWAYS float32x4_t ptoisa_mm_step_neon(float32x4_t sum, const float *a, float32x4_t b,
@@ -6492,7 +6494,7 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
 
 #if PTOISA_X86
 
-// -- packing ----------------------------------------------------------------------------------------
+// -- packing --------------------------------------------------------------------------------------
 
 // Widens 32 bytes of a row to 8 units (f32) at low, or to 16, the upper 8 at high.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_widen(float *low, float *high, const uint8_t *from,
@@ -6670,7 +6672,7 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
     ptoisa_mm_pack_b_any(to, b, col, cols, k, k_count);
 }
 
-// -- AVX-512 ----------------------------------------------------------------------------------------
+// -- AVX-512 --------------------------------------------------------------------------------------
 
 // rows x (16 * vectors) sums. rows, vectors and is_int are constants where this is inlined.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, uint32_t row,
@@ -6759,7 +6761,7 @@ PTOISA_FN void ptoisa_mm_block_avx512(const ptoisa_mm_block *t, bool is_int) {
     }
 }
 
-// -- AVX2 -------------------------------------------------------------------------------------------
+// -- AVX2 -----------------------------------------------------------------------------------------
 
 // rows x 16 sums, of columns from col on. rows and is_int are constants where this is inlined.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_sum_avx2(const ptoisa_mm_block *t, uint32_t row,
@@ -6878,8 +6880,8 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
 // k beyond 256 units (512 elements of i8) goes through in parts: sums wait in a buffer between them
 // and are carried on, not added, so the cut changes no bit. Buffers are on the stack, 110 KiB.
 //
-// C is written in place where it is Nz with boxes of 16 x 16, or row-major; in other layouts through
-// a buffer.
+// C is written in place where it is Nz with boxes of 16 x 16, or row-major; in other layouts
+// through a buffer.
 
 #ifndef PTOISA_MATMUL_H
 #define PTOISA_MATMUL_H
@@ -6897,8 +6899,8 @@ typedef struct ptoisa_mm_buffers {
     float add[PTOISA_MM_ROWS * PTOISA_MM_COLS];
 } ptoisa_mm_buffers;
 
-// What one instruction is to do: c = a * b + add. add NULL: nothing; is_bias: one row for all; else of
-// c's size, and c itself perhaps.
+// What one instruction is to do: c = a * b + add. add NULL: nothing; is_bias: one row for all; else
+// of c's size, and c itself perhaps.
 typedef struct ptoisa_mm_task {
     const ptoisa_tile *c, *add, *a, *b;
     bool is_bias;
@@ -7031,10 +7033,10 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
     }
 }
 
-// -- instructions -----------------------------------------------------------------------------------
+// -- instructions ---------------------------------------------------------------------------------
 
-// L0 has one layout for each operand: Left is Zz on A2/A3 and Nz on A5, Right is Zn, Acc is Nz. (What
-// computes takes any layout; unchecked cores use that.)
+// L0 has one layout for each operand: Left is Zz on A2/A3 and Nz on A5, Right is Zn, Acc is Nz.
+// (What computes takes any layout; unchecked cores use that.)
 PTOISA_FN bool ptoisa_mm_check_layout(ptoisa_core *core, ptoisa_op op, const char *which,
                                       const ptoisa_tile *tile) {
     const ptoisa_layout left = core->machine->family == PTOISA_A2A3 ? PTOISA_ZZ : PTOISA_NZ;
@@ -7223,7 +7225,7 @@ PTOISA_ALWAYS uint8_t ptoisa_cmp_join(ptoisa_cmp_mode mode, uint32_t less, uint3
                      mode.flip);
 }
 
-// -- one row, portable: any type --------------------------------------------------------------------
+// -- one row, portable: any type ------------------------------------------------------------------
 
 // A scalar as the element type has it. Integers are cut off, and end at the type's limits.
 typedef struct ptoisa_compared {
@@ -7331,7 +7333,7 @@ PTOISA_FN void ptoisa_sel_row(uint8_t *d, const uint8_t *mask, const uint8_t *s0
     }
 }
 
-// -- one row, as far as vectors go ------------------------------------------------------------------
+// -- one row, as far as vectors go ----------------------------------------------------------------
 
 #if PTOISA_X86
 // Both return the columns done.
@@ -7423,7 +7425,7 @@ PTOISA_FN uint32_t ptoisa_sel_row_neon(uint8_t *d, const uint8_t *mask, const ui
 }
 #endif
 
-// -- instructions -----------------------------------------------------------------------------------
+// -- instructions ---------------------------------------------------------------------------------
 
 // Bytes and elements of a mask's row for so many columns.
 PTOISA_INLINE uint32_t ptoisa_mask_cols(const ptoisa_tile *mask, uint32_t cols) {
@@ -7613,7 +7615,7 @@ PTOISA_INLINE int32_t ptoisa_sort_key(const void *value, ptoisa_dtype dtype) {
     return bits >> 31 ? -(int32_t)magnitude : (int32_t)magnitude;
 }
 
-// -- TSORT32 ----------------------------------------------------------------------------------------
+// -- TSORT32 --------------------------------------------------------------------------------------
 
 // Sorts up to 32 values into pairs. The place of each is the number of those before it: all 32 x 32
 // comparisons, without a branch, are faster than a sort that decides.
@@ -7640,8 +7642,8 @@ PTOISA_FN void ptoisa_sort_run(uint8_t *pairs, const uint8_t *values, const uint
     }
 }
 
-// d = pairs of s and idx, each 32 columns sorted for themselves, in every row. d has 2 columns (f16:
-// 4) for each of s. If s has no multiple of 32 valid columns, the last run is shorter.
+// d = pairs of s and idx, each 32 columns sorted for themselves, in every row. d has 2 columns
+// (f16: 4) for each of s. If s has no multiple of 32 valid columns, the last run is shorter.
 PTOISA_FN void ptoisa_tsort32(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
                               const ptoisa_tile *idx) {
     if (PTOISA_CHECKED) {
@@ -7674,7 +7676,7 @@ PTOISA_FN void ptoisa_tsort32(ptoisa_core *core, const ptoisa_tile *d, const pto
     }
 }
 
-// -- TMRGSORT ---------------------------------------------------------------------------------------
+// -- TMRGSORT -------------------------------------------------------------------------------------
 
 typedef struct ptoisa_run {
     const uint8_t *pairs;
@@ -7867,7 +7869,7 @@ PTOISA_ALWAYS void ptoisa_move_element(uint8_t *to, const uint8_t *from, uint32_
     }
 }
 
-// -- TGATHER ----------------------------------------------------------------------------------------
+// -- TGATHER --------------------------------------------------------------------------------------
 
 // A pattern takes column first of every step.
 PTOISA_INLINE void ptoisa_pattern_of(ptoisa_pattern pattern, uint32_t *first, uint32_t *step) {
@@ -7951,7 +7953,7 @@ PTOISA_FN void ptoisa_tgather(ptoisa_core *core, const ptoisa_tile *d, const pto
     }
 }
 
-// -- TSCATTER ---------------------------------------------------------------------------------------
+// -- TSCATTER -------------------------------------------------------------------------------------
 
 // Element idx[r][c] of d = s[r][c], row after row: of two with one index the later stays. Indices
 // have the width of the elements, 2 bytes at least.
@@ -7989,7 +7991,7 @@ PTOISA_FN void ptoisa_tscatter(ptoisa_core *core, const ptoisa_tile *d, const pt
     }
 }
 
-// -- MGATHER, MSCATTER ------------------------------------------------------------------------------
+// -- MGATHER, MSCATTER ----------------------------------------------------------------------------
 
 // The tile and the table agree, and idx, a row or a column of indices, names a row of the table for
 // every row of the tile.
@@ -8119,7 +8121,7 @@ PTOISA_FN void ptoisa_mscatter(ptoisa_core *core, const ptoisa_global *table, co
 
 #include <type_traits>
 
-// -- words of the device compiler -------------------------------------------------------------------
+// -- words of the device compiler -----------------------------------------------------------------
 
 #define AICORE
 #define __aicore__
@@ -8162,7 +8164,7 @@ enum event_t : uint32_t {
     EVENT_ID7
 };
 
-// -- 16-bit floats ----------------------------------------------------------------------------------
+// -- 16-bit floats --------------------------------------------------------------------------------
 
 // The compiler's own half, where it has one: clang from 15, g++ from 13.
 #ifndef PTOISA_HAS_FLOAT16
@@ -8227,7 +8229,7 @@ PTOISA_DEFINE_FLOAT16(half, ptoisa_f32_from_f16, ptoisa_f16_from_f32);
 #endif
 PTOISA_DEFINE_FLOAT16(bfloat16_t, ptoisa_f32_from_bf16, ptoisa_bf16_from_f32);
 
-// -- the core of this thread ------------------------------------------------------------------------
+// -- the core of this thread ----------------------------------------------------------------------
 
 namespace pto {
 
@@ -8317,7 +8319,7 @@ inline ptoisa_core &ptoisa_this_core() {
     return pto::shim::thread().core;
 }
 
-// -- blocks -----------------------------------------------------------------------------------------
+// -- blocks ---------------------------------------------------------------------------------------
 
 inline int64_t get_block_idx() {
     return pto::shim::thread().block_idx;
@@ -8374,7 +8376,7 @@ inline void NPU_MEMORY_INIT(NPUArch arch) {
 using pto::NPU_MEMORY_CLEAR;
 using pto::NPU_MEMORY_INIT;
 
-// -- flags ------------------------------------------------------------------------------------------
+// -- flags ----------------------------------------------------------------------------------------
 
 inline void set_flag(pipe_t src, pipe_t dst, event_t event) {
     ptoisa_set_flag(&ptoisa_this_core(), static_cast<ptoisa_pipe>(src),
@@ -8397,7 +8399,7 @@ enum dcci_dst_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC }
 inline void dcci(const volatile void *, cache_line_t, dcci_dst_t = CACHELINE_ALL) {
 }
 
-// -- events -----------------------------------------------------------------------------------------
+// -- events ---------------------------------------------------------------------------------------
 
 namespace pto {
 
@@ -8593,7 +8595,7 @@ namespace pto {
 
 constexpr int DYNAMIC = -1;
 
-// -- enumerations -----------------------------------------------------------------------------------
+// -- enumerations ---------------------------------------------------------------------------------
 
 enum class RoundMode {
     CAST_NONE = PTOISA_CAST_NONE,
@@ -8695,7 +8697,7 @@ template <typename T> constexpr ptoisa_dtype dtype_of() {
 template <typename N>
 using if_number = std::enable_if_t<std::is_integral<N>::value || std::is_enum<N>::value>;
 
-// -- shapes and strides -----------------------------------------------------------------------------
+// -- shapes and strides ---------------------------------------------------------------------------
 
 constexpr int64_t product(int64_t a, int64_t b) {
     return a == DYNAMIC || b == DYNAMIC ? DYNAMIC : a * b;
@@ -8823,7 +8825,7 @@ struct BaseShape2D : shim::Of2D<shim::Stride2D<T, Rows, Cols, L>, Rows, Cols> {
     using shim::Of2D<shim::Stride2D<T, Rows, Cols, L>, Rows, Cols>::Of2D;
 };
 
-// -- windows of global memory -----------------------------------------------------------------------
+// -- windows of global memory ---------------------------------------------------------------------
 
 template <typename T, typename ShapeT, typename StrideT, Layout L = Layout::ND> class GlobalTensor {
   public:
@@ -8873,7 +8875,7 @@ template <typename T, typename ShapeT, typename StrideT, Layout L = Layout::ND> 
     StrideT stride_;
 };
 
-// -- tiles ------------------------------------------------------------------------------------------
+// -- tiles ----------------------------------------------------------------------------------------
 
 template <TileType Loc_, typename T, int Rows_, int Cols_, BLayout BFractal_ = BLayout::RowMajor,
           int RowValid_ = Rows_, int ColValid_ = Cols_, SLayout SFractal_ = SLayout::NoneBox,
@@ -9032,7 +9034,7 @@ using TileRightCompact = TileRight<T, Rows, Cols, RowValid, ColValid>;
 template <typename T, int Rows, int Cols, int RowValid = Rows, int ColValid = Cols>
 using TileAccCompact = TileAcc<T, Rows, Cols, RowValid, ColValid>;
 
-// -- as the C functions see them --------------------------------------------------------------------
+// -- as the C functions see them ------------------------------------------------------------------
 
 namespace shim {
 
@@ -9095,7 +9097,7 @@ constexpr uint64_t capacity_of(TileType memory) {
 
 }  // namespace shim
 
-// -- binding ----------------------------------------------------------------------------------------
+// -- binding --------------------------------------------------------------------------------------
 
 // Binds a tile to a byte offset in its memory of this thread's core. Offsets end at the machine's
 // size of that memory; for UB on A2/A3 that leaves out the 8 KiB that row-expands use. A pointer,
@@ -9191,7 +9193,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
 
 }  // namespace shim
 
-// -- families ---------------------------------------------------------------------------------------
+// -- families -------------------------------------------------------------------------------------
 //
 // Named by their operands: D destination, S source, X number, T tile for intermediate results. A C
 // function that needs no such tile is not given it: PTOISA_FACE_..._TMP add a form that drops it.
@@ -9276,7 +9278,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
         return shim::end();                                                                        \
     }
 
-// -- movement ---------------------------------------------------------------------------------------
+// -- movement -------------------------------------------------------------------------------------
 
 namespace shim {
 
@@ -9461,7 +9463,7 @@ PTOISA_FACE_DS(TFILLPAD, tfillpad)
 PTOISA_FACE_DS(TFILLPAD_INPLACE, tfillpad_inplace)
 PTOISA_FACE_DS(TFILLPAD_EXPAND, tfillpad_expand)
 
-// -- conversion -------------------------------------------------------------------------------------
+// -- conversion -----------------------------------------------------------------------------------
 
 template <typename D, typename S, typename... W>
 inline shim::Token<W...> TCVT(D &dst, S &src, RoundMode mode, SaturationMode saturation,
@@ -9509,7 +9511,7 @@ inline shim::Token<W...> TQUANT(D &dst, S &src, P &scale, O *offset, W &...event
 
 PTOISA_FACE_DSSS(TDEQUANT, tdequant)
 
-// -- element by element -----------------------------------------------------------------------------
+// -- element by element ---------------------------------------------------------------------------
 
 PTOISA_FACE_DSS(TADD, tadd)
 PTOISA_FACE_DSS(TSUB, tsub)
@@ -9575,7 +9577,7 @@ PTOISA_FACE_DS(TNEG, tneg)
 PTOISA_FACE_DS(TRELU, trelu)
 PTOISA_FACE_DS(TNOT, tnot)
 
-// -- reductions and broadcasts ----------------------------------------------------------------------
+// -- reductions and broadcasts --------------------------------------------------------------------
 
 PTOISA_FACE_DSS(TROWSUM, trowsum)
 PTOISA_FACE_DSS(TROWMAX, trowmax)
@@ -9620,7 +9622,7 @@ PTOISA_FACE_DSS(TCOLEXPANDMAX, tcolexpandmax)
 PTOISA_FACE_DSS(TCOLEXPANDMIN, tcolexpandmin)
 PTOISA_FACE_DSS(TCOLEXPANDEXPDIF, tcolexpandexpdif)
 
-// -- compare and select -----------------------------------------------------------------------------
+// -- compare and select ---------------------------------------------------------------------------
 
 template <typename M, typename S0, typename S1, typename... W>
 inline shim::Token<W...> TCMP(M &mask, S0 &src0, S1 &src1, CmpMode mode, W &...events) {
@@ -9656,7 +9658,7 @@ inline shim::Token<W...> TSELS(D &dst, M &mask, S &src, T &tmp, shim::Number<D> 
     return shim::end();
 }
 
-// -- sorting and indices ----------------------------------------------------------------------------
+// -- sorting and indices --------------------------------------------------------------------------
 
 template <typename D, typename S, typename I> inline void TSORT32(D &dst, S &src, I &idx) {
     ptoisa_core *core = shim::begin();
@@ -9772,7 +9774,7 @@ inline shim::Token<W...> MSCATTER(G &table, S &src, I &idx, W &...events) {
     return shim::end();
 }
 
-// -- matrices ---------------------------------------------------------------------------------------
+// -- matrices -------------------------------------------------------------------------------------
 
 // c = a * b; c = c_in + a * b, or with c alone; c = a * b + bias. Phases let a device overlap the
 // matmul with the store; they change no value.

@@ -4777,7 +4777,7 @@ float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uin
 #endif
 #define PTOISA_CHECKED (core->is_checked)
 
-// -- element types ----------------------------------------------------------------------------------
+// -- element types --------------------------------------------------------------------------------
 
 // Values as ptowsp_dtype, so that one is a cast of the other. f16 and bf16 are uint16_t bits.
 typedef enum ptoisa_dtype {
@@ -4803,7 +4803,7 @@ typedef enum ptoisa_dtype {
 #define PTOISA_SET_FLOAT  (PTOISA_SET(PTOISA_F16) | PTOISA_SET(PTOISA_F32))
 #define PTOISA_SET_BIN    (PTOISA_SET_FLOAT | PTOISA_SET(PTOISA_I16) | PTOISA_SET(PTOISA_I32))
 
-// -- tiles ------------------------------------------------------------------------------------------
+// -- tiles ----------------------------------------------------------------------------------------
 
 // Memories of a core; each has its own address space from 0.
 typedef enum ptoisa_memory {
@@ -4858,7 +4858,7 @@ typedef struct ptoisa_global {
     int64_t stride[5];
 } ptoisa_global;
 
-// -- instructions -----------------------------------------------------------------------------------
+// -- instructions ---------------------------------------------------------------------------------
 
 // Pipes of a core: each runs its instructions in order; nothing but flags orders them with each
 // other. S is the scalar unit.
@@ -4953,7 +4953,7 @@ typedef enum ptoisa_pattern {
     PTOISA_P1111
 } ptoisa_pattern;
 
-// -- cores ------------------------------------------------------------------------------------------
+// -- cores ----------------------------------------------------------------------------------------
 
 typedef enum ptoisa_family { PTOISA_A2A3 = 0, PTOISA_A5 } ptoisa_family;
 
@@ -5027,7 +5027,7 @@ struct ptoisa_core {
     uint8_t is_filled;  // bit p: pipe p has not run empty since its last instruction
 };
 
-// -- names ------------------------------------------------------------------------------------------
+// -- names ----------------------------------------------------------------------------------------
 
 PTOISA_FN const char *ptoisa_op_name(ptoisa_op op) {
     switch (op) {
@@ -5243,7 +5243,7 @@ PTOISA_INLINE uint64_t ptoisa_offset(const ptoisa_tile *tile, uint32_t r, uint32
            (is_inner_row ? in_r * box_cols + in_c : in_c * box_rows + in_r);
 }
 
-// -- windows ----------------------------------------------------------------------------------------
+// -- windows --------------------------------------------------------------------------------------
 
 // A rows x cols window; strides in elements.
 PTOISA_INLINE ptoisa_global ptoisa_global_make(void *data, ptoisa_dtype dtype, int64_t rows,
@@ -5275,7 +5275,7 @@ PTOISA_INLINE int64_t ptoisa_global_row(const ptoisa_global *global, int64_t r) 
            r / global->shape[1] * global->stride[0];
 }
 
-// -- elements ---------------------------------------------------------------------------------------
+// -- elements -------------------------------------------------------------------------------------
 
 PTOISA_INLINE float ptoisa_f32_from_bits(uint32_t bits) {
     float value;
@@ -5468,7 +5468,7 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 #define PTOISA_PARTIAL_MASK 16     // cycles
 #define PTOISA_CYCLE        10000  // a cycle, in the unit of readings
 
-// -- vector instructions ----------------------------------------------------------------------------
+// -- vector instructions --------------------------------------------------------------------------
 
 // Head, slope, tail. Before ADD: those to which a partial mask is nothing. Reductions to one and to
 // blocks (vcadd 14, 7, 32; vcgadd 14, 1, 24; vcgmax 14, 1, 17) are not here: readings are better.
@@ -5597,7 +5597,7 @@ PTOISA_FN ptoisa_recipe ptoisa_recipe_of(ptoisa_op op) {
     return other;
 }
 
-// -- how much an instruction works on ---------------------------------------------------------------
+// -- how much an instruction works on -------------------------------------------------------------
 
 // Lines of bytes that lie together.
 typedef struct ptoisa_extent {
@@ -5640,7 +5640,7 @@ PTOISA_INLINE uint64_t ptoisa_parts(uint64_t whole, uint64_t part) {
     return (whole + part - 1) / part;
 }
 
-// -- cycles of a recipe -----------------------------------------------------------------------------
+// -- cycles of a recipe ---------------------------------------------------------------------------
 
 // Sorts and merges count groups where others count repeats. TMRGSORT is not told here how long its
 // runs are: merging longer ones is charged as much per byte as merging runs of 32 pairs.
@@ -5690,7 +5690,7 @@ PTOISA_FN uint64_t ptoisa_cost_recipe(const ptoisa_issue_info *info) {
     return cycles;
 }
 
-// -- cycles read off tables -------------------------------------------------------------------------
+// -- cycles read off tables -----------------------------------------------------------------------
 
 typedef enum ptoisa_reading {
     PTOISA_READING_NONE = 0,
@@ -5975,7 +5975,7 @@ PTOISA_FN uint64_t ptoisa_cost_unit(ptoisa_op op, const ptoisa_tile *dst, const 
     return 0;
 }
 
-// -- transfers --------------------------------------------------------------------------------------
+// -- transfers ------------------------------------------------------------------------------------
 
 PTOISA_FN ptoisa_path ptoisa_path_of_move(ptoisa_memory src, ptoisa_memory dst) {
     switch (src) {
@@ -6038,7 +6038,7 @@ PTOISA_FN uint64_t ptoisa_cost_transfer(const ptoisa_issue_info *info, ptoisa_pa
                                  ptoisa_dtype_size((ptoisa_dtype)tile->dtype));
 }
 
-// -- cycles of a device -----------------------------------------------------------------------------
+// -- cycles of a device ---------------------------------------------------------------------------
 
 // Blocks of 16 rows, 32 bytes of K and 16 columns, a cycle each; two of fp32.
 PTOISA_FN uint64_t ptoisa_cost_matmul(const ptoisa_issue_info *info) {
@@ -6215,7 +6215,7 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
     core->is_filled = (uint8_t)(core->is_filled | (cycles > 0 ? 1u << pipe : 0));
 }
 
-// -- flags ------------------------------------------------------------------------------------------
+// -- flags ----------------------------------------------------------------------------------------
 
 // Charges a flag or a barrier: as ptoisa_issue, but it has no operands and fills no pipe.
 PTOISA_FN void ptoisa_issue_sync(ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe) {
@@ -6302,7 +6302,7 @@ PTOISA_FN bool ptoisa_core_finish(ptoisa_core *core) {
     return true;
 }
 
-// -- checks -----------------------------------------------------------------------------------------
+// -- checks ---------------------------------------------------------------------------------------
 
 // Binds a tile to a byte offset in its memory of the core.
 PTOISA_FN void ptoisa_tassign(ptoisa_core *core, ptoisa_tile *tile, uint64_t offset) {
@@ -6519,7 +6519,7 @@ PTOISA_INLINE ptoisa_view ptoisa_view_swap(ptoisa_view view) {
     return view;
 }
 
-// -- rectangles -------------------------------------------------------------------------------------
+// -- rectangles -----------------------------------------------------------------------------------
 
 #define PTOISA_COPY_CASE(bytes)                                                                    \
     case bytes:                                                                                    \
@@ -6694,7 +6694,7 @@ PTOISA_FN void ptoisa_copy_transposed(uint8_t *d, int64_t d_row, const uint8_t *
     }
 }
 
-// -- views ------------------------------------------------------------------------------------------
+// -- views ----------------------------------------------------------------------------------------
 
 // How many indices from i to end are one stride apart in both.
 PTOISA_INLINE uint32_t ptoisa_axes_left(const ptoisa_axis *d, const ptoisa_axis *s, uint32_t i,
@@ -6843,9 +6843,10 @@ typedef uint16_t PTOISA_ANY ptoisa_any_u16;
 typedef uint32_t PTOISA_ANY ptoisa_any_u32;
 typedef uint64_t PTOISA_ANY ptoisa_any_u64;
 
-// Vectors of 4 elements (16 bytes of the widest type) are what every processor has, 8 need AVX2: gcc
-// 12 takes comparisons of vectors that are too wide apart into scalars. They live in local variables
-// and come and go by address: as arguments or results, the wide ones would change the ABI.
+// Vectors of 4 elements (16 bytes of the widest type) are what every processor has, 8 need AVX2:
+// gcc 12 takes comparisons of vectors that are too wide apart into scalars. They live in local
+// variables and come and go by address: as arguments or results, the wide ones would change the
+// ABI.
 #define PTOISA_LANE_TYPE(type, name, L)                                                            \
     typedef type ptoisa_##name##x##L __attribute__((vector_size(L * sizeof(type))));
 #define PTOISA_LANE_TYPES(L)                                                                       \
@@ -6911,7 +6912,7 @@ PTOISA_LANE_TYPES(8)
 
 #define PTOISA_CAST_LOOP(x, V) __builtin_convertvector(x, V)
 
-// -- steps of one vector ----------------------------------------------------------------------------
+// -- steps of one vector --------------------------------------------------------------------------
 
 // f32 to bf16: to nearest; NaN stays NaN.
 #define PTOISA_STEP_BF16(L, arg)                                                                   \
@@ -6963,7 +6964,7 @@ PTOISA_MAP_WITH(ptoisa_f32s_plus, f32, f32, float, PTOISA_STEP_EXPR, x + low)
 PTOISA_MAP_WITH(ptoisa_f32s_minus_times, f32, f32, float, PTOISA_STEP_EXPR, (x - low) * high)
 // clang-format on
 
-// -- f16 --------------------------------------------------------------------------------------------
+// -- f16 ------------------------------------------------------------------------------------------
 
 #if PTOISA_X86
 
@@ -7049,7 +7050,7 @@ PTOISA_FN void ptoisa_f16s_from_f32(void *d, const void *s, size_t n) {
     }
 }
 
-// -- f32 to integers --------------------------------------------------------------------------------
+// -- f32 to integers ------------------------------------------------------------------------------
 
 PTOISA_ALWAYS float ptoisa_abs_f32(float x) {
     return ptoisa_f32_from_bits(ptoisa_bits_from_f32(x) & 0x7fffffff);
@@ -7149,7 +7150,7 @@ PTOISA_FN int64_t ptoisa_i64_from_f32(float x, ptoisa_round round) {
     }
 }
 
-// -- any rounding to a float, in integers -----------------------------------------------------------
+// -- any rounding to a float, in integers ---------------------------------------------------------
 
 // magnitude / 2^drop, rounded; the number is negative or not.
 PTOISA_FN uint64_t ptoisa_round_shift(uint64_t magnitude, uint32_t drop, bool is_negative,
@@ -7193,7 +7194,7 @@ PTOISA_FN uint16_t ptoisa_f16_from_i64(int64_t x) {
     return ptoisa_f16_from_f32(ptoisa_f32_from_i64(x, PTOISA_CAST_ODD));
 }
 
-// -- by type ----------------------------------------------------------------------------------------
+// -- by type --------------------------------------------------------------------------------------
 
 // Widens to f32, exactly. False for a type that f32 does not hold.
 PTOISA_FN bool ptoisa_f32s_from(ptoisa_dtype dtype, void *d, const void *s, size_t n) {
@@ -7310,7 +7311,7 @@ typedef struct ptoisa_fixpipe {
     const ptoisa_any_u64 *scales;
 } ptoisa_fixpipe;
 
-// -- elements on the way ----------------------------------------------------------------------------
+// -- elements on the way --------------------------------------------------------------------------
 
 #define PTOISA_BLOCK 2048  // elements of a block; two of them are 16 KiB
 
@@ -7445,7 +7446,7 @@ PTOISA_FN void ptoisa_transfer(ptoisa_view d, ptoisa_dtype to, ptoisa_view s, pt
     }
 }
 
-// -- checks -----------------------------------------------------------------------------------------
+// -- checks ---------------------------------------------------------------------------------------
 
 // For what A5 has and A2/A3 have not.
 PTOISA_FN bool ptoisa_check_a5(ptoisa_core *core, ptoisa_op op, const char *what) {
@@ -7675,7 +7676,7 @@ PTOISA_FN bool ptoisa_check_part(ptoisa_core *core, ptoisa_op op, const char *wh
     return true;
 }
 
-// -- instructions -----------------------------------------------------------------------------------
+// -- instructions ---------------------------------------------------------------------------------
 
 // The bits of a tile's pad value; 0 for Null. Floats have infinity, as on the device.
 PTOISA_FN uint64_t ptoisa_pad_bits(const ptoisa_tile *tile) {
@@ -7852,7 +7853,7 @@ PTOISA_FN void ptoisa_tinsert(ptoisa_core *core, const ptoisa_tile *d, const pto
 #ifndef PTOISA_SHAPE_H
 #define PTOISA_SHAPE_H
 
-// -- checks -----------------------------------------------------------------------------------------
+// -- checks ---------------------------------------------------------------------------------------
 
 // Is the tile a row-major one in UB, of a set of types, valid at least for rows x cols?
 PTOISA_FN bool ptoisa_check_shape_rows(ptoisa_core *core, ptoisa_op op, const char *which,
@@ -7950,7 +7951,7 @@ PTOISA_FN bool ptoisa_check_fillpad(ptoisa_core *core, const ptoisa_tile *d, con
     return true;
 }
 
-// -- transposes, fills, pads ------------------------------------------------------------------------
+// -- transposes, fills, pads ----------------------------------------------------------------------
 
 // d[c][r] = s[r][c] over the valid region of s.
 PTOISA_FN void ptoisa_ttrans(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
@@ -8020,7 +8021,7 @@ PTOISA_FN void ptoisa_tfillpad_expand(ptoisa_core *core, const ptoisa_tile *d,
     ptoisa_fillpad(core, d, s, PTOISA_FILLPAD_EXPAND);
 }
 
-// -- joins ------------------------------------------------------------------------------------------
+// -- joins ----------------------------------------------------------------------------------------
 
 // d = [s0 | s1].
 PTOISA_FN void ptoisa_tconcat(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
@@ -8129,7 +8130,7 @@ PTOISA_FN void ptoisa_tdeinterleave(ptoisa_core *core, const ptoisa_tile *d0, co
     ptoisa_copy_comb(d1, low, 1, s1, 1 - odd, 2, rows, high);
 }
 
-// -- ramps, triangles -------------------------------------------------------------------------------
+// -- ramps, triangles -----------------------------------------------------------------------------
 
 // d[0][i] = start + i, or start - i; integers wrap.
 PTOISA_FN void ptoisa_tci(ptoisa_core *core, const ptoisa_tile *d, double start, bool descending) {
@@ -8186,7 +8187,7 @@ PTOISA_FN void ptoisa_ttri(ptoisa_core *core, const ptoisa_tile *d, bool upper, 
     }
 }
 
-// -- other views of a tile --------------------------------------------------------------------------
+// -- other views of a tile ------------------------------------------------------------------------
 
 // The rows x cols valid elements of a row-major tile that begin at (row, col). Its rows are as long
 // as those of s, and so reach into the next row of s where col > 0: what writes a whole allocation
@@ -8229,7 +8230,7 @@ PTOISA_INLINE ptoisa_tile ptoisa_treshape(const ptoisa_tile *d_shape, const ptoi
 #ifndef PTOISA_CONVERT_H
 #define PTOISA_CONVERT_H
 
-// -- which pairs there are --------------------------------------------------------------------------
+// -- which pairs there are ------------------------------------------------------------------------
 
 typedef enum ptoisa_cvt_kind {
     PTOISA_CVT_NONE = 0,
@@ -8305,7 +8306,7 @@ PTOISA_FN bool ptoisa_check_cvt(ptoisa_core *core, const ptoisa_tile *d, const p
     return true;
 }
 
-// -- arrays -----------------------------------------------------------------------------------------
+// -- arrays ---------------------------------------------------------------------------------------
 
 #define PTOISA_CVT_STEP 512  // elements at a time
 
@@ -8435,7 +8436,7 @@ PTOISA_FN void ptoisa_tcvt(ptoisa_core *core, const ptoisa_tile *d, const ptoisa
     }
 }
 
-// -- quantising -------------------------------------------------------------------------------------
+// -- quantising -----------------------------------------------------------------------------------
 
 // A number for each row: a column of them, column-major or row-major with one valid column.
 PTOISA_FN bool ptoisa_check_scale(ptoisa_core *core, ptoisa_op op, const char *which,
@@ -8536,7 +8537,7 @@ PTOISA_FN void ptoisa_tdequant(ptoisa_core *core, const ptoisa_tile *d, const pt
 #ifndef PTOISA_ARITH_H
 #define PTOISA_ARITH_H
 
-// -- f32 --------------------------------------------------------------------------------------------
+// -- f32 ------------------------------------------------------------------------------------------
 
 // m and exponent of |x| = m * 2^exponent.
 PTOISA_INLINE uint32_t ptoisa_mantissa(float x, int *exponent) {
@@ -8640,7 +8641,7 @@ PTOISA_FN float ptoisa_pow_f32(float x, float y) {
     return sign * ptoisa_pow_positive(size, y);
 }
 
-// -- 32-bit integers, as unsigned bits --------------------------------------------------------------
+// -- 32-bit integers, as unsigned bits ------------------------------------------------------------
 
 // x / 0 and x % 0 are 0; INT_MIN / -1 wraps.
 PTOISA_INLINE uint32_t ptoisa_div_int(uint32_t x, uint32_t y, bool is_unsigned) {
@@ -8682,23 +8683,24 @@ PTOISA_INLINE uint32_t ptoisa_pow_int(uint32_t x, uint32_t y, bool is_unsigned) 
 //      avx512   16 lanes        neon   4 lanes
 //      avx2      8 lanes        c      1 lane, portable C
 //
-// ptoisa_vec_<set> is the type, PTOISA_LANES_<set> its width, ptoisa_<operation>_<set> an operation.
-// All sets compute the same bits: fused multiply-adds are named (portable C emulates them where the
-// machine has none), and nowhere does a product feed a sum that a compiler could fuse by itself.
+// ptoisa_vec_<set> is the type, PTOISA_LANES_<set> its width, ptoisa_<operation>_<set> an
+// operation. All sets compute the same bits: fused multiply-adds are named (portable C emulates
+// them where the machine has none), and nowhere does a product feed a sum that a compiler could
+// fuse by itself.
 //
 // max(a, b) is a where a is NaN or a > b, else b; so a NaN on either side comes through, and of two
 // zeros the second is taken. min is its mirror.
 //
-// exp(x) = 2^n (1 + r + r^2 q(r)), n = x / ln 2 to nearest, r = x - n ln 2 in two parts, q of degree
-// 4 by Remez' exchange for the relative error, 3.1e-9. Measured over all floats: within 0.90 ulp,
-// results below the normal range included.
-// log(x) = k ln 2 + f - f^2/2 + f^3 q(f), x = 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), q of
-// degree 7 likewise, 5.8e-9. Measured over all floats: within 0.94 ulp.
+// exp(x) = 2^n (1 + r + r^2 q(r)), n = x / ln 2 to nearest, r = x - n ln 2 in two parts, q of
+// degree 4 by Remez' exchange for the relative error, 3.1e-9. Measured over all floats: within 0.90
+// ulp, results below the normal range included. log(x) = k ln 2 + f - f^2/2 + f^3 q(f), x = 2^k (1
+// + f) with 1 + f in [sqrt(1/2), sqrt(2)), q of degree 7 likewise, 5.8e-9. Measured over all
+// floats: within 0.94 ulp.
 
 #ifndef PTOISA_VECTOR_H
 #define PTOISA_VECTOR_H
 
-// -- portable C: scalars that libm would give -------------------------------------------------------
+// -- portable C: scalars that libm would give -----------------------------------------------------
 
 // a * b + c, rounded once. The product is exact in double and the sum is then rounded twice, which
 // goes wrong only if the first rounding falls on a tie of the second (or below the normal range);
@@ -8791,7 +8793,7 @@ PTOISA_INLINE float ptoisa_split_c(float x, float *m) {
     return (float)(int32_t)k;
 }
 
-// -- the same on vectors ----------------------------------------------------------------------------
+// -- the same on vectors --------------------------------------------------------------------------
 
 #define PTOISA_VECTOR_OP(set, SET, name, params, expression)                                       \
     SET PTOISA_ALWAYS ptoisa_vec_##set ptoisa_##name##_##set params {                              \
@@ -8977,7 +8979,7 @@ PTOISA_ALWAYS float32x4_t ptoisa_split_neon(float32x4_t x, float32x4_t *m) {
 }
 #endif
 
-// -- exp and log, of the operations above -----------------------------------------------------------
+// -- exp and log, of the operations above ---------------------------------------------------------
 
 // exp: below -104 the result is 0, above 89 infinite; a NaN passes both bounds. The magic number
 // 1.5 * 2^23 leaves an integer in the last bits of a sum, rounded to nearest.
@@ -9107,7 +9109,7 @@ typedef struct ptoisa_map {
     bool is_scalar;  // b has one element in each row
 } ptoisa_map;
 
-// -- f32 --------------------------------------------------------------------------------------------
+// -- f32 ------------------------------------------------------------------------------------------
 
 // What each operation computes; F(set, name) is an operation of the instruction set.
 #define PTOISA_F(set, name) ptoisa_##name##_##set
@@ -9235,7 +9237,7 @@ PTOISA_FN void ptoisa_map_f32(ptoisa_map_op op, const ptoisa_map *map) {
 #endif
 }
 
-// -- 32-bit integers --------------------------------------------------------------------------------
+// -- 32-bit integers ------------------------------------------------------------------------------
 
 // Eight words, as the compiler's own vectors: one body for AVX2 and for whatever the machine has.
 typedef uint32_t ptoisa_u32x8 __attribute__((vector_size(32)));
@@ -9370,7 +9372,7 @@ PTOISA_FN void ptoisa_map_int(ptoisa_map_op op, bool is_unsigned, const ptoisa_m
     ptoisa_map_int_c(op, map);
 }
 
-// -- other types, through 32 bits -------------------------------------------------------------------
+// -- other types, through 32 bits -----------------------------------------------------------------
 
 // What the narrow types are computed in.
 typedef union ptoisa_piece {
@@ -9521,7 +9523,7 @@ PTOISA_FN void ptoisa_narrow(ptoisa_dtype dtype, void *d, const ptoisa_piece *s,
     ptoisa_narrow_c(dtype, d, s, n);
 }
 
-// -- all types --------------------------------------------------------------------------------------
+// -- all types ------------------------------------------------------------------------------------
 
 // Maps words: f32, i32, u32, or what narrower types were widened to.
 PTOISA_INLINE void ptoisa_map_words(ptoisa_map_op op, ptoisa_dtype dtype, const ptoisa_map *map) {
@@ -9625,7 +9627,7 @@ PTOISA_FN void ptoisa_map_run(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype
      PTOISA_SET(PTOISA_U32))
 #define PTOISA_SET_MAP (PTOISA_SET_MAP_FLOAT | PTOISA_SET_MAP_INT)
 
-// -- checks -----------------------------------------------------------------------------------------
+// -- checks ---------------------------------------------------------------------------------------
 
 // Is the tile row-major in UB, of a set of types, valid at least for rows x cols?
 PTOISA_FN bool ptoisa_check_rows(ptoisa_core *core, ptoisa_op op, const char *which,
@@ -9675,7 +9677,7 @@ PTOISA_FN bool ptoisa_check_apart(ptoisa_core *core, ptoisa_op op, const ptoisa_
     return true;
 }
 
-// -- what all instructions do -----------------------------------------------------------------------
+// -- what all instructions do ---------------------------------------------------------------------
 
 // Maps tiles over d's valid region, once they are checked; s1 and s2 may be NULL.
 PTOISA_FN void ptoisa_map_tiles(ptoisa_map_op map_op, const ptoisa_tile *d, const ptoisa_tile *s0,
@@ -9782,7 +9784,7 @@ PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, ptoisa
     }
 }
 
-// -- tile and tile ----------------------------------------------------------------------------------
+// -- tile and tile --------------------------------------------------------------------------------
 
 #define PTOISA_DEFINE_BINARY(function, op, map_op, dtypes)                                         \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
@@ -9818,7 +9820,7 @@ PTOISA_DEFINE_BINARY_SCRATCH(trem, TREM, REM, PTOISA_SET_MAP, true)
 PTOISA_DEFINE_BINARY_SCRATCH(tfmod, TFMOD, FMOD, PTOISA_SET_MAP, false)
 PTOISA_DEFINE_BINARY_SCRATCH(tpow, TPOW, POW, PTOISA_SET_MAP, false)
 
-// -- tile and scalar --------------------------------------------------------------------------------
+// -- tile and scalar ------------------------------------------------------------------------------
 
 #define PTOISA_DEFINE_SCALAR(function, op, map_op, dtypes)                                         \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
@@ -9882,7 +9884,7 @@ PTOISA_FN void ptoisa_taxpy(ptoisa_core *core, const ptoisa_tile *d, const ptois
     }
 }
 
-// -- one tile ---------------------------------------------------------------------------------------
+// -- one tile -------------------------------------------------------------------------------------
 
 #define PTOISA_DEFINE_UNARY(function, op, map_op, dtypes)                                          \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
@@ -9909,7 +9911,7 @@ PTOISA_DEFINE_UNARY(tnot, TNOT, NOT, PTOISA_SET_MAP_INT)
 PTOISA_DEFINE_UNARY_APART(trsqrt, TRSQRT, RSQRT, PTOISA_SET_MAP_FLOAT)
 PTOISA_DEFINE_UNARY_APART(trecip, TRECIP, RECIP, PTOISA_SET_MAP)
 
-// -- three operands ---------------------------------------------------------------------------------
+// -- three operands -------------------------------------------------------------------------------
 
 // d = s > 0 ? s : slope * s.
 PTOISA_FN void ptoisa_tprelu(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
@@ -9961,7 +9963,7 @@ PTOISA_DEFINE_FUSED(tfusedmuladd, TFUSEDMULADD, MUL_ADD, d, s1)
 PTOISA_DEFINE_FUSED(tfusedmuladdrelu, TFUSEDMULADDRELU, MUL_ADD_RELU, d, s1)
 PTOISA_DEFINE_FUSED(tmuladddst, TMULADDDST, MUL_ADD, s1, d)
 
-// -- sources of different valid regions -------------------------------------------------------------
+// -- sources of different valid regions -----------------------------------------------------------
 
 PTOISA_INLINE uint32_t ptoisa_least(uint32_t a, uint32_t b) {
     return a < b ? a : b;
@@ -10040,7 +10042,7 @@ PTOISA_DEFINE_PART(tpartmin, TPARTMIN, MIN)
 #ifndef PTOISA_BROADCAST_H
 #define PTOISA_BROADCAST_H
 
-// -- copies -----------------------------------------------------------------------------------------
+// -- copies ---------------------------------------------------------------------------------------
 
 // Copies pattern rows over rows of d, from row on: as words, and the bytes that are left one by
 // one. Each row has a word (or, if not is_scalar, a whole row) pitch words after the one before.
@@ -10117,7 +10119,7 @@ PTOISA_FN void ptoisa_tcolexpand(ptoisa_core *core, const ptoisa_tile *d, const 
     }
 }
 
-// -- arithmetic -------------------------------------------------------------------------------------
+// -- arithmetic -----------------------------------------------------------------------------------
 
 // Is the tile a column for the rows of d?
 PTOISA_FN bool ptoisa_check_column(ptoisa_core *core, ptoisa_op op, const char *which,
@@ -10217,7 +10219,7 @@ PTOISA_DEFINE_EXPAND(expdif, EXPDIF, PTOISA_SET_MAP_FLOAT)  // exp(full - line)
 // Rows reduced before their results are stored.
 #define PTOISA_ROWS_AT_ONCE 64
 
-// -- f32 rows, by vectors ---------------------------------------------------------------------------
+// -- f32 rows, by vectors -------------------------------------------------------------------------
 
 // Lane 0 of a vector after its halves, quarters .. were put together by an operation.
 #define PTOISA_FOLD_c(operation, v) (v)
@@ -10393,7 +10395,7 @@ PTOISA_FN void ptoisa_rows_f32(ptoisa_map_op op, float *results, const float *s,
 #endif
 }
 
-// -- rows of all types ------------------------------------------------------------------------------
+// -- rows of all types ----------------------------------------------------------------------------
 
 // What a reduction over nothing is, as a word: f32, or a value of the integer type.
 PTOISA_FN uint32_t ptoisa_identity(ptoisa_map_op op, ptoisa_dtype dtype) {
@@ -10520,7 +10522,7 @@ PTOISA_FN uint32_t ptoisa_row_find(ptoisa_dtype dtype, uint32_t extreme, const v
     return 0;
 }
 
-// -- row instructions -------------------------------------------------------------------------------
+// -- row instructions -----------------------------------------------------------------------------
 
 PTOISA_FN bool ptoisa_check_row_reduce(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
                                        uint32_t d_types, const ptoisa_tile *s,
@@ -10601,7 +10603,7 @@ PTOISA_DEFINE_ROW_REDUCE(trowmin, TROWMIN, MIN, false)
 PTOISA_DEFINE_ROW_REDUCE(trowargmax, TROWARGMAX, MAX, true)
 PTOISA_DEFINE_ROW_REDUCE(trowargmin, TROWARGMIN, MIN, true)
 
-// -- column instructions ----------------------------------------------------------------------------
+// -- column instructions --------------------------------------------------------------------------
 
 // Columns of words: d takes the first row, then d = d op row for all others.
 PTOISA_FN void ptoisa_cols_words(ptoisa_map_op op, ptoisa_dtype dtype, void *d, const void *s,
@@ -10729,8 +10731,8 @@ typedef struct ptoisa_mm_block {
     uint64_t out_row, out_cols;
 } ptoisa_mm_block;
 
-// The code for one processor. Packing takes elements [k, k + k_count) of rows [row, row + rows) of A,
-// or of columns [col, col + cols) of B; k and row begin at a box, and cols is at most 32. In the
+// The code for one processor. Packing takes elements [k, k + k_count) of rows [row, row + rows) of
+// A, or of columns [col, col + cols) of B; k and row begin at a box, and cols is at most 32. In the
 // last unit of a panel of A, an element beyond k_count is 0.
 typedef struct ptoisa_mm_code {
     void (*pack_a)(float *to, const ptoisa_tile *a, uint32_t row, uint32_t rows, uint32_t k,
@@ -10782,7 +10784,7 @@ PTOISA_FN void ptoisa_mm_clear_odd(float *panel, const ptoisa_tile *a, uint32_t 
     }
 }
 
-// -- portable: any layout ---------------------------------------------------------------------------
+// -- portable: any layout -------------------------------------------------------------------------
 
 PTOISA_INLINE float ptoisa_mm_f32_at(const ptoisa_tile *tile, uint64_t i) {
     if (tile->dtype == PTOISA_F32) {
@@ -10976,7 +10978,7 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_portable(void) {
 
 #if PTOISA_NEON
 
-// -- packing ----------------------------------------------------------------------------------------
+// -- packing --------------------------------------------------------------------------------------
 
 // Widens 16 bytes of a row to 4 units (f32) or 8.
 PTOISA_ALWAYS void ptoisa_mm_widen_neon(float *to, uint8x16_t x, ptoisa_dtype dtype) {
@@ -11098,7 +11100,7 @@ PTOISA_FN void ptoisa_mm_pack_b_neon(float *to, const ptoisa_tile *b, uint32_t c
     }
 }
 
-// -- sums -------------------------------------------------------------------------------------------
+// -- sums -----------------------------------------------------------------------------------------
 
 // sum + a * b for 4 columns; of integers, for pairs in k.
 PTOISA_ALWAYS float32x4_t ptoisa_mm_step_neon(float32x4_t sum, const float *a, float32x4_t b,
@@ -11217,7 +11219,7 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
 
 #if PTOISA_X86
 
-// -- packing ----------------------------------------------------------------------------------------
+// -- packing --------------------------------------------------------------------------------------
 
 // Widens 32 bytes of a row to 8 units (f32) at low, or to 16, the upper 8 at high.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_widen(float *low, float *high, const uint8_t *from,
@@ -11395,7 +11397,7 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
     ptoisa_mm_pack_b_any(to, b, col, cols, k, k_count);
 }
 
-// -- AVX-512 ----------------------------------------------------------------------------------------
+// -- AVX-512 --------------------------------------------------------------------------------------
 
 // rows x (16 * vectors) sums. rows, vectors and is_int are constants where this is inlined.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, uint32_t row,
@@ -11484,7 +11486,7 @@ PTOISA_FN void ptoisa_mm_block_avx512(const ptoisa_mm_block *t, bool is_int) {
     }
 }
 
-// -- AVX2 -------------------------------------------------------------------------------------------
+// -- AVX2 -----------------------------------------------------------------------------------------
 
 // rows x 16 sums, of columns from col on. rows and is_int are constants where this is inlined.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_sum_avx2(const ptoisa_mm_block *t, uint32_t row,
@@ -11603,8 +11605,8 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
 // k beyond 256 units (512 elements of i8) goes through in parts: sums wait in a buffer between them
 // and are carried on, not added, so the cut changes no bit. Buffers are on the stack, 110 KiB.
 //
-// C is written in place where it is Nz with boxes of 16 x 16, or row-major; in other layouts through
-// a buffer.
+// C is written in place where it is Nz with boxes of 16 x 16, or row-major; in other layouts
+// through a buffer.
 
 #ifndef PTOISA_MATMUL_H
 #define PTOISA_MATMUL_H
@@ -11622,8 +11624,8 @@ typedef struct ptoisa_mm_buffers {
     float add[PTOISA_MM_ROWS * PTOISA_MM_COLS];
 } ptoisa_mm_buffers;
 
-// What one instruction is to do: c = a * b + add. add NULL: nothing; is_bias: one row for all; else of
-// c's size, and c itself perhaps.
+// What one instruction is to do: c = a * b + add. add NULL: nothing; is_bias: one row for all; else
+// of c's size, and c itself perhaps.
 typedef struct ptoisa_mm_task {
     const ptoisa_tile *c, *add, *a, *b;
     bool is_bias;
@@ -11756,10 +11758,10 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
     }
 }
 
-// -- instructions -----------------------------------------------------------------------------------
+// -- instructions ---------------------------------------------------------------------------------
 
-// L0 has one layout for each operand: Left is Zz on A2/A3 and Nz on A5, Right is Zn, Acc is Nz. (What
-// computes takes any layout; unchecked cores use that.)
+// L0 has one layout for each operand: Left is Zz on A2/A3 and Nz on A5, Right is Zn, Acc is Nz.
+// (What computes takes any layout; unchecked cores use that.)
 PTOISA_FN bool ptoisa_mm_check_layout(ptoisa_core *core, ptoisa_op op, const char *which,
                                       const ptoisa_tile *tile) {
     const ptoisa_layout left = core->machine->family == PTOISA_A2A3 ? PTOISA_ZZ : PTOISA_NZ;
@@ -11948,7 +11950,7 @@ PTOISA_ALWAYS uint8_t ptoisa_cmp_join(ptoisa_cmp_mode mode, uint32_t less, uint3
                      mode.flip);
 }
 
-// -- one row, portable: any type --------------------------------------------------------------------
+// -- one row, portable: any type ------------------------------------------------------------------
 
 // A scalar as the element type has it. Integers are cut off, and end at the type's limits.
 typedef struct ptoisa_compared {
@@ -12056,7 +12058,7 @@ PTOISA_FN void ptoisa_sel_row(uint8_t *d, const uint8_t *mask, const uint8_t *s0
     }
 }
 
-// -- one row, as far as vectors go ------------------------------------------------------------------
+// -- one row, as far as vectors go ----------------------------------------------------------------
 
 #if PTOISA_X86
 // Both return the columns done.
@@ -12148,7 +12150,7 @@ PTOISA_FN uint32_t ptoisa_sel_row_neon(uint8_t *d, const uint8_t *mask, const ui
 }
 #endif
 
-// -- instructions -----------------------------------------------------------------------------------
+// -- instructions ---------------------------------------------------------------------------------
 
 // Bytes and elements of a mask's row for so many columns.
 PTOISA_INLINE uint32_t ptoisa_mask_cols(const ptoisa_tile *mask, uint32_t cols) {
@@ -12338,7 +12340,7 @@ PTOISA_INLINE int32_t ptoisa_sort_key(const void *value, ptoisa_dtype dtype) {
     return bits >> 31 ? -(int32_t)magnitude : (int32_t)magnitude;
 }
 
-// -- TSORT32 ----------------------------------------------------------------------------------------
+// -- TSORT32 --------------------------------------------------------------------------------------
 
 // Sorts up to 32 values into pairs. The place of each is the number of those before it: all 32 x 32
 // comparisons, without a branch, are faster than a sort that decides.
@@ -12365,8 +12367,8 @@ PTOISA_FN void ptoisa_sort_run(uint8_t *pairs, const uint8_t *values, const uint
     }
 }
 
-// d = pairs of s and idx, each 32 columns sorted for themselves, in every row. d has 2 columns (f16:
-// 4) for each of s. If s has no multiple of 32 valid columns, the last run is shorter.
+// d = pairs of s and idx, each 32 columns sorted for themselves, in every row. d has 2 columns
+// (f16: 4) for each of s. If s has no multiple of 32 valid columns, the last run is shorter.
 PTOISA_FN void ptoisa_tsort32(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
                               const ptoisa_tile *idx) {
     if (PTOISA_CHECKED) {
@@ -12399,7 +12401,7 @@ PTOISA_FN void ptoisa_tsort32(ptoisa_core *core, const ptoisa_tile *d, const pto
     }
 }
 
-// -- TMRGSORT ---------------------------------------------------------------------------------------
+// -- TMRGSORT -------------------------------------------------------------------------------------
 
 typedef struct ptoisa_run {
     const uint8_t *pairs;
@@ -12592,7 +12594,7 @@ PTOISA_ALWAYS void ptoisa_move_element(uint8_t *to, const uint8_t *from, uint32_
     }
 }
 
-// -- TGATHER ----------------------------------------------------------------------------------------
+// -- TGATHER --------------------------------------------------------------------------------------
 
 // A pattern takes column first of every step.
 PTOISA_INLINE void ptoisa_pattern_of(ptoisa_pattern pattern, uint32_t *first, uint32_t *step) {
@@ -12676,7 +12678,7 @@ PTOISA_FN void ptoisa_tgather(ptoisa_core *core, const ptoisa_tile *d, const pto
     }
 }
 
-// -- TSCATTER ---------------------------------------------------------------------------------------
+// -- TSCATTER -------------------------------------------------------------------------------------
 
 // Element idx[r][c] of d = s[r][c], row after row: of two with one index the later stays. Indices
 // have the width of the elements, 2 bytes at least.
@@ -12714,7 +12716,7 @@ PTOISA_FN void ptoisa_tscatter(ptoisa_core *core, const ptoisa_tile *d, const pt
     }
 }
 
-// -- MGATHER, MSCATTER ------------------------------------------------------------------------------
+// -- MGATHER, MSCATTER ----------------------------------------------------------------------------
 
 // The tile and the table agree, and idx, a row or a column of indices, names a row of the table for
 // every row of the tile.
@@ -13128,7 +13130,7 @@ static uint32_t pwsp_placing_operand(const pwsp_insn *insn, uint32_t i) {
     return i < PWSP_INSN_DST_MAX ? insn->dst[i] : insn->tmp;
 }
 
-// -- lives ------------------------------------------------------------------------------------------
+// -- lives ----------------------------------------------------------------------------------------
 
 static void pwsp_placing_name_tile(const pwsp_list *list, uint32_t tile, char *out_text,
                                    size_t size) {
@@ -13217,7 +13219,7 @@ static bool pwsp_placing_find_peaks(pwsp_placing *p) {
     return true;
 }
 
-// -- placing ----------------------------------------------------------------------------------------
+// -- placing --------------------------------------------------------------------------------------
 
 // Sorts keys, by merging; short runs by insertion.
 static void pwsp_placing_sort(uint64_t *keys, uint64_t *spare, uint32_t count) {
@@ -13571,7 +13573,7 @@ typedef struct pwsp_waits_access {
 
 #define PWSP_WAITS_ACCESS_MAX (PWSP_INSN_DST_MAX + PWSP_INSN_SRC_MAX + 3)
 
-// -- spans ------------------------------------------------------------------------------------------
+// -- spans ----------------------------------------------------------------------------------------
 
 // Makes a span begin at an address, and returns which. PWSP_WAITS_NONE when memory is out.
 static uint32_t pwsp_waits_split(pwsp_waits *w, uint32_t at) {
@@ -13694,7 +13696,7 @@ static bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint
     return true;
 }
 
-// -- flags ------------------------------------------------------------------------------------------
+// -- flags ----------------------------------------------------------------------------------------
 
 static uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
                                uint32_t event, uint32_t slot, bool is_early) {
@@ -13849,7 +13851,7 @@ static void pwsp_waits_order(pwsp_waits *w, uint32_t j, uint32_t i) {
     pwsp_waits_barrier_all(w, i);
 }
 
-// -- the pass ---------------------------------------------------------------------------------------
+// -- the pass -------------------------------------------------------------------------------------
 
 // Puts what instruction i needs before it, and notes what it does.
 static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
@@ -14117,7 +14119,7 @@ static const char *pwsp_proof_name(const pwsp_proof *proof, uint32_t i) {
     return ptoisa_op_name((ptoisa_op)proof->list->insns[i].op);
 }
 
-// -- tiles ------------------------------------------------------------------------------------------
+// -- tiles ----------------------------------------------------------------------------------------
 
 static bool pwsp_proof_refuse_tile(const pwsp_proof *proof, uint32_t tile, uint32_t insn,
                                    const char *what) {
@@ -14315,7 +14317,7 @@ static bool pwsp_proof_check_lives(const pwsp_proof *proof, uint32_t *live) {
     return true;
 }
 
-// -- flags ------------------------------------------------------------------------------------------
+// -- flags ----------------------------------------------------------------------------------------
 
 static bool pwsp_proof_refuse_flag(const pwsp_proof *proof, uint32_t i, const char *what) {
     const pwsp_insn *insn = &proof->list->insns[i];
@@ -14379,7 +14381,7 @@ static bool pwsp_proof_match_flags(pwsp_proof *proof) {
     return true;
 }
 
-// -- order ------------------------------------------------------------------------------------------
+// -- order ----------------------------------------------------------------------------------------
 
 // Do two instructions touch the same bytes, one of them writing?
 static const pwsp_proof_access *pwsp_proof_conflict(const pwsp_proof *proof, uint32_t u,
@@ -16237,8 +16239,8 @@ PWSP_INTERNAL uint32_t pwsp_body_use_count(const ptowsp_body *body, uint32_t val
 
 // Passes over bodies, in the order in which they run.
 //
-//      canonicalise   c op x -> x op c;  vector op x -> x op vector;  cvt to the same type, and what
-//                     is done twice and undoes itself (transpose, neg), -> x
+//      canonicalise   c op x -> x op c;  vector op x -> x op vector;  cvt to the same type, and
+//                     what is done twice and undoes itself (transpose, neg), -> x
 //      fold           op of two constants -> a constant
 //      drop dead      what nothing that is stored depends on
 //      fuse           matmul + row of biases -> matmul_bias;  relu(matmul) stored -> a store with
@@ -16428,12 +16430,12 @@ void pwsp_pass_fuse(ptowsp_body *body) {
 //      the rest      the instruction of its name; with a scalar ..S, with a vector ROWEXPAND or
 //                    COLEXPAND
 //
-// What PTO-WSP does not count, but the device needs, is marked implied. On A2/A3 a tile goes between
-// the cube and the vector core through global memory; one TMOV stands for that way, too.
+// What PTO-WSP does not count, but the device needs, is marked implied. On A2/A3 a tile goes
+// between the cube and the vector core through global memory; one TMOV stands for that way, too.
 //
-// Where values are: in UB, row-major, rows padded to 32 bytes. A value of one column is column-major
-// with its rows padded: its bytes are a row as well, and element-wise instructions see it so. An
-// operand that is not needed any more lends its memory to the result.
+// Where values are: in UB, row-major, rows padded to 32 bytes. A value of one column is
+// column-major with its rows padded: its bytes are a row as well, and element-wise instructions see
+// it so. An operand that is not needed any more lends its memory to the result.
 
 #ifndef PWSP_LOWER_H
 #define PWSP_LOWER_H
@@ -16977,8 +16979,8 @@ void pwsp_lower_unary(pwsp_lowering *lw, const pwsp_kop *op) {
 //      UB ----TMOV----^
 //      L0C ---TMOV----^
 //
-// A product whose factors do not fit L0A or L0B is cut along k: TEXTRACT takes panels out of L1, and
-// TMATMUL_ACC adds to the first one's sum.
+// A product whose factors do not fit L0A or L0B is cut along k: TEXTRACT takes panels out of L1,
+// and TMATMUL_ACC adds to the first one's sum.
 
 // A matrix in L1 or L0, padded to whole boxes: in rows to 16 and in columns to 32 bytes, or both
 // ways to what any of the layouts it passes through wants.
@@ -17305,10 +17307,10 @@ static uint32_t pwsp_lower_all_cols(pwsp_lowering *lw, uint32_t tile, uint32_t c
                            of.valid_rows, pwsp_valid_full(cols), 0);
 }
 
-// x0 y0 x1 y1 ...: TINTERLEAVE writes the left and the right half of the result. Where the right one
-// begins does not depend on the task, so it goes over all columns, however many are valid. The halves
-// are views with the result's pitch: the last row of the right one ends half a row behind the result,
-// which has a row more for it.
+// x0 y0 x1 y1 ...: TINTERLEAVE writes the left and the right half of the result. Where the right
+// one begins does not depend on the task, so it goes over all columns, however many are valid. The
+// halves are views with the result's pitch: the last row of the right one ends half a row behind
+// the result, which has a row more for it.
 static void pwsp_lower_interleave(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t x = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[0]), op->cols / 2);
     uint32_t y = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[1]), op->cols / 2);
@@ -17526,8 +17528,8 @@ void pwsp_lower_instruction(pwsp_lowering *lw, const pwsp_kop *op) {
 // src/kernel/lower.c
 // =================================================================================================
 
-// Lowering: loads on entry, and the walk over the operations. What each kind of operation becomes is
-// in lower_vector.c, lower_matmul.c and lower_shape.c.
+// Lowering: loads on entry, and the walk over the operations. What each kind of operation becomes
+// is in lower_vector.c, lower_matmul.c and lower_shape.c.
 
 // -- loads ----------------------------------------------------------------------------------------
 
@@ -17566,8 +17568,8 @@ static void pwsp_lower_uses(pwsp_lowering *lw) {
     }
 }
 
-// Is the parameter read in UB: by other than a factor of matmul, a load, a slice, or a load or store
-// instruction?
+// Is the parameter read in UB: by other than a factor of matmul, a load, a slice, or a load or
+// store instruction?
 static bool pwsp_lower_is_read(const ptowsp_body *body, uint32_t value) {
     for (uint64_t i = 1; i < body->op_count; i++) {
         const pwsp_kop *op = &body->ops[i];
@@ -17824,8 +17826,8 @@ PWSP_INTERNAL ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32
 PWSP_INTERNAL void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code,
                                    ptowsp_text text);
 
-// Executes one instruction on the core; its tiles are in core->tiles. Global memory is that of task,
-// which may be NULL on a dry core.
+// Executes one instruction on the core; its tiles are in core->tiles. Global memory is that of
+// task, which may be NULL on a dry core.
 PWSP_INTERNAL void pwsp_tile_core_insn(pwsp_tile_core *core, const pwsp_tile_code *code,
                                        const pwsp_insn *insn, const ptowsp_task *task);
 
@@ -18511,8 +18513,9 @@ bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
     return core->excess == 0;
 }
 
-// Does an instruction move a tile between the cube and the vector core? A2/A3 has no TMOV for it: the
-// one pushes the tile, in global memory, and the other pops it. In a list one TMOV stands for both.
+// Does an instruction move a tile between the cube and the vector core? A2/A3 has no TMOV for it:
+// the one pushes the tile, in global memory, and the other pops it. In a list one TMOV stands for
+// both.
 static bool pwsp_insn_is_crossing(const pwsp_tile_code *code, const pwsp_insn *insn) {
     if (insn->op != PTOISA_TMOV) {
         return false;
@@ -18967,7 +18970,8 @@ PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char
 // The bindable of a name, NULL if there is none, or with an error if its hash is another name's.
 PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const char *name);
 
-// Copies a kernel's parameters into the module, all names unique in the kernel; false with an error.
+// Copies a kernel's parameters into the module, all names unique in the kernel; false with an
+// error.
 PWSP_INTERNAL bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *desc,
                                            pwsp_kernel_info *info);
 

@@ -491,7 +491,8 @@ static void fill_random(char *memory, size_t size, decode_kv_type type) {
     }
 }
 
-// The kernel alone, without the merge. 16 requests that together have the whole pool, pages in random order, 4 query heads to a KV head.
+// The kernel alone, without the merge. 16 requests that together have the whole pool, pages in
+// random order, 4 query heads to a KV head.
 static void bench_decode(ptowsp_context *context, decode_kv_type type, uint64_t kv_mib,
                          const char *name) {
     enum { REQUESTS = 16, PAGE = 16, KV_HEADS = 8, DIM = 128 };

@@ -1,6 +1,6 @@
-// Programs in simulated time. A million tasks are walked and timed, no kernels run. Beside each: the
-// same durations, computed beforehand, through the rule of in-order issue with a binary heap of the
-// tasks in flight and nothing else, as one writes it first.
+// Programs in simulated time. A million tasks are walked and timed, no kernels run. Beside each:
+// the same durations, computed beforehand, through the rule of in-order issue with a binary heap of
+// the tasks in flight and nothing else, as one writes it first.
 
 #include "bench.h"
 

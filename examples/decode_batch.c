@@ -443,8 +443,8 @@ typedef struct reference {
     bool has_bar;
 } reference;
 
-// Where a token's K or V row begins by the layout's definition, pool[page][kv_head][K or V][slot][dim],
-// apart from the addressing that the kernel uses.
+// Where a token's K or V row begins by the layout's definition, pool[page][kv_head][K or
+// V][slot][dim], apart from the addressing that the kernel uses.
 static uint64_t kv_index(const step *s, uint32_t request, uint32_t kv_head, uint32_t is_v,
                          uint64_t token) {
     uint64_t at = s->pages[s->page_start[request] + token / s->o.page];

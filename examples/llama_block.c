@@ -8,8 +8,8 @@
 // The workload says nothing of order: all tasks stand in a parallel scope, as layers in PTO-WSP v9
 // do, whose time is then that of independent tasks. What waits for what follows from the tiles that
 // tasks share: the attention of a tile waits for its queries, and for the keys and values of all
-// tiles, which come from other iterations of the loop. Compared are the makespans by structure alone
-// (what v9 says), by structure and data, and of the same on one lane.
+// tiles, which come from other iterations of the loop. Compared are the makespans by structure
+// alone (what v9 says), by structure and data, and of the same on one lane.
 
 #include "ptowsp.h"
 

@@ -114,8 +114,8 @@ static void prepare(void *user) {
     setup_fill(e->y, NAN);
 }
 
-// How many elements are not the nearest number of steps. Half a step more may be rounded either way,
-// as the kernel computes in f32.
+// How many elements are not the nearest number of steps. Half a step more may be rounded either
+// way, as the kernel computes in f32.
 static uint64_t wrong_steps(const setup_matrix *x, const setup_matrix *in_steps,
                             const setup_matrix *step) {
     uint64_t wrong = 0;

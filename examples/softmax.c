@@ -1,6 +1,6 @@
 // Softmax over the rows of a matrix, as a tile kernel: e^(x - max) / sum, 32 rows to a task. Tiles
-// are 32 x 512 (two of them, and what reductions need beside, fit on chip); the matrix has 1000 rows
-// of 450, so that every task has fewer valid columns, and the last one fewer rows as well.
+// are 32 x 512 (two of them, and what reductions need beside, fit on chip); the matrix has 1000
+// rows of 450, so that every task has fewer valid columns, and the last one fewer rows as well.
 
 #include "ptowsp.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-// -- helpers ----------------------------------------------------------------------------------------
+// -- helpers --------------------------------------------------------------------------------------
 
 static ptoisa_tile vec(ptoisa_dtype dtype, uint32_t rows, uint32_t cols) {
     return ptoisa_tile_vec(NULL, dtype, rows, cols);
@@ -37,7 +37,7 @@ static uint64_t of_tile(ptoisa_model model, ptoisa_op op, ptoisa_tile tile) {
 #define A2A3 PTOISA_MODEL_A2A3
 #define A5   PTOISA_MODEL_A5
 
-// -- moves ------------------------------------------------------------------------------------------
+// -- moves ----------------------------------------------------------------------------------------
 
 static void transfers__bytes_over_the_rate_of_their_path(void **state) {
     (void)state;
@@ -134,7 +134,7 @@ static void transfers__a_copy_in_ub_is_a_vector_instruction(void **state) {
     assert_int_equal(of_tile(A2A3, PTOISA_TMOV, column), 25);
 }
 
-// -- matrices ---------------------------------------------------------------------------------------
+// -- matrices -------------------------------------------------------------------------------------
 
 static void matmul__counts_blocks(void **state) {
     (void)state;
@@ -168,7 +168,7 @@ static void matmul__counts_blocks(void **state) {
     }
 }
 
-// -- the vector unit of A2/A3 -----------------------------------------------------------------------
+// -- the vector unit of A2/A3 ---------------------------------------------------------------------
 
 static void vector__each_instruction_at_64_repeats(void **state) {
     (void)state;
@@ -339,7 +339,7 @@ static void readings__between_and_beyond_the_listed_widths(void **state) {
     assert_int_equal(alone(A2A3, PTOISA_TROWSUM, &column, &none, &none), 0);
 }
 
-// -- against measurements ---------------------------------------------------------------------------
+// -- against measurements -------------------------------------------------------------------------
 
 typedef struct measured_point {
     ptoisa_op op;
@@ -424,7 +424,7 @@ static void points__fits_of_elementwise_instructions(void **state) {
     }
 }
 
-// -- pipes ------------------------------------------------------------------------------------------
+// -- pipes ----------------------------------------------------------------------------------------
 
 static void pipes__two_loads_an_add_and_a_store_overlap(void **state) {
     (void)state;
@@ -609,7 +609,7 @@ static void models__user_is_told_everything(void **state) {
     assert_int_equal(ptoisa_cycles(&core), 4096);
 }
 
-// -- A5 ---------------------------------------------------------------------------------------------
+// -- A5 -------------------------------------------------------------------------------------------
 
 static void a5__each_fit(void **state) {
     (void)state;
@@ -685,7 +685,7 @@ static void a5__what_has_no_fit_is_as_on_a2a3(void **state) {
     assert_int_equal(alone(A5, PTOISA_TCVT, &i32, &f32, NULL), 64 + 27);
 }
 
-// -- the same everywhere ----------------------------------------------------------------------------
+// -- the same everywhere --------------------------------------------------------------------------
 
 // Every vector instruction over many shapes, in both models, as one number: whatever compiler,
 // optimisation level and machine runs this.

@@ -5,7 +5,7 @@
 
 using namespace pto;
 
-// -- types ------------------------------------------------------------------------------------------
+// -- types ----------------------------------------------------------------------------------------
 
 using Matrix = Tile<TileType::Vec, float, 16, 32>;
 using Dynamic = Tile<TileType::Vec, float, 16, 32, BLayout::RowMajor, -1, -1>;
@@ -86,7 +86,7 @@ static void face__shapes_of_matrices_are_those_of_their_layout(void **) {
     assert_true(nz.GetShape(4) == 16 && nz.GetStride(1) == 64 * 16 && nz.GetStride(2) == 256);
 }
 
-// -- 16-bit floats ----------------------------------------------------------------------------------
+// -- 16-bit floats --------------------------------------------------------------------------------
 
 template <typename T> static T float16_of(uint16_t bits) {
     T value;
@@ -125,7 +125,7 @@ static void face__half_is_f16_and_rounds_once(void **) {
     assert_true((float)x == 3.5f && x > y && (float)(x * y) == 1.75f);
 }
 
-// -- binding ----------------------------------------------------------------------------------------
+// -- binding --------------------------------------------------------------------------------------
 
 static void face__tiles_bind_to_offsets_of_their_memory(void **) {
     ptoisa_core &core = ptoisa_this_core();
@@ -282,7 +282,7 @@ static void face__nz_windows_load_and_store(void **) {
     ptoisa_core_reset(&ptoisa_this_core());
 }
 
-// -- the same bits as in C --------------------------------------------------------------------------
+// -- the same bits as in C ------------------------------------------------------------------------
 
 // A tile of the face, and one for C at the same offset of a copy of UB.
 static const size_t kCopy = 64 << 10;
@@ -501,7 +501,7 @@ static void face__masks_and_quantised_tiles_are_those_of_c(void **) {
     ptoisa_core_reset(core);
 }
 
-// -- stores of the matrix unit ----------------------------------------------------------------------
+// -- stores of the matrix unit --------------------------------------------------------------------
 
 static void face__stores_convert_add_and_quantise(void **) {
     TileLeft<float, 16, 16> left;
@@ -540,7 +540,7 @@ static void face__stores_convert_add_and_quantise(void **) {
     ptoisa_core_reset(&ptoisa_this_core());
 }
 
-// -- faults -----------------------------------------------------------------------------------------
+// -- faults ---------------------------------------------------------------------------------------
 
 static void face__wrong_flags_are_faults(void **) {
     face_faults faults;

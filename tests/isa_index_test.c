@@ -206,7 +206,7 @@ static void compare__faults_say_what_is_wrong(void **state) {
                                            ptoisa_tsels(&core, &s, &x, &s, NULL, 0)));
 }
 
-// -- sorting ----------------------------------------------------------------------------------------
+// -- sorting --------------------------------------------------------------------------------------
 
 typedef struct pair {
     double value;
@@ -442,7 +442,7 @@ static void sort__faults_say_what_is_wrong(void **state) {
           ptoisa_tmrgsort_lists(&core, &d, NULL, lists, 5, executed, true));
 }
 
-// -- gathering --------------------------------------------------------------------------------------
+// -- gathering ------------------------------------------------------------------------------------
 
 static void gather__masks_take_their_columns(void **state) {
     (void)state;

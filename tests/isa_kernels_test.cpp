@@ -32,7 +32,7 @@ static void sync(pipe_t src, pipe_t dst, event_t event) {
     wait_flag(src, dst, event);
 }
 
-// -- vector add -------------------------------------------------------------------------------------
+// -- vector add -----------------------------------------------------------------------------------
 
 // args: a, b, out, rows, cols, pitch
 extern "C" AICORE void k_add(__gm__ const uint64_t *args) {
@@ -125,7 +125,7 @@ static void kernels__events_order_as_flags_do(void **) {
     assert_true(ptoisa_core_finish(&ptoisa_this_core()));
 }
 
-// -- RMSNorm ----------------------------------------------------------------------------------------
+// -- RMSNorm --------------------------------------------------------------------------------------
 
 // args: x, gamma, out, rows, cols (at most 512), pitch; eps 1e-6
 extern "C" AICORE void k_rmsnorm(__gm__ const uint64_t *args) {
@@ -217,7 +217,7 @@ static void kernels__rmsnorm_is_good_to_float(void **) {
     }
 }
 
-// -- matmul -----------------------------------------------------------------------------------------
+// -- matmul ---------------------------------------------------------------------------------------
 
 // B as it lies in memory: [K][N] loads as Nz, [N][K], transposed, as Zn.
 template <typename T, int K, int N, bool IsTransposed> struct MatB {
@@ -377,7 +377,7 @@ static void kernels__matmul_sums_over_parts_of_k(void **) {
         (matmul_error<float, float>(k_matmul_split<float, 64, 128, 64>, 50, 96, 64, false)) <= f32);
 }
 
-// -- decode attention -------------------------------------------------------------------------------
+// -- decode attention -----------------------------------------------------------------------------
 
 // One query over a chunk of keys and values; args: q (scaled), k, v, state, out, length, is_last.
 // state is m, l and acc[128] in blocks of 32 bytes: 8, 8 and 128 floats.
@@ -538,7 +538,7 @@ static void kernels__attention_is_good_to_float(void **) {
     assert_true(attention_error(200, 64) <= 1.6e-7);
 }
 
-// -- top-k ------------------------------------------------------------------------------------------
+// -- top-k ----------------------------------------------------------------------------------------
 
 // Sorts 256 scores: args: scores, sorted values, their indices.
 extern "C" AICORE void k_topk(__gm__ const uint64_t *args) {
@@ -612,7 +612,7 @@ static void kernels__top_k_sorts_stably(void **) {
     assert_true(ptoisa_core_finish(&ptoisa_this_core()));
 }
 
-// -- clocks -----------------------------------------------------------------------------------------
+// -- clocks ---------------------------------------------------------------------------------------
 
 // In the A2/A3 model the two slots of the add overlap: it takes less time than its instructions.
 static void kernels__flags_let_pipes_overlap(void **) {

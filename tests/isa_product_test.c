@@ -1,6 +1,6 @@
-// Matrix instructions: every code for this processor, against fused multiply-adds in the order of k,
-// bit by bit; and against f64. What is not valid in an operand is NaN (or garbage), and nothing but
-// the valid region of the result may change.
+// Matrix instructions: every code for this processor, against fused multiply-adds in the order of
+// k, bit by bit; and against f64. What is not valid in an operand is NaN (or garbage), and nothing
+// but the valid region of the result may change.
 
 #include "../ptoisa_shim.h"
 
@@ -254,9 +254,9 @@ static void matmul__k_in_parts_gives_the_same_bits(void **state) {
     try_one(4095, 17, 3, PTOISA_F32, l, 2, 0);
 }
 
-// c + a * b with c an odd multiple of its last place u and a * b = u / 2 * (1 +- 2^-46): an f64 sum of
-// them would be halfway between two f32, and rounding it again would go the wrong way. In half of the
-// rounds c is subnormal.
+// c + a * b with c an odd multiple of its last place u and a * b = u / 2 * (1 +- 2^-46): an f64 sum
+// of them would be halfway between two f32, and rounding it again would go the wrong way. In half
+// of the rounds c is subnormal.
 static void matmul__a_sum_is_rounded_once(void **state) {
     (void)state;
     start_random();

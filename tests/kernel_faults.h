@@ -1,6 +1,6 @@
-// What the tests of mistakes share: a kernel with some parameters, begun, and what must follow from a
-// mistake. The body keeps its first error, hands it to the module when it ends, and everything after
-// it does nothing.
+// What the tests of mistakes share: a kernel with some parameters, begun, and what must follow from
+// a mistake. The body keeps its first error, hands it to the module when it ends, and everything
+// after it does nothing.
 
 #ifndef PTOWSP_KERNEL_FAULTS_H
 #define PTOWSP_KERNEL_FAULTS_H

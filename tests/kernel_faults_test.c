@@ -1,5 +1,5 @@
-// Every mistake that can be made with the operations of tile kernels, and what is said about it: the
-// operation's name and the numbers.
+// Every mistake that can be made with the operations of tile kernels, and what is said about it:
+// the operation's name and the numbers.
 
 #include "kernel_faults.h"
 

@@ -1,5 +1,6 @@
-// What is measured of tile kernels, through the public API: cycles in the unit model and the overlap of
-// pipes on paper, a model of the user's, machines, memories; and the order of loads and stores.
+// What is measured of tile kernels, through the public API: cycles in the unit model and the
+// overlap of pipes on paper, a model of the user's, machines, memories; and the order of loads and
+// stores.
 
 #include "test.h"
 
@@ -68,8 +69,8 @@ static void a2a3__is_a_chain_on_paper(void **state) {
     fixture f;
     fixture_make(&f, NULL);
     ptowsp_kernel_stats stats = measure(&f, f.scale, (ptowsp_cost){.model = PTOWSP_MODEL_A2A3});
-    // 2048 bytes from global memory at 100.9 GiB/s and back at 188.46, at 1.85 GHz; 8 repeats of 256
-    // bytes by a scalar: 11 + 8 + 15. Each wait is a cycle on its pipe, each set one.
+    // 2048 bytes from global memory at 100.9 GiB/s and back at 188.46, at 1.85 GHz; 8 repeats of
+    // 256 bytes by a scalar: 11 + 8 + 15. Each wait is a cycle on its pipe, each set one.
     uint64_t load = 34, multiply = 34, store = 18;
     assert_int_equal(2048 * 1850000000.0 / 1073741824.0 / 100.9, load);
     assert_int_equal(2048 * 1850000000.0 / 1073741824.0 / 188.46, store);

@@ -1,6 +1,6 @@
-// What becomes of a body: the passes over its operations, and the instructions that they are lowered
-// to, whose cycles in the unit model are worked out here on paper by PTO-WSP's rules. Flags and
-// barriers are left out, and what costs nothing as PTO-WSP does not count it.
+// What becomes of a body: the passes over its operations, and the instructions that they are
+// lowered to, whose cycles in the unit model are worked out here on paper by PTO-WSP's rules. Flags
+// and barriers are left out, and what costs nothing as PTO-WSP does not count it.
 
 #include "test.h"
 

@@ -1,5 +1,5 @@
-// Operations of tile kernels that look at single elements: comparing, selecting, sorting, gathering,
-// taking every second column; against plain loops, on random shapes, full and cut off.
+// Operations of tile kernels that look at single elements: comparing, selecting, sorting,
+// gathering, taking every second column; against plain loops, on random shapes, full and cut off.
 
 #include "kernel_reference.h"
 

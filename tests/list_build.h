@@ -134,7 +134,7 @@ static inline uint32_t built_count(const built *b, ptoisa_op op) {
     return count;
 }
 
-// -- random lists -----------------------------------------------------------------------------------
+// -- random lists ---------------------------------------------------------------------------------
 
 typedef struct random_list {
     built *b;
@@ -295,7 +295,7 @@ static inline void built_random(built *b, uint64_t *random, uint32_t count, uint
     free(r);
 }
 
-// -- the judge --------------------------------------------------------------------------------------
+// -- the judge ------------------------------------------------------------------------------------
 
 #define JUDGE_BLOCK   32
 #define JUDGE_PARAMS  8

@@ -168,7 +168,7 @@ static void memory__memories_are_apart_and_unused_tiles_have_no_place(void **sta
     built_free(&b);
 }
 
-// -- refusals ---------------------------------------------------------------------------------------
+// -- refusals -------------------------------------------------------------------------------------
 
 static void refuses(built *b, ptowsp_status status, uint32_t insn, const char *text) {
     b->list.used[PTOISA_VEC] = 77;
@@ -212,7 +212,7 @@ static void memory__refuses_more_than_there_is(void **state) {
     built_free(&b);
 }
 
-// -- against the reference --------------------------------------------------------------------------
+// -- against the reference ------------------------------------------------------------------------
 
 #define ROOTS_MAX 400
 

@@ -23,7 +23,7 @@ static bool is_good(built *b) {
     return pwsp_list_verify(&b->list, &b->machine, &b->fault);
 }
 
-// -- tiles ------------------------------------------------------------------------------------------
+// -- tiles ----------------------------------------------------------------------------------------
 
 // A load of one tile, which all is right with but for what a test changes.
 static pwsp_list_tile *one_tile(built *b) {
@@ -164,7 +164,7 @@ static void verify__refuses_to_read_what_was_not_written(void **state) {
     built_free(&b);
 }
 
-// -- flags ------------------------------------------------------------------------------------------
+// -- flags ----------------------------------------------------------------------------------------
 
 static void verify__refuses_flags_that_are_none_or_not_in_turn(void **state) {
     (void)state;
@@ -218,7 +218,7 @@ static void verify__refuses_a_flag_that_may_be_set_before_its_last_wait(void **s
     }
 }
 
-// -- order ------------------------------------------------------------------------------------------
+// -- order ----------------------------------------------------------------------------------------
 
 static void verify__refuses_accesses_without_an_order(void **state) {
     (void)state;
@@ -296,7 +296,7 @@ static void verify__survives_each_refused_allocation(void **state) {
     built_free(&b);
 }
 
-// -- damage -----------------------------------------------------------------------------------------
+// -- damage ---------------------------------------------------------------------------------------
 
 typedef struct damage_count {
     uint64_t tried, matters, refused;

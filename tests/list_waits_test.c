@@ -212,7 +212,7 @@ static void waits__no_instructions_and_no_dependences_need_nothing(void **state)
     built_free(&b);
 }
 
-// -- eight events -----------------------------------------------------------------------------------
+// -- eight events ---------------------------------------------------------------------------------
 
 // Roots for [count] tiles.
 static void make_tiles(built *b, uint32_t *tiles, uint32_t count) {
@@ -405,7 +405,7 @@ static void waits__event_7_is_for_the_end(void **state) {
     built_free(&b);
 }
 
-// -- random lists -----------------------------------------------------------------------------------
+// -- random lists ---------------------------------------------------------------------------------
 
 static void random_lists(uint64_t *random, int lists, uint32_t length, uint32_t rounds) {
     uint64_t insns = 0, flags = 0, barriers = 0, alls = 0, refused = 0;

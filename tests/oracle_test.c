@@ -1,6 +1,6 @@
-// Workloads that were run on PTO-WSP v9's simulator, rebuilt through the public API with C functions
-// for kernels: how long they take is what v9 says, so that here the rules of time alone are tested.
-// oracle_kernel_test.c has the same, and more, with tile kernels. What is checked is in
+// Workloads that were run on PTO-WSP v9's simulator, rebuilt through the public API with C
+// functions for kernels: how long they take is what v9 says, so that here the rules of time alone
+// are tested. oracle_kernel_test.c has the same, and more, with tile kernels. What is checked is in
 // oracle_run.h; oracle_cases.h has the tables, written by oracle_cases.py.
 
 #include "oracle_tables.h"

@@ -1,5 +1,6 @@
-// What is printed, word by word: a module with tiers of attention, its program, schedules, the table
-// of capabilities, and the results of a run. The texts below are written from what they should say.
+// What is printed, word by word: a module with tiers of attention, its program, schedules, the
+// table of capabilities, and the results of a run. The texts below are written from what they
+// should say.
 
 #include "test.h"
 

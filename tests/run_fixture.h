@@ -1,5 +1,5 @@
-// Tests of what runs refuse: a module with one of everything, kernels that count their calls and can
-// fail, and assertions that nothing has been touched.
+// Tests of what runs refuse: a module with one of everything, kernels that count their calls and
+// can fail, and assertions that nothing has been touched.
 
 #ifndef PTOWSP_RUN_FIXTURE_H
 #define PTOWSP_RUN_FIXTURE_H

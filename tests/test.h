@@ -1,5 +1,5 @@
-// What every test file shares: the library, cmocka, seeded random numbers, and allocators that count
-// and refuse.
+// What every test file shares: the library, cmocka, seeded random numbers, and allocators that
+// count and refuse.
 //
 // A test that calls private functions (pwsp_...) has the implementation in its own file, in header
 // mode; the others are linked to the library, which spares compiling it for each of them. The

@@ -309,8 +309,8 @@ static void check_slots(sample *s, const ptowsp_run *run) {
     }
 }
 
-// A start condition with timed issue needs the number of tasks beforehand, which may depend on data:
-// refusing that is right, and only that.
+// A start condition with timed issue needs the number of tasks beforehand, which may depend on
+// data: refusing that is right, and only that.
 static bool is_refused(const sample *s, ptowsp_status status) {
     return status == PTOWSP_UNSUPPORTED && s->schedule.schedule.start != PTOWSP_START_AT_ONCE &&
            (s->schedule.schedule.timing == PTOWSP_TIMING_BATCHED ||

@@ -1,4 +1,5 @@
-// Programs live for one run only: they are compiled where they are needed, from a module that stays.
+// Programs live for one run only: they are compiled where they are needed, from a module that
+// stays.
 
 #include "setup.h"
 

@@ -46,7 +46,8 @@ setup_matrix *setup_matrix_make(setup *s, const char *name, ptowsp_dtype dtype, 
 setup_matrix *setup_stack_make(setup *s, const char *name, ptowsp_dtype dtype, int64_t count,
                                int64_t rows, int64_t cols);
 
-// Declares the transpose of a matrix, or of each of a stack: the same memory, seen with other strides.
+// Declares the transpose of a matrix, or of each of a stack: the same memory, seen with other
+// strides.
 setup_matrix *setup_transpose_make(setup *s, const char *name, const setup_matrix *of);
 
 // Elements as double; set rounds as the type does. The rows of a stack are counted on.

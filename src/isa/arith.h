@@ -5,7 +5,7 @@
 
 #include "tile.h"
 
-// -- f32 --------------------------------------------------------------------------------------------
+// -- f32 ------------------------------------------------------------------------------------------
 
 // m and exponent of |x| = m * 2^exponent.
 PTOISA_INLINE uint32_t ptoisa_mantissa(float x, int *exponent) {
@@ -109,7 +109,7 @@ PTOISA_FN float ptoisa_pow_f32(float x, float y) {
     return sign * ptoisa_pow_positive(size, y);
 }
 
-// -- 32-bit integers, as unsigned bits --------------------------------------------------------------
+// -- 32-bit integers, as unsigned bits ------------------------------------------------------------
 
 // x / 0 and x % 0 are 0; INT_MIN / -1 wraps.
 PTOISA_INLINE uint32_t ptoisa_div_int(uint32_t x, uint32_t y, bool is_unsigned) {

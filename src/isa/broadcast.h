@@ -10,7 +10,7 @@
 
 #include "elementwise.h"
 
-// -- copies -----------------------------------------------------------------------------------------
+// -- copies ---------------------------------------------------------------------------------------
 
 // Copies pattern rows over rows of d, from row on: as words, and the bytes that are left one by
 // one. Each row has a word (or, if not is_scalar, a whole row) pitch words after the one before.
@@ -87,7 +87,7 @@ PTOISA_FN void ptoisa_tcolexpand(ptoisa_core *core, const ptoisa_tile *d, const 
     }
 }
 
-// -- arithmetic -------------------------------------------------------------------------------------
+// -- arithmetic -----------------------------------------------------------------------------------
 
 // Is the tile a column for the rows of d?
 PTOISA_FN bool ptoisa_check_column(ptoisa_core *core, ptoisa_op op, const char *which,

@@ -25,9 +25,10 @@ typedef uint16_t PTOISA_ANY ptoisa_any_u16;
 typedef uint32_t PTOISA_ANY ptoisa_any_u32;
 typedef uint64_t PTOISA_ANY ptoisa_any_u64;
 
-// Vectors of 4 elements (16 bytes of the widest type) are what every processor has, 8 need AVX2: gcc
-// 12 takes comparisons of vectors that are too wide apart into scalars. They live in local variables
-// and come and go by address: as arguments or results, the wide ones would change the ABI.
+// Vectors of 4 elements (16 bytes of the widest type) are what every processor has, 8 need AVX2:
+// gcc 12 takes comparisons of vectors that are too wide apart into scalars. They live in local
+// variables and come and go by address: as arguments or results, the wide ones would change the
+// ABI.
 #define PTOISA_LANE_TYPE(type, name, L)                                                            \
     typedef type ptoisa_##name##x##L __attribute__((vector_size(L * sizeof(type))));
 #define PTOISA_LANE_TYPES(L)                                                                       \
@@ -93,7 +94,7 @@ PTOISA_LANE_TYPES(8)
 
 #define PTOISA_CAST_LOOP(x, V) __builtin_convertvector(x, V)
 
-// -- steps of one vector ----------------------------------------------------------------------------
+// -- steps of one vector --------------------------------------------------------------------------
 
 // f32 to bf16: to nearest; NaN stays NaN.
 #define PTOISA_STEP_BF16(L, arg)                                                                   \
@@ -145,7 +146,7 @@ PTOISA_MAP_WITH(ptoisa_f32s_plus, f32, f32, float, PTOISA_STEP_EXPR, x + low)
 PTOISA_MAP_WITH(ptoisa_f32s_minus_times, f32, f32, float, PTOISA_STEP_EXPR, (x - low) * high)
 // clang-format on
 
-// -- f16 --------------------------------------------------------------------------------------------
+// -- f16 ------------------------------------------------------------------------------------------
 
 #if PTOISA_X86
 
@@ -231,7 +232,7 @@ PTOISA_FN void ptoisa_f16s_from_f32(void *d, const void *s, size_t n) {
     }
 }
 
-// -- f32 to integers --------------------------------------------------------------------------------
+// -- f32 to integers ------------------------------------------------------------------------------
 
 PTOISA_ALWAYS float ptoisa_abs_f32(float x) {
     return ptoisa_f32_from_bits(ptoisa_bits_from_f32(x) & 0x7fffffff);
@@ -331,7 +332,7 @@ PTOISA_FN int64_t ptoisa_i64_from_f32(float x, ptoisa_round round) {
     }
 }
 
-// -- any rounding to a float, in integers -----------------------------------------------------------
+// -- any rounding to a float, in integers ---------------------------------------------------------
 
 // magnitude / 2^drop, rounded; the number is negative or not.
 PTOISA_FN uint64_t ptoisa_round_shift(uint64_t magnitude, uint32_t drop, bool is_negative,
@@ -375,7 +376,7 @@ PTOISA_FN uint16_t ptoisa_f16_from_i64(int64_t x) {
     return ptoisa_f16_from_f32(ptoisa_f32_from_i64(x, PTOISA_CAST_ODD));
 }
 
-// -- by type ----------------------------------------------------------------------------------------
+// -- by type --------------------------------------------------------------------------------------
 
 // Widens to f32, exactly. False for a type that f32 does not hold.
 PTOISA_FN bool ptoisa_f32s_from(ptoisa_dtype dtype, void *d, const void *s, size_t n) {

@@ -33,7 +33,7 @@ PTOISA_ALWAYS uint8_t ptoisa_cmp_join(ptoisa_cmp_mode mode, uint32_t less, uint3
                      mode.flip);
 }
 
-// -- one row, portable: any type --------------------------------------------------------------------
+// -- one row, portable: any type ------------------------------------------------------------------
 
 // A scalar as the element type has it. Integers are cut off, and end at the type's limits.
 typedef struct ptoisa_compared {
@@ -141,7 +141,7 @@ PTOISA_FN void ptoisa_sel_row(uint8_t *d, const uint8_t *mask, const uint8_t *s0
     }
 }
 
-// -- one row, as far as vectors go ------------------------------------------------------------------
+// -- one row, as far as vectors go ----------------------------------------------------------------
 
 #if PTOISA_X86
 // Both return the columns done.
@@ -233,7 +233,7 @@ PTOISA_FN uint32_t ptoisa_sel_row_neon(uint8_t *d, const uint8_t *mask, const ui
 }
 #endif
 
-// -- instructions -----------------------------------------------------------------------------------
+// -- instructions ---------------------------------------------------------------------------------
 
 // Bytes and elements of a mask's row for so many columns.
 PTOISA_INLINE uint32_t ptoisa_mask_cols(const ptoisa_tile *mask, uint32_t cols) {

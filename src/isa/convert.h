@@ -15,7 +15,7 @@
 
 #include "shape.h"
 
-// -- which pairs there are --------------------------------------------------------------------------
+// -- which pairs there are ------------------------------------------------------------------------
 
 typedef enum ptoisa_cvt_kind {
     PTOISA_CVT_NONE = 0,
@@ -91,7 +91,7 @@ PTOISA_FN bool ptoisa_check_cvt(ptoisa_core *core, const ptoisa_tile *d, const p
     return true;
 }
 
-// -- arrays -----------------------------------------------------------------------------------------
+// -- arrays ---------------------------------------------------------------------------------------
 
 #define PTOISA_CVT_STEP 512  // elements at a time
 
@@ -221,7 +221,7 @@ PTOISA_FN void ptoisa_tcvt(ptoisa_core *core, const ptoisa_tile *d, const ptoisa
     }
 }
 
-// -- quantising -------------------------------------------------------------------------------------
+// -- quantising -----------------------------------------------------------------------------------
 
 // A number for each row: a column of them, column-major or row-major with one valid column.
 PTOISA_FN bool ptoisa_check_scale(ptoisa_core *core, ptoisa_op op, const char *which,

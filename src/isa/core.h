@@ -123,7 +123,7 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
     core->is_filled = (uint8_t)(core->is_filled | (cycles > 0 ? 1u << pipe : 0));
 }
 
-// -- flags ------------------------------------------------------------------------------------------
+// -- flags ----------------------------------------------------------------------------------------
 
 // Charges a flag or a barrier: as ptoisa_issue, but it has no operands and fills no pipe.
 PTOISA_FN void ptoisa_issue_sync(ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe) {
@@ -210,7 +210,7 @@ PTOISA_FN bool ptoisa_core_finish(ptoisa_core *core) {
     return true;
 }
 
-// -- checks -----------------------------------------------------------------------------------------
+// -- checks ---------------------------------------------------------------------------------------
 
 // Binds a tile to a byte offset in its memory of the core.
 PTOISA_FN void ptoisa_tassign(ptoisa_core *core, ptoisa_tile *tile, uint64_t offset) {

@@ -79,7 +79,7 @@ PTOISA_FN uint64_t ptoisa_cost_unit(ptoisa_op op, const ptoisa_tile *dst, const 
     return 0;
 }
 
-// -- transfers --------------------------------------------------------------------------------------
+// -- transfers ------------------------------------------------------------------------------------
 
 PTOISA_FN ptoisa_path ptoisa_path_of_move(ptoisa_memory src, ptoisa_memory dst) {
     switch (src) {
@@ -142,7 +142,7 @@ PTOISA_FN uint64_t ptoisa_cost_transfer(const ptoisa_issue_info *info, ptoisa_pa
                                  ptoisa_dtype_size((ptoisa_dtype)tile->dtype));
 }
 
-// -- cycles of a device -----------------------------------------------------------------------------
+// -- cycles of a device ---------------------------------------------------------------------------
 
 // Blocks of 16 rows, 32 bytes of K and 16 columns, a cycle each; two of fp32.
 PTOISA_FN uint64_t ptoisa_cost_matmul(const ptoisa_issue_info *info) {

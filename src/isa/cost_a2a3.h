@@ -53,7 +53,7 @@
 #define PTOISA_PARTIAL_MASK 16     // cycles
 #define PTOISA_CYCLE        10000  // a cycle, in the unit of readings
 
-// -- vector instructions ----------------------------------------------------------------------------
+// -- vector instructions --------------------------------------------------------------------------
 
 // Head, slope, tail. Before ADD: those to which a partial mask is nothing. Reductions to one and to
 // blocks (vcadd 14, 7, 32; vcgadd 14, 1, 24; vcgmax 14, 1, 17) are not here: readings are better.
@@ -182,7 +182,7 @@ PTOISA_FN ptoisa_recipe ptoisa_recipe_of(ptoisa_op op) {
     return other;
 }
 
-// -- how much an instruction works on ---------------------------------------------------------------
+// -- how much an instruction works on -------------------------------------------------------------
 
 // Lines of bytes that lie together.
 typedef struct ptoisa_extent {
@@ -225,7 +225,7 @@ PTOISA_INLINE uint64_t ptoisa_parts(uint64_t whole, uint64_t part) {
     return (whole + part - 1) / part;
 }
 
-// -- cycles of a recipe -----------------------------------------------------------------------------
+// -- cycles of a recipe ---------------------------------------------------------------------------
 
 // Sorts and merges count groups where others count repeats. TMRGSORT is not told here how long its
 // runs are: merging longer ones is charged as much per byte as merging runs of 32 pairs.
@@ -275,7 +275,7 @@ PTOISA_FN uint64_t ptoisa_cost_recipe(const ptoisa_issue_info *info) {
     return cycles;
 }
 
-// -- cycles read off tables -------------------------------------------------------------------------
+// -- cycles read off tables -----------------------------------------------------------------------
 
 typedef enum ptoisa_reading {
     PTOISA_READING_NONE = 0,

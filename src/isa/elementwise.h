@@ -36,7 +36,7 @@
      PTOISA_SET(PTOISA_U32))
 #define PTOISA_SET_MAP (PTOISA_SET_MAP_FLOAT | PTOISA_SET_MAP_INT)
 
-// -- checks -----------------------------------------------------------------------------------------
+// -- checks ---------------------------------------------------------------------------------------
 
 // Is the tile row-major in UB, of a set of types, valid at least for rows x cols?
 PTOISA_FN bool ptoisa_check_rows(ptoisa_core *core, ptoisa_op op, const char *which,
@@ -86,7 +86,7 @@ PTOISA_FN bool ptoisa_check_apart(ptoisa_core *core, ptoisa_op op, const ptoisa_
     return true;
 }
 
-// -- what all instructions do -----------------------------------------------------------------------
+// -- what all instructions do ---------------------------------------------------------------------
 
 // Maps tiles over d's valid region, once they are checked; s1 and s2 may be NULL.
 PTOISA_FN void ptoisa_map_tiles(ptoisa_map_op map_op, const ptoisa_tile *d, const ptoisa_tile *s0,
@@ -193,7 +193,7 @@ PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, ptoisa
     }
 }
 
-// -- tile and tile ----------------------------------------------------------------------------------
+// -- tile and tile --------------------------------------------------------------------------------
 
 #define PTOISA_DEFINE_BINARY(function, op, map_op, dtypes)                                         \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
@@ -229,7 +229,7 @@ PTOISA_DEFINE_BINARY_SCRATCH(trem, TREM, REM, PTOISA_SET_MAP, true)
 PTOISA_DEFINE_BINARY_SCRATCH(tfmod, TFMOD, FMOD, PTOISA_SET_MAP, false)
 PTOISA_DEFINE_BINARY_SCRATCH(tpow, TPOW, POW, PTOISA_SET_MAP, false)
 
-// -- tile and scalar --------------------------------------------------------------------------------
+// -- tile and scalar ------------------------------------------------------------------------------
 
 #define PTOISA_DEFINE_SCALAR(function, op, map_op, dtypes)                                         \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
@@ -293,7 +293,7 @@ PTOISA_FN void ptoisa_taxpy(ptoisa_core *core, const ptoisa_tile *d, const ptois
     }
 }
 
-// -- one tile ---------------------------------------------------------------------------------------
+// -- one tile -------------------------------------------------------------------------------------
 
 #define PTOISA_DEFINE_UNARY(function, op, map_op, dtypes)                                          \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
@@ -320,7 +320,7 @@ PTOISA_DEFINE_UNARY(tnot, TNOT, NOT, PTOISA_SET_MAP_INT)
 PTOISA_DEFINE_UNARY_APART(trsqrt, TRSQRT, RSQRT, PTOISA_SET_MAP_FLOAT)
 PTOISA_DEFINE_UNARY_APART(trecip, TRECIP, RECIP, PTOISA_SET_MAP)
 
-// -- three operands ---------------------------------------------------------------------------------
+// -- three operands -------------------------------------------------------------------------------
 
 // d = s > 0 ? s : slope * s.
 PTOISA_FN void ptoisa_tprelu(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
@@ -372,7 +372,7 @@ PTOISA_DEFINE_FUSED(tfusedmuladd, TFUSEDMULADD, MUL_ADD, d, s1)
 PTOISA_DEFINE_FUSED(tfusedmuladdrelu, TFUSEDMULADDRELU, MUL_ADD_RELU, d, s1)
 PTOISA_DEFINE_FUSED(tmuladddst, TMULADDDST, MUL_ADD, s1, d)
 
-// -- sources of different valid regions -------------------------------------------------------------
+// -- sources of different valid regions -----------------------------------------------------------
 
 PTOISA_INLINE uint32_t ptoisa_least(uint32_t a, uint32_t b) {
     return a < b ? a : b;

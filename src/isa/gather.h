@@ -47,7 +47,7 @@ PTOISA_ALWAYS void ptoisa_move_element(uint8_t *to, const uint8_t *from, uint32_
     }
 }
 
-// -- TGATHER ----------------------------------------------------------------------------------------
+// -- TGATHER --------------------------------------------------------------------------------------
 
 // A pattern takes column first of every step.
 PTOISA_INLINE void ptoisa_pattern_of(ptoisa_pattern pattern, uint32_t *first, uint32_t *step) {
@@ -131,7 +131,7 @@ PTOISA_FN void ptoisa_tgather(ptoisa_core *core, const ptoisa_tile *d, const pto
     }
 }
 
-// -- TSCATTER ---------------------------------------------------------------------------------------
+// -- TSCATTER -------------------------------------------------------------------------------------
 
 // Element idx[r][c] of d = s[r][c], row after row: of two with one index the later stays. Indices
 // have the width of the elements, 2 bytes at least.
@@ -169,7 +169,7 @@ PTOISA_FN void ptoisa_tscatter(ptoisa_core *core, const ptoisa_tile *d, const pt
     }
 }
 
-// -- MGATHER, MSCATTER ------------------------------------------------------------------------------
+// -- MGATHER, MSCATTER ----------------------------------------------------------------------------
 
 // The tile and the table agree, and idx, a row or a column of indices, names a row of the table for
 // every row of the tile.

@@ -41,7 +41,7 @@
 #endif
 #define PTOISA_CHECKED (core->is_checked)
 
-// -- element types ----------------------------------------------------------------------------------
+// -- element types --------------------------------------------------------------------------------
 
 // Values as ptowsp_dtype, so that one is a cast of the other. f16 and bf16 are uint16_t bits.
 typedef enum ptoisa_dtype {
@@ -67,7 +67,7 @@ typedef enum ptoisa_dtype {
 #define PTOISA_SET_FLOAT  (PTOISA_SET(PTOISA_F16) | PTOISA_SET(PTOISA_F32))
 #define PTOISA_SET_BIN    (PTOISA_SET_FLOAT | PTOISA_SET(PTOISA_I16) | PTOISA_SET(PTOISA_I32))
 
-// -- tiles ------------------------------------------------------------------------------------------
+// -- tiles ----------------------------------------------------------------------------------------
 
 // Memories of a core; each has its own address space from 0.
 typedef enum ptoisa_memory {
@@ -122,7 +122,7 @@ typedef struct ptoisa_global {
     int64_t stride[5];
 } ptoisa_global;
 
-// -- instructions -----------------------------------------------------------------------------------
+// -- instructions ---------------------------------------------------------------------------------
 
 // Pipes of a core: each runs its instructions in order; nothing but flags orders them with each
 // other. S is the scalar unit.
@@ -217,7 +217,7 @@ typedef enum ptoisa_pattern {
     PTOISA_P1111
 } ptoisa_pattern;
 
-// -- cores ------------------------------------------------------------------------------------------
+// -- cores ----------------------------------------------------------------------------------------
 
 typedef enum ptoisa_family { PTOISA_A2A3 = 0, PTOISA_A5 } ptoisa_family;
 
@@ -291,7 +291,7 @@ struct ptoisa_core {
     uint8_t is_filled;  // bit p: pipe p has not run empty since its last instruction
 };
 
-// -- names ------------------------------------------------------------------------------------------
+// -- names ----------------------------------------------------------------------------------------
 
 PTOISA_FN const char *ptoisa_op_name(ptoisa_op op) {
     switch (op) {

@@ -68,7 +68,7 @@ typedef struct ptoisa_map {
     bool is_scalar;  // b has one element in each row
 } ptoisa_map;
 
-// -- f32 --------------------------------------------------------------------------------------------
+// -- f32 ------------------------------------------------------------------------------------------
 
 // What each operation computes; F(set, name) is an operation of the instruction set.
 #define PTOISA_F(set, name) ptoisa_##name##_##set
@@ -196,7 +196,7 @@ PTOISA_FN void ptoisa_map_f32(ptoisa_map_op op, const ptoisa_map *map) {
 #endif
 }
 
-// -- 32-bit integers --------------------------------------------------------------------------------
+// -- 32-bit integers ------------------------------------------------------------------------------
 
 // Eight words, as the compiler's own vectors: one body for AVX2 and for whatever the machine has.
 typedef uint32_t ptoisa_u32x8 __attribute__((vector_size(32)));
@@ -331,7 +331,7 @@ PTOISA_FN void ptoisa_map_int(ptoisa_map_op op, bool is_unsigned, const ptoisa_m
     ptoisa_map_int_c(op, map);
 }
 
-// -- other types, through 32 bits -------------------------------------------------------------------
+// -- other types, through 32 bits -----------------------------------------------------------------
 
 // What the narrow types are computed in.
 typedef union ptoisa_piece {
@@ -482,7 +482,7 @@ PTOISA_FN void ptoisa_narrow(ptoisa_dtype dtype, void *d, const ptoisa_piece *s,
     ptoisa_narrow_c(dtype, d, s, n);
 }
 
-// -- all types --------------------------------------------------------------------------------------
+// -- all types ------------------------------------------------------------------------------------
 
 // Maps words: f32, i32, u32, or what narrower types were widened to.
 PTOISA_INLINE void ptoisa_map_words(ptoisa_map_op op, ptoisa_dtype dtype, const ptoisa_map *map) {

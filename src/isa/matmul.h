@@ -9,8 +9,8 @@
 // k beyond 256 units (512 elements of i8) goes through in parts: sums wait in a buffer between them
 // and are carried on, not added, so the cut changes no bit. Buffers are on the stack, 110 KiB.
 //
-// C is written in place where it is Nz with boxes of 16 x 16, or row-major; in other layouts through
-// a buffer.
+// C is written in place where it is Nz with boxes of 16 x 16, or row-major; in other layouts
+// through a buffer.
 
 #ifndef PTOISA_MATMUL_H
 #define PTOISA_MATMUL_H
@@ -33,8 +33,8 @@ typedef struct ptoisa_mm_buffers {
     float add[PTOISA_MM_ROWS * PTOISA_MM_COLS];
 } ptoisa_mm_buffers;
 
-// What one instruction is to do: c = a * b + add. add NULL: nothing; is_bias: one row for all; else of
-// c's size, and c itself perhaps.
+// What one instruction is to do: c = a * b + add. add NULL: nothing; is_bias: one row for all; else
+// of c's size, and c itself perhaps.
 typedef struct ptoisa_mm_task {
     const ptoisa_tile *c, *add, *a, *b;
     bool is_bias;
@@ -167,10 +167,10 @@ PTOISA_FN void ptoisa_mm_run(const ptoisa_mm_code *code, const ptoisa_mm_task *t
     }
 }
 
-// -- instructions -----------------------------------------------------------------------------------
+// -- instructions ---------------------------------------------------------------------------------
 
-// L0 has one layout for each operand: Left is Zz on A2/A3 and Nz on A5, Right is Zn, Acc is Nz. (What
-// computes takes any layout; unchecked cores use that.)
+// L0 has one layout for each operand: Left is Zz on A2/A3 and Nz on A5, Right is Zn, Acc is Nz.
+// (What computes takes any layout; unchecked cores use that.)
 PTOISA_FN bool ptoisa_mm_check_layout(ptoisa_core *core, ptoisa_op op, const char *which,
                                       const ptoisa_tile *tile) {
     const ptoisa_layout left = core->machine->family == PTOISA_A2A3 ? PTOISA_ZZ : PTOISA_NZ;

@@ -40,8 +40,8 @@ typedef struct ptoisa_mm_block {
     uint64_t out_row, out_cols;
 } ptoisa_mm_block;
 
-// The code for one processor. Packing takes elements [k, k + k_count) of rows [row, row + rows) of A,
-// or of columns [col, col + cols) of B; k and row begin at a box, and cols is at most 32. In the
+// The code for one processor. Packing takes elements [k, k + k_count) of rows [row, row + rows) of
+// A, or of columns [col, col + cols) of B; k and row begin at a box, and cols is at most 32. In the
 // last unit of a panel of A, an element beyond k_count is 0.
 typedef struct ptoisa_mm_code {
     void (*pack_a)(float *to, const ptoisa_tile *a, uint32_t row, uint32_t rows, uint32_t k,
@@ -93,7 +93,7 @@ PTOISA_FN void ptoisa_mm_clear_odd(float *panel, const ptoisa_tile *a, uint32_t 
     }
 }
 
-// -- portable: any layout ---------------------------------------------------------------------------
+// -- portable: any layout -------------------------------------------------------------------------
 
 PTOISA_INLINE float ptoisa_mm_f32_at(const ptoisa_tile *tile, uint64_t i) {
     if (tile->dtype == PTOISA_F32) {

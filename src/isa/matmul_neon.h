@@ -8,7 +8,7 @@
 
 #if PTOISA_NEON
 
-// -- packing ----------------------------------------------------------------------------------------
+// -- packing --------------------------------------------------------------------------------------
 
 // Widens 16 bytes of a row to 4 units (f32) or 8.
 PTOISA_ALWAYS void ptoisa_mm_widen_neon(float *to, uint8x16_t x, ptoisa_dtype dtype) {
@@ -130,7 +130,7 @@ PTOISA_FN void ptoisa_mm_pack_b_neon(float *to, const ptoisa_tile *b, uint32_t c
     }
 }
 
-// -- sums -------------------------------------------------------------------------------------------
+// -- sums -----------------------------------------------------------------------------------------
 
 // sum + a * b for 4 columns; of integers, for pairs in k.
 PTOISA_ALWAYS float32x4_t ptoisa_mm_step_neon(float32x4_t sum, const float *a, float32x4_t b,

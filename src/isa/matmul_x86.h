@@ -14,7 +14,7 @@
 
 #if PTOISA_X86
 
-// -- packing ----------------------------------------------------------------------------------------
+// -- packing --------------------------------------------------------------------------------------
 
 // Widens 32 bytes of a row to 8 units (f32) at low, or to 16, the upper 8 at high.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_widen(float *low, float *high, const uint8_t *from,
@@ -192,7 +192,7 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
     ptoisa_mm_pack_b_any(to, b, col, cols, k, k_count);
 }
 
-// -- AVX-512 ----------------------------------------------------------------------------------------
+// -- AVX-512 --------------------------------------------------------------------------------------
 
 // rows x (16 * vectors) sums. rows, vectors and is_int are constants where this is inlined.
 PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, uint32_t row,
@@ -281,7 +281,7 @@ PTOISA_FN void ptoisa_mm_block_avx512(const ptoisa_mm_block *t, bool is_int) {
     }
 }
 
-// -- AVX2 -------------------------------------------------------------------------------------------
+// -- AVX2 -----------------------------------------------------------------------------------------
 
 // rows x 16 sums, of columns from col on. rows and is_int are constants where this is inlined.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_sum_avx2(const ptoisa_mm_block *t, uint32_t row,

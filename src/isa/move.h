@@ -36,7 +36,7 @@ typedef struct ptoisa_fixpipe {
     const ptoisa_any_u64 *scales;
 } ptoisa_fixpipe;
 
-// -- elements on the way ----------------------------------------------------------------------------
+// -- elements on the way --------------------------------------------------------------------------
 
 #define PTOISA_BLOCK 2048  // elements of a block; two of them are 16 KiB
 
@@ -171,7 +171,7 @@ PTOISA_FN void ptoisa_transfer(ptoisa_view d, ptoisa_dtype to, ptoisa_view s, pt
     }
 }
 
-// -- checks -----------------------------------------------------------------------------------------
+// -- checks ---------------------------------------------------------------------------------------
 
 // For what A5 has and A2/A3 have not.
 PTOISA_FN bool ptoisa_check_a5(ptoisa_core *core, ptoisa_op op, const char *what) {
@@ -401,7 +401,7 @@ PTOISA_FN bool ptoisa_check_part(ptoisa_core *core, ptoisa_op op, const char *wh
     return true;
 }
 
-// -- instructions -----------------------------------------------------------------------------------
+// -- instructions ---------------------------------------------------------------------------------
 
 // The bits of a tile's pad value; 0 for Null. Floats have infinity, as on the device.
 PTOISA_FN uint64_t ptoisa_pad_bits(const ptoisa_tile *tile) {

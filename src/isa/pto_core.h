@@ -27,7 +27,7 @@
 
 #include <type_traits>
 
-// -- words of the device compiler -------------------------------------------------------------------
+// -- words of the device compiler -----------------------------------------------------------------
 
 #define AICORE
 #define __aicore__
@@ -70,7 +70,7 @@ enum event_t : uint32_t {
     EVENT_ID7
 };
 
-// -- 16-bit floats ----------------------------------------------------------------------------------
+// -- 16-bit floats --------------------------------------------------------------------------------
 
 // The compiler's own half, where it has one: clang from 15, g++ from 13.
 #ifndef PTOISA_HAS_FLOAT16
@@ -135,7 +135,7 @@ PTOISA_DEFINE_FLOAT16(half, ptoisa_f32_from_f16, ptoisa_f16_from_f32);
 #endif
 PTOISA_DEFINE_FLOAT16(bfloat16_t, ptoisa_f32_from_bf16, ptoisa_bf16_from_f32);
 
-// -- the core of this thread ------------------------------------------------------------------------
+// -- the core of this thread ----------------------------------------------------------------------
 
 namespace pto {
 
@@ -225,7 +225,7 @@ inline ptoisa_core &ptoisa_this_core() {
     return pto::shim::thread().core;
 }
 
-// -- blocks -----------------------------------------------------------------------------------------
+// -- blocks ---------------------------------------------------------------------------------------
 
 inline int64_t get_block_idx() {
     return pto::shim::thread().block_idx;
@@ -282,7 +282,7 @@ inline void NPU_MEMORY_INIT(NPUArch arch) {
 using pto::NPU_MEMORY_CLEAR;
 using pto::NPU_MEMORY_INIT;
 
-// -- flags ------------------------------------------------------------------------------------------
+// -- flags ----------------------------------------------------------------------------------------
 
 inline void set_flag(pipe_t src, pipe_t dst, event_t event) {
     ptoisa_set_flag(&ptoisa_this_core(), static_cast<ptoisa_pipe>(src),
@@ -305,7 +305,7 @@ enum dcci_dst_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC }
 inline void dcci(const volatile void *, cache_line_t, dcci_dst_t = CACHELINE_ALL) {
 }
 
-// -- events -----------------------------------------------------------------------------------------
+// -- events ---------------------------------------------------------------------------------------
 
 namespace pto {
 

@@ -36,7 +36,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
 
 }  // namespace shim
 
-// -- families ---------------------------------------------------------------------------------------
+// -- families -------------------------------------------------------------------------------------
 //
 // Named by their operands: D destination, S source, X number, T tile for intermediate results. A C
 // function that needs no such tile is not given it: PTOISA_FACE_..._TMP add a form that drops it.
@@ -121,7 +121,7 @@ template <typename T> using if_tile = std::enable_if_t<is_tile_v<T>>;
         return shim::end();                                                                        \
     }
 
-// -- movement ---------------------------------------------------------------------------------------
+// -- movement -------------------------------------------------------------------------------------
 
 namespace shim {
 
@@ -306,7 +306,7 @@ PTOISA_FACE_DS(TFILLPAD, tfillpad)
 PTOISA_FACE_DS(TFILLPAD_INPLACE, tfillpad_inplace)
 PTOISA_FACE_DS(TFILLPAD_EXPAND, tfillpad_expand)
 
-// -- conversion -------------------------------------------------------------------------------------
+// -- conversion -----------------------------------------------------------------------------------
 
 template <typename D, typename S, typename... W>
 inline shim::Token<W...> TCVT(D &dst, S &src, RoundMode mode, SaturationMode saturation,
@@ -354,7 +354,7 @@ inline shim::Token<W...> TQUANT(D &dst, S &src, P &scale, O *offset, W &...event
 
 PTOISA_FACE_DSSS(TDEQUANT, tdequant)
 
-// -- element by element -----------------------------------------------------------------------------
+// -- element by element ---------------------------------------------------------------------------
 
 PTOISA_FACE_DSS(TADD, tadd)
 PTOISA_FACE_DSS(TSUB, tsub)
@@ -420,7 +420,7 @@ PTOISA_FACE_DS(TNEG, tneg)
 PTOISA_FACE_DS(TRELU, trelu)
 PTOISA_FACE_DS(TNOT, tnot)
 
-// -- reductions and broadcasts ----------------------------------------------------------------------
+// -- reductions and broadcasts --------------------------------------------------------------------
 
 PTOISA_FACE_DSS(TROWSUM, trowsum)
 PTOISA_FACE_DSS(TROWMAX, trowmax)
@@ -465,7 +465,7 @@ PTOISA_FACE_DSS(TCOLEXPANDMAX, tcolexpandmax)
 PTOISA_FACE_DSS(TCOLEXPANDMIN, tcolexpandmin)
 PTOISA_FACE_DSS(TCOLEXPANDEXPDIF, tcolexpandexpdif)
 
-// -- compare and select -----------------------------------------------------------------------------
+// -- compare and select ---------------------------------------------------------------------------
 
 template <typename M, typename S0, typename S1, typename... W>
 inline shim::Token<W...> TCMP(M &mask, S0 &src0, S1 &src1, CmpMode mode, W &...events) {
@@ -501,7 +501,7 @@ inline shim::Token<W...> TSELS(D &dst, M &mask, S &src, T &tmp, shim::Number<D> 
     return shim::end();
 }
 
-// -- sorting and indices ----------------------------------------------------------------------------
+// -- sorting and indices --------------------------------------------------------------------------
 
 template <typename D, typename S, typename I> inline void TSORT32(D &dst, S &src, I &idx) {
     ptoisa_core *core = shim::begin();
@@ -617,7 +617,7 @@ inline shim::Token<W...> MSCATTER(G &table, S &src, I &idx, W &...events) {
     return shim::end();
 }
 
-// -- matrices ---------------------------------------------------------------------------------------
+// -- matrices -------------------------------------------------------------------------------------
 
 // c = a * b; c = c_in + a * b, or with c alone; c = a * b + bias. Phases let a device overlap the
 // matmul with the store; they change no value.

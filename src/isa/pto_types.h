@@ -13,7 +13,7 @@ namespace pto {
 
 constexpr int DYNAMIC = -1;
 
-// -- enumerations -----------------------------------------------------------------------------------
+// -- enumerations ---------------------------------------------------------------------------------
 
 enum class RoundMode {
     CAST_NONE = PTOISA_CAST_NONE,
@@ -115,7 +115,7 @@ template <typename T> constexpr ptoisa_dtype dtype_of() {
 template <typename N>
 using if_number = std::enable_if_t<std::is_integral<N>::value || std::is_enum<N>::value>;
 
-// -- shapes and strides -----------------------------------------------------------------------------
+// -- shapes and strides ---------------------------------------------------------------------------
 
 constexpr int64_t product(int64_t a, int64_t b) {
     return a == DYNAMIC || b == DYNAMIC ? DYNAMIC : a * b;
@@ -243,7 +243,7 @@ struct BaseShape2D : shim::Of2D<shim::Stride2D<T, Rows, Cols, L>, Rows, Cols> {
     using shim::Of2D<shim::Stride2D<T, Rows, Cols, L>, Rows, Cols>::Of2D;
 };
 
-// -- windows of global memory -----------------------------------------------------------------------
+// -- windows of global memory ---------------------------------------------------------------------
 
 template <typename T, typename ShapeT, typename StrideT, Layout L = Layout::ND> class GlobalTensor {
   public:
@@ -293,7 +293,7 @@ template <typename T, typename ShapeT, typename StrideT, Layout L = Layout::ND> 
     StrideT stride_;
 };
 
-// -- tiles ------------------------------------------------------------------------------------------
+// -- tiles ----------------------------------------------------------------------------------------
 
 template <TileType Loc_, typename T, int Rows_, int Cols_, BLayout BFractal_ = BLayout::RowMajor,
           int RowValid_ = Rows_, int ColValid_ = Cols_, SLayout SFractal_ = SLayout::NoneBox,
@@ -452,7 +452,7 @@ using TileRightCompact = TileRight<T, Rows, Cols, RowValid, ColValid>;
 template <typename T, int Rows, int Cols, int RowValid = Rows, int ColValid = Cols>
 using TileAccCompact = TileAcc<T, Rows, Cols, RowValid, ColValid>;
 
-// -- as the C functions see them --------------------------------------------------------------------
+// -- as the C functions see them ------------------------------------------------------------------
 
 namespace shim {
 
@@ -515,7 +515,7 @@ constexpr uint64_t capacity_of(TileType memory) {
 
 }  // namespace shim
 
-// -- binding ----------------------------------------------------------------------------------------
+// -- binding --------------------------------------------------------------------------------------
 
 // Binds a tile to a byte offset in its memory of this thread's core. Offsets end at the machine's
 // size of that memory; for UB on A2/A3 that leaves out the 8 KiB that row-expands use. A pointer,

@@ -25,7 +25,7 @@
 // Rows reduced before their results are stored.
 #define PTOISA_ROWS_AT_ONCE 64
 
-// -- f32 rows, by vectors ---------------------------------------------------------------------------
+// -- f32 rows, by vectors -------------------------------------------------------------------------
 
 // Lane 0 of a vector after its halves, quarters .. were put together by an operation.
 #define PTOISA_FOLD_c(operation, v) (v)
@@ -201,7 +201,7 @@ PTOISA_FN void ptoisa_rows_f32(ptoisa_map_op op, float *results, const float *s,
 #endif
 }
 
-// -- rows of all types ------------------------------------------------------------------------------
+// -- rows of all types ----------------------------------------------------------------------------
 
 // What a reduction over nothing is, as a word: f32, or a value of the integer type.
 PTOISA_FN uint32_t ptoisa_identity(ptoisa_map_op op, ptoisa_dtype dtype) {
@@ -328,7 +328,7 @@ PTOISA_FN uint32_t ptoisa_row_find(ptoisa_dtype dtype, uint32_t extreme, const v
     return 0;
 }
 
-// -- row instructions -------------------------------------------------------------------------------
+// -- row instructions -----------------------------------------------------------------------------
 
 PTOISA_FN bool ptoisa_check_row_reduce(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
                                        uint32_t d_types, const ptoisa_tile *s,
@@ -409,7 +409,7 @@ PTOISA_DEFINE_ROW_REDUCE(trowmin, TROWMIN, MIN, false)
 PTOISA_DEFINE_ROW_REDUCE(trowargmax, TROWARGMAX, MAX, true)
 PTOISA_DEFINE_ROW_REDUCE(trowargmin, TROWARGMIN, MIN, true)
 
-// -- column instructions ----------------------------------------------------------------------------
+// -- column instructions --------------------------------------------------------------------------
 
 // Columns of words: d takes the first row, then d = d op row for all others.
 PTOISA_FN void ptoisa_cols_words(ptoisa_map_op op, ptoisa_dtype dtype, void *d, const void *s,

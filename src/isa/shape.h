@@ -6,7 +6,7 @@
 
 #include "move.h"
 
-// -- checks -----------------------------------------------------------------------------------------
+// -- checks ---------------------------------------------------------------------------------------
 
 // Is the tile a row-major one in UB, of a set of types, valid at least for rows x cols?
 PTOISA_FN bool ptoisa_check_shape_rows(ptoisa_core *core, ptoisa_op op, const char *which,
@@ -104,7 +104,7 @@ PTOISA_FN bool ptoisa_check_fillpad(ptoisa_core *core, const ptoisa_tile *d, con
     return true;
 }
 
-// -- transposes, fills, pads ------------------------------------------------------------------------
+// -- transposes, fills, pads ----------------------------------------------------------------------
 
 // d[c][r] = s[r][c] over the valid region of s.
 PTOISA_FN void ptoisa_ttrans(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
@@ -174,7 +174,7 @@ PTOISA_FN void ptoisa_tfillpad_expand(ptoisa_core *core, const ptoisa_tile *d,
     ptoisa_fillpad(core, d, s, PTOISA_FILLPAD_EXPAND);
 }
 
-// -- joins ------------------------------------------------------------------------------------------
+// -- joins ----------------------------------------------------------------------------------------
 
 // d = [s0 | s1].
 PTOISA_FN void ptoisa_tconcat(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
@@ -283,7 +283,7 @@ PTOISA_FN void ptoisa_tdeinterleave(ptoisa_core *core, const ptoisa_tile *d0, co
     ptoisa_copy_comb(d1, low, 1, s1, 1 - odd, 2, rows, high);
 }
 
-// -- ramps, triangles -------------------------------------------------------------------------------
+// -- ramps, triangles -----------------------------------------------------------------------------
 
 // d[0][i] = start + i, or start - i; integers wrap.
 PTOISA_FN void ptoisa_tci(ptoisa_core *core, const ptoisa_tile *d, double start, bool descending) {
@@ -340,7 +340,7 @@ PTOISA_FN void ptoisa_ttri(ptoisa_core *core, const ptoisa_tile *d, bool upper, 
     }
 }
 
-// -- other views of a tile --------------------------------------------------------------------------
+// -- other views of a tile ------------------------------------------------------------------------
 
 // The rows x cols valid elements of a row-major tile that begin at (row, col). Its rows are as long
 // as those of s, and so reach into the next row of s where col > 0: what writes a whole allocation

@@ -32,7 +32,7 @@ PTOISA_INLINE int32_t ptoisa_sort_key(const void *value, ptoisa_dtype dtype) {
     return bits >> 31 ? -(int32_t)magnitude : (int32_t)magnitude;
 }
 
-// -- TSORT32 ----------------------------------------------------------------------------------------
+// -- TSORT32 --------------------------------------------------------------------------------------
 
 // Sorts up to 32 values into pairs. The place of each is the number of those before it: all 32 x 32
 // comparisons, without a branch, are faster than a sort that decides.
@@ -59,8 +59,8 @@ PTOISA_FN void ptoisa_sort_run(uint8_t *pairs, const uint8_t *values, const uint
     }
 }
 
-// d = pairs of s and idx, each 32 columns sorted for themselves, in every row. d has 2 columns (f16:
-// 4) for each of s. If s has no multiple of 32 valid columns, the last run is shorter.
+// d = pairs of s and idx, each 32 columns sorted for themselves, in every row. d has 2 columns
+// (f16: 4) for each of s. If s has no multiple of 32 valid columns, the last run is shorter.
 PTOISA_FN void ptoisa_tsort32(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
                               const ptoisa_tile *idx) {
     if (PTOISA_CHECKED) {
@@ -93,7 +93,7 @@ PTOISA_FN void ptoisa_tsort32(ptoisa_core *core, const ptoisa_tile *d, const pto
     }
 }
 
-// -- TMRGSORT ---------------------------------------------------------------------------------------
+// -- TMRGSORT -------------------------------------------------------------------------------------
 
 typedef struct ptoisa_run {
     const uint8_t *pairs;

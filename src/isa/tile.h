@@ -86,7 +86,7 @@ PTOISA_INLINE uint64_t ptoisa_offset(const ptoisa_tile *tile, uint32_t r, uint32
            (is_inner_row ? in_r * box_cols + in_c : in_c * box_rows + in_r);
 }
 
-// -- windows ----------------------------------------------------------------------------------------
+// -- windows --------------------------------------------------------------------------------------
 
 // A rows x cols window; strides in elements.
 PTOISA_INLINE ptoisa_global ptoisa_global_make(void *data, ptoisa_dtype dtype, int64_t rows,
@@ -118,7 +118,7 @@ PTOISA_INLINE int64_t ptoisa_global_row(const ptoisa_global *global, int64_t r) 
            r / global->shape[1] * global->stride[0];
 }
 
-// -- elements ---------------------------------------------------------------------------------------
+// -- elements -------------------------------------------------------------------------------------
 
 PTOISA_INLINE float ptoisa_f32_from_bits(uint32_t bits) {
     float value;

@@ -4,18 +4,19 @@
 //      avx512   16 lanes        neon   4 lanes
 //      avx2      8 lanes        c      1 lane, portable C
 //
-// ptoisa_vec_<set> is the type, PTOISA_LANES_<set> its width, ptoisa_<operation>_<set> an operation.
-// All sets compute the same bits: fused multiply-adds are named (portable C emulates them where the
-// machine has none), and nowhere does a product feed a sum that a compiler could fuse by itself.
+// ptoisa_vec_<set> is the type, PTOISA_LANES_<set> its width, ptoisa_<operation>_<set> an
+// operation. All sets compute the same bits: fused multiply-adds are named (portable C emulates
+// them where the machine has none), and nowhere does a product feed a sum that a compiler could
+// fuse by itself.
 //
 // max(a, b) is a where a is NaN or a > b, else b; so a NaN on either side comes through, and of two
 // zeros the second is taken. min is its mirror.
 //
-// exp(x) = 2^n (1 + r + r^2 q(r)), n = x / ln 2 to nearest, r = x - n ln 2 in two parts, q of degree
-// 4 by Remez' exchange for the relative error, 3.1e-9. Measured over all floats: within 0.90 ulp,
-// results below the normal range included.
-// log(x) = k ln 2 + f - f^2/2 + f^3 q(f), x = 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), q of
-// degree 7 likewise, 5.8e-9. Measured over all floats: within 0.94 ulp.
+// exp(x) = 2^n (1 + r + r^2 q(r)), n = x / ln 2 to nearest, r = x - n ln 2 in two parts, q of
+// degree 4 by Remez' exchange for the relative error, 3.1e-9. Measured over all floats: within 0.90
+// ulp, results below the normal range included. log(x) = k ln 2 + f - f^2/2 + f^3 q(f), x = 2^k (1
+// + f) with 1 + f in [sqrt(1/2), sqrt(2)), q of degree 7 likewise, 5.8e-9. Measured over all
+// floats: within 0.94 ulp.
 
 #ifndef PTOISA_VECTOR_H
 #define PTOISA_VECTOR_H
@@ -23,7 +24,7 @@
 #include "simd.h"
 #include "tile.h"
 
-// -- portable C: scalars that libm would give -------------------------------------------------------
+// -- portable C: scalars that libm would give -----------------------------------------------------
 
 // a * b + c, rounded once. The product is exact in double and the sum is then rounded twice, which
 // goes wrong only if the first rounding falls on a tie of the second (or below the normal range);
@@ -116,7 +117,7 @@ PTOISA_INLINE float ptoisa_split_c(float x, float *m) {
     return (float)(int32_t)k;
 }
 
-// -- the same on vectors ----------------------------------------------------------------------------
+// -- the same on vectors --------------------------------------------------------------------------
 
 #define PTOISA_VECTOR_OP(set, SET, name, params, expression)                                       \
     SET PTOISA_ALWAYS ptoisa_vec_##set ptoisa_##name##_##set params {                              \
@@ -302,7 +303,7 @@ PTOISA_ALWAYS float32x4_t ptoisa_split_neon(float32x4_t x, float32x4_t *m) {
 }
 #endif
 
-// -- exp and log, of the operations above -----------------------------------------------------------
+// -- exp and log, of the operations above ---------------------------------------------------------
 
 // exp: below -104 the result is 0, above 89 infinite; a NaN passes both bounds. The magic number
 // 1.5 * 2^23 leaves an integer in the last bits of a sum, rounded to nearest.

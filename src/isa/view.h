@@ -136,7 +136,7 @@ PTOISA_INLINE ptoisa_view ptoisa_view_swap(ptoisa_view view) {
     return view;
 }
 
-// -- rectangles -------------------------------------------------------------------------------------
+// -- rectangles -----------------------------------------------------------------------------------
 
 #define PTOISA_COPY_CASE(bytes)                                                                    \
     case bytes:                                                                                    \
@@ -311,7 +311,7 @@ PTOISA_FN void ptoisa_copy_transposed(uint8_t *d, int64_t d_row, const uint8_t *
     }
 }
 
-// -- views ------------------------------------------------------------------------------------------
+// -- views ----------------------------------------------------------------------------------------
 
 // How many indices from i to end are one stride apart in both.
 PTOISA_INLINE uint32_t ptoisa_axes_left(const ptoisa_axis *d, const ptoisa_axis *s, uint32_t i,

@@ -98,8 +98,8 @@ PWSP_INTERNAL ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32
 PWSP_INTERNAL void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code,
                                    ptowsp_text text);
 
-// Executes one instruction on the core; its tiles are in core->tiles. Global memory is that of task,
-// which may be NULL on a dry core.
+// Executes one instruction on the core; its tiles are in core->tiles. Global memory is that of
+// task, which may be NULL on a dry core.
 PWSP_INTERNAL void pwsp_tile_core_insn(pwsp_tile_core *core, const pwsp_tile_code *code,
                                        const pwsp_insn *insn, const ptowsp_task *task);
 

@@ -426,8 +426,9 @@ bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
     return core->excess == 0;
 }
 
-// Does an instruction move a tile between the cube and the vector core? A2/A3 has no TMOV for it: the
-// one pushes the tile, in global memory, and the other pops it. In a list one TMOV stands for both.
+// Does an instruction move a tile between the cube and the vector core? A2/A3 has no TMOV for it:
+// the one pushes the tile, in global memory, and the other pops it. In a list one TMOV stands for
+// both.
 static bool pwsp_insn_is_crossing(const pwsp_tile_code *code, const pwsp_insn *insn) {
     if (insn->op != PTOISA_TMOV) {
         return false;

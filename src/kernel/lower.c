@@ -1,5 +1,5 @@
-// Lowering: loads on entry, and the walk over the operations. What each kind of operation becomes is
-// in lower_vector.c, lower_matmul.c and lower_shape.c.
+// Lowering: loads on entry, and the walk over the operations. What each kind of operation becomes
+// is in lower_vector.c, lower_matmul.c and lower_shape.c.
 
 #include "lower.h"
 
@@ -42,8 +42,8 @@ static void pwsp_lower_uses(pwsp_lowering *lw) {
     }
 }
 
-// Is the parameter read in UB: by other than a factor of matmul, a load, a slice, or a load or store
-// instruction?
+// Is the parameter read in UB: by other than a factor of matmul, a load, a slice, or a load or
+// store instruction?
 static bool pwsp_lower_is_read(const ptowsp_body *body, uint32_t value) {
     for (uint64_t i = 1; i < body->op_count; i++) {
         const pwsp_kop *op = &body->ops[i];

@@ -10,12 +10,12 @@
 //      the rest      the instruction of its name; with a scalar ..S, with a vector ROWEXPAND or
 //                    COLEXPAND
 //
-// What PTO-WSP does not count, but the device needs, is marked implied. On A2/A3 a tile goes between
-// the cube and the vector core through global memory; one TMOV stands for that way, too.
+// What PTO-WSP does not count, but the device needs, is marked implied. On A2/A3 a tile goes
+// between the cube and the vector core through global memory; one TMOV stands for that way, too.
 //
-// Where values are: in UB, row-major, rows padded to 32 bytes. A value of one column is column-major
-// with its rows padded: its bytes are a row as well, and element-wise instructions see it so. An
-// operand that is not needed any more lends its memory to the result.
+// Where values are: in UB, row-major, rows padded to 32 bytes. A value of one column is
+// column-major with its rows padded: its bytes are a row as well, and element-wise instructions see
+// it so. An operand that is not needed any more lends its memory to the result.
 
 #ifndef PWSP_LOWER_H
 #define PWSP_LOWER_H

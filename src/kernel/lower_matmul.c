@@ -5,8 +5,8 @@
 //      UB ----TMOV----^
 //      L0C ---TMOV----^
 //
-// A product whose factors do not fit L0A or L0B is cut along k: TEXTRACT takes panels out of L1, and
-// TMATMUL_ACC adds to the first one's sum.
+// A product whose factors do not fit L0A or L0B is cut along k: TEXTRACT takes panels out of L1,
+// and TMATMUL_ACC adds to the first one's sum.
 
 #include "lower.h"
 

@@ -116,10 +116,10 @@ static uint32_t pwsp_lower_all_cols(pwsp_lowering *lw, uint32_t tile, uint32_t c
                            of.valid_rows, pwsp_valid_full(cols), 0);
 }
 
-// x0 y0 x1 y1 ...: TINTERLEAVE writes the left and the right half of the result. Where the right one
-// begins does not depend on the task, so it goes over all columns, however many are valid. The halves
-// are views with the result's pitch: the last row of the right one ends half a row behind the result,
-// which has a row more for it.
+// x0 y0 x1 y1 ...: TINTERLEAVE writes the left and the right half of the result. Where the right
+// one begins does not depend on the task, so it goes over all columns, however many are valid. The
+// halves are views with the result's pitch: the last row of the right one ends half a row behind
+// the result, which has a row more for it.
 static void pwsp_lower_interleave(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t x = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[0]), op->cols / 2);
     uint32_t y = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[1]), op->cols / 2);

@@ -72,7 +72,7 @@ static uint32_t pwsp_placing_operand(const pwsp_insn *insn, uint32_t i) {
     return i < PWSP_INSN_DST_MAX ? insn->dst[i] : insn->tmp;
 }
 
-// -- lives ------------------------------------------------------------------------------------------
+// -- lives ----------------------------------------------------------------------------------------
 
 static void pwsp_placing_name_tile(const pwsp_list *list, uint32_t tile, char *out_text,
                                    size_t size) {
@@ -161,7 +161,7 @@ static bool pwsp_placing_find_peaks(pwsp_placing *p) {
     return true;
 }
 
-// -- placing ----------------------------------------------------------------------------------------
+// -- placing --------------------------------------------------------------------------------------
 
 // Sorts keys, by merging; short runs by insertion.
 static void pwsp_placing_sort(uint64_t *keys, uint64_t *spare, uint32_t count) {

@@ -1,7 +1,7 @@
 // Passes over bodies, in the order in which they run.
 //
-//      canonicalise   c op x -> x op c;  vector op x -> x op vector;  cvt to the same type, and what
-//                     is done twice and undoes itself (transpose, neg), -> x
+//      canonicalise   c op x -> x op c;  vector op x -> x op vector;  cvt to the same type, and
+//                     what is done twice and undoes itself (transpose, neg), -> x
 //      fold           op of two constants -> a constant
 //      drop dead      what nothing that is stored depends on
 //      fuse           matmul + row of biases -> matmul_bias;  relu(matmul) stored -> a store with

@@ -65,7 +65,7 @@ static const char *pwsp_proof_name(const pwsp_proof *proof, uint32_t i) {
     return ptoisa_op_name((ptoisa_op)proof->list->insns[i].op);
 }
 
-// -- tiles ------------------------------------------------------------------------------------------
+// -- tiles ----------------------------------------------------------------------------------------
 
 static bool pwsp_proof_refuse_tile(const pwsp_proof *proof, uint32_t tile, uint32_t insn,
                                    const char *what) {
@@ -263,7 +263,7 @@ static bool pwsp_proof_check_lives(const pwsp_proof *proof, uint32_t *live) {
     return true;
 }
 
-// -- flags ------------------------------------------------------------------------------------------
+// -- flags ----------------------------------------------------------------------------------------
 
 static bool pwsp_proof_refuse_flag(const pwsp_proof *proof, uint32_t i, const char *what) {
     const pwsp_insn *insn = &proof->list->insns[i];
@@ -327,7 +327,7 @@ static bool pwsp_proof_match_flags(pwsp_proof *proof) {
     return true;
 }
 
-// -- order ------------------------------------------------------------------------------------------
+// -- order ----------------------------------------------------------------------------------------
 
 // Do two instructions touch the same bytes, one of them writing?
 static const pwsp_proof_access *pwsp_proof_conflict(const pwsp_proof *proof, uint32_t u,

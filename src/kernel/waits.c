@@ -93,7 +93,7 @@ typedef struct pwsp_waits_access {
 
 #define PWSP_WAITS_ACCESS_MAX (PWSP_INSN_DST_MAX + PWSP_INSN_SRC_MAX + 3)
 
-// -- spans ------------------------------------------------------------------------------------------
+// -- spans ----------------------------------------------------------------------------------------
 
 // Makes a span begin at an address, and returns which. PWSP_WAITS_NONE when memory is out.
 static uint32_t pwsp_waits_split(pwsp_waits *w, uint32_t at) {
@@ -216,7 +216,7 @@ static bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint
     return true;
 }
 
-// -- flags ------------------------------------------------------------------------------------------
+// -- flags ----------------------------------------------------------------------------------------
 
 static uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
                                uint32_t event, uint32_t slot, bool is_early) {
@@ -371,7 +371,7 @@ static void pwsp_waits_order(pwsp_waits *w, uint32_t j, uint32_t i) {
     pwsp_waits_barrier_all(w, i);
 }
 
-// -- the pass ---------------------------------------------------------------------------------------
+// -- the pass -------------------------------------------------------------------------------------
 
 // Puts what instruction i needs before it, and notes what it does.
 static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {

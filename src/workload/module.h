@@ -200,7 +200,8 @@ PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char
 // The bindable of a name, NULL if there is none, or with an error if its hash is another name's.
 PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const char *name);
 
-// Copies a kernel's parameters into the module, all names unique in the kernel; false with an error.
+// Copies a kernel's parameters into the module, all names unique in the kernel; false with an
+// error.
 PWSP_INTERNAL bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *desc,
                                            pwsp_kernel_info *info);
 
