@@ -164,6 +164,17 @@ static ptowsp_value byte_of(fixture *f) {
     return ptowsp_tile_in(f->k, "byte", PTOWSP_I8, 8, 16);
 }
 
+// What loads where it stands may not stand behind the store.
+static void faults__of_loads_after_stores(void **state) {
+    (void)state;
+    FAULT(INVALID_PARAMS, "load: io is loaded after it was stored",
+          (ptowsp_tile_store(f->io, f->x), ptowsp_tile_load(f->io)));
+    FAULT(INVALID_PARAMS, "slice: io is loaded after it was stored",
+          (ptowsp_tile_store_add(f->io, f->x), ptowsp_tile_slice(f->io, 0, 0, 1, 1)));
+    FAULT(INVALID_PARAMS, "matmul: io is loaded after it was stored",
+          (ptowsp_tile_store(f->io, f->x), ptowsp_tile_matmul(f->io, ptowsp_tile_transpose(f->x))));
+}
+
 static void faults__of_shapes_and_types(void **state) {
     (void)state;
     FAULT(INVALID_PARAMS, "add: 8 x 16 and 3 x 16",
@@ -302,9 +313,13 @@ static void faults__of_picking(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults__of_operands),         cmocka_unit_test(faults__of_other_bodies),
-        cmocka_unit_test(faults__of_parameters),       cmocka_unit_test(faults__of_stores),
-        cmocka_unit_test(faults__of_shapes_and_types), cmocka_unit_test(faults__of_picking),
+        cmocka_unit_test(faults__of_operands),
+        cmocka_unit_test(faults__of_other_bodies),
+        cmocka_unit_test(faults__of_parameters),
+        cmocka_unit_test(faults__of_stores),
+        cmocka_unit_test(faults__of_loads_after_stores),
+        cmocka_unit_test(faults__of_shapes_and_types),
+        cmocka_unit_test(faults__of_picking),
     };
     return cmocka_run_group_tests_name("kernel_faults", tests, NULL, NULL);
 }

@@ -315,11 +315,12 @@ static void misuse__reading_what_was_not_written(void **state) {
     (void)state;
     fixture fault, *f = &fault;
     begin(f);
-    tell(f, "TEXP", T, T, none, none, none);
+    ptowsp_value d = T, s = T;
+    tell(f, "TEXP", d, s, none, none, none);
     assert_int_equal(good_end(f).id, 0);
     expect_module(
         f, PTOWSP_INVALID_PARAMS,
-        "module: kernel k: instruction: verify: tile 2 (8 x 16 f32 in UB) of instruction 2 "
+        "module: kernel k: instruction: verify: tile 3 (8 x 16 f32 in UB) of instruction 2 "
         "(TEXP) is read before it is written");
 }
 

@@ -71,7 +71,7 @@ static kt_value scores(kt *t, int64_t rows, int64_t cols, bool has_nan) {
 
 // Indices of a row for all, and for each row; what is behind the pairs is looked at.
 static void scene_sort32(kt *t, int which) {
-    int64_t rows = kt_pick_size(t), cols = 32 * test_random_in(&t->state, 1, 4);
+    int64_t rows = 1 + kt_pick_size(t) / 2, cols = 32 * test_random_in(&t->state, 1, 4);
     kt_value x = scores(t, rows, cols, which % 2 != 0);
     kt_value index = which / 2 == 0   ? kt_iota(t, PTOWSP_U32, cols, 0)
                      : which / 2 == 1 ? kt_in(t, PTOWSP_U32, 1, cols)

@@ -292,6 +292,7 @@ static void scene_column(kt *t, int which) {
     int64_t block = 32 / ptowsp_dtype_size(x.dtype);
     int64_t col = test_random_in(&t->state, 0, x.cols - 1) / block * block;
     kt_keep(t, kt_slice(t, y, 0, col, x.rows, 1));
+    kt_keep(t, y);
 }
 
 static void ops__a_slice_may_be_a_column(void **state) {
@@ -310,6 +311,34 @@ static void scene_load(kt *t, int which) {
 static void ops__load_reads_anew_and_inout_writes_back(void **state) {
     (void)state;
     kt_play(scene_load, 0, RUNS, kt_any(test_seed()));
+}
+
+// Reading an inout parameter gives what was there when the task began, wherever its reader stands.
+static void scene_inout(kt *t, int which) {
+    int64_t m = kt_pick_size(t), k = kt_pick_size(t);
+    kt_value y = kt_inout(t, PTOWSP_F32, m, k), w = kt_in(t, PTOWSP_F32, k, m), seen = y;
+    switch (which) {
+    case 0: seen = kt_slice(t, y, 0, 0, m, k); break;
+    case 1: seen = kt_cvt(t, y, PTOWSP_F32, PTOWSP_ROUND_NEAREST); break;
+    case 2: seen = kt_transpose(t, kt_transpose(t, y)); break;
+    case 3: seen = kt_neg(t, kt_neg(t, y)); break;
+    default: break;
+    }
+    kt_store_to(t, kt_param_of(t, y), kt_add(t, kt_in(t, PTOWSP_F32, m, k), kt_const(t, 1)),
+                which % 2 != 0);
+    if (which < 4) {
+        kt_keep(t, kt_matmul(t, seen, w));
+        kt_keep(t, kt_slice(t, seen, 0, 0, (m + 1) / 2, k));
+    }
+    kt_keep(t, kt_neg(t, seen));
+    kt_keep(t, kt_transpose(t, y));
+}
+
+static void ops__inout_reads_what_was_there_at_first(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    config.is_integer = true;
+    play_all(scene_inout, 5, config);
 }
 
 static void scene_full(kt *t, int which) {
@@ -381,6 +410,7 @@ int main(void) {
         cmocka_unit_test(ops__slices_of_parameters_and_values),
         cmocka_unit_test(ops__a_slice_may_be_a_column),
         cmocka_unit_test(ops__load_reads_anew_and_inout_writes_back),
+        cmocka_unit_test(ops__inout_reads_what_was_there_at_first),
         cmocka_unit_test(ops__full_and_iota),
         cmocka_unit_test(ops__store_add_adds_to_what_is_there),
         cmocka_unit_test(ops__u32_and_i32_are_stored_as_each_other),

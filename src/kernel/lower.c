@@ -86,7 +86,8 @@ static void pwsp_lower_entry(pwsp_lowering *lw) {
     }
 }
 
-// A load, or a slice of a parameter: into UB, unless only products read a slice.
+// A load, or a slice of a parameter: into UB, unless only products read a slice. They load it where
+// they stand, so it must not be stored to.
 static void pwsp_lower_part(pwsp_lowering *lw, const pwsp_kop *op) {
     bool is_stored = false;
     for (uint64_t i = lw->at + 1; i < lw->body->op_count; i++) {
@@ -95,10 +96,13 @@ static void pwsp_lower_part(pwsp_lowering *lw, const pwsp_kop *op) {
             is_stored || (!user->is_dead && user->src[0] == lw->at &&
                           (user->kind == PWSP_KOP_STORE || user->kind == PWSP_KOP_STORE_ADD));
     }
-    if (op->kind == PWSP_KOP_SLICE && !is_stored && !pwsp_lower_feeds(lw->body, lw->at)) {
+    uint32_t param = lw->body->ops[op->src[0]].param;
+    bool is_kept = lw->body->tiles[param - 1].direction == PTOWSP_IN;
+    if (op->kind == PWSP_KOP_SLICE && is_kept && !is_stored &&
+        !pwsp_lower_feeds(lw->body, lw->at)) {
         return;
     }
-    uint32_t tile = pwsp_lower_load(lw, lw->body->ops[op->src[0]].param, op);
+    uint32_t tile = pwsp_lower_load(lw, param, op);
     lw->values[lw->at].tile = tile;
     if (tile) {
         pwsp_lower_keep(lw, tile, lw->at);

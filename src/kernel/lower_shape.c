@@ -21,7 +21,11 @@ static void pwsp_lower_alloc(pwsp_lowering *lw, const pwsp_kop *op) {
 static void pwsp_lower_cvt(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[0]));
     uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
-    pwsp_insn *cvt = pwsp_insn_emit(lw, PTOISA_TCVT, dst, src, 0, 0);
+    bool is_copy = lw->list->tiles[src].dtype == op->dtype;  // of what canonicalise had to leave
+    pwsp_insn *cvt = pwsp_insn_emit(lw, is_copy ? PTOISA_TMOV : PTOISA_TCVT, dst, src, 0, 0);
+    if (is_copy) {
+        return;
+    }
     cvt->mode = op->mode;
     cvt->variant = PWSP_VARIANT_SATURATE;
 }

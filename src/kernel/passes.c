@@ -66,6 +66,13 @@ static bool pwsp_kind_is_commutative(uint8_t kind) {
            kind == PWSP_KOP_MIN;
 }
 
+// May others read `value` where they read what is made of it? Products and slices of a parameter load
+// it where they stand, which may be behind a store to it.
+static bool pwsp_value_stands_still(const ptowsp_body *body, uint32_t value) {
+    const pwsp_kop *op = &body->ops[value];
+    return op->kind != PWSP_KOP_PARAM || body->tiles[op->param - 1].direction == PTOWSP_IN;
+}
+
 void pwsp_pass_canonicalise(ptowsp_body *body) {
     for (uint64_t i = 1; i < body->op_count; i++) {
         pwsp_kop *op = &body->ops[i];
@@ -76,10 +83,11 @@ void pwsp_pass_canonicalise(ptowsp_body *body) {
             uint32_t left = op->src[0];
             op->src[0] = op->src[1];
             op->src[1] = left;
-        } else if (op->kind == PWSP_KOP_CVT && op->dtype == x->dtype) {
+        } else if (op->kind == PWSP_KOP_CVT && op->dtype == x->dtype &&
+                   pwsp_value_stands_still(body, op->src[0])) {
             pwsp_body_replace(body, (uint32_t)i, op->src[0]);
         } else if ((op->kind == PWSP_KOP_TRANSPOSE || op->kind == PWSP_KOP_NEG) &&
-                   x->kind == op->kind) {
+                   x->kind == op->kind && pwsp_value_stands_still(body, x->src[0])) {
             pwsp_body_replace(body, (uint32_t)i, x->src[0]);
         }
     }

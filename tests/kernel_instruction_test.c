@@ -1,0 +1,352 @@
+// Instructions as they are, one kernel for each form: how many tiles it reads and writes, whether it
+// reads its destination, takes a scalar, a mode, an offset, scratch, global memory. What each does
+// is computed here by a plain loop.
+
+#include "kernel_reference.h"
+
+// A tile for instructions to write, all of it valid.
+static kt_value made_full(kt *t, ptowsp_dtype dtype, int64_t rows, int64_t cols) {
+    ptowsp_alloc_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.dtype = dtype;
+    desc.rows = rows;
+    desc.cols = cols;
+    return kt_value_make(t, ptowsp_tile_alloc(t->k, &desc), dtype, rows, cols);
+}
+
+// The same, with the valid sizes of `like`.
+static kt_value made(kt *t, ptowsp_dtype dtype, int64_t rows, int64_t cols, kt_value like) {
+    ptowsp_alloc_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.dtype = dtype;
+    desc.rows = rows;
+    desc.cols = cols;
+    desc.like = like.v;
+    kt_value d = kt_value_like(t, ptowsp_tile_alloc(t->k, &desc), dtype, &like);
+    return d;
+}
+
+static kt_value made_like(kt *t, kt_value like) {
+    return made(t, like.dtype, like.rows, like.cols, like);
+}
+
+typedef struct call {
+    ptowsp_instruction_desc desc;
+    uint32_t src_count;
+} call;
+
+static call call_of(const char *name, kt_value dst) {
+    call c;
+    memset(&c, 0, sizeof c);
+    c.desc.name = name;
+    c.desc.dst[0] = dst.v;
+    return c;
+}
+
+static void from(call *c, kt_value src) {
+    c->desc.src[c->src_count++] = src.v;
+}
+
+static void tell(kt *t, const call *c) {
+    ptowsp_instruction(t->k, &c->desc);
+}
+
+// Of rows of 32 bytes; valid sizes follow the run.
+static kt_value tile(kt *t) {
+    return kt_in(t, PTOWSP_F32, kt_pick_size(t), 8 * test_random_in(&t->state, 1, 6));
+}
+
+#define SET(d, expression)                                                                         \
+    KT_EACH(d, at_row, at_col) {                                                                   \
+        int64_t i = KT_AT(d, at_row, at_col);                                                      \
+        kt_set(&d, i, expression, 0);                                                              \
+    }
+
+// (dst, src), (dst, src, src), (dst, src, src, src), (dst, src, scalar)
+static void scene_plain(kt *t, int which) {
+    kt_value x = tile(t), y = kt_in(t, PTOWSP_F32, x.rows, x.cols), d = made_like(t, x);
+    call c = call_of("TABS", d);
+    switch (which) {
+    case 0:
+        from(&c, x);
+        SET(d, fabs(x.x[i]))
+        break;
+    case 1:
+        c.desc.name = "TSUBRELU";
+        from(&c, x), from(&c, y);
+        SET(d, fmax(x.x[i] - y.x[i], 0))
+        break;
+    case 2:
+        c.desc.name = "TADDC";
+        from(&c, x), from(&c, y), from(&c, x);
+        SET(d, kt_round(PTOWSP_F32, x.x[i] + y.x[i]) + x.x[i])
+        break;
+    case 3:
+        c.desc.name = "TLRELU";
+        from(&c, x);
+        c.desc.scalar = kt_const(t, 0.25).v;
+        SET(d, x.x[i] > 0 ? x.x[i] : x.x[i] * 0.25)
+        break;
+    case 4:
+        c.desc.name = "TADDSC";
+        from(&c, x), from(&c, y);
+        c.desc.scalar = kt_scalar(t, PTOWSP_F32, 3).v;
+        SET(d, kt_round(PTOWSP_F32, x.x[i] + 3) + y.x[i])
+        break;
+    default:
+        c.desc.name = "TPRELU";
+        from(&c, x), from(&c, y);
+        c.desc.tmp = made_full(t, PTOWSP_U8, x.rows, 32).v;
+        SET(d, x.x[i] > 0 ? x.x[i] : x.x[i] * y.x[i])
+        break;
+    }
+    tell(t, &c);
+    kt_keep(t, d);
+}
+
+// Those that read what they write: x + 2 y, x y + z, x + y z.
+static void scene_update(kt *t, int which) {
+    kt_value x = tile(t), y = kt_in(t, PTOWSP_F32, x.rows, x.cols), d = made_like(t, x);
+    call first = call_of("TMULS", d), second = call_of("TAXPY", d);
+    from(&first, x);
+    first.desc.scalar = kt_const(t, 2).v;
+    from(&second, y);
+    if (which == 0) {
+        second.desc.scalar = kt_const(t, 0.5).v;
+        SET(d, 2 * x.x[i] + 0.5 * y.x[i])
+    } else if (which == 1) {
+        second.desc.name = "TFUSEDMULADD";
+        from(&second, x);
+        SET(d, y.x[i] * (2 * x.x[i]) + x.x[i])
+    } else {
+        second.desc.name = "TMULADDDST";
+        from(&second, y);
+        SET(d, 2 * x.x[i] + y.x[i] * y.x[i])
+    }
+    tell(t, &first);
+    tell(t, &second);
+    kt_keep(t, d);
+}
+
+// Written several times, read by operations between: each sees what was there.
+static void scene_rewrite(kt *t, int which) {
+    kt_value x = tile(t), d = made_like(t, x);
+    call c = call_of("TADDS", d);
+    from(&c, x);
+    c.desc.scalar = kt_const(t, 1).v;
+    tell(t, &c);
+    SET(d, x.x[i] + 1)
+    kt_value first = kt_neg(t, d);
+    call again = call_of("TMUL", d);
+    from(&again, d), from(&again, d);
+    tell(t, &again);
+    kt_value square = made_like(t, x);  // the same tile as d, seen later
+    square.v = d.v;
+    SET(square, d.x[i] * d.x[i])
+    kt_keep(t, kt_add(t, first, square));
+    kt_keep(t, kt_sub(t, square, first));
+    (void)which;
+}
+
+// Made of nothing: a number, a ramp, a triangle.
+static void scene_made(kt *t, int which) {
+    kt_value d = made_full(t, PTOWSP_I32, which == 1 ? 1 : 16, 24);
+    call c = call_of(which == 0 ? "TEXPANDS" : which == 1 ? "TCI" : "TTRI", d);
+    if (which < 2) {
+        c.desc.scalar = kt_const(t, -7).v;
+        SET(d, which == 0 ? -7 : -7 + (double)at_col)
+    } else {
+        SET(d, at_col <= at_row)
+    }
+    tell(t, &c);
+    kt_keep(t, d);
+}
+
+// With a mode: conversions, comparisons, every second column.
+static void scene_mode(kt *t, int which) {
+    kt_value x = tile(t), d = made(t, PTOWSP_I32, x.rows, x.cols, x);
+    call c = call_of("TCVT", d);
+    from(&c, x);
+    c.desc.mode = (uint32_t)which;
+    KT_EACH(d, r, col) {
+        d.x[KT_AT(d, r, col)] =
+            kt_to_integer(PTOWSP_I32, x.x[KT_AT(x, r, col)], (ptowsp_round)which);
+    }
+    tell(t, &c);
+    kt_keep(t, d);
+}
+
+// A part of a tile, from an offset; and of global memory.
+static void scene_extract(kt *t, int which) {
+    kt_value x = kt_in(t, PTOWSP_F32, 20, 48);
+    kt_value part = made_full(t, PTOWSP_F32, 8, 16);
+    int64_t row = test_random_in(&t->state, 0, 12), col = 8 * test_random_in(&t->state, 0, 4);
+    call c = call_of("TEXTRACT", part);
+    from(&c, x);
+    c.desc.row = (uint32_t)row;
+    c.desc.col = (uint32_t)col;
+    KT_EACH(part, r, k) {
+        part.x[KT_AT(part, r, k)] = x.x[KT_AT(x, r + row, k + col)];
+    }
+    tell(t, &c);
+    kt_keep(t, part);
+    (void)which;
+}
+
+// TLOAD, TSTORE of one's own: a parameter, read and written.
+static void scene_global(kt *t, int which) {
+    kt_value x = kt_in(t, PTOWSP_F32, 16, 24), d = made_like(t, x);
+    kt_param *out = kt_param_make(t, PTOWSP_OUT, PTOWSP_F32, 16, 24, x.valid_rows, x.valid_cols);
+    call load = call_of("TLOAD", d), store = call_of("TSTORE", out->value);
+    from(&load, x);
+    from(&store, d);
+    tell(t, &load);
+    tell(t, &store);
+    memcpy(d.x, x.x, 16 * 24 * sizeof(double));
+    out->stored = d;
+    out->is_stored = true;
+    (void)which;
+}
+
+// Rows of a table by index, and back.
+static void scene_rows(kt *t, int which) {
+    kt_value table = kt_in(t, PTOWSP_F32, 20, 24), index = kt_in(t, PTOWSP_I32, 1, 8);
+    kt_value like = kt_in(t, PTOWSP_F32, 8, 24), d = made_like(t, like);
+    for (int64_t i = 0; i < index.valid_cols; i++) {
+        kt_fill(t, index, 0, i, (double)test_random_in(&t->state, 0, table.valid_rows - 1));
+    }
+    call c = call_of("MGATHER", d);
+    from(&c, table), from(&c, index);
+    tell(t, &c);
+    KT_EACH(d, r, k) {
+        d.x[KT_AT(d, r, k)] = table.x[KT_AT(table, (int64_t)index.x[r], k)];
+    }
+    kt_keep(t, d);
+    (void)which;
+}
+
+// A product by hand: global memory to L1 to L0 to L0C to UB.
+static void scene_product(kt *t, int which) {
+    kt_value a = kt_in(t, PTOWSP_F32, 16, 32), b = kt_in(t, PTOWSP_F32, 32, 48);
+    bool is_a5 = t->config.machine != NULL;
+    ptowsp_alloc_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.dtype = PTOWSP_F32;
+    const struct {
+        ptowsp_memory memory;
+        ptowsp_layout layout;
+        int64_t rows, cols;
+        ptowsp_value like;
+    } tiles[] = {
+        {PTOWSP_MEMORY_L1, PTOWSP_LAYOUT_NZ, 16, 32, a.v},
+        {PTOWSP_MEMORY_L1, PTOWSP_LAYOUT_NZ, 32, 48, b.v},
+        {PTOWSP_MEMORY_L0A, is_a5 ? PTOWSP_LAYOUT_NZ : PTOWSP_LAYOUT_ZZ, 16, 32, a.v},
+        {PTOWSP_MEMORY_L0B, PTOWSP_LAYOUT_ZN, 32, 48, b.v},
+    };
+    kt_value made_tiles[4];
+    for (int i = 0; i < 4; i++) {
+        desc.memory = tiles[i].memory;
+        desc.layout = tiles[i].layout;
+        desc.rows = tiles[i].rows;
+        desc.cols = tiles[i].cols;
+        desc.like = tiles[i].like;
+        made_tiles[i] = kt_value_make(t, ptowsp_tile_alloc(t->k, &desc), PTOWSP_F32, 1, 1);
+        call c = call_of(i < 2 ? "TLOAD" : "TMOV", made_tiles[i]);
+        from(&c, i == 0 ? a : i == 1 ? b : made_tiles[i - 2]);
+        tell(t, &c);
+    }
+    // The result's valid sizes are those of a parameter of its shape.
+    kt_value shape = kt_in(t, PTOWSP_F32, 16, 48);
+    desc.memory = PTOWSP_MEMORY_L0C;
+    desc.layout = PTOWSP_LAYOUT_NZ;
+    desc.rows = 16;
+    desc.cols = 48;
+    desc.like = shape.v;
+    kt_value acc = kt_value_like(t, ptowsp_tile_alloc(t->k, &desc), PTOWSP_F32, &shape);
+    call c = call_of("TMATMUL", acc);
+    from(&c, made_tiles[2]), from(&c, made_tiles[3]);
+    tell(t, &c);
+    KT_EACH(acc, r, k) {
+        for (int64_t j = 0; j < a.valid_cols; j++) {
+            acc.x[KT_AT(acc, r, k)] += a.x[KT_AT(a, r, j)] * b.x[KT_AT(b, j, k)];
+        }
+    }
+    kt_param *out =
+        kt_param_make(t, PTOWSP_OUT, PTOWSP_F32, 16, 48, shape.valid_rows, shape.valid_cols);
+    call store = call_of("TSTORE", out->value);
+    from(&store, acc);
+    tell(t, &store);
+    out->stored = acc;
+    out->is_stored = true;
+    (void)which;
+}
+
+static void play(kt_scene scene, int count, bool is_integer) {
+    kt_config config = kt_any(test_seed());
+    config.is_integer = is_integer;
+    for (int which = 0; which < count; which++) {
+        config.seed++;
+        kt_play(scene, which, 2, config);
+    }
+}
+
+static void instruction__of_one_to_three_sources(void **state) {
+    (void)state;
+    play(scene_plain, 6, false);
+}
+
+static void instruction__that_reads_its_destination(void **state) {
+    (void)state;
+    play(scene_update, 3, true);  // exact: one rounding or two are the same
+}
+
+static void instruction__writes_its_tile_again(void **state) {
+    (void)state;
+    play(scene_rewrite, 1, true);
+}
+
+static void instruction__without_sources(void **state) {
+    (void)state;
+    play(scene_made, 3, true);
+}
+
+static void instruction__with_a_mode(void **state) {
+    (void)state;
+    play(scene_mode, 5, false);
+}
+
+static void instruction__with_an_offset(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    for (int i = 0; i < 20; i++) {
+        config.seed++;
+        kt t = kt_begin(config);
+        scene_extract(&t, 0);
+        kt_end(&t);
+    }
+}
+
+static void instruction__of_global_memory(void **state) {
+    (void)state;
+    play(scene_global, 1, false);
+    play(scene_rows, 1, false);
+}
+
+static void instruction__of_the_cube(void **state) {
+    (void)state;
+    play(scene_product, 1, true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(instruction__of_one_to_three_sources),
+        cmocka_unit_test(instruction__that_reads_its_destination),
+        cmocka_unit_test(instruction__writes_its_tile_again),
+        cmocka_unit_test(instruction__without_sources),
+        cmocka_unit_test(instruction__with_a_mode),
+        cmocka_unit_test(instruction__with_an_offset),
+        cmocka_unit_test(instruction__of_global_memory),
+        cmocka_unit_test(instruction__of_the_cube),
+    };
+    return cmocka_run_group_tests_name("kernel_instruction", tests, NULL, NULL);
+}
