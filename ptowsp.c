@@ -6492,7 +6492,7 @@ PTOISA_INLINE ptoisa_view ptoisa_view_array(void *data, uint32_t cols, uint32_t 
 
 // The rows of a window come in pieces of shape[3] that are one stride apart.
 PTOISA_INLINE int64_t ptoisa_global_pieces(const ptoisa_global *global) {
-    return global->shape[0] * global->shape[1] * global->shape[2];
+    return global->shape[3] ? global->shape[0] * global->shape[1] * global->shape[2] : 0;
 }
 
 PTOISA_FN ptoisa_view ptoisa_view_piece(const ptoisa_global *global, int64_t piece) {
@@ -16278,8 +16278,19 @@ uint32_t pwsp_body_use_count(const ptowsp_body *body, uint32_t value) {
     return count;
 }
 
-// Puts one value in the place of another, from there on.
+// Is a value the same wherever it is read? Instructions write allocated tiles; matrix products and
+// slices read a parameter where they stand, which may be after it has been stored to.
+static bool pwsp_body_is_fixed(const ptowsp_body *body, uint32_t value) {
+    const pwsp_kop *op = &body->ops[value];
+    return op->kind != PWSP_KOP_ALLOC &&
+           !(op->kind == PWSP_KOP_PARAM && body->tiles[op->param - 1].is_stored);
+}
+
+// Puts one value in the place of another, from there on, unless that may have changed by then.
 static void pwsp_body_replace(ptowsp_body *body, uint32_t value, uint32_t by) {
+    if (!pwsp_body_is_fixed(body, by)) {
+        return;
+    }
     for (uint64_t i = value + 1; i < body->op_count; i++) {
         pwsp_kop *op = &body->ops[i];
         for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
@@ -16370,7 +16381,13 @@ static void pwsp_fuse_bias(ptowsp_body *body, pwsp_kop *op) {
     const pwsp_kop *bias = &body->ops[op->src[1]];
     // A bias in L1 is of the product's type; on a square tile a vector is a value for each row.
     if (!pwsp_fuse_takes(body, op->src[0]) || bias->rows != 1 || bias->cols != op->cols ||
-        op->rows == op->cols || op->cols * 4 > body->machine.memory_size[PTOISA_BIAS]) {
+        op->rows == op->cols || op->cols * 4 > body->machine.memory_size[PTOISA_BIAS] ||
+        !pwsp_valid_is_equal(&product->valid_cols, &op->valid_cols)) {
+        return;
+    }
+    // The product moves to where the sum is, and reads its factors and the bias there.
+    if (!pwsp_body_is_fixed(body, product->src[0]) || !pwsp_body_is_fixed(body, product->src[1]) ||
+        !pwsp_body_is_fixed(body, op->src[1])) {
         return;
     }
     uint32_t a = product->src[0], b = product->src[1], row = op->src[1];
@@ -17212,6 +17229,10 @@ static void pwsp_lower_alloc(pwsp_lowering *lw, const pwsp_kop *op) {
 static void pwsp_lower_cvt(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[0]));
     uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
+    if (lw->list->tiles[src].dtype == op->dtype) {  // of what may change: a copy
+        pwsp_insn_emit(lw, PTOISA_TMOV, dst, src, 0, 0);
+        return;
+    }
     pwsp_insn *cvt = pwsp_insn_emit(lw, PTOISA_TCVT, dst, src, 0, 0);
     cvt->mode = op->mode;
     cvt->variant = PWSP_VARIANT_SATURATE;
@@ -17235,7 +17256,13 @@ static void pwsp_lower_quantize(pwsp_lowering *lw, const pwsp_kop *op) {
 static void pwsp_lower_transpose(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_value(lw, op->src[0]);
     pwsp_list_tile of = lw->list->tiles[src];
-    if (op->cols == 1 || op->rows == 1) {  // the same bytes
+    bool is_vector = op->cols == 1 || op->rows == 1;
+    if (is_vector && lw->body->ops[op->src[0]].kind == PWSP_KOP_ALLOC) {  // which may change
+        uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
+        pwsp_insn_emit(lw, PTOISA_TMOV, dst, pwsp_lower_flat(lw, src), 0, 0);
+        return;
+    }
+    if (is_vector) {  // the same bytes
         uint32_t view = op->cols == 1 ? pwsp_lower_column(lw, src) : pwsp_lower_flat(lw, src);
         lw->values[lw->at].tile = view;
         pwsp_lower_keep(lw, view, lw->at);
@@ -17612,7 +17639,8 @@ static void pwsp_lower_entry(pwsp_lowering *lw) {
     }
 }
 
-// A load, or a slice of a parameter: into UB, unless only products read a slice.
+// A load, or a slice of a parameter: into UB, unless only products read a slice. They load it where
+// they stand, so it must not be stored to.
 static void pwsp_lower_part(pwsp_lowering *lw, const pwsp_kop *op) {
     bool is_stored = false;
     for (uint64_t i = lw->at + 1; i < lw->body->op_count; i++) {
@@ -17621,10 +17649,13 @@ static void pwsp_lower_part(pwsp_lowering *lw, const pwsp_kop *op) {
             is_stored || (!user->is_dead && user->src[0] == lw->at &&
                           (user->kind == PWSP_KOP_STORE || user->kind == PWSP_KOP_STORE_ADD));
     }
-    if (op->kind == PWSP_KOP_SLICE && !is_stored && !pwsp_lower_feeds(lw->body, lw->at)) {
+    uint32_t param = lw->body->ops[op->src[0]].param;
+    bool is_kept = lw->body->tiles[param - 1].direction == PTOWSP_IN;
+    if (op->kind == PWSP_KOP_SLICE && is_kept && !is_stored &&
+        !pwsp_lower_feeds(lw->body, lw->at)) {
         return;
     }
-    uint32_t tile = pwsp_lower_load(lw, lw->body->ops[op->src[0]].param, op);
+    uint32_t tile = pwsp_lower_load(lw, param, op);
     lw->values[lw->at].tile = tile;
     if (tile) {
         pwsp_lower_keep(lw, tile, lw->at);
@@ -17889,6 +17920,11 @@ static void pwsp_checks_operand(pwsp_checks *checks, const pwsp_kop *op, const p
     }
 }
 
+// A vector with a value for each column, also where a square tile would take it by rows.
+static void pwsp_checks_by_col(pwsp_checks *checks, const pwsp_kop *op, const pwsp_kop *y) {
+    pwsp_checks_add(checks, op, &op->valid_cols, y->cols == 1 ? &y->valid_rows : &y->valid_cols, 1);
+}
+
 static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const pwsp_kop *op) {
     const pwsp_kop *s[PWSP_KOP_SRC_MAX];
     for (int i = 0; i < PWSP_KOP_SRC_MAX; i++) {
@@ -17908,10 +17944,14 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
     }
     case PWSP_KOP_MATMUL:
     case PWSP_KOP_MATMUL_ACC:
-    case PWSP_KOP_MATMUL_BIAS:
         pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_rows, 0);
         pwsp_checks_operand(checks, op, s[2]);
         break;
+    case PWSP_KOP_MATMUL_BIAS:
+        pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_rows, 0);
+        pwsp_checks_by_col(checks, op, s[2]);
+        break;
+    case PWSP_KOP_COL_BROADCAST: pwsp_checks_by_col(checks, op, s[1]); break;
     case PWSP_KOP_ADD:
     case PWSP_KOP_SUB:
     case PWSP_KOP_MUL:
@@ -17923,7 +17963,6 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
     case PWSP_KOP_QUANTIZE:
     case PWSP_KOP_DEQUANTIZE:
     case PWSP_KOP_ROW_BROADCAST:
-    case PWSP_KOP_COL_BROADCAST:
         for (int i = 0; i < PWSP_KOP_SRC_MAX; i++) {
             pwsp_checks_operand(checks, op, s[i]);
         }
@@ -17937,7 +17976,16 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
         break;
     case PWSP_KOP_SORT32:
         pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_cols, 1);
+        if (s[1]->rows == s[0]->rows) {
+            pwsp_checks_add(checks, op, &s[0]->valid_rows, &s[1]->valid_rows, 0);
+        }
         break;
+    case PWSP_KOP_TOPK_VALUES:
+    case PWSP_KOP_TOPK_INDICES: {
+        pwsp_valid pairs = pwsp_valid_full(2 * op->cols);  // k of them, and k are stored
+        pwsp_checks_add(checks, op, &pairs, &s[0]->valid_cols, 1);
+        break;
+    }
     default: break;
     }
 }
@@ -18266,27 +18314,53 @@ static ptoisa_global pwsp_insn_global(const pwsp_tile_code *code, const pwsp_ins
     return global;
 }
 
-// All rows of a parameter, for gathers by row.
-static ptoisa_global pwsp_insn_table(const pwsp_tile_code *code, const pwsp_insn *insn,
-                                     const ptowsp_task *task) {
-    ptoisa_tile all;
-    memset(&all, 0, sizeof all);
+// What the parameter has from the instruction's (row, col) on, as valid sizes of a tile.
+static ptoisa_tile pwsp_insn_rest(const pwsp_tile_code *code, const pwsp_insn *insn,
+                                  const ptowsp_task *task) {
+    ptoisa_tile rest;
+    memset(&rest, 0, sizeof rest);
     uint32_t param = insn->param - 1u;
-    all.valid_rows = task ? (uint32_t)ptowsp_task_rows(task, param) : code->param_rows[param];
-    all.valid_cols = task ? (uint32_t)ptowsp_task_cols(task, param) : code->param_cols[param];
-    return pwsp_insn_global(code, insn, task, &all);
+    uint32_t rows = task ? (uint32_t)ptowsp_task_rows(task, param) : code->param_rows[param];
+    uint32_t cols = task ? (uint32_t)ptowsp_task_cols(task, param) : code->param_cols[param];
+    rest.valid_rows = rows > insn->row ? rows - insn->row : 0;
+    rest.valid_cols = cols > insn->col ? cols - insn->col : 0;
+    return rest;
+}
+
+// The tile, with no more valid than the parameter has: what does not depend on the task may be
+// larger than what the task loads or stores.
+static ptoisa_tile pwsp_insn_clip(const pwsp_tile_code *code, const pwsp_insn *insn,
+                                  const ptowsp_task *task, ptoisa_tile tile) {
+    ptoisa_tile rest = pwsp_insn_rest(code, insn, task);
+    tile.valid_rows = tile.valid_rows < rest.valid_rows ? tile.valid_rows : rest.valid_rows;
+    tile.valid_cols = tile.valid_cols < rest.valid_cols ? tile.valid_cols : rest.valid_cols;
+    return tile;
+}
+
+static void pwsp_insn_load(pwsp_tile_core *core, const pwsp_tile_code *code, const pwsp_insn *insn,
+                           const ptowsp_task *task, const ptoisa_tile *d) {
+    ptoisa_tile dst = pwsp_insn_clip(code, insn, task, *d);
+    ptoisa_global global = pwsp_insn_global(code, insn, task, &dst);
+    ptoisa_tload(&core->core, &dst, &global);
+}
+
+// MGATHER and MSCATTER: whole rows between a tile and a parameter.
+static void pwsp_insn_table(pwsp_tile_core *core, const pwsp_tile_code *code, const pwsp_insn *insn,
+                            const ptowsp_task *task, const ptoisa_tile *tile,
+                            const ptoisa_tile *index) {
+    ptoisa_tile rest = pwsp_insn_rest(code, insn, task), rows = *tile;
+    ptoisa_global table = pwsp_insn_global(code, insn, task, &rest);
+    rows.valid_cols = rows.valid_cols < rest.valid_cols ? rows.valid_cols : rest.valid_cols;
+    if (insn->op == PTOISA_MGATHER) {
+        ptoisa_mgather(&core->core, &rows, &table, index);
+    } else {
+        ptoisa_mscatter(&core->core, &table, &rows, index);
+    }
 }
 
 static void pwsp_insn_store(pwsp_tile_core *core, const pwsp_tile_code *code, const pwsp_insn *insn,
-                            const ptowsp_task *task, ptoisa_tile src) {
-    // What does not depend on the task may be larger than what the task stores.
-    uint32_t param = insn->param - 1u;
-    if (task) {
-        uint32_t rows = (uint32_t)ptowsp_task_rows(task, param);
-        uint32_t cols = (uint32_t)ptowsp_task_cols(task, param);
-        src.valid_rows = src.valid_rows < rows ? src.valid_rows : rows;
-        src.valid_cols = src.valid_cols < cols ? src.valid_cols : cols;
-    }
+                            const ptowsp_task *task, const ptoisa_tile *s) {
+    ptoisa_tile src = pwsp_insn_clip(code, insn, task, *s);
     ptoisa_global global = pwsp_insn_global(code, insn, task, &src);
     switch ((pwsp_variant)insn->variant) {
     case PWSP_VARIANT_ADD: ptoisa_tstore_add(&core->core, &global, &src); break;
@@ -18320,7 +18394,6 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
     }
     const ptoisa_tile *tmp = insn->tmp ? &tile_core->tiles[insn->tmp] : NULL;
     double x = pwsp_insn_scalar(tile_core, code, insn, task);
-    ptoisa_global global;
     // clang-format off
 #define PWSP_CASE_UNARY(name, function)      case PTOISA_##name: ptoisa_##function(core, d, s[0]); break;
 #define PWSP_CASE_BINARY(name, function)     case PTOISA_##name: ptoisa_##function(core, d, s[0], s[1]); break;
@@ -18337,19 +18410,10 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
         PWSP_INSNS_SCALAR(PWSP_CASE_SCALAR)
         PWSP_INSNS_TMP(PWSP_CASE_TMP)
         PWSP_INSNS_BINARY_TMP(PWSP_CASE_BINARY_TMP)
-    case PTOISA_TLOAD:
-        global = pwsp_insn_global(code, insn, task, d);
-        ptoisa_tload(core, d, &global);
-        break;
-    case PTOISA_TSTORE: pwsp_insn_store(tile_core, code, insn, task, *s[0]); break;
-    case PTOISA_MGATHER:
-        global = pwsp_insn_table(code, insn, task);
-        ptoisa_mgather(core, d, &global, s[0]);
-        break;
-    case PTOISA_MSCATTER:
-        global = pwsp_insn_table(code, insn, task);
-        ptoisa_mscatter(core, &global, s[0], s[1]);
-        break;
+    case PTOISA_TLOAD: pwsp_insn_load(tile_core, code, insn, task, d); break;
+    case PTOISA_TSTORE: pwsp_insn_store(tile_core, code, insn, task, s[0]); break;
+    case PTOISA_MGATHER: pwsp_insn_table(tile_core, code, insn, task, d, s[0]); break;
+    case PTOISA_MSCATTER: pwsp_insn_table(tile_core, code, insn, task, s[0], s[1]); break;
     case PTOISA_TEXTRACT: ptoisa_textract(core, d, s[0], insn->row, insn->col); break;
     case PTOISA_TINSERT: ptoisa_tinsert(core, d, s[0], insn->row, insn->col); break;
     case PTOISA_TCVT:

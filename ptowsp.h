@@ -1513,7 +1513,7 @@ PTOWSP_API ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, pt
 // (NaN counts as the largest), into pairs of score and u32 index, index being 1 x cols or of x's
 // shape. merge_sort merges runs of `run` pairs by four (or the last two or three) in one row, which
 // must be full: a task with fewer valid columns fails. top-k takes the first k values, or indices
-// (u32), of each row's pairs.
+// (u32), of each row's pairs; a task with fewer than k fails.
 PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);
 PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);
 PTOWSP_API ptowsp_value ptowsp_tile_topk_values(ptowsp_value pairs, int64_t k);

@@ -109,7 +109,7 @@ PTOISA_INLINE ptoisa_view ptoisa_view_array(void *data, uint32_t cols, uint32_t 
 
 // The rows of a window come in pieces of shape[3] that are one stride apart.
 PTOISA_INLINE int64_t ptoisa_global_pieces(const ptoisa_global *global) {
-    return global->shape[0] * global->shape[1] * global->shape[2];
+    return global->shape[3] ? global->shape[0] * global->shape[1] * global->shape[2] : 0;
 }
 
 PTOISA_FN ptoisa_view ptoisa_view_piece(const ptoisa_global *global, int64_t piece) {

@@ -59,6 +59,11 @@ static void pwsp_checks_operand(pwsp_checks *checks, const pwsp_kop *op, const p
     }
 }
 
+// A vector with a value for each column, also where a square tile would take it by rows.
+static void pwsp_checks_by_col(pwsp_checks *checks, const pwsp_kop *op, const pwsp_kop *y) {
+    pwsp_checks_add(checks, op, &op->valid_cols, y->cols == 1 ? &y->valid_rows : &y->valid_cols, 1);
+}
+
 static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const pwsp_kop *op) {
     const pwsp_kop *s[PWSP_KOP_SRC_MAX];
     for (int i = 0; i < PWSP_KOP_SRC_MAX; i++) {
@@ -78,10 +83,14 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
     }
     case PWSP_KOP_MATMUL:
     case PWSP_KOP_MATMUL_ACC:
-    case PWSP_KOP_MATMUL_BIAS:
         pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_rows, 0);
         pwsp_checks_operand(checks, op, s[2]);
         break;
+    case PWSP_KOP_MATMUL_BIAS:
+        pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_rows, 0);
+        pwsp_checks_by_col(checks, op, s[2]);
+        break;
+    case PWSP_KOP_COL_BROADCAST: pwsp_checks_by_col(checks, op, s[1]); break;
     case PWSP_KOP_ADD:
     case PWSP_KOP_SUB:
     case PWSP_KOP_MUL:
@@ -93,7 +102,6 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
     case PWSP_KOP_QUANTIZE:
     case PWSP_KOP_DEQUANTIZE:
     case PWSP_KOP_ROW_BROADCAST:
-    case PWSP_KOP_COL_BROADCAST:
         for (int i = 0; i < PWSP_KOP_SRC_MAX; i++) {
             pwsp_checks_operand(checks, op, s[i]);
         }
@@ -107,7 +115,16 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
         break;
     case PWSP_KOP_SORT32:
         pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_cols, 1);
+        if (s[1]->rows == s[0]->rows) {
+            pwsp_checks_add(checks, op, &s[0]->valid_rows, &s[1]->valid_rows, 0);
+        }
         break;
+    case PWSP_KOP_TOPK_VALUES:
+    case PWSP_KOP_TOPK_INDICES: {
+        pwsp_valid pairs = pwsp_valid_full(2 * op->cols);  // k of them, and k are stored
+        pwsp_checks_add(checks, op, &pairs, &s[0]->valid_cols, 1);
+        break;
+    }
     default: break;
     }
 }

@@ -179,27 +179,53 @@ static ptoisa_global pwsp_insn_global(const pwsp_tile_code *code, const pwsp_ins
     return global;
 }
 
-// All rows of a parameter, for gathers by row.
-static ptoisa_global pwsp_insn_table(const pwsp_tile_code *code, const pwsp_insn *insn,
-                                     const ptowsp_task *task) {
-    ptoisa_tile all;
-    memset(&all, 0, sizeof all);
+// What the parameter has from the instruction's (row, col) on, as valid sizes of a tile.
+static ptoisa_tile pwsp_insn_rest(const pwsp_tile_code *code, const pwsp_insn *insn,
+                                  const ptowsp_task *task) {
+    ptoisa_tile rest;
+    memset(&rest, 0, sizeof rest);
     uint32_t param = insn->param - 1u;
-    all.valid_rows = task ? (uint32_t)ptowsp_task_rows(task, param) : code->param_rows[param];
-    all.valid_cols = task ? (uint32_t)ptowsp_task_cols(task, param) : code->param_cols[param];
-    return pwsp_insn_global(code, insn, task, &all);
+    uint32_t rows = task ? (uint32_t)ptowsp_task_rows(task, param) : code->param_rows[param];
+    uint32_t cols = task ? (uint32_t)ptowsp_task_cols(task, param) : code->param_cols[param];
+    rest.valid_rows = rows > insn->row ? rows - insn->row : 0;
+    rest.valid_cols = cols > insn->col ? cols - insn->col : 0;
+    return rest;
+}
+
+// The tile, with no more valid than the parameter has: what does not depend on the task may be
+// larger than what the task loads or stores.
+static ptoisa_tile pwsp_insn_clip(const pwsp_tile_code *code, const pwsp_insn *insn,
+                                  const ptowsp_task *task, ptoisa_tile tile) {
+    ptoisa_tile rest = pwsp_insn_rest(code, insn, task);
+    tile.valid_rows = tile.valid_rows < rest.valid_rows ? tile.valid_rows : rest.valid_rows;
+    tile.valid_cols = tile.valid_cols < rest.valid_cols ? tile.valid_cols : rest.valid_cols;
+    return tile;
+}
+
+static void pwsp_insn_load(pwsp_tile_core *core, const pwsp_tile_code *code, const pwsp_insn *insn,
+                           const ptowsp_task *task, const ptoisa_tile *d) {
+    ptoisa_tile dst = pwsp_insn_clip(code, insn, task, *d);
+    ptoisa_global global = pwsp_insn_global(code, insn, task, &dst);
+    ptoisa_tload(&core->core, &dst, &global);
+}
+
+// MGATHER and MSCATTER: whole rows between a tile and a parameter.
+static void pwsp_insn_table(pwsp_tile_core *core, const pwsp_tile_code *code, const pwsp_insn *insn,
+                            const ptowsp_task *task, const ptoisa_tile *tile,
+                            const ptoisa_tile *index) {
+    ptoisa_tile rest = pwsp_insn_rest(code, insn, task), rows = *tile;
+    ptoisa_global table = pwsp_insn_global(code, insn, task, &rest);
+    rows.valid_cols = rows.valid_cols < rest.valid_cols ? rows.valid_cols : rest.valid_cols;
+    if (insn->op == PTOISA_MGATHER) {
+        ptoisa_mgather(&core->core, &rows, &table, index);
+    } else {
+        ptoisa_mscatter(&core->core, &table, &rows, index);
+    }
 }
 
 static void pwsp_insn_store(pwsp_tile_core *core, const pwsp_tile_code *code, const pwsp_insn *insn,
-                            const ptowsp_task *task, ptoisa_tile src) {
-    // What does not depend on the task may be larger than what the task stores.
-    uint32_t param = insn->param - 1u;
-    if (task) {
-        uint32_t rows = (uint32_t)ptowsp_task_rows(task, param);
-        uint32_t cols = (uint32_t)ptowsp_task_cols(task, param);
-        src.valid_rows = src.valid_rows < rows ? src.valid_rows : rows;
-        src.valid_cols = src.valid_cols < cols ? src.valid_cols : cols;
-    }
+                            const ptowsp_task *task, const ptoisa_tile *s) {
+    ptoisa_tile src = pwsp_insn_clip(code, insn, task, *s);
     ptoisa_global global = pwsp_insn_global(code, insn, task, &src);
     switch ((pwsp_variant)insn->variant) {
     case PWSP_VARIANT_ADD: ptoisa_tstore_add(&core->core, &global, &src); break;
@@ -233,7 +259,6 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
     }
     const ptoisa_tile *tmp = insn->tmp ? &tile_core->tiles[insn->tmp] : NULL;
     double x = pwsp_insn_scalar(tile_core, code, insn, task);
-    ptoisa_global global;
     // clang-format off
 #define PWSP_CASE_UNARY(name, function)      case PTOISA_##name: ptoisa_##function(core, d, s[0]); break;
 #define PWSP_CASE_BINARY(name, function)     case PTOISA_##name: ptoisa_##function(core, d, s[0], s[1]); break;
@@ -250,19 +275,10 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
         PWSP_INSNS_SCALAR(PWSP_CASE_SCALAR)
         PWSP_INSNS_TMP(PWSP_CASE_TMP)
         PWSP_INSNS_BINARY_TMP(PWSP_CASE_BINARY_TMP)
-    case PTOISA_TLOAD:
-        global = pwsp_insn_global(code, insn, task, d);
-        ptoisa_tload(core, d, &global);
-        break;
-    case PTOISA_TSTORE: pwsp_insn_store(tile_core, code, insn, task, *s[0]); break;
-    case PTOISA_MGATHER:
-        global = pwsp_insn_table(code, insn, task);
-        ptoisa_mgather(core, d, &global, s[0]);
-        break;
-    case PTOISA_MSCATTER:
-        global = pwsp_insn_table(code, insn, task);
-        ptoisa_mscatter(core, &global, s[0], s[1]);
-        break;
+    case PTOISA_TLOAD: pwsp_insn_load(tile_core, code, insn, task, d); break;
+    case PTOISA_TSTORE: pwsp_insn_store(tile_core, code, insn, task, s[0]); break;
+    case PTOISA_MGATHER: pwsp_insn_table(tile_core, code, insn, task, d, s[0]); break;
+    case PTOISA_MSCATTER: pwsp_insn_table(tile_core, code, insn, task, s[0], s[1]); break;
     case PTOISA_TEXTRACT: ptoisa_textract(core, d, s[0], insn->row, insn->col); break;
     case PTOISA_TINSERT: ptoisa_tinsert(core, d, s[0], insn->row, insn->col); break;
     case PTOISA_TCVT:

@@ -21,11 +21,11 @@ static void pwsp_lower_alloc(pwsp_lowering *lw, const pwsp_kop *op) {
 static void pwsp_lower_cvt(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[0]));
     uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
-    bool is_copy = lw->list->tiles[src].dtype == op->dtype;  // of what canonicalise had to leave
-    pwsp_insn *cvt = pwsp_insn_emit(lw, is_copy ? PTOISA_TMOV : PTOISA_TCVT, dst, src, 0, 0);
-    if (is_copy) {
+    if (lw->list->tiles[src].dtype == op->dtype) {  // of what may change: a copy
+        pwsp_insn_emit(lw, PTOISA_TMOV, dst, src, 0, 0);
         return;
     }
+    pwsp_insn *cvt = pwsp_insn_emit(lw, PTOISA_TCVT, dst, src, 0, 0);
     cvt->mode = op->mode;
     cvt->variant = PWSP_VARIANT_SATURATE;
 }
@@ -48,7 +48,13 @@ static void pwsp_lower_quantize(pwsp_lowering *lw, const pwsp_kop *op) {
 static void pwsp_lower_transpose(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_value(lw, op->src[0]);
     pwsp_list_tile of = lw->list->tiles[src];
-    if (op->cols == 1 || op->rows == 1) {  // the same bytes
+    bool is_vector = op->cols == 1 || op->rows == 1;
+    if (is_vector && lw->body->ops[op->src[0]].kind == PWSP_KOP_ALLOC) {  // which may change
+        uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
+        pwsp_insn_emit(lw, PTOISA_TMOV, dst, pwsp_lower_flat(lw, src), 0, 0);
+        return;
+    }
+    if (is_vector) {  // the same bytes
         uint32_t view = op->cols == 1 ? pwsp_lower_column(lw, src) : pwsp_lower_flat(lw, src);
         lw->values[lw->at].tile = view;
         pwsp_lower_keep(lw, view, lw->at);

@@ -43,8 +43,19 @@ uint32_t pwsp_body_use_count(const ptowsp_body *body, uint32_t value) {
     return count;
 }
 
-// Puts one value in the place of another, from there on.
+// Is a value the same wherever it is read? Instructions write allocated tiles; matrix products and
+// slices read a parameter where they stand, which may be after it has been stored to.
+static bool pwsp_body_is_fixed(const ptowsp_body *body, uint32_t value) {
+    const pwsp_kop *op = &body->ops[value];
+    return op->kind != PWSP_KOP_ALLOC &&
+           !(op->kind == PWSP_KOP_PARAM && body->tiles[op->param - 1].is_stored);
+}
+
+// Puts one value in the place of another, from there on, unless that may have changed by then.
 static void pwsp_body_replace(ptowsp_body *body, uint32_t value, uint32_t by) {
+    if (!pwsp_body_is_fixed(body, by)) {
+        return;
+    }
     for (uint64_t i = value + 1; i < body->op_count; i++) {
         pwsp_kop *op = &body->ops[i];
         for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
@@ -66,13 +77,6 @@ static bool pwsp_kind_is_commutative(uint8_t kind) {
            kind == PWSP_KOP_MIN;
 }
 
-// May others read `value` where they read what is made of it? Products and slices of a parameter load
-// it where they stand, which may be behind a store to it.
-static bool pwsp_value_stands_still(const ptowsp_body *body, uint32_t value) {
-    const pwsp_kop *op = &body->ops[value];
-    return op->kind != PWSP_KOP_PARAM || body->tiles[op->param - 1].direction == PTOWSP_IN;
-}
-
 void pwsp_pass_canonicalise(ptowsp_body *body) {
     for (uint64_t i = 1; i < body->op_count; i++) {
         pwsp_kop *op = &body->ops[i];
@@ -83,11 +87,10 @@ void pwsp_pass_canonicalise(ptowsp_body *body) {
             uint32_t left = op->src[0];
             op->src[0] = op->src[1];
             op->src[1] = left;
-        } else if (op->kind == PWSP_KOP_CVT && op->dtype == x->dtype &&
-                   pwsp_value_stands_still(body, op->src[0])) {
+        } else if (op->kind == PWSP_KOP_CVT && op->dtype == x->dtype) {
             pwsp_body_replace(body, (uint32_t)i, op->src[0]);
         } else if ((op->kind == PWSP_KOP_TRANSPOSE || op->kind == PWSP_KOP_NEG) &&
-                   x->kind == op->kind && pwsp_value_stands_still(body, x->src[0])) {
+                   x->kind == op->kind) {
             pwsp_body_replace(body, (uint32_t)i, x->src[0]);
         }
     }
@@ -143,7 +146,13 @@ static void pwsp_fuse_bias(ptowsp_body *body, pwsp_kop *op) {
     const pwsp_kop *bias = &body->ops[op->src[1]];
     // A bias in L1 is of the product's type; on a square tile a vector is a value for each row.
     if (!pwsp_fuse_takes(body, op->src[0]) || bias->rows != 1 || bias->cols != op->cols ||
-        op->rows == op->cols || op->cols * 4 > body->machine.memory_size[PTOISA_BIAS]) {
+        op->rows == op->cols || op->cols * 4 > body->machine.memory_size[PTOISA_BIAS] ||
+        !pwsp_valid_is_equal(&product->valid_cols, &op->valid_cols)) {
+        return;
+    }
+    // The product moves to where the sum is, and reads its factors and the bias there.
+    if (!pwsp_body_is_fixed(body, product->src[0]) || !pwsp_body_is_fixed(body, product->src[1]) ||
+        !pwsp_body_is_fixed(body, op->src[1])) {
         return;
     }
     uint32_t a = product->src[0], b = product->src[1], row = op->src[1];
