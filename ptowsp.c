@@ -6306,6 +6306,10 @@ PTOISA_FN bool ptoisa_core_finish(ptoisa_core *core) {
 
 // Binds a tile to a byte offset in its memory of the core.
 PTOISA_FN void ptoisa_tassign(ptoisa_core *core, ptoisa_tile *tile, uint64_t offset) {
+    if (tile->memory >= PTOISA_MEMORY_COUNT) {
+        ptoisa_fault(core, PTOISA_NOP, "TASSIGN: there is no memory %u", tile->memory);
+        return;
+    }
     if (PTOISA_CHECKED) {
         uint64_t bytes = ptoisa_tile_bytes(tile), end = offset + bytes;
         uint64_t size = core->machine->memory_size[tile->memory];
@@ -14571,7 +14575,9 @@ PTOWSP_STATIC_ASSERT((int)PTOWSP_PATH_COUNT == (int)PTOISA_PATH_COUNT, "paths");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_MEMORY_COUNT == (int)PTOISA_MEMORY_COUNT, "memories");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_PIPE_COUNT == (int)PTOISA_PIPE_COUNT, "pipes");
 
-// False if it is none: an unknown family, no clock.
+#define PWSP_MEMORY_BYTES_MAX (64u << 20)  // of one memory of a core; real ones are 512 KiB
+
+// False if it is none: an unknown family, no clock, a memory that is too large.
 PWSP_INTERNAL bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa);
 
 #endif
@@ -14653,7 +14659,11 @@ bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa)
     out_isa->clock_mhz = machine->clock_mhz;
     memcpy(out_isa->memory_size, machine->memory_bytes, sizeof out_isa->memory_size);
     memcpy(out_isa->rate, machine->rates, sizeof out_isa->rate);
-    return (uint32_t)machine->family <= PTOWSP_FAMILY_A5 && machine->clock_mhz > 0;
+    bool is_good = (uint32_t)machine->family <= PTOWSP_FAMILY_A5 && machine->clock_mhz > 0;
+    for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
+        is_good = is_good && machine->memory_bytes[i] <= PWSP_MEMORY_BYTES_MAX;
+    }
+    return is_good;
 }
 
 // =================================================================================================
@@ -15709,10 +15719,11 @@ ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
                               "rows of %u %s are no whole blocks of 32 bytes", even->cols,
                               ptowsp_dtype_name((ptowsp_dtype)even->dtype));
-        } else if (even->valid_cols.shift) {
-            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "its operands are parts of a tail");
         } else if (b.body->machine.family == PTOISA_A2A3) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "TINTERLEAVE is not on A2/A3");
+        } else if (even->valid_cols.shift) {
+            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
+                              "x has every second column of a tile that tasks have parts of");
         }
         pwsp_builder_shape(&b, even, even->dtype);
         b.op.cols = even->cols * 2;
@@ -19636,7 +19647,9 @@ ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *
     }
     if (desc->machine && !pwsp_machine_to_isa(desc->machine, &machine)) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: its machine has no such family, or no clock", name);
+                         "kernel %s: its machine has no such family, no clock, or a memory of more "
+                         "than 64 MiB",
+                         name);
         return NULL;
     }
     pwsp_memory memory = module->context->memory;

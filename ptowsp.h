@@ -1350,8 +1350,8 @@ typedef struct ptowsp_machine {
     uint32_t cube_count, vector_count;  // cores
     uint32_t aicpu_count;               // threads that a runtime may use
     uint32_t clock_mhz;
-    // Bytes of each memory of a core that kernels may use (of UB on A2/A3, the last 8 KiB are
-    // scratch of instructions); of L2 and HBM, for all cores.
+    // Bytes of each memory of a core that kernels may use, up to 64 MiB (of UB on A2/A3, the last
+    // 8 KiB are scratch of instructions); of L2 and HBM, for all cores.
     uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
     uint64_t l2_bytes, hbm_bytes;
     uint32_t rates[PTOWSP_PATH_COUNT];  // of one core, in 1/100 GiB/s
@@ -1403,7 +1403,7 @@ PTOWSP_API ptowsp_value ptowsp_tile_scalar(ptowsp_body *body, const char *name, 
 // A constant. It takes the type of what it is combined with; integers are cut towards zero.
 PTOWSP_API ptowsp_value ptowsp_tile_const(ptowsp_body *body, double value);
 
-// A tile of one number; and 1 x cols of start, start + 1, ...
+// A tile of one number; and 1 x cols of start, start + 1, ... (i16, i32, u16, u32).
 PTOWSP_API ptowsp_value ptowsp_tile_full(ptowsp_body *body, ptowsp_dtype dtype, int64_t rows,
                                          int64_t cols, double value);
 PTOWSP_API ptowsp_value ptowsp_tile_iota(ptowsp_body *body, ptowsp_dtype dtype, int64_t cols,
@@ -1425,7 +1425,10 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 //      a tile of x's shape
 //      a scalar: a constant, or a parameter (x may be a constant as well, y then a tile)
 //      a vector with a value per row: rows x 1 or 1 x rows
-//      a vector with a value per column: 1 x cols or cols x 1 (on a square tile: per row)
+//      a vector with a value per column: 1 x cols or cols x 1
+//
+// On a square tile, rows x rows, the last two are the same shapes: a vector is then a value per
+// row, also 1 x rows, as PTO-WSP has it. col_broadcast says that it is one per column.
 //
 // For add, mul, max and min, x may be the vector. Types f16, bf16, f32, i16, i32; div of integers
 // gives 0 where y is 0. max and min of NaN are NaN.
@@ -1519,14 +1522,16 @@ PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);
 PTOWSP_API ptowsp_value ptowsp_tile_topk_values(ptowsp_value pairs, int64_t k);
 PTOWSP_API ptowsp_value ptowsp_tile_topk_indices(ptowsp_value pairs, int64_t k);
 
-// Elements of x by their index in it, row by row (i32 or u32): the result has the index' shape.
+// Elements of x by their index in it (i32 or u32), row * cols + column of the full tile, also where
+// fewer columns are valid: the result has the index' shape. Outside of x it is 0.
 PTOWSP_API ptowsp_value ptowsp_tile_gather(ptowsp_value x, ptowsp_value index);
 
 // Part of a tile: rows x cols elements from (row, col). Of a parameter, only that part is loaded.
 PTOWSP_API ptowsp_value ptowsp_tile_slice(ptowsp_value x, int64_t row, int64_t col, int64_t rows,
                                           int64_t cols);
 
-// x0 y0 x1 y1 ... in each row; and the even (0) or odd (1) columns of x.
+// x0 y0 x1 y1 ... in each row (on A5: A2/A3 has no instruction for it); and the even (0) or odd (1)
+// columns of x.
 PTOWSP_API ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 

@@ -214,6 +214,10 @@ PTOISA_FN bool ptoisa_core_finish(ptoisa_core *core) {
 
 // Binds a tile to a byte offset in its memory of the core.
 PTOISA_FN void ptoisa_tassign(ptoisa_core *core, ptoisa_tile *tile, uint64_t offset) {
+    if (tile->memory >= PTOISA_MEMORY_COUNT) {
+        ptoisa_fault(core, PTOISA_NOP, "TASSIGN: there is no memory %u", tile->memory);
+        return;
+    }
     if (PTOISA_CHECKED) {
         uint64_t bytes = ptoisa_tile_bytes(tile), end = offset + bytes;
         uint64_t size = core->machine->memory_size[tile->memory];

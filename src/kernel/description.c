@@ -73,5 +73,9 @@ bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa)
     out_isa->clock_mhz = machine->clock_mhz;
     memcpy(out_isa->memory_size, machine->memory_bytes, sizeof out_isa->memory_size);
     memcpy(out_isa->rate, machine->rates, sizeof out_isa->rate);
-    return (uint32_t)machine->family <= PTOWSP_FAMILY_A5 && machine->clock_mhz > 0;
+    bool is_good = (uint32_t)machine->family <= PTOWSP_FAMILY_A5 && machine->clock_mhz > 0;
+    for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
+        is_good = is_good && machine->memory_bytes[i] <= PWSP_MEMORY_BYTES_MAX;
+    }
+    return is_good;
 }

@@ -10,7 +10,9 @@ PTOWSP_STATIC_ASSERT((int)PTOWSP_PATH_COUNT == (int)PTOISA_PATH_COUNT, "paths");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_MEMORY_COUNT == (int)PTOISA_MEMORY_COUNT, "memories");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_PIPE_COUNT == (int)PTOISA_PIPE_COUNT, "pipes");
 
-// False if it is none: an unknown family, no clock.
+#define PWSP_MEMORY_BYTES_MAX (64u << 20)  // of one memory of a core; real ones are 512 KiB
+
+// False if it is none: an unknown family, no clock, a memory that is too large.
 PWSP_INTERNAL bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa);
 
 #endif

@@ -463,10 +463,11 @@ ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
                               "rows of %u %s are no whole blocks of 32 bytes", even->cols,
                               ptowsp_dtype_name((ptowsp_dtype)even->dtype));
-        } else if (even->valid_cols.shift) {
-            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "its operands are parts of a tail");
         } else if (b.body->machine.family == PTOISA_A2A3) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "TINTERLEAVE is not on A2/A3");
+        } else if (even->valid_cols.shift) {
+            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
+                              "x has every second column of a tile that tasks have parts of");
         }
         pwsp_builder_shape(&b, even, even->dtype);
         b.op.cols = even->cols * 2;

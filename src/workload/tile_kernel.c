@@ -27,7 +27,9 @@ ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *
     }
     if (desc->machine && !pwsp_machine_to_isa(desc->machine, &machine)) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: its machine has no such family, or no clock", name);
+                         "kernel %s: its machine has no such family, no clock, or a memory of more "
+                         "than 64 MiB",
+                         name);
         return NULL;
     }
     pwsp_memory memory = module->context->memory;
