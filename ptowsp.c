@@ -15108,6 +15108,9 @@ PWSP_INTERNAL void pwsp_builder_narrow(pwsp_builder *b, const pwsp_kop *other);
 PWSP_INTERNAL void pwsp_builder_make(pwsp_builder *b, ptowsp_dtype dtype, int64_t rows,
                                      int64_t cols);
 
+// The result has twice the columns.
+PWSP_INTERNAL void pwsp_builder_double(pwsp_builder *b);
+
 PWSP_INTERNAL ptowsp_value pwsp_builder_end(pwsp_builder *b);
 
 // The first of the operands that has a body.
@@ -15245,6 +15248,23 @@ void pwsp_builder_narrow(pwsp_builder *b, const pwsp_kop *other) {
     if (b->op.valid_cols.param == 0) {
         b->op.valid_cols = other->valid_cols;
     }
+}
+
+void pwsp_builder_double(pwsp_builder *b) {
+    pwsp_valid *valid = &b->op.valid_cols;
+    if (valid->param && valid->shift) {  // half of an odd number, doubled, is not that number
+        PWSP_BUILDER_FAIL(b, PTOWSP_UNSUPPORTED,
+                          "x has every second column of what a task may have in part");
+        return;
+    }
+    if (valid->mul >= PTOWSP_TILE_SIZE_MAX) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_LIMIT_EXCEEDED, "the columns of a tail were doubled too often");
+        return;
+    }
+    b->op.cols *= 2;
+    valid->max *= 2;
+    valid->mul *= 2;
+    valid->add *= 2;
 }
 
 ptowsp_value pwsp_builder_end(pwsp_builder *b) {
@@ -15721,15 +15741,9 @@ ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y) {
                               ptowsp_dtype_name((ptowsp_dtype)even->dtype));
         } else if (b.body->machine.family == PTOISA_A2A3) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "TINTERLEAVE is not on A2/A3");
-        } else if (even->valid_cols.shift) {
-            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
-                              "x has every second column of a tile that tasks have parts of");
         }
         pwsp_builder_shape(&b, even, even->dtype);
-        b.op.cols = even->cols * 2;
-        b.op.valid_cols.max *= 2;
-        b.op.valid_cols.mul *= 2;
-        b.op.valid_cols.add *= 2;
+        pwsp_builder_double(&b);
     }
     return pwsp_builder_end(&b);
 }
@@ -15982,12 +15996,11 @@ ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index) {
                               op->rows, op->cols, at->rows, at->cols);
         } else if (op->cols > PTOWSP_TILE_SIZE_MAX / 2) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_LIMIT_EXCEEDED, "%u scores in a row", op->cols);
+        } else if (op->cols == 1 && op->rows > 1) {  // which is not in rows here
+            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "rows of one score");
         }
         pwsp_builder_shape(&b, op, PTOWSP_F32);
-        b.op.cols = op->cols * 2;
-        b.op.valid_cols.max *= 2;
-        b.op.valid_cols.mul *= 2;
-        b.op.valid_cols.add *= 2;
+        pwsp_builder_double(&b);
         b.op.is_pairs = true;
     }
     return pwsp_builder_end(&b);
@@ -16178,6 +16191,10 @@ void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_desc *desc) 
         return;
     }
     b.name = ptoisa_op_name(op);
+    if (desc->mode > (op == PTOISA_TCVT ? (uint32_t)PTOWSP_ROUND_TRUNC : UINT8_MAX)) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "it has no mode %u", desc->mode);
+        return;
+    }
     bool is_store = op == PTOISA_TSTORE || op == PTOISA_MSCATTER;
     pwsp_body_insn insn;
     memset(&insn, 0, sizeof insn);
@@ -16393,6 +16410,7 @@ static void pwsp_fuse_bias(ptowsp_body *body, pwsp_kop *op) {
     // A bias in L1 is of the product's type; on a square tile a vector is a value for each row.
     if (!pwsp_fuse_takes(body, op->src[0]) || bias->rows != 1 || bias->cols != op->cols ||
         op->rows == op->cols || op->cols * 4 > body->machine.memory_size[PTOISA_BIAS] ||
+        !pwsp_valid_is_equal(&product->valid_rows, &op->valid_rows) ||
         !pwsp_valid_is_equal(&product->valid_cols, &op->valid_cols)) {
         return;
     }
@@ -16646,6 +16664,9 @@ uint32_t pwsp_lower_view(pwsp_lowering *lw, uint32_t tile, ptoisa_layout layout,
 }
 
 uint32_t pwsp_lower_flat(pwsp_lowering *lw, uint32_t tile) {
+    if (tile == 0) {  // memory is out
+        return 0;
+    }
     pwsp_list_tile of = lw->list->tiles[tile];
     if (of.layout != PTOISA_COL_MAJOR) {
         return tile;
@@ -16655,6 +16676,9 @@ uint32_t pwsp_lower_flat(pwsp_lowering *lw, uint32_t tile) {
 }
 
 uint32_t pwsp_lower_column(pwsp_lowering *lw, uint32_t tile) {
+    if (tile == 0) {
+        return 0;
+    }
     pwsp_list_tile of = lw->list->tiles[tile];
     if (of.layout == PTOISA_COL_MAJOR) {
         return tile;
@@ -16782,6 +16806,9 @@ void pwsp_lower_binary(pwsp_lowering *lw, const pwsp_kop *op) {
 
 // A scratch tile like another one.
 static uint32_t pwsp_lower_like(pwsp_lowering *lw, uint32_t tile, uint8_t dtype) {
+    if (tile == 0) {  // memory is out
+        return 0;
+    }
     pwsp_list_tile of = lw->list->tiles[tile];
     uint32_t cols = of.layout == PTOISA_ROW_MAJOR
                         ? pwsp_round_up(of.cols, pwsp_block_elements(dtype))
@@ -17109,10 +17136,11 @@ bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value) {
         bool is_matmul = op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
                          op->kind == PWSP_KOP_MATMUL_BIAS;
         for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
-            bool is_sum =
-                op->kind == PWSP_KOP_MATMUL_ACC && j == 2 && pwsp_body_use_count(body, value) == 1;
-            if (op->src[j] == value && !is_sum && (!is_matmul || j == 2)) {
-                return true;
+            if (op->src[j] != value || (is_matmul && j != 2)) {
+                continue;
+            }
+            if (op->kind != PWSP_KOP_MATMUL_ACC || pwsp_body_use_count(body, value) != 1) {
+                return true;  // else it is added to where it is
             }
         }
         if (op->kind == PWSP_KOP_INSTRUCTION) {
@@ -17207,7 +17235,7 @@ void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op) {
         pwsp_list_tile of = lw->list->tiles[src];
         src = pwsp_lower_view(lw, src, (ptoisa_layout)of.layout, dtype, of.rows, of.cols,
                               of.valid_rows, of.valid_cols, 0);
-    } else if (is_add && value->tile) {
+    } else if (is_add && value->tile && !is_narrowing) {
         src = value->tile;
     }
     pwsp_insn *store = pwsp_insn_emit(lw, PTOISA_TSTORE, 0, src, 0, 0);
@@ -17303,6 +17331,23 @@ static uint32_t pwsp_lower_bits(pwsp_lowering *lw, uint32_t tile) {
                            of.valid_rows, of.valid_cols, 0);
 }
 
+// A column of one value: a row reduction over one column takes it out of a row-major tile, for which
+// there is no instruction. Words are compared as i32, as there is no u32.
+static void pwsp_lower_take_column(pwsp_lowering *lw, uint32_t dst, uint32_t part) {
+    pwsp_list_tile of = lw->list->tiles[part];
+    uint8_t dtype = of.dtype == PTOISA_U32 ? (uint8_t)PTOISA_I32 : of.dtype;
+    uint32_t tmp = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, dtype, of.rows, of.cols,
+                                   of.valid_rows, of.valid_cols);
+    if (dtype != of.dtype) {
+        pwsp_list_tile to = lw->list->tiles[dst];
+        dst = pwsp_lower_view(lw, dst, (ptoisa_layout)to.layout, dtype, to.rows, to.cols,
+                              to.valid_rows, to.valid_cols, 0);
+        part = pwsp_lower_view(lw, part, PTOISA_ROW_MAJOR, dtype, of.rows, of.cols, of.valid_rows,
+                               of.valid_cols, 0);
+    }
+    pwsp_insn_emit(lw, PTOISA_TROWMAX, dst, part, 0, 0)->tmp = tmp;
+}
+
 static void pwsp_lower_slice(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_value(lw, op->src[0]);
     const pwsp_kop *of = &lw->body->ops[op->src[0]];
@@ -17314,19 +17359,14 @@ static void pwsp_lower_slice(pwsp_lowering *lw, const pwsp_kop *op) {
         col = row;
         row = 0;
     } else if (op->cols == 1 && op->rows > 1) {
-        // A column out of a matrix: through its transpose there is no instruction, but a row
-        // reduction over one column takes it out.
         uint32_t part =
-            pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows,
-                            pwsp_block_elements(op->dtype), op->valid_rows, op->valid_cols);
-        uint32_t tmp =
             pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows,
                             pwsp_block_elements(op->dtype), op->valid_rows, op->valid_cols);
         uint32_t to = pwsp_lower_bits(lw, part), from = pwsp_lower_bits(lw, src);
         pwsp_insn *extract = pwsp_insn_emit(lw, PTOISA_TEXTRACT, to, from, 0, 0);
         extract->row = row;
         extract->col = col;
-        pwsp_insn_emit(lw, PTOISA_TROWMAX, dst, part, 0, 0)->tmp = tmp;
+        pwsp_lower_take_column(lw, dst, part);
         return;
     } else if (op->cols == 1) {
         dst = pwsp_lower_flat(lw, dst);
@@ -17384,6 +17424,12 @@ static void pwsp_lower_every(pwsp_lowering *lw, const pwsp_kop *op, uint32_t src
                                       op->valid_rows, op->valid_cols, 0);
     if (op->cols == 1 && op->rows == 1) {
         result = pwsp_lower_column(lw, result);
+    } else if (op->cols == 1) {
+        pwsp_lower_take_column(lw, pwsp_lower_result(lw, op, 0), result);
+        if (!lw->is_out) {  // PTO-WSP counts only the first instruction
+            lw->list->insns[lw->list->insn_count - 1].is_implied = true;
+        }
+        return;
     }
     lw->values[lw->at].tile = result;
     if (result) {
@@ -18189,12 +18235,12 @@ bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
             continue;
         }
         // 64 bytes more, to begin at a multiple of 64.
-        uint8_t *block = (uint8_t *)pwsp_memory_alloc(&core->memory, code->used[i] + 64u);
+        uint8_t *block = (uint8_t *)pwsp_memory_alloc(&core->memory, (size_t)code->used[i] + 64);
         if (!block) {
             return false;
         }
         if (core->blocks[i]) {
-            pwsp_memory_free(&core->memory, core->blocks[i], core->block_size[i] + 64u);
+            pwsp_memory_free(&core->memory, core->blocks[i], (size_t)core->block_size[i] + 64);
         }
         core->blocks[i] = block;
         core->block_size[i] = code->used[i];
@@ -18205,7 +18251,7 @@ bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
 void pwsp_tile_core_free(pwsp_tile_core *core) {
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         if (core->blocks[i]) {
-            pwsp_memory_free(&core->memory, core->blocks[i], core->block_size[i] + 64u);
+            pwsp_memory_free(&core->memory, core->blocks[i], (size_t)core->block_size[i] + 64);
             core->blocks[i] = NULL;
         }
     }
@@ -18218,7 +18264,7 @@ void pwsp_tile_core_free(pwsp_tile_core *core) {
 size_t pwsp_tile_core_bytes(const pwsp_tile_core *core) {
     size_t bytes = (size_t)core->tile_capacity * sizeof core->tiles[0];
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
-        bytes += core->blocks[i] ? core->block_size[i] + 64u : 0;
+        bytes += core->blocks[i] ? (size_t)core->block_size[i] + 64 : 0;
     }
     return bytes;
 }
@@ -18474,7 +18520,23 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-// A product with nothing to sum: its result is zero, and further panels add nothing.
+// What a product with nothing to sum gives: zero, or the bias in every row; further panels add
+// nothing.
+static void pwsp_tile_core_empty(pwsp_tile_core *core, const pwsp_insn *insn) {
+    const ptoisa_tile *d = &core->tiles[insn->dst[0]], *bias = &core->tiles[insn->src[2]];
+    if (insn->op == PTOISA_TMATMUL_ACC || !d->data) {
+        return;
+    }
+    memset(d->data, 0, (size_t)ptoisa_tile_bytes(d));
+    for (uint32_t r = 0; insn->op == PTOISA_TMATMUL_BIAS && r < d->valid_rows; r++) {
+        for (uint32_t c = 0; c < d->valid_cols; c++) {  // f32 or i32, both
+            memcpy((uint8_t *)d->data + 4 * ptoisa_offset(d, r, c),
+                   (const uint8_t *)bias->data + 4 * ptoisa_offset(bias, 0, c), 4);
+        }
+    }
+}
+
+// Is the instruction a product with nothing to sum, or without a result?
 static bool pwsp_insn_is_empty(const pwsp_tile_core *core, const pwsp_insn *insn) {
     if (insn->op != PTOISA_TMATMUL && insn->op != PTOISA_TMATMUL_ACC &&
         insn->op != PTOISA_TMATMUL_BIAS) {
@@ -18500,10 +18562,7 @@ static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
         if (pwsp_insn_is_empty(core, insn)) {
-            ptoisa_tile *d = &core->tiles[insn->dst[0]];
-            if (insn->op != PTOISA_TMATMUL_ACC && d->data) {
-                memset(d->data, 0, (size_t)ptoisa_tile_bytes(d));
-            }
+            pwsp_tile_core_empty(core, insn);
             continue;
         }
         if (insn->is_implied && core->core.model == PTOISA_MODEL_UNIT) {

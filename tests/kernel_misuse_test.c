@@ -41,13 +41,15 @@ static void misuse__of_descriptions(void **state) {
     machine.family = (ptowsp_family)2;
     begin_other(&f, "odd", 0, &machine);
     expect_module(&f, PTOWSP_INVALID_PARAMS,
-                  "module: kernel odd: its machine has no such family, or no clock");
+                  "module: kernel odd: its machine has no such family, no clock, or a memory of "
+                  "more than 64 MiB");
     begin(&f);
     machine = ptowsp_machine_950pr();
     machine.clock_mhz = 0;
     begin_other(&f, "odd", 0, &machine);
     expect_module(&f, PTOWSP_INVALID_PARAMS,
-                  "module: kernel odd: its machine has no such family, or no clock");
+                  "module: kernel odd: its machine has no such family, no clock, or a memory of "
+                  "more than 64 MiB");
 }
 
 // A kernel that stores x to both of the fixture's outputs.

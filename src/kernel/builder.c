@@ -110,6 +110,23 @@ void pwsp_builder_narrow(pwsp_builder *b, const pwsp_kop *other) {
     }
 }
 
+void pwsp_builder_double(pwsp_builder *b) {
+    pwsp_valid *valid = &b->op.valid_cols;
+    if (valid->param && valid->shift) {  // half of an odd number, doubled, is not that number
+        PWSP_BUILDER_FAIL(b, PTOWSP_UNSUPPORTED,
+                          "x has every second column of what a task may have in part");
+        return;
+    }
+    if (valid->mul >= PTOWSP_TILE_SIZE_MAX) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_LIMIT_EXCEEDED, "the columns of a tail were doubled too often");
+        return;
+    }
+    b->op.cols *= 2;
+    valid->max *= 2;
+    valid->mul *= 2;
+    valid->add *= 2;
+}
+
 ptowsp_value pwsp_builder_end(pwsp_builder *b) {
     ptowsp_value none = {NULL, 0};
     return b->body ? pwsp_body_add(b->body, &b->op) : none;

@@ -45,6 +45,9 @@ PWSP_INTERNAL void pwsp_builder_narrow(pwsp_builder *b, const pwsp_kop *other);
 PWSP_INTERNAL void pwsp_builder_make(pwsp_builder *b, ptowsp_dtype dtype, int64_t rows,
                                      int64_t cols);
 
+// The result has twice the columns.
+PWSP_INTERNAL void pwsp_builder_double(pwsp_builder *b);
+
 PWSP_INTERNAL ptowsp_value pwsp_builder_end(pwsp_builder *b);
 
 // The first of the operands that has a body.

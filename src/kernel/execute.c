@@ -43,12 +43,12 @@ bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
             continue;
         }
         // 64 bytes more, to begin at a multiple of 64.
-        uint8_t *block = (uint8_t *)pwsp_memory_alloc(&core->memory, code->used[i] + 64u);
+        uint8_t *block = (uint8_t *)pwsp_memory_alloc(&core->memory, (size_t)code->used[i] + 64);
         if (!block) {
             return false;
         }
         if (core->blocks[i]) {
-            pwsp_memory_free(&core->memory, core->blocks[i], core->block_size[i] + 64u);
+            pwsp_memory_free(&core->memory, core->blocks[i], (size_t)core->block_size[i] + 64);
         }
         core->blocks[i] = block;
         core->block_size[i] = code->used[i];
@@ -59,7 +59,7 @@ bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
 void pwsp_tile_core_free(pwsp_tile_core *core) {
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         if (core->blocks[i]) {
-            pwsp_memory_free(&core->memory, core->blocks[i], core->block_size[i] + 64u);
+            pwsp_memory_free(&core->memory, core->blocks[i], (size_t)core->block_size[i] + 64);
             core->blocks[i] = NULL;
         }
     }
@@ -72,7 +72,7 @@ void pwsp_tile_core_free(pwsp_tile_core *core) {
 size_t pwsp_tile_core_bytes(const pwsp_tile_core *core) {
     size_t bytes = (size_t)core->tile_capacity * sizeof core->tiles[0];
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
-        bytes += core->blocks[i] ? core->block_size[i] + 64u : 0;
+        bytes += core->blocks[i] ? (size_t)core->block_size[i] + 64 : 0;
     }
     return bytes;
 }
@@ -328,7 +328,23 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-// A product with nothing to sum: its result is zero, and further panels add nothing.
+// What a product with nothing to sum gives: zero, or the bias in every row; further panels add
+// nothing.
+static void pwsp_tile_core_empty(pwsp_tile_core *core, const pwsp_insn *insn) {
+    const ptoisa_tile *d = &core->tiles[insn->dst[0]], *bias = &core->tiles[insn->src[2]];
+    if (insn->op == PTOISA_TMATMUL_ACC || !d->data) {
+        return;
+    }
+    memset(d->data, 0, (size_t)ptoisa_tile_bytes(d));
+    for (uint32_t r = 0; insn->op == PTOISA_TMATMUL_BIAS && r < d->valid_rows; r++) {
+        for (uint32_t c = 0; c < d->valid_cols; c++) {  // f32 or i32, both
+            memcpy((uint8_t *)d->data + 4 * ptoisa_offset(d, r, c),
+                   (const uint8_t *)bias->data + 4 * ptoisa_offset(bias, 0, c), 4);
+        }
+    }
+}
+
+// Is the instruction a product with nothing to sum, or without a result?
 static bool pwsp_insn_is_empty(const pwsp_tile_core *core, const pwsp_insn *insn) {
     if (insn->op != PTOISA_TMATMUL && insn->op != PTOISA_TMATMUL_ACC &&
         insn->op != PTOISA_TMATMUL_BIAS) {
@@ -354,10 +370,7 @@ static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
         if (pwsp_insn_is_empty(core, insn)) {
-            ptoisa_tile *d = &core->tiles[insn->dst[0]];
-            if (insn->op != PTOISA_TMATMUL_ACC && d->data) {
-                memset(d->data, 0, (size_t)ptoisa_tile_bytes(d));
-            }
+            pwsp_tile_core_empty(core, insn);
             continue;
         }
         if (insn->is_implied && core->core.model == PTOISA_MODEL_UNIT) {

@@ -111,10 +111,11 @@ bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value) {
         bool is_matmul = op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
                          op->kind == PWSP_KOP_MATMUL_BIAS;
         for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
-            bool is_sum =
-                op->kind == PWSP_KOP_MATMUL_ACC && j == 2 && pwsp_body_use_count(body, value) == 1;
-            if (op->src[j] == value && !is_sum && (!is_matmul || j == 2)) {
-                return true;
+            if (op->src[j] != value || (is_matmul && j != 2)) {
+                continue;
+            }
+            if (op->kind != PWSP_KOP_MATMUL_ACC || pwsp_body_use_count(body, value) != 1) {
+                return true;  // else it is added to where it is
             }
         }
         if (op->kind == PWSP_KOP_INSTRUCTION) {
@@ -209,7 +210,7 @@ void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op) {
         pwsp_list_tile of = lw->list->tiles[src];
         src = pwsp_lower_view(lw, src, (ptoisa_layout)of.layout, dtype, of.rows, of.cols,
                               of.valid_rows, of.valid_cols, 0);
-    } else if (is_add && value->tile) {
+    } else if (is_add && value->tile && !is_narrowing) {
         src = value->tile;
     }
     pwsp_insn *store = pwsp_insn_emit(lw, PTOISA_TSTORE, 0, src, 0, 0);

@@ -84,6 +84,23 @@ static uint32_t pwsp_lower_bits(pwsp_lowering *lw, uint32_t tile) {
                            of.valid_rows, of.valid_cols, 0);
 }
 
+// A column of one value: a row reduction over one column takes it out of a row-major tile, for which
+// there is no instruction. Words are compared as i32, as there is no u32.
+static void pwsp_lower_take_column(pwsp_lowering *lw, uint32_t dst, uint32_t part) {
+    pwsp_list_tile of = lw->list->tiles[part];
+    uint8_t dtype = of.dtype == PTOISA_U32 ? (uint8_t)PTOISA_I32 : of.dtype;
+    uint32_t tmp = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, dtype, of.rows, of.cols,
+                                   of.valid_rows, of.valid_cols);
+    if (dtype != of.dtype) {
+        pwsp_list_tile to = lw->list->tiles[dst];
+        dst = pwsp_lower_view(lw, dst, (ptoisa_layout)to.layout, dtype, to.rows, to.cols,
+                              to.valid_rows, to.valid_cols, 0);
+        part = pwsp_lower_view(lw, part, PTOISA_ROW_MAJOR, dtype, of.rows, of.cols, of.valid_rows,
+                               of.valid_cols, 0);
+    }
+    pwsp_insn_emit(lw, PTOISA_TROWMAX, dst, part, 0, 0)->tmp = tmp;
+}
+
 static void pwsp_lower_slice(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_value(lw, op->src[0]);
     const pwsp_kop *of = &lw->body->ops[op->src[0]];
@@ -95,19 +112,14 @@ static void pwsp_lower_slice(pwsp_lowering *lw, const pwsp_kop *op) {
         col = row;
         row = 0;
     } else if (op->cols == 1 && op->rows > 1) {
-        // A column out of a matrix: through its transpose there is no instruction, but a row
-        // reduction over one column takes it out.
         uint32_t part =
-            pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows,
-                            pwsp_block_elements(op->dtype), op->valid_rows, op->valid_cols);
-        uint32_t tmp =
             pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, op->rows,
                             pwsp_block_elements(op->dtype), op->valid_rows, op->valid_cols);
         uint32_t to = pwsp_lower_bits(lw, part), from = pwsp_lower_bits(lw, src);
         pwsp_insn *extract = pwsp_insn_emit(lw, PTOISA_TEXTRACT, to, from, 0, 0);
         extract->row = row;
         extract->col = col;
-        pwsp_insn_emit(lw, PTOISA_TROWMAX, dst, part, 0, 0)->tmp = tmp;
+        pwsp_lower_take_column(lw, dst, part);
         return;
     } else if (op->cols == 1) {
         dst = pwsp_lower_flat(lw, dst);
@@ -165,6 +177,12 @@ static void pwsp_lower_every(pwsp_lowering *lw, const pwsp_kop *op, uint32_t src
                                       op->valid_rows, op->valid_cols, 0);
     if (op->cols == 1 && op->rows == 1) {
         result = pwsp_lower_column(lw, result);
+    } else if (op->cols == 1) {
+        pwsp_lower_take_column(lw, pwsp_lower_result(lw, op, 0), result);
+        if (!lw->is_out) {  // PTO-WSP counts only the first instruction
+            lw->list->insns[lw->list->insn_count - 1].is_implied = true;
+        }
+        return;
     }
     lw->values[lw->at].tile = result;
     if (result) {

@@ -80,6 +80,9 @@ uint32_t pwsp_lower_view(pwsp_lowering *lw, uint32_t tile, ptoisa_layout layout,
 }
 
 uint32_t pwsp_lower_flat(pwsp_lowering *lw, uint32_t tile) {
+    if (tile == 0) {  // memory is out
+        return 0;
+    }
     pwsp_list_tile of = lw->list->tiles[tile];
     if (of.layout != PTOISA_COL_MAJOR) {
         return tile;
@@ -89,6 +92,9 @@ uint32_t pwsp_lower_flat(pwsp_lowering *lw, uint32_t tile) {
 }
 
 uint32_t pwsp_lower_column(pwsp_lowering *lw, uint32_t tile) {
+    if (tile == 0) {
+        return 0;
+    }
     pwsp_list_tile of = lw->list->tiles[tile];
     if (of.layout == PTOISA_COL_MAJOR) {
         return tile;

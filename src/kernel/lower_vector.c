@@ -81,6 +81,9 @@ void pwsp_lower_binary(pwsp_lowering *lw, const pwsp_kop *op) {
 
 // A scratch tile like another one.
 static uint32_t pwsp_lower_like(pwsp_lowering *lw, uint32_t tile, uint8_t dtype) {
+    if (tile == 0) {  // memory is out
+        return 0;
+    }
     pwsp_list_tile of = lw->list->tiles[tile];
     uint32_t cols = of.layout == PTOISA_ROW_MAJOR
                         ? pwsp_round_up(of.cols, pwsp_block_elements(dtype))

@@ -465,15 +465,9 @@ ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y) {
                               ptowsp_dtype_name((ptowsp_dtype)even->dtype));
         } else if (b.body->machine.family == PTOISA_A2A3) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "TINTERLEAVE is not on A2/A3");
-        } else if (even->valid_cols.shift) {
-            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
-                              "x has every second column of a tile that tasks have parts of");
         }
         pwsp_builder_shape(&b, even, even->dtype);
-        b.op.cols = even->cols * 2;
-        b.op.valid_cols.max *= 2;
-        b.op.valid_cols.mul *= 2;
-        b.op.valid_cols.add *= 2;
+        pwsp_builder_double(&b);
     }
     return pwsp_builder_end(&b);
 }

@@ -147,6 +147,7 @@ static void pwsp_fuse_bias(ptowsp_body *body, pwsp_kop *op) {
     // A bias in L1 is of the product's type; on a square tile a vector is a value for each row.
     if (!pwsp_fuse_takes(body, op->src[0]) || bias->rows != 1 || bias->cols != op->cols ||
         op->rows == op->cols || op->cols * 4 > body->machine.memory_size[PTOISA_BIAS] ||
+        !pwsp_valid_is_equal(&product->valid_rows, &op->valid_rows) ||
         !pwsp_valid_is_equal(&product->valid_cols, &op->valid_cols)) {
         return;
     }

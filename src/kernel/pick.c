@@ -77,12 +77,11 @@ ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index) {
                               op->rows, op->cols, at->rows, at->cols);
         } else if (op->cols > PTOWSP_TILE_SIZE_MAX / 2) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_LIMIT_EXCEEDED, "%u scores in a row", op->cols);
+        } else if (op->cols == 1 && op->rows > 1) {  // which is not in rows here
+            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "rows of one score");
         }
         pwsp_builder_shape(&b, op, PTOWSP_F32);
-        b.op.cols = op->cols * 2;
-        b.op.valid_cols.max *= 2;
-        b.op.valid_cols.mul *= 2;
-        b.op.valid_cols.add *= 2;
+        pwsp_builder_double(&b);
         b.op.is_pairs = true;
     }
     return pwsp_builder_end(&b);
@@ -273,6 +272,10 @@ void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_desc *desc) 
         return;
     }
     b.name = ptoisa_op_name(op);
+    if (desc->mode > (op == PTOISA_TCVT ? (uint32_t)PTOWSP_ROUND_TRUNC : UINT8_MAX)) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "it has no mode %u", desc->mode);
+        return;
+    }
     bool is_store = op == PTOISA_TSTORE || op == PTOISA_MSCATTER;
     pwsp_body_insn insn;
     memset(&insn, 0, sizeof insn);
