@@ -12870,7 +12870,7 @@ typedef struct pwsp_list_tile {
 typedef struct pwsp_list_scalar {
     uint32_t param;    // scalar parameter + 1, or 0
     uint32_t cols_of;  // the valid columns of this tile, or 0
-    double value;      // the constant, if neither; else it is multiplied by this, if that is not 0
+    double value;      // the constant, if neither
 } pwsp_list_scalar;
 
 typedef struct pwsp_insn {
@@ -15658,6 +15658,10 @@ ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round ro
 
 // Takes an f32 vector with a value for each row of x.
 static void pwsp_builder_scale(pwsp_builder *b, const pwsp_kop *x, ptowsp_value scale) {
+    if (x && x->cols == 1) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_UNSUPPORTED, "rows of one element");
+        return;
+    }
     const pwsp_kop *op = x ? pwsp_builder_tile(b, scale, PTOISA_SET(PTOWSP_F32)) : NULL;
     if (op && !pwsp_kop_is_vector(op, x->rows)) {
         PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "%u x %u is no vector of %u values", op->rows,
@@ -16121,6 +16125,8 @@ ptowsp_value ptowsp_tile_alloc(ptowsp_body *body, const ptowsp_alloc_desc *desc)
         b.op.valid_rows = like->valid_rows;
         b.op.valid_cols = like->valid_cols;
     }
+    b.op.row = desc->rows == 0;  // as many as fit, in whole blocks
+    b.op.col = desc->cols == 0;
     b.op.memory = (uint8_t)desc->memory;
     b.op.layout = (uint8_t)desc->layout;
     return pwsp_builder_end(&b);
@@ -17259,10 +17265,21 @@ static void pwsp_lower_full(pwsp_lowering *lw, const pwsp_kop *op) {
                           is_cut ? (double)(int64_t)op->value : op->value);
 }
 
+// A tile of the user's: its sizes as they are asked for, or whole blocks and boxes around a value.
 static void pwsp_lower_alloc(pwsp_lowering *lw, const pwsp_kop *op) {
+    ptoisa_tile shape = ptoisa_tile_make(NULL, (ptoisa_dtype)op->dtype, (ptoisa_memory)op->memory,
+                                         (ptoisa_layout)op->layout, op->rows, op->cols);
+    uint32_t row_unit = ptoisa_box_rows(&shape), col_unit = ptoisa_box_cols(&shape);
+    if (op->layout == PTOISA_ROW_MAJOR) {
+        col_unit = pwsp_block_elements(op->dtype);
+    } else if (op->layout == PTOISA_COL_MAJOR) {
+        row_unit = pwsp_block_elements(op->dtype);
+    }
+    uint32_t rows = op->row ? pwsp_round_up(op->rows, row_unit) : op->rows;
+    uint32_t cols = op->col ? pwsp_round_up(op->cols, col_unit) : op->cols;
     lw->values[lw->at].tile =
-        pwsp_lower_tile(lw, (ptoisa_memory)op->memory, (ptoisa_layout)op->layout, op->dtype,
-                        op->rows, op->cols, op->valid_rows, op->valid_cols);
+        pwsp_lower_tile(lw, (ptoisa_memory)op->memory, (ptoisa_layout)op->layout, op->dtype, rows,
+                        cols, op->valid_rows, op->valid_cols);
 }
 
 static void pwsp_lower_cvt(pwsp_lowering *lw, const pwsp_kop *op) {
@@ -17277,7 +17294,7 @@ static void pwsp_lower_cvt(pwsp_lowering *lw, const pwsp_kop *op) {
     cvt->variant = PWSP_VARIANT_SATURATE;
 }
 
-// A tile as row-major rows x 1: what TQUANT and TDEQUANT take of a column.
+// A vector as the column that TQUANT and TDEQUANT take.
 static uint32_t pwsp_lower_wide(pwsp_lowering *lw, uint32_t value) {
     return pwsp_lower_column(lw, pwsp_lower_value(lw, value));
 }
@@ -18853,7 +18870,7 @@ static void pwsp_show_insn(const ptowsp_body *body, const pwsp_tile_code *code, 
         pwsp_text_format(text, " columns of t%u", insn->scalar.cols_of);
     } else if (insn->scalar.param) {
         pwsp_text_format(text, " %s", body->scalars[insn->scalar.param - 1].name);
-    } else if (insn->scalar.value != 0) {
+    } else if (pwsp_form_of((ptoisa_op)insn->op).has_scalar) {
         pwsp_text_format(text, " %.17g", insn->scalar.value);
     }
     pwsp_text_format(text, "\n");

@@ -50,7 +50,7 @@ typedef struct pwsp_list_tile {
 typedef struct pwsp_list_scalar {
     uint32_t param;    // scalar parameter + 1, or 0
     uint32_t cols_of;  // the valid columns of this tile, or 0
-    double value;      // the constant, if neither; else it is multiplied by this, if that is not 0
+    double value;      // the constant, if neither
 } pwsp_list_scalar;
 
 typedef struct pwsp_insn {

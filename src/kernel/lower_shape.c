@@ -12,10 +12,21 @@ static void pwsp_lower_full(pwsp_lowering *lw, const pwsp_kop *op) {
                           is_cut ? (double)(int64_t)op->value : op->value);
 }
 
+// A tile of the user's: its sizes as they are asked for, or whole blocks and boxes around a value.
 static void pwsp_lower_alloc(pwsp_lowering *lw, const pwsp_kop *op) {
+    ptoisa_tile shape = ptoisa_tile_make(NULL, (ptoisa_dtype)op->dtype, (ptoisa_memory)op->memory,
+                                         (ptoisa_layout)op->layout, op->rows, op->cols);
+    uint32_t row_unit = ptoisa_box_rows(&shape), col_unit = ptoisa_box_cols(&shape);
+    if (op->layout == PTOISA_ROW_MAJOR) {
+        col_unit = pwsp_block_elements(op->dtype);
+    } else if (op->layout == PTOISA_COL_MAJOR) {
+        row_unit = pwsp_block_elements(op->dtype);
+    }
+    uint32_t rows = op->row ? pwsp_round_up(op->rows, row_unit) : op->rows;
+    uint32_t cols = op->col ? pwsp_round_up(op->cols, col_unit) : op->cols;
     lw->values[lw->at].tile =
-        pwsp_lower_tile(lw, (ptoisa_memory)op->memory, (ptoisa_layout)op->layout, op->dtype,
-                        op->rows, op->cols, op->valid_rows, op->valid_cols);
+        pwsp_lower_tile(lw, (ptoisa_memory)op->memory, (ptoisa_layout)op->layout, op->dtype, rows,
+                        cols, op->valid_rows, op->valid_cols);
 }
 
 static void pwsp_lower_cvt(pwsp_lowering *lw, const pwsp_kop *op) {
@@ -30,7 +41,7 @@ static void pwsp_lower_cvt(pwsp_lowering *lw, const pwsp_kop *op) {
     cvt->variant = PWSP_VARIANT_SATURATE;
 }
 
-// A tile as row-major rows x 1: what TQUANT and TDEQUANT take of a column.
+// A vector as the column that TQUANT and TDEQUANT take.
 static uint32_t pwsp_lower_wide(pwsp_lowering *lw, uint32_t value) {
     return pwsp_lower_column(lw, pwsp_lower_value(lw, value));
 }

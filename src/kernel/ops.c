@@ -382,6 +382,10 @@ ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round ro
 
 // Takes an f32 vector with a value for each row of x.
 static void pwsp_builder_scale(pwsp_builder *b, const pwsp_kop *x, ptowsp_value scale) {
+    if (x && x->cols == 1) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_UNSUPPORTED, "rows of one element");
+        return;
+    }
     const pwsp_kop *op = x ? pwsp_builder_tile(b, scale, PTOISA_SET(PTOWSP_F32)) : NULL;
     if (op && !pwsp_kop_is_vector(op, x->rows)) {
         PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "%u x %u is no vector of %u values", op->rows,

@@ -202,6 +202,8 @@ ptowsp_value ptowsp_tile_alloc(ptowsp_body *body, const ptowsp_alloc_desc *desc)
         b.op.valid_rows = like->valid_rows;
         b.op.valid_cols = like->valid_cols;
     }
+    b.op.row = desc->rows == 0;  // as many as fit, in whole blocks
+    b.op.col = desc->cols == 0;
     b.op.memory = (uint8_t)desc->memory;
     b.op.layout = (uint8_t)desc->layout;
     return pwsp_builder_end(&b);

@@ -2,6 +2,7 @@
 
 #include "../base/text.h"
 #include "compiled.h"
+#include "forms.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -178,7 +179,7 @@ static void pwsp_show_insn(const ptowsp_body *body, const pwsp_tile_code *code, 
         pwsp_text_format(text, " columns of t%u", insn->scalar.cols_of);
     } else if (insn->scalar.param) {
         pwsp_text_format(text, " %s", body->scalars[insn->scalar.param - 1].name);
-    } else if (insn->scalar.value != 0) {
+    } else if (pwsp_form_of((ptoisa_op)insn->op).has_scalar) {
         pwsp_text_format(text, " %.17g", insn->scalar.value);
     }
     pwsp_text_format(text, "\n");
