@@ -1490,7 +1490,8 @@ typedef enum ptowsp_round {
 PTOWSP_API ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round round);
 
 // clamp(round(x * scale), -128, 127) as i8, and back: (x - offset) * scale as f32. scale and offset
-// are f32 vectors with a value per row; the scale of quantize is 1 / step. x has two columns or more.
+// are f32 vectors with a value per row; the scale of quantize is 1 / step. x has two columns or
+// more.
 PTOWSP_API ptowsp_value ptowsp_tile_quantize(ptowsp_value x, ptowsp_value scale);
 PTOWSP_API ptowsp_value ptowsp_tile_dequantize(ptowsp_value x, ptowsp_value scale,
                                                ptowsp_value offset);

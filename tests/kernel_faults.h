@@ -99,6 +99,13 @@ static inline void expect(fixture *f, ptowsp_value value, ptowsp_status status, 
 
 #define VOID(call) ((call), none)
 
+// Ends a kernel that stores x to both of the fixture's outputs.
+static inline ptowsp_kernel good_end(fixture *f) {
+    ptowsp_tile_store(f->o, f->x);
+    ptowsp_tile_store(f->io, f->x);
+    return ptowsp_kernel_end(f->k);
+}
+
 #define PARAM(name, dtype, rows, cols) ptowsp_tile_in(f->k, name, dtype, rows, cols)
 
 #endif

@@ -1,8 +1,8 @@
-// Instructions as they are, one kernel for each form: how many tiles it reads and writes, whether it
-// reads its destination, takes a scalar, a mode, an offset, scratch, global memory. What each does
-// is computed here by a plain loop.
+// Instructions as they are, one kernel for each form: how many tiles it reads and writes, whether
+// it reads its destination, takes a scalar, a mode, an offset, scratch, global memory. What each
+// does is computed here by a plain loop.
 
-#include "kernel_reference.h"
+#include "kernel_pick_reference.h"
 
 // A tile for instructions to write, all of it valid.
 static kt_value made_full(kt *t, ptowsp_dtype dtype, int64_t rows, int64_t cols) {
@@ -150,13 +150,17 @@ static void scene_rewrite(kt *t, int which) {
 
 // Made of nothing: a number, a ramp, a triangle.
 static void scene_made(kt *t, int which) {
+    bool is_other = which >= 3;  // counting down, the upper triangle
+    which = which % 3;
     kt_value d = made_full(t, PTOWSP_I32, which == 1 ? 1 : 16, 24);
     call c = call_of(which == 0 ? "TEXPANDS" : which == 1 ? "TCI" : "TTRI", d);
+    c.desc.mode = is_other && which != 0;
     if (which < 2) {
         c.desc.scalar = kt_const(t, -7).v;
-        SET(d, which == 0 ? -7 : -7 + (double)at_col)
+        SET(d, which == 0 ? -7 : is_other ? -7 - (double)at_col : -7 + (double)at_col)
     } else {
-        SET(d, at_col <= at_row)
+        c.desc.col = 3;  // the diagonal
+        SET(d, is_other ? at_col >= at_row + 3 : at_col <= at_row + 3)
     }
     tell(t, &c);
     kt_keep(t, d);
@@ -172,6 +176,83 @@ static void scene_mode(kt *t, int which) {
         d.x[KT_AT(d, r, col)] =
             kt_to_integer(PTOWSP_I32, x.x[KT_AT(x, r, col)], (ptowsp_round)which);
     }
+    tell(t, &c);
+    kt_keep(t, d);
+}
+
+// A mask of bits, packed; what it selects.
+static void scene_mask(kt *t, int which) {
+    kt_value x = kt_in(t, PTOWSP_F32, 16, 64), y = kt_in(t, PTOWSP_F32, 16, 64);
+    // As many bytes are valid as a parameter of that size says: an eighth of the columns, so full.
+    kt_value mask = made_full(t, PTOWSP_U8, 16, 32), d = made_like(t, x);
+    kt_value tmp = made_full(t, PTOWSP_U8, 1, 32);
+    call compare = call_of(which % 2 ? "TCMPS" : "TCMP", mask);
+    call select = call_of(which / 2 ? "TSELS" : "TSEL", d);
+    from(&compare, x);
+    compare.desc.mode = PTOWSP_GE;
+    if (which % 2) {
+        compare.desc.scalar = kt_const(t, 0.5).v;
+    } else {
+        from(&compare, y);
+    }
+    from(&select, mask), from(&select, x);
+    if (which / 2) {
+        select.desc.scalar = kt_const(t, -1).v;
+    } else {
+        from(&select, y);
+    }
+    select.desc.tmp = tmp.v;
+    SET(d, x.x[i] >= (which % 2 ? 0.5 : y.x[i]) ? x.x[i] : which / 2 ? -1 : y.x[i])
+    tell(t, &compare);
+    tell(t, &select);
+    kt_keep(t, d);
+}
+
+// Rows and columns: the index of the largest, a sum from the top, a transpose, every second column.
+static void scene_rows_and_columns(kt *t, int which) {
+    kt_value x = kt_in(t, PTOWSP_F32, 16, 32), tmp = made_like(t, x);
+    call c = call_of("TROWARGMAX", x);
+    kt_value d = x;
+    if (which == 0) {
+        ptowsp_alloc_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.dtype = PTOWSP_I32;
+        desc.layout = PTOWSP_LAYOUT_COL_MAJOR;
+        desc.rows = 16;
+        desc.cols = 1;
+        desc.like = kt_rowmax(t, x).v;
+        kt_value like = kt_rowmax(t, x);
+        d = kt_value_like(t, ptowsp_tile_alloc(t->k, &desc), PTOWSP_I32, &like);
+        c.desc.tmp = tmp.v;
+        for (int64_t r = 0; r < x.valid_rows; r++) {
+            for (int64_t k = 1; k < x.valid_cols; k++) {
+                d.x[r] =
+                    x.x[KT_AT(x, r, k)] > x.x[KT_AT(x, r, (int64_t)d.x[r])] ? (double)k : d.x[r];
+            }
+        }
+    } else if (which == 1) {
+        kt_value like = kt_colmax(t, x);
+        d = made(t, PTOWSP_F32, 1, 32, like);
+        c.desc.name = "TCOLSUM";
+        for (int64_t k = 0; k < x.valid_cols; k++) {
+            kt_reduce_set(&d, k, &x, KT_SUM, 0, k, false);
+        }
+    } else if (which == 2) {
+        kt_value like = kt_transpose(t, x), scratch = made_full(t, PTOWSP_F32, 32, 16);
+        d = made(t, PTOWSP_F32, 32, 16, like);
+        c.desc.name = "TTRANS";
+        c.desc.tmp = scratch.v;
+        memcpy(d.x, like.x, 32 * 16 * sizeof(double));
+    } else {
+        d = made_full(t, PTOWSP_F32, 16, 16);
+        c.desc.name = "TGATHERMASK";
+        c.desc.mode = 1;  // P1010: every second of two
+        KT_EACH(d, r, k) {
+            d.x[KT_AT(d, r, k)] = x.x[KT_AT(x, r, 2 * k + 1)];
+        }
+    }
+    c.desc.dst[0] = d.v;
+    from(&c, x);
     tell(t, &c);
     kt_keep(t, d);
 }
@@ -196,16 +277,18 @@ static void scene_extract(kt *t, int which) {
 // TLOAD, TSTORE of one's own: a parameter, read and written.
 static void scene_global(kt *t, int which) {
     kt_value x = kt_in(t, PTOWSP_F32, 16, 24), d = made_like(t, x);
-    kt_param *out = kt_param_make(t, PTOWSP_OUT, PTOWSP_F32, 16, 24, x.valid_rows, x.valid_cols);
+    kt_param *out = kt_param_make(t, which ? PTOWSP_INOUT : PTOWSP_OUT, PTOWSP_F32, 16, 24,
+                                  x.valid_rows, x.valid_cols);
     call load = call_of("TLOAD", d), store = call_of("TSTORE", out->value);
     from(&load, x);
     from(&store, d);
+    store.desc.mode = which != 0;
     tell(t, &load);
     tell(t, &store);
     memcpy(d.x, x.x, 16 * 24 * sizeof(double));
     out->stored = d;
     out->is_stored = true;
-    (void)which;
+    out->is_added = which != 0;
 }
 
 // Rows of a table by index, and back.
@@ -307,12 +390,30 @@ static void instruction__writes_its_tile_again(void **state) {
 
 static void instruction__without_sources(void **state) {
     (void)state;
-    play(scene_made, 3, true);
+    play(scene_made, 6, true);
 }
 
 static void instruction__with_a_mode(void **state) {
     (void)state;
     play(scene_mode, 5, false);
+}
+
+static void instruction__of_masks(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    for (int which = 0; which < 4; which++) {
+        kt t = kt_begin(config);
+        scene_mask(&t, which);
+        kt_end(&t);
+    }
+}
+
+static void instruction__of_rows_and_columns(void **state) {
+    (void)state;
+    play(scene_rows_and_columns, 3, true);
+    kt t = kt_begin(kt_any(1));
+    scene_rows_and_columns(&t, 3);
+    kt_end(&t);
 }
 
 static void instruction__with_an_offset(void **state) {
@@ -328,7 +429,7 @@ static void instruction__with_an_offset(void **state) {
 
 static void instruction__of_global_memory(void **state) {
     (void)state;
-    play(scene_global, 1, false);
+    play(scene_global, 2, false);
     play(scene_rows, 1, false);
 }
 
@@ -344,6 +445,8 @@ int main(void) {
         cmocka_unit_test(instruction__writes_its_tile_again),
         cmocka_unit_test(instruction__without_sources),
         cmocka_unit_test(instruction__with_a_mode),
+        cmocka_unit_test(instruction__of_masks),
+        cmocka_unit_test(instruction__of_rows_and_columns),
         cmocka_unit_test(instruction__with_an_offset),
         cmocka_unit_test(instruction__of_global_memory),
         cmocka_unit_test(instruction__of_the_cube),

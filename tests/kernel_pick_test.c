@@ -1,7 +1,7 @@
 // Operations of tile kernels that look at single elements: comparing, selecting, sorting,
 // gathering, taking every second column; against plain loops, on random shapes, full and cut off.
 
-#include "kernel_reference.h"
+#include "kernel_pick_reference.h"
 
 #define RUNS 4
 
@@ -69,7 +69,7 @@ static kt_value scores(kt *t, int64_t rows, int64_t cols, bool has_nan) {
     return x;
 }
 
-// Indices of a row for all, and for each row.
+// Indices of a row for all, and for each row; what is behind the pairs is looked at.
 static void scene_sort32(kt *t, int which) {
     int64_t rows = 1 + kt_pick_size(t) / 2, cols = 32 * test_random_in(&t->state, 1, 4);
     kt_value x = scores(t, rows, cols, which % 2 != 0);

@@ -6,7 +6,7 @@
 // One half of the kernels has tensors of small integers and only operations that are exact on them:
 // every element must have the very bits. The other half takes all operations, within bounds.
 
-#include "kernel_reference.h"
+#include "kernel_pick_reference.h"
 
 enum { POOL_MAX = 64 };
 

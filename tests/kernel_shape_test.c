@@ -80,8 +80,9 @@ static void scene_matmul_bias(kt *t, int which) {
     if (which / 4 == 1) {
         bias = kt_add(t, bias, kt_const(t, 2));
     }
-    kt_value result = which / 8 == 0 || m == n ? kt_matmul_bias(t, a, b, bias)
-                                               : kt_add(t, kt_matmul(t, a, b), bias);
+    // On a square product the vector is a value per row, and no bias.
+    kt_value result =
+        which / 8 == 0 ? kt_matmul_bias(t, a, b, bias) : kt_add(t, kt_matmul(t, a, b), bias);
     if (which / 16 == 1) {
         result = kt_relu(t, result);
     }
@@ -132,6 +133,15 @@ static void ops__matmul_deeper_than_l0(void **state) {
             kt_end(&t);
         }
     }
+}
+
+// Factors that are always full: 32 x 1030 f16 are two panels, the second of them short.
+static void ops__matmul_of_full_factors_deeper_than_l0(void **state) {
+    (void)state;
+    kt t = kt_begin(kt_any(1));
+    kt_value a = kt_full(&t, PTOWSP_F16, 32, 1030, 0.5);
+    kt_keep(&t, kt_matmul(&t, a, kt_full(&t, PTOWSP_F16, 1030, 16, 2)));
+    kt_end(&t);
 }
 
 // Factors that are results, slices, transposes; products of products.
@@ -315,7 +325,7 @@ static void ops__load_reads_anew_and_inout_writes_back(void **state) {
 
 // Reading an inout parameter gives what was there when the task began, wherever its reader stands.
 static void scene_inout(kt *t, int which) {
-    int64_t m = kt_pick_size(t), k = kt_pick_size(t);
+    int64_t m = 1 + kt_pick_size(t) / 2, k = 1 + kt_pick_size(t) / 2;
     kt_value y = kt_inout(t, PTOWSP_F32, m, k), w = kt_in(t, PTOWSP_F32, k, m), seen = y;
     switch (which) {
     case 0: seen = kt_slice(t, y, 0, 0, m, k); break;
@@ -328,9 +338,11 @@ static void scene_inout(kt *t, int which) {
                 which % 2 != 0);
     if (which < 4) {
         kt_keep(t, kt_matmul(t, seen, w));
-        kt_keep(t, kt_slice(t, seen, 0, 0, (m + 1) / 2, k));
     }
-    kt_keep(t, kt_neg(t, seen));
+    if (which > 0) {  // a slice that only a product reads is loaded where that stands
+        kt_keep(t, kt_slice(t, which < 4 ? seen : kt_abs(t, y), 0, 0, (m + 1) / 2, k));
+        kt_keep(t, kt_neg(t, seen));
+    }
     kt_keep(t, kt_transpose(t, y));
 }
 
@@ -347,6 +359,10 @@ static void scene_full(kt *t, int which) {
                    ? 77.9
                    : -2.7;
     kt_keep(t, kt_full(t, all[which], rows, cols, x));
+    // Into a tensor that ends inside: what does not depend on the task is cut off.
+    kt_param *cut = kt_param_make(t, PTOWSP_OUT, all[which], rows, cols, kt_valid_of(t, rows),
+                                  kt_valid_of(t, cols));
+    kt_store_to(t, cut, kt_full(t, all[which], rows, cols, x), false);
     if (all[which] == PTOWSP_I32 || all[which] == PTOWSP_U32 || all[which] == PTOWSP_I16 ||
         all[which] == PTOWSP_U16) {
         kt_value iota = kt_iota(t, all[which], cols, 5);
@@ -403,6 +419,7 @@ int main(void) {
         cmocka_unit_test(ops__matmul_acc_adds_to_any_value),
         cmocka_unit_test(ops__matmul_bias_relu_and_narrowing_stores),
         cmocka_unit_test(ops__matmul_deeper_than_l0),
+        cmocka_unit_test(ops__matmul_of_full_factors_deeper_than_l0),
         cmocka_unit_test(ops__factors_may_be_results_slices_and_products),
         cmocka_unit_test(ops__cvt_in_every_pair_and_mode),
         cmocka_unit_test(ops__quantize_and_dequantize),

@@ -95,8 +95,8 @@ static uint32_t pwsp_lower_bits(pwsp_lowering *lw, uint32_t tile) {
                            of.valid_rows, of.valid_cols, 0);
 }
 
-// A column of one value: a row reduction over one column takes it out of a row-major tile, for which
-// there is no instruction. Words are compared as i32, as there is no u32.
+// A column of one value: a row reduction over one column takes it out of a row-major tile, for
+// which there is no instruction. Words are compared as i32, as there is no u32.
 static void pwsp_lower_take_column(pwsp_lowering *lw, uint32_t dst, uint32_t part) {
     pwsp_list_tile of = lw->list->tiles[part];
     uint8_t dtype = of.dtype == PTOISA_U32 ? (uint8_t)PTOISA_I32 : of.dtype;

@@ -10,7 +10,7 @@
 // -- instructions ---------------------------------------------------------------------------------
 
 // A list's tile with all of it valid that can be.
-static ptoisa_tile pwsp_show_tile(const pwsp_tile_code *code, uint32_t tile) {
+static ptoisa_tile pwsp_show_full_tile(const pwsp_tile_code *code, uint32_t tile) {
     const pwsp_list_tile *from = &code->tiles[tile];
     ptoisa_tile result;
     memset(&result, 0, sizeof result);
@@ -39,12 +39,12 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
     memset(&dst, 0, sizeof dst);
     memset(src, 0, sizeof src);
     if (from->dst[0]) {
-        dst = pwsp_show_tile(code, from->dst[0]);
+        dst = pwsp_show_full_tile(code, from->dst[0]);
     }
     uint32_t first = op == PTOISA_TMATMUL_ACC || op == PTOISA_TGEMV_ACC ? 1 : 0;
     for (uint32_t j = 0; j < 2; j++) {
         if (from->src[first + j]) {
-            src[j] = pwsp_show_tile(code, from->src[first + j]);
+            src[j] = pwsp_show_full_tile(code, from->src[first + j]);
         }
     }
     const ptoisa_tile *of = from->dst[0] ? &dst : &src[0];
@@ -68,6 +68,44 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
 }
 
 // -- text -----------------------------------------------------------------------------------------
+
+static const char *pwsp_show_compare(uint8_t mode) {
+    switch ((ptoisa_compare)mode) {
+    case PTOISA_EQ: return "==";
+    case PTOISA_NE: return "!=";
+    case PTOISA_LT: return "<";
+    case PTOISA_LE: return "<=";
+    case PTOISA_GT: return ">";
+    case PTOISA_GE: return ">=";
+    }
+    return "?";
+}
+
+static const char *pwsp_show_round(uint8_t mode) {
+    switch ((ptoisa_round)mode) {
+    case PTOISA_CAST_NONE:
+    case PTOISA_CAST_RINT: return "";
+    case PTOISA_CAST_ROUND: return " away";
+    case PTOISA_CAST_FLOOR: return " floor";
+    case PTOISA_CAST_CEIL: return " ceil";
+    case PTOISA_CAST_TRUNC: return " trunc";
+    case PTOISA_CAST_ODD: return " odd";
+    }
+    return " ?";
+}
+
+static const char *pwsp_show_layout(uint8_t layout) {
+    switch ((ptoisa_layout)layout) {
+    case PTOISA_COL_MAJOR: return " column-major";
+    case PTOISA_NZ: return " NZ";
+    case PTOISA_ZN: return " ZN";
+    case PTOISA_ZZ: return " ZZ";
+    case PTOISA_NN: return " NN";
+    case PTOISA_ROW_MAJOR:
+    case PTOISA_LAYOUT_COUNT: break;
+    }
+    return "";
+}
 
 // "x", "0.5" or "%4".
 static void pwsp_show_value(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
@@ -116,7 +154,9 @@ static void pwsp_show_op(const ptowsp_body *body, uint32_t value, ptowsp_text te
         pwsp_text_format(text, "  %%%u = %s", value, pwsp_kop_name((pwsp_kop_kind)op->kind));
     }
     for (uint32_t i = 0; i < PWSP_KOP_SRC_MAX && op->src[i]; i++) {
-        pwsp_text_format(text, " ");
+        bool is_compared = op->kind == PWSP_KOP_COMPARE && i == 1;
+        pwsp_text_format(text, " %s%s", is_compared ? pwsp_show_compare(op->mode) : "",
+                         is_compared ? " " : "");
         pwsp_show_value(body, op->src[i], text);
     }
     if (op->kind == PWSP_KOP_FULL || op->kind == PWSP_KOP_IOTA) {
@@ -128,12 +168,49 @@ static void pwsp_show_op(const ptowsp_body *body, uint32_t value, ptowsp_text te
         pwsp_text_format(text, " runs of %u", op->col);
     } else if (op->kind == PWSP_KOP_DEINTERLEAVE) {
         pwsp_text_format(text, " part %u", op->col);
+    } else if (op->kind == PWSP_KOP_CVT) {
+        pwsp_text_format(text, "%s", pwsp_show_round(op->mode));
     }
     if (is_store) {
         pwsp_text_format(text, "%s\n", op->mode == PWSP_VARIANT_RELU ? " relu" : "");
     } else {
-        pwsp_text_format(text, ": %s %u x %u\n", ptowsp_dtype_name((ptowsp_dtype)op->dtype),
+        pwsp_text_format(text, ": %s %u x %u\n",
+                         op->is_mask ? "mask" : ptowsp_dtype_name((ptowsp_dtype)op->dtype),
                          op->rows, op->cols);
+    }
+}
+
+// What else an instruction is told: a part, runs, a mode, a variant, a scalar.
+static void pwsp_show_details(const ptowsp_body *body, const pwsp_insn *insn, ptowsp_text text) {
+    switch ((ptoisa_op)insn->op) {
+    case PTOISA_TMRGSORT:
+        if (insn->variant != PWSP_VARIANT_LISTS) {
+            pwsp_text_format(text, " runs of %u", insn->col);
+        }
+        break;
+    case PTOISA_TCMP:
+    case PTOISA_TCMPS: pwsp_text_format(text, " %s", pwsp_show_compare(insn->mode)); break;
+    case PTOISA_TCVT: pwsp_text_format(text, "%s", pwsp_show_round(insn->mode)); break;
+    case PTOISA_TGATHERMASK: pwsp_text_format(text, " pattern %u", insn->mode); break;
+    case PTOISA_TSTORE:
+        pwsp_text_format(text, "%s",
+                         insn->variant == PWSP_VARIANT_ADD    ? " add"
+                         : insn->variant == PWSP_VARIANT_RELU ? " relu"
+                                                              : "");
+        break;
+    default:
+        if (insn->row || insn->col) {
+            pwsp_text_format(text, " %s (%u, %u)", insn->op == PTOISA_TINSERT ? "at" : "from",
+                             insn->row, insn->col);
+        }
+        break;
+    }
+    if (insn->scalar.cols_of) {
+        pwsp_text_format(text, " columns of t%u", insn->scalar.cols_of);
+    } else if (insn->scalar.param) {
+        pwsp_text_format(text, " %s", body->scalars[insn->scalar.param - 1].name);
+    } else if (pwsp_form_of((ptoisa_op)insn->op).has_scalar) {
+        pwsp_text_format(text, " %.17g", insn->scalar.value);
     }
 }
 
@@ -157,30 +234,16 @@ static void pwsp_show_insn(const ptowsp_body *body, const pwsp_tile_code *code, 
     default: break;
     }
     const char *param = insn->param ? body->tiles[insn->param - 1].name : "";
-    if (insn->dst[0] == 0) {
-        pwsp_text_format(text, " %s <-", param);
-    }
     for (uint32_t j = 0; j < PWSP_INSN_DST_MAX && insn->dst[j]; j++) {
-        pwsp_text_format(text, " t%u%s", insn->dst[j], j == 0 ? " <-" : "");
+        pwsp_text_format(text, " t%u", insn->dst[j]);
     }
-    if (insn->dst[0] && insn->param) {
-        pwsp_text_format(text, " %s", param);
-        if (insn->row || insn->col) {
-            pwsp_text_format(text, " from (%u, %u)", insn->row, insn->col);
-        }
-    }
+    pwsp_text_format(text, insn->dst[0] == 0 ? " %s <-" : insn->param ? " <- %s" : " <-%s", param);
     for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX && insn->src[j]; j++) {
         pwsp_text_format(text, " t%u", insn->src[j]);
     }
+    pwsp_show_details(body, insn, text);
     if (insn->tmp) {
-        pwsp_text_format(text, " tmp t%u", insn->tmp);
-    }
-    if (insn->scalar.cols_of) {
-        pwsp_text_format(text, " columns of t%u", insn->scalar.cols_of);
-    } else if (insn->scalar.param) {
-        pwsp_text_format(text, " %s", body->scalars[insn->scalar.param - 1].name);
-    } else if (pwsp_form_of((ptoisa_op)insn->op).has_scalar) {
-        pwsp_text_format(text, " %.17g", insn->scalar.value);
+        pwsp_text_format(text, ", scratch t%u", insn->tmp);
     }
     pwsp_text_format(text, "\n");
 }
@@ -199,7 +262,34 @@ static void pwsp_show_head(const ptowsp_body *body, ptowsp_text text) {
         pwsp_text_format(text, ", scalar %s %s", body->scalars[i].name,
                          ptowsp_dtype_name(body->scalars[i].dtype));
     }
-    pwsp_text_format(text, ")\n");
+    pwsp_text_format(text, ") on %s%s\n", body->machine.name, body->is_fused ? ", fused" : "");
+}
+
+// Where a tile is, of which layout, and what it was made for (later values may have its bytes,
+// too).
+static void pwsp_show_tile(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
+                           ptowsp_text text) {
+    const pwsp_list_tile *tile = &code->tiles[i];
+    uint32_t begin = code->tiles[tile->root].address + tile->offset;
+    uint32_t end = begin + (uint32_t)pwsp_list_tile_bytes(tile);
+    pwsp_text_format(text, "  t%-3u %s %u..%u  %s %u x %u%s", i,
+                     ptoisa_memory_name((ptoisa_memory)tile->memory), begin, end,
+                     ptoisa_dtype_name((ptoisa_dtype)tile->dtype), tile->rows, tile->cols,
+                     pwsp_show_layout(tile->layout));
+    if (tile->value) {
+        const pwsp_kop *op = &body->ops[tile->value];
+        bool is_store = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD;
+        pwsp_text_format(text, ", for ");
+        if (is_store) {
+            pwsp_text_format(text, "the store to %s", body->tiles[op->param - 1].name);
+        } else {
+            pwsp_show_value(body, tile->value, text);
+        }
+    }
+    if (tile->root != i) {
+        pwsp_text_format(text, ", view of t%u", tile->root);
+    }
+    pwsp_text_format(text, "\n");
 }
 
 void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp_text text) {
@@ -211,21 +301,24 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
             pwsp_show_op(body, i, text);
         }
     }
-    pwsp_text_format(text, "instructions\n");
+    ptowsp_cycles sum = 0, cycles;
+    for (uint32_t i = 0; i < code->insn_count; i++) {
+        pwsp_tile_code_insn(code, i, &cycles);
+        sum += cycles;
+    }
+    pwsp_text_format(text, "instructions, with pipe and cycles of the unit model: %" PRIu64 "\n",
+                     sum);
     for (uint32_t i = 0; i < code->insn_count; i++) {
         pwsp_show_insn(body, code, i, text);
     }
-    pwsp_text_format(text, "tiles\n");
+    pwsp_text_format(text, "tiles, with memory and bytes\n");
     for (uint32_t i = 1; i < code->tile_count; i++) {
-        const pwsp_list_tile *tile = &code->tiles[i];
-        uint32_t begin = code->tiles[tile->root].address + tile->offset;
-        uint32_t end = begin + (uint32_t)pwsp_list_tile_bytes(tile);
-        pwsp_text_format(text, "  t%-3u %s %u..%u  %s %u x %u", i,
-                         ptoisa_memory_name((ptoisa_memory)tile->memory), begin, end,
-                         ptoisa_dtype_name((ptoisa_dtype)tile->dtype), tile->rows, tile->cols);
-        if (tile->root != i) {
-            pwsp_text_format(text, ", view of t%u", tile->root);
+        pwsp_show_tile(body, code, i, text);
+    }
+    for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
+        if (code->used[i]) {
+            pwsp_text_format(text, "%s: %u of %u bytes\n", ptoisa_memory_name((ptoisa_memory)i),
+                             code->used[i], code->machine.memory_size[i]);
         }
-        pwsp_text_format(text, "\n");
     }
 }

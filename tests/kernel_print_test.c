@@ -1,0 +1,96 @@
+// Tile kernels as text: what an engineer wants to see of one, written by hand.
+
+#include "test.h"
+
+typedef struct sink {
+    char text[8192];
+    size_t length;
+} sink;
+
+static void write_text(void *user, const char *text, size_t length) {
+    sink *s = (sink *)user;
+    assert_true(s->length + length < sizeof s->text);
+    memcpy(s->text + s->length, text, length);
+    s->length += length;
+    s->text[s->length] = 0;
+}
+
+// Rows of x divided by their largest element and scaled, what is below a half 0, as f16. A tile of
+// 8 x 24 f32 has 768 bytes; as f16 it has 8 rows of 64, and a mask of it 8 rows of 32, as rows are
+// whole blocks. 8 instructions of 192 elements and the 8 rows of TROWMAX are 1544 cycles.
+static const char golden[] =
+    "tile kernel clip(in x f32 8 x 24, out y f16 8 x 24, scalar s f32) on 910B\n"
+    "  %4 = rowmax x: f32 8 x 1\n"
+    "  %5 = div x %4: f32 8 x 24\n"
+    "  %6 = mul %5 s: f32 8 x 24\n"
+    "  %8 = compare %6 < 0.5: mask 8 x 24\n"
+    "  %10 = full 0: f32 8 x 24\n"
+    "  %11 = select %8 %10 %6: f32 8 x 24\n"
+    "  store y %11\n"
+    "instructions, with pipe and cycles of the unit model: 1544\n"
+    "    0  TLOAD            MTE2      192  t1 <- x\n"
+    "    1  SET_FLAG         MTE2        0  MTE2 -> V event 0\n"
+    "    2  WAIT_FLAG        V           0  MTE2 -> V event 0\n"
+    "    3  TROWMAX          V           8  t2 <- t1, scratch t3\n"
+    "    4  PIPE_BARRIER     V           0  V\n"
+    "    5  TROWEXPANDDIV    V         192  t1 <- t1 t2\n"
+    "    6  PIPE_BARRIER     V           0  V\n"
+    "    7  TMULS            V         192  t1 <- t1 s\n"
+    "    8  PIPE_BARRIER     V           0  V\n"
+    "    9  TCMPS            V         192  t4 <- t1 < 0.5\n"
+    "   10  TEXPANDS         V         192  t5 <- 0\n"
+    "   11  PIPE_BARRIER     V           0  V\n"
+    "   12  TSEL             V         192  t7 <- t4 t5 t1, scratch t6\n"
+    "   13  PIPE_BARRIER     V           0  V\n"
+    "   14  TCVT             V         192  t8 <- t7\n"
+    "   15  SET_FLAG         V           0  V -> MTE3 event 0\n"
+    "   16  WAIT_FLAG        MTE3        0  V -> MTE3 event 0\n"
+    "   17  TSTORE           MTE3      192  y <- t8\n"
+    "   18  SET_FLAG         MTE3        0  MTE3 -> S event 7\n"
+    "   19  WAIT_FLAG        S           0  MTE3 -> S event 7\n"
+    "tiles, with memory and bytes\n"
+    "  t1   UB 0..768  f32 8 x 24, for x\n"
+    "  t2   UB 1536..1568  f32 8 x 1 column-major, for %4\n"
+    "  t3   UB 768..1536  f32 8 x 24\n"
+    "  t4   UB 2304..2560  u8 8 x 32, for %8\n"
+    "  t5   UB 768..1536  f32 8 x 24, for %10\n"
+    "  t6   UB 2560..2592  u8 1 x 32\n"
+    "  t7   UB 1536..2304  f32 8 x 24, for %11\n"
+    "  t8   UB 0..512  f16 8 x 32, for the store to y\n"
+    "UB: 2592 of 188416 bytes\n";
+
+static void print__a_kernel(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "clip";
+    ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 24);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F16, 8, 24);
+    ptowsp_value s = ptowsp_tile_scalar(k, "s", PTOWSP_F32);
+    ptowsp_value scaled = ptowsp_tile_mul(ptowsp_tile_div(x, ptowsp_tile_rowmax(x)), s);
+    ptowsp_value half = ptowsp_tile_const(k, 0.5);
+    ptowsp_value mask = ptowsp_tile_compare(scaled, PTOWSP_LT, half);
+    ptowsp_tile_const(k, 7);  // nobody's
+    ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 8, 24, 0);
+    ptowsp_tile_store(y, ptowsp_tile_select(mask, zero, scaled));
+    ptowsp_kernel kernel = ptowsp_kernel_end(k);
+    assert_string_equal(ptowsp_module_error(m).text, "");
+    sink *out = (sink *)calloc(1, sizeof(sink));
+    assert_non_null(out);
+    ptowsp_text text = {write_text, out};
+    ptowsp_kernel_print(m, kernel, text);
+    assert_string_equal(out->text, golden);
+    free(out);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(print__a_kernel)};
+    return cmocka_run_group_tests_name("kernel_print", tests, NULL, NULL);
+}
