@@ -1579,9 +1579,9 @@ PTOWSP_API void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_d
 // Cycles. The unit model counts elements: PTO-WSP's rule, a kernel being the sum of its
 // instructions. A2A3 uses PTO-ISA's public constants for Ascend 910B, and pipes overlap as far as
 // the waits between them allow; expect errors of some tens of per cent against a device. A5 is the
-// same for Ascend 950PR. USER is a function, called for each instruction, with the overlap of A2A3;
-// it depends on its arguments alone (for tasks of one size it may be called once), and says at most
-// 2^43 - 1 cycles.
+// same for Ascend 950PR. USER is a function, called for each instruction (flags and barriers too),
+// with the overlap of A2A3; it depends on its arguments alone (for tasks of one size it may be
+// called once), and says at most 2^43 - 1 cycles.
 typedef enum ptowsp_model {
     PTOWSP_MODEL_UNIT = 0,
     PTOWSP_MODEL_A2A3,
