@@ -12830,7 +12830,7 @@ PTOISA_FN void ptoisa_mscatter(ptoisa_core *core, const ptoisa_global *table, co
 //      lower      insns, tiles without addresses
 //      memory     tiles[i].address: in its memory, shared by tiles that do not live together
 //      waits      SET_FLAG, WAIT_FLAG and PIPE_BARRIER between the instructions
-//      verify     proves the result without looking at how it was made
+//      proof      verifies the result without looking at how it was made
 //
 // Index 0 is no tile. A tile may be a view of another one (root): the same bytes with another
 // shape, or a part of them; only roots have storage. Sizes that depend on where in its tensor a
@@ -12856,11 +12856,13 @@ typedef struct pwsp_list_tile {
     uint8_t pad;          // ptoisa_pad
     uint32_t rows, cols;  // allocated
     pwsp_valid valid_rows, valid_cols;
-    uint32_t root;         // the tile whose bytes these are; itself, if it has storage
-    uint32_t offset;       // of its first byte in its root's
-    uint32_t address;      // of a root in its memory, a multiple of 32; set by memory
-    uint32_t first, last;  // of a root: the instructions that use it first and last; set by memory
-    uint32_t value;        // the value of the kernel it holds, for messages; 0: scratch
+    uint32_t root;     // the tile whose bytes these are; itself, if it has storage
+    uint32_t offset;   // of its first byte in its root's
+    uint32_t address;  // of a root in its memory, a multiple of 32; set by memory
+    // Of a root: the instructions that use it first and last; set by memory. While the list is being
+    // lowered, last is the last operation that needs it.
+    uint32_t first, last;
+    uint32_t value;  // the value of the kernel it holds, for messages; 0: scratch
 } pwsp_list_tile;
 
 #define PWSP_INSN_DST_MAX 2
@@ -16143,7 +16145,7 @@ static ptoisa_op pwsp_op_find(const char *name) {
 }
 
 // Takes the operands of an instruction: as many as its form has, and no more. Those that it writes
-// are allocated tiles; `global` is the one that must be a parameter, or -1.
+// are allocated tiles; the first of a load's sources or a store's destinations is a parameter.
 static void pwsp_instruction_tiles(pwsp_builder *b, const ptowsp_value *values, uint32_t capacity,
                                    uint32_t count, bool is_dst, bool has_global, uint32_t *out) {
     for (uint32_t i = 0; i < capacity && b->body; i++) {
@@ -16280,7 +16282,7 @@ PWSP_INTERNAL uint32_t pwsp_body_use_count(const ptowsp_body *body, uint32_t val
 //      fuse           matmul + row of biases -> matmul_bias;  relu(matmul) stored -> a store with
 //                     relu. Only if the body asks for it, as it changes what is counted.
 //
-// Bodies are small (some tens of operations), so passes look at all of them for a question.
+// Bodies have some tens of operations as a rule, so passes look at all of them for a question.
 
 // -- questions ------------------------------------------------------------------------------------
 
@@ -16538,7 +16540,7 @@ PWSP_INTERNAL uint32_t pwsp_lower_view(pwsp_lowering *lw, uint32_t tile, ptoisa_
 // The tile as element-wise instructions want it: a column as a row.
 PWSP_INTERNAL uint32_t pwsp_lower_flat(pwsp_lowering *lw, uint32_t tile);
 
-// A vector as a column (a value per row), and as a row.
+// A vector as a column, which has a value per row. (As a row it is flat.)
 PWSP_INTERNAL uint32_t pwsp_lower_column(pwsp_lowering *lw, uint32_t tile);
 
 PWSP_INLINE uint32_t pwsp_round_up(uint32_t size, uint32_t unit) {

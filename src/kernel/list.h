@@ -7,7 +7,7 @@
 //      lower      insns, tiles without addresses
 //      memory     tiles[i].address: in its memory, shared by tiles that do not live together
 //      waits      SET_FLAG, WAIT_FLAG and PIPE_BARRIER between the instructions
-//      verify     proves the result without looking at how it was made
+//      proof      verifies the result without looking at how it was made
 //
 // Index 0 is no tile. A tile may be a view of another one (root): the same bytes with another
 // shape, or a part of them; only roots have storage. Sizes that depend on where in its tensor a
@@ -36,11 +36,13 @@ typedef struct pwsp_list_tile {
     uint8_t pad;          // ptoisa_pad
     uint32_t rows, cols;  // allocated
     pwsp_valid valid_rows, valid_cols;
-    uint32_t root;         // the tile whose bytes these are; itself, if it has storage
-    uint32_t offset;       // of its first byte in its root's
-    uint32_t address;      // of a root in its memory, a multiple of 32; set by memory
-    uint32_t first, last;  // of a root: the instructions that use it first and last; set by memory
-    uint32_t value;        // the value of the kernel it holds, for messages; 0: scratch
+    uint32_t root;     // the tile whose bytes these are; itself, if it has storage
+    uint32_t offset;   // of its first byte in its root's
+    uint32_t address;  // of a root in its memory, a multiple of 32; set by memory
+    // Of a root: the instructions that use it first and last; set by memory. While the list is being
+    // lowered, last is the last operation that needs it.
+    uint32_t first, last;
+    uint32_t value;  // the value of the kernel it holds, for messages; 0: scratch
 } pwsp_list_tile;
 
 #define PWSP_INSN_DST_MAX 2

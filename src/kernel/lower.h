@@ -69,7 +69,7 @@ PWSP_INTERNAL uint32_t pwsp_lower_view(pwsp_lowering *lw, uint32_t tile, ptoisa_
 // The tile as element-wise instructions want it: a column as a row.
 PWSP_INTERNAL uint32_t pwsp_lower_flat(pwsp_lowering *lw, uint32_t tile);
 
-// A vector as a column (a value per row), and as a row.
+// A vector as a column, which has a value per row. (As a row it is flat.)
 PWSP_INTERNAL uint32_t pwsp_lower_column(pwsp_lowering *lw, uint32_t tile);
 
 PWSP_INLINE uint32_t pwsp_round_up(uint32_t size, uint32_t unit) {

@@ -220,7 +220,7 @@ static ptoisa_op pwsp_op_find(const char *name) {
 }
 
 // Takes the operands of an instruction: as many as its form has, and no more. Those that it writes
-// are allocated tiles; `global` is the one that must be a parameter, or -1.
+// are allocated tiles; the first of a load's sources or a store's destinations is a parameter.
 static void pwsp_instruction_tiles(pwsp_builder *b, const ptowsp_value *values, uint32_t capacity,
                                    uint32_t count, bool is_dst, bool has_global, uint32_t *out) {
     for (uint32_t i = 0; i < capacity && b->body; i++) {
