@@ -39,8 +39,8 @@ typedef struct pwsp_list_tile {
     uint32_t root;     // the tile whose bytes these are; itself, if it has storage
     uint32_t offset;   // of its first byte in its root's
     uint32_t address;  // of a root in its memory, a multiple of 32; set by memory
-    // Of a root: the instructions that use it first and last; set by memory. While the list is being
-    // lowered, last is the last operation that needs it.
+    // Of a root: the instructions that use it first and last; set by memory. While the list is
+    // being lowered, last is the last operation that needs it.
     uint32_t first, last;
     uint32_t value;  // the value of the kernel it holds, for messages; 0: scratch
 } pwsp_list_tile;
