@@ -66,18 +66,19 @@
 //
 //      1. ptowsp_module_create; declare axes, tensors, kernels.                sections 10 to 13
 //      2. Build the tree with PTOWSP_WORKLOAD, PTOWSP_PARALLEL, ...            sections 14, 15
-//      3. Choose a ptowsp_schedule; ptowsp_program_create checks, compiles.    sections 16, 17
-//      4. ptowsp_run_create; for each step bind, and ptowsp_run_execute.       section 18
+//      3. Where stages overlap, make them processes of a PTOWSP_PIPELINE.      section 16
+//      4. Choose a ptowsp_schedule; ptowsp_program_create checks, compiles.    sections 17, 18
+//      5. ptowsp_run_create; for each step bind, and ptowsp_run_execute.       section 19
 //
 // CONTENTS
 //
-//      1. Build configuration     8. Dispatch                    14. Scalar expressions
-//      2. Status and errors       9. Merging                     15. Workloads
-//      3. Contexts and threads   10. Data types and tensors      16. Schedules
-//      4. Text sinks             11. Modules                     17. Programs
-//      5. Spaces                 12. Kernels                     18. Runs
-//      6. Work and tiers         13. Tile kernels                19. Utilities
-//      7. Planning
+//      1. Build configuration     8. Dispatch                    15. Workloads
+//      2. Status and errors       9. Merging                     16. Pipelines
+//      3. Contexts and threads   10. Data types and tensors      17. Schedules
+//      4. Text sinks             11. Modules                     18. Programs
+//      5. Spaces                 12. Kernels                     19. Runs
+//      6. Work and tiers         13. Tile kernels                20. Utilities
+//      7. Planning               14. Scalar expressions
 //
 // CONVENTIONS
 //
@@ -1811,7 +1812,7 @@ typedef struct ptowsp_task_desc {
     ptowsp_node after[PTOWSP_TASK_AFTER_MAX];     // tasks that it waits for, see below
 } ptowsp_task_desc;
 
-// Adds a task. With `after` and explicit dependencies (section 16) it waits for all instances of
+// Adds a task. With `after` and explicit dependencies (section 17) it waits for all instances of
 // those tasks, of the same workload and added before, that the current iteration of the innermost
 // scope around both has issued: in one loop body the matching instance, after a loop all of them.
 // Errors   A kernel that is none; too few or many axes, views or scalars; wrong type, dtype or
@@ -1836,12 +1837,166 @@ PTOWSP_API void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_exp
 
 // Loads element (row, col) of a view's tile into a slot; row and col are i64, zero exprs are 0. The
 // tile's rows and cols default to 1 by 1. Integers and bool only; signed ones are sign-extended.
-// In data it sees what the tasks before it in the program have written; for time see section 16.
+// In data it sees what the tasks before it in the program have written; for time see section 17.
 PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
                                  ptowsp_expr row, ptowsp_expr col);
 
 // -------------------------------------------------------------------------------------------------
-// 16. Schedules
+// 16. Pipelines
+// -------------------------------------------------------------------------------------------------
+//
+// A pipeline is a statement of a workload: processes that run side by side and meet in channels
+// (communicating sequential processes, Hoare 1978), each with a time of its own.
+//
+//      PTOWSP_PIPELINE(m, "double_buffer") {
+//          ptowsp_channel_desc desc = {"loaded", 2, 50, {NULL, 0}, {NULL, 0}};
+//          ptowsp_channel loaded = ptowsp_channel_make(m, &desc);
+//          PTOWSP_PROCESS(m, "load") {
+//              ptowsp_produces(m, loaded);
+//              PTOWSP_FOR_EACH(m, i, tiles) { ptowsp_send_task(m, loaded, &load_tile_i); }
+//          }
+//          PTOWSP_REPLICATE(m, w, workers, "compute") {
+//              ptowsp_consumes(m, loaded);
+//              PTOWSP_CONSUME(m, t, loaded) { ... tasks on tile t ... }
+//          }
+//      }
+//
+//      load --[ 2 tokens, 50 cycles ]--> compute 0, compute 1, ...
+//
+// Time. Every process begins at 0, the start of the pipeline. A task of c cycles takes its process
+// from t to t + c; control, expressions and slots take no time. Processes need no lanes: each is a
+// unit of its own, which does one thing at a time, so that loops and scopes that are parallel run
+// one after another too. A channel of depth d and latency L holds up to d tokens, from send to
+// receive. Of the k-th token, with s the time of its send and r that of its receive:
+//
+//               sender arrives       s = max(sender arrives, r of token k - d)       goes on at s
+//      sender   -------+.............+----------------------------------------------------------->
+//                        (full)       .
+//                                        .   L
+//                                           .
+//      receiver ---+..........................+-------------------------------------------------->
+//             receiver arrives  (empty)       r = max(receiver arrives, s + L)       goes on at r
+//
+//      depth 0: a rendezvous. r = max(receiver arrives, sender arrives + L), and both go on at r.
+//
+// A channel closes when its last producer has ended or closed it. Once it is closed and empty, a
+// receiver sees the end of the stream: at max(receiver arrives, time of the last close).
+//
+// Several processes may produce or consume one channel. Of all that can go on, the process with the
+// smallest time moves first, of several the one that comes first in the tree, then by replica: so
+// tokens are in the order in which senders arrive, and go to receivers in the order in which those
+// arrive, and all results are one number. Kernels are called in this order of time, too: data that
+// is written before a token is sent is seen by whoever has received it. (These are the rules of
+// PTO-WSP v9, except that there the end of a stream takes no time and ties are left to threads.)
+//
+// Slots. Each process begins with the slots as they are when the pipeline starts, and what it sets
+// is its own: processes share tensors and channels, nothing else. Behind the pipeline slots are as
+// they were before.
+//
+// Around it. A pipeline is issued like a task that takes no lane, no place in the window and no
+// turn: it starts at its ready time (no sooner than the clock), and ends with its last process. To
+// what surrounds it, it reads and writes the whole of each tensor that its tasks do, whatever their
+// views, and under exact dependencies as well.
+//
+// Whoever can never go on is found: what structure alone shows when compiling (a channel that no
+// process sends to, or none receives from), the rest at once when it happens, as STUCK: who waits,
+// where, since when, in which circle, and what would help (ptowsp_run_print_stuck).
+// Cost     Some ns per send and per receive, see README; 16 bytes for each token that a channel may
+//          hold, and for each process (replica) 8 bytes for each slot, variable and constant.
+
+#define PTOWSP_CHANNEL_DEPTH_MAX 1048576
+#define PTOWSP_PROCESS_MAX       1048576  // processes of one program, each replica counted
+
+typedef struct ptowsp_channel {
+    uint32_t id;
+} ptowsp_channel;
+
+typedef struct ptowsp_channel_desc {
+    const char *name;
+    uint32_t depth;                // tokens that it holds; 0: a rendezvous
+    ptowsp_cycles latency;         // from send to receive
+    ptowsp_expr depth_at_start;    // u64; when given, evaluated where the pipeline starts, instead
+    ptowsp_expr latency_at_start;  // u64; the same
+} ptowsp_channel_desc;
+
+#define PTOWSP_CHANNEL_LATENCY_SYMBOL "__pto_wsp_channel_latency_cycles"
+
+// Scopes, as those of section 15. A pipeline has channels and processes in it, and nothing else.
+//
+//      PTOWSP_PIPELINE(m, "name") {}               channels come first, then processes
+//      PTOWSP_PROCESS(m, "name") {}                one process
+//      PTOWSP_REPLICATE(m, i, axis, "name") {}     one for each i of a dense or dynamic axis, at
+//                                                  least one
+//      PTOWSP_CONSUME(m, t, channel) {}            receives tokens until the end of the stream;
+//                                                  runs its body for each
+//      PTOWSP_RECEIVE(m, t, channel) {}            receives one token and runs its body for it; at
+//                                                  the end of the stream, does not
+//
+// t is the token, an i64 (ptowsp_to_u64 reads the same bits as u64). Consuming in the body of a
+// consume is legal: of the same channel, the inner one drains it.
+// clang-format off
+#define PTOWSP_PIPELINE(m, name)      PWSP_SCOPE(m, ptowsp_pipeline_begin(m, name, NULL, 0))
+#define PTOWSP_PROCESS(m, name)       PWSP_SCOPE(m, ptowsp_process_begin(m, name))
+#define PTOWSP_REPLICATE(m, i, axis, name)                                                         \
+    PWSP_SCOPE_LOOP(m, i, ptowsp_replicate_begin(m, #i, axis, name))
+#define PTOWSP_CONSUME(m, t, channel) PWSP_SCOPE_LOOP(m, t, ptowsp_consume_begin(m, #t, channel))
+#define PTOWSP_RECEIVE(m, t, channel) PWSP_SCOPE_LOOP(m, t, ptowsp_receive_begin(m, #t, channel))
+// clang-format on
+
+// What the macros call; ptowsp_scope_end closes each. A pipeline may be after tasks and other
+// pipelines, and a task after a pipeline, as in ptowsp_task_desc.
+// Errors   A process outside a pipeline, a pipeline in a process (also by a call); a statement
+//          between processes; two channels or two processes of one name in a pipeline; a channel
+//          after a process; an axis that is ragged or sparse, or has size 0; a channel of another
+//          pipeline, or one that the process does not consume (produce).
+PTOWSP_API ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name,
+                                             const ptowsp_node *after, uint32_t after_count);
+PTOWSP_API void ptowsp_process_begin(ptowsp_module *module, const char *name);
+PTOWSP_API ptowsp_expr ptowsp_replicate_begin(ptowsp_module *module, const char *variable,
+                                              ptowsp_axis axis, const char *name);
+PTOWSP_API ptowsp_expr ptowsp_consume_begin(ptowsp_module *module, const char *variable,
+                                            ptowsp_channel channel);
+PTOWSP_API ptowsp_expr ptowsp_receive_begin(ptowsp_module *module, const char *variable,
+                                            ptowsp_channel channel);
+
+// Declares a channel of the pipeline that is being built. The latency of all channels is overridden
+// by the symbol PTOWSP_CHANNEL_LATENCY_SYMBOL, which every module with a pipeline has and which
+// need not be bound.
+// Errors   Not directly in a pipeline, before its processes; a name that another channel of it has;
+//          a depth over PTOWSP_CHANNEL_DEPTH_MAX; a latency that is negative, that is, over
+//          PTOWSP_CYCLES_MAX. Depths and latencies at start are checked when the pipeline starts.
+PTOWSP_API ptowsp_channel ptowsp_channel_make(ptowsp_module *module,
+                                              const ptowsp_channel_desc *desc);
+
+// Declare what the process that is being built receives from and sends to; before its statements.
+// A process may do both with one channel.
+// Errors   Not directly in a process; after a statement; a channel that is none, or of another
+//          pipeline, or declared twice.
+PTOWSP_API void ptowsp_consumes(ptowsp_module *module, ptowsp_channel channel);
+PTOWSP_API void ptowsp_produces(ptowsp_module *module, ptowsp_channel channel);
+
+// Sends a token: the 64 bits of an expression of any type.
+// Errors   Outside a process; a channel that it does not produce. At run time, after the process
+//          has closed the channel.
+PTOWSP_API void ptowsp_send(ptowsp_module *module, ptowsp_channel channel, ptowsp_expr token);
+
+// Adds a task, as ptowsp_task_make, and sends its first axis argument when it is done. (For another
+// token, make the task and send what you like.)
+PTOWSP_API ptowsp_node ptowsp_send_task(ptowsp_module *module, ptowsp_channel channel,
+                                        const ptowsp_task_desc *desc);
+
+// Closes a channel on this process' side before the process ends. Closing twice does nothing.
+PTOWSP_API void ptowsp_close(ptowsp_module *module, ptowsp_channel channel);
+
+// Events: channels of depth 0 without a token to speak of. Each record meets one wait, and both go
+// on at the same time. A wait that sees the end of the stream is an error (STUCK): what it waits
+// for will never be recorded. Processes declare who records (produces) and who waits (consumes).
+PTOWSP_API ptowsp_channel ptowsp_event_make(ptowsp_module *module, const char *name);
+PTOWSP_API void ptowsp_record(ptowsp_module *module, ptowsp_channel event);
+PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
+
+// -------------------------------------------------------------------------------------------------
+// 17. Schedules
 // -------------------------------------------------------------------------------------------------
 //
 // A schedule says on which lane a task runs, how many may be in flight, and what waits for what.
@@ -2030,7 +2185,7 @@ PTOWSP_API ptowsp_status ptowsp_schedule_check(const ptowsp_module *module,
 PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 17. Programs
+// 18. Programs
 // -------------------------------------------------------------------------------------------------
 //
 // A program is a checked and compiled workload with its schedule. It is immutable, has a few
@@ -2069,7 +2224,7 @@ PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32
 PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 18. Runs
+// 19. Runs
 // -------------------------------------------------------------------------------------------------
 //
 // A run binds sizes, symbols, arrays and memory to a program and runs it, any number of times.
@@ -2137,7 +2292,8 @@ typedef enum ptowsp_run_mode {
 
 typedef struct ptowsp_run_options {
     ptowsp_run_mode mode;
-    bool record_tasks;  // keep a ptowsp_task_record of each task, and find the critical path
+    bool record_tasks;  // keep a record of each task and of each step in a pipeline, and find the
+                        // critical paths
     ptowsp_cost cost;   // how tile kernels are counted; default: the unit model
 } ptowsp_run_options;
 
@@ -2168,7 +2324,8 @@ PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_op
     STALL(ORDER, "order")           /* in order: the clock had moved for an earlier task's data */ \
     STALL(SLOT, "slot")             /* a slot load before it had to wait */                        \
     STALL(TIMING, "timing")         /* issue was rate limited, batched or interleaved */           \
-    STALL(START, "start")           /* tasks had not begun to start */
+    STALL(START, "start")           /* tasks had not begun to start */                             \
+    STALL(CHANNEL, "channel")       /* its process waited at a full or an empty channel */
 
 // clang-format off
 typedef enum ptowsp_stall {
@@ -2190,7 +2347,8 @@ typedef struct ptowsp_run_stats {
     // WINDOW, SLOT, TIMING: by how much each moved the clock of issue. DEPENDENCY: sum over tasks
     // of what they waited after their issue until ready (in order: by how much it moved the clock).
     // TIMING also counts what they waited after that for their turn; LANE and START: for their lane
-    // and for the start. NONE, ORDER: 0.
+    // and for the start. CHANNEL: sum over processes of what they waited at channels. NONE, ORDER:
+    // 0.
     ptowsp_cycles stall_cycles[PTOWSP_STALL_COUNT];
     uint64_t in_flight_max;  // tasks in flight at once, just after an issue; 0 without a window
     uint64_t window_overflow_count;  // tasks that found the window full under benchmark
@@ -2206,15 +2364,18 @@ typedef struct ptowsp_lane_stats {
     ptowsp_cycles end_cycles;  // of its last task
 } ptowsp_lane_stats;
 
+#define PTOWSP_NO_LANE UINT32_MAX
+
 typedef struct ptowsp_task_record {
     // issue: the clock when the task was issued. ready: what it waits for was done by then; what
     // was done before `issue` may not be counted.
     ptowsp_cycles ready, issue, start, end;
     uint64_t cause;      // index of the task it waited for last, or PTOWSP_NO_INDEX
-    ptowsp_stall stall;  // why it did not start before `start`
-    uint32_t lane;
-    uint32_t kernel;  // id of its ptowsp_kernel
-    uint32_t node;    // id of its ptowsp_node
+    ptowsp_stall stall;  // why it did not start before `start`; in a process LANE: the process was
+                         // busy with the task before
+    uint32_t lane;       // PTOWSP_NO_LANE: it ran in a process
+    uint32_t kernel;     // id of its ptowsp_kernel
+    uint32_t node;       // id of its ptowsp_node
 } ptowsp_task_record;
 
 // Results of the last execution; all zero before. Pointers live until the next one.
@@ -2228,11 +2389,101 @@ PTOWSP_API const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run);
 // turned around: *out_count task indices, first to last. NULL and 0 when tasks were not recorded.
 PTOWSP_API const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count);
 
-// Writes the results as text: makespan, lanes, stalls, and the critical path if there is one.
+// Pipelines: results of each pipeline of the program, of its processes (replicas one after another)
+// and of its channels, all in the order of the tree. A pipeline may run several times in an
+// execution; unless said otherwise, numbers are of its last time. Times count from the start of the
+// pipeline.
+
+typedef struct ptowsp_pipeline_stats {
+    const char *name;
+    uint64_t run_count;             // how many times it has run
+    ptowsp_cycles start_cycles;     // when it started, on the clock of the run
+    ptowsp_cycles makespan_cycles;  // when its last process ended
+    ptowsp_cycles total_cycles;     // sum of its makespans over all times that it has run
+    uint32_t first_process, process_count;
+    uint32_t first_channel, channel_count;
+} ptowsp_pipeline_stats;
+
+typedef enum ptowsp_process_state {
+    PTOWSP_PROCESS_ENDED = 0,  // or has not run
+    PTOWSP_PROCESS_STOPPED,    // as another one failed, or by its own failure
+    PTOWSP_PROCESS_FULL,       // stuck: it waits until a channel has room
+    PTOWSP_PROCESS_EMPTY,      // stuck: it waits until a channel has a token
+    PTOWSP_PROCESS_FORCE_INT = 0x7fffffff
+} ptowsp_process_state;
+
+typedef struct ptowsp_process_stats {
+    const char *name;
+    uint32_t replica;
+    ptowsp_process_state state;
+    uint32_t channel;            // FULL, EMPTY: where, an index of ptowsp_run_channels
+    uint32_t node;               // FULL, EMPTY: the place that it waits at
+    ptowsp_cycles end_cycles;    // when it ended, stopped or began to wait
+    uint64_t task_count;         // this and the following are sums over all times
+    ptowsp_cycles busy_cycles;   // in tasks
+    ptowsp_cycles full_cycles;   // waiting until a channel has room
+    ptowsp_cycles empty_cycles;  // waiting until a token or the end of the stream is there
+} ptowsp_process_stats;
+
+typedef struct ptowsp_channel_stats {
+    const char *name;
+    uint32_t depth;
+    ptowsp_cycles latency;
+    uint64_t pending_count;      // tokens that nobody has received
+    uint64_t token_count;        // sent; this and the following are sums over all times
+    uint64_t pending_max;        // tokens in it at once: the largest of all times; depth 0: 0
+    ptowsp_cycles full_cycles;   // that senders waited
+    ptowsp_cycles empty_cycles;  // that receivers waited
+} ptowsp_channel_stats;
+
+PTOWSP_API const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run,
+                                                             uint32_t *out_count);
+PTOWSP_API const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run,
+                                                            uint32_t *out_count);
+PTOWSP_API const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run,
+                                                           uint32_t *out_count);
+
+typedef enum ptowsp_step_kind {
+    PTOWSP_STEP_TASK = 0,
+    PTOWSP_STEP_SEND,
+    PTOWSP_STEP_RECEIVE,
+    PTOWSP_STEP_END,    // saw the end of a stream
+    PTOWSP_STEP_CLOSE,  // closed a channel; with channel UINT32_MAX: the process ended
+    PTOWSP_STEP_FORCE_INT = 0x7fffffff
+} ptowsp_step_kind;
+
+// What a process did. It was at the step from `arrive` to `end`: in a task busy, else waiting.
+typedef struct ptowsp_step_record {
+    ptowsp_cycles arrive, end;
+    uint64_t token;     // sent or received; of a TASK: its index
+    uint64_t previous;  // the step before of this process, or PTOWSP_NO_INDEX
+    uint64_t cause;     // the step of another process that it had to wait for, or PTOWSP_NO_INDEX
+    uint32_t process, channel;  // indices of ptowsp_run_processes, _channels; TASK: UINT32_MAX
+    uint32_t node;              // its place
+    ptowsp_step_kind kind;
+} ptowsp_step_record;
+
+// All steps of all pipelines, each time that one ran, in the order in which they were simulated;
+// NULL and 0 when they were not recorded.
+PTOWSP_API const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count);
+
+// The critical chain of the last time that a pipeline ran: from the end of the process that ended
+// last (of several the first) back along `cause`, or `previous` where there is none, and then
+// turned around: *out_count indices of steps. NULL and 0 when steps were not recorded.
+PTOWSP_API const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
+                                                     uint64_t *out_count);
+
+// Writes why the pipeline in which an execution was STUCK cannot go on: every process that waits,
+// at which channel, full or empty, since when and with which variables; the circle of waits; what
+// would help. Writes nothing if the last execution was not stuck in a pipeline.
+PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text);
+
+// Writes the results as text: makespan, lanes, stalls, pipelines, and the critical paths if there
+// are any.
 PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 19. Utilities
+// 20. Utilities
 // -------------------------------------------------------------------------------------------------
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo). Hashing a concatenation: start the second part with the hash

@@ -50,7 +50,13 @@ typedef enum pwsp_event {
     PWSP_EVENT_SCOPE_END,
     PWSP_EVENT_SLOT_LOAD,  // load_at; nothing has been loaded yet: call pwsp_expander_load
     PWSP_EVENT_RESET,      // edges [reset.first ...] forget
-    PWSP_EVENT_ERROR       // status, index, text
+    PWSP_EVENT_PIPELINE,   // pipeline: the walk goes on behind it
+    PWSP_EVENT_PROCESS_END,
+    PWSP_EVENT_SEND,     // send, token
+    PWSP_EVENT_RECEIVE,  // receive; the walk goes on with its body. At the end of the stream, go on
+                         // at receive_end
+    PWSP_EVENT_CLOSE,    // port
+    PWSP_EVENT_ERROR     // status, index, text
 } pwsp_event;
 
 typedef struct pwsp_expander {
@@ -77,6 +83,12 @@ typedef struct pwsp_expander {
     const pwsp_slot_op *load;
     pwsp_tile_at load_at;  // the one element
     pwsp_range reset;
+    const pwsp_pipeline_op *pipeline;
+    const pwsp_send_op *send;
+    uint64_t token;
+    const pwsp_receive_op *receive;
+    uint32_t receive_end;  // an op
+    uint32_t port;
     ptowsp_status status;
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];

@@ -101,6 +101,23 @@ typedef struct pwsp_call_info {
     uint32_t arg_count;
 } pwsp_call_info;
 
+typedef struct pwsp_channel_info {
+    const char *name;
+    uint32_t pipeline;  // node
+    uint32_t depth;
+    uint64_t latency;
+    uint32_t depth_expr, latency_expr;  // expressions, or 0
+    bool is_event;
+} pwsp_channel_info;
+
+// What a process declares.
+typedef struct pwsp_port_info {
+    uint32_t process;  // node
+    uint32_t channel;
+    bool is_produced;
+    uint32_t next;  // of the same process, or 0
+} pwsp_port_info;
+
 typedef enum pwsp_node_kind {
     PWSP_NODE_NONE,
     PWSP_NODE_WORKLOAD,
@@ -114,21 +131,31 @@ typedef enum pwsp_node_kind {
     PWSP_NODE_TASK,
     PWSP_NODE_CALL,
     PWSP_NODE_SLOT_SET,
-    PWSP_NODE_SLOT_LOAD
+    PWSP_NODE_SLOT_LOAD,
+    PWSP_NODE_PIPELINE,
+    PWSP_NODE_PROCESS,  // with an axis: replicas
+    PWSP_NODE_CONSUME,
+    PWSP_NODE_RECEIVE,
+    PWSP_NODE_SEND,
+    PWSP_NODE_CLOSE,
+    PWSP_NODE_RECORD,
+    PWSP_NODE_WAIT
 } pwsp_node_kind;
 
 typedef struct pwsp_node {
     pwsp_node_kind kind;
     uint32_t parent, first, last, next;  // nodes; 0 is none
-    uint32_t variable;                   // of a loop
-    uint32_t axis;                       // of a loop
-    uint32_t expr;                       // of a when, a slot set; the row of a slot load
+    uint32_t variable;                   // of a loop, replicas, a consume or receive
+    uint32_t axis;                       // of a loop, replicas
+    uint32_t expr;                       // of a when, a slot set, a send; the row of a slot load
     uint32_t col;                        // of a slot load
     uint32_t slot;
+    uint32_t channel;                   // of a consume, receive, send, close, record or wait
+    uint32_t first_port;                // of a process: the first of its list, or 0
     bool is_waited_for;                 // a later task is after it
-    const char *name;                   // of a workload
+    const char *name;                   // of a workload, a pipeline, a process
     uint32_t first_param, param_count;  // of a workload: variables
-    const pwsp_task_info *task;
+    const pwsp_task_info *task;         // also of a pipeline: what it is after
     const pwsp_call_info *call;
     const pwsp_view_info *view;  // of a slot load
 } pwsp_node;
@@ -146,12 +173,13 @@ struct ptowsp_module {
     uint32_t slot_count;
     pwsp_exprs exprs;
     pwsp_names bindables, kernel_names, workload_names;
-    pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes;
-    uint32_t open;         // the innermost open scope, or 0
-    uint32_t nest;         // how many are open
-    uint32_t workload;     // the last workload
-    uint32_t task_kernel;  // of the task that is being made, for the place of errors
-    ptowsp_body *bodies;   // of tile kernels, the last one first
+    pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes, channels, ports;
+    uint32_t open;            // the innermost open scope, or 0
+    uint32_t nest;            // how many are open
+    uint32_t workload;        // the last workload
+    uint32_t latency_symbol;  // that overrides the latency of channels, or 0
+    uint32_t task_kernel;     // of the task that is being made, for the place of errors
+    ptowsp_body *bodies;      // of tile kernels, the last one first
     ptowsp_status status;
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];
@@ -164,6 +192,8 @@ struct ptowsp_module {
 #define PWSP_VARIABLE(m, id)           PWSP_TABLE_AT((m)->variables, pwsp_variable_info, id)
 #define PWSP_TENSOR(m, id)             PWSP_TABLE_AT((m)->tensors, ptowsp_tensor_desc, id)
 #define PWSP_KERNEL(m, id)             PWSP_TABLE_AT((m)->kernels, pwsp_kernel_info, id)
+#define PWSP_CHANNEL(m, id)            PWSP_TABLE_AT((m)->channels, pwsp_channel_info, id)
+#define PWSP_PORT(m, id)               PWSP_TABLE_AT((m)->ports, pwsp_port_info, id)
 #define PWSP_NODE(m, id)               PWSP_TABLE_AT((m)->nodes, pwsp_node, id)
 
 // Is there a module without an error? Every building function asks this first.

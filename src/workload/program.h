@@ -8,18 +8,23 @@
 
 // What moves through a program (op, what `at` is, where `target` leads):
 typedef enum pwsp_op_kind {
-    PWSP_OP_LOOP,       // a loop; behind its end, when it has no iteration
-    PWSP_OP_LOOP_END,   // the loop; its first op
-    PWSP_OP_SCOPE,      // a pwsp_scope that begins
-    PWSP_OP_SCOPE_END,  //
-    PWSP_OP_TASK,       // a task
-    PWSP_OP_BRANCH,     // a branch; where to go on when its condition is false
-    PWSP_OP_JUMP,       // where to go on
-    PWSP_OP_SLOT_SET,   // a slot set
-    PWSP_OP_SLOT_LOAD,  // a slot load
-    PWSP_OP_CALL,       // a call; the workload's first op
-    PWSP_OP_RETURN,     // back to the call, or the end of the program
-    PWSP_OP_RESET       // a range of edges that forget: an iteration begins
+    PWSP_OP_LOOP,         // a loop; behind its end, when it has no iteration
+    PWSP_OP_LOOP_END,     // the loop; its first op
+    PWSP_OP_SCOPE,        // a pwsp_scope that begins
+    PWSP_OP_SCOPE_END,    //
+    PWSP_OP_TASK,         // a task
+    PWSP_OP_BRANCH,       // a branch; where to go on when its condition is false
+    PWSP_OP_JUMP,         // where to go on
+    PWSP_OP_SLOT_SET,     // a slot set
+    PWSP_OP_SLOT_LOAD,    // a slot load
+    PWSP_OP_CALL,         // a call; the workload's first op
+    PWSP_OP_RETURN,       // back to the call, or the end of the program
+    PWSP_OP_RESET,        // a range of edges that forget: an iteration begins
+    PWSP_OP_PIPELINE,     // a pipeline, its processes' ops follow; behind them
+    PWSP_OP_PROCESS_END,  // a process: the end of its ops
+    PWSP_OP_SEND,         // a send
+    PWSP_OP_RECEIVE,      // a receive; where to go on at the end of the stream
+    PWSP_OP_CLOSE         // a port
 } pwsp_op_kind;
 
 typedef enum pwsp_scope { PWSP_SCOPE_SAME, PWSP_SCOPE_PARALLEL, PWSP_SCOPE_SEQUENTIAL } pwsp_scope;
@@ -87,6 +92,53 @@ typedef struct pwsp_range {
     uint32_t first, count;
 } pwsp_range;
 
+// A channel that a process consumes or produces, in the process' list of them.
+typedef struct pwsp_port {
+    uint32_t channel;
+    bool is_produced;
+    bool is_closed_early;  // the process has an op that closes it
+} pwsp_port;
+
+// Ids of channels and processes count from 0, over all pipelines of the program.
+typedef struct pwsp_channel_op {
+    const char *name;
+    uint32_t depth;
+    uint64_t latency;
+    bool has_depth, has_latency;  // as the following codes say, when the pipeline starts
+    pwsp_code depth_code, latency_code;
+} pwsp_channel_op;
+
+typedef struct pwsp_process_op {
+    const char *name;
+    uint32_t first_op;
+    uint32_t node;
+    uint32_t first_port, port_count;
+    uint32_t size;   // cell of how many replicas there are
+    uint32_t index;  // cell of the replica's index, or 0
+    uint32_t axis;   // of the replicas, or 0
+} pwsp_process_op;
+
+typedef struct pwsp_pipeline_op {
+    const char *name;
+    pwsp_task_op task;  // what it is to what surrounds it: edges, and a view of each tensor's whole
+    uint32_t first_process, process_count;
+    uint32_t first_channel, channel_count;
+} pwsp_pipeline_op;
+
+typedef struct pwsp_send_op {
+    uint32_t channel;
+    uint32_t port;  // in the list of the program
+    pwsp_code token;
+} pwsp_send_op;
+
+// The body of a receive follows; of a loop, it ends with a jump back to the receive.
+typedef struct pwsp_receive_op {
+    uint32_t channel;
+    uint32_t cell;  // of the token
+    bool is_loop;   // goes on to the end of the stream
+    bool is_wait;   // the end of the stream is an error
+} pwsp_receive_op;
+
 // Where an op comes from, for texts.
 typedef struct pwsp_place {
     uint32_t parent;
@@ -124,6 +176,8 @@ struct ptowsp_program {
     uint32_t first_op;
     pwsp_table ops, loops, tasks, views, codes, branches, slot_ops, calls, resets, edges, places;
     pwsp_table params, instructions, consts;
+    pwsp_table pipelines, processes, channels, ports, sends, receives;
+    uint32_t latency_symbol;  // that overrides the latency of channels, or 0
     pwsp_table tensors, kernels, arrays, symbols, axes;  // of the module, by its ids
     pwsp_names names;
     bool *tensor_is_loaded;   // by tensor: a slot is loaded from it
