@@ -19117,6 +19117,23 @@ typedef struct pwsp_call_info {
     uint32_t arg_count;
 } pwsp_call_info;
 
+typedef struct pwsp_channel_info {
+    const char *name;
+    uint32_t pipeline;  // node
+    uint32_t depth;
+    uint64_t latency;
+    uint32_t depth_expr, latency_expr;  // expressions, or 0
+    bool is_event;
+} pwsp_channel_info;
+
+// What a process declares.
+typedef struct pwsp_port_info {
+    uint32_t process;  // node
+    uint32_t channel;
+    bool is_produced;
+    uint32_t next;  // of the same process, or 0
+} pwsp_port_info;
+
 typedef enum pwsp_node_kind {
     PWSP_NODE_NONE,
     PWSP_NODE_WORKLOAD,
@@ -19130,21 +19147,32 @@ typedef enum pwsp_node_kind {
     PWSP_NODE_TASK,
     PWSP_NODE_CALL,
     PWSP_NODE_SLOT_SET,
-    PWSP_NODE_SLOT_LOAD
+    PWSP_NODE_SLOT_LOAD,
+    PWSP_NODE_PIPELINE,
+    PWSP_NODE_PROCESS,  // with an axis: replicas
+    PWSP_NODE_CONSUME,
+    PWSP_NODE_RECEIVE,
+    PWSP_NODE_SEND,
+    PWSP_NODE_CLOSE,
+    PWSP_NODE_RECORD,
+    PWSP_NODE_WAIT
 } pwsp_node_kind;
 
 typedef struct pwsp_node {
     pwsp_node_kind kind;
     uint32_t parent, first, last, next;  // nodes; 0 is none
-    uint32_t variable;                   // of a loop
-    uint32_t axis;                       // of a loop
-    uint32_t expr;                       // of a when, a slot set; the row of a slot load
+    uint32_t variable;                   // of a loop, replicas, a consume or receive
+    uint32_t axis;                       // of a loop, replicas
+    uint32_t expr;                       // of a when, a slot set, a send; the row of a slot load
     uint32_t col;                        // of a slot load
     uint32_t slot;
+    uint32_t channel;                   // of a consume, receive, send, close, record or wait; of a
+                                        // pipeline: its first, or 0
+    uint32_t first_port;                // of a process: the first of its list, or 0
     bool is_waited_for;                 // a later task is after it
-    const char *name;                   // of a workload
+    const char *name;                   // of a workload, a pipeline, a process
     uint32_t first_param, param_count;  // of a workload: variables
-    const pwsp_task_info *task;
+    const pwsp_task_info *task;         // also of a pipeline: what it is after
     const pwsp_call_info *call;
     const pwsp_view_info *view;  // of a slot load
 } pwsp_node;
@@ -19162,12 +19190,13 @@ struct ptowsp_module {
     uint32_t slot_count;
     pwsp_exprs exprs;
     pwsp_names bindables, kernel_names, workload_names;
-    pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes;
-    uint32_t open;         // the innermost open scope, or 0
-    uint32_t nest;         // how many are open
-    uint32_t workload;     // the last workload
-    uint32_t task_kernel;  // of the task that is being made, for the place of errors
-    ptowsp_body *bodies;   // of tile kernels, the last one first
+    pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes, channels, ports;
+    uint32_t open;            // the innermost open scope, or 0
+    uint32_t nest;            // how many are open
+    uint32_t workload;        // the last workload
+    uint32_t latency_symbol;  // that overrides the latency of channels, or 0
+    uint32_t task_kernel;     // of the task that is being made, for the place of errors
+    ptowsp_body *bodies;      // of tile kernels, the last one first
     ptowsp_status status;
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];
@@ -19180,6 +19209,8 @@ struct ptowsp_module {
 #define PWSP_VARIABLE(m, id)           PWSP_TABLE_AT((m)->variables, pwsp_variable_info, id)
 #define PWSP_TENSOR(m, id)             PWSP_TABLE_AT((m)->tensors, ptowsp_tensor_desc, id)
 #define PWSP_KERNEL(m, id)             PWSP_TABLE_AT((m)->kernels, pwsp_kernel_info, id)
+#define PWSP_CHANNEL(m, id)            PWSP_TABLE_AT((m)->channels, pwsp_channel_info, id)
+#define PWSP_PORT(m, id)               PWSP_TABLE_AT((m)->ports, pwsp_port_info, id)
 #define PWSP_NODE(m, id)               PWSP_TABLE_AT((m)->nodes, pwsp_node, id)
 
 // Is there a module without an error? Every building function asks this first.
@@ -19266,6 +19297,7 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
                                           ptowsp_text text) {
     const pwsp_node *node = PWSP_NODE(module, id);
     const char *variable = node->variable ? PWSP_VARIABLE(module, node->variable)->name : "";
+    const char *channel = node->channel ? PWSP_CHANNEL(module, node->channel)->name : "";
     switch (node->kind) {
     case PWSP_NODE_WORKLOAD: pwsp_text_format(text, "%s", node->name); break;
     case PWSP_NODE_PARALLEL: pwsp_text_format(text, "parallel %s", variable); break;
@@ -19281,6 +19313,14 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
     case PWSP_NODE_CALL: pwsp_text_format(text, "call %s", node->call->name); break;
     case PWSP_NODE_SLOT_SET: pwsp_text_format(text, "slot_set %u", node->slot); break;
     case PWSP_NODE_SLOT_LOAD: pwsp_text_format(text, "slot_load %u", node->slot); break;
+    case PWSP_NODE_PIPELINE: pwsp_text_format(text, "pipeline %s", node->name); break;
+    case PWSP_NODE_PROCESS: pwsp_text_format(text, "process %s", node->name); break;
+    case PWSP_NODE_CONSUME: pwsp_text_format(text, "consume %s", variable); break;
+    case PWSP_NODE_RECEIVE: pwsp_text_format(text, "receive %s", variable); break;
+    case PWSP_NODE_SEND: pwsp_text_format(text, "send %s", channel); break;
+    case PWSP_NODE_CLOSE: pwsp_text_format(text, "close %s", channel); break;
+    case PWSP_NODE_RECORD: pwsp_text_format(text, "record %s", channel); break;
+    case PWSP_NODE_WAIT: pwsp_text_format(text, "wait %s", channel); break;
     case PWSP_NODE_NONE: break;
     }
 }
@@ -19505,6 +19545,8 @@ void ptowsp_module_destroy(ptowsp_module *module) {
     pwsp_table_free(&module->tensors, &memory, sizeof(ptowsp_tensor_desc));
     pwsp_table_free(&module->kernels, &memory, sizeof(pwsp_kernel_info));
     pwsp_table_free(&module->nodes, &memory, sizeof(pwsp_node));
+    pwsp_table_free(&module->channels, &memory, sizeof(pwsp_channel_info));
+    pwsp_table_free(&module->ports, &memory, sizeof(pwsp_port_info));
     pwsp_memory_free(&memory, module->exprs.nodes,
                      (size_t)module->exprs.capacity * sizeof(pwsp_expr_node));
     pwsp_arena_free(&module->arena);
@@ -20408,29 +20450,59 @@ PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, 
 }
 
 // =================================================================================================
-// src/workload/workload.c
+// src/workload/build.h
 // =================================================================================================
 
-// Building workloads: a tree of nodes, grown at the open scope.
-//
-//      workload attention            open scopes form the path from a workload down to the place
-//        parallel b                  where the next node goes; each call adds a child to the last
-//          of
-//          when  --- otherwise       them. An otherwise is the sibling after its when.
-//          task
+// Growing the tree of a module: what the public building functions share.
 
-#include <inttypes.h>
+#ifndef PWSP_BUILD_H
+#define PWSP_BUILD_H
+
+// Adds a node under the open scope; 0 with an error.
+PWSP_INTERNAL uint32_t pwsp_node_add(ptowsp_module *module, pwsp_node_kind kind);
+
+// Opens the scope of a node that was just added (0 after an error).
+PWSP_INTERNAL void pwsp_scope_open(ptowsp_module *module, uint32_t node);
+
+// Adds a variable that a node has, and makes the expression that reads it; 0 with an error.
+PWSP_INTERNAL uint32_t pwsp_variable_add(ptowsp_module *module, const char *name, ptowsp_type type,
+                                         uint32_t node);
+PWSP_INTERNAL ptowsp_expr pwsp_variable_expr(ptowsp_module *module, uint32_t variable);
+
+// Is a variable of this name open? Two would read alike in texts and in emitted code.
+PWSP_INTERNAL bool pwsp_variable_is_taken(const ptowsp_module *module, const char *name);
+
+// The process that a node is in, or is; 0 if there is none.
+PWSP_INTERNAL uint32_t pwsp_node_process(const ptowsp_module *module, uint32_t node);
+
+// Checks and copies what the node that is about to be added is after, at most
+// PTOWSP_TASK_AFTER_MAX nodes; NULL with an error.
+PWSP_INTERNAL const uint32_t *pwsp_nodes_after(ptowsp_module *module, const ptowsp_node *after,
+                                               uint32_t count);
+
+#endif
+
+// =================================================================================================
+// src/workload/build.c
+// =================================================================================================
+
+// Growing the tree of a module: nodes at the open scope, their variables, and what they are after.
 
 // -- nodes and scopes -----------------------------------------------------------------------------
 
-// Adds a node under the open scope; 0 with an error.
-static uint32_t pwsp_node_add(ptowsp_module *module, pwsp_node_kind kind) {
+PWSP_INTERNAL uint32_t pwsp_node_add(ptowsp_module *module, pwsp_node_kind kind) {
     if (!pwsp_module_is_good(module)) {
         return 0;
     }
     if (kind != PWSP_NODE_WORKLOAD && module->open == 0) {
         return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                                 "a statement outside any workload");
+    }
+    if (kind != PWSP_NODE_PROCESS && module->open &&
+        PWSP_NODE(module, module->open)->kind == PWSP_NODE_PIPELINE) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "a statement between processes; a pipeline has channels and "
+                                "processes in it, and nothing else");
     }
     if (module->nodes.count > PTOWSP_MODULE_NODE_MAX) {
         return pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
@@ -20455,8 +20527,7 @@ static uint32_t pwsp_node_add(ptowsp_module *module, pwsp_node_kind kind) {
     return id;
 }
 
-// Opens the scope of a node that was just added (0 after an error).
-static void pwsp_scope_open(ptowsp_module *module, uint32_t node) {
+PWSP_INTERNAL void pwsp_scope_open(ptowsp_module *module, uint32_t node) {
     if (node == 0) {
         return;
     }
@@ -20469,8 +20540,8 @@ static void pwsp_scope_open(ptowsp_module *module, uint32_t node) {
     module->nest++;
 }
 
-static uint32_t pwsp_variable_add(ptowsp_module *module, const char *name, ptowsp_type type,
-                                  uint32_t node) {
+PWSP_INTERNAL uint32_t pwsp_variable_add(ptowsp_module *module, const char *name, ptowsp_type type,
+                                         uint32_t node) {
     uint32_t id = pwsp_module_add(module, &module->variables, sizeof(pwsp_variable_info));
     if (id) {
         pwsp_variable_info info = {name, type, node, true};
@@ -20479,7 +20550,7 @@ static uint32_t pwsp_variable_add(ptowsp_module *module, const char *name, ptows
     return id;
 }
 
-static ptowsp_expr pwsp_variable_expr(ptowsp_module *module, uint32_t variable) {
+PWSP_INTERNAL ptowsp_expr pwsp_variable_expr(ptowsp_module *module, uint32_t variable) {
     ptowsp_expr expr = {module, 0};
     if (variable) {
         const pwsp_variable_info *info = PWSP_VARIABLE(module, variable);
@@ -20498,8 +20569,7 @@ static ptowsp_expr pwsp_variable_expr(ptowsp_module *module, uint32_t variable) 
     return expr;
 }
 
-// Is a variable of this name open? Two would read alike in texts and in emitted code.
-static bool pwsp_variable_is_taken(const ptowsp_module *module, const char *name) {
+PWSP_INTERNAL bool pwsp_variable_is_taken(const ptowsp_module *module, const char *name) {
     for (uint32_t at = module->open; at; at = PWSP_NODE(module, at)->parent) {
         const pwsp_node *node = PWSP_NODE(module, at);
         if (node->variable && strcmp(PWSP_VARIABLE(module, node->variable)->name, name) == 0) {
@@ -20513,6 +20583,75 @@ static bool pwsp_variable_is_taken(const ptowsp_module *module, const char *name
     }
     return false;
 }
+
+// -- around nodes ---------------------------------------------------------------------------------
+
+PWSP_INTERNAL uint32_t pwsp_node_process(const ptowsp_module *module, uint32_t node) {
+    while (node && PWSP_NODE(module, node)->kind != PWSP_NODE_PROCESS) {
+        node = PWSP_NODE(module, node)->parent;
+    }
+    return node;
+}
+
+static uint32_t pwsp_node_workload(const ptowsp_module *module, uint32_t node) {
+    while (PWSP_NODE(module, node)->parent) {
+        node = PWSP_NODE(module, node)->parent;
+    }
+    return node;
+}
+
+// Can what is added at the open scope be after a node? Else fails.
+static bool pwsp_node_after(ptowsp_module *module, uint32_t id) {
+    const pwsp_node *node = id && id < module->nodes.count ? PWSP_NODE(module, id) : NULL;
+    if (!node || (node->kind != PWSP_NODE_TASK && node->kind != PWSP_NODE_PIPELINE) ||
+        pwsp_node_workload(module, id) != pwsp_node_workload(module, module->open)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, id,
+                         "after node %u, which is no task or pipeline of this workload", id);
+        return false;
+    }
+    uint32_t theirs = pwsp_node_process(module, id);
+    uint32_t ours = pwsp_node_process(module, module->open);
+    if (theirs != ours) {
+        uint32_t process = theirs ? theirs : ours;
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, id,
+                         theirs ? "after node %u, which is in process %s; outside of it one can "
+                                  "only be after the pipeline"
+                                : "after node %u, which is not in process %s; what a process does "
+                                  "is after its own tasks only",
+                         id, PWSP_NODE(module, process)->name);
+        return false;
+    }
+    return true;
+}
+
+PWSP_INTERNAL const uint32_t *pwsp_nodes_after(ptowsp_module *module, const ptowsp_node *after,
+                                               uint32_t count) {
+    uint32_t ids[PTOWSP_TASK_AFTER_MAX];
+    PTOWSP_ASSERT(count <= PTOWSP_TASK_AFTER_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        ids[i] = after[i].id;
+        if (!pwsp_node_after(module, ids[i])) {
+            return NULL;
+        }
+    }
+    return (const uint32_t *)pwsp_module_copy(module, ids, count * sizeof ids[0]);
+}
+
+// =================================================================================================
+// src/workload/workload.c
+// =================================================================================================
+
+// Building workloads: a tree of nodes, grown at the open scope.
+//
+//      workload attention            open scopes form the path from a workload down to the place
+//        parallel b                  where the next node goes; each call adds a child to the last
+//          of
+//          when  --- otherwise       them. An otherwise is the sibling after its when.
+//          task
+
+#include <inttypes.h>
+
+// -- scopes ---------------------------------------------------------------------------------------
 
 void ptowsp_workload_begin(ptowsp_module *module, const char *name) {
     if (!pwsp_module_is_good(module)) {
@@ -20970,31 +21109,6 @@ static const pwsp_tag_info *pwsp_task_tags(ptowsp_module *module, const ptowsp_t
     return (const pwsp_tag_info *)pwsp_module_copy(module, infos, count * sizeof infos[0]);
 }
 
-static uint32_t pwsp_node_workload(const ptowsp_module *module, uint32_t node) {
-    while (PWSP_NODE(module, node)->parent) {
-        node = PWSP_NODE(module, node)->parent;
-    }
-    return node;
-}
-
-static const uint32_t *pwsp_task_after(ptowsp_module *module, const ptowsp_node *after,
-                                       uint32_t *out_count) {
-    uint32_t ids[PTOWSP_TASK_AFTER_MAX];
-    uint32_t count = 0;
-    for (; count < PTOWSP_TASK_AFTER_MAX && after[count].id; count++) {
-        ids[count] = after[count].id;
-        if (ids[count] >= module->nodes.count ||
-            PWSP_NODE(module, ids[count])->kind != PWSP_NODE_TASK ||
-            pwsp_node_workload(module, ids[count]) != pwsp_node_workload(module, module->open)) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, ids[count],
-                             "after node %u, which is no task of this workload", ids[count]);
-            return NULL;
-        }
-    }
-    *out_count = count;
-    return (const uint32_t *)pwsp_module_copy(module, ids, count * sizeof ids[0]);
-}
-
 // Checks everything of a task and copies it into the module; NULL with an error.
 static const pwsp_task_info *pwsp_task_check(ptowsp_module *module, const ptowsp_task_desc *desc) {
     const pwsp_kernel_info *kernel = PWSP_KERNEL(module, desc->kernel.id);
@@ -21008,7 +21122,10 @@ static const pwsp_task_info *pwsp_task_check(ptowsp_module *module, const ptowsp
                                                 PTOWSP_TASK_SCALAR_MAX, kernel->scalar_count, true)
                               : NULL;
     info.tags = info.scalars ? pwsp_task_tags(module, desc->tags, &info.tag_count) : NULL;
-    info.after = info.tags ? pwsp_task_after(module, desc->after, &info.after_count) : NULL;
+    while (info.after_count < PTOWSP_TASK_AFTER_MAX && desc->after[info.after_count].id) {
+        info.after_count++;
+    }
+    info.after = info.tags ? pwsp_nodes_after(module, desc->after, info.after_count) : NULL;
     return info.after ? (const pwsp_task_info *)pwsp_module_copy(module, &info, sizeof info) : NULL;
 }
 
@@ -21040,6 +21157,470 @@ ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task_desc *desc
         PWSP_NODE(module, info->after[i])->is_waited_for = true;
     }
     return node;
+}
+
+// =================================================================================================
+// src/workload/process.c
+// =================================================================================================
+
+// Building pipelines: channels, the processes that declare what they do with them, and their
+// statements.
+//
+//      pipeline double_buffer        channels stand in a table of the module, those of one pipeline
+//        channel loaded              one after another; what a process may do with them is a list
+//        process load                of ports that hangs on its node.
+//          produces loaded
+//          send loaded
+
+#include <inttypes.h>
+
+// -- pipelines and processes ----------------------------------------------------------------------
+
+// Every module with a pipeline has the symbol that overrides latencies.
+static bool pwsp_pipeline_symbol(ptowsp_module *module) {
+    if (module->latency_symbol == 0) {
+        ptowsp_symbol(module, PTOWSP_CHANNEL_LATENCY_SYMBOL);
+        const pwsp_name *found = pwsp_module_is_good(module)
+                                     ? pwsp_module_find(module, PTOWSP_CHANNEL_LATENCY_SYMBOL)
+                                     : NULL;
+        module->latency_symbol = found ? found->index : 0;
+    }
+    return pwsp_module_is_good(module);
+}
+
+ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const ptowsp_node *after,
+                                  uint32_t after_count) {
+    ptowsp_node node = {0};
+    const char *copy =
+        pwsp_module_is_good(module) ? pwsp_module_name(module, "pipeline", name) : NULL;
+    if (!copy) {
+        return node;
+    }
+    uint32_t process = pwsp_node_process(module, module->open);
+    if (module->open == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "pipeline %s: a statement outside any workload", copy);
+    } else if (process) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "pipeline %s: there are none inside processes, as process %s", copy,
+                         PWSP_NODE(module, process)->name);
+    } else if (after_count > PTOWSP_TASK_AFTER_MAX || (after_count > 0 && !after)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "pipeline %s: after %u nodes%s", copy, after_count,
+                         after ? ", which are too many" : ", which are NULL");
+    }
+    pwsp_task_info info;
+    memset(&info, 0, sizeof info);
+    info.after_count = after_count;
+    if (pwsp_module_is_good(module)) {
+        info.after = pwsp_nodes_after(module, after, after_count);
+    }
+    const pwsp_task_info *task =
+        info.after ? (const pwsp_task_info *)pwsp_module_copy(module, &info, sizeof info) : NULL;
+    uint32_t id =
+        task && pwsp_pipeline_symbol(module) ? pwsp_node_add(module, PWSP_NODE_PIPELINE) : 0;
+    if (id == 0) {
+        return node;
+    }
+    PWSP_NODE(module, id)->name = copy;
+    PWSP_NODE(module, id)->task = task;
+    for (uint32_t i = 0; i < after_count; i++) {
+        PWSP_NODE(module, info.after[i])->is_waited_for = true;
+    }
+    pwsp_scope_open(module, id);
+    node.id = pwsp_module_is_good(module) ? id : 0;
+    return node;
+}
+
+// Adds a process whose name must be new in the open pipeline; 0 with an error.
+static uint32_t pwsp_process_add(ptowsp_module *module, const char *name) {
+    if (module->open == 0 || PWSP_NODE(module, module->open)->kind != PWSP_NODE_PIPELINE) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "process %s: processes stand directly in a pipeline", name);
+    }
+    for (uint32_t at = PWSP_NODE(module, module->open)->first; at;
+         at = PWSP_NODE(module, at)->next) {
+        if (strcmp(PWSP_NODE(module, at)->name, name) == 0) {
+            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                    "process %s: the pipeline has a process of this name already",
+                                    name);
+        }
+    }
+    uint32_t id = pwsp_node_add(module, PWSP_NODE_PROCESS);
+    if (id) {
+        PWSP_NODE(module, id)->name = name;
+    }
+    return id;
+}
+
+void ptowsp_process_begin(ptowsp_module *module, const char *name) {
+    const char *copy =
+        pwsp_module_is_good(module) ? pwsp_module_name(module, "process", name) : NULL;
+    if (copy) {
+        pwsp_scope_open(module, pwsp_process_add(module, copy));
+    }
+}
+
+// Opens the scope of a node that was just added (0 after an error) with its variable.
+static ptowsp_expr pwsp_scope_open_variable(ptowsp_module *module, uint32_t node,
+                                            const char *variable) {
+    ptowsp_expr none = {module, 0};
+    uint32_t id = node ? pwsp_variable_add(module, variable, PTOWSP_TYPE_I64, node) : 0;
+    if (id == 0) {
+        return none;
+    }
+    PWSP_NODE(module, node)->variable = id;
+    pwsp_scope_open(module, node);
+    return pwsp_module_is_good(module) ? pwsp_variable_expr(module, id) : none;
+}
+
+ptowsp_expr ptowsp_replicate_begin(ptowsp_module *module, const char *variable, ptowsp_axis axis,
+                                   const char *name) {
+    ptowsp_expr none = {module, 0};
+    const char *process =
+        pwsp_module_is_good(module) ? pwsp_module_name(module, "process", name) : NULL;
+    const char *copy = process ? pwsp_module_name(module, "variable", variable) : NULL;
+    if (!copy) {
+        return none;
+    }
+    if (axis.id == 0 || axis.id >= module->axes.count) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "process %s: there is no axis %u", process, axis.id);
+        return none;
+    }
+    const pwsp_axis_info *info = PWSP_AXIS(module, axis.id);
+    if (info->kind != PWSP_AXIS_DENSE && info->kind != PWSP_AXIS_DYNAMIC) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "process %s: axis %s is %s; replicas are of a dense or dynamic one",
+                         process, info->name, info->kind == PWSP_AXIS_RAGGED ? "ragged" : "sparse");
+    } else if (info->kind == PWSP_AXIS_DENSE && info->size == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "process %s: the size of axis %s is 0; there is at least one replica",
+                         process, info->name);
+    } else if (pwsp_variable_is_taken(module, copy)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "process %s: a scope around has a variable %s already", process, copy);
+    }
+    uint32_t id = pwsp_module_is_good(module) ? pwsp_process_add(module, process) : 0;
+    if (id) {
+        PWSP_NODE(module, id)->axis = axis.id;
+    }
+    return pwsp_scope_open_variable(module, id, copy);
+}
+
+// -- channels -------------------------------------------------------------------------------------
+
+// The pipeline that a channel may be added to; 0 with an error.
+static uint32_t pwsp_channel_pipeline(ptowsp_module *module, const char *what, const char *name) {
+    const pwsp_node *pipeline = module->open ? PWSP_NODE(module, module->open) : NULL;
+    if (!pipeline || pipeline->kind != PWSP_NODE_PIPELINE) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "%s %s: channels and events stand directly in a pipeline", what,
+                                name);
+    }
+    if (pipeline->first) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "%s %s: it comes after process %s; channels and events come first "
+                                "in a pipeline",
+                                what, name, PWSP_NODE(module, pipeline->first)->name);
+    }
+    for (uint32_t i = pipeline->channel; i && i < module->channels.count; i++) {
+        const pwsp_channel_info *other = PWSP_CHANNEL(module, i);
+        if (strcmp(other->name, name) == 0) {
+            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                    "%s %s: the pipeline has %s of this name already", what, name,
+                                    other->is_event ? "an event" : "a channel");
+        }
+    }
+    return module->open;
+}
+
+// What a channel's depth or latency is at start: an expression, or 0 for none given; false with an
+// error.
+static bool pwsp_channel_expr(ptowsp_module *module, const char *name, const char *what,
+                              ptowsp_expr expr, uint32_t *out_id) {
+    *out_id = 0;
+    if (expr.id == 0 && !expr.module) {
+        return true;
+    }
+    char text[PTOWSP_NAME_MAX + 48];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "channel %s: its %s at start", name, what);
+    *out_id = pwsp_module_use(module, expr, PTOWSP_TYPE_U64, text);
+    return *out_id != 0;
+}
+
+static ptowsp_channel pwsp_channel_add(ptowsp_module *module, const pwsp_channel_info *info) {
+    ptowsp_channel channel = {0};
+    channel.id = pwsp_module_add(module, &module->channels, sizeof *info);
+    if (channel.id) {
+        pwsp_node *pipeline = PWSP_NODE(module, info->pipeline);
+        pipeline->channel = pipeline->channel ? pipeline->channel : channel.id;
+        *PWSP_CHANNEL(module, channel.id) = *info;
+    }
+    return channel;
+}
+
+ptowsp_channel ptowsp_channel_make(ptowsp_module *module, const ptowsp_channel_desc *desc) {
+    ptowsp_channel none = {0};
+    if (!pwsp_module_is_good(module)) {
+        return none;
+    }
+    if (!desc) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "channel: desc is NULL");
+        return none;
+    }
+    pwsp_channel_info info;
+    memset(&info, 0, sizeof info);
+    info.name = pwsp_module_name(module, "channel", desc->name);
+    info.pipeline = info.name ? pwsp_channel_pipeline(module, "channel", info.name) : 0;
+    if (info.pipeline == 0) {
+        return none;
+    }
+    info.depth = desc->depth;
+    info.latency = desc->latency;
+    if (desc->depth > PTOWSP_CHANNEL_DEPTH_MAX) {
+        pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, desc->depth,
+                         "channel %s: depth %u is more than %d", info.name, desc->depth,
+                         PTOWSP_CHANNEL_DEPTH_MAX);
+    } else if (desc->latency > PTOWSP_CYCLES_MAX) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, desc->latency,
+                         "channel %s: latency %" PRId64, info.name, (int64_t)desc->latency);
+    } else if (pwsp_channel_expr(module, info.name, "depth", desc->depth_at_start,
+                                 &info.depth_expr) &&
+               pwsp_channel_expr(module, info.name, "latency", desc->latency_at_start,
+                                 &info.latency_expr)) {
+        return pwsp_channel_add(module, &info);
+    }
+    return none;
+}
+
+ptowsp_channel ptowsp_event_make(ptowsp_module *module, const char *name) {
+    ptowsp_channel none = {0};
+    if (!pwsp_module_is_good(module)) {
+        return none;
+    }
+    pwsp_channel_info info;
+    memset(&info, 0, sizeof info);
+    info.name = pwsp_module_name(module, "event", name);
+    info.pipeline = info.name ? pwsp_channel_pipeline(module, "event", info.name) : 0;
+    info.is_event = true;
+    return info.pipeline ? pwsp_channel_add(module, &info) : none;
+}
+
+// The channel of an id, which must be of the process' pipeline; NULL with an error.
+static const pwsp_channel_info *pwsp_channel_find(ptowsp_module *module, const char *what,
+                                                  ptowsp_channel channel, uint32_t process) {
+    if (channel.id == 0 || channel.id >= module->channels.count) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: there is no channel %u", what, channel.id);
+        return NULL;
+    }
+    const pwsp_channel_info *info = PWSP_CHANNEL(module, channel.id);
+    if (info->pipeline != PWSP_NODE(module, process)->parent) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: %s %s is of another pipeline, %s", what,
+                         info->is_event ? "event" : "channel", info->name,
+                         PWSP_NODE(module, info->pipeline)->name);
+        return NULL;
+    }
+    return info;
+}
+
+// -- ports ----------------------------------------------------------------------------------------
+
+static void pwsp_port_declare(ptowsp_module *module, const char *what, ptowsp_channel channel,
+                              bool is_produced) {
+    if (!pwsp_module_is_good(module)) {
+        return;
+    }
+    uint32_t process = module->open;
+    if (process == 0 || PWSP_NODE(module, process)->kind != PWSP_NODE_PROCESS) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: not directly in a process", what);
+        return;
+    }
+    const pwsp_channel_info *info = pwsp_channel_find(module, what, channel, process);
+    if (!info) {
+        return;
+    }
+    const char *kind = info->is_event ? "event" : "channel";
+    if (PWSP_NODE(module, process)->first) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: %s %s is declared after a statement; what a process consumes and "
+                         "produces comes first",
+                         what, kind, info->name);
+        return;
+    }
+    uint32_t last = 0;
+    for (uint32_t at = PWSP_NODE(module, process)->first_port; at;
+         at = PWSP_PORT(module, at)->next) {
+        last = at;
+        if (PWSP_PORT(module, at)->channel == channel.id &&
+            PWSP_PORT(module, at)->is_produced == is_produced) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "%s: %s %s is declared twice", what, kind, info->name);
+            return;
+        }
+    }
+    uint32_t id = pwsp_module_add(module, &module->ports, sizeof(pwsp_port_info));
+    if (id) {
+        pwsp_port_info port = {process, channel.id, is_produced, 0};
+        *PWSP_PORT(module, id) = port;
+        if (last) {
+            PWSP_PORT(module, last)->next = id;
+        } else {
+            PWSP_NODE(module, process)->first_port = id;
+        }
+    }
+}
+
+void ptowsp_consumes(ptowsp_module *module, ptowsp_channel channel) {
+    pwsp_port_declare(module, "consumes", channel, false);
+}
+
+void ptowsp_produces(ptowsp_module *module, ptowsp_channel channel) {
+    pwsp_port_declare(module, "produces", channel, true);
+}
+
+// What an operation of a process is for.
+typedef enum pwsp_port_use { PWSP_USE_ANY, PWSP_USE_CHANNEL, PWSP_USE_EVENT } pwsp_port_use;
+
+// Has the process of the open scope a channel to produce (consume), of this kind? Else fails.
+static bool pwsp_port_check(ptowsp_module *module, const char *what, ptowsp_channel channel,
+                            bool is_produced, pwsp_port_use use) {
+    if (!pwsp_module_is_good(module)) {
+        return false;
+    }
+    uint32_t process = pwsp_node_process(module, module->open);
+    if (process == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s: not in a process",
+                         what);
+        return false;
+    }
+    const pwsp_channel_info *info = pwsp_channel_find(module, what, channel, process);
+    if (!info) {
+        return false;
+    }
+    if (use != PWSP_USE_ANY && info->is_event != (use == PWSP_USE_EVENT)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         info->is_event ? "%s: %s is an event; record it, or wait for it"
+                                        : "%s: %s is no event; send to it, or receive from it",
+                         what, info->name);
+        return false;
+    }
+    uint32_t at = PWSP_NODE(module, process)->first_port;
+    while (at && (PWSP_PORT(module, at)->channel != channel.id ||
+                  PWSP_PORT(module, at)->is_produced != is_produced)) {
+        at = PWSP_PORT(module, at)->next;
+    }
+    if (at == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: %s %s is not one that process %s %s; call %s first", what,
+                         info->is_event ? "event" : "channel", info->name,
+                         PWSP_NODE(module, process)->name, is_produced ? "produces" : "consumes",
+                         is_produced ? "ptowsp_produces" : "ptowsp_consumes");
+    }
+    return at != 0;
+}
+
+// -- statements of processes ----------------------------------------------------------------------
+
+static ptowsp_expr pwsp_receive_begin(ptowsp_module *module, pwsp_node_kind kind,
+                                      const char *variable, ptowsp_channel channel) {
+    ptowsp_expr none = {module, 0};
+    const char *name =
+        pwsp_module_is_good(module) ? pwsp_module_name(module, "variable", variable) : NULL;
+    if (!name) {
+        return none;
+    }
+    char what[PTOWSP_NAME_MAX + 16];
+    ptowsp_text_buffer buffer = {what, sizeof what, 0};
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s %s",
+                     kind == PWSP_NODE_CONSUME ? "consume" : "receive", name);
+    if (!pwsp_port_check(module, what, channel, false, PWSP_USE_CHANNEL)) {
+        return none;
+    }
+    if (pwsp_variable_is_taken(module, name)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: a scope around has a variable of this name", what);
+        return none;
+    }
+    uint32_t id = pwsp_node_add(module, kind);
+    if (id) {
+        PWSP_NODE(module, id)->channel = channel.id;
+    }
+    return pwsp_scope_open_variable(module, id, name);
+}
+
+ptowsp_expr ptowsp_consume_begin(ptowsp_module *module, const char *variable,
+                                 ptowsp_channel channel) {
+    return pwsp_receive_begin(module, PWSP_NODE_CONSUME, variable, channel);
+}
+
+ptowsp_expr ptowsp_receive_begin(ptowsp_module *module, const char *variable,
+                                 ptowsp_channel channel) {
+    return pwsp_receive_begin(module, PWSP_NODE_RECEIVE, variable, channel);
+}
+
+static void pwsp_channel_node(ptowsp_module *module, pwsp_node_kind kind, ptowsp_channel channel,
+                              uint32_t expr) {
+    uint32_t id = pwsp_node_add(module, kind);
+    if (id) {
+        PWSP_NODE(module, id)->channel = channel.id;
+        PWSP_NODE(module, id)->expr = expr;
+    }
+}
+
+void ptowsp_send(ptowsp_module *module, ptowsp_channel channel, ptowsp_expr token) {
+    if (!pwsp_port_check(module, "send", channel, true, PWSP_USE_CHANNEL)) {
+        return;
+    }
+    uint32_t expr = pwsp_module_use(module, token, PTOWSP_TYPE_NONE, "the token of a send");
+    if (expr) {
+        pwsp_channel_node(module, PWSP_NODE_SEND, channel, expr);
+    }
+}
+
+ptowsp_node ptowsp_send_task(ptowsp_module *module, ptowsp_channel channel,
+                             const ptowsp_task_desc *desc) {
+    ptowsp_node none = {0};
+    if (!pwsp_port_check(module, "send_task", channel, true, PWSP_USE_CHANNEL)) {
+        return none;
+    }
+    ptowsp_node node = ptowsp_task_make(module, desc);
+    if (node.id == 0) {
+        return none;
+    }
+    const pwsp_task_info *task = PWSP_NODE(module, node.id)->task;
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(module, task->kernel);
+    if (kernel->axis_count == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "send_task: kernel %s has no axis argument that would be the token; make "
+                         "the task, then send another",
+                         kernel->name);
+        return none;
+    }
+    pwsp_channel_node(module, PWSP_NODE_SEND, channel, task->axes[0]);
+    return pwsp_module_is_good(module) ? node : none;
+}
+
+void ptowsp_close(ptowsp_module *module, ptowsp_channel channel) {
+    if (pwsp_port_check(module, "close", channel, true, PWSP_USE_ANY)) {
+        pwsp_channel_node(module, PWSP_NODE_CLOSE, channel, 0);
+    }
+}
+
+void ptowsp_record(ptowsp_module *module, ptowsp_channel event) {
+    if (pwsp_port_check(module, "record", event, true, PWSP_USE_EVENT)) {
+        pwsp_channel_node(module, PWSP_NODE_RECORD, event, 0);
+    }
+}
+
+void ptowsp_wait(ptowsp_module *module, ptowsp_channel event) {
+    if (pwsp_port_check(module, "wait", event, false, PWSP_USE_EVENT)) {
+        pwsp_channel_node(module, PWSP_NODE_WAIT, event, 0);
+    }
 }
 
 // =================================================================================================
@@ -21507,6 +22088,8 @@ typedef struct pwsp_reached {
     uint32_t node;
     uint32_t frame_depth;  // loops and calls in one another, called workloads included
     uint32_t scope_depth;  // scopes of both kinds in one another, called workloads included
+    uint32_t pipeline;     // the first one in it or in what it calls, or 0
+    bool is_outside;       // it also runs outside processes
 } pwsp_reached;
 
 typedef struct pwsp_checker {
@@ -21516,10 +22099,15 @@ typedef struct pwsp_checker {
     uint32_t
         path[PWSP_CALL_DEPTH_MAX + 1];  // workloads being checked, each called by the one before
     uint32_t path_count;
+    uint32_t pipeline;  // the first one found so far in the workload being checked
 } pwsp_checker;
 
 // Checks all that a workload calls. False with the module's error set.
 PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload);
+
+// Then checks what pipelines of the reached workloads do with their channels, and notes which
+// workloads run outside processes. False with the module's error set.
+PWSP_INTERNAL bool pwsp_check_pipelines(pwsp_checker *checker, uint32_t entry);
 PWSP_INTERNAL void pwsp_checker_free(pwsp_checker *checker);
 
 // Index in `reached` of a workload that has been checked.
@@ -21605,6 +22193,27 @@ static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_ca
     return true;
 }
 
+// The depths that a call adds; false with an error if a process calls a workload with a pipeline.
+static bool pwsp_check_called(pwsp_checker *checker, uint32_t id, uint32_t callee,
+                              uint32_t *out_frames, uint32_t *out_scopes) {
+    ptowsp_module *module = checker->module;
+    const pwsp_reached *reached =
+        PWSP_TABLE_AT(checker->reached, pwsp_reached, pwsp_checker_find(checker, callee));
+    uint32_t process = pwsp_node_process(module, id);
+    if (process && reached->pipeline) {
+        pwsp_module_fail_at(module, id, PTOWSP_INVALID_PARAMS,
+                            "process %s calls a workload with pipeline %s in it, or in what it "
+                            "calls; there are none inside processes",
+                            PWSP_NODE(module, process)->name,
+                            PWSP_NODE(module, reached->pipeline)->name);
+        return false;
+    }
+    checker->pipeline = checker->pipeline ? checker->pipeline : reached->pipeline;
+    *out_frames = reached->frame_depth + 1;
+    *out_scopes = reached->scope_depth + 1;
+    return true;
+}
+
 // The depths that one child adds.
 static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_parallel,
                              uint32_t *out_frames, uint32_t *out_scopes) {
@@ -21618,19 +22227,23 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
     case PWSP_NODE_TASK:
     case PWSP_NODE_SLOT_SET:
     case PWSP_NODE_SLOT_LOAD:
+    case PWSP_NODE_SEND:
+    case PWSP_NODE_CLOSE:
+    case PWSP_NODE_RECORD:
+    case PWSP_NODE_WAIT:
     case PWSP_NODE_NONE:
     case PWSP_NODE_WORKLOAD: return true;
     case PWSP_NODE_CALL:
-        if (!pwsp_check_call(checker, id, &callee) || !pwsp_check_workload(checker, callee)) {
+        return pwsp_check_call(checker, id, &callee) && pwsp_check_workload(checker, callee) &&
+               pwsp_check_called(checker, id, callee, out_frames, out_scopes);
+    case PWSP_NODE_PIPELINE:
+        if (node->first == 0) {
+            pwsp_module_fail_at(checker->module, id, PTOWSP_INVALID_PARAMS, "it has no processes");
             return false;
         }
-        {
-            const pwsp_reached *reached =
-                PWSP_TABLE_AT(checker->reached, pwsp_reached, pwsp_checker_find(checker, callee));
-            *out_frames = reached->frame_depth + 1;
-            *out_scopes = reached->scope_depth + 1;
-        }
-        return true;
+        checker->pipeline = checker->pipeline ? checker->pipeline : id;
+        break;
+    case PWSP_NODE_PROCESS: opens_parallel = false; break;
     case PWSP_NODE_PARALLEL:
     case PWSP_NODE_SELECT:
         opens_parallel = true;
@@ -21643,7 +22256,9 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
     case PWSP_NODE_COMBINE: opens_parallel = true; break;
     case PWSP_NODE_SEQUENCE: opens_parallel = false; break;
     case PWSP_NODE_WHEN:
-    case PWSP_NODE_OTHERWISE: break;
+    case PWSP_NODE_OTHERWISE:
+    case PWSP_NODE_CONSUME:
+    case PWSP_NODE_RECEIVE: break;
     }
     if (!pwsp_check_children(checker, id, opens_parallel, out_frames, out_scopes)) {
         return false;
@@ -21689,13 +22304,121 @@ PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload)
     }
     *PWSP_TABLE_AT(checker->by_node, uint32_t, workload) = index;
     checker->path[checker->path_count++] = workload;
-    uint32_t frames, scopes;
+    uint32_t frames, scopes, pipeline_of_caller = checker->pipeline;
+    checker->pipeline = 0;
     bool is_good = pwsp_check_children(checker, workload, false, &frames, &scopes);
     checker->path_count--;
     if (is_good) {
-        pwsp_reached reached = {workload, frames, scopes};
+        pwsp_reached reached = {workload, frames, scopes, checker->pipeline, false};
         *PWSP_TABLE_AT(checker->reached, pwsp_reached, index) = reached;
     }
+    checker->pipeline = pipeline_of_caller;
+    return is_good;
+}
+
+// =================================================================================================
+// src/workload/check_pipeline.c
+// =================================================================================================
+
+// What structure alone shows of pipelines: a channel that no process sends to, or that none
+// receives from, lets somebody wait for ever. And which workloads run outside processes, as only
+// those need what lanes are: scopes, edges, keys.
+
+// What some process does with a channel.
+typedef enum pwsp_channel_use {
+    PWSP_CHANNEL_PRODUCED = 1,
+    PWSP_CHANNEL_CONSUMED = 2,
+    PWSP_CHANNEL_SENT = 4,
+    PWSP_CHANNEL_RECEIVED = 8
+} pwsp_channel_use;
+
+// Of all channels of the module.
+static void pwsp_check_uses(const ptowsp_module *module, uint8_t *uses) {
+    for (uint32_t i = 1; i < module->ports.count; i++) {
+        const pwsp_port_info *port = PWSP_PORT(module, i);
+        uses[port->channel] |=
+            (uint8_t)(port->is_produced ? PWSP_CHANNEL_PRODUCED : PWSP_CHANNEL_CONSUMED);
+    }
+    for (uint32_t i = 1; i < module->nodes.count; i++) {
+        const pwsp_node *node = PWSP_NODE(module, i);
+        switch (node->kind) {
+        case PWSP_NODE_SEND:
+        case PWSP_NODE_RECORD: uses[node->channel] |= PWSP_CHANNEL_SENT; break;
+        case PWSP_NODE_CONSUME:
+        case PWSP_NODE_RECEIVE:
+        case PWSP_NODE_WAIT: uses[node->channel] |= PWSP_CHANNEL_RECEIVED; break;
+        default: break;
+        }
+    }
+}
+
+static bool pwsp_check_channel(ptowsp_module *module, const pwsp_channel_info *channel,
+                               uint8_t use) {
+    bool is_event = channel->is_event;
+    const char *what;
+    if (!(use & PWSP_CHANNEL_CONSUMED)) {
+        what = is_event ? "no process consumes it, so that who records it would wait for ever"
+                        : "no process consumes it, so that senders would wait for ever";
+    } else if (!(use & PWSP_CHANNEL_PRODUCED)) {
+        what = is_event ? "no process produces it, so that who waits for it would wait for ever"
+                        : "no process produces it, so that receivers would wait for ever";
+    } else if (!(use & PWSP_CHANNEL_RECEIVED)) {
+        what = is_event ? "no process waits for it, so that who records it would wait for ever"
+                        : "no process receives from it, so that senders would wait for ever";
+    } else if (!(use & PWSP_CHANNEL_SENT)) {
+        what = is_event ? "no process records it, so that who waits for it would wait for ever"
+                        : "no process sends to it, so that receivers would wait in vain";
+    } else {
+        return true;
+    }
+    pwsp_module_fail_at(module, channel->pipeline, PTOWSP_STUCK, "%s %s: %s",
+                        is_event ? "event" : "channel", channel->name, what);
+    return false;
+}
+
+// Marks a workload and what it calls, other than from its processes. Calls are in no circle, and
+// 64 deep at most.
+static void pwsp_check_outside(pwsp_checker *checker, uint32_t workload) {
+    const ptowsp_module *module = checker->module;
+    pwsp_reached *reached =
+        PWSP_TABLE_AT(checker->reached, pwsp_reached, pwsp_checker_find(checker, workload));
+    if (reached->is_outside) {
+        return;
+    }
+    reached->is_outside = true;
+    for (uint32_t i = workload + 1; i < module->nodes.count && PWSP_NODE(module, i)->parent; i++) {
+        const pwsp_node *node = PWSP_NODE(module, i);
+        if (node->kind == PWSP_NODE_CALL && !pwsp_node_process(module, i)) {
+            pwsp_check_outside(checker,
+                               pwsp_names_find(&module->workload_names, node->call->name)->index);
+        }
+    }
+}
+
+PWSP_INTERNAL bool pwsp_check_pipelines(pwsp_checker *checker, uint32_t entry) {
+    ptowsp_module *module = checker->module;
+    pwsp_check_outside(checker, entry);
+    if (module->channels.count == 0) {
+        return true;
+    }
+    const pwsp_memory *memory = &module->context->memory;
+    uint8_t *uses = (uint8_t *)pwsp_memory_alloc(memory, (size_t)module->channels.count);
+    if (!uses) {
+        pwsp_module_no_memory(module);
+        return false;
+    }
+    pwsp_check_uses(module, uses);
+    bool is_good = true;
+    for (uint32_t i = 1; is_good && i < module->channels.count; i++) {
+        const pwsp_channel_info *channel = PWSP_CHANNEL(module, i);
+        uint32_t workload = channel->pipeline;
+        while (PWSP_NODE(module, workload)->parent) {
+            workload = PWSP_NODE(module, workload)->parent;
+        }
+        is_good =
+            !pwsp_checker_find(checker, workload) || pwsp_check_channel(module, channel, uses[i]);
+    }
+    pwsp_memory_free(memory, uses, (size_t)module->channels.count);
     return is_good;
 }
 
@@ -21710,18 +22433,23 @@ PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload)
 
 // What moves through a program (op, what `at` is, where `target` leads):
 typedef enum pwsp_op_kind {
-    PWSP_OP_LOOP,       // a loop; behind its end, when it has no iteration
-    PWSP_OP_LOOP_END,   // the loop; its first op
-    PWSP_OP_SCOPE,      // a pwsp_scope that begins
-    PWSP_OP_SCOPE_END,  //
-    PWSP_OP_TASK,       // a task
-    PWSP_OP_BRANCH,     // a branch; where to go on when its condition is false
-    PWSP_OP_JUMP,       // where to go on
-    PWSP_OP_SLOT_SET,   // a slot set
-    PWSP_OP_SLOT_LOAD,  // a slot load
-    PWSP_OP_CALL,       // a call; the workload's first op
-    PWSP_OP_RETURN,     // back to the call, or the end of the program
-    PWSP_OP_RESET       // a range of edges that forget: an iteration begins
+    PWSP_OP_LOOP,         // a loop; behind its end, when it has no iteration
+    PWSP_OP_LOOP_END,     // the loop; its first op
+    PWSP_OP_SCOPE,        // a pwsp_scope that begins
+    PWSP_OP_SCOPE_END,    //
+    PWSP_OP_TASK,         // a task
+    PWSP_OP_BRANCH,       // a branch; where to go on when its condition is false
+    PWSP_OP_JUMP,         // where to go on
+    PWSP_OP_SLOT_SET,     // a slot set
+    PWSP_OP_SLOT_LOAD,    // a slot load
+    PWSP_OP_CALL,         // a call; the workload's first op
+    PWSP_OP_RETURN,       // back to the call, or the end of the program
+    PWSP_OP_RESET,        // a range of edges that forget: an iteration begins
+    PWSP_OP_PIPELINE,     // a pipeline, its processes' ops follow; behind them
+    PWSP_OP_PROCESS_END,  // a process: the end of its ops
+    PWSP_OP_SEND,         // a send
+    PWSP_OP_RECEIVE,      // a receive; where to go on at the end of the stream
+    PWSP_OP_CLOSE         // a port
 } pwsp_op_kind;
 
 typedef enum pwsp_scope { PWSP_SCOPE_SAME, PWSP_SCOPE_PARALLEL, PWSP_SCOPE_SEQUENTIAL } pwsp_scope;
@@ -21789,6 +22517,53 @@ typedef struct pwsp_range {
     uint32_t first, count;
 } pwsp_range;
 
+// A channel that a process consumes or produces, in the process' list of them.
+typedef struct pwsp_port {
+    uint32_t channel;
+    bool is_produced;
+    bool is_closed_early;  // the process has an op that closes it
+} pwsp_port;
+
+// Ids of channels and processes count from 0, over all pipelines of the program.
+typedef struct pwsp_channel_op {
+    const char *name;
+    uint32_t depth;
+    uint64_t latency;
+    bool has_depth, has_latency;  // as the following codes say, when the pipeline starts
+    pwsp_code depth_code, latency_code;
+} pwsp_channel_op;
+
+typedef struct pwsp_process_op {
+    const char *name;
+    uint32_t first_op;
+    uint32_t node;
+    uint32_t first_port, port_count;
+    uint32_t size;   // cell of how many replicas there are
+    uint32_t index;  // cell of the replica's index, or 0
+    uint32_t axis;   // of the replicas, or 0
+} pwsp_process_op;
+
+typedef struct pwsp_pipeline_op {
+    const char *name;
+    pwsp_task_op task;  // what it is to what surrounds it: edges, and a view of each tensor's whole
+    uint32_t first_process, process_count;
+    uint32_t first_channel, channel_count;
+} pwsp_pipeline_op;
+
+typedef struct pwsp_send_op {
+    uint32_t channel;
+    uint32_t port;  // in the list of the program
+    pwsp_code token;
+} pwsp_send_op;
+
+// The body of a receive follows; of a loop, it ends with a jump back to the receive.
+typedef struct pwsp_receive_op {
+    uint32_t channel;
+    uint32_t cell;  // of the token
+    bool is_loop;   // goes on to the end of the stream
+    bool is_wait;   // the end of the stream is an error
+} pwsp_receive_op;
+
 // Where an op comes from, for texts.
 typedef struct pwsp_place {
     uint32_t parent;
@@ -21826,6 +22601,8 @@ struct ptowsp_program {
     uint32_t first_op;
     pwsp_table ops, loops, tasks, views, codes, branches, slot_ops, calls, resets, edges, places;
     pwsp_table params, instructions, consts;
+    pwsp_table pipelines, processes, channels, ports, sends, receives;
+    uint32_t latency_symbol;  // that overrides the latency of channels, or 0
     pwsp_table tensors, kernels, arrays, symbols, axes;  // of the module, by its ids
     pwsp_names names;
     bool *tensor_is_loaded;   // by tensor: a slot is loaded from it
@@ -21877,6 +22654,13 @@ typedef struct pwsp_compiler {
     pwsp_table edges;       // of pwsp_edge, from 0
     pwsp_table edge_lists;  // uint32_t: 3 for each node, the first edge with it as that end, + 1
     pwsp_table first_ops;   // uint32_t: of each reached workload
+    // In a process, and in workloads that only processes call, there are no scopes, edges or keys.
+    bool is_in_process;
+    uint32_t process;               // the process that is being compiled: its node,
+    uint32_t first_port;            // its first port in the program,
+    uint32_t module_first_channel;  // and its pipeline's first channel in the module
+    uint32_t first_channel;         // and in the program
+    uint64_t replica_count;         // of all processes, as far as it is known when compiling
 } pwsp_compiler;
 
 // Adds an item to a table of the program that counts from 0; NULL with the module's error.
@@ -21886,12 +22670,39 @@ PWSP_INTERNAL void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_
     (*(out_index) = (uint32_t)(c)->program->table.count,                                           \
      (type *)pwsp_compiler_add(c, &(c)->program->table, sizeof(type)))
 
+// Copies a text into the program; NULL with the module's error.
+PWSP_INTERNAL const char *pwsp_compiler_text(pwsp_compiler *c, const char *text);
+
 // Resolves a leaf to its cell; for the coder.
 PWSP_INTERNAL bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf *leaf);
 
 // Compiles all workloads that have been checked, the entry first. The program's tables of what the
 // module declares, and its cells, are there. False with the module's error.
 PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c);
+
+// -- shared by the files that compile -------------------------------------------------------------
+
+// Compiles an expression, 0 as the value 0; false with an error.
+PWSP_INTERNAL bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code *out_code);
+
+// Adds an operation; the next one's index; lets an operation lead to the next one.
+PWSP_INTERNAL bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at,
+                                    uint32_t target, uint32_t node);
+PWSP_INTERNAL uint32_t pwsp_compiler_here(const pwsp_compiler *c);
+PWSP_INTERNAL void pwsp_compiler_land(pwsp_compiler *c, uint32_t op);
+
+// Lists the explicit edges that have a node as this end.
+PWSP_INTERNAL bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edge_end end,
+                                       uint32_t *out_first, uint32_t *out_count);
+
+// Compiles the children of a node.
+PWSP_INTERNAL bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel);
+
+// Compiles a pipeline; a statement of a process.
+PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id);
+PWSP_INTERNAL bool pwsp_compiler_receive(pwsp_compiler *c, uint32_t id);
+PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id);
+PWSP_INTERNAL bool pwsp_compiler_close(pwsp_compiler *c, uint32_t id);
 
 #endif
 
@@ -22021,8 +22832,7 @@ PWSP_INTERNAL bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pw
     return pwsp_compiler_task_leaf(c, node, leaf);
 }
 
-// Compiles an expression; false with an error.
-static bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code *out_code) {
+PWSP_INTERNAL bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code *out_code) {
     if (expr == 0) {
         memset(out_code, 0, sizeof *out_code);  // cell 0 is 0
         return true;
@@ -22085,8 +22895,8 @@ static bool pwsp_compiler_view(pwsp_compiler *c, const pwsp_view_info *info, pws
 
 // -- operations -----------------------------------------------------------------------------------
 
-static bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at, uint32_t target,
-                             uint32_t node) {
+PWSP_INTERNAL bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at,
+                                    uint32_t target, uint32_t node) {
     uint32_t index;
     pwsp_op *op = PWSP_ADD(c, ops, pwsp_op, &index);
     if (op) {
@@ -22096,19 +22906,16 @@ static bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at, u
     return op != NULL;
 }
 
-static uint32_t pwsp_compiler_here(const pwsp_compiler *c) {
+PWSP_INTERNAL uint32_t pwsp_compiler_here(const pwsp_compiler *c) {
     return (uint32_t)c->program->ops.count;
 }
 
-static void pwsp_compiler_land(pwsp_compiler *c, uint32_t op) {
+PWSP_INTERNAL void pwsp_compiler_land(pwsp_compiler *c, uint32_t op) {
     PWSP_TABLE_AT(c->program->ops, pwsp_op, op)->target = pwsp_compiler_here(c);
 }
 
-static bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel);
-
-// Lists the edges that a field of pwsp_edge connects with a node.
-static bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edge_end end,
-                                uint32_t *out_first, uint32_t *out_count) {
+PWSP_INTERNAL bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edge_end end,
+                                       uint32_t *out_first, uint32_t *out_count) {
     *out_first = (uint32_t)c->program->edges.count;
     *out_count = 0;
     uint32_t at = *PWSP_TABLE_AT(c->edge_lists, uint32_t, 3 * (uint64_t)node + (uint32_t)end);
@@ -22128,11 +22935,11 @@ static bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edge_end e
 // The children of a scope, behind the reset of the edges that belong to it.
 static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel) {
     pwsp_range range;
-    if (c->edges.count &&
-        !pwsp_compiler_edges(c, node, PWSP_EDGE_SCOPE, &range.first, &range.count)) {
+    bool has_edges = c->edges.count && !c->is_in_process;
+    if (has_edges && !pwsp_compiler_edges(c, node, PWSP_EDGE_SCOPE, &range.first, &range.count)) {
         return false;
     }
-    if (c->edges.count && range.count) {
+    if (has_edges && range.count) {
         uint32_t index;
         pwsp_range *reset = PWSP_ADD(c, resets, pwsp_range, &index);
         if (!reset || !pwsp_compiler_op(c, PWSP_OP_RESET, index, 0, node)) {
@@ -22143,10 +22950,11 @@ static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel
     return pwsp_compiler_children(c, node, is_parallel);
 }
 
-static pwsp_scope pwsp_scope_between(bool outer_is_parallel, bool inner_is_parallel) {
-    return inner_is_parallel == outer_is_parallel ? PWSP_SCOPE_SAME
-           : inner_is_parallel                    ? PWSP_SCOPE_PARALLEL
-                                                  : PWSP_SCOPE_SEQUENTIAL;
+static pwsp_scope pwsp_scope_between(const pwsp_compiler *c, bool outer_is_parallel,
+                                     bool inner_is_parallel) {
+    return c->is_in_process || inner_is_parallel == outer_is_parallel ? PWSP_SCOPE_SAME
+           : inner_is_parallel                                        ? PWSP_SCOPE_PARALLEL
+                                                                      : PWSP_SCOPE_SEQUENTIAL;
 }
 
 static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) {
@@ -22156,7 +22964,7 @@ static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     pwsp_loop made;
     memset(&made, 0, sizeof made);
     made.axis_kind = axis->kind;
-    made.scope = pwsp_scope_between(is_parallel, body_is_parallel);
+    made.scope = pwsp_scope_between(c, is_parallel, body_is_parallel);
     made.cell = c->program->first_variable + node->variable;
     made.entry = c->program->first_entry + node->variable;
     made.size = c->program->first_size + axis->declared;
@@ -22226,7 +23034,7 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
 
 static bool pwsp_compiler_group(pwsp_compiler *c, uint32_t id, bool is_parallel) {
     bool body_is_parallel = PWSP_NODE(c->module, id)->kind == PWSP_NODE_COMBINE;
-    pwsp_scope scope = pwsp_scope_between(is_parallel, body_is_parallel);
+    pwsp_scope scope = pwsp_scope_between(c, is_parallel, body_is_parallel);
     return (scope == PWSP_SCOPE_SAME ||
             pwsp_compiler_op(c, PWSP_OP_SCOPE, (uint32_t)scope, 0, id)) &&
            pwsp_compiler_body(c, id, body_is_parallel) &&
@@ -22239,7 +23047,7 @@ static bool pwsp_compiler_call(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     const pwsp_node *callee = PWSP_NODE(c->module, found->index);
     uint32_t index;
     pwsp_call_op made = {0, call->arg_count, c->program->first_variable + callee->first_param,
-                         pwsp_scope_between(is_parallel, false)};
+                         pwsp_scope_between(c, is_parallel, false)};
     if (!pwsp_compiler_codes(c, call->args, call->arg_count, &made.first_code)) {
         return false;
     }
@@ -22301,7 +23109,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     made.scalar_count = kernel->scalar_count;
     made.view_count = kernel->tile_count;
     bool is_cube = kernel->unit == PTOWSP_UNIT_CUBE;
-    if (c->schedule->pools == PTOWSP_POOLS_BY_UNIT &&
+    if (!c->is_in_process && c->schedule->pools == PTOWSP_POOLS_BY_UNIT &&
         (is_cube ? c->schedule->cube_lane_count : c->schedule->vector_lane_count) == 0) {
         pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
                             "its kernel needs a %s lane, and the schedule has none",
@@ -22311,7 +23119,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     uint32_t index, first_scalar;
     if (!pwsp_compiler_codes(c, info->axes, made.axis_count, &made.first_code) ||
         !pwsp_compiler_codes(c, info->scalars, made.scalar_count, &first_scalar) ||
-        !pwsp_compiler_keys(c, id, &made)) {
+        (!c->is_in_process && !pwsp_compiler_keys(c, id, &made))) {
         return false;
     }
     made.first_view = (uint32_t)c->program->views.count;
@@ -22331,7 +23139,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
         }
         *added = view;
     }
-    if (c->edges.count &&
+    if (c->edges.count && !c->is_in_process &&
         (!pwsp_compiler_edges(c, id, PWSP_EDGE_TARGET, &made.first_in, &made.in_count) ||
          !pwsp_compiler_edges(c, id, PWSP_EDGE_SOURCE, &made.first_out, &made.out_count))) {
         return false;
@@ -22356,6 +23164,14 @@ static bool pwsp_compiler_child(pwsp_compiler *c, uint32_t id, bool is_parallel)
     case PWSP_NODE_CALL: return pwsp_compiler_call(c, id, is_parallel);
     case PWSP_NODE_SLOT_SET:
     case PWSP_NODE_SLOT_LOAD: return pwsp_compiler_slot(c, id);
+    case PWSP_NODE_PIPELINE: return pwsp_compiler_pipeline(c, id);
+    case PWSP_NODE_CONSUME:
+    case PWSP_NODE_RECEIVE:
+    case PWSP_NODE_WAIT: return pwsp_compiler_receive(c, id);
+    case PWSP_NODE_SEND:
+    case PWSP_NODE_RECORD: return pwsp_compiler_send(c, id);
+    case PWSP_NODE_CLOSE: return pwsp_compiler_close(c, id);
+    case PWSP_NODE_PROCESS:    // compiled with its pipeline
     case PWSP_NODE_OTHERWISE:  // compiled with its when
     case PWSP_NODE_NONE:
     case PWSP_NODE_WORKLOAD: break;
@@ -22363,7 +23179,7 @@ static bool pwsp_compiler_child(pwsp_compiler *c, uint32_t id, bool is_parallel)
     return true;
 }
 
-static bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel) {
+PWSP_INTERNAL bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel) {
     for (uint32_t id = PWSP_NODE(c->module, node)->first; id; id = PWSP_NODE(c->module, id)->next) {
         if (!pwsp_compiler_child(c, id, is_parallel)) {
             return false;
@@ -22383,11 +23199,16 @@ static uint32_t pwsp_node_around(const ptowsp_module *module, uint32_t a, uint32
     return at;
 }
 
-// Lists the edges of all tasks of the module: those of workloads not reached do no harm.
+// Lists the edges of all tasks and pipelines of the module, but those in processes, which run one
+// after another anyway. Edges of workloads that are not reached do no harm.
 static bool pwsp_compiler_find_edges(pwsp_compiler *c) {
     for (uint32_t id = 1; id < c->module->nodes.count; id++) {
         const pwsp_task_info *task = PWSP_NODE(c->module, id)->task;
-        for (uint32_t i = 0; task && i < task->after_count; i++) {
+        uint32_t count = task ? task->after_count : 0;
+        if (count && pwsp_node_process(c->module, id)) {
+            continue;
+        }
+        for (uint32_t i = 0; i < count; i++) {
             uint32_t source = task->after[i];
             pwsp_edge made = {{source, id, pwsp_node_around(c->module, source, id)}, {0, 0, 0}};
             pwsp_edge *edge = (pwsp_edge *)pwsp_compiler_add(c, &c->edges, sizeof made);
@@ -22430,7 +23251,9 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
             return false;
         }
         *first_op = pwsp_compiler_here(c);
-        uint32_t node = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, i)->node;
+        const pwsp_reached *reached = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, i);
+        uint32_t node = reached->node;
+        c->is_in_process = !reached->is_outside;
         if (!pwsp_compiler_body(c, node, false) ||
             !pwsp_compiler_op(c, PWSP_OP_RETURN, 0, 0, node)) {
             return false;
@@ -22444,6 +23267,302 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
         }
     }
     return true;
+}
+
+// =================================================================================================
+// src/workload/compile_pipeline.c
+// =================================================================================================
+
+// Compiling pipelines: the processes' ops stand one after another behind the pipeline's, which
+// leads behind them all. The walk of the program passes them over; each process walks its own.
+//
+//      pipeline double_buffer             0  pipeline -> 9
+//        process load                     1    loop i in tiles -> 4
+//          for_each i in tiles            2      send loaded
+//            send loaded                  3    loop end -> 2
+//                                         4    end of process load
+//        process compute                  5    consume t -> 8
+//          consume t                      6      task compute
+//            task compute                 7      jump -> 5
+//                                         8    end of process compute
+//
+// In time a process is sequential whatever is in it, so no op of it begins or ends a scope, and
+// none tells of edges, which the order of its ops has already.
+
+// -- what it is to what surrounds it --------------------------------------------------------------
+
+// What the tasks and slot loads of a pipeline do with tensors; `seen` is by reached workload.
+typedef struct pwsp_footprint {
+    uint8_t *tensors;  // by tensor: 1 read, 2 written
+    uint8_t *seen;
+    size_t size;
+} pwsp_footprint;
+
+// Of all nodes in one, and in the workloads that they call (in no circle, 64 deep at most).
+static void pwsp_footprint_add(const pwsp_compiler *c, pwsp_footprint *footprint, uint32_t top) {
+    const ptowsp_module *m = c->module;
+    for (uint32_t i = top + 1; i < m->nodes.count && PWSP_NODE(m, i)->parent >= top; i++) {
+        const pwsp_node *node = PWSP_NODE(m, i);
+        if (node->kind == PWSP_NODE_TASK) {
+            const pwsp_kernel_info *kernel = PWSP_KERNEL(m, node->task->kernel);
+            for (uint32_t j = 0; j < kernel->tile_count; j++) {
+                ptowsp_direction direction = kernel->tiles[j].direction;
+                footprint->tensors[node->task->views[j].tensor] |=
+                    (uint8_t)((direction != PTOWSP_OUT ? 1 : 0) | (direction != PTOWSP_IN ? 2 : 0));
+            }
+        } else if (node->kind == PWSP_NODE_SLOT_LOAD) {
+            footprint->tensors[node->view->tensor] |= 1;
+        } else if (node->kind == PWSP_NODE_CALL) {
+            uint32_t callee = pwsp_names_find(&m->workload_names, node->call->name)->index;
+            uint8_t *seen = &footprint->seen[pwsp_checker_find(&c->checker, callee)];
+            if (!*seen) {
+                *seen = 1;
+                pwsp_footprint_add(c, footprint, callee);
+            }
+        }
+    }
+}
+
+// The views of a pipeline, one of each tensor; false with an error.
+static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_task_op *task) {
+    const pwsp_memory *memory = &c->program->memory;
+    pwsp_footprint footprint;
+    footprint.size = (size_t)c->module->tensors.count + (size_t)c->checker.reached.count + 1;
+    footprint.tensors = (uint8_t *)pwsp_memory_alloc(memory, footprint.size);
+    if (!footprint.tensors) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    footprint.seen = footprint.tensors + c->module->tensors.count;
+    pwsp_footprint_add(c, &footprint, id);
+    task->first_view = (uint32_t)c->program->views.count;
+    for (uint32_t i = 1; pwsp_module_is_good(c->module) && i < c->module->tensors.count; i++) {
+        uint32_t index;
+        pwsp_tile_view *view =
+            footprint.tensors[i] ? PWSP_ADD(c, views, pwsp_tile_view, &index) : NULL;
+        if (view) {
+            view->tensor = i;
+            view->is_read = (footprint.tensors[i] & 1) != 0;
+            view->is_written = (footprint.tensors[i] & 2) != 0;
+            task->view_count++;
+        }
+    }
+    pwsp_memory_free(memory, footprint.tensors, footprint.size);
+    return pwsp_module_is_good(c->module);
+}
+
+// -- pipelines and processes ----------------------------------------------------------------------
+
+static bool pwsp_compiler_channels(pwsp_compiler *c, uint32_t id, pwsp_pipeline_op *pipeline) {
+    const ptowsp_module *m = c->module;
+    pipeline->first_channel = (uint32_t)c->program->channels.count;
+    uint32_t first = PWSP_NODE(m, id)->channel;
+    for (uint32_t i = first; i && i < m->channels.count && PWSP_CHANNEL(m, i)->pipeline == id;
+         i++) {
+        const pwsp_channel_info *info = PWSP_CHANNEL(m, i);
+        pwsp_channel_op made;
+        memset(&made, 0, sizeof made);
+        made.name = pwsp_compiler_text(c, info->name);
+        made.depth = info->depth;
+        made.latency = info->latency;
+        made.has_depth = info->depth_expr != 0;
+        made.has_latency = info->latency_expr != 0;
+        uint32_t index;
+        if (!made.name || !pwsp_compiler_code(c, info->depth_expr, &made.depth_code) ||
+            !pwsp_compiler_code(c, info->latency_expr, &made.latency_code)) {
+            return false;
+        }
+        pwsp_channel_op *channel = PWSP_ADD(c, channels, pwsp_channel_op, &index);
+        if (!channel) {
+            return false;
+        }
+        *channel = made;
+        pipeline->channel_count++;
+    }
+    c->module_first_channel = first;
+    c->first_channel = pipeline->first_channel;
+    return true;
+}
+
+static uint32_t pwsp_compiler_channel(const pwsp_compiler *c, uint32_t channel) {
+    return c->first_channel + (channel - c->module_first_channel);
+}
+
+static bool pwsp_compiler_ports(pwsp_compiler *c, uint32_t id, pwsp_process_op *process) {
+    process->first_port = (uint32_t)c->program->ports.count;
+    for (uint32_t at = PWSP_NODE(c->module, id)->first_port; at;
+         at = PWSP_PORT(c->module, at)->next) {
+        const pwsp_port_info *info = PWSP_PORT(c->module, at);
+        uint32_t index;
+        pwsp_port *port = PWSP_ADD(c, ports, pwsp_port, &index);
+        if (!port) {
+            return false;
+        }
+        port->channel = pwsp_compiler_channel(c, info->channel);
+        port->is_produced = info->is_produced;
+        process->port_count++;
+    }
+    c->process = id;
+    c->first_port = process->first_port;
+    return true;
+}
+
+// How many replicas a process has; false with an error.
+static bool pwsp_compiler_replicas(pwsp_compiler *c, uint32_t id, pwsp_process_op *process) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    uint64_t count = 1;  // of a dynamic axis at least
+    if (node->axis) {
+        const pwsp_axis_info *axis = PWSP_AXIS(c->module, node->axis);
+        process->axis = axis->declared;
+        process->size = c->program->first_size + axis->declared;
+        process->index = c->program->first_variable + node->variable;
+        c->program->axis_is_used[axis->declared] = true;
+        count = axis->kind == PWSP_AXIS_DENSE ? (uint64_t)axis->size : 1;
+    }
+    bool is_known = !node->axis || PWSP_AXIS(c->module, node->axis)->kind == PWSP_AXIS_DENSE;
+    if (is_known && !pwsp_coder_const(&c->coder, count, &process->size)) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    if (count > PTOWSP_PROCESS_MAX - c->replica_count) {
+        pwsp_module_fail_at(c->module, id, PTOWSP_LIMIT_EXCEEDED,
+                            "more than %d processes in the program, each replica counted",
+                            PTOWSP_PROCESS_MAX);
+        return false;
+    }
+    c->replica_count += count;
+    return true;
+}
+
+static bool pwsp_compiler_process(pwsp_compiler *c, uint32_t id) {
+    pwsp_process_op made;
+    memset(&made, 0, sizeof made);
+    made.name = pwsp_compiler_text(c, PWSP_NODE(c->module, id)->name);
+    made.node = id;
+    made.first_op = pwsp_compiler_here(c);
+    uint32_t index;
+    if (!made.name || !pwsp_compiler_replicas(c, id, &made) || !pwsp_compiler_ports(c, id, &made)) {
+        return false;
+    }
+    pwsp_process_op *process = PWSP_ADD(c, processes, pwsp_process_op, &index);
+    if (!process) {
+        return false;
+    }
+    *process = made;
+    return pwsp_compiler_children(c, id, false) &&
+           pwsp_compiler_op(c, PWSP_OP_PROCESS_END, index, 0, id);
+}
+
+// Room for one item, so that the table has an address even if it stays empty.
+static bool pwsp_compiler_pipeline_reserve(pwsp_compiler *c) {
+    ptowsp_program *p = c->program;
+    if (!pwsp_memory_grow(&p->memory, &p->channels.items, &p->channels.capacity, 1,
+                          sizeof(pwsp_channel_op)) ||
+        !pwsp_memory_grow(&p->memory, &p->ports.items, &p->ports.capacity, 1, sizeof(pwsp_port))) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
+    pwsp_pipeline_op made;
+    memset(&made, 0, sizeof made);
+    made.name = pwsp_compiler_text(c, PWSP_NODE(c->module, id)->name);
+    made.first_process = (uint32_t)c->program->processes.count;
+    uint32_t index, op = pwsp_compiler_here(c);
+    if (!made.name || !pwsp_compiler_pipeline_reserve(c) || !pwsp_compiler_channels(c, id, &made) ||
+        !pwsp_compiler_footprint(c, id, &made.task)) {
+        return false;
+    }
+    if (c->edges.count &&
+        (!pwsp_compiler_edges(c, id, PWSP_EDGE_TARGET, &made.task.first_in, &made.task.in_count) ||
+         !pwsp_compiler_edges(c, id, PWSP_EDGE_SOURCE, &made.task.first_out,
+                              &made.task.out_count))) {
+        return false;
+    }
+    pwsp_pipeline_op *pipeline = PWSP_ADD(c, pipelines, pwsp_pipeline_op, &index);
+    if (!pipeline) {
+        return false;
+    }
+    *pipeline = made;
+    if (!pwsp_compiler_op(c, PWSP_OP_PIPELINE, index, 0, id)) {
+        return false;
+    }
+    c->is_in_process = true;
+    for (uint32_t at = PWSP_NODE(c->module, id)->first; at; at = PWSP_NODE(c->module, at)->next) {
+        if (!pwsp_compiler_process(c, at)) {
+            return false;
+        }
+    }
+    c->is_in_process = false;  // there are no pipelines in processes
+    PWSP_TABLE_AT(c->program->pipelines, pwsp_pipeline_op, index)->process_count =
+        (uint32_t)c->program->processes.count - made.first_process;
+    pwsp_compiler_land(c, op);
+    return true;
+}
+
+// -- statements of processes ----------------------------------------------------------------------
+
+// The port, in the program's list, by which the process produces a channel.
+static uint32_t pwsp_compiler_port(const pwsp_compiler *c, uint32_t channel) {
+    uint32_t port = c->first_port;
+    for (uint32_t at = PWSP_NODE(c->module, c->process)->first_port; at;
+         at = PWSP_PORT(c->module, at)->next, port++) {
+        const pwsp_port_info *info = PWSP_PORT(c->module, at);
+        if (info->channel == channel && info->is_produced) {
+            break;
+        }
+    }
+    return port;
+}
+
+PWSP_INTERNAL bool pwsp_compiler_receive(pwsp_compiler *c, uint32_t id) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    bool is_wait = node->kind == PWSP_NODE_WAIT, is_loop = node->kind == PWSP_NODE_CONSUME;
+    pwsp_receive_op made;
+    memset(&made, 0, sizeof made);
+    made.channel = pwsp_compiler_channel(c, node->channel);
+    made.cell = is_wait ? c->program->first_temp : c->program->first_variable + node->variable;
+    made.is_loop = is_loop;
+    made.is_wait = is_wait;
+    uint32_t index, op = pwsp_compiler_here(c);
+    pwsp_receive_op *receive = PWSP_ADD(c, receives, pwsp_receive_op, &index);
+    if (!receive) {
+        return false;
+    }
+    *receive = made;
+    if (!pwsp_compiler_op(c, PWSP_OP_RECEIVE, index, 0, id) ||
+        !pwsp_compiler_children(c, id, false) ||
+        (is_loop && !pwsp_compiler_op(c, PWSP_OP_JUMP, 0, op, id))) {
+        return false;
+    }
+    pwsp_compiler_land(c, op);
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    pwsp_send_op made;
+    memset(&made, 0, sizeof made);
+    made.channel = pwsp_compiler_channel(c, node->channel);
+    made.port = pwsp_compiler_port(c, node->channel);
+    uint32_t index;
+    if (!pwsp_compiler_code(c, node->expr, &made.token)) {
+        return false;
+    }
+    pwsp_send_op *send = PWSP_ADD(c, sends, pwsp_send_op, &index);
+    if (!send) {
+        return false;
+    }
+    *send = made;
+    return pwsp_compiler_op(c, PWSP_OP_SEND, index, 0, id);
+}
+
+PWSP_INTERNAL bool pwsp_compiler_close(pwsp_compiler *c, uint32_t id) {
+    uint32_t port = pwsp_compiler_port(c, PWSP_NODE(c->module, id)->channel);
+    PWSP_TABLE_AT(c->program->ports, pwsp_port, port)->is_closed_early = true;
+    return pwsp_compiler_op(c, PWSP_OP_CLOSE, port, 0, id);
 }
 
 // =================================================================================================
@@ -22461,7 +23580,7 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
 
 // -- tables of the program ------------------------------------------------------------------------
 
-static const char *pwsp_compiler_text(pwsp_compiler *c, const char *text) {
+PWSP_INTERNAL const char *pwsp_compiler_text(pwsp_compiler *c, const char *text) {
     const char *copy = pwsp_arena_copy(&c->program->arena, text);
     if (!copy) {
         pwsp_module_no_memory(c->module);
@@ -22626,6 +23745,7 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
     if (!pwsp_module_is_good(m)) {
         return false;
     }
+    p->latency_symbol = m->latency_symbol;
     p->slot_count = m->slot_count;
     p->first_slot = 1;
     p->first_arg = p->first_slot + p->slot_count;
@@ -22694,7 +23814,8 @@ static bool pwsp_compiler_schedule_text(pwsp_compiler *c) {
 
 static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
     ptowsp_program *p = c->program;
-    if (!pwsp_check_workload(&c->checker, entry) || !pwsp_compiler_tables(c)) {
+    if (!pwsp_check_workload(&c->checker, entry) || !pwsp_check_pipelines(&c->checker, entry) ||
+        !pwsp_compiler_tables(c)) {
         return false;
     }
     p->schedule = pwsp_schedule_resolve(c->schedule);
@@ -22813,6 +23934,12 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(slot_ops, pwsp_slot_op)                                                                  \
     TABLE(calls, pwsp_call_op)                                                                     \
     TABLE(resets, pwsp_range)                                                                      \
+    TABLE(pipelines, pwsp_pipeline_op)                                                             \
+    TABLE(processes, pwsp_process_op)                                                              \
+    TABLE(channels, pwsp_channel_op)                                                               \
+    TABLE(ports, pwsp_port)                                                                        \
+    TABLE(sends, pwsp_send_op)                                                                     \
+    TABLE(receives, pwsp_receive_op)                                                               \
     TABLE(edges, uint32_t)                                                                         \
     TABLE(places, pwsp_place)                                                                      \
     TABLE(params, pwsp_param)                                                                      \
@@ -22863,8 +23990,9 @@ size_t ptowsp_program_size(const ptowsp_program *program) {
 // A slot that is loaded from a tensor which tasks write has no value before they have run, nor has
 // anything that depends on it: conditions, extents, indices, other slots set from it or under it.
 // This marks the operations whose effect is unknown in that sense, by passing over the program
-// until nothing changes. Everything else can be checked beforehand, for the whole program, by
-// walking it without kernels.
+// until nothing changes. Nor is known what depends on what a process receives: how often the body
+// of a receive runs, and with which token. Everything else can be checked beforehand, for the whole
+// program, by walking it without kernels.
 
 typedef struct pwsp_known {
     const ptowsp_program *program;
@@ -22919,6 +24047,18 @@ static bool pwsp_known_task(const pwsp_known *known, const pwsp_task_op *task) {
     return is_unknown;
 }
 
+// Is what a pipeline's channels are at start unknown?
+static bool pwsp_known_pipeline(const pwsp_known *known, const pwsp_pipeline_op *pipeline) {
+    bool is_unknown = false;
+    for (uint32_t i = 0; i < pipeline->channel_count; i++) {
+        const pwsp_channel_op *channel =
+            PWSP_PROGRAM_AT(known->program, channels, pwsp_channel_op, pipeline->first_channel + i);
+        is_unknown = is_unknown || pwsp_known_code(known, &channel->depth_code) ||
+                     pwsp_known_code(known, &channel->latency_code);
+    }
+    return is_unknown;
+}
+
 // One op inside a region that is run or not as `is_unknown` control decides, or (is_called) in a
 // workload that another call than the one being looked at may run: then only what it leaves in
 // slots is unknown, as regions under unknown control are not walked.
@@ -22969,12 +24109,32 @@ static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown, bool i
         }
         break;
     }
+    case PWSP_OP_PIPELINE:
+        is_unknown =
+            is_unknown ||
+            pwsp_known_pipeline(known, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at));
+        break;
+    case PWSP_OP_SEND:
+        is_unknown =
+            is_unknown ||
+            pwsp_known_code(known, &PWSP_PROGRAM_AT(p, sends, pwsp_send_op, op->at)->token);
+        break;
+    case PWSP_OP_RECEIVE: {
+        const pwsp_receive_op *receive = PWSP_PROGRAM_AT(p, receives, pwsp_receive_op, op->at);
+        is_unknown = true;
+        if (!receive->is_wait) {
+            pwsp_known_mark(known, &known->cells[receive->cell]);
+        }
+        break;
+    }
     case PWSP_OP_LOOP_END:
     case PWSP_OP_SCOPE:
     case PWSP_OP_SCOPE_END:
     case PWSP_OP_JUMP:
     case PWSP_OP_RETURN:
-    case PWSP_OP_RESET: break;
+    case PWSP_OP_RESET:
+    case PWSP_OP_PROCESS_END:
+    case PWSP_OP_CLOSE: break;
     }
     if (is_unknown) {
         pwsp_known_mark(known, &known->ops[i]);
@@ -22984,9 +24144,13 @@ static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown, bool i
 // Behind the region that an unknown op decides about, or 0 if it decides about none.
 static uint32_t pwsp_known_end(const ptowsp_program *p, uint32_t i) {
     const pwsp_op *op = PWSP_OP_AT(p, i);
-    return op->kind == PWSP_OP_LOOP     ? op->target
-           : op->kind == PWSP_OP_BRANCH ? PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at)->end
-                                        : 0;
+    switch (op->kind) {
+    case PWSP_OP_LOOP:
+    case PWSP_OP_PIPELINE:
+    case PWSP_OP_RECEIVE: return op->target;
+    case PWSP_OP_BRANCH: return PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at)->end;
+    default: return 0;
+    }
 }
 
 static void pwsp_known_pass(pwsp_known *known) {
@@ -23028,72 +24192,14 @@ PWSP_INTERNAL bool pwsp_program_find_unknown(const ptowsp_program *program,
 }
 
 // =================================================================================================
-// src/workload/print.c
+// src/workload/print_module.c
 // =================================================================================================
 
-// Modules and programs as text, for people, golden tests and error messages.
+// Modules as text, for people and golden tests.
 
 #include <inttypes.h>
 
-// -- places ---------------------------------------------------------------------------------------
-
-static void pwsp_print_scalar(ptowsp_type type, uint64_t value, ptowsp_text text) {
-    if (type == PTOWSP_TYPE_U64) {
-        pwsp_text_format(text, "%" PRIu64, value);
-    } else if (type == PTOWSP_TYPE_BOOL) {
-        pwsp_text_format(text, "%s", value ? "true" : "false");
-    } else {
-        pwsp_text_format(text, "%" PRId64, (int64_t)value);
-    }
-}
-
-// The variables around a place, outermost first: "b = 3, h = 1".
-static void pwsp_print_variables(const ptowsp_program *program, const uint32_t *path,
-                                 uint32_t count, const uint64_t *cells, ptowsp_text text) {
-    uint32_t shown = 0;
-    for (uint32_t i = count; i > 0; i--) {
-        const pwsp_place *place = PWSP_PLACE_AT(program, path[i - 1]);
-        for (uint32_t j = 0; j < place->param_count; j++) {
-            const pwsp_param *param =
-                PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j);
-            pwsp_text_format(text, "%s%s = ", shown++ ? ", " : "", param->name);
-            pwsp_print_scalar(param->type, cells[param->cell], text);
-        }
-        if (place->variable && i > 1) {  // the loop is around, not the place itself
-            pwsp_text_format(text, "%s%s = %" PRId64, shown++ ? ", " : "", place->name,
-                             (int64_t)cells[place->variable]);
-        }
-    }
-}
-
-PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
-                                            const uint64_t *cells, ptowsp_text text) {
-    uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
-    uint32_t count = 0, shown = 0;
-    for (uint32_t at = node; at; at = PWSP_PLACE_AT(program, at)->parent) {
-        path[count++] = at;
-    }
-    for (size_t length = 0; shown < count; shown++) {
-        length += strlen(PWSP_PLACE_AT(program, path[shown])->step) + 1;
-        if (shown > 0 && length > PWSP_PLACE_TEXT_MAX) {
-            pwsp_text_format(text, "%s/%s", PWSP_PLACE_AT(program, path[count - 1])->step,
-                             shown + 1 < count ? ".../" : "");
-            break;
-        }
-    }
-    for (uint32_t i = shown; i > 0; i--) {
-        pwsp_text_format(text, "%s%s", PWSP_PLACE_AT(program, path[i - 1])->step, i > 1 ? "/" : "");
-    }
-    if (cells) {
-        char variables[PWSP_VARIABLES_TEXT_MAX + 1];
-        ptowsp_text_buffer buffer = {variables, sizeof variables, 0};
-        pwsp_print_variables(program, path, count, cells, ptowsp_text_to_buffer(&buffer));
-        pwsp_text_format(text, "%s%s%s%s", buffer.length ? " (" : "", variables,
-                         buffer.length < sizeof variables ? "" : "...", buffer.length ? ")" : "");
-    }
-}
-
-// -- modules --------------------------------------------------------------------------------------
+// -- declarations ---------------------------------------------------------------------------------
 
 static void pwsp_print_size(int64_t size, ptowsp_text text) {
     if (size == PTOWSP_DYNAMIC) {
@@ -23180,6 +24286,8 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
     pwsp_print_kernels(m, text);
 }
 
+// -- the tree -------------------------------------------------------------------------------------
+
 // `is_open`: the size of the tile is the view's, and not known from elsewhere.
 static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, bool is_open,
                             ptowsp_text text) {
@@ -23227,6 +24335,17 @@ static void pwsp_print_exprs(const ptowsp_module *m, const uint32_t *exprs, uint
     pwsp_text_format(text, ")");
 }
 
+// What a task or a pipeline is after, and its own name where another is after it.
+static void pwsp_print_after(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
+    const pwsp_task_info *task = PWSP_NODE(m, id)->task;
+    for (uint32_t i = 0; i < task->after_count; i++) {
+        pwsp_text_format(text, "%s node %u", i ? "," : " after", task->after[i]);
+    }
+    if (PWSP_NODE(m, id)->is_waited_for) {
+        pwsp_text_format(text, " as node %u", id);
+    }
+}
+
 static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
     const pwsp_task_info *task = PWSP_NODE(m, id)->task;
     const pwsp_kernel_info *kernel = PWSP_KERNEL(m, task->kernel);
@@ -23245,11 +24364,54 @@ static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text tex
         pwsp_text_format(text, " tag %s = ", task->tags[i].name);
         pwsp_exprs_print(&m->exprs, task->tags[i].value, text);
     }
-    for (uint32_t i = 0; i < task->after_count; i++) {
-        pwsp_text_format(text, "%s node %u", i ? "," : " after", task->after[i]);
+    pwsp_print_after(m, id, text);
+}
+
+// The name of a process' axis and what it consumes and produces.
+static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process, ptowsp_text text) {
+    if (process->axis) {
+        pwsp_text_format(text, " replicas %s in %s",
+                         process->variable ? PWSP_VARIABLE(m, process->variable)->name : "",
+                         PWSP_AXIS(m, process->axis)->name);
     }
-    if (PWSP_NODE(m, id)->is_waited_for) {
-        pwsp_text_format(text, " as node %u", id);
+    for (uint32_t is_produced = 0; is_produced < 2; is_produced++) {
+        uint32_t shown = 0;
+        for (uint32_t at = process->first_port; at; at = PWSP_PORT(m, at)->next) {
+            const pwsp_port_info *port = PWSP_PORT(m, at);
+            if (port->is_produced == (is_produced != 0)) {
+                pwsp_text_format(text, "%s %s",
+                                 shown++       ? ","
+                                 : is_produced ? " produces"
+                                               : " consumes",
+                                 PWSP_CHANNEL(m, port->channel)->name);
+            }
+        }
+    }
+}
+
+// The channels of a pipeline, each on a line of its own.
+static void pwsp_print_channels(const ptowsp_module *m, uint32_t pipeline, uint32_t depth,
+                                ptowsp_text text) {
+    for (uint32_t i = PWSP_NODE(m, pipeline)->channel;
+         i && i < m->channels.count && PWSP_CHANNEL(m, i)->pipeline == pipeline; i++) {
+        const pwsp_channel_info *channel = PWSP_CHANNEL(m, i);
+        pwsp_text_format(text, "%*s%s %s", (int)depth * 2, "",
+                         channel->is_event ? "event" : "channel", channel->name);
+        if (!channel->is_event) {
+            pwsp_text_format(text, " depth ");
+            if (channel->depth_expr) {
+                pwsp_exprs_print(&m->exprs, channel->depth_expr, text);
+            } else {
+                pwsp_text_format(text, "%u", channel->depth);
+            }
+            pwsp_text_format(text, " latency ");
+            if (channel->latency_expr) {
+                pwsp_exprs_print(&m->exprs, channel->latency_expr, text);
+            } else {
+                pwsp_text_format(text, "%" PRIu64, channel->latency);
+            }
+        }
+        pwsp_text_format(text, "\n");
     }
 }
 
@@ -23300,9 +24462,19 @@ static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text tex
             }
         }
         break;
+    case PWSP_NODE_PIPELINE: pwsp_print_after(m, id, text); break;
+    case PWSP_NODE_PROCESS: pwsp_print_process(m, node, text); break;
+    case PWSP_NODE_CONSUME:
+    case PWSP_NODE_RECEIVE:
+        pwsp_text_format(text, " from %s", PWSP_CHANNEL(m, node->channel)->name);
+        break;
+    case PWSP_NODE_SEND: pwsp_print_exprs(m, &node->expr, 1, text); break;
     case PWSP_NODE_OTHERWISE:
     case PWSP_NODE_COMBINE:
     case PWSP_NODE_SEQUENCE:
+    case PWSP_NODE_CLOSE:
+    case PWSP_NODE_RECORD:
+    case PWSP_NODE_WAIT:
     case PWSP_NODE_NONE: break;
     }
 }
@@ -23318,9 +24490,78 @@ void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text) {
         pwsp_module_print_step(module, id, text);
         pwsp_print_node(module, id, text);
         pwsp_text_format(text, "\n");
+        if (PWSP_NODE(module, id)->kind == PWSP_NODE_PIPELINE) {
+            pwsp_print_channels(module, id, depth + 1, text);
+        }
     }
     if (module->status != PTOWSP_OK) {
         pwsp_text_format(text, "error %s: %s\n", ptowsp_status_name(module->status), module->text);
+    }
+}
+
+// =================================================================================================
+// src/workload/print_program.c
+// =================================================================================================
+
+// Programs as text, and places in them, for people, golden tests and error messages.
+
+#include <inttypes.h>
+
+// -- places ---------------------------------------------------------------------------------------
+
+static void pwsp_print_scalar(ptowsp_type type, uint64_t value, ptowsp_text text) {
+    if (type == PTOWSP_TYPE_U64) {
+        pwsp_text_format(text, "%" PRIu64, value);
+    } else if (type == PTOWSP_TYPE_BOOL) {
+        pwsp_text_format(text, "%s", value ? "true" : "false");
+    } else {
+        pwsp_text_format(text, "%" PRId64, (int64_t)value);
+    }
+}
+
+// The variables around a place, outermost first: "b = 3, h = 1".
+static void pwsp_print_variables(const ptowsp_program *program, const uint32_t *path,
+                                 uint32_t count, const uint64_t *cells, ptowsp_text text) {
+    uint32_t shown = 0;
+    for (uint32_t i = count; i > 0; i--) {
+        const pwsp_place *place = PWSP_PLACE_AT(program, path[i - 1]);
+        for (uint32_t j = 0; j < place->param_count; j++) {
+            const pwsp_param *param =
+                PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j);
+            pwsp_text_format(text, "%s%s = ", shown++ ? ", " : "", param->name);
+            pwsp_print_scalar(param->type, cells[param->cell], text);
+        }
+        if (place->variable && i > 1) {  // the loop is around, not the place itself
+            pwsp_text_format(text, "%s%s = %" PRId64, shown++ ? ", " : "", place->name,
+                             (int64_t)cells[place->variable]);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
+                                            const uint64_t *cells, ptowsp_text text) {
+    uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
+    uint32_t count = 0, shown = 0;
+    for (uint32_t at = node; at; at = PWSP_PLACE_AT(program, at)->parent) {
+        path[count++] = at;
+    }
+    for (size_t length = 0; shown < count; shown++) {
+        length += strlen(PWSP_PLACE_AT(program, path[shown])->step) + 1;
+        if (shown > 0 && length > PWSP_PLACE_TEXT_MAX) {
+            pwsp_text_format(text, "%s/%s", PWSP_PLACE_AT(program, path[count - 1])->step,
+                             shown + 1 < count ? ".../" : "");
+            break;
+        }
+    }
+    for (uint32_t i = shown; i > 0; i--) {
+        pwsp_text_format(text, "%s%s", PWSP_PLACE_AT(program, path[i - 1])->step, i > 1 ? "/" : "");
+    }
+    if (cells) {
+        char variables[PWSP_VARIABLES_TEXT_MAX + 1];
+        ptowsp_text_buffer buffer = {variables, sizeof variables, 0};
+        pwsp_print_variables(program, path, count, cells, ptowsp_text_to_buffer(&buffer));
+        pwsp_text_format(text, "%s%s%s%s", buffer.length ? " (" : "", variables,
+                         buffer.length < sizeof variables ? "" : "...", buffer.length ? ")" : "");
     }
 }
 
@@ -23460,6 +24701,67 @@ static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task
     }
 }
 
+// What a pipeline does to tensors, and a line for each channel and each process.
+static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_op *pipeline,
+                                   uint32_t target, ptowsp_text text) {
+    for (uint32_t i = 0; i < pipeline->task.view_count; i++) {
+        const pwsp_tile_view *view =
+            PWSP_PROGRAM_AT(p, views, pwsp_tile_view, pipeline->task.first_view + i);
+        pwsp_text_format(text, "%s%s %s", i ? ", " : ": ",
+                         !view->is_written ? "in"
+                         : view->is_read   ? "inout"
+                                           : "out",
+                         PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor)->name);
+    }
+    pwsp_text_format(text, " -> %u", target);
+    for (uint32_t i = pipeline->first_channel;
+         i < pipeline->first_channel + pipeline->channel_count; i++) {
+        const pwsp_channel_op *channel = PWSP_PROGRAM_AT(p, channels, pwsp_channel_op, i);
+        pwsp_text_format(text, "\n         channel %u %s depth ", i, channel->name);
+        if (channel->has_depth) {
+            pwsp_print_code(p, &channel->depth_code, text);
+        } else {
+            pwsp_text_format(text, "%u", channel->depth);
+        }
+        pwsp_text_format(text, " latency ");
+        if (channel->has_latency) {
+            pwsp_print_code(p, &channel->latency_code, text);
+        } else {
+            pwsp_text_format(text, "%" PRIu64, channel->latency);
+        }
+    }
+    for (uint32_t i = pipeline->first_process;
+         i < pipeline->first_process + pipeline->process_count; i++) {
+        const pwsp_process_op *process = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, i);
+        pwsp_text_format(text, "\n         process %u %s from %u", i, process->name,
+                         process->first_op);
+        if (process->index) {
+            pwsp_text_format(text, " replicas ");
+            pwsp_print_cell(p, process->index, text);
+            pwsp_text_format(text, " in %s",
+                             PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, process->axis)->name);
+        }
+        for (uint32_t j = 0; j < process->port_count; j++) {
+            const pwsp_port *port = PWSP_PROGRAM_AT(p, ports, pwsp_port, process->first_port + j);
+            pwsp_text_format(text, "%s %s %u%s", j ? "," : "",
+                             port->is_produced ? "produces" : "consumes", port->channel,
+                             port->is_closed_early ? " closes" : "");
+        }
+    }
+}
+
+static void pwsp_print_receive_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_text text) {
+    const pwsp_receive_op *receive = PWSP_PROGRAM_AT(p, receives, pwsp_receive_op, op->at);
+    pwsp_text_format(text, "%s", PWSP_PLACE_AT(p, op->node)->step);
+    if (!receive->is_wait) {
+        pwsp_text_format(text, ": ");
+        pwsp_print_cell(p, receive->cell, text);
+        pwsp_text_format(text, " from %s, at the end -> %u",
+                         PWSP_PROGRAM_AT(p, channels, pwsp_channel_op, receive->channel)->name,
+                         op->target);
+    }
+}
+
 static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_text text) {
     const char *step = PWSP_PLACE_AT(p, op->node)->step;
     switch (op->kind) {
@@ -23506,6 +24808,19 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
     }
     case PWSP_OP_RETURN: pwsp_text_format(text, "return"); break;
     case PWSP_OP_RESET: pwsp_text_format(text, "reset edges"); break;
+    case PWSP_OP_PIPELINE:
+        pwsp_text_format(text, "%s", step);
+        pwsp_print_pipeline_op(p, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at),
+                               op->target, text);
+        break;
+    case PWSP_OP_PROCESS_END: pwsp_text_format(text, "end of %s", step); break;
+    case PWSP_OP_SEND:
+        pwsp_text_format(text, "%s(", step);
+        pwsp_print_code(p, &PWSP_PROGRAM_AT(p, sends, pwsp_send_op, op->at)->token, text);
+        pwsp_text_format(text, ")");
+        break;
+    case PWSP_OP_RECEIVE: pwsp_print_receive_op(p, op, text); break;
+    case PWSP_OP_CLOSE: pwsp_text_format(text, "%s", step); break;
     }
     pwsp_text_format(text, "\n");
 }
@@ -23567,7 +24882,7 @@ typedef struct pwsp_bound_csr {
     bool is_bound;
 } pwsp_bound_csr;
 
-// Where a tile lies.
+// Where a tile lies. With rows 0 it is the whole of its tensor, as pipelines access it.
 typedef struct pwsp_tile_at {
     uint32_t tensor;
     uint32_t rows, cols;  // valid
@@ -23592,7 +24907,13 @@ typedef enum pwsp_event {
     PWSP_EVENT_SCOPE_END,
     PWSP_EVENT_SLOT_LOAD,  // load_at; nothing has been loaded yet: call pwsp_expander_load
     PWSP_EVENT_RESET,      // edges [reset.first ...] forget
-    PWSP_EVENT_ERROR       // status, index, text
+    PWSP_EVENT_PIPELINE,   // pipeline: the walk goes on behind it
+    PWSP_EVENT_PROCESS_END,
+    PWSP_EVENT_SEND,     // send, token
+    PWSP_EVENT_RECEIVE,  // receive; the walk goes on with its body. At the end of the stream, go on
+                         // at receive_end
+    PWSP_EVENT_CLOSE,    // port
+    PWSP_EVENT_ERROR     // status, index, text
 } pwsp_event;
 
 typedef struct pwsp_expander {
@@ -23619,6 +24940,12 @@ typedef struct pwsp_expander {
     const pwsp_slot_op *load;
     pwsp_tile_at load_at;  // the one element
     pwsp_range reset;
+    const pwsp_pipeline_op *pipeline;
+    const pwsp_send_op *send;
+    uint64_t token;
+    const pwsp_receive_op *receive;
+    uint32_t receive_end;  // an op
+    uint32_t port;
     ptowsp_status status;
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];
@@ -23969,6 +25296,15 @@ PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x) {
     x->cells[x->load->cell] = pwsp_array_at(&element, 0);
 }
 
+// -- processes ------------------------------------------------------------------------------------
+
+static pwsp_event pwsp_expander_send(pwsp_expander *x, const pwsp_op *op) {
+    x->node = op->node;
+    x->send = PWSP_PROGRAM_AT(x->program, sends, pwsp_send_op, op->at);
+    x->token = pwsp_expander_value(x, x->send->token);
+    return x->fault.is_set ? pwsp_expander_fail_fault(x) : PWSP_EVENT_SEND;
+}
+
 // -- walking --------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x) {
@@ -24002,8 +25338,9 @@ PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
 
 // Passes over an op whose effect is not known yet.
 static void pwsp_expander_skip(pwsp_expander *x, const pwsp_op *op) {
-    x->has_skipped = x->has_skipped || op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_BRANCH;
-    if (op->kind == PWSP_OP_LOOP) {
+    x->has_skipped = x->has_skipped || op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_BRANCH ||
+                     op->kind == PWSP_OP_PIPELINE;
+    if (op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_PIPELINE || op->kind == PWSP_OP_RECEIVE) {
         x->next_op = op->target;
     } else if (op->kind == PWSP_OP_BRANCH) {
         x->next_op = PWSP_PROGRAM_AT(x->program, branches, pwsp_branch, op->at)->end;
@@ -24022,7 +25359,10 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             case PWSP_OP_BRANCH:
             case PWSP_OP_TASK:
             case PWSP_OP_SLOT_SET:
-            case PWSP_OP_SLOT_LOAD: pwsp_expander_skip(x, op); continue;
+            case PWSP_OP_SLOT_LOAD:
+            case PWSP_OP_PIPELINE:
+            case PWSP_OP_SEND:
+            case PWSP_OP_RECEIVE: pwsp_expander_skip(x, op); continue;
             default: break;  // structure goes on as it is
             }
         }
@@ -24089,6 +25429,22 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
         case PWSP_OP_RESET:
             x->reset = *PWSP_PROGRAM_AT(x->program, resets, pwsp_range, op->at);
             return PWSP_EVENT_RESET;
+        case PWSP_OP_PIPELINE:
+            x->node = op->node;
+            x->pipeline = PWSP_PROGRAM_AT(x->program, pipelines, pwsp_pipeline_op, op->at);
+            x->next_op = op->target;
+            return PWSP_EVENT_PIPELINE;
+        case PWSP_OP_PROCESS_END: x->node = op->node; return PWSP_EVENT_PROCESS_END;
+        case PWSP_OP_SEND: return pwsp_expander_send(x, op);
+        case PWSP_OP_RECEIVE:
+            x->node = op->node;
+            x->receive = PWSP_PROGRAM_AT(x->program, receives, pwsp_receive_op, op->at);
+            x->receive_end = op->target;
+            return PWSP_EVENT_RECEIVE;
+        case PWSP_OP_CLOSE:
+            x->node = op->node;
+            x->port = op->at;
+            return PWSP_EVENT_CLOSE;
         }
     }
 }
@@ -24164,9 +25520,10 @@ typedef struct pwsp_deps {
     pwsp_access_link *links;
     uint64_t link_count, link_capacity;
     uint32_t *buckets;
-    uint64_t bucket_count;                // a power of two, or 0
-    uint64_t access_max;                  // high-water mark of accesses
-    uint32_t same[PTOWSP_TASK_TILE_MAX];  // from query to add: an access to take over, + 1
+    uint64_t bucket_count;  // a power of two, or 0
+    uint64_t access_max;    // high-water mark of accesses
+    uint32_t *same;         // from query to add, by tile: an access to take over, + 1
+    uint32_t same_count;
 } pwsp_deps;
 
 PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
@@ -24210,12 +25567,12 @@ PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *til
 //      |     |     |     |
 //      +-----+-----+-----+
 //
-// An access that would touch more than PWSP_DEPS_CELL_MAX cells is *wide*: it is in a list of its
-// tensor instead, which every query of the tensor looks through, and looking for what a wide one
-// overlaps means looking at all accesses. Tensors that are not plain are grouped with those whose
-// memory they share or lie interleaved with (packed Q, K and V, say); the cells of a group are
-// blocks of addresses, as large as the span of its first access, and tiles are compared byte by
-// byte.
+// An access of a whole tensor, or one that would touch more than PWSP_DEPS_CELL_MAX cells, is
+// *wide*: it is in a list of its tensor instead, which every query of the tensor looks through, and
+// looking for what a wide one overlaps means looking at all accesses. Tensors that are not plain
+// are grouped with those whose memory they share or lie interleaved with (packed Q, K and V, say);
+// the cells of a group are blocks of addresses, as large as the span of its first access, and tiles
+// are compared byte by byte.
 //
 // A write makes older accesses within its tile invisible: whoever comes later waits for it, and it
 // has waited for them (or, where the hazards do not ask for that, does not care about them; slot
@@ -24248,12 +25605,44 @@ static pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_tile_at *a
     return region;
 }
 
+// The whole of a tensor counts as all the bytes from its first element to its last.
+static bool pwsp_deps_is_whole(const pwsp_tile_at *at) {
+    return at->rows == 0;
+}
+
+static void pwsp_deps_span(const pwsp_deps *deps, const pwsp_tile_at *at, uint64_t *out_low,
+                           uint64_t *out_high) {
+    if (pwsp_deps_is_whole(at)) {
+        *out_low = deps->tensors[at->tensor].low;
+        *out_high = deps->tensors[at->tensor].high;
+        return;
+    }
+    pwsp_region region = pwsp_deps_region(deps, at);
+    pwsp_region_span(&region, out_low, out_high);
+}
+
+// Whether two accesses meet, one of which is of a whole tensor. Differences are taken from one of
+// the starts, as addresses wrap around.
+static bool pwsp_deps_whole_meets(const pwsp_deps *deps, const pwsp_tile_at *a,
+                                  const pwsp_tile_at *b) {
+    uint64_t a_low, a_high, b_low, b_high;
+    if (a->tensor == b->tensor) {
+        return true;
+    }
+    pwsp_deps_span(deps, a, &a_low, &a_high);
+    pwsp_deps_span(deps, b, &b_low, &b_high);
+    return b_low - a_low < a_high - a_low || a_low - b_low < b_high - b_low;
+}
+
 static bool pwsp_deps_same_matrix(const pwsp_tile_at *a, const pwsp_tile_at *b) {
     return a->tensor == b->tensor && a->lead == b->lead;
 }
 
 static bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *a,
                                const pwsp_tile_at *b) {
+    if (pwsp_deps_is_whole(a) || pwsp_deps_is_whole(b)) {
+        return a->tensor == b->tensor && a->rows == b->rows;
+    }
     if (is_plain) {
         return pwsp_deps_same_matrix(a, b) && a->row == b->row && a->col == b->col &&
                a->rows == b->rows && a->cols == b->cols;
@@ -24264,6 +25653,9 @@ static bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_
 
 static bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *a,
                                  const pwsp_tile_at *b) {
+    if (pwsp_deps_is_whole(a) || pwsp_deps_is_whole(b)) {
+        return pwsp_deps_whole_meets(deps, a, b);
+    }
     if (is_plain) {
         return pwsp_deps_same_matrix(a, b) && a->row < b->row + b->rows &&
                b->row < a->row + a->rows && a->col < b->col + b->cols && b->col < a->col + a->cols;
@@ -24274,6 +25666,9 @@ static bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pws
 
 static bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *outer,
                                 const pwsp_tile_at *inner) {
+    if (pwsp_deps_is_whole(outer) || pwsp_deps_is_whole(inner)) {
+        return pwsp_deps_is_whole(outer) && outer->tensor == inner->tensor;
+    }
     if (is_plain) {
         return pwsp_deps_same_matrix(outer, inner) && outer->row <= inner->row &&
                inner->row + inner->rows <= outer->row + outer->rows && outer->col <= inner->col &&
@@ -24310,7 +25705,7 @@ static inline pwsp_cells pwsp_deps_cells(const pwsp_deps *deps, const pwsp_tile_
     const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
     const pwsp_deps_tensor *first = &deps->tensors[tensor->group];
     pwsp_cells cells = {0, 0, 0, 0, 0, true};
-    if (!first->has_cells) {
+    if (!first->has_cells || pwsp_deps_is_whole(at)) {
         return cells;
     }
     if (!tensor->is_plain) {
@@ -24513,8 +25908,10 @@ static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
         return false;
     }
     bool is_equal = pwsp_deps_is_equal(deps, query->is_plain, query->at, &access->at);
+    bool is_exact =
+        query->is_exact && !pwsp_deps_is_whole(query->at) && !pwsp_deps_is_whole(&access->at);
     if (!is_equal &&
-        (query->is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, query->at, &access->at))) {
+        (is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, query->at, &access->at))) {
         return false;
     }
     if ((access->is_written && query->is_read && (deps->hazards & PTOWSP_HAZARD_RAW)) ||
@@ -24554,11 +25951,11 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     if (deps->access_count == 0) {
         return;
     }
-    if (!first->has_cells) {
-        return;  // no access of the group yet
-    }
     if (first->wide) {
         pwsp_deps_walk(deps, query, &first->wide);
+    }
+    if (!first->has_cells) {
+        return;  // no other access of the group yet
     }
     pwsp_cells cells = pwsp_deps_cells(deps, query->at);
     if (cells.is_wide) {
@@ -24643,7 +26040,7 @@ static void pwsp_deps_merge(pwsp_deps *deps, pwsp_access *access, const pwsp_tok
 // Adds the access of a task's tile.
 static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const pwsp_tile_at *at,
                               uint32_t tile, const pwsp_token *token) {
-    if (!deps->tensors[deps->tensors[at->tensor].group].has_cells) {
+    if (!deps->tensors[deps->tensors[at->tensor].group].has_cells && !pwsp_deps_is_whole(at)) {
         pwsp_deps_choose_cells(deps, at);
     }
     uint32_t found = deps->same[tile];
@@ -24714,10 +26111,12 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
                                                                       sizeof(pwsp_deps_tensor));
     deps->order =
         (uint32_t *)pwsp_memory_alloc(memory, ((size_t)tensor_count + 1) * sizeof(uint32_t));
+    deps->same_count = tensor_count > PTOWSP_TASK_TILE_MAX ? tensor_count : PTOWSP_TASK_TILE_MAX;
+    deps->same = (uint32_t *)pwsp_memory_alloc(memory, deps->same_count * sizeof(uint32_t));
     for (uint32_t i = 0; deps->order && i < tensor_count; i++) {
         deps->order[i] = i;
     }
-    return deps->tensors && deps->order;
+    return deps->tensors && deps->order && deps->same;
 }
 
 // Does a tensor's layout give every index its own element? Also its span of bytes.
@@ -24858,6 +26257,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
                      (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
     pwsp_memory_free(deps->memory, deps->order,
                      ((size_t)deps->tensor_count + 1) * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->same, deps->same_count * sizeof(uint32_t));
     pwsp_memory_free(deps->memory, deps->accesses,
                      (size_t)deps->access_capacity * sizeof(pwsp_access));
     pwsp_memory_free(deps->memory, deps->links,
@@ -24868,6 +26268,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
 
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
     return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + sizeof(uint32_t)) +
+           deps->same_count * sizeof(uint32_t) +
            (size_t)deps->access_capacity * sizeof(pwsp_access) +
            (size_t)deps->link_capacity * sizeof(pwsp_access_link) +
            (size_t)deps->bucket_count * sizeof(uint32_t);
@@ -24908,6 +26309,24 @@ typedef struct pwsp_arrival {
     uint32_t node;
 } pwsp_arrival;
 
+// A pipeline as time sees it: it has been run, and its tasks have indices up to the next.
+typedef struct pwsp_pipeline_arrival {
+    uint64_t cycles;
+    const pwsp_task_op *op;  // with a view for each tensor
+    const pwsp_tile_view *views;
+    const pwsp_tile_at *tiles;
+    uint64_t first_task, task_count;
+    uint64_t end_task;  // what waits for the pipeline waits for this task, or PTOWSP_NO_INDEX
+    uint32_t node;
+    uint32_t pipeline, run;  // which, and the how-manieth of its runs
+} pwsp_pipeline_arrival;
+
+// When the last of a pipeline's runs started.
+typedef struct pwsp_pipeline_start {
+    uint64_t time;
+    uint32_t run;
+} pwsp_pipeline_start;
+
 // The clock of issue: where it is, and what moved it there.
 typedef struct pwsp_clock {
     uint64_t now;
@@ -24921,13 +26340,15 @@ typedef struct pwsp_sim {
     pwsp_memory memory;
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
-    pwsp_pool_lanes pools[2];  // by unit, or the first for all
-    pwsp_stream *streams;      // with a stream key
-    pwsp_token *edges;         // by explicit edge: the latest end of its source
+    pwsp_pool_lanes pools[2];     // by unit, or the first for all
+    pwsp_stream *streams;         // with a stream key
+    pwsp_pipeline_start *starts;  // by pipeline
+    pwsp_token *edges;            // by explicit edge: the latest end of its source
     pwsp_deps deps;
     bool has_structure;
     pwsp_clock clock;
-    uint64_t task_count;   // issued
+    uint64_t task_count;   // all so far: the index of the next
+    uint64_t issue_count;  // of these, tasks of lanes: those that start, window and timing count
     uint64_t batch_clock;  // when the last batch began
     uint64_t gate_count;   // tasks that must have been issued before any starts
     uint64_t gate_time;    // the clock when that is so
@@ -24963,8 +26384,26 @@ PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim);
 PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what);
 PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim);
 
+// A pipeline ends after PTOWSP_CYCLES_MAX.
+PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node);
+
 // Makes room for the record of the next task. False when memory is out.
 PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim);
+
+// A run of a pipeline starts.
+PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint32_t run,
+                                         uint64_t time) {
+    pwsp_pipeline_start start = {time, run};
+    if (run >= sim->starts[pipeline].run) {
+        sim->starts[pipeline] = start;
+    }
+}
+
+// A pipeline that has been simulated starts: adds that to the times of its tasks' records, of which
+// `first` is the first. Those whose processes had not waited and done nothing before have waited
+// for what the pipeline waited for.
+PWSP_INTERNAL void pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
+                                          const pwsp_token *ready, uint64_t issue, uint64_t start);
 
 // Moves the clock and accounts for it. Requires time >= now.
 PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall stall,
@@ -24978,7 +26417,7 @@ PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall 
 // Have tasks begun to start, with what has been issued so far? If the threshold is never reached,
 // they begin when issuing ends.
 PWSP_INLINE bool pwsp_sim_is_open(const pwsp_sim *sim) {
-    return sim->task_count >= sim->schedule->start_threshold;
+    return sim->issue_count >= sim->schedule->start_threshold;
 }
 
 // The clock that timing asks of the next task; not before now.
@@ -24988,7 +26427,7 @@ PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim);
 PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
     const ptowsp_schedule *schedule = sim->schedule;
     return schedule->timing == PTOWSP_TIMING_BATCHED &&
-                   sim->task_count % schedule->timing_count == 0
+                   sim->issue_count % schedule->timing_count == 0
                ? schedule->timing_count
                : 1;
 }
@@ -25078,7 +26517,7 @@ PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what) {
                          "run: stuck at task %" PRIu64 ": %s, but no task ends before %s have been "
                          "issued, and %" PRIu64 " are%s; %san earlier start or no start condition "
                          "would help",
-                         sim->task_count, what, threshold, sim->task_count, window,
+                         sim->task_count, what, threshold, sim->issue_count, window,
                          is_window ? "a larger window, " : "");
 }
 
@@ -25087,6 +26526,14 @@ PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim) {
                          "run: task %" PRIu64 " finds the window of %u tasks full at cycle %" PRIu64
                          "; a larger window, or the stall policy, would help",
                          sim->task_count, sim->schedule->window, sim->clock.now);
+}
+
+PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
+    char place[PWSP_PLACE_TEXT_MAX + 2 * PTOWSP_NAME_MAX];
+    ptowsp_text_buffer buffer = {place, sizeof place, 0};
+    pwsp_program_print_place(sim->program, node, NULL, ptowsp_text_to_buffer(&buffer));
+    return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "%s: the pipeline ends after 2^63 - 1 cycles", place);
 }
 
 // -- life -----------------------------------------------------------------------------------------
@@ -25114,6 +26561,11 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
             (pwsp_token *)pwsp_memory_alloc(memory, program->edge_count * sizeof(pwsp_token));
         is_good = sim->edges != NULL;
     }
+    if (is_good && program->pipelines.count) {
+        sim->starts = (pwsp_pipeline_start *)pwsp_memory_alloc(
+            memory, (size_t)program->pipelines.count * sizeof(pwsp_pipeline_start));
+        is_good = sim->starts != NULL;
+    }
     is_good = is_good && pwsp_deps_init(&sim->deps, &sim->memory, (uint32_t)program->tensors.count);
     if (!is_good) {
         pwsp_sim_free(sim);
@@ -25130,6 +26582,8 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
     pwsp_memory_free(memory, sim->lane_stats, sim->program->lane_count * sizeof(ptowsp_lane_stats));
     pwsp_memory_free(memory, sim->streams, sim->schedule->stream_count * sizeof(pwsp_stream));
     pwsp_memory_free(memory, sim->edges, sim->program->edge_count * sizeof(pwsp_token));
+    pwsp_memory_free(memory, sim->starts,
+                     (size_t)sim->program->pipelines.count * sizeof(pwsp_pipeline_start));
     pwsp_memory_free(memory, sim->records,
                      (size_t)sim->record_capacity * sizeof(ptowsp_task_record));
     pwsp_deps_free(&sim->deps);
@@ -25140,6 +26594,7 @@ PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
     return sim->program->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
            (sim->streams ? sim->schedule->stream_count * sizeof(pwsp_stream) : 0) +
            sim->program->edge_count * sizeof(pwsp_token) +
+           (size_t)sim->program->pipelines.count * sizeof(pwsp_pipeline_start) +
            (size_t)sim->record_capacity * sizeof(ptowsp_task_record) + pwsp_deps_bytes(&sim->deps);
 }
 
@@ -25194,6 +26649,9 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     for (uint32_t i = 0; i < program->edge_count; i++) {
         sim->edges[i] = zero;
     }
+    if (sim->starts) {
+        memset(sim->starts, 0, (size_t)program->pipelines.count * sizeof(pwsp_pipeline_start));
+    }
     bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
     uint32_t first_count = is_by_unit ? schedule->vector_lane_count : program->lane_count;
     pwsp_pool_lanes first = {0, first_count, 0};
@@ -25203,6 +26661,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
     sim->clock = clock;
     sim->task_count = 0;
+    sim->issue_count = 0;
     sim->deps.access_max = 0;
     sim->batch_clock = 0;
     memset(&sim->stats, 0, sizeof sim->stats);
@@ -25228,11 +26687,11 @@ PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim) {
 PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim) {
     const ptowsp_schedule *schedule = sim->schedule;
     uint64_t now = sim->clock.now;
-    if (sim->task_count == 0) {
+    if (sim->issue_count == 0) {
         return now;
     }
     if (schedule->timing == PTOWSP_TIMING_BATCHED) {
-        return sim->task_count % schedule->timing_count
+        return sim->issue_count % schedule->timing_count
                    ? now
                    : pwsp_max_u64(now, sim->batch_clock + schedule->timing_cycles);
     }
@@ -25296,6 +26755,22 @@ PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token 
     }
     *out_cause = sim->clock.cause;
     return sim->clock.stall;
+}
+
+PWSP_INTERNAL void pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
+                                          const pwsp_token *ready, uint64_t issue, uint64_t start) {
+    for (uint64_t i = first; sim->has_records && i < first + count; i++) {
+        ptowsp_task_record *record = &sim->records[i];
+        if (record->start == 0 && record->stall == PTOWSP_STALL_NONE && start > 0) {
+            bool is_waited_for = ready->time == start;
+            record->stall = is_waited_for ? PTOWSP_STALL_DEPENDENCY : sim->clock.stall;
+            record->cause = is_waited_for ? ready->task : sim->clock.cause;
+        }
+        record->issue = issue;
+        record->ready += start;
+        record->start += start;
+        record->end += start;
+    }
 }
 
 const char *ptowsp_stall_name(ptowsp_stall stall) {
@@ -25629,6 +27104,9 @@ PWSP_INTERNAL void pwsp_lanes_reset(pwsp_lanes *lanes, pwsp_range edges);
 // Issues a task, and knows at once when it ends. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival);
 
+// Issues a pipeline, which takes no lane and no place in the window. False with an error in sim.
+PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival);
+
 // Tasks of one unit without anything but cycles and a dispatch key, all children of the open scope.
 #define PWSP_BATCH_MAX 256
 
@@ -25799,7 +27277,7 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
     uint64_t needed = pwsp_sim_room_needed(sim);
     uint32_t lane;
     if (!pwsp_sim_is_open(sim)) {
-        if (sim->task_count + needed <= schedule->window) {
+        if (sim->issue_count + needed <= schedule->window) {
             return true;
         }
         if (schedule->window_policy == PTOWSP_WINDOW_STALL) {
@@ -25809,7 +27287,7 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
     while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
         pwsp_window_pop(&lanes->window, &lane);
     }
-    uint64_t in_flight = pwsp_sim_is_open(sim) ? lanes->window.count : sim->task_count;
+    uint64_t in_flight = pwsp_sim_is_open(sim) ? lanes->window.count : sim->issue_count;
     if (in_flight + needed <= schedule->window) {
         return true;
     }
@@ -25859,7 +27337,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_token *rea
     }
     if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED ||
         (schedule->timing == PTOWSP_TIMING_BATCHED &&
-         sim->task_count % schedule->timing_count == 0)) {
+         sim->issue_count % schedule->timing_count == 0)) {
         sim->batch_clock = sim->clock.now;
     }
     return true;
@@ -25938,7 +27416,65 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
         return false;
     }
     sim->task_count++;
+    sim->issue_count++;
     return true;
+}
+
+// What a pipeline waits for. False with an error.
+static bool pwsp_lanes_wait_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival,
+                                     pwsp_token *ready) {
+    pwsp_sim *sim = lanes->sim;
+    const pwsp_task_op *op = arrival->op;
+    if (op->view_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
+        sim->deps.clock = sim->clock.now;
+        sim->deps.latest = *ready;
+        if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+            return pwsp_sim_no_memory(sim);
+        }
+        *ready = sim->deps.latest;
+    }
+    for (uint32_t i = 0; i < op->in_count; i++) {
+        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
+        pwsp_token_later(ready, &sim->edges[edge]);
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival) {
+    pwsp_sim *sim = lanes->sim;
+    const pwsp_task_op *op = arrival->op;
+    pwsp_lane_scope *scope = &lanes->scopes[lanes->depth - 1];
+    pwsp_token ready = {0, PTOWSP_NO_INDEX};
+    if (sim->has_structure) {
+        ready = scope->ready;
+    }
+    if (!pwsp_lanes_wait_pipeline(lanes, arrival, &ready)) {
+        return false;
+    }
+    if (sim->schedule->issue == PTOWSP_ISSUE_IN_ORDER && ready.time > sim->clock.now) {
+        sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += ready.time - sim->clock.now;
+        pwsp_clock clock = {ready.time, PTOWSP_STALL_ORDER, ready.task};
+        sim->clock = clock;
+    }
+    uint64_t start = pwsp_max_u64(sim->clock.now, ready.time), end = start + arrival->cycles;
+    if (end > PTOWSP_CYCLES_MAX) {
+        return pwsp_sim_fail_pipeline(sim, arrival->node);
+    }
+    sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - sim->clock.now;
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
+    pwsp_sim_place_records(sim, arrival->first_task, arrival->task_count, &ready, sim->clock.now,
+                           start);
+    pwsp_sim_start_pipeline(sim, arrival->pipeline, arrival->run, start);
+    pwsp_token token = {end, arrival->end_task};
+    for (uint32_t i = 0; i < op->out_count; i++) {
+        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_out + i);
+        pwsp_token_later(&sim->edges[edge], &token);
+    }
+    pwsp_lanes_child(scope, end, arrival->end_task);
+    sim->deps.clock = sim->clock.now;
+    return arrival->task_count == 0 ||
+           pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
+           pwsp_sim_no_memory(sim);
 }
 
 // -- batches --------------------------------------------------------------------------------------
@@ -26021,6 +27557,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     window->count = in_flight;
     sim->clock.now = clock;
     sim->task_count += count;
+    sim->issue_count += count;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
     sim->stats.in_flight_max = in_flight_max;
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += waited_ready;
@@ -26082,8 +27619,11 @@ typedef struct pwsp_flow_node {
     uint32_t waiters;  // links
     uint32_t lane;     // of a task: its lane, or its pool
     uint32_t kernel, node;
-    bool is_task, is_done;
+    bool is_task, is_pipeline, is_done;
 } pwsp_flow_node;
+
+// Of a pipeline, index is its first task, rank how many tasks it has, and turn the one that it ends
+// with; lane is the pipeline, and kernel the how-manieth of its runs this is.
 
 typedef struct pwsp_flow_link {
     uint32_t node, next;
@@ -26119,6 +27659,9 @@ typedef struct pwsp_flow {
     pwsp_flow_queue *queues;  // ready tasks: by lane, or by pool when all its lanes share them
     uint32_t queue_count;
     pwsp_flow_queue *turns;   // interleaved: tasks that are ready before their turn
+    pwsp_flow_queue *ends;    // pipelines that have started, by their ends
+    uint64_t pipeline_count;  // issued and not done
+    uint32_t late;            // a pipeline that would end too late, or 0
     uint64_t ready_count[2];  // by pool
     uint64_t *idle;           // bits: lanes that run nothing
     uint64_t *able;           // bits: idle lanes with something in their own queue
@@ -26147,6 +27690,9 @@ PWSP_INTERNAL void pwsp_flow_reset(pwsp_flow *flow, pwsp_range edges);
 
 // Simulates until the task can be issued, and issues it.
 PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival);
+
+// Issues a pipeline, which takes no lane and no place in the window.
+PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arrival *arrival);
 
 // Simulates until the element has been written.
 PWSP_INTERNAL bool pwsp_flow_slot_load(pwsp_flow *flow, const pwsp_tile_at *tile);
@@ -26356,11 +27902,33 @@ PWSP_INTERNAL void pwsp_flow_make_ready(pwsp_flow *flow, uint32_t id) {
     flow->able[node->lane / 64] |= flow->idle[node->lane / 64] & (UINT64_C(1) << node->lane % 64);
 }
 
+// A pipeline waits for nothing any more: it starts.
+static void pwsp_flow_start_pipeline(pwsp_flow *flow, uint32_t id) {
+    pwsp_flow_node *node = &flow->nodes[id];
+    pwsp_sim *sim = flow->sim;
+    pwsp_token ready = {node->time, node->cause};
+    uint64_t start = pwsp_max_u64(node->time, node->clock), end = start + node->cycles;
+    if (end > PTOWSP_CYCLES_MAX) {
+        flow->late = id;
+        return;
+    }
+    pwsp_sim_place_records(sim, node->index, node->rank, &ready, node->clock, start);
+    pwsp_sim_start_pipeline(sim, node->lane, node->kernel, start);
+    sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - node->clock;
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
+    pwsp_flow_entry entry = {end, node->index, id};
+    pwsp_flow_queue_push(flow, flow->ends, entry);
+}
+
 // One thing less to wait for.
 PWSP_INTERNAL void pwsp_flow_arrive(pwsp_flow *flow, uint32_t id) {
     pwsp_flow_node *node = &flow->nodes[id];
     PTOWSP_ASSERT(node->pending > 0);
     if (--node->pending > 0) {
+        return;
+    }
+    if (node->is_pipeline) {
+        pwsp_flow_start_pipeline(flow, id);
         return;
     }
     if (!node->is_task) {
@@ -26485,7 +28053,7 @@ PWSP_INTERNAL bool pwsp_flow_init(pwsp_flow *flow, pwsp_sim *sim) {
     flow->queue_count = flow->is_shared ? 2 : lane_count;
     flow->scopes = (pwsp_flow_scope *)pwsp_memory_alloc(memory, sim->program->scope_depth *
                                                                     sizeof(pwsp_flow_scope));
-    flow->queues = (pwsp_flow_queue *)pwsp_memory_alloc(memory, (flow->queue_count + 1) *
+    flow->queues = (pwsp_flow_queue *)pwsp_memory_alloc(memory, (flow->queue_count + 2) *
                                                                     sizeof(pwsp_flow_queue));
     flow->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
     if (!flow->scopes || !flow->queues || !flow->idle ||
@@ -26495,6 +28063,7 @@ PWSP_INTERNAL bool pwsp_flow_init(pwsp_flow *flow, pwsp_sim *sim) {
     }
     flow->able = flow->idle + words;
     flow->turns = &flow->queues[flow->queue_count];
+    flow->ends = flow->turns + 1;
     return true;
 }
 
@@ -26507,11 +28076,11 @@ PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow) {
     pwsp_memory_free(memory, flow->nodes, (size_t)flow->node_capacity * sizeof(pwsp_flow_node));
     pwsp_memory_free(memory, flow->links, (size_t)flow->link_capacity * sizeof(pwsp_flow_link));
     pwsp_memory_free(memory, flow->fired, (size_t)flow->fired_capacity * sizeof(uint32_t));
-    for (uint32_t i = 0; flow->queues && i <= flow->queue_count; i++) {
+    for (uint32_t i = 0; flow->queues && i < flow->queue_count + 2; i++) {
         pwsp_memory_free(memory, flow->queues[i].entries,
                          (size_t)flow->queues[i].capacity * sizeof(pwsp_flow_entry));
     }
-    pwsp_memory_free(memory, flow->queues, (flow->queue_count + 1) * sizeof(pwsp_flow_queue));
+    pwsp_memory_free(memory, flow->queues, (flow->queue_count + 2) * sizeof(pwsp_flow_queue));
     pwsp_memory_free(memory, flow->idle, 2 * words * sizeof(uint64_t));
     pwsp_memory_free(memory, flow->scopes,
                      flow->sim->program->scope_depth * sizeof(pwsp_flow_scope));
@@ -26524,10 +28093,10 @@ PWSP_INTERNAL size_t pwsp_flow_bytes(const pwsp_flow *flow) {
     size_t bytes = (size_t)flow->node_capacity * sizeof(pwsp_flow_node) +
                    (size_t)flow->link_capacity * sizeof(pwsp_flow_link) +
                    (size_t)flow->fired_capacity * sizeof(uint32_t) +
-                   (flow->queue_count + 1) * sizeof(pwsp_flow_queue) +
+                   (flow->queue_count + 2) * sizeof(pwsp_flow_queue) +
                    2 * words * sizeof(uint64_t) + pwsp_window_bytes(&flow->running) +
                    flow->sim->program->scope_depth * sizeof(pwsp_flow_scope);
-    for (uint32_t i = 0; i <= flow->queue_count; i++) {
+    for (uint32_t i = 0; i < flow->queue_count + 2; i++) {
         bytes += (size_t)flow->queues[i].capacity * sizeof(pwsp_flow_entry);
     }
     return bytes;
@@ -26542,7 +28111,7 @@ PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
     flow->link_count = 0;
     flow->free_link = 0;
     flow->fired_count = 0;
-    for (uint32_t i = 0; i <= flow->queue_count; i++) {
+    for (uint32_t i = 0; i < flow->queue_count + 2; i++) {
         flow->queues[i].count = 0;
     }
     flow->ready_count[0] = flow->ready_count[1] = 0;
@@ -26555,6 +28124,8 @@ PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
     flow->scopes[0] = root;
     flow->depth = 1;
     flow->in_flight = 0;
+    flow->pipeline_count = 0;
+    flow->late = 0;
     flow->last_ended = PWSP_FLOW_NONE;
     flow->is_out_of_memory = false;
     flow->has_ended = false;
@@ -26565,7 +28136,11 @@ PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
 
 // -- structure ------------------------------------------------------------------------------------
 
-static bool pwsp_flow_check_memory(pwsp_flow *flow) {
+// What could not be told where it happened.
+static bool pwsp_flow_check(pwsp_flow *flow) {
+    if (flow->late) {
+        return pwsp_sim_fail_pipeline(flow->sim, flow->nodes[flow->late].node);
+    }
     return !flow->is_out_of_memory || pwsp_sim_no_memory(flow->sim);
 }
 
@@ -26584,7 +28159,7 @@ PWSP_INTERNAL bool pwsp_flow_scope_begin(pwsp_flow *flow, bool is_parallel) {
         scope.join = join;
     }
     flow->scopes[flow->depth++] = scope;
-    return pwsp_flow_check_memory(flow);
+    return pwsp_flow_check(flow);
 }
 
 // A child of the open scope is done when this node is.
@@ -26611,7 +28186,7 @@ PWSP_INTERNAL bool pwsp_flow_scope_end(pwsp_flow *flow) {
     }
     pwsp_flow_child(flow, done);
     pwsp_flow_unref(flow, done);
-    return pwsp_flow_check_memory(flow);
+    return pwsp_flow_check(flow);
 }
 
 PWSP_INTERNAL void pwsp_flow_reset(pwsp_flow *flow, pwsp_range edges) {
@@ -26758,6 +28333,14 @@ static void pwsp_flow_complete(pwsp_flow *flow) {
         pwsp_flow_fire(flow, id);
         pwsp_flow_settle(flow);
     }
+    while (flow->ends->count && flow->ends->entries[0].rank <= flow->now) {
+        uint32_t id = (uint32_t)pwsp_flow_queue_pop(flow->ends).node;
+        flow->nodes[id].time = flow->now;
+        flow->nodes[id].cause = flow->nodes[id].turn;
+        flow->pipeline_count--;
+        pwsp_flow_fire(flow, id);
+        pwsp_flow_settle(flow);
+    }
     while (flow->turns->count && flow->turns->entries[0].rank <= flow->now) {
         pwsp_flow_make_ready(flow, (uint32_t)pwsp_flow_queue_pop(flow->turns).node);
     }
@@ -26773,12 +28356,15 @@ static bool pwsp_flow_step(pwsp_flow *flow, uint64_t until, bool *out_moved) {
     if (flow->turns->count) {
         next = pwsp_min_u64(next, flow->turns->entries[0].rank);
     }
+    if (flow->ends->count) {
+        next = pwsp_min_u64(next, flow->ends->entries[0].rank);
+    }
     *out_moved = next != UINT64_MAX;
     if (*out_moved) {
         flow->now = next;
         pwsp_flow_complete(flow);
     }
-    return pwsp_flow_check_memory(flow);
+    return pwsp_flow_check(flow);
 }
 
 static bool pwsp_flow_fail_stuck(pwsp_flow *flow, const char *what) {
@@ -26829,16 +28415,15 @@ static void pwsp_flow_move_clock(pwsp_flow *flow, uint64_t timed) {
     }
 }
 
-// Adds what a task waits for beside its lane; and whoever waits for it.
-static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_arrival *arrival, uint32_t id,
-                              uint32_t stream) {
+// Adds what a task, or a pipeline, waits for beside its lane; and whoever waits for it.
+static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_task_op *op, const pwsp_tile_view *views,
+                              const pwsp_tile_at *tiles, uint32_t id, pwsp_stream *stream) {
     pwsp_sim *sim = flow->sim;
-    const pwsp_task_op *op = arrival->op;
     if (sim->has_structure) {
         pwsp_flow_wait(flow, id, flow->scopes[flow->depth - 1].ready);
     }
     flow->current = id;
-    if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+    if (!pwsp_deps_query(&sim->deps, views, tiles, op->view_count)) {
         return pwsp_sim_no_memory(sim);
     }
     for (uint32_t i = 0; i < op->in_count; i++) {
@@ -26846,9 +28431,9 @@ static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_arrival *arrival, uint
         pwsp_flow_wait(flow, id, sim->edges[edge].task);
     }
     pwsp_token token = {0, id};
-    if (sim->streams) {
-        pwsp_flow_wait(flow, id, sim->streams[stream].last.task);
-        pwsp_flow_token_set(flow, &sim->streams[stream].last, id);
+    if (stream) {
+        pwsp_flow_wait(flow, id, stream->last.task);
+        pwsp_flow_token_set(flow, &stream->last, id);
     }
     for (uint32_t i = 0; i < op->out_count; i++) {
         pwsp_token *edge =
@@ -26860,8 +28445,7 @@ static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_arrival *arrival, uint
         }
     }
     pwsp_flow_child(flow, id);
-    return pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
-           pwsp_sim_no_memory(sim);
+    return true;
 }
 
 PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival) {
@@ -26909,15 +28493,52 @@ PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival) 
     if (schedule->window) {
         sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, flow->in_flight);
     }
-    if (!pwsp_flow_connect(flow, arrival, id, stream)) {
+    pwsp_token token = {0, id};
+    if (!pwsp_flow_connect(flow, arrival->op, arrival->views, arrival->tiles, id,
+                           sim->streams ? &sim->streams[stream] : NULL)) {
         return false;
+    }
+    if (!pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, arrival->op->view_count,
+                       &token)) {
+        return pwsp_sim_no_memory(sim);
     }
     pwsp_flow_arrive(flow, id);
     sim->task_count++;
-    if (sim->task_count == schedule->start_threshold) {
+    sim->issue_count++;
+    if (sim->issue_count == schedule->start_threshold) {
         sim->gate_time = flow->now;
     }
-    return pwsp_flow_check_memory(flow);
+    return pwsp_flow_check(flow);
+}
+
+PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arrival *arrival) {
+    pwsp_sim *sim = flow->sim;
+    uint32_t id = pwsp_flow_node_new(flow);
+    if (id == 0) {
+        return pwsp_sim_no_memory(sim);
+    }
+    pwsp_flow_node *node = &flow->nodes[id];
+    node->is_pipeline = true;
+    node->pending = 1;  // until all it waits for is known
+    node->index = arrival->first_task;
+    node->rank = arrival->task_count;
+    node->turn = arrival->end_task;
+    node->cycles = arrival->cycles;
+    node->clock = sim->clock.now;
+    node->node = arrival->node;
+    flow->pipeline_count++;
+    node->lane = arrival->pipeline;
+    node->kernel = arrival->run;
+    pwsp_token token = {0, id};
+    if (!pwsp_flow_connect(flow, arrival->op, arrival->views, arrival->tiles, id, NULL)) {
+        return false;
+    }
+    if (arrival->task_count && !pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles,
+                                              arrival->op->view_count, &token)) {
+        return pwsp_sim_no_memory(sim);
+    }
+    pwsp_flow_arrive(flow, id);
+    return pwsp_flow_check(flow);
 }
 
 PWSP_INTERNAL bool pwsp_flow_slot_load(pwsp_flow *flow, const pwsp_tile_at *tile) {
@@ -26946,7 +28567,7 @@ PWSP_INTERNAL bool pwsp_flow_slot_load(pwsp_flow *flow, const pwsp_tile_at *tile
     if (flow->now > sim->clock.now) {
         pwsp_sim_move_clock(sim, flow->now, PTOWSP_STALL_SLOT, cause);
     }
-    return pwsp_flow_check_memory(flow);
+    return pwsp_flow_check(flow);
 }
 
 PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow) {
@@ -26954,7 +28575,7 @@ PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow) {
         flow->sim->gate_time = flow->now;
     }
     flow->has_ended = true;
-    while (flow->in_flight > 0) {
+    while (flow->in_flight > 0 || flow->pipeline_count > 0) {
         bool has_moved;
         if (!pwsp_flow_step(flow, UINT64_MAX, &has_moved)) {
             return false;
@@ -26964,6 +28585,1578 @@ PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow) {
         }
     }
     return true;
+}
+
+// =================================================================================================
+// src/time/channel.h
+// =================================================================================================
+
+// Channels: rings of tokens with the times at which they are sent and received.
+
+#ifndef PWSP_CHANNEL_H
+#define PWSP_CHANNEL_H
+
+// A place of a ring: a token that nobody has received yet, with the time of its send; then, until
+// another token takes the place, the time of its receive.
+typedef struct pwsp_channel_place {
+    uint64_t token, time;
+} pwsp_channel_place;
+
+// Beside a place, when steps are recorded: the step that this time is of, and the task that it
+// comes from.
+typedef struct pwsp_channel_mark {
+    uint64_t step, task;
+} pwsp_channel_mark;
+
+// Processes that wait, by time and then index.
+typedef struct pwsp_channel_line {
+    uint32_t first, last;  // indices + 1, or 0
+} pwsp_channel_line;
+
+typedef struct pwsp_channel {
+    pwsp_channel_place *ring;
+    uint32_t depth, pending;
+    uint32_t tail, head;  // places of the next send and of the next receive
+    uint64_t latency;
+    uint64_t sent, received;
+    uint64_t oldest, newest;        // tokens, see channel.c
+    uint32_t oldest_at, newest_at;  // their places
+    uint32_t high;                  // tokens in it at once, so far
+    uint32_t producers, consumers;  // that have not ended
+    uint64_t close_time;
+    pwsp_channel_line senders, receivers;
+    pwsp_channel_mark *marks;
+    pwsp_channel_mark close_mark;
+    uint32_t ring_capacity, mark_capacity;
+    uint64_t full, empty;  // cycles that senders and receivers have waited
+} pwsp_channel;
+
+// Makes it empty, with as many tokens as depth. False when memory is out.
+PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
+                                      uint32_t depth, uint64_t latency, bool has_marks);
+PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory);
+PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel);
+
+// Account for the high-water mark before a token is put at a time, or taken.
+PWSP_INTERNAL void pwsp_channel_note_put(pwsp_channel *channel, uint64_t time);
+PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time);
+
+PWSP_INLINE uint32_t pwsp_channel_next(const pwsp_channel *channel, uint32_t place) {
+    return place + 1 == channel->depth ? 0 : place + 1;
+}
+
+// Puts a token into a channel that has room, of a sender that arrives at a time; returns the time
+// of the send.
+PWSP_INLINE uint64_t pwsp_channel_put(pwsp_channel *channel, uint64_t token, uint64_t time) {
+    pwsp_channel_place *place = &channel->ring[channel->tail];
+    if (channel->sent >= channel->depth) {
+        time = pwsp_max_u64(time, place->time);  // of the receive of the token before in this place
+    }
+    if (channel->high < channel->depth) {
+        pwsp_channel_note_put(channel, time);
+    }
+    place->token = token;
+    place->time = time;
+    channel->tail = pwsp_channel_next(channel, channel->tail);
+    channel->sent++;
+    channel->pending++;
+    return time;
+}
+
+// Takes the first token of a channel that has one, for a receiver that arrives at a time; returns
+// the time of the receive, which may be beyond PTOWSP_CYCLES_MAX.
+PWSP_INLINE uint64_t pwsp_channel_take(pwsp_channel *channel, uint64_t time, uint64_t *out_token) {
+    pwsp_channel_place *place = &channel->ring[channel->head];
+    time = pwsp_max_u64(time, place->time + channel->latency);
+    if (channel->high < channel->depth) {
+        pwsp_channel_note_take(channel, time);
+    }
+    *out_token = place->token;
+    place->time = time;
+    channel->head = pwsp_channel_next(channel, channel->head);
+    channel->received++;
+    channel->pending--;
+    return time;
+}
+
+#endif
+
+// =================================================================================================
+// src/time/channel.c
+// =================================================================================================
+
+// The time rules of a channel, of depth d > 0 and latency L, for its k-th token:
+//
+//      s(k) = max(sender arrives, r(k - d))        r(k) = max(receiver arrives, s(k) + L)
+//
+// Token k and token k - d share a place of the ring, one after the other, so r(k - d) is where s(k)
+// goes. Neither s nor r ever decrease: senders and receivers come in the order in which they
+// arrive.
+//
+// The high-water mark is a matter of simulated time, and not of the order in which processes are
+// simulated: just after the send of token k, those tokens i <= k are in the channel whose r(i) >
+// s(k). As r does not decrease, they are a run i ... k, and the mark is the longest k - i + 1 with
+// r(i) > s(k). Of each such pair either the receive is simulated first, and the send finds it; or
+// the send, and the receive finds it:
+//
+//      put k     looks for the first received i with r(i) > s(k), `oldest`
+//      take i    looks for the last sent k with s(k) < r(i), `newest`
+//
+// Both only move forward. Once the mark is the depth there is nothing more to find.
+
+PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
+                                      uint32_t depth, uint64_t latency, bool has_marks) {
+    if (depth > channel->ring_capacity) {
+        pwsp_memory_free(memory, channel->ring,
+                         channel->ring_capacity * sizeof(pwsp_channel_place));
+        channel->ring =
+            (pwsp_channel_place *)pwsp_memory_alloc(memory, depth * sizeof(pwsp_channel_place));
+        channel->ring_capacity = channel->ring ? depth : 0;
+        if (!channel->ring) {
+            return false;
+        }
+    }
+    if (has_marks && depth > channel->mark_capacity) {
+        pwsp_memory_free(memory, channel->marks,
+                         channel->mark_capacity * sizeof(pwsp_channel_mark));
+        channel->marks =
+            (pwsp_channel_mark *)pwsp_memory_alloc(memory, depth * sizeof(pwsp_channel_mark));
+        channel->mark_capacity = channel->marks ? depth : 0;
+        if (!channel->marks) {
+            return false;
+        }
+    }
+    pwsp_channel fresh;
+    memset(&fresh, 0, sizeof fresh);
+    fresh.ring = channel->ring;
+    fresh.ring_capacity = channel->ring_capacity;
+    fresh.marks = channel->marks;
+    fresh.mark_capacity = channel->mark_capacity;
+    fresh.depth = depth;
+    fresh.latency = latency;
+    *channel = fresh;
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory) {
+    pwsp_memory_free(memory, channel->ring, channel->ring_capacity * sizeof(pwsp_channel_place));
+    pwsp_memory_free(memory, channel->marks, channel->mark_capacity * sizeof(pwsp_channel_mark));
+    memset(channel, 0, sizeof *channel);
+}
+
+PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel) {
+    return channel->ring_capacity * sizeof(pwsp_channel_place) +
+           channel->mark_capacity * sizeof(pwsp_channel_mark);
+}
+
+static void pwsp_channel_mark_high(pwsp_channel *channel, uint64_t count) {
+    if (count > channel->high) {
+        channel->high = (uint32_t)count;
+    }
+}
+
+PWSP_INTERNAL void pwsp_channel_note_put(pwsp_channel *channel, uint64_t time) {
+    while (channel->oldest < channel->received && channel->ring[channel->oldest_at].time <= time) {
+        channel->oldest++;
+        channel->oldest_at = pwsp_channel_next(channel, channel->oldest_at);
+    }
+    bool is_found = channel->oldest < channel->received;
+    pwsp_channel_mark_high(channel, is_found ? channel->sent - channel->oldest + 1 : 1);
+}
+
+PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time) {
+    if (channel->newest < channel->received) {
+        channel->newest = channel->received;
+        channel->newest_at = channel->head;
+    }
+    while (channel->newest + 1 < channel->sent &&
+           channel->ring[pwsp_channel_next(channel, channel->newest_at)].time < time) {
+        channel->newest++;
+        channel->newest_at = pwsp_channel_next(channel, channel->newest_at);
+    }
+    pwsp_channel_mark_high(channel, channel->newest - channel->received + 1);
+}
+
+// =================================================================================================
+// src/time/pipeline.h
+// =================================================================================================
+
+// Pipelines: processes with a time of their own that meet in channels.
+
+#ifndef PWSP_PIPELINE_H
+#define PWSP_PIPELINE_H
+
+#define PWSP_NO_STEP PTOWSP_NO_INDEX
+
+typedef enum pwsp_process_wait {
+    PWSP_PROCESS_READY,
+    PWSP_PROCESS_WAITS_FULL,   // to send `token`
+    PWSP_PROCESS_WAITS_EMPTY,  // for `receive`
+    PWSP_PROCESS_HAS_ENDED
+} pwsp_process_wait;
+
+// What a process' time comes from.
+typedef enum pwsp_process_mover {
+    PWSP_MOVER_START,
+    PWSP_MOVER_TASK,
+    PWSP_MOVER_CHANNEL
+} pwsp_process_mover;
+
+// A process, or one replica of it, while its pipeline runs: where the walk of its ops is.
+typedef struct pwsp_process {
+    uint64_t time;
+    uint64_t *cells;
+    pwsp_frame *frames;
+    uint32_t next_op, frame_count;
+    const pwsp_process_op *op;
+    pwsp_process_wait wait;
+    uint32_t channel;  // that it waits at
+    uint32_t node;     // where
+    uint32_t after;    // the next in a line of waiting processes or of ready ones: index + 1, or 0
+    uint64_t token;
+    const pwsp_receive_op *receive;
+    uint32_t receive_end;
+    uint8_t *closed;  // by port
+    // When steps are recorded:
+    uint64_t step;  // its last
+    uint64_t task;  // on the chain of steps that its time comes from, the last task
+    pwsp_process_mover mover;
+} pwsp_process;
+
+typedef struct pwsp_ready {
+    uint64_t time;
+    uint32_t process;
+} pwsp_ready;
+
+typedef struct pwsp_pipelines pwsp_pipelines;
+
+// What is asked of whoever runs pipelines.
+typedef struct pwsp_pipeline_host {
+    // Runs, or counts, the task that the expander is at, in a process. False with the expander's
+    // error.
+    bool (*task)(void *user, const pwsp_process *process, ptowsp_cycles *out_cycles);
+    void *user;
+    bool is_ordered;   // tasks must be run in the order of time
+    bool has_records;  // steps are recorded
+    bool has_latency;  // of all channels:
+    uint64_t latency;
+} pwsp_pipeline_host;
+
+typedef struct pwsp_chain {
+    uint64_t first, count;  // in the list of chains' steps
+    uint64_t end_step;      // of the last time that the pipeline ran: where its chain ends
+} pwsp_chain;
+
+// All pipelines of a run. One runs at a time.
+struct pwsp_pipelines {
+    const ptowsp_program *program;
+    pwsp_memory memory;
+    pwsp_expander *x;
+    pwsp_pipeline_host host;
+    // Of all pipelines:
+    ptowsp_pipeline_stats *stats;
+    ptowsp_channel_stats *channel_stats;
+    ptowsp_process_stats *process_stats;
+    uint64_t process_stats_capacity;
+    uint32_t process_count;
+    pwsp_channel *channels;
+    pwsp_chain *chains;
+    uint64_t slot_load_count;
+    uint64_t wait_cycles;
+    // Of the one that runs:
+    const pwsp_pipeline_op *op;
+    uint32_t index;
+    pwsp_process *processes;
+    ptowsp_process_stats *running;  // their stats
+    uint32_t running_count, ended_count;
+    bool is_ordered;  // processes move in the order of time
+    pwsp_ready *heap;
+    uint32_t heap_count;
+    uint32_t ready;     // without order: a stack of processes, the first's index + 1
+    uint64_t end_task;  // on the critical chain, when steps are recorded
+    // Memory for the largest one:
+    uint64_t process_capacity, cell_capacity, frame_capacity, closed_capacity, heap_capacity;
+    uint64_t *cells;
+    pwsp_frame *frames;
+    uint8_t *closed;
+    // Steps:
+    ptowsp_step_record *steps;
+    uint64_t step_count, step_capacity;
+    uint64_t *chain_steps;
+    uint64_t chain_count, chain_capacity;
+    bool is_out_of_memory;
+    // Of the one that the last execution was stuck in, until the next:
+    bool is_stuck;
+    const pwsp_process *circle;  // one of a circle of those that wait for each other, or NULL
+};
+
+PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_memory *memory,
+                                       const ptowsp_program *program);
+PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines);
+PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines);
+
+// Forgets the results of the execution before.
+PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines);
+
+// Before an execution: makes room for the replicas that sizes ask for; `cells` has the sizes. False
+// with an error in the expander.
+PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander *x,
+                                        const pwsp_pipeline_host *host, const uint64_t *cells);
+
+// Runs the pipeline that the expander is at, from its time 0. *out_cycles is its makespan. False
+// with an error in the expander. The expander is where it was.
+PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *out_cycles);
+
+// After an execution: the critical chains. False when memory is out.
+PWSP_INTERNAL bool pwsp_pipelines_end(pwsp_pipelines *pipelines);
+
+// Gives the processes of the pipeline that the expander is at their cells, all at time 0.
+PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
+
+#define PWSP_PIPELINE_AT(p, i)   PWSP_PROGRAM_AT((p)->program, pipelines, pwsp_pipeline_op, i)
+#define PWSP_CHANNEL_AT(p, i)    PWSP_PROGRAM_AT((p)->program, channels, pwsp_channel_op, i)
+#define PWSP_PROCESS_OP_AT(p, i) PWSP_PROGRAM_AT((p)->program, processes, pwsp_process_op, i)
+#define PWSP_PORT_AT(p, i)       PWSP_PROGRAM_AT((p)->program, ports, pwsp_port, i)
+
+// Lets the processes of the pipeline go on until none can; see walk.c. False with an error in the
+// expander.
+PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines);
+
+// The expander walks a process from where that is; and stops doing so.
+PWSP_INLINE void pwsp_process_enter(const pwsp_process *process, pwsp_expander *x) {
+    x->cells = process->cells;
+    x->frames = process->frames;
+    x->frame_count = process->frame_count;
+    x->next_op = process->next_op;
+    x->task.args = x->cells + x->program->first_arg;
+}
+
+PWSP_INLINE void pwsp_process_leave(pwsp_process *process, const pwsp_expander *x) {
+    process->frame_count = x->frame_count;
+    process->next_op = x->next_op;
+}
+
+PWSP_INLINE uint32_t pwsp_process_index(const pwsp_pipelines *pipelines,
+                                        const pwsp_process *process) {
+    return (uint32_t)(process - pipelines->processes);
+}
+
+// Records a step of a process, whose time comes from `cause` if that is not NULL, and returns its
+// index. See steps.c.
+PWSP_INTERNAL uint64_t pwsp_step_add(pwsp_pipelines *pipelines, pwsp_process *process,
+                                     ptowsp_step_kind kind, uint32_t channel, uint64_t end,
+                                     uint64_t token, const pwsp_channel_mark *cause);
+PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines);
+
+// Tells the expander's error why nobody can go on; and more about it. See stuck.c.
+PWSP_INTERNAL void pwsp_stuck_fail(pwsp_pipelines *pipelines);
+PWSP_INTERNAL void pwsp_stuck_print(const pwsp_pipelines *pipelines, ptowsp_text text);
+
+#endif
+
+// =================================================================================================
+// src/time/steps.c
+// =================================================================================================
+
+// Records of what processes do, and the critical chain through them.
+//
+// The time of a step comes from one of two others: the step before of the same process, or, where
+// it had to wait, the step of another process that it waited for (`cause`). Going back along these
+// from the end of the process that ends last tells why the pipeline takes as long as it does.
+//
+//      load     task 0 --> send 0 --> task 1 --> send 1 ...
+//                              \                               chain: task 0, send 0, receive 0,
+//      compute  receive 0 <-----+    --> task 2 --> ...               task 2, ...
+//
+// On the way each process remembers the last task on its chain, which becomes the cause of its next
+// task in the records of tasks.
+
+PWSP_INTERNAL uint64_t pwsp_step_add(pwsp_pipelines *pipelines, pwsp_process *process,
+                                     ptowsp_step_kind kind, uint32_t channel, uint64_t end,
+                                     uint64_t token, const pwsp_channel_mark *cause) {
+    void *steps = pipelines->steps;
+    uint64_t index = pipelines->step_count;
+    if (!pwsp_memory_grow(&pipelines->memory, &steps, &pipelines->step_capacity, index + 1,
+                          sizeof(ptowsp_step_record))) {
+        pipelines->is_out_of_memory = true;
+        return PWSP_NO_STEP;
+    }
+    pipelines->steps = (ptowsp_step_record *)steps;
+    pipelines->step_count++;
+    const ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
+    ptowsp_step_record *step = &pipelines->steps[index];
+    step->arrive = process->time;
+    step->end = end;
+    step->token = token;
+    step->previous = process->step;
+    step->cause = cause ? cause->step : PTOWSP_NO_INDEX;
+    step->process = stats->first_process + pwsp_process_index(pipelines, process);
+    step->channel = channel;
+    step->node = process->wait == PWSP_PROCESS_READY ? pipelines->x->node : process->node;
+    step->kind = kind;
+    process->step = index;
+    if (cause) {
+        process->task = cause->task;
+        process->mover = PWSP_MOVER_CHANNEL;
+    } else if (end > step->arrive || kind == PTOWSP_STEP_TASK) {
+        process->mover = kind == PTOWSP_STEP_TASK ? PWSP_MOVER_TASK : PWSP_MOVER_CHANNEL;
+    }
+    return index;
+}
+
+// Appends the chain that ends with a step, turned around. False when memory is out.
+static bool pwsp_steps_find_chain(pwsp_pipelines *pipelines, pwsp_chain *chain) {
+    chain->first = pipelines->chain_count;
+    chain->count = 0;
+    uint64_t at = chain->end_step;
+    while (at != PWSP_NO_STEP) {
+        const ptowsp_step_record *step = &pipelines->steps[at];
+        void *items = pipelines->chain_steps;
+        if (!pwsp_memory_grow(&pipelines->memory, &items, &pipelines->chain_capacity,
+                              pipelines->chain_count + 1, sizeof(uint64_t))) {
+            return false;
+        }
+        pipelines->chain_steps = (uint64_t *)items;
+        pipelines->chain_steps[pipelines->chain_count++] = at;
+        at = step->cause != PTOWSP_NO_INDEX ? step->cause : step->previous;
+    }
+    chain->count = pipelines->chain_count - chain->first;
+    for (uint64_t i = 0; i < chain->count / 2; i++) {
+        uint64_t *a = &pipelines->chain_steps[chain->first + i];
+        uint64_t *b = &pipelines->chain_steps[chain->first + chain->count - 1 - i];
+        uint64_t swapped = *a;
+        *a = *b;
+        *b = swapped;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines) {
+    pipelines->chain_count = 0;
+    for (uint32_t i = 0; i < pipelines->program->pipelines.count; i++) {
+        if (!pwsp_steps_find_chain(pipelines, &pipelines->chains[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// =================================================================================================
+// src/time/stuck.c
+// =================================================================================================
+
+// Why nobody can go on, when processes are left and all of them wait.
+//
+// Who waits until a channel has room needs one of its consumers, who waits for a token one of its
+// producers. Those that are left wait themselves, so following from one to the next either comes
+// back to where it has been, which is the circle to report, or ends at a channel whose consumers
+// have all ended.
+
+#include <inttypes.h>
+
+#define PWSP_STUCK_SHORT_MAX  3    // processes that the error names
+#define PWSP_STUCK_CIRCLE_MAX 16   // processes that a circle is told of
+#define PWSP_STUCK_LONG_MAX   200  // processes that the report tells of
+
+static bool pwsp_process_waits(const pwsp_process *process) {
+    return process->wait == PWSP_PROCESS_WAITS_FULL || process->wait == PWSP_PROCESS_WAITS_EMPTY;
+}
+
+static const pwsp_channel_op *pwsp_stuck_channel(const pwsp_pipelines *pipelines,
+                                                 const pwsp_process *process) {
+    return PWSP_CHANNEL_AT(pipelines, process->channel);
+}
+
+// The first of those that could let a process go on, or NULL: a consumer of the channel that it
+// waits at, or a producer.
+static const pwsp_process *pwsp_stuck_next(const pwsp_pipelines *pipelines,
+                                           const pwsp_process *process) {
+    bool is_produced = process->wait == PWSP_PROCESS_WAITS_EMPTY;
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        const pwsp_process *other = &pipelines->processes[i];
+        for (uint32_t j = 0; pwsp_process_waits(other) && j < other->op->port_count; j++) {
+            const pwsp_port *port = PWSP_PORT_AT(pipelines, other->op->first_port + j);
+            if (port->channel == process->channel && port->is_produced == is_produced &&
+                !(is_produced && other->closed[j])) {
+                return other;
+            }
+        }
+    }
+    return NULL;
+}
+
+// A process of a circle of waits, or NULL. What processes do not need any more says where it has
+// been.
+static const pwsp_process *pwsp_stuck_find_circle(pwsp_pipelines *pipelines) {
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        pipelines->processes[i].receive_end = 0;
+    }
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        const pwsp_process *at = &pipelines->processes[i];
+        while (at && pwsp_process_waits(at) && at->receive_end == 0) {
+            pipelines->processes[pwsp_process_index(pipelines, at)].receive_end = i + 1;
+            at = pwsp_stuck_next(pipelines, at);
+        }
+        if (at && pwsp_process_waits(at) && at->receive_end == i + 1) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+static void pwsp_stuck_print_name(const pwsp_pipelines *pipelines, const pwsp_process *process,
+                                  ptowsp_text text) {
+    pwsp_text_format(text, "%s", process->op->name);
+    if (process->op->index) {
+        pwsp_text_format(text, "[%u]", pipelines->running[process - pipelines->processes].replica);
+    }
+}
+
+// "waits for room in channel a, which is full (2 of 2 tokens), since cycle 100".
+static void pwsp_stuck_print_wait(const pwsp_pipelines *pipelines, const pwsp_process *process,
+                                  ptowsp_text text) {
+    const pwsp_channel *channel = &pipelines->channels[process->channel];
+    const char *name = pwsp_stuck_channel(pipelines, process)->name;
+    if (process->wait == PWSP_PROCESS_WAITS_EMPTY) {
+        pwsp_text_format(text, "waits for a token in channel %s, which is empty", name);
+    } else if (channel->depth == 0) {
+        pwsp_text_format(text, "waits for a receiver at channel %s, which is full at depth 0",
+                         name);
+    } else {
+        pwsp_text_format(text, "waits for room in channel %s, which is full (%u of %u tokens)",
+                         name, channel->pending, channel->depth);
+    }
+    pwsp_text_format(text, ", since cycle %" PRIu64, process->time);
+}
+
+// "a (full) -> b (empty) -> a"
+static void pwsp_stuck_print_circle(const pwsp_pipelines *pipelines, ptowsp_text text) {
+    const pwsp_process *first = pipelines->circle, *at = first;
+    uint32_t count = 0;
+    do {
+        if (count < PWSP_STUCK_CIRCLE_MAX) {
+            pwsp_stuck_print_name(pipelines, at, text);
+            pwsp_text_format(text, " -> %s %s -> ",
+                             at->wait == PWSP_PROCESS_WAITS_FULL ? "full" : "empty",
+                             pwsp_stuck_channel(pipelines, at)->name);
+        }
+        count++;
+        at = pwsp_stuck_next(pipelines, at);
+    } while (at != first);
+    if (count > PWSP_STUCK_CIRCLE_MAX) {
+        pwsp_text_format(text, "%u more -> ", count - PWSP_STUCK_CIRCLE_MAX);
+    }
+    pwsp_stuck_print_name(pipelines, first, text);
+}
+
+static void pwsp_stuck_print_depth_hint(const pwsp_pipelines *pipelines,
+                                        const pwsp_process *process, ptowsp_text text) {
+    pwsp_text_format(text, "a depth of more than %u for channel %s would let ",
+                     pipelines->channels[process->channel].depth,
+                     pwsp_stuck_channel(pipelines, process)->name);
+    pwsp_stuck_print_name(pipelines, process, text);
+    pwsp_text_format(text, " go on");
+}
+
+// What would help those in the circle: room in the shallowest channel that is full; else somebody
+// has to send first.
+static void pwsp_stuck_print_circle_hint(const pwsp_pipelines *pipelines, ptowsp_text text) {
+    const pwsp_process *first = pipelines->circle, *at = first, *best = NULL;
+    do {
+        if (at->wait == PWSP_PROCESS_WAITS_FULL &&
+            (!best ||
+             pipelines->channels[at->channel].depth < pipelines->channels[best->channel].depth)) {
+            best = at;
+        }
+        at = pwsp_stuck_next(pipelines, at);
+    } while (at != first);
+    if (best) {
+        pwsp_stuck_print_depth_hint(pipelines, best, text);
+    } else if (pwsp_stuck_next(pipelines, first) == first) {
+        pwsp_stuck_print_name(pipelines, first, text);
+        pwsp_text_format(text,
+                         " produces channel %s itself: it has to send to it first, or to close it "
+                         "before it waits for the end",
+                         pwsp_stuck_channel(pipelines, first)->name);
+    } else {
+        pwsp_text_format(text, "one of them has to send before it receives, or to close what it "
+                               "produces");
+    }
+}
+
+// What would help where there is no circle: consumers have ended.
+static void pwsp_stuck_print_hint(const pwsp_pipelines *pipelines, ptowsp_text text) {
+    if (pipelines->circle) {
+        pwsp_stuck_print_circle_hint(pipelines, text);
+        return;
+    }
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        const pwsp_process *at = &pipelines->processes[i];
+        if (at->wait == PWSP_PROCESS_WAITS_FULL && !pwsp_stuck_next(pipelines, at)) {
+            pwsp_text_format(text,
+                             "all consumers of channel %s have ended: one has to receive until the "
+                             "end of the stream, or ",
+                             pwsp_stuck_channel(pipelines, at)->name);
+            pwsp_stuck_print_depth_hint(pipelines, at, text);
+            return;
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_stuck_fail(pwsp_pipelines *pipelines) {
+    char what[PWSP_ERROR_TEXT_MAX];
+    ptowsp_text_buffer buffer = {what, sizeof what, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    uint32_t shown = 0, left = pipelines->running_count - pipelines->ended_count;
+    uint64_t time = 0;
+    pipelines->circle = pwsp_stuck_find_circle(pipelines);
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        const pwsp_process *process = &pipelines->processes[i];
+        if (!pwsp_process_waits(process)) {
+            continue;
+        }
+        time = pwsp_max_u64(time, process->time);
+        if (shown < PWSP_STUCK_SHORT_MAX) {
+            pwsp_text_format(text, "%s", shown++ ? ", " : "");
+            pwsp_stuck_print_name(pipelines, process, text);
+            pwsp_text_format(text,
+                             process->wait == PWSP_PROCESS_WAITS_FULL ? " finds %s full"
+                                                                      : " finds %s empty",
+                             pwsp_stuck_channel(pipelines, process)->name);
+        }
+    }
+    if (left > shown) {
+        pwsp_text_format(text, ", and %u more wait", left - shown);
+    }
+    pwsp_text_format(text, "; ");
+    pwsp_stuck_print_hint(pipelines, text);
+    pwsp_expander_fail(pipelines->x, PTOWSP_STUCK, PTOWSP_NO_INDEX,
+                       "stuck at cycle %" PRIu64 ": %s", time, what);
+}
+
+PWSP_INTERNAL void pwsp_stuck_print(const pwsp_pipelines *pipelines, ptowsp_text text) {
+    if (!pipelines->is_stuck) {
+        return;
+    }
+    uint32_t left = pipelines->running_count - pipelines->ended_count, shown = 0;
+    pwsp_text_format(text, "pipeline %s is stuck: %u of %u processes wait\n", pipelines->op->name,
+                     left, pipelines->running_count);
+    for (uint32_t i = 0; i < pipelines->running_count && shown < PWSP_STUCK_LONG_MAX; i++) {
+        const pwsp_process *process = &pipelines->processes[i];
+        if (!pwsp_process_waits(process)) {
+            continue;
+        }
+        shown++;
+        pwsp_text_format(text, "  ");
+        pwsp_stuck_print_name(pipelines, process, text);
+        pwsp_text_format(text, " ");
+        pwsp_stuck_print_wait(pipelines, process, text);
+        pwsp_text_format(text, "\n    at ");
+        pwsp_program_print_place(pipelines->program, process->node, process->cells, text);
+        pwsp_text_format(text, "\n");
+    }
+    if (left > shown) {
+        pwsp_text_format(text, "  ... %u more\n", left - shown);
+    }
+    if (pipelines->circle) {
+        pwsp_text_format(text, "  circle: ");
+        pwsp_stuck_print_circle(pipelines, text);
+        pwsp_text_format(text, "\n");
+    }
+    pwsp_text_format(text, "  help: ");
+    pwsp_stuck_print_hint(pipelines, text);
+    pwsp_text_format(text, "\n");
+}
+
+// =================================================================================================
+// src/time/walk.c
+// =================================================================================================
+
+// Walking the processes of a pipeline.
+//
+// A process is a walk of its ops (its position, loops and cells, nothing else) and a time. It is
+// entered, walked to where it has to wait, and left; so thousands take no stacks and no threads.
+// Whoever sends to a channel at which a receiver waits, or takes from one at which a sender waits,
+// completes the other's operation at once and makes it ready:
+//
+//      ready --enter--> walks --leave--> waits (full, empty) --woken--> ready ... ended
+//
+// Two orders. *In the order of time*, the ready process with the smallest (time, index) moves, and
+// goes on as long as it is the smallest: a heap holds the others. A process that waits has a time
+// in the past, so what it does next is due as soon as it can be done; completing it at once is the
+// same as letting it move first. And as time never goes back, those that wait at a channel have
+// come in order: they stand in line.
+//
+// *Without order*, a process walks as far as it can, and a stack holds those that are ready. With
+// one producer and one consumer for each channel the times of sends and receives follow from each
+// other alone (a network of Kahn processes has one history), so this gives the same numbers, with a
+// change of process only where one waits. It is for time alone: kernels must see data in the order
+// of time.
+
+#include <inttypes.h>
+
+typedef enum pwsp_resumed {
+    PWSP_RESUMED_FAILED,
+    PWSP_RESUMED_LATER,  // it is ready, but others come first
+    PWSP_RESUMED_STAYS   // it waits or has ended
+} pwsp_resumed;
+
+// -- the ready ------------------------------------------------------------------------------------
+
+static bool pwsp_ready_is_less(const pwsp_ready *a, const pwsp_ready *b) {
+    return a->time < b->time || (a->time == b->time && a->process < b->process);
+}
+
+static void pwsp_pipelines_push(pwsp_pipelines *pipelines, const pwsp_ready *ready) {
+    pwsp_ready *heap = pipelines->heap;
+    uint32_t i = pipelines->heap_count++;
+    while (i > 0 && pwsp_ready_is_less(ready, &heap[(i - 1) / 2])) {
+        heap[i] = heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    heap[i] = *ready;
+}
+
+// Puts an entry in the place of the first.
+static void pwsp_pipelines_sink(pwsp_pipelines *pipelines, pwsp_ready ready) {
+    pwsp_ready *heap = pipelines->heap;
+    uint32_t i = 0, count = pipelines->heap_count;
+    for (uint32_t child = 1; child < count; child = 2 * i + 1) {
+        child += child + 1 < count && pwsp_ready_is_less(&heap[child + 1], &heap[child]);
+        if (!pwsp_ready_is_less(&heap[child], &ready)) {
+            break;
+        }
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = ready;
+}
+
+PWSP_FORCE_INLINE void pwsp_pipelines_wake(pwsp_pipelines *pipelines, pwsp_process *process) {
+    uint32_t index = pwsp_process_index(pipelines, process);
+    process->wait = PWSP_PROCESS_READY;
+    if (pipelines->is_ordered) {
+        pwsp_ready ready = {process->time, index};
+        pwsp_pipelines_push(pipelines, &ready);
+    } else {
+        process->after = pipelines->ready;
+        pipelines->ready = index + 1;
+    }
+}
+
+// Does a process that is ready come before all others that are?
+PWSP_FORCE_INLINE bool pwsp_pipelines_is_first(const pwsp_pipelines *pipelines,
+                                               const pwsp_process *process) {
+    const pwsp_ready *first = &pipelines->heap[0];
+    return !pipelines->is_ordered || pipelines->heap_count == 0 || process->time < first->time ||
+           (process->time == first->time &&
+            pwsp_process_index(pipelines, process) < first->process);
+}
+
+// -- lines ----------------------------------------------------------------------------------------
+
+// Lets a process stand in line: behind all that arrived before it, or at the same time and come
+// first.
+static void pwsp_pipelines_queue(pwsp_pipelines *pipelines, pwsp_channel_line *line,
+                                 pwsp_process *process) {
+    pwsp_process *processes = pipelines->processes;
+    uint32_t index = pwsp_process_index(pipelines, process);
+    uint32_t *at = &line->first;
+    if (line->last) {
+        const pwsp_process *last = &processes[line->last - 1];
+        if (last->time < process->time || (last->time == process->time && line->last - 1 < index)) {
+            at = &processes[line->last - 1].after;
+        }
+    }
+    while (*at && (processes[*at - 1].time < process->time ||
+                   (processes[*at - 1].time == process->time && *at - 1 < index))) {
+        at = &processes[*at - 1].after;
+    }
+    process->after = *at;
+    *at = index + 1;
+    if (process->after == 0) {
+        line->last = index + 1;
+    }
+}
+
+PWSP_FORCE_INLINE pwsp_process *pwsp_pipelines_unqueue(pwsp_pipelines *pipelines,
+                                                       pwsp_channel_line *line) {
+    pwsp_process *first = &pipelines->processes[line->first - 1];
+    line->first = first->after;
+    if (line->first == 0) {
+        line->last = 0;
+    }
+    return first;
+}
+
+static pwsp_resumed pwsp_pipelines_wait(pwsp_pipelines *pipelines, pwsp_process *process,
+                                        uint32_t channel, pwsp_process_wait wait) {
+    pwsp_channel *at = &pipelines->channels[channel];
+    process->wait = wait;
+    process->channel = channel;
+    process->node = pipelines->x->node;
+    pwsp_pipelines_queue(pipelines, wait == PWSP_PROCESS_WAITS_FULL ? &at->senders : &at->receivers,
+                         process);
+    return PWSP_RESUMED_STAYS;
+}
+
+// -- sending and receiving ------------------------------------------------------------------------
+
+static pwsp_resumed pwsp_pipelines_fail_time(pwsp_pipelines *pipelines, uint32_t channel) {
+    pwsp_expander_fail(pipelines->x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                       "a token of channel %s arrives after 2^63 - 1 cycles",
+                       PWSP_CHANNEL_AT(pipelines, channel)->name);
+    return PWSP_RESUMED_FAILED;
+}
+
+PWSP_FORCE_INLINE void pwsp_pipelines_put(pwsp_pipelines *pipelines, uint32_t channel,
+                                          pwsp_process *process, uint64_t token) {
+    pwsp_channel *at = &pipelines->channels[channel];
+    pwsp_channel_mark *mark = pipelines->host.has_records ? &at->marks[at->tail] : NULL;
+    uint64_t time = pwsp_channel_put(at, token, process->time);
+    uint64_t waited = time - process->time;
+    if (PWSP_UNLIKELY(mark != NULL)) {
+        mark->step = pwsp_step_add(pipelines, process, PTOWSP_STEP_SEND, channel, time, token,
+                                   waited ? mark : NULL);
+        mark->task = process->task;
+    }
+    if (waited) {
+        at->full += waited;
+        pipelines->running[process - pipelines->processes].full_cycles += waited;
+        process->time = time;
+    }
+}
+
+// False when its time is beyond what time can be.
+PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t channel,
+                                           pwsp_process *process, const pwsp_receive_op *receive) {
+    pwsp_channel *at = &pipelines->channels[channel];
+    pwsp_channel_mark *mark = pipelines->host.has_records ? &at->marks[at->head] : NULL;
+    uint64_t *token = &process->cells[receive->cell];
+    uint64_t time = pwsp_channel_take(at, process->time, token);
+    uint64_t waited = time - process->time;
+    if (PWSP_UNLIKELY(mark != NULL)) {
+        mark->step = pwsp_step_add(pipelines, process, PTOWSP_STEP_RECEIVE, channel, time, *token,
+                                   waited ? mark : NULL);
+        mark->task = process->task;
+    }
+    if (waited) {
+        at->empty += waited;
+        pipelines->running[process - pipelines->processes].empty_cycles += waited;
+        process->time = time;
+    }
+    return time <= PTOWSP_CYCLES_MAX;
+}
+
+// Sender and receiver meet at a channel of depth 0. False when time is beyond what it can be.
+static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pwsp_process *sender,
+                                uint64_t token, pwsp_process *receiver,
+                                const pwsp_receive_op *receive) {
+    pwsp_channel *at = &pipelines->channels[channel];
+    uint64_t sent = sender->time + at->latency;
+    uint64_t time = pwsp_max_u64(sent, receiver->time);
+    if (time > PTOWSP_CYCLES_MAX) {
+        return false;
+    }
+    if (pipelines->host.has_records) {
+        uint64_t next = pipelines->step_count;
+        pwsp_channel_mark send = {next, sender->task}, received = {next + 1, receiver->task};
+        pwsp_step_add(pipelines, sender, PTOWSP_STEP_SEND, channel, time, token,
+                      receiver->time > sent ? &received : NULL);
+        pwsp_step_add(pipelines, receiver, PTOWSP_STEP_RECEIVE, channel, time, token,
+                      sent > receiver->time ? &send : NULL);
+    }
+    at->sent++;
+    at->received++;
+    at->full += time - sender->time;
+    at->empty += time - receiver->time;
+    pipelines->running[sender - pipelines->processes].full_cycles += time - sender->time;
+    pipelines->running[receiver - pipelines->processes].empty_cycles += time - receiver->time;
+    receiver->cells[receive->cell] = token;
+    sender->time = time;
+    receiver->time = time;
+    return true;
+}
+
+// After a send at a port that its process has closed.
+static pwsp_resumed pwsp_pipelines_fail_closed(pwsp_pipelines *pipelines, uint32_t channel) {
+    pwsp_expander_fail(pipelines->x, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                       "it sends to channel %s after closing it",
+                       PWSP_CHANNEL_AT(pipelines, channel)->name);
+    return PWSP_RESUMED_FAILED;
+}
+
+static bool pwsp_pipelines_is_closed(const pwsp_pipelines *pipelines, const pwsp_process *process,
+                                     uint32_t port) {
+    return PWSP_PORT_AT(pipelines, port)->is_closed_early &&
+           process->closed[port - process->op->first_port];
+}
+
+PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines,
+                                                   pwsp_process *process) {
+    const pwsp_send_op *send = pipelines->x->send;
+    uint64_t token = pipelines->x->token;
+    pwsp_channel *at = &pipelines->channels[send->channel];
+    if (PWSP_UNLIKELY(pwsp_pipelines_is_closed(pipelines, process, send->port))) {
+        return pwsp_pipelines_fail_closed(pipelines, send->channel);
+    }
+    if (at->pending == at->depth && (at->depth > 0 || at->receivers.first == 0)) {
+        process->token = token;
+        return pwsp_pipelines_wait(pipelines, process, send->channel, PWSP_PROCESS_WAITS_FULL);
+    }
+    bool is_good = true;
+    if (at->depth > 0) {
+        pwsp_pipelines_put(pipelines, send->channel, process, token);
+    }
+    if (at->receivers.first) {
+        pwsp_process *receiver = pwsp_pipelines_unqueue(pipelines, &at->receivers);
+        is_good = at->depth > 0
+                      ? pwsp_pipelines_take(pipelines, send->channel, receiver, receiver->receive)
+                      : pwsp_pipelines_meet(pipelines, send->channel, process, token, receiver,
+                                            receiver->receive);
+        pwsp_pipelines_wake(pipelines, receiver);
+    }
+    return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, send->channel);
+}
+
+// A receiver sees the end of the stream. False with an error.
+static bool pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *process,
+                                   const pwsp_receive_op *receive, uint32_t end) {
+    pwsp_channel *at = &pipelines->channels[receive->channel];
+    uint64_t time = pwsp_max_u64(process->time, at->close_time), waited = time - process->time;
+    if (receive->is_wait) {
+        pwsp_expander_fail(pipelines->x, PTOWSP_STUCK, PTOWSP_NO_INDEX,
+                           "it waits for event %s, and whoever records it has ended, at cycle "
+                           "%" PRIu64,
+                           PWSP_CHANNEL_AT(pipelines, receive->channel)->name, at->close_time);
+        return false;
+    }
+    if (pipelines->host.has_records) {
+        pwsp_step_add(pipelines, process, PTOWSP_STEP_END, receive->channel, time, 0,
+                      waited ? &at->close_mark : NULL);
+    }
+    at->empty += waited;
+    pipelines->running[process - pipelines->processes].empty_cycles += waited;
+    process->time = time;
+    process->next_op = end;
+    return true;
+}
+
+PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
+                                                      pwsp_process *process) {
+    pwsp_expander *x = pipelines->x;
+    const pwsp_receive_op *receive = x->receive;
+    uint32_t channel = receive->channel;
+    pwsp_channel *at = &pipelines->channels[channel];
+    bool is_good = true;
+    if (at->pending) {
+        is_good = pwsp_pipelines_take(pipelines, channel, process, receive);
+        if (at->senders.first) {
+            pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
+            pwsp_pipelines_put(pipelines, channel, sender, sender->token);
+            pwsp_pipelines_wake(pipelines, sender);
+        }
+    } else if (at->senders.first) {  // of depth 0
+        pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
+        is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, receive);
+        pwsp_pipelines_wake(pipelines, sender);
+    } else if (at->producers == 0) {
+        if (!pwsp_pipelines_see_end(pipelines, process, receive, x->receive_end)) {
+            return PWSP_RESUMED_FAILED;
+        }
+        x->next_op = x->receive_end;
+    } else {
+        process->receive = receive;
+        process->receive_end = x->receive_end;
+        return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_EMPTY);
+    }
+    return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, channel);
+}
+
+// A producer closes a channel at its time. After the last one, those that wait see the end. False
+// with an error.
+static bool pwsp_pipelines_close(pwsp_pipelines *pipelines, pwsp_process *process,
+                                 uint32_t channel) {
+    pwsp_channel *at = &pipelines->channels[channel];
+    if (process->time >= at->close_time) {
+        at->close_time = process->time;
+        at->close_mark.step = process->step;
+        at->close_mark.task = process->task;
+    }
+    if (--at->producers > 0) {
+        return true;
+    }
+    while (at->receivers.first) {
+        pwsp_process *receiver = pwsp_pipelines_unqueue(pipelines, &at->receivers);
+        if (receiver->receive->is_wait) {  // the error is about it
+            pwsp_process_enter(receiver, pipelines->x);
+            pipelines->x->node = receiver->node;
+        }
+        if (!pwsp_pipelines_see_end(pipelines, receiver, receiver->receive,
+                                    receiver->receive_end)) {
+            return false;
+        }
+        pwsp_pipelines_wake(pipelines, receiver);
+    }
+    return true;
+}
+
+static bool pwsp_pipelines_close_early(pwsp_pipelines *pipelines, pwsp_process *process,
+                                       uint32_t port) {
+    uint8_t *closed = &process->closed[port - process->op->first_port];
+    if (*closed) {
+        return true;
+    }
+    *closed = 1;
+    uint32_t channel = PWSP_PORT_AT(pipelines, port)->channel;
+    if (pipelines->host.has_records) {
+        pwsp_step_add(pipelines, process, PTOWSP_STEP_CLOSE, channel, process->time, 0, NULL);
+    }
+    return pwsp_pipelines_close(pipelines, process, channel);
+}
+
+// A process ends. False with an error.
+static bool pwsp_pipelines_end_process(pwsp_pipelines *pipelines, pwsp_process *process) {
+    ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
+    process->wait = PWSP_PROCESS_HAS_ENDED;
+    pipelines->ended_count++;
+    if (pipelines->host.has_records) {
+        pwsp_step_add(pipelines, process, PTOWSP_STEP_CLOSE, UINT32_MAX, process->time, 0, NULL);
+    }
+    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, process->time);
+    const pwsp_process_op *op = process->op;
+    for (uint32_t i = 0; i < op->port_count; i++) {
+        const pwsp_port *port = PWSP_PORT_AT(pipelines, op->first_port + i);
+        if (!port->is_produced) {
+            pipelines->channels[port->channel].consumers--;
+        } else if (!process->closed[i] &&
+                   !pwsp_pipelines_close(pipelines, process, port->channel)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+static bool pwsp_pipelines_task(pwsp_pipelines *pipelines, pwsp_process *process) {
+    ptowsp_cycles cycles = 0;
+    ptowsp_process_stats *stats = &pipelines->running[process - pipelines->processes];
+    if (!pipelines->host.task(pipelines->host.user, process, &cycles)) {
+        return false;
+    }
+    uint64_t end = process->time + cycles;
+    if (end > PTOWSP_CYCLES_MAX) {
+        pwsp_expander_fail(pipelines->x, PTOWSP_LIMIT_EXCEEDED, pipelines->x->task.index,
+                           "task %" PRIu64 " ends after 2^63 - 1 cycles", pipelines->x->task.index);
+        return false;
+    }
+    if (pipelines->host.has_records) {
+        uint64_t index = pipelines->x->task.index;
+        pwsp_step_add(pipelines, process, PTOWSP_STEP_TASK, UINT32_MAX, end, index, NULL);
+        process->task = index;
+    }
+    stats->task_count++;
+    stats->busy_cycles += cycles;
+    process->time = end;
+    return true;
+}
+
+// Lets a process go on until it waits, has ended, or others come first.
+static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
+    pwsp_expander *x = pipelines->x;
+    pwsp_resumed resumed = PWSP_RESUMED_LATER;
+    pwsp_process_enter(process, x);
+    do {
+        switch (pwsp_expander_next(x)) {
+        case PWSP_EVENT_SEND: resumed = pwsp_pipelines_send(pipelines, process); break;
+        case PWSP_EVENT_RECEIVE: resumed = pwsp_pipelines_receive(pipelines, process); break;
+        case PWSP_EVENT_TASK:
+            if (!pwsp_pipelines_task(pipelines, process)) {
+                return PWSP_RESUMED_FAILED;
+            }
+            break;
+        case PWSP_EVENT_CLOSE:
+            if (!pwsp_pipelines_close_early(pipelines, process, x->port)) {
+                return PWSP_RESUMED_FAILED;
+            }
+            break;
+        case PWSP_EVENT_PROCESS_END:
+            return pwsp_pipelines_end_process(pipelines, process) ? PWSP_RESUMED_STAYS
+                                                                  : PWSP_RESUMED_FAILED;
+        case PWSP_EVENT_SLOT_LOAD:
+            pipelines->slot_load_count++;
+            pwsp_expander_load(x);
+            break;
+        case PWSP_EVENT_PIPELINE:  // refused when compiling
+        case PWSP_EVENT_END:
+        case PWSP_EVENT_ERROR: return PWSP_RESUMED_FAILED;
+        case PWSP_EVENT_PARALLEL:
+        case PWSP_EVENT_SEQUENTIAL:
+        case PWSP_EVENT_SCOPE_END:
+        case PWSP_EVENT_RESET:
+        case PWSP_EVENT_NONE: break;
+        }
+    } while (resumed == PWSP_RESUMED_LATER && pwsp_pipelines_is_first(pipelines, process));
+    pwsp_process_leave(process, x);
+    return resumed;
+}
+
+static bool pwsp_pipelines_walk_ordered(pwsp_pipelines *pipelines) {
+    pipelines->heap_count = 0;
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        pwsp_pipelines_wake(pipelines, &pipelines->processes[i]);
+    }
+    while (pipelines->heap_count > 0) {
+        uint32_t first = pipelines->heap[0].process;
+        pwsp_pipelines_sink(pipelines, pipelines->heap[--pipelines->heap_count]);
+        pwsp_process *process = &pipelines->processes[first];
+        pwsp_resumed resumed = pwsp_pipelines_resume(pipelines, process);
+        while (resumed == PWSP_RESUMED_LATER) {  // changes places with the first
+            pwsp_ready ready = {process->time, first};
+            first = pipelines->heap[0].process;
+            pwsp_pipelines_sink(pipelines, ready);
+            process = &pipelines->processes[first];
+            resumed = pwsp_pipelines_resume(pipelines, process);
+        }
+        if (resumed == PWSP_RESUMED_FAILED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
+    if (pipelines->is_ordered) {
+        return pwsp_pipelines_walk_ordered(pipelines);
+    }
+    pipelines->ready = 0;
+    for (uint32_t i = pipelines->running_count; i > 0; i--) {
+        pwsp_pipelines_wake(pipelines, &pipelines->processes[i - 1]);
+    }
+    while (pipelines->ready) {
+        pwsp_process *process = &pipelines->processes[pipelines->ready - 1];
+        pipelines->ready = process->after;
+        if (pwsp_pipelines_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// =================================================================================================
+// src/time/pipeline.c
+// =================================================================================================
+
+// Pipelines of a run: what they take, and one from its start to its end.
+//
+// Before an execution the sizes of axes say how many processes there are, and memory is made for
+// the pipeline with the most of them, which all share, as one runs at a time. Where a pipeline
+// starts, each process gets the cells (variables, slots, constants) as they are there; channels are
+// opened as deep as they are asked for there; and then the processes walk (walk.c). What channels
+// and processes have counted is added to the results.
+
+#include <inttypes.h>
+
+// -- life -----------------------------------------------------------------------------------------
+
+// Every array with a fixed size: field, type of its items, how many.
+#define PWSP_PIPELINES_ARRAYS(ARRAY)                                                               \
+    ARRAY(stats, ptowsp_pipeline_stats, program->pipelines.count + 1)                              \
+    ARRAY(channel_stats, ptowsp_channel_stats, program->channels.count + 1)                        \
+    ARRAY(channels, pwsp_channel, program->channels.count + 1)                                     \
+    ARRAY(chains, pwsp_chain, program->pipelines.count + 1)
+
+// Those that grow: field, type, capacity.
+#define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
+    ARRAY(process_stats, ptowsp_process_stats, process_stats_capacity)                             \
+    ARRAY(processes, pwsp_process, process_capacity)                                               \
+    ARRAY(cells, uint64_t, cell_capacity)                                                          \
+    ARRAY(frames, pwsp_frame, frame_capacity)                                                      \
+    ARRAY(closed, uint8_t, closed_capacity)                                                        \
+    ARRAY(heap, pwsp_ready, heap_capacity)                                                         \
+    ARRAY(steps, ptowsp_step_record, step_capacity)                                                \
+    ARRAY(chain_steps, uint64_t, chain_capacity)
+
+PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_memory *memory,
+                                       const ptowsp_program *program) {
+    memset(pipelines, 0, sizeof *pipelines);
+    if (program->pipelines.count == 0) {
+        return true;
+    }
+    pipelines->program = program;
+    pipelines->memory = *memory;
+    bool is_good = true;
+#define PWSP_PIPELINES_ALLOC(field, type, count)                                                   \
+    pipelines->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));          \
+    is_good = is_good && pipelines->field;
+    PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_ALLOC)
+#undef PWSP_PIPELINES_ALLOC
+    if (!is_good) {
+        pwsp_pipelines_free(pipelines);
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines) {
+    const ptowsp_program *program = pipelines->program;
+    pwsp_memory memory = pipelines->memory;
+    if (!program) {
+        return;
+    }
+    for (uint32_t i = 0; pipelines->channels && i < program->channels.count; i++) {
+        pwsp_channel_free(&pipelines->channels[i], &memory);
+    }
+#define PWSP_PIPELINES_FREE(field, type, count)                                                    \
+    pwsp_memory_free(&memory, pipelines->field, (size_t)(count) * sizeof(type));
+    PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_FREE)
+#undef PWSP_PIPELINES_FREE
+#define PWSP_PIPELINES_FREE(field, type, capacity)                                                 \
+    pwsp_memory_free(&memory, pipelines->field, (size_t)pipelines->capacity * sizeof(type));
+    PWSP_PIPELINES_GROWING(PWSP_PIPELINES_FREE)
+#undef PWSP_PIPELINES_FREE
+    memset(pipelines, 0, sizeof *pipelines);
+}
+
+PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines) {
+    const ptowsp_program *program = pipelines->program;
+    size_t bytes = 0;
+    if (!program) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < program->channels.count; i++) {
+        bytes += pwsp_channel_bytes(&pipelines->channels[i]);
+    }
+#define PWSP_PIPELINES_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
+    PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_SIZE)
+#undef PWSP_PIPELINES_SIZE
+#define PWSP_PIPELINES_SIZE(field, type, capacity)                                                 \
+    bytes += (size_t)pipelines->capacity * sizeof(type);
+    PWSP_PIPELINES_GROWING(PWSP_PIPELINES_SIZE)
+#undef PWSP_PIPELINES_SIZE
+    return bytes;
+}
+
+// -- before an execution --------------------------------------------------------------------------
+
+// Makes room for exactly as many items, which are not kept when it grows.
+static bool pwsp_pipelines_room(pwsp_pipelines *pipelines, void **array, uint64_t *capacity,
+                                uint64_t needed, size_t item_size) {
+    uint64_t size;
+    if (needed <= *capacity) {
+        return true;
+    }
+    pwsp_memory_free(&pipelines->memory, *array, (size_t)*capacity * item_size);
+    *array = NULL;
+    *capacity = 0;
+    if (pwsp_mul_fits(needed, item_size, &size) && size <= SIZE_MAX) {
+        *array = pwsp_memory_alloc(&pipelines->memory, (size_t)size);
+    }
+    *capacity = *array ? needed : 0;
+    return *array != NULL;
+}
+
+#define PWSP_PIPELINES_ROOM(field, type, capacity, needed)                                         \
+    do {                                                                                           \
+        void *array = pipelines->field;                                                            \
+        is_good = is_good && pwsp_pipelines_room(pipelines, &array, &pipelines->capacity, needed,  \
+                                                 sizeof(type));                                    \
+        pipelines->field = (type *)array;                                                          \
+    } while (0)
+
+// How many replicas a process has; 0 with an error.
+static uint64_t pwsp_pipelines_replicas(pwsp_pipelines *pipelines, const pwsp_process_op *op,
+                                        const uint64_t *cells) {
+    const ptowsp_program *program = pipelines->program;
+    uint64_t count = cells[op->size];
+    pipelines->x->node = op->node;
+    if (count == 0) {
+        pwsp_expander_fail(pipelines->x, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                           "axis %s has size 0, so that there is no replica",
+                           PWSP_PROGRAM_AT(program, axes, pwsp_axis_info, op->axis)->name);
+    } else if (count > PTOWSP_PROCESS_MAX ||
+               pipelines->process_count + count > PTOWSP_PROCESS_MAX) {
+        pwsp_expander_fail(pipelines->x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                           "%" PRIu64 " replicas make more than %d processes", count,
+                           PTOWSP_PROCESS_MAX);
+        count = 0;
+    }
+    return count;
+}
+
+// The processes and ports of one pipeline; false with an error.
+static bool pwsp_pipelines_count(pwsp_pipelines *pipelines, uint32_t index, const uint64_t *cells,
+                                 uint64_t *out_count, uint64_t *out_ports) {
+    const pwsp_pipeline_op *op = PWSP_PIPELINE_AT(pipelines, index);
+    ptowsp_pipeline_stats *stats = &pipelines->stats[index];
+    stats->first_process = pipelines->process_count;
+    stats->first_channel = op->first_channel;
+    stats->channel_count = op->channel_count;
+    *out_ports = 0;
+    for (uint32_t i = 0; i < op->process_count; i++) {
+        const pwsp_process_op *process = PWSP_PROCESS_OP_AT(pipelines, op->first_process + i);
+        uint64_t count = pwsp_pipelines_replicas(pipelines, process, cells);
+        if (count == 0) {
+            return false;
+        }
+        pipelines->process_count += (uint32_t)count;
+        *out_ports += count * process->port_count;
+    }
+    stats->process_count = pipelines->process_count - stats->first_process;
+    *out_count = stats->process_count;
+    return true;
+}
+
+static void pwsp_pipelines_name_processes(pwsp_pipelines *pipelines, const uint64_t *cells) {
+    ptowsp_process_stats *stats = pipelines->process_stats;
+    memset(stats, 0, pipelines->process_count * sizeof *stats);
+    for (uint32_t i = 0; i < pipelines->program->processes.count; i++) {
+        const pwsp_process_op *op = PWSP_PROCESS_OP_AT(pipelines, i);
+        for (uint32_t j = 0; j < cells[op->size]; j++) {
+            stats->name = op->name;
+            stats->replica = j;
+            stats->channel = UINT32_MAX;
+            stats++;
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
+    pipelines->process_count = 0;
+    pipelines->step_count = 0;
+    pipelines->chain_count = 0;
+    pipelines->slot_load_count = 0;
+    pipelines->wait_cycles = 0;
+    pipelines->is_stuck = false;
+    pipelines->is_out_of_memory = false;
+    for (uint32_t i = 0; pipelines->program && i < pipelines->program->pipelines.count; i++) {
+        memset(&pipelines->stats[i], 0, sizeof pipelines->stats[i]);
+        memset(&pipelines->chains[i], 0, sizeof pipelines->chains[i]);
+        pipelines->stats[i].name = PWSP_PIPELINE_AT(pipelines, i)->name;
+        pipelines->chains[i].end_step = PWSP_NO_STEP;
+    }
+    for (uint32_t i = 0; pipelines->program && i < pipelines->program->channels.count; i++) {
+        memset(&pipelines->channel_stats[i], 0, sizeof pipelines->channel_stats[i]);
+        pipelines->channel_stats[i].name = PWSP_CHANNEL_AT(pipelines, i)->name;
+    }
+}
+
+PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander *x,
+                                        const pwsp_pipeline_host *host, const uint64_t *cells) {
+    const ptowsp_program *program = pipelines->program;
+    uint64_t processes = 0, ports = 0;
+    if (!program) {
+        return true;
+    }
+    x->cells = NULL;  // no variables around, if there is an error
+    pipelines->x = x;
+    pipelines->host = *host;
+    for (uint32_t i = 0; i < program->pipelines.count; i++) {
+        uint64_t count, port_count;
+        if (!pwsp_pipelines_count(pipelines, i, cells, &count, &port_count)) {
+            pipelines->process_count = 0;
+            return false;
+        }
+        processes = pwsp_max_u64(processes, count);
+        ports = pwsp_max_u64(ports, port_count);
+    }
+    bool is_good = true;
+    PWSP_PIPELINES_ROOM(process_stats, ptowsp_process_stats, process_stats_capacity,
+                        pipelines->process_count);
+    PWSP_PIPELINES_ROOM(processes, pwsp_process, process_capacity, processes);
+    PWSP_PIPELINES_ROOM(cells, uint64_t, cell_capacity, processes * program->cell_count);
+    PWSP_PIPELINES_ROOM(frames, pwsp_frame, frame_capacity, processes * program->frame_depth);
+    PWSP_PIPELINES_ROOM(closed, uint8_t, closed_capacity, ports + 1);
+    PWSP_PIPELINES_ROOM(heap, pwsp_ready, heap_capacity, processes);
+    if (!is_good) {
+        pipelines->process_count = 0;
+        pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
+        return false;
+    }
+    pwsp_pipelines_name_processes(pipelines, cells);
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_pipelines_end(pwsp_pipelines *pipelines) {
+    return !pipelines->program || pwsp_steps_find_chains(pipelines);
+}
+
+// -- a pipeline -----------------------------------------------------------------------------------
+
+// Makes a channel ready, as it is asked for where the pipeline starts. False with an error.
+static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
+    const pwsp_channel_op *op = PWSP_CHANNEL_AT(pipelines, channel);
+    pwsp_expander *x = pipelines->x;
+    uint64_t depth = op->has_depth ? pwsp_expander_value(x, op->depth_code) : op->depth;
+    uint64_t latency = op->has_latency ? pwsp_expander_value(x, op->latency_code) : op->latency;
+    latency = pipelines->host.has_latency ? pipelines->host.latency : latency;
+    if (x->fault.is_set) {
+        pwsp_expander_fail(
+            x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
+            "channel %s: array %s is read at %" PRId64 "; it has %" PRIu64 " elements", op->name,
+            PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array)->name,
+            x->fault.index, x->arrays[x->fault.array].count);
+        return false;
+    }
+    if (depth > PTOWSP_CHANNEL_DEPTH_MAX) {
+        pwsp_expander_fail(x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                           "channel %s: a depth of %" PRIu64 ", more than %d", op->name, depth,
+                           PTOWSP_CHANNEL_DEPTH_MAX);
+        return false;
+    }
+    if (latency > PTOWSP_CYCLES_MAX) {
+        pwsp_expander_fail(
+            x, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+            "channel %s: a latency of %" PRId64 " cycles%s", op->name, (int64_t)latency,
+            pipelines->host.has_latency ? ", by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL : "");
+        return false;
+    }
+    if (!pwsp_channel_begin(&pipelines->channels[channel], &pipelines->memory, (uint32_t)depth,
+                            latency, pipelines->host.has_records)) {
+        pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "channel %s: out of memory",
+                           op->name);
+        return false;
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
+    const ptowsp_program *program = pipelines->program;
+    const pwsp_pipeline_op *op = pipelines->x->pipeline;
+    const uint64_t *cells = pipelines->x->cells;
+    uint32_t index = 0;
+    uint8_t *closed = pipelines->closed;
+    pipelines->op = op;
+    pipelines->index = (uint32_t)(op - PWSP_PIPELINE_AT(pipelines, 0));
+    pipelines->running =
+        pipelines->process_stats + pipelines->stats[pipelines->index].first_process;
+    for (uint32_t i = 0; i < op->process_count; i++) {
+        const pwsp_process_op *process_op = PWSP_PROCESS_OP_AT(pipelines, op->first_process + i);
+        uint64_t count = cells[process_op->size];
+        for (uint64_t j = 0; j < count; j++) {
+            pwsp_process *process = &pipelines->processes[index];
+            memset(process, 0, sizeof *process);
+            process->cells = pipelines->cells + (size_t)index * program->cell_count;
+            process->frames = pipelines->frames + (size_t)index * program->frame_depth;
+            process->op = process_op;
+            process->next_op = process_op->first_op;
+            process->closed = closed;
+            process->step = PWSP_NO_STEP;
+            process->task = PTOWSP_NO_INDEX;
+            memcpy(process->cells, cells, program->cell_count * sizeof(uint64_t));
+            memset(closed, 0, process_op->port_count);
+            closed += process_op->port_count;
+            if (process_op->index) {
+                process->cells[process_op->index] = j;
+            }
+            index++;
+        }
+    }
+    pipelines->running_count = index;
+    pipelines->ended_count = 0;
+}
+
+// Counts who produces and consumes each channel; and says whether each has one of both.
+static bool pwsp_pipelines_connect(pwsp_pipelines *pipelines) {
+    const pwsp_pipeline_op *op = pipelines->op;
+    bool is_simple = true;
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        const pwsp_process_op *process = pipelines->processes[i].op;
+        for (uint32_t j = 0; j < process->port_count; j++) {
+            const pwsp_port *port = PWSP_PORT_AT(pipelines, process->first_port + j);
+            pwsp_channel *channel = &pipelines->channels[port->channel];
+            *(port->is_produced ? &channel->producers : &channel->consumers) += 1;
+        }
+    }
+    for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
+        const pwsp_channel *channel = &pipelines->channels[i];
+        is_simple = is_simple && channel->producers <= 1 && channel->consumers <= 1;
+    }
+    return is_simple;
+}
+
+// What has come out of a run of the pipeline.
+static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
+    const pwsp_pipeline_op *op = pipelines->op;
+    ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
+    uint64_t latest = 0;
+    for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
+        const pwsp_channel *channel = &pipelines->channels[i];
+        ptowsp_channel_stats *sum = &pipelines->channel_stats[i];
+        sum->depth = channel->depth;
+        sum->latency = channel->latency;
+        sum->pending_count = channel->pending;
+        sum->token_count += channel->sent;
+        sum->pending_max = pwsp_max_u64(sum->pending_max, channel->high);
+        sum->full_cycles += channel->full;
+        sum->empty_cycles += channel->empty;
+        pipelines->wait_cycles += channel->full + channel->empty;
+    }
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        const pwsp_process *process = &pipelines->processes[i];
+        ptowsp_process_stats *sum = &pipelines->running[i];
+        bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
+        bool is_waiting = is_full || process->wait == PWSP_PROCESS_WAITS_EMPTY;
+        bool is_stuck = is_waiting && pipelines->is_stuck;
+        sum->end_cycles = process->time;
+        sum->channel = is_stuck ? process->channel : UINT32_MAX;
+        sum->node = is_stuck ? process->node : 0;
+        sum->state = process->wait == PWSP_PROCESS_HAS_ENDED ? PTOWSP_PROCESS_ENDED
+                     : !is_stuck                             ? PTOWSP_PROCESS_STOPPED
+                     : is_full                               ? PTOWSP_PROCESS_FULL
+                                                             : PTOWSP_PROCESS_EMPTY;
+        if (process->time > latest || i == 0) {
+            latest = process->time;
+            pipelines->chains[pipelines->index].end_step = process->step;
+            pipelines->end_task = process->task;
+        }
+    }
+    stats->run_count++;
+    stats->total_cycles += pwsp_min_u64(stats->makespan_cycles, UINT64_MAX - stats->total_cycles);
+}
+
+static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
+    const pwsp_pipeline_op *op = pipelines->op;
+    for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
+        if (!pwsp_pipelines_open(pipelines, i)) {
+            return false;
+        }
+    }
+    bool is_simple = pwsp_pipelines_connect(pipelines);
+    pipelines->is_ordered = !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
+    bool is_good = pwsp_pipelines_walk(pipelines);
+    if (is_good && pipelines->is_out_of_memory) {
+        pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                           "out of memory for records of steps");
+        is_good = false;
+    }
+    pipelines->is_stuck = is_good && pipelines->ended_count < pipelines->running_count;
+    pwsp_pipelines_account(pipelines);
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = pipelines->x;
+    uint64_t *cells = x->cells;
+    pwsp_frame *frames = x->frames;
+    uint32_t frame_count = x->frame_count, next_op = x->next_op, node = x->node;
+    pwsp_pipelines_place(pipelines);
+    pipelines->stats[pipelines->index].makespan_cycles = 0;
+    bool is_good = pwsp_pipelines_run_open(pipelines);
+    x->cells = cells;
+    x->frames = frames;
+    x->frame_count = frame_count;
+    x->next_op = next_op;
+    x->node = node;
+    x->task.args = cells + x->program->first_arg;
+    if (pipelines->is_stuck) {
+        pwsp_stuck_fail(pipelines);
+        is_good = false;
+    }
+    *out_cycles = pipelines->stats[pipelines->index].makespan_cycles;
+    return is_good;
 }
 
 // =================================================================================================
@@ -26987,7 +30180,8 @@ struct ptowsp_run {
     pwsp_memory memory;
     const ptowsp_program *program;
     bool is_running;
-    bool is_flow;  // lanes choose: event-driven time
+    bool is_flow;       // lanes choose: event-driven time
+    bool is_time_only;  // this execution
     // Bindings.
     uint64_t *initial;           // cells as a run begins
     bool *is_bound;              // by cell: sizes and symbols
@@ -27008,6 +30202,8 @@ struct ptowsp_run {
     pwsp_lanes lanes;
     pwsp_flow flow;
     pwsp_batch batch;  // plain tasks that have run and wait to be issued
+    pwsp_pipelines pipelines;
+    pwsp_tile_at *wholes;  // of the tensors of a pipeline
     // Tile kernels.
     pwsp_tile_core tile_core;
     ptowsp_cost cost;
@@ -27026,6 +30222,19 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
 
 // Checks all that a run needs before it walks; finds what is unknown before kernels have run.
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
+
+// A kernel returned a failure: tells it in the expander, and returns false.
+PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
+
+// Makes room for the processes of pipelines. False with the expander's error.
+PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, bool has_records);
+
+// Runs the pipeline that the expander is at, and issues it. False with an error in the expander or
+// in sim.
+PWSP_INTERNAL bool pwsp_run_pipeline(ptowsp_run *run);
+
+// Walks its processes without kernels and tokens. False with the expander's error.
+PWSP_INTERNAL bool pwsp_run_pipeline_dry(ptowsp_run *run);
 
 // Do the sizes of a tile kernel's task go together? False with the expander's error.
 PWSP_INTERNAL bool pwsp_run_check_tiles(ptowsp_run *run, const pwsp_tile_code *code);
@@ -27631,6 +30840,238 @@ bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycle
 }
 
 // =================================================================================================
+// src/exec/call.h
+// =================================================================================================
+
+// Calling kernels: what runs them, and what says how long they take.
+
+#ifndef PWSP_CALL_H
+#define PWSP_CALL_H
+
+// What a cost function sees of tiles.
+static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
+
+// Runs a kernel, and says how long it takes. False with the expander's error.
+PWSP_FORCE_INLINE bool pwsp_run_kernel(ptowsp_run *run, bool is_time_only,
+                                       ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = &run->expander;
+    const pwsp_kernel_info *kernel = x->kernel;
+    if (kernel->code) {
+        return pwsp_run_tiles(run, is_time_only, out_cycles);
+    }
+    ptowsp_cycles cycles = kernel->cycles;
+    if (kernel->cost) {
+        x->task.tiles = pwsp_no_tiles;
+        cycles = kernel->cost(&x->task, kernel->user);
+        x->task.tiles = x->tiles;
+        if (cycles > PTOWSP_CYCLES_MAX) {
+            return pwsp_run_fail_kernel(x, cycles);
+        }
+    }
+    if (!is_time_only) {
+        ptowsp_cycles result = kernel->fn(&x->task, kernel->user);
+        if (result > PTOWSP_CYCLES_MAX) {
+            return pwsp_run_fail_kernel(x, result);
+        }
+        cycles = kernel->cost || kernel->cycles ? cycles : result;
+    }
+    *out_cycles = cycles;
+    return true;
+}
+
+#endif
+
+// =================================================================================================
+// src/exec/pipelines.c
+// =================================================================================================
+
+// Pipelines of a run. One is run from its start to its end when the walk comes to it, on a time of
+// its own that begins at 0; that gives its makespan, with which it is then issued like a task. When
+// it starts on the clock of the run is found by that; only then do its tasks' records get their
+// places on it.
+//
+// Before kernels are called, its processes are walked one after another, as far as they do not
+// depend on tokens.
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+static void pwsp_run_record_process_task(ptowsp_run *run, const pwsp_process *process,
+                                         ptowsp_cycles cycles) {
+    const pwsp_expander *x = &run->expander;
+    ptowsp_task_record *record = &run->sim.records[run->sim.task_count];
+    record->ready = record->issue = record->start = process->time;
+    record->end = process->time + cycles;
+    record->cause = process->task;
+    record->stall = process->mover == PWSP_MOVER_CHANNEL ? PTOWSP_STALL_CHANNEL
+                    : process->mover == PWSP_MOVER_TASK  ? PTOWSP_STALL_LANE
+                                                         : PTOWSP_STALL_NONE;
+    record->lane = PTOWSP_NO_LANE;
+    record->kernel = x->task_op->kernel;
+    record->node = x->node;
+}
+
+static bool pwsp_run_process_task(void *user, const pwsp_process *process,
+                                  ptowsp_cycles *out_cycles) {
+    ptowsp_run *run = (ptowsp_run *)user;
+    if (!pwsp_run_kernel(run, run->is_time_only, out_cycles)) {
+        return false;
+    }
+    if (run->has_records) {
+        if (!pwsp_sim_record_room(&run->sim)) {
+            pwsp_expander_fail(&run->expander, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                               "out of memory for records of tasks");
+            return false;
+        }
+        pwsp_run_record_process_task(run, process, *out_cycles);
+    }
+    run->sim.task_count++;
+    return true;
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, bool has_records) {
+    const ptowsp_program *program = run->program;
+    uint32_t latency = program->first_symbol + program->latency_symbol;
+    pwsp_pipeline_host host;
+    memset(&host, 0, sizeof host);
+    host.task = pwsp_run_process_task;
+    host.user = run;
+    host.is_ordered = !run->is_time_only;
+    host.has_records = has_records;
+    host.has_latency = program->latency_symbol && run->is_bound[latency];
+    host.latency = host.has_latency ? run->initial[latency] : 0;
+    run->expander.program = program;
+    return pwsp_pipelines_begin(&run->pipelines, &run->expander, &host, run->initial);
+}
+
+// What it is to what surrounds it.
+static pwsp_pipeline_arrival pwsp_run_pipeline_arrival(ptowsp_run *run, const pwsp_pipeline_op *op,
+                                                       uint64_t first_task, uint64_t cycles) {
+    const ptowsp_program *program = run->program;
+    const pwsp_pipelines *pipelines = &run->pipelines;
+    pwsp_pipeline_arrival arrival;
+    memset(&arrival, 0, sizeof arrival);
+    arrival.cycles = cycles;
+    arrival.op = &op->task;
+    arrival.views = PWSP_PROGRAM_AT(program, views, pwsp_tile_view, op->task.first_view);
+    arrival.tiles = run->wholes;
+    arrival.first_task = first_task;
+    arrival.task_count = run->sim.task_count - first_task;
+    arrival.end_task = PTOWSP_NO_INDEX;
+    if (arrival.task_count) {
+        bool is_known = run->has_records && pipelines->end_task != PTOWSP_NO_INDEX;
+        arrival.end_task = is_known ? pipelines->end_task : run->sim.task_count - 1;
+    }
+    arrival.node = run->expander.node;
+    arrival.pipeline = pipelines->index;
+    arrival.run = (uint32_t)pipelines->stats[pipelines->index].run_count;
+    for (uint32_t i = 0; i < op->task.view_count; i++) {
+        memset(&run->wholes[i], 0, sizeof run->wholes[i]);
+        run->wholes[i].tensor = arrival.views[i].tensor;
+    }
+    return arrival;
+}
+
+PWSP_INTERNAL bool pwsp_run_pipeline(ptowsp_run *run) {
+    const pwsp_pipeline_op *op = run->expander.pipeline;
+    uint64_t first_task = run->sim.task_count;
+    ptowsp_cycles cycles;
+    if (!pwsp_pipelines_run(&run->pipelines, &cycles)) {
+        return false;
+    }
+    pwsp_pipeline_arrival arrival = pwsp_run_pipeline_arrival(run, op, first_task, cycles);
+    return run->is_flow ? pwsp_flow_pipeline(&run->flow, &arrival)
+                        : pwsp_lanes_pipeline(&run->lanes, &arrival);
+}
+
+// One process, without kernels. False with the expander's error.
+static bool pwsp_run_process_dry(ptowsp_run *run, const pwsp_process *process) {
+    pwsp_expander *x = &run->expander;
+    pwsp_process_enter(process, x);
+    for (;;) {
+        switch (pwsp_expander_next(x)) {
+        case PWSP_EVENT_TASK:
+            if (x->kernel->code && !pwsp_run_check_tiles(run, x->kernel->code)) {
+                return false;
+            }
+            break;
+        case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
+        case PWSP_EVENT_ERROR:
+        case PWSP_EVENT_END:
+        case PWSP_EVENT_PIPELINE: return false;
+        case PWSP_EVENT_PROCESS_END: return true;
+        case PWSP_EVENT_SEND:
+        case PWSP_EVENT_RECEIVE:
+        case PWSP_EVENT_CLOSE:
+        case PWSP_EVENT_PARALLEL:
+        case PWSP_EVENT_SEQUENTIAL:
+        case PWSP_EVENT_SCOPE_END:
+        case PWSP_EVENT_RESET:
+        case PWSP_EVENT_NONE: break;
+        }
+    }
+}
+
+PWSP_INTERNAL bool pwsp_run_pipeline_dry(ptowsp_run *run) {
+    pwsp_expander *x = &run->expander;
+    pwsp_process around;
+    uint64_t task_count = x->task_count;
+    bool has_skipped = x->has_skipped;
+    memset(&around, 0, sizeof around);
+    around.cells = x->cells;
+    around.frames = x->frames;
+    pwsp_process_leave(&around, x);
+    pwsp_pipelines_place(&run->pipelines);
+    for (uint32_t i = 0; i < run->pipelines.running_count; i++) {
+        if (!pwsp_run_process_dry(run, &run->pipelines.processes[i])) {
+            return false;
+        }
+    }
+    pwsp_process_enter(&around, x);
+    x->task_count = task_count;  // those of processes are not issued
+    x->has_skipped = has_skipped;
+    return true;
+}
+
+// -- results --------------------------------------------------------------------------------------
+
+const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run, uint32_t *out_count) {
+    *out_count = (uint32_t)run->program->pipelines.count;
+    return *out_count ? run->pipelines.stats : NULL;
+}
+
+const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run, uint32_t *out_count) {
+    *out_count = run->pipelines.process_count;
+    return *out_count ? run->pipelines.process_stats : NULL;
+}
+
+const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run, uint32_t *out_count) {
+    *out_count = (uint32_t)run->program->channels.count;
+    return *out_count ? run->pipelines.channel_stats : NULL;
+}
+
+const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count) {
+    *out_count = run->pipelines.step_count;
+    return *out_count ? run->pipelines.steps : NULL;
+}
+
+const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
+                                          uint64_t *out_count) {
+    *out_count = 0;
+    if (pipeline >= run->program->pipelines.count || !run->has_records) {
+        return NULL;
+    }
+    const pwsp_chain *chain = &run->pipelines.chains[pipeline];
+    *out_count = chain->count;
+    return chain->count ? run->pipelines.chain_steps + chain->first : NULL;
+}
+
+void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
+    pwsp_stuck_print(&run->pipelines, text);
+}
+
+// =================================================================================================
 // src/exec/run.c
 // =================================================================================================
 
@@ -27661,7 +31102,8 @@ bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycle
     ARRAY(is_written, bool, program->tensors.count + 1)                                            \
     ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
     ARRAY(unknown, uint8_t, program->ops.count)                                                    \
-    ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)
+    ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)                                       \
+    ARRAY(wholes, pwsp_tile_at, program->tensors.count + 1)
 
 static bool pwsp_run_is_flow(const ptowsp_schedule *schedule) {
     return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
@@ -27692,6 +31134,7 @@ static bool pwsp_run_init(ptowsp_run *run) {
         }
     }
     return pwsp_sim_init(&run->sim, memory, program) &&
+           pwsp_pipelines_init(&run->pipelines, memory, program) &&
            (run->is_flow ? pwsp_flow_init(&run->flow, &run->sim)
                          : pwsp_lanes_init(&run->lanes, &run->sim));
 }
@@ -27726,6 +31169,7 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     pwsp_lanes_free(&run->lanes);
     pwsp_flow_free(&run->flow);
     pwsp_sim_free(&run->sim);
+    pwsp_pipelines_free(&run->pipelines);
     pwsp_tile_core_free(&run->tile_core);
     pwsp_memory_free(&memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
 #define PWSP_RUN_FREE(field, type, count)                                                          \
@@ -27740,7 +31184,7 @@ static size_t pwsp_run_bytes(const ptowsp_run *run) {
     size_t bytes = sizeof(ptowsp_run) + pwsp_sim_bytes(&run->sim) +
                    (run->is_flow ? pwsp_flow_bytes(&run->flow) : pwsp_lanes_bytes(&run->lanes)) +
                    (size_t)run->critical_capacity * sizeof(uint64_t) +
-                   pwsp_tile_core_bytes(&run->tile_core);
+                   pwsp_tile_core_bytes(&run->tile_core) + pwsp_pipelines_bytes(&run->pipelines);
 #define PWSP_RUN_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
     PWSP_RUN_ARRAYS(PWSP_RUN_SIZE)
 #undef PWSP_RUN_SIZE
@@ -27807,17 +31251,26 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
             }
             break;
         case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
+        case PWSP_EVENT_PIPELINE:
+            if (!pwsp_run_pipeline_dry(run)) {
+                return pwsp_run_fail_walk(run);
+            }
+            break;
         case PWSP_EVENT_PARALLEL:
         case PWSP_EVENT_SEQUENTIAL:
         case PWSP_EVENT_SCOPE_END:
         case PWSP_EVENT_RESET:
+        case PWSP_EVENT_PROCESS_END:
+        case PWSP_EVENT_SEND:
+        case PWSP_EVENT_RECEIVE:
+        case PWSP_EVENT_CLOSE:
         case PWSP_EVENT_NONE: break;
         }
     }
 }
 
 // A kernel returned a failure.
-static bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
+PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
     ptowsp_status status = (ptowsp_status)(int64_t)result;
     if ((int64_t)result < PTOWSP_KERNEL_FAILED) {
         status = PTOWSP_KERNEL_FAILED;
@@ -27827,38 +31280,7 @@ static bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
     return false;
 }
 
-// What a cost function sees of tiles.
-static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
-
-// Runs a kernel, and says how long it takes. False with the expander's error.
-PWSP_FORCE_INLINE bool pwsp_run_kernel(ptowsp_run *run, bool is_time_only,
-                                       ptowsp_cycles *out_cycles) {
-    pwsp_expander *x = &run->expander;
-    const pwsp_kernel_info *kernel = x->kernel;
-    if (kernel->code) {
-        return pwsp_run_tiles(run, is_time_only, out_cycles);
-    }
-    ptowsp_cycles cycles = kernel->cycles;
-    if (kernel->cost) {
-        x->task.tiles = pwsp_no_tiles;
-        cycles = kernel->cost(&x->task, kernel->user);
-        x->task.tiles = x->tiles;
-        if (cycles > PTOWSP_CYCLES_MAX) {
-            return pwsp_run_fail_kernel(x, cycles);
-        }
-    }
-    if (!is_time_only) {
-        ptowsp_cycles result = kernel->fn(&x->task, kernel->user);
-        if (result > PTOWSP_CYCLES_MAX) {
-            return pwsp_run_fail_kernel(x, result);
-        }
-        cycles = kernel->cost || kernel->cycles ? cycles : result;
-    }
-    *out_cycles = cycles;
-    return true;
-}
-
-// One event of the walk, for time. False with an error in sim.
+// One event of the walk, for time. False with an error in sim or in the expander.
 static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
     const pwsp_expander *x = &run->expander;
     switch (event) {
@@ -27887,8 +31309,13 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
         pwsp_expander_load(&run->expander);
         return run->is_flow ? pwsp_flow_slot_load(&run->flow, &x->load_at)
                             : pwsp_lanes_slot_load(&run->lanes, &x->load_at);
+    case PWSP_EVENT_PIPELINE: return pwsp_run_pipeline(run);
     case PWSP_EVENT_END: return !run->is_flow || pwsp_flow_end(&run->flow);
     case PWSP_EVENT_TASK:
+    case PWSP_EVENT_PROCESS_END:
+    case PWSP_EVENT_SEND:
+    case PWSP_EVENT_RECEIVE:
+    case PWSP_EVENT_CLOSE:
     case PWSP_EVENT_ERROR:
     case PWSP_EVENT_NONE: break;
     }
@@ -28024,7 +31451,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
             return pwsp_run_fail_walk(run);
         }
         if (!pwsp_run_event(run, event)) {
-            return pwsp_run_fail_sim(run);
+            return x->status != PTOWSP_OK ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
         }
         if (event == PWSP_EVENT_END) {
             return PTOWSP_OK;
@@ -28063,6 +31490,7 @@ static bool pwsp_run_find_critical(ptowsp_run *run) {
 static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     pwsp_sim *sim = &run->sim;
     ptowsp_run_stats *stats = &sim->stats;
+    pwsp_pipelines *pipelines = &run->pipelines;
     stats->task_count = sim->task_count;
     stats->region_max = sim->deps.access_max;
     for (uint32_t i = 0; i < run->program->lane_count; i++) {
@@ -28072,7 +31500,17 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
         stats->busy_cycles =
             pwsp_min_u64(lane->busy_cycles, UINT64_MAX - stats->busy_cycles) + stats->busy_cycles;
     }
-    if (run->has_records && status == PTOWSP_OK && !pwsp_run_find_critical(run)) {
+    for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
+        pipelines->stats[i].start_cycles = sim->starts[i].time;
+    }
+    for (uint32_t i = 0; i < pipelines->process_count; i++) {
+        uint64_t busy = pipelines->process_stats[i].busy_cycles;
+        stats->busy_cycles += pwsp_min_u64(busy, UINT64_MAX - stats->busy_cycles);
+    }
+    stats->stall_cycles[PTOWSP_STALL_CHANNEL] = pipelines->wait_cycles;
+    stats->slot_load_count += pipelines->slot_load_count;
+    if (run->has_records && status == PTOWSP_OK &&
+        !(pwsp_run_find_critical(run) && pwsp_pipelines_end(pipelines))) {
         status =
             pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     }
@@ -28085,8 +31523,13 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
     uint64_t task_count = UINT64_MAX;
     pwsp_sim_begin(&run->sim, false);
     run->has_records = false;
+    run->is_time_only = is_time_only;
     run->critical_count = 0;
+    pwsp_pipelines_forget(&run->pipelines);
     ptowsp_status status = pwsp_run_verify(run, is_time_only);
+    if (status == PTOWSP_OK && !pwsp_run_begin_pipelines(run, options->record_tasks)) {
+        status = pwsp_run_fail_walk(run);
+    }
     bool needs_count = !run->is_flow && pwsp_sim_gate_needs_count(&run->sim);
     if (status == PTOWSP_OK && (!is_time_only || needs_count)) {
         status = pwsp_run_walk_dry(run, &task_count);

@@ -553,14 +553,14 @@ static void workload_faults__tags_and_after(void **state) {
         ptowsp_task_make(f.m, &desc);
     }
     refused_as(&f, PTOWSP_INVALID_PARAMS, 1,
-               "main/task work: after node 1, which is no task of this workload");
+               "main/task work: after node 1, which is no task or pipeline of this workload");
     desc.axes[0] = number(&f, 1);
     desc.after[0].id = 2;  // itself, or later
     PTOWSP_WORKLOAD(f.m, "main") {
         ptowsp_task_make(f.m, &desc);
     }
     refused_as(&f, PTOWSP_INVALID_PARAMS, 2,
-               "main/task work: after node 2, which is no task of this workload");
+               "main/task work: after node 2, which is no task or pipeline of this workload");
     PTOWSP_WORKLOAD(f.m, "other") {
         desc.after[0] = work(&f, number(&f, 0));
     }
@@ -569,7 +569,7 @@ static void workload_faults__tags_and_after(void **state) {
         ptowsp_task_make(f.m, &desc);
     }
     refused_as(&f, PTOWSP_INVALID_PARAMS, 2,
-               "main/task work: after node 2, which is no task of this workload");
+               "main/task work: after node 2, which is no task or pipeline of this workload");
     fixture_free(&f);
 }
 

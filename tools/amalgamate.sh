@@ -82,19 +82,23 @@ src/kernel/compiled.h src/kernel/compiled.c src/kernel/execute.c src/kernel/show
 src/workload/module.h src/workload/module.c
 src/workload/kernel.c src/workload/tile_kernel.c
 src/workload/scalar.c
-src/workload/workload.c
+src/workload/build.h src/workload/build.c src/workload/workload.c src/workload/process.c
 src/workload/schedule.h src/workload/schedule.c
-src/workload/check.h src/workload/check.c
-src/workload/program.h src/workload/compile.h src/workload/compile.c src/workload/program.c
+src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
+src/workload/program.h src/workload/compile.h src/workload/compile.c
+src/workload/compile_pipeline.c src/workload/program.c
 src/workload/known.c
-src/workload/print.c
+src/workload/print_module.c src/workload/print_program.c
 src/workload/expand.h src/workload/expand.c
 src/time/deps.h src/time/deps.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c
 src/time/flow.h src/time/nodes.h src/time/nodes.c src/time/flow.c
-src/exec/run.h src/exec/bind.c src/exec/verify.c src/exec/tiles.c src/exec/run.c
+src/time/channel.h src/time/channel.c
+src/time/pipeline.h src/time/steps.c src/time/stuck.c src/time/walk.c src/time/pipeline.c
+src/exec/run.h src/exec/bind.c src/exec/verify.c src/exec/tiles.c
+src/exec/call.h src/exec/pipelines.c src/exec/run.c
 src/report/stats.c
 "
 

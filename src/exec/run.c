@@ -8,7 +8,7 @@
 // the same machine (the expander); time is one of two others, which see a task as what it waits
 // for, where it may run and how long it takes.
 
-#include "run.h"
+#include "call.h"
 
 #include "../base/atomic.h"
 
@@ -29,7 +29,8 @@
     ARRAY(is_written, bool, program->tensors.count + 1)                                            \
     ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
     ARRAY(unknown, uint8_t, program->ops.count)                                                    \
-    ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)
+    ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)                                       \
+    ARRAY(wholes, pwsp_tile_at, program->tensors.count + 1)
 
 static bool pwsp_run_is_flow(const ptowsp_schedule *schedule) {
     return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
@@ -60,6 +61,7 @@ static bool pwsp_run_init(ptowsp_run *run) {
         }
     }
     return pwsp_sim_init(&run->sim, memory, program) &&
+           pwsp_pipelines_init(&run->pipelines, memory, program) &&
            (run->is_flow ? pwsp_flow_init(&run->flow, &run->sim)
                          : pwsp_lanes_init(&run->lanes, &run->sim));
 }
@@ -94,6 +96,7 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     pwsp_lanes_free(&run->lanes);
     pwsp_flow_free(&run->flow);
     pwsp_sim_free(&run->sim);
+    pwsp_pipelines_free(&run->pipelines);
     pwsp_tile_core_free(&run->tile_core);
     pwsp_memory_free(&memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
 #define PWSP_RUN_FREE(field, type, count)                                                          \
@@ -108,7 +111,7 @@ static size_t pwsp_run_bytes(const ptowsp_run *run) {
     size_t bytes = sizeof(ptowsp_run) + pwsp_sim_bytes(&run->sim) +
                    (run->is_flow ? pwsp_flow_bytes(&run->flow) : pwsp_lanes_bytes(&run->lanes)) +
                    (size_t)run->critical_capacity * sizeof(uint64_t) +
-                   pwsp_tile_core_bytes(&run->tile_core);
+                   pwsp_tile_core_bytes(&run->tile_core) + pwsp_pipelines_bytes(&run->pipelines);
 #define PWSP_RUN_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
     PWSP_RUN_ARRAYS(PWSP_RUN_SIZE)
 #undef PWSP_RUN_SIZE
@@ -175,17 +178,26 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
             }
             break;
         case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
+        case PWSP_EVENT_PIPELINE:
+            if (!pwsp_run_pipeline_dry(run)) {
+                return pwsp_run_fail_walk(run);
+            }
+            break;
         case PWSP_EVENT_PARALLEL:
         case PWSP_EVENT_SEQUENTIAL:
         case PWSP_EVENT_SCOPE_END:
         case PWSP_EVENT_RESET:
+        case PWSP_EVENT_PROCESS_END:
+        case PWSP_EVENT_SEND:
+        case PWSP_EVENT_RECEIVE:
+        case PWSP_EVENT_CLOSE:
         case PWSP_EVENT_NONE: break;
         }
     }
 }
 
 // A kernel returned a failure.
-static bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
+PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
     ptowsp_status status = (ptowsp_status)(int64_t)result;
     if ((int64_t)result < PTOWSP_KERNEL_FAILED) {
         status = PTOWSP_KERNEL_FAILED;
@@ -195,38 +207,7 @@ static bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
     return false;
 }
 
-// What a cost function sees of tiles.
-static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
-
-// Runs a kernel, and says how long it takes. False with the expander's error.
-PWSP_FORCE_INLINE bool pwsp_run_kernel(ptowsp_run *run, bool is_time_only,
-                                       ptowsp_cycles *out_cycles) {
-    pwsp_expander *x = &run->expander;
-    const pwsp_kernel_info *kernel = x->kernel;
-    if (kernel->code) {
-        return pwsp_run_tiles(run, is_time_only, out_cycles);
-    }
-    ptowsp_cycles cycles = kernel->cycles;
-    if (kernel->cost) {
-        x->task.tiles = pwsp_no_tiles;
-        cycles = kernel->cost(&x->task, kernel->user);
-        x->task.tiles = x->tiles;
-        if (cycles > PTOWSP_CYCLES_MAX) {
-            return pwsp_run_fail_kernel(x, cycles);
-        }
-    }
-    if (!is_time_only) {
-        ptowsp_cycles result = kernel->fn(&x->task, kernel->user);
-        if (result > PTOWSP_CYCLES_MAX) {
-            return pwsp_run_fail_kernel(x, result);
-        }
-        cycles = kernel->cost || kernel->cycles ? cycles : result;
-    }
-    *out_cycles = cycles;
-    return true;
-}
-
-// One event of the walk, for time. False with an error in sim.
+// One event of the walk, for time. False with an error in sim or in the expander.
 static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
     const pwsp_expander *x = &run->expander;
     switch (event) {
@@ -255,8 +236,13 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
         pwsp_expander_load(&run->expander);
         return run->is_flow ? pwsp_flow_slot_load(&run->flow, &x->load_at)
                             : pwsp_lanes_slot_load(&run->lanes, &x->load_at);
+    case PWSP_EVENT_PIPELINE: return pwsp_run_pipeline(run);
     case PWSP_EVENT_END: return !run->is_flow || pwsp_flow_end(&run->flow);
     case PWSP_EVENT_TASK:
+    case PWSP_EVENT_PROCESS_END:
+    case PWSP_EVENT_SEND:
+    case PWSP_EVENT_RECEIVE:
+    case PWSP_EVENT_CLOSE:
     case PWSP_EVENT_ERROR:
     case PWSP_EVENT_NONE: break;
     }
@@ -392,7 +378,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
             return pwsp_run_fail_walk(run);
         }
         if (!pwsp_run_event(run, event)) {
-            return pwsp_run_fail_sim(run);
+            return x->status != PTOWSP_OK ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
         }
         if (event == PWSP_EVENT_END) {
             return PTOWSP_OK;
@@ -431,6 +417,7 @@ static bool pwsp_run_find_critical(ptowsp_run *run) {
 static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     pwsp_sim *sim = &run->sim;
     ptowsp_run_stats *stats = &sim->stats;
+    pwsp_pipelines *pipelines = &run->pipelines;
     stats->task_count = sim->task_count;
     stats->region_max = sim->deps.access_max;
     for (uint32_t i = 0; i < run->program->lane_count; i++) {
@@ -440,7 +427,17 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
         stats->busy_cycles =
             pwsp_min_u64(lane->busy_cycles, UINT64_MAX - stats->busy_cycles) + stats->busy_cycles;
     }
-    if (run->has_records && status == PTOWSP_OK && !pwsp_run_find_critical(run)) {
+    for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
+        pipelines->stats[i].start_cycles = sim->starts[i].time;
+    }
+    for (uint32_t i = 0; i < pipelines->process_count; i++) {
+        uint64_t busy = pipelines->process_stats[i].busy_cycles;
+        stats->busy_cycles += pwsp_min_u64(busy, UINT64_MAX - stats->busy_cycles);
+    }
+    stats->stall_cycles[PTOWSP_STALL_CHANNEL] = pipelines->wait_cycles;
+    stats->slot_load_count += pipelines->slot_load_count;
+    if (run->has_records && status == PTOWSP_OK &&
+        !(pwsp_run_find_critical(run) && pwsp_pipelines_end(pipelines))) {
         status =
             pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     }
@@ -453,8 +450,13 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
     uint64_t task_count = UINT64_MAX;
     pwsp_sim_begin(&run->sim, false);
     run->has_records = false;
+    run->is_time_only = is_time_only;
     run->critical_count = 0;
+    pwsp_pipelines_forget(&run->pipelines);
     ptowsp_status status = pwsp_run_verify(run, is_time_only);
+    if (status == PTOWSP_OK && !pwsp_run_begin_pipelines(run, options->record_tasks)) {
+        status = pwsp_run_fail_walk(run);
+    }
     bool needs_count = !run->is_flow && pwsp_sim_gate_needs_count(&run->sim);
     if (status == PTOWSP_OK && (!is_time_only || needs_count)) {
         status = pwsp_run_walk_dry(run, &task_count);

@@ -6,6 +6,7 @@
 #include "../base/context.h"
 #include "../time/flow.h"
 #include "../time/lanes.h"
+#include "../time/pipeline.h"
 
 // What a tile kernel took for the valid sizes that it was last asked about.
 typedef struct pwsp_tile_memo {
@@ -19,7 +20,8 @@ struct ptowsp_run {
     pwsp_memory memory;
     const ptowsp_program *program;
     bool is_running;
-    bool is_flow;  // lanes choose: event-driven time
+    bool is_flow;       // lanes choose: event-driven time
+    bool is_time_only;  // this execution
     // Bindings.
     uint64_t *initial;           // cells as a run begins
     bool *is_bound;              // by cell: sizes and symbols
@@ -40,6 +42,8 @@ struct ptowsp_run {
     pwsp_lanes lanes;
     pwsp_flow flow;
     pwsp_batch batch;  // plain tasks that have run and wait to be issued
+    pwsp_pipelines pipelines;
+    pwsp_tile_at *wholes;  // of the tensors of a pipeline
     // Tile kernels.
     pwsp_tile_core tile_core;
     ptowsp_cost cost;
@@ -58,6 +62,19 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
 
 // Checks all that a run needs before it walks; finds what is unknown before kernels have run.
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
+
+// A kernel returned a failure: tells it in the expander, and returns false.
+PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
+
+// Makes room for the processes of pipelines. False with the expander's error.
+PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, bool has_records);
+
+// Runs the pipeline that the expander is at, and issues it. False with an error in the expander or
+// in sim.
+PWSP_INTERNAL bool pwsp_run_pipeline(ptowsp_run *run);
+
+// Walks its processes without kernels and tokens. False with the expander's error.
+PWSP_INTERNAL bool pwsp_run_pipeline_dry(ptowsp_run *run);
 
 // Do the sizes of a tile kernel's task go together? False with the expander's error.
 PWSP_INTERNAL bool pwsp_run_check_tiles(ptowsp_run *run, const pwsp_tile_code *code);

@@ -12,12 +12,12 @@
 //      |     |     |     |
 //      +-----+-----+-----+
 //
-// An access that would touch more than PWSP_DEPS_CELL_MAX cells is *wide*: it is in a list of its
-// tensor instead, which every query of the tensor looks through, and looking for what a wide one
-// overlaps means looking at all accesses. Tensors that are not plain are grouped with those whose
-// memory they share or lie interleaved with (packed Q, K and V, say); the cells of a group are
-// blocks of addresses, as large as the span of its first access, and tiles are compared byte by
-// byte.
+// An access of a whole tensor, or one that would touch more than PWSP_DEPS_CELL_MAX cells, is
+// *wide*: it is in a list of its tensor instead, which every query of the tensor looks through, and
+// looking for what a wide one overlaps means looking at all accesses. Tensors that are not plain
+// are grouped with those whose memory they share or lie interleaved with (packed Q, K and V, say);
+// the cells of a group are blocks of addresses, as large as the span of its first access, and tiles
+// are compared byte by byte.
 //
 // A write makes older accesses within its tile invisible: whoever comes later waits for it, and it
 // has waited for them (or, where the hazards do not ask for that, does not care about them; slot
@@ -52,12 +52,44 @@ static pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_tile_at *a
     return region;
 }
 
+// The whole of a tensor counts as all the bytes from its first element to its last.
+static bool pwsp_deps_is_whole(const pwsp_tile_at *at) {
+    return at->rows == 0;
+}
+
+static void pwsp_deps_span(const pwsp_deps *deps, const pwsp_tile_at *at, uint64_t *out_low,
+                           uint64_t *out_high) {
+    if (pwsp_deps_is_whole(at)) {
+        *out_low = deps->tensors[at->tensor].low;
+        *out_high = deps->tensors[at->tensor].high;
+        return;
+    }
+    pwsp_region region = pwsp_deps_region(deps, at);
+    pwsp_region_span(&region, out_low, out_high);
+}
+
+// Whether two accesses meet, one of which is of a whole tensor. Differences are taken from one of
+// the starts, as addresses wrap around.
+static bool pwsp_deps_whole_meets(const pwsp_deps *deps, const pwsp_tile_at *a,
+                                  const pwsp_tile_at *b) {
+    uint64_t a_low, a_high, b_low, b_high;
+    if (a->tensor == b->tensor) {
+        return true;
+    }
+    pwsp_deps_span(deps, a, &a_low, &a_high);
+    pwsp_deps_span(deps, b, &b_low, &b_high);
+    return b_low - a_low < a_high - a_low || a_low - b_low < b_high - b_low;
+}
+
 static bool pwsp_deps_same_matrix(const pwsp_tile_at *a, const pwsp_tile_at *b) {
     return a->tensor == b->tensor && a->lead == b->lead;
 }
 
 static bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *a,
                                const pwsp_tile_at *b) {
+    if (pwsp_deps_is_whole(a) || pwsp_deps_is_whole(b)) {
+        return a->tensor == b->tensor && a->rows == b->rows;
+    }
     if (is_plain) {
         return pwsp_deps_same_matrix(a, b) && a->row == b->row && a->col == b->col &&
                a->rows == b->rows && a->cols == b->cols;
@@ -68,6 +100,9 @@ static bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_
 
 static bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *a,
                                  const pwsp_tile_at *b) {
+    if (pwsp_deps_is_whole(a) || pwsp_deps_is_whole(b)) {
+        return pwsp_deps_whole_meets(deps, a, b);
+    }
     if (is_plain) {
         return pwsp_deps_same_matrix(a, b) && a->row < b->row + b->rows &&
                b->row < a->row + a->rows && a->col < b->col + b->cols && b->col < a->col + a->cols;
@@ -78,6 +113,9 @@ static bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pws
 
 static bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *outer,
                                 const pwsp_tile_at *inner) {
+    if (pwsp_deps_is_whole(outer) || pwsp_deps_is_whole(inner)) {
+        return pwsp_deps_is_whole(outer) && outer->tensor == inner->tensor;
+    }
     if (is_plain) {
         return pwsp_deps_same_matrix(outer, inner) && outer->row <= inner->row &&
                inner->row + inner->rows <= outer->row + outer->rows && outer->col <= inner->col &&
@@ -114,7 +152,7 @@ static inline pwsp_cells pwsp_deps_cells(const pwsp_deps *deps, const pwsp_tile_
     const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
     const pwsp_deps_tensor *first = &deps->tensors[tensor->group];
     pwsp_cells cells = {0, 0, 0, 0, 0, true};
-    if (!first->has_cells) {
+    if (!first->has_cells || pwsp_deps_is_whole(at)) {
         return cells;
     }
     if (!tensor->is_plain) {
@@ -317,8 +355,10 @@ static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
         return false;
     }
     bool is_equal = pwsp_deps_is_equal(deps, query->is_plain, query->at, &access->at);
+    bool is_exact =
+        query->is_exact && !pwsp_deps_is_whole(query->at) && !pwsp_deps_is_whole(&access->at);
     if (!is_equal &&
-        (query->is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, query->at, &access->at))) {
+        (is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, query->at, &access->at))) {
         return false;
     }
     if ((access->is_written && query->is_read && (deps->hazards & PTOWSP_HAZARD_RAW)) ||
@@ -358,11 +398,11 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     if (deps->access_count == 0) {
         return;
     }
-    if (!first->has_cells) {
-        return;  // no access of the group yet
-    }
     if (first->wide) {
         pwsp_deps_walk(deps, query, &first->wide);
+    }
+    if (!first->has_cells) {
+        return;  // no other access of the group yet
     }
     pwsp_cells cells = pwsp_deps_cells(deps, query->at);
     if (cells.is_wide) {
@@ -447,7 +487,7 @@ static void pwsp_deps_merge(pwsp_deps *deps, pwsp_access *access, const pwsp_tok
 // Adds the access of a task's tile.
 static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const pwsp_tile_at *at,
                               uint32_t tile, const pwsp_token *token) {
-    if (!deps->tensors[deps->tensors[at->tensor].group].has_cells) {
+    if (!deps->tensors[deps->tensors[at->tensor].group].has_cells && !pwsp_deps_is_whole(at)) {
         pwsp_deps_choose_cells(deps, at);
     }
     uint32_t found = deps->same[tile];
@@ -518,10 +558,12 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
                                                                       sizeof(pwsp_deps_tensor));
     deps->order =
         (uint32_t *)pwsp_memory_alloc(memory, ((size_t)tensor_count + 1) * sizeof(uint32_t));
+    deps->same_count = tensor_count > PTOWSP_TASK_TILE_MAX ? tensor_count : PTOWSP_TASK_TILE_MAX;
+    deps->same = (uint32_t *)pwsp_memory_alloc(memory, deps->same_count * sizeof(uint32_t));
     for (uint32_t i = 0; deps->order && i < tensor_count; i++) {
         deps->order[i] = i;
     }
-    return deps->tensors && deps->order;
+    return deps->tensors && deps->order && deps->same;
 }
 
 // Does a tensor's layout give every index its own element? Also its span of bytes.
@@ -662,6 +704,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
                      (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
     pwsp_memory_free(deps->memory, deps->order,
                      ((size_t)deps->tensor_count + 1) * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->same, deps->same_count * sizeof(uint32_t));
     pwsp_memory_free(deps->memory, deps->accesses,
                      (size_t)deps->access_capacity * sizeof(pwsp_access));
     pwsp_memory_free(deps->memory, deps->links,
@@ -672,6 +715,7 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
 
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
     return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + sizeof(uint32_t)) +
+           deps->same_count * sizeof(uint32_t) +
            (size_t)deps->access_capacity * sizeof(pwsp_access) +
            (size_t)deps->link_capacity * sizeof(pwsp_access_link) +
            (size_t)deps->bucket_count * sizeof(uint32_t);

@@ -68,9 +68,10 @@ typedef struct pwsp_deps {
     pwsp_access_link *links;
     uint64_t link_count, link_capacity;
     uint32_t *buckets;
-    uint64_t bucket_count;                // a power of two, or 0
-    uint64_t access_max;                  // high-water mark of accesses
-    uint32_t same[PTOWSP_TASK_TILE_MAX];  // from query to add: an access to take over, + 1
+    uint64_t bucket_count;  // a power of two, or 0
+    uint64_t access_max;    // high-water mark of accesses
+    uint32_t *same;         // from query to add, by tile: an access to take over, + 1
+    uint32_t same_count;
 } pwsp_deps;
 
 PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,

@@ -32,7 +32,7 @@ PWSP_INTERNAL bool pwsp_flow_init(pwsp_flow *flow, pwsp_sim *sim) {
     flow->queue_count = flow->is_shared ? 2 : lane_count;
     flow->scopes = (pwsp_flow_scope *)pwsp_memory_alloc(memory, sim->program->scope_depth *
                                                                     sizeof(pwsp_flow_scope));
-    flow->queues = (pwsp_flow_queue *)pwsp_memory_alloc(memory, (flow->queue_count + 1) *
+    flow->queues = (pwsp_flow_queue *)pwsp_memory_alloc(memory, (flow->queue_count + 2) *
                                                                     sizeof(pwsp_flow_queue));
     flow->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
     if (!flow->scopes || !flow->queues || !flow->idle ||
@@ -42,6 +42,7 @@ PWSP_INTERNAL bool pwsp_flow_init(pwsp_flow *flow, pwsp_sim *sim) {
     }
     flow->able = flow->idle + words;
     flow->turns = &flow->queues[flow->queue_count];
+    flow->ends = flow->turns + 1;
     return true;
 }
 
@@ -54,11 +55,11 @@ PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow) {
     pwsp_memory_free(memory, flow->nodes, (size_t)flow->node_capacity * sizeof(pwsp_flow_node));
     pwsp_memory_free(memory, flow->links, (size_t)flow->link_capacity * sizeof(pwsp_flow_link));
     pwsp_memory_free(memory, flow->fired, (size_t)flow->fired_capacity * sizeof(uint32_t));
-    for (uint32_t i = 0; flow->queues && i <= flow->queue_count; i++) {
+    for (uint32_t i = 0; flow->queues && i < flow->queue_count + 2; i++) {
         pwsp_memory_free(memory, flow->queues[i].entries,
                          (size_t)flow->queues[i].capacity * sizeof(pwsp_flow_entry));
     }
-    pwsp_memory_free(memory, flow->queues, (flow->queue_count + 1) * sizeof(pwsp_flow_queue));
+    pwsp_memory_free(memory, flow->queues, (flow->queue_count + 2) * sizeof(pwsp_flow_queue));
     pwsp_memory_free(memory, flow->idle, 2 * words * sizeof(uint64_t));
     pwsp_memory_free(memory, flow->scopes,
                      flow->sim->program->scope_depth * sizeof(pwsp_flow_scope));
@@ -71,10 +72,10 @@ PWSP_INTERNAL size_t pwsp_flow_bytes(const pwsp_flow *flow) {
     size_t bytes = (size_t)flow->node_capacity * sizeof(pwsp_flow_node) +
                    (size_t)flow->link_capacity * sizeof(pwsp_flow_link) +
                    (size_t)flow->fired_capacity * sizeof(uint32_t) +
-                   (flow->queue_count + 1) * sizeof(pwsp_flow_queue) +
+                   (flow->queue_count + 2) * sizeof(pwsp_flow_queue) +
                    2 * words * sizeof(uint64_t) + pwsp_window_bytes(&flow->running) +
                    flow->sim->program->scope_depth * sizeof(pwsp_flow_scope);
-    for (uint32_t i = 0; i <= flow->queue_count; i++) {
+    for (uint32_t i = 0; i < flow->queue_count + 2; i++) {
         bytes += (size_t)flow->queues[i].capacity * sizeof(pwsp_flow_entry);
     }
     return bytes;
@@ -89,7 +90,7 @@ PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
     flow->link_count = 0;
     flow->free_link = 0;
     flow->fired_count = 0;
-    for (uint32_t i = 0; i <= flow->queue_count; i++) {
+    for (uint32_t i = 0; i < flow->queue_count + 2; i++) {
         flow->queues[i].count = 0;
     }
     flow->ready_count[0] = flow->ready_count[1] = 0;
@@ -102,6 +103,8 @@ PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
     flow->scopes[0] = root;
     flow->depth = 1;
     flow->in_flight = 0;
+    flow->pipeline_count = 0;
+    flow->late = 0;
     flow->last_ended = PWSP_FLOW_NONE;
     flow->is_out_of_memory = false;
     flow->has_ended = false;
@@ -112,7 +115,11 @@ PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
 
 // -- structure ------------------------------------------------------------------------------------
 
-static bool pwsp_flow_check_memory(pwsp_flow *flow) {
+// What could not be told where it happened.
+static bool pwsp_flow_check(pwsp_flow *flow) {
+    if (flow->late) {
+        return pwsp_sim_fail_pipeline(flow->sim, flow->nodes[flow->late].node);
+    }
     return !flow->is_out_of_memory || pwsp_sim_no_memory(flow->sim);
 }
 
@@ -131,7 +138,7 @@ PWSP_INTERNAL bool pwsp_flow_scope_begin(pwsp_flow *flow, bool is_parallel) {
         scope.join = join;
     }
     flow->scopes[flow->depth++] = scope;
-    return pwsp_flow_check_memory(flow);
+    return pwsp_flow_check(flow);
 }
 
 // A child of the open scope is done when this node is.
@@ -158,7 +165,7 @@ PWSP_INTERNAL bool pwsp_flow_scope_end(pwsp_flow *flow) {
     }
     pwsp_flow_child(flow, done);
     pwsp_flow_unref(flow, done);
-    return pwsp_flow_check_memory(flow);
+    return pwsp_flow_check(flow);
 }
 
 PWSP_INTERNAL void pwsp_flow_reset(pwsp_flow *flow, pwsp_range edges) {
@@ -305,6 +312,14 @@ static void pwsp_flow_complete(pwsp_flow *flow) {
         pwsp_flow_fire(flow, id);
         pwsp_flow_settle(flow);
     }
+    while (flow->ends->count && flow->ends->entries[0].rank <= flow->now) {
+        uint32_t id = (uint32_t)pwsp_flow_queue_pop(flow->ends).node;
+        flow->nodes[id].time = flow->now;
+        flow->nodes[id].cause = flow->nodes[id].turn;
+        flow->pipeline_count--;
+        pwsp_flow_fire(flow, id);
+        pwsp_flow_settle(flow);
+    }
     while (flow->turns->count && flow->turns->entries[0].rank <= flow->now) {
         pwsp_flow_make_ready(flow, (uint32_t)pwsp_flow_queue_pop(flow->turns).node);
     }
@@ -320,12 +335,15 @@ static bool pwsp_flow_step(pwsp_flow *flow, uint64_t until, bool *out_moved) {
     if (flow->turns->count) {
         next = pwsp_min_u64(next, flow->turns->entries[0].rank);
     }
+    if (flow->ends->count) {
+        next = pwsp_min_u64(next, flow->ends->entries[0].rank);
+    }
     *out_moved = next != UINT64_MAX;
     if (*out_moved) {
         flow->now = next;
         pwsp_flow_complete(flow);
     }
-    return pwsp_flow_check_memory(flow);
+    return pwsp_flow_check(flow);
 }
 
 static bool pwsp_flow_fail_stuck(pwsp_flow *flow, const char *what) {
@@ -376,16 +394,15 @@ static void pwsp_flow_move_clock(pwsp_flow *flow, uint64_t timed) {
     }
 }
 
-// Adds what a task waits for beside its lane; and whoever waits for it.
-static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_arrival *arrival, uint32_t id,
-                              uint32_t stream) {
+// Adds what a task, or a pipeline, waits for beside its lane; and whoever waits for it.
+static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_task_op *op, const pwsp_tile_view *views,
+                              const pwsp_tile_at *tiles, uint32_t id, pwsp_stream *stream) {
     pwsp_sim *sim = flow->sim;
-    const pwsp_task_op *op = arrival->op;
     if (sim->has_structure) {
         pwsp_flow_wait(flow, id, flow->scopes[flow->depth - 1].ready);
     }
     flow->current = id;
-    if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+    if (!pwsp_deps_query(&sim->deps, views, tiles, op->view_count)) {
         return pwsp_sim_no_memory(sim);
     }
     for (uint32_t i = 0; i < op->in_count; i++) {
@@ -393,9 +410,9 @@ static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_arrival *arrival, uint
         pwsp_flow_wait(flow, id, sim->edges[edge].task);
     }
     pwsp_token token = {0, id};
-    if (sim->streams) {
-        pwsp_flow_wait(flow, id, sim->streams[stream].last.task);
-        pwsp_flow_token_set(flow, &sim->streams[stream].last, id);
+    if (stream) {
+        pwsp_flow_wait(flow, id, stream->last.task);
+        pwsp_flow_token_set(flow, &stream->last, id);
     }
     for (uint32_t i = 0; i < op->out_count; i++) {
         pwsp_token *edge =
@@ -407,8 +424,7 @@ static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_arrival *arrival, uint
         }
     }
     pwsp_flow_child(flow, id);
-    return pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
-           pwsp_sim_no_memory(sim);
+    return true;
 }
 
 PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival) {
@@ -456,15 +472,52 @@ PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival) 
     if (schedule->window) {
         sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, flow->in_flight);
     }
-    if (!pwsp_flow_connect(flow, arrival, id, stream)) {
+    pwsp_token token = {0, id};
+    if (!pwsp_flow_connect(flow, arrival->op, arrival->views, arrival->tiles, id,
+                           sim->streams ? &sim->streams[stream] : NULL)) {
         return false;
+    }
+    if (!pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, arrival->op->view_count,
+                       &token)) {
+        return pwsp_sim_no_memory(sim);
     }
     pwsp_flow_arrive(flow, id);
     sim->task_count++;
-    if (sim->task_count == schedule->start_threshold) {
+    sim->issue_count++;
+    if (sim->issue_count == schedule->start_threshold) {
         sim->gate_time = flow->now;
     }
-    return pwsp_flow_check_memory(flow);
+    return pwsp_flow_check(flow);
+}
+
+PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arrival *arrival) {
+    pwsp_sim *sim = flow->sim;
+    uint32_t id = pwsp_flow_node_new(flow);
+    if (id == 0) {
+        return pwsp_sim_no_memory(sim);
+    }
+    pwsp_flow_node *node = &flow->nodes[id];
+    node->is_pipeline = true;
+    node->pending = 1;  // until all it waits for is known
+    node->index = arrival->first_task;
+    node->rank = arrival->task_count;
+    node->turn = arrival->end_task;
+    node->cycles = arrival->cycles;
+    node->clock = sim->clock.now;
+    node->node = arrival->node;
+    flow->pipeline_count++;
+    node->lane = arrival->pipeline;
+    node->kernel = arrival->run;
+    pwsp_token token = {0, id};
+    if (!pwsp_flow_connect(flow, arrival->op, arrival->views, arrival->tiles, id, NULL)) {
+        return false;
+    }
+    if (arrival->task_count && !pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles,
+                                              arrival->op->view_count, &token)) {
+        return pwsp_sim_no_memory(sim);
+    }
+    pwsp_flow_arrive(flow, id);
+    return pwsp_flow_check(flow);
 }
 
 PWSP_INTERNAL bool pwsp_flow_slot_load(pwsp_flow *flow, const pwsp_tile_at *tile) {
@@ -493,7 +546,7 @@ PWSP_INTERNAL bool pwsp_flow_slot_load(pwsp_flow *flow, const pwsp_tile_at *tile
     if (flow->now > sim->clock.now) {
         pwsp_sim_move_clock(sim, flow->now, PTOWSP_STALL_SLOT, cause);
     }
-    return pwsp_flow_check_memory(flow);
+    return pwsp_flow_check(flow);
 }
 
 PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow) {
@@ -501,7 +554,7 @@ PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow) {
         flow->sim->gate_time = flow->now;
     }
     flow->has_ended = true;
-    while (flow->in_flight > 0) {
+    while (flow->in_flight > 0 || flow->pipeline_count > 0) {
         bool has_moved;
         if (!pwsp_flow_step(flow, UINT64_MAX, &has_moved)) {
             return false;

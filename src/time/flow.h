@@ -19,8 +19,11 @@ typedef struct pwsp_flow_node {
     uint32_t waiters;  // links
     uint32_t lane;     // of a task: its lane, or its pool
     uint32_t kernel, node;
-    bool is_task, is_done;
+    bool is_task, is_pipeline, is_done;
 } pwsp_flow_node;
+
+// Of a pipeline, index is its first task, rank how many tasks it has, and turn the one that it ends
+// with; lane is the pipeline, and kernel the how-manieth of its runs this is.
 
 typedef struct pwsp_flow_link {
     uint32_t node, next;
@@ -56,6 +59,9 @@ typedef struct pwsp_flow {
     pwsp_flow_queue *queues;  // ready tasks: by lane, or by pool when all its lanes share them
     uint32_t queue_count;
     pwsp_flow_queue *turns;   // interleaved: tasks that are ready before their turn
+    pwsp_flow_queue *ends;    // pipelines that have started, by their ends
+    uint64_t pipeline_count;  // issued and not done
+    uint32_t late;            // a pipeline that would end too late, or 0
     uint64_t ready_count[2];  // by pool
     uint64_t *idle;           // bits: lanes that run nothing
     uint64_t *able;           // bits: idle lanes with something in their own queue
@@ -84,6 +90,9 @@ PWSP_INTERNAL void pwsp_flow_reset(pwsp_flow *flow, pwsp_range edges);
 
 // Simulates until the task can be issued, and issues it.
 PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival);
+
+// Issues a pipeline, which takes no lane and no place in the window.
+PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arrival *arrival);
 
 // Simulates until the element has been written.
 PWSP_INTERNAL bool pwsp_flow_slot_load(pwsp_flow *flow, const pwsp_tile_at *tile);

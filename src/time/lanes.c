@@ -144,7 +144,7 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
     uint64_t needed = pwsp_sim_room_needed(sim);
     uint32_t lane;
     if (!pwsp_sim_is_open(sim)) {
-        if (sim->task_count + needed <= schedule->window) {
+        if (sim->issue_count + needed <= schedule->window) {
             return true;
         }
         if (schedule->window_policy == PTOWSP_WINDOW_STALL) {
@@ -154,7 +154,7 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
     while (pwsp_window_first_end(&lanes->window) <= sim->clock.now) {
         pwsp_window_pop(&lanes->window, &lane);
     }
-    uint64_t in_flight = pwsp_sim_is_open(sim) ? lanes->window.count : sim->task_count;
+    uint64_t in_flight = pwsp_sim_is_open(sim) ? lanes->window.count : sim->issue_count;
     if (in_flight + needed <= schedule->window) {
         return true;
     }
@@ -204,7 +204,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_token *rea
     }
     if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED ||
         (schedule->timing == PTOWSP_TIMING_BATCHED &&
-         sim->task_count % schedule->timing_count == 0)) {
+         sim->issue_count % schedule->timing_count == 0)) {
         sim->batch_clock = sim->clock.now;
     }
     return true;
@@ -283,7 +283,65 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
         return false;
     }
     sim->task_count++;
+    sim->issue_count++;
     return true;
+}
+
+// What a pipeline waits for. False with an error.
+static bool pwsp_lanes_wait_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival,
+                                     pwsp_token *ready) {
+    pwsp_sim *sim = lanes->sim;
+    const pwsp_task_op *op = arrival->op;
+    if (op->view_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
+        sim->deps.clock = sim->clock.now;
+        sim->deps.latest = *ready;
+        if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+            return pwsp_sim_no_memory(sim);
+        }
+        *ready = sim->deps.latest;
+    }
+    for (uint32_t i = 0; i < op->in_count; i++) {
+        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
+        pwsp_token_later(ready, &sim->edges[edge]);
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival) {
+    pwsp_sim *sim = lanes->sim;
+    const pwsp_task_op *op = arrival->op;
+    pwsp_lane_scope *scope = &lanes->scopes[lanes->depth - 1];
+    pwsp_token ready = {0, PTOWSP_NO_INDEX};
+    if (sim->has_structure) {
+        ready = scope->ready;
+    }
+    if (!pwsp_lanes_wait_pipeline(lanes, arrival, &ready)) {
+        return false;
+    }
+    if (sim->schedule->issue == PTOWSP_ISSUE_IN_ORDER && ready.time > sim->clock.now) {
+        sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += ready.time - sim->clock.now;
+        pwsp_clock clock = {ready.time, PTOWSP_STALL_ORDER, ready.task};
+        sim->clock = clock;
+    }
+    uint64_t start = pwsp_max_u64(sim->clock.now, ready.time), end = start + arrival->cycles;
+    if (end > PTOWSP_CYCLES_MAX) {
+        return pwsp_sim_fail_pipeline(sim, arrival->node);
+    }
+    sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - sim->clock.now;
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
+    pwsp_sim_place_records(sim, arrival->first_task, arrival->task_count, &ready, sim->clock.now,
+                           start);
+    pwsp_sim_start_pipeline(sim, arrival->pipeline, arrival->run, start);
+    pwsp_token token = {end, arrival->end_task};
+    for (uint32_t i = 0; i < op->out_count; i++) {
+        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_out + i);
+        pwsp_token_later(&sim->edges[edge], &token);
+    }
+    pwsp_lanes_child(scope, end, arrival->end_task);
+    sim->deps.clock = sim->clock.now;
+    return arrival->task_count == 0 ||
+           pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
+           pwsp_sim_no_memory(sim);
 }
 
 // -- batches --------------------------------------------------------------------------------------
@@ -366,6 +424,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
     window->count = in_flight;
     sim->clock.now = clock;
     sim->task_count += count;
+    sim->issue_count += count;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, largest);
     sim->stats.in_flight_max = in_flight_max;
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += waited_ready;

@@ -32,6 +32,9 @@ PWSP_INTERNAL void pwsp_lanes_reset(pwsp_lanes *lanes, pwsp_range edges);
 // Issues a task, and knows at once when it ends. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival);
 
+// Issues a pipeline, which takes no lane and no place in the window. False with an error in sim.
+PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival);
+
 // Tasks of one unit without anything but cycles and a dispatch key, all children of the open scope.
 #define PWSP_BATCH_MAX 256
 

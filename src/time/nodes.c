@@ -150,11 +150,33 @@ PWSP_INTERNAL void pwsp_flow_make_ready(pwsp_flow *flow, uint32_t id) {
     flow->able[node->lane / 64] |= flow->idle[node->lane / 64] & (UINT64_C(1) << node->lane % 64);
 }
 
+// A pipeline waits for nothing any more: it starts.
+static void pwsp_flow_start_pipeline(pwsp_flow *flow, uint32_t id) {
+    pwsp_flow_node *node = &flow->nodes[id];
+    pwsp_sim *sim = flow->sim;
+    pwsp_token ready = {node->time, node->cause};
+    uint64_t start = pwsp_max_u64(node->time, node->clock), end = start + node->cycles;
+    if (end > PTOWSP_CYCLES_MAX) {
+        flow->late = id;
+        return;
+    }
+    pwsp_sim_place_records(sim, node->index, node->rank, &ready, node->clock, start);
+    pwsp_sim_start_pipeline(sim, node->lane, node->kernel, start);
+    sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - node->clock;
+    sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
+    pwsp_flow_entry entry = {end, node->index, id};
+    pwsp_flow_queue_push(flow, flow->ends, entry);
+}
+
 // One thing less to wait for.
 PWSP_INTERNAL void pwsp_flow_arrive(pwsp_flow *flow, uint32_t id) {
     pwsp_flow_node *node = &flow->nodes[id];
     PTOWSP_ASSERT(node->pending > 0);
     if (--node->pending > 0) {
+        return;
+    }
+    if (node->is_pipeline) {
+        pwsp_flow_start_pipeline(flow, id);
         return;
     }
     if (!node->is_task) {

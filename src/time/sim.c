@@ -45,7 +45,7 @@ PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what) {
                          "run: stuck at task %" PRIu64 ": %s, but no task ends before %s have been "
                          "issued, and %" PRIu64 " are%s; %san earlier start or no start condition "
                          "would help",
-                         sim->task_count, what, threshold, sim->task_count, window,
+                         sim->task_count, what, threshold, sim->issue_count, window,
                          is_window ? "a larger window, " : "");
 }
 
@@ -54,6 +54,14 @@ PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim) {
                          "run: task %" PRIu64 " finds the window of %u tasks full at cycle %" PRIu64
                          "; a larger window, or the stall policy, would help",
                          sim->task_count, sim->schedule->window, sim->clock.now);
+}
+
+PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
+    char place[PWSP_PLACE_TEXT_MAX + 2 * PTOWSP_NAME_MAX];
+    ptowsp_text_buffer buffer = {place, sizeof place, 0};
+    pwsp_program_print_place(sim->program, node, NULL, ptowsp_text_to_buffer(&buffer));
+    return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "%s: the pipeline ends after 2^63 - 1 cycles", place);
 }
 
 // -- life -----------------------------------------------------------------------------------------
@@ -81,6 +89,11 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
             (pwsp_token *)pwsp_memory_alloc(memory, program->edge_count * sizeof(pwsp_token));
         is_good = sim->edges != NULL;
     }
+    if (is_good && program->pipelines.count) {
+        sim->starts = (pwsp_pipeline_start *)pwsp_memory_alloc(
+            memory, (size_t)program->pipelines.count * sizeof(pwsp_pipeline_start));
+        is_good = sim->starts != NULL;
+    }
     is_good = is_good && pwsp_deps_init(&sim->deps, &sim->memory, (uint32_t)program->tensors.count);
     if (!is_good) {
         pwsp_sim_free(sim);
@@ -97,6 +110,8 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
     pwsp_memory_free(memory, sim->lane_stats, sim->program->lane_count * sizeof(ptowsp_lane_stats));
     pwsp_memory_free(memory, sim->streams, sim->schedule->stream_count * sizeof(pwsp_stream));
     pwsp_memory_free(memory, sim->edges, sim->program->edge_count * sizeof(pwsp_token));
+    pwsp_memory_free(memory, sim->starts,
+                     (size_t)sim->program->pipelines.count * sizeof(pwsp_pipeline_start));
     pwsp_memory_free(memory, sim->records,
                      (size_t)sim->record_capacity * sizeof(ptowsp_task_record));
     pwsp_deps_free(&sim->deps);
@@ -107,6 +122,7 @@ PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
     return sim->program->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
            (sim->streams ? sim->schedule->stream_count * sizeof(pwsp_stream) : 0) +
            sim->program->edge_count * sizeof(pwsp_token) +
+           (size_t)sim->program->pipelines.count * sizeof(pwsp_pipeline_start) +
            (size_t)sim->record_capacity * sizeof(ptowsp_task_record) + pwsp_deps_bytes(&sim->deps);
 }
 
@@ -161,6 +177,9 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     for (uint32_t i = 0; i < program->edge_count; i++) {
         sim->edges[i] = zero;
     }
+    if (sim->starts) {
+        memset(sim->starts, 0, (size_t)program->pipelines.count * sizeof(pwsp_pipeline_start));
+    }
     bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
     uint32_t first_count = is_by_unit ? schedule->vector_lane_count : program->lane_count;
     pwsp_pool_lanes first = {0, first_count, 0};
@@ -170,6 +189,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
     sim->clock = clock;
     sim->task_count = 0;
+    sim->issue_count = 0;
     sim->deps.access_max = 0;
     sim->batch_clock = 0;
     memset(&sim->stats, 0, sizeof sim->stats);
@@ -195,11 +215,11 @@ PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim) {
 PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim) {
     const ptowsp_schedule *schedule = sim->schedule;
     uint64_t now = sim->clock.now;
-    if (sim->task_count == 0) {
+    if (sim->issue_count == 0) {
         return now;
     }
     if (schedule->timing == PTOWSP_TIMING_BATCHED) {
-        return sim->task_count % schedule->timing_count
+        return sim->issue_count % schedule->timing_count
                    ? now
                    : pwsp_max_u64(now, sim->batch_clock + schedule->timing_cycles);
     }
@@ -263,6 +283,22 @@ PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token 
     }
     *out_cause = sim->clock.cause;
     return sim->clock.stall;
+}
+
+PWSP_INTERNAL void pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
+                                          const pwsp_token *ready, uint64_t issue, uint64_t start) {
+    for (uint64_t i = first; sim->has_records && i < first + count; i++) {
+        ptowsp_task_record *record = &sim->records[i];
+        if (record->start == 0 && record->stall == PTOWSP_STALL_NONE && start > 0) {
+            bool is_waited_for = ready->time == start;
+            record->stall = is_waited_for ? PTOWSP_STALL_DEPENDENCY : sim->clock.stall;
+            record->cause = is_waited_for ? ready->task : sim->clock.cause;
+        }
+        record->issue = issue;
+        record->ready += start;
+        record->start += start;
+        record->end += start;
+    }
 }
 
 const char *ptowsp_stall_name(ptowsp_stall stall) {

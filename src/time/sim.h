@@ -32,6 +32,24 @@ typedef struct pwsp_arrival {
     uint32_t node;
 } pwsp_arrival;
 
+// A pipeline as time sees it: it has been run, and its tasks have indices up to the next.
+typedef struct pwsp_pipeline_arrival {
+    uint64_t cycles;
+    const pwsp_task_op *op;  // with a view for each tensor
+    const pwsp_tile_view *views;
+    const pwsp_tile_at *tiles;
+    uint64_t first_task, task_count;
+    uint64_t end_task;  // what waits for the pipeline waits for this task, or PTOWSP_NO_INDEX
+    uint32_t node;
+    uint32_t pipeline, run;  // which, and the how-manieth of its runs
+} pwsp_pipeline_arrival;
+
+// When the last of a pipeline's runs started.
+typedef struct pwsp_pipeline_start {
+    uint64_t time;
+    uint32_t run;
+} pwsp_pipeline_start;
+
 // The clock of issue: where it is, and what moved it there.
 typedef struct pwsp_clock {
     uint64_t now;
@@ -45,13 +63,15 @@ typedef struct pwsp_sim {
     pwsp_memory memory;
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
-    pwsp_pool_lanes pools[2];  // by unit, or the first for all
-    pwsp_stream *streams;      // with a stream key
-    pwsp_token *edges;         // by explicit edge: the latest end of its source
+    pwsp_pool_lanes pools[2];     // by unit, or the first for all
+    pwsp_stream *streams;         // with a stream key
+    pwsp_pipeline_start *starts;  // by pipeline
+    pwsp_token *edges;            // by explicit edge: the latest end of its source
     pwsp_deps deps;
     bool has_structure;
     pwsp_clock clock;
-    uint64_t task_count;   // issued
+    uint64_t task_count;   // all so far: the index of the next
+    uint64_t issue_count;  // of these, tasks of lanes: those that start, window and timing count
     uint64_t batch_clock;  // when the last batch began
     uint64_t gate_count;   // tasks that must have been issued before any starts
     uint64_t gate_time;    // the clock when that is so
@@ -87,8 +107,26 @@ PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim);
 PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what);
 PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim);
 
+// A pipeline ends after PTOWSP_CYCLES_MAX.
+PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node);
+
 // Makes room for the record of the next task. False when memory is out.
 PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim);
+
+// A run of a pipeline starts.
+PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint32_t run,
+                                         uint64_t time) {
+    pwsp_pipeline_start start = {time, run};
+    if (run >= sim->starts[pipeline].run) {
+        sim->starts[pipeline] = start;
+    }
+}
+
+// A pipeline that has been simulated starts: adds that to the times of its tasks' records, of which
+// `first` is the first. Those whose processes had not waited and done nothing before have waited
+// for what the pipeline waited for.
+PWSP_INTERNAL void pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
+                                          const pwsp_token *ready, uint64_t issue, uint64_t start);
 
 // Moves the clock and accounts for it. Requires time >= now.
 PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall stall,
@@ -102,7 +140,7 @@ PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall 
 // Have tasks begun to start, with what has been issued so far? If the threshold is never reached,
 // they begin when issuing ends.
 PWSP_INLINE bool pwsp_sim_is_open(const pwsp_sim *sim) {
-    return sim->task_count >= sim->schedule->start_threshold;
+    return sim->issue_count >= sim->schedule->start_threshold;
 }
 
 // The clock that timing asks of the next task; not before now.
@@ -112,7 +150,7 @@ PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim);
 PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
     const ptowsp_schedule *schedule = sim->schedule;
     return schedule->timing == PTOWSP_TIMING_BATCHED &&
-                   sim->task_count % schedule->timing_count == 0
+                   sim->issue_count % schedule->timing_count == 0
                ? schedule->timing_count
                : 1;
 }

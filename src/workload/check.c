@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include "../base/text.h"
+#include "build.h"
 
 static bool pwsp_check_children(pwsp_checker *checker, uint32_t node, bool is_parallel,
                                 uint32_t *out_frames, uint32_t *out_scopes);
@@ -76,6 +77,27 @@ static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_ca
     return true;
 }
 
+// The depths that a call adds; false with an error if a process calls a workload with a pipeline.
+static bool pwsp_check_called(pwsp_checker *checker, uint32_t id, uint32_t callee,
+                              uint32_t *out_frames, uint32_t *out_scopes) {
+    ptowsp_module *module = checker->module;
+    const pwsp_reached *reached =
+        PWSP_TABLE_AT(checker->reached, pwsp_reached, pwsp_checker_find(checker, callee));
+    uint32_t process = pwsp_node_process(module, id);
+    if (process && reached->pipeline) {
+        pwsp_module_fail_at(module, id, PTOWSP_INVALID_PARAMS,
+                            "process %s calls a workload with pipeline %s in it, or in what it "
+                            "calls; there are none inside processes",
+                            PWSP_NODE(module, process)->name,
+                            PWSP_NODE(module, reached->pipeline)->name);
+        return false;
+    }
+    checker->pipeline = checker->pipeline ? checker->pipeline : reached->pipeline;
+    *out_frames = reached->frame_depth + 1;
+    *out_scopes = reached->scope_depth + 1;
+    return true;
+}
+
 // The depths that one child adds.
 static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_parallel,
                              uint32_t *out_frames, uint32_t *out_scopes) {
@@ -89,19 +111,23 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
     case PWSP_NODE_TASK:
     case PWSP_NODE_SLOT_SET:
     case PWSP_NODE_SLOT_LOAD:
+    case PWSP_NODE_SEND:
+    case PWSP_NODE_CLOSE:
+    case PWSP_NODE_RECORD:
+    case PWSP_NODE_WAIT:
     case PWSP_NODE_NONE:
     case PWSP_NODE_WORKLOAD: return true;
     case PWSP_NODE_CALL:
-        if (!pwsp_check_call(checker, id, &callee) || !pwsp_check_workload(checker, callee)) {
+        return pwsp_check_call(checker, id, &callee) && pwsp_check_workload(checker, callee) &&
+               pwsp_check_called(checker, id, callee, out_frames, out_scopes);
+    case PWSP_NODE_PIPELINE:
+        if (node->first == 0) {
+            pwsp_module_fail_at(checker->module, id, PTOWSP_INVALID_PARAMS, "it has no processes");
             return false;
         }
-        {
-            const pwsp_reached *reached =
-                PWSP_TABLE_AT(checker->reached, pwsp_reached, pwsp_checker_find(checker, callee));
-            *out_frames = reached->frame_depth + 1;
-            *out_scopes = reached->scope_depth + 1;
-        }
-        return true;
+        checker->pipeline = checker->pipeline ? checker->pipeline : id;
+        break;
+    case PWSP_NODE_PROCESS: opens_parallel = false; break;
     case PWSP_NODE_PARALLEL:
     case PWSP_NODE_SELECT:
         opens_parallel = true;
@@ -114,7 +140,9 @@ static bool pwsp_check_child(pwsp_checker *checker, uint32_t id, bool is_paralle
     case PWSP_NODE_COMBINE: opens_parallel = true; break;
     case PWSP_NODE_SEQUENCE: opens_parallel = false; break;
     case PWSP_NODE_WHEN:
-    case PWSP_NODE_OTHERWISE: break;
+    case PWSP_NODE_OTHERWISE:
+    case PWSP_NODE_CONSUME:
+    case PWSP_NODE_RECEIVE: break;
     }
     if (!pwsp_check_children(checker, id, opens_parallel, out_frames, out_scopes)) {
         return false;
@@ -160,12 +188,14 @@ PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload)
     }
     *PWSP_TABLE_AT(checker->by_node, uint32_t, workload) = index;
     checker->path[checker->path_count++] = workload;
-    uint32_t frames, scopes;
+    uint32_t frames, scopes, pipeline_of_caller = checker->pipeline;
+    checker->pipeline = 0;
     bool is_good = pwsp_check_children(checker, workload, false, &frames, &scopes);
     checker->path_count--;
     if (is_good) {
-        pwsp_reached reached = {workload, frames, scopes};
+        pwsp_reached reached = {workload, frames, scopes, checker->pipeline, false};
         *PWSP_TABLE_AT(checker->reached, pwsp_reached, index) = reached;
     }
+    checker->pipeline = pipeline_of_caller;
     return is_good;
 }

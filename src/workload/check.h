@@ -12,6 +12,8 @@ typedef struct pwsp_reached {
     uint32_t node;
     uint32_t frame_depth;  // loops and calls in one another, called workloads included
     uint32_t scope_depth;  // scopes of both kinds in one another, called workloads included
+    uint32_t pipeline;     // the first one in it or in what it calls, or 0
+    bool is_outside;       // it also runs outside processes
 } pwsp_reached;
 
 typedef struct pwsp_checker {
@@ -21,10 +23,15 @@ typedef struct pwsp_checker {
     uint32_t
         path[PWSP_CALL_DEPTH_MAX + 1];  // workloads being checked, each called by the one before
     uint32_t path_count;
+    uint32_t pipeline;  // the first one found so far in the workload being checked
 } pwsp_checker;
 
 // Checks all that a workload calls. False with the module's error set.
 PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload);
+
+// Then checks what pipelines of the reached workloads do with their channels, and notes which
+// workloads run outside processes. False with the module's error set.
+PWSP_INTERNAL bool pwsp_check_pipelines(pwsp_checker *checker, uint32_t entry);
 PWSP_INTERNAL void pwsp_checker_free(pwsp_checker *checker);
 
 // Index in `reached` of a workload that has been checked.

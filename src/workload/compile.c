@@ -19,6 +19,7 @@
 // Explicit edges: an edge belongs to the innermost scope around both its tasks, and forgets what
 // its source has done whenever that scope, or an iteration of it, begins (the reset at its start).
 
+#include "build.h"
 #include "compile.h"
 
 PWSP_INTERNAL void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_t item_size) {
@@ -122,8 +123,7 @@ PWSP_INTERNAL bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pw
     return pwsp_compiler_task_leaf(c, node, leaf);
 }
 
-// Compiles an expression; false with an error.
-static bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code *out_code) {
+PWSP_INTERNAL bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code *out_code) {
     if (expr == 0) {
         memset(out_code, 0, sizeof *out_code);  // cell 0 is 0
         return true;
@@ -186,8 +186,8 @@ static bool pwsp_compiler_view(pwsp_compiler *c, const pwsp_view_info *info, pws
 
 // -- operations -----------------------------------------------------------------------------------
 
-static bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at, uint32_t target,
-                             uint32_t node) {
+PWSP_INTERNAL bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at,
+                                    uint32_t target, uint32_t node) {
     uint32_t index;
     pwsp_op *op = PWSP_ADD(c, ops, pwsp_op, &index);
     if (op) {
@@ -197,19 +197,16 @@ static bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at, u
     return op != NULL;
 }
 
-static uint32_t pwsp_compiler_here(const pwsp_compiler *c) {
+PWSP_INTERNAL uint32_t pwsp_compiler_here(const pwsp_compiler *c) {
     return (uint32_t)c->program->ops.count;
 }
 
-static void pwsp_compiler_land(pwsp_compiler *c, uint32_t op) {
+PWSP_INTERNAL void pwsp_compiler_land(pwsp_compiler *c, uint32_t op) {
     PWSP_TABLE_AT(c->program->ops, pwsp_op, op)->target = pwsp_compiler_here(c);
 }
 
-static bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel);
-
-// Lists the edges that a field of pwsp_edge connects with a node.
-static bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edge_end end,
-                                uint32_t *out_first, uint32_t *out_count) {
+PWSP_INTERNAL bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edge_end end,
+                                       uint32_t *out_first, uint32_t *out_count) {
     *out_first = (uint32_t)c->program->edges.count;
     *out_count = 0;
     uint32_t at = *PWSP_TABLE_AT(c->edge_lists, uint32_t, 3 * (uint64_t)node + (uint32_t)end);
@@ -229,11 +226,11 @@ static bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edge_end e
 // The children of a scope, behind the reset of the edges that belong to it.
 static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel) {
     pwsp_range range;
-    if (c->edges.count &&
-        !pwsp_compiler_edges(c, node, PWSP_EDGE_SCOPE, &range.first, &range.count)) {
+    bool has_edges = c->edges.count && !c->is_in_process;
+    if (has_edges && !pwsp_compiler_edges(c, node, PWSP_EDGE_SCOPE, &range.first, &range.count)) {
         return false;
     }
-    if (c->edges.count && range.count) {
+    if (has_edges && range.count) {
         uint32_t index;
         pwsp_range *reset = PWSP_ADD(c, resets, pwsp_range, &index);
         if (!reset || !pwsp_compiler_op(c, PWSP_OP_RESET, index, 0, node)) {
@@ -244,10 +241,11 @@ static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel
     return pwsp_compiler_children(c, node, is_parallel);
 }
 
-static pwsp_scope pwsp_scope_between(bool outer_is_parallel, bool inner_is_parallel) {
-    return inner_is_parallel == outer_is_parallel ? PWSP_SCOPE_SAME
-           : inner_is_parallel                    ? PWSP_SCOPE_PARALLEL
-                                                  : PWSP_SCOPE_SEQUENTIAL;
+static pwsp_scope pwsp_scope_between(const pwsp_compiler *c, bool outer_is_parallel,
+                                     bool inner_is_parallel) {
+    return c->is_in_process || inner_is_parallel == outer_is_parallel ? PWSP_SCOPE_SAME
+           : inner_is_parallel                                        ? PWSP_SCOPE_PARALLEL
+                                                                      : PWSP_SCOPE_SEQUENTIAL;
 }
 
 static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) {
@@ -257,7 +255,7 @@ static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     pwsp_loop made;
     memset(&made, 0, sizeof made);
     made.axis_kind = axis->kind;
-    made.scope = pwsp_scope_between(is_parallel, body_is_parallel);
+    made.scope = pwsp_scope_between(c, is_parallel, body_is_parallel);
     made.cell = c->program->first_variable + node->variable;
     made.entry = c->program->first_entry + node->variable;
     made.size = c->program->first_size + axis->declared;
@@ -327,7 +325,7 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
 
 static bool pwsp_compiler_group(pwsp_compiler *c, uint32_t id, bool is_parallel) {
     bool body_is_parallel = PWSP_NODE(c->module, id)->kind == PWSP_NODE_COMBINE;
-    pwsp_scope scope = pwsp_scope_between(is_parallel, body_is_parallel);
+    pwsp_scope scope = pwsp_scope_between(c, is_parallel, body_is_parallel);
     return (scope == PWSP_SCOPE_SAME ||
             pwsp_compiler_op(c, PWSP_OP_SCOPE, (uint32_t)scope, 0, id)) &&
            pwsp_compiler_body(c, id, body_is_parallel) &&
@@ -340,7 +338,7 @@ static bool pwsp_compiler_call(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     const pwsp_node *callee = PWSP_NODE(c->module, found->index);
     uint32_t index;
     pwsp_call_op made = {0, call->arg_count, c->program->first_variable + callee->first_param,
-                         pwsp_scope_between(is_parallel, false)};
+                         pwsp_scope_between(c, is_parallel, false)};
     if (!pwsp_compiler_codes(c, call->args, call->arg_count, &made.first_code)) {
         return false;
     }
@@ -402,7 +400,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     made.scalar_count = kernel->scalar_count;
     made.view_count = kernel->tile_count;
     bool is_cube = kernel->unit == PTOWSP_UNIT_CUBE;
-    if (c->schedule->pools == PTOWSP_POOLS_BY_UNIT &&
+    if (!c->is_in_process && c->schedule->pools == PTOWSP_POOLS_BY_UNIT &&
         (is_cube ? c->schedule->cube_lane_count : c->schedule->vector_lane_count) == 0) {
         pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
                             "its kernel needs a %s lane, and the schedule has none",
@@ -412,7 +410,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     uint32_t index, first_scalar;
     if (!pwsp_compiler_codes(c, info->axes, made.axis_count, &made.first_code) ||
         !pwsp_compiler_codes(c, info->scalars, made.scalar_count, &first_scalar) ||
-        !pwsp_compiler_keys(c, id, &made)) {
+        (!c->is_in_process && !pwsp_compiler_keys(c, id, &made))) {
         return false;
     }
     made.first_view = (uint32_t)c->program->views.count;
@@ -432,7 +430,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
         }
         *added = view;
     }
-    if (c->edges.count &&
+    if (c->edges.count && !c->is_in_process &&
         (!pwsp_compiler_edges(c, id, PWSP_EDGE_TARGET, &made.first_in, &made.in_count) ||
          !pwsp_compiler_edges(c, id, PWSP_EDGE_SOURCE, &made.first_out, &made.out_count))) {
         return false;
@@ -457,6 +455,14 @@ static bool pwsp_compiler_child(pwsp_compiler *c, uint32_t id, bool is_parallel)
     case PWSP_NODE_CALL: return pwsp_compiler_call(c, id, is_parallel);
     case PWSP_NODE_SLOT_SET:
     case PWSP_NODE_SLOT_LOAD: return pwsp_compiler_slot(c, id);
+    case PWSP_NODE_PIPELINE: return pwsp_compiler_pipeline(c, id);
+    case PWSP_NODE_CONSUME:
+    case PWSP_NODE_RECEIVE:
+    case PWSP_NODE_WAIT: return pwsp_compiler_receive(c, id);
+    case PWSP_NODE_SEND:
+    case PWSP_NODE_RECORD: return pwsp_compiler_send(c, id);
+    case PWSP_NODE_CLOSE: return pwsp_compiler_close(c, id);
+    case PWSP_NODE_PROCESS:    // compiled with its pipeline
     case PWSP_NODE_OTHERWISE:  // compiled with its when
     case PWSP_NODE_NONE:
     case PWSP_NODE_WORKLOAD: break;
@@ -464,7 +470,7 @@ static bool pwsp_compiler_child(pwsp_compiler *c, uint32_t id, bool is_parallel)
     return true;
 }
 
-static bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel) {
+PWSP_INTERNAL bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel) {
     for (uint32_t id = PWSP_NODE(c->module, node)->first; id; id = PWSP_NODE(c->module, id)->next) {
         if (!pwsp_compiler_child(c, id, is_parallel)) {
             return false;
@@ -484,11 +490,16 @@ static uint32_t pwsp_node_around(const ptowsp_module *module, uint32_t a, uint32
     return at;
 }
 
-// Lists the edges of all tasks of the module: those of workloads not reached do no harm.
+// Lists the edges of all tasks and pipelines of the module, but those in processes, which run one
+// after another anyway. Edges of workloads that are not reached do no harm.
 static bool pwsp_compiler_find_edges(pwsp_compiler *c) {
     for (uint32_t id = 1; id < c->module->nodes.count; id++) {
         const pwsp_task_info *task = PWSP_NODE(c->module, id)->task;
-        for (uint32_t i = 0; task && i < task->after_count; i++) {
+        uint32_t count = task ? task->after_count : 0;
+        if (count && pwsp_node_process(c->module, id)) {
+            continue;
+        }
+        for (uint32_t i = 0; i < count; i++) {
             uint32_t source = task->after[i];
             pwsp_edge made = {{source, id, pwsp_node_around(c->module, source, id)}, {0, 0, 0}};
             pwsp_edge *edge = (pwsp_edge *)pwsp_compiler_add(c, &c->edges, sizeof made);
@@ -531,7 +542,9 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
             return false;
         }
         *first_op = pwsp_compiler_here(c);
-        uint32_t node = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, i)->node;
+        const pwsp_reached *reached = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, i);
+        uint32_t node = reached->node;
+        c->is_in_process = !reached->is_outside;
         if (!pwsp_compiler_body(c, node, false) ||
             !pwsp_compiler_op(c, PWSP_OP_RETURN, 0, 0, node)) {
             return false;

@@ -24,6 +24,13 @@ typedef struct pwsp_compiler {
     pwsp_table edges;       // of pwsp_edge, from 0
     pwsp_table edge_lists;  // uint32_t: 3 for each node, the first edge with it as that end, + 1
     pwsp_table first_ops;   // uint32_t: of each reached workload
+    // In a process, and in workloads that only processes call, there are no scopes, edges or keys.
+    bool is_in_process;
+    uint32_t process;               // the process that is being compiled: its node,
+    uint32_t first_port;            // its first port in the program,
+    uint32_t module_first_channel;  // and its pipeline's first channel in the module
+    uint32_t first_channel;         // and in the program
+    uint64_t replica_count;         // of all processes, as far as it is known when compiling
 } pwsp_compiler;
 
 // Adds an item to a table of the program that counts from 0; NULL with the module's error.
@@ -33,11 +40,38 @@ PWSP_INTERNAL void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_
     (*(out_index) = (uint32_t)(c)->program->table.count,                                           \
      (type *)pwsp_compiler_add(c, &(c)->program->table, sizeof(type)))
 
+// Copies a text into the program; NULL with the module's error.
+PWSP_INTERNAL const char *pwsp_compiler_text(pwsp_compiler *c, const char *text);
+
 // Resolves a leaf to its cell; for the coder.
 PWSP_INTERNAL bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf *leaf);
 
 // Compiles all workloads that have been checked, the entry first. The program's tables of what the
 // module declares, and its cells, are there. False with the module's error.
 PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c);
+
+// -- shared by the files that compile -------------------------------------------------------------
+
+// Compiles an expression, 0 as the value 0; false with an error.
+PWSP_INTERNAL bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code *out_code);
+
+// Adds an operation; the next one's index; lets an operation lead to the next one.
+PWSP_INTERNAL bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at,
+                                    uint32_t target, uint32_t node);
+PWSP_INTERNAL uint32_t pwsp_compiler_here(const pwsp_compiler *c);
+PWSP_INTERNAL void pwsp_compiler_land(pwsp_compiler *c, uint32_t op);
+
+// Lists the explicit edges that have a node as this end.
+PWSP_INTERNAL bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edge_end end,
+                                       uint32_t *out_first, uint32_t *out_count);
+
+// Compiles the children of a node.
+PWSP_INTERNAL bool pwsp_compiler_children(pwsp_compiler *c, uint32_t node, bool is_parallel);
+
+// Compiles a pipeline; a statement of a process.
+PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id);
+PWSP_INTERNAL bool pwsp_compiler_receive(pwsp_compiler *c, uint32_t id);
+PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id);
+PWSP_INTERNAL bool pwsp_compiler_close(pwsp_compiler *c, uint32_t id);
 
 #endif

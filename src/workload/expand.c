@@ -318,6 +318,15 @@ PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x) {
     x->cells[x->load->cell] = pwsp_array_at(&element, 0);
 }
 
+// -- processes ------------------------------------------------------------------------------------
+
+static pwsp_event pwsp_expander_send(pwsp_expander *x, const pwsp_op *op) {
+    x->node = op->node;
+    x->send = PWSP_PROGRAM_AT(x->program, sends, pwsp_send_op, op->at);
+    x->token = pwsp_expander_value(x, x->send->token);
+    return x->fault.is_set ? pwsp_expander_fail_fault(x) : PWSP_EVENT_SEND;
+}
+
 // -- walking --------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x) {
@@ -351,8 +360,9 @@ PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
 
 // Passes over an op whose effect is not known yet.
 static void pwsp_expander_skip(pwsp_expander *x, const pwsp_op *op) {
-    x->has_skipped = x->has_skipped || op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_BRANCH;
-    if (op->kind == PWSP_OP_LOOP) {
+    x->has_skipped = x->has_skipped || op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_BRANCH ||
+                     op->kind == PWSP_OP_PIPELINE;
+    if (op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_PIPELINE || op->kind == PWSP_OP_RECEIVE) {
         x->next_op = op->target;
     } else if (op->kind == PWSP_OP_BRANCH) {
         x->next_op = PWSP_PROGRAM_AT(x->program, branches, pwsp_branch, op->at)->end;
@@ -371,7 +381,10 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             case PWSP_OP_BRANCH:
             case PWSP_OP_TASK:
             case PWSP_OP_SLOT_SET:
-            case PWSP_OP_SLOT_LOAD: pwsp_expander_skip(x, op); continue;
+            case PWSP_OP_SLOT_LOAD:
+            case PWSP_OP_PIPELINE:
+            case PWSP_OP_SEND:
+            case PWSP_OP_RECEIVE: pwsp_expander_skip(x, op); continue;
             default: break;  // structure goes on as it is
             }
         }
@@ -438,6 +451,22 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
         case PWSP_OP_RESET:
             x->reset = *PWSP_PROGRAM_AT(x->program, resets, pwsp_range, op->at);
             return PWSP_EVENT_RESET;
+        case PWSP_OP_PIPELINE:
+            x->node = op->node;
+            x->pipeline = PWSP_PROGRAM_AT(x->program, pipelines, pwsp_pipeline_op, op->at);
+            x->next_op = op->target;
+            return PWSP_EVENT_PIPELINE;
+        case PWSP_OP_PROCESS_END: x->node = op->node; return PWSP_EVENT_PROCESS_END;
+        case PWSP_OP_SEND: return pwsp_expander_send(x, op);
+        case PWSP_OP_RECEIVE:
+            x->node = op->node;
+            x->receive = PWSP_PROGRAM_AT(x->program, receives, pwsp_receive_op, op->at);
+            x->receive_end = op->target;
+            return PWSP_EVENT_RECEIVE;
+        case PWSP_OP_CLOSE:
+            x->node = op->node;
+            x->port = op->at;
+            return PWSP_EVENT_CLOSE;
         }
     }
 }

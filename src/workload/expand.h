@@ -25,7 +25,7 @@ typedef struct pwsp_bound_csr {
     bool is_bound;
 } pwsp_bound_csr;
 
-// Where a tile lies.
+// Where a tile lies. With rows 0 it is the whole of its tensor, as pipelines access it.
 typedef struct pwsp_tile_at {
     uint32_t tensor;
     uint32_t rows, cols;  // valid

@@ -3,8 +3,9 @@
 // A slot that is loaded from a tensor which tasks write has no value before they have run, nor has
 // anything that depends on it: conditions, extents, indices, other slots set from it or under it.
 // This marks the operations whose effect is unknown in that sense, by passing over the program
-// until nothing changes. Everything else can be checked beforehand, for the whole program, by
-// walking it without kernels.
+// until nothing changes. Nor is known what depends on what a process receives: how often the body
+// of a receive runs, and with which token. Everything else can be checked beforehand, for the whole
+// program, by walking it without kernels.
 
 #include "program.h"
 
@@ -61,6 +62,18 @@ static bool pwsp_known_task(const pwsp_known *known, const pwsp_task_op *task) {
     return is_unknown;
 }
 
+// Is what a pipeline's channels are at start unknown?
+static bool pwsp_known_pipeline(const pwsp_known *known, const pwsp_pipeline_op *pipeline) {
+    bool is_unknown = false;
+    for (uint32_t i = 0; i < pipeline->channel_count; i++) {
+        const pwsp_channel_op *channel =
+            PWSP_PROGRAM_AT(known->program, channels, pwsp_channel_op, pipeline->first_channel + i);
+        is_unknown = is_unknown || pwsp_known_code(known, &channel->depth_code) ||
+                     pwsp_known_code(known, &channel->latency_code);
+    }
+    return is_unknown;
+}
+
 // One op inside a region that is run or not as `is_unknown` control decides, or (is_called) in a
 // workload that another call than the one being looked at may run: then only what it leaves in
 // slots is unknown, as regions under unknown control are not walked.
@@ -111,12 +124,32 @@ static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown, bool i
         }
         break;
     }
+    case PWSP_OP_PIPELINE:
+        is_unknown =
+            is_unknown ||
+            pwsp_known_pipeline(known, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at));
+        break;
+    case PWSP_OP_SEND:
+        is_unknown =
+            is_unknown ||
+            pwsp_known_code(known, &PWSP_PROGRAM_AT(p, sends, pwsp_send_op, op->at)->token);
+        break;
+    case PWSP_OP_RECEIVE: {
+        const pwsp_receive_op *receive = PWSP_PROGRAM_AT(p, receives, pwsp_receive_op, op->at);
+        is_unknown = true;
+        if (!receive->is_wait) {
+            pwsp_known_mark(known, &known->cells[receive->cell]);
+        }
+        break;
+    }
     case PWSP_OP_LOOP_END:
     case PWSP_OP_SCOPE:
     case PWSP_OP_SCOPE_END:
     case PWSP_OP_JUMP:
     case PWSP_OP_RETURN:
-    case PWSP_OP_RESET: break;
+    case PWSP_OP_RESET:
+    case PWSP_OP_PROCESS_END:
+    case PWSP_OP_CLOSE: break;
     }
     if (is_unknown) {
         pwsp_known_mark(known, &known->ops[i]);
@@ -126,9 +159,13 @@ static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown, bool i
 // Behind the region that an unknown op decides about, or 0 if it decides about none.
 static uint32_t pwsp_known_end(const ptowsp_program *p, uint32_t i) {
     const pwsp_op *op = PWSP_OP_AT(p, i);
-    return op->kind == PWSP_OP_LOOP     ? op->target
-           : op->kind == PWSP_OP_BRANCH ? PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at)->end
-                                        : 0;
+    switch (op->kind) {
+    case PWSP_OP_LOOP:
+    case PWSP_OP_PIPELINE:
+    case PWSP_OP_RECEIVE: return op->target;
+    case PWSP_OP_BRANCH: return PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at)->end;
+    default: return 0;
+    }
 }
 
 static void pwsp_known_pass(pwsp_known *known) {

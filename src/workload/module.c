@@ -19,6 +19,7 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
                                           ptowsp_text text) {
     const pwsp_node *node = PWSP_NODE(module, id);
     const char *variable = node->variable ? PWSP_VARIABLE(module, node->variable)->name : "";
+    const char *channel = node->channel ? PWSP_CHANNEL(module, node->channel)->name : "";
     switch (node->kind) {
     case PWSP_NODE_WORKLOAD: pwsp_text_format(text, "%s", node->name); break;
     case PWSP_NODE_PARALLEL: pwsp_text_format(text, "parallel %s", variable); break;
@@ -34,6 +35,14 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
     case PWSP_NODE_CALL: pwsp_text_format(text, "call %s", node->call->name); break;
     case PWSP_NODE_SLOT_SET: pwsp_text_format(text, "slot_set %u", node->slot); break;
     case PWSP_NODE_SLOT_LOAD: pwsp_text_format(text, "slot_load %u", node->slot); break;
+    case PWSP_NODE_PIPELINE: pwsp_text_format(text, "pipeline %s", node->name); break;
+    case PWSP_NODE_PROCESS: pwsp_text_format(text, "process %s", node->name); break;
+    case PWSP_NODE_CONSUME: pwsp_text_format(text, "consume %s", variable); break;
+    case PWSP_NODE_RECEIVE: pwsp_text_format(text, "receive %s", variable); break;
+    case PWSP_NODE_SEND: pwsp_text_format(text, "send %s", channel); break;
+    case PWSP_NODE_CLOSE: pwsp_text_format(text, "close %s", channel); break;
+    case PWSP_NODE_RECORD: pwsp_text_format(text, "record %s", channel); break;
+    case PWSP_NODE_WAIT: pwsp_text_format(text, "wait %s", channel); break;
     case PWSP_NODE_NONE: break;
     }
 }
@@ -258,6 +267,8 @@ void ptowsp_module_destroy(ptowsp_module *module) {
     pwsp_table_free(&module->tensors, &memory, sizeof(ptowsp_tensor_desc));
     pwsp_table_free(&module->kernels, &memory, sizeof(pwsp_kernel_info));
     pwsp_table_free(&module->nodes, &memory, sizeof(pwsp_node));
+    pwsp_table_free(&module->channels, &memory, sizeof(pwsp_channel_info));
+    pwsp_table_free(&module->ports, &memory, sizeof(pwsp_port_info));
     pwsp_memory_free(&memory, module->exprs.nodes,
                      (size_t)module->exprs.capacity * sizeof(pwsp_expr_node));
     pwsp_arena_free(&module->arena);

@@ -150,7 +150,8 @@ typedef struct pwsp_node {
     uint32_t expr;                       // of a when, a slot set, a send; the row of a slot load
     uint32_t col;                        // of a slot load
     uint32_t slot;
-    uint32_t channel;                   // of a consume, receive, send, close, record or wait
+    uint32_t channel;                   // of a consume, receive, send, close, record or wait; of a
+                                        // pipeline: its first, or 0
     uint32_t first_port;                // of a process: the first of its list, or 0
     bool is_waited_for;                 // a later task is after it
     const char *name;                   // of a workload, a pipeline, a process

@@ -15,7 +15,7 @@
 
 // -- tables of the program ------------------------------------------------------------------------
 
-static const char *pwsp_compiler_text(pwsp_compiler *c, const char *text) {
+PWSP_INTERNAL const char *pwsp_compiler_text(pwsp_compiler *c, const char *text) {
     const char *copy = pwsp_arena_copy(&c->program->arena, text);
     if (!copy) {
         pwsp_module_no_memory(c->module);
@@ -180,6 +180,7 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
     if (!pwsp_module_is_good(m)) {
         return false;
     }
+    p->latency_symbol = m->latency_symbol;
     p->slot_count = m->slot_count;
     p->first_slot = 1;
     p->first_arg = p->first_slot + p->slot_count;
@@ -248,7 +249,8 @@ static bool pwsp_compiler_schedule_text(pwsp_compiler *c) {
 
 static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
     ptowsp_program *p = c->program;
-    if (!pwsp_check_workload(&c->checker, entry) || !pwsp_compiler_tables(c)) {
+    if (!pwsp_check_workload(&c->checker, entry) || !pwsp_check_pipelines(&c->checker, entry) ||
+        !pwsp_compiler_tables(c)) {
         return false;
     }
     p->schedule = pwsp_schedule_resolve(c->schedule);
@@ -367,6 +369,12 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(slot_ops, pwsp_slot_op)                                                                  \
     TABLE(calls, pwsp_call_op)                                                                     \
     TABLE(resets, pwsp_range)                                                                      \
+    TABLE(pipelines, pwsp_pipeline_op)                                                             \
+    TABLE(processes, pwsp_process_op)                                                              \
+    TABLE(channels, pwsp_channel_op)                                                               \
+    TABLE(ports, pwsp_port)                                                                        \
+    TABLE(sends, pwsp_send_op)                                                                     \
+    TABLE(receives, pwsp_receive_op)                                                               \
     TABLE(edges, uint32_t)                                                                         \
     TABLE(places, pwsp_place)                                                                      \
     TABLE(params, pwsp_param)                                                                      \

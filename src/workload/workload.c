@@ -6,104 +6,13 @@
 //          when  --- otherwise       them. An otherwise is the sibling after its when.
 //          task
 
-#include "module.h"
+#include "build.h"
 
 #include "../base/text.h"
 
 #include <inttypes.h>
 
-// -- nodes and scopes -----------------------------------------------------------------------------
-
-// Adds a node under the open scope; 0 with an error.
-static uint32_t pwsp_node_add(ptowsp_module *module, pwsp_node_kind kind) {
-    if (!pwsp_module_is_good(module)) {
-        return 0;
-    }
-    if (kind != PWSP_NODE_WORKLOAD && module->open == 0) {
-        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "a statement outside any workload");
-    }
-    if (module->nodes.count > PTOWSP_MODULE_NODE_MAX) {
-        return pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                                "more than %d nodes", PTOWSP_MODULE_NODE_MAX);
-    }
-    uint32_t id = pwsp_module_add(module, &module->nodes, sizeof(pwsp_node));
-    if (id == 0) {
-        return 0;
-    }
-    pwsp_node *node = PWSP_NODE(module, id);
-    node->kind = kind;
-    node->parent = module->open;
-    if (module->open) {
-        pwsp_node *parent = PWSP_NODE(module, module->open);
-        if (parent->last) {
-            PWSP_NODE(module, parent->last)->next = id;
-        } else {
-            parent->first = id;
-        }
-        parent->last = id;
-    }
-    return id;
-}
-
-// Opens the scope of a node that was just added (0 after an error).
-static void pwsp_scope_open(ptowsp_module *module, uint32_t node) {
-    if (node == 0) {
-        return;
-    }
-    if (module->nest == PTOWSP_MODULE_NEST_MAX) {
-        pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                         "more than %d scopes in one another", PTOWSP_MODULE_NEST_MAX);
-        return;
-    }
-    module->open = node;
-    module->nest++;
-}
-
-static uint32_t pwsp_variable_add(ptowsp_module *module, const char *name, ptowsp_type type,
-                                  uint32_t node) {
-    uint32_t id = pwsp_module_add(module, &module->variables, sizeof(pwsp_variable_info));
-    if (id) {
-        pwsp_variable_info info = {name, type, node, true};
-        *PWSP_VARIABLE(module, id) = info;
-    }
-    return id;
-}
-
-static ptowsp_expr pwsp_variable_expr(ptowsp_module *module, uint32_t variable) {
-    ptowsp_expr expr = {module, 0};
-    if (variable) {
-        const pwsp_variable_info *info = PWSP_VARIABLE(module, variable);
-        pwsp_expr_node node;
-        memset(&node, 0, sizeof node);
-        node.op = PWSP_EXPR_VARIABLE;
-        node.type = (uint8_t)info->type;
-        node.size = 1;
-        node.a = variable;
-        node.name = info->name;
-        expr.id = pwsp_exprs_add(&module->exprs, &module->context->memory, &node);
-        if (expr.id == 0) {
-            pwsp_module_no_memory(module);
-        }
-    }
-    return expr;
-}
-
-// Is a variable of this name open? Two would read alike in texts and in emitted code.
-static bool pwsp_variable_is_taken(const ptowsp_module *module, const char *name) {
-    for (uint32_t at = module->open; at; at = PWSP_NODE(module, at)->parent) {
-        const pwsp_node *node = PWSP_NODE(module, at);
-        if (node->variable && strcmp(PWSP_VARIABLE(module, node->variable)->name, name) == 0) {
-            return true;
-        }
-        for (uint32_t i = 0; i < node->param_count; i++) {
-            if (strcmp(PWSP_VARIABLE(module, node->first_param + i)->name, name) == 0) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
+// -- scopes ---------------------------------------------------------------------------------------
 
 void ptowsp_workload_begin(ptowsp_module *module, const char *name) {
     if (!pwsp_module_is_good(module)) {
@@ -561,31 +470,6 @@ static const pwsp_tag_info *pwsp_task_tags(ptowsp_module *module, const ptowsp_t
     return (const pwsp_tag_info *)pwsp_module_copy(module, infos, count * sizeof infos[0]);
 }
 
-static uint32_t pwsp_node_workload(const ptowsp_module *module, uint32_t node) {
-    while (PWSP_NODE(module, node)->parent) {
-        node = PWSP_NODE(module, node)->parent;
-    }
-    return node;
-}
-
-static const uint32_t *pwsp_task_after(ptowsp_module *module, const ptowsp_node *after,
-                                       uint32_t *out_count) {
-    uint32_t ids[PTOWSP_TASK_AFTER_MAX];
-    uint32_t count = 0;
-    for (; count < PTOWSP_TASK_AFTER_MAX && after[count].id; count++) {
-        ids[count] = after[count].id;
-        if (ids[count] >= module->nodes.count ||
-            PWSP_NODE(module, ids[count])->kind != PWSP_NODE_TASK ||
-            pwsp_node_workload(module, ids[count]) != pwsp_node_workload(module, module->open)) {
-            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, ids[count],
-                             "after node %u, which is no task of this workload", ids[count]);
-            return NULL;
-        }
-    }
-    *out_count = count;
-    return (const uint32_t *)pwsp_module_copy(module, ids, count * sizeof ids[0]);
-}
-
 // Checks everything of a task and copies it into the module; NULL with an error.
 static const pwsp_task_info *pwsp_task_check(ptowsp_module *module, const ptowsp_task_desc *desc) {
     const pwsp_kernel_info *kernel = PWSP_KERNEL(module, desc->kernel.id);
@@ -599,7 +483,10 @@ static const pwsp_task_info *pwsp_task_check(ptowsp_module *module, const ptowsp
                                                 PTOWSP_TASK_SCALAR_MAX, kernel->scalar_count, true)
                               : NULL;
     info.tags = info.scalars ? pwsp_task_tags(module, desc->tags, &info.tag_count) : NULL;
-    info.after = info.tags ? pwsp_task_after(module, desc->after, &info.after_count) : NULL;
+    while (info.after_count < PTOWSP_TASK_AFTER_MAX && desc->after[info.after_count].id) {
+        info.after_count++;
+    }
+    info.after = info.tags ? pwsp_nodes_after(module, desc->after, info.after_count) : NULL;
     return info.after ? (const pwsp_task_info *)pwsp_module_copy(module, &info, sizeof info) : NULL;
 }
 

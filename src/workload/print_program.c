@@ -1,4 +1,4 @@
-// Modules and programs as text, for people, golden tests and error messages.
+// Programs as text, and places in them, for people, golden tests and error messages.
 
 #include "../base/text.h"
 #include "program.h"
@@ -60,237 +60,6 @@ PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint3
         pwsp_print_variables(program, path, count, cells, ptowsp_text_to_buffer(&buffer));
         pwsp_text_format(text, "%s%s%s%s", buffer.length ? " (" : "", variables,
                          buffer.length < sizeof variables ? "" : "...", buffer.length ? ")" : "");
-    }
-}
-
-// -- modules --------------------------------------------------------------------------------------
-
-static void pwsp_print_size(int64_t size, ptowsp_text text) {
-    if (size == PTOWSP_DYNAMIC) {
-        pwsp_text_format(text, "?");
-    } else {
-        pwsp_text_format(text, "%" PRId64, size);
-    }
-}
-
-static void pwsp_print_axes(const ptowsp_module *m, ptowsp_text text) {
-    for (uint32_t i = 1; i < m->axes.count; i++) {
-        const pwsp_axis_info *axis = PWSP_AXIS(m, i);
-        if (axis->declared != i) {
-            continue;  // a row of another
-        }
-        pwsp_text_format(text, "axis %s ", axis->name);
-        switch (axis->kind) {
-        case PWSP_AXIS_DENSE: pwsp_text_format(text, "%" PRId64 "\n", axis->size); break;
-        case PWSP_AXIS_DYNAMIC: pwsp_text_format(text, "dynamic\n"); break;
-        case PWSP_AXIS_RAGGED: pwsp_text_format(text, "ragged\n"); break;
-        case PWSP_AXIS_SPARSE: pwsp_text_format(text, "sparse\n"); break;
-        }
-    }
-}
-
-static const char *pwsp_direction_name(ptowsp_direction direction) {
-    return direction == PTOWSP_IN ? "in" : direction == PTOWSP_OUT ? "out" : "inout";
-}
-
-static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
-    for (uint32_t i = 1; i < m->kernels.count; i++) {
-        const pwsp_kernel_info *kernel = PWSP_KERNEL(m, i);
-        pwsp_text_format(text, "kernel %s(axes %u", kernel->name, kernel->axis_count);
-        for (uint32_t j = 0; j < kernel->tile_count; j++) {
-            const pwsp_tile_info *tile = &kernel->tiles[j];
-            pwsp_text_format(text, ", %s %s %s ", pwsp_direction_name(tile->direction), tile->name,
-                             ptowsp_dtype_name(tile->dtype));
-            pwsp_print_size(tile->rows, text);
-            pwsp_text_format(text, " x ");
-            pwsp_print_size(tile->cols, text);
-        }
-        for (uint32_t j = 0; j < kernel->scalar_count; j++) {
-            pwsp_text_format(text, ", %s %s", kernel->scalars[j].name,
-                             pwsp_type_name(kernel->scalars[j].type));
-        }
-        pwsp_text_format(text, ") %s", kernel->unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
-        if (kernel->code) {
-            pwsp_text_format(text, ", %u instructions", kernel->code->insn_count);
-        } else if (kernel->cost) {
-            pwsp_text_format(text, ", cycles by a cost function");
-        } else if (kernel->cycles) {
-            pwsp_text_format(text, ", %" PRIu64 " cycles", kernel->cycles);
-        }
-        pwsp_text_format(text, "%s\n", kernel->fn || kernel->code ? "" : ", time only");
-    }
-}
-
-static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
-    pwsp_text_format(text, "module %s\n", m->name);
-    pwsp_print_axes(m, text);
-    for (uint32_t i = 1; i < m->symbols.count; i++) {
-        if (PWSP_SYMBOL(m, i)->name) {  // else it is what the module's error is about
-            pwsp_text_format(text, "symbol %s\n", PWSP_SYMBOL(m, i)->name);
-        }
-    }
-    for (uint32_t i = 1; i < m->arrays.count; i++) {
-        if (PWSP_ARRAY(m, i)->name && !PWSP_ARRAY(m, i)->is_lengths) {
-            pwsp_text_format(text, "array %s %s\n", PWSP_ARRAY(m, i)->name,
-                             ptowsp_dtype_name(PWSP_ARRAY(m, i)->dtype));
-        }
-    }
-    for (uint32_t i = 1; i < m->tensors.count; i++) {
-        const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, i);
-        if (!tensor->name) {
-            continue;
-        }
-        pwsp_text_format(text, "tensor %s %s [", tensor->name, ptowsp_dtype_name(tensor->dtype));
-        for (uint32_t j = 0; j < tensor->rank; j++) {
-            pwsp_text_format(text, "%s", j ? ", " : "");
-            pwsp_print_size(tensor->shape[j], text);
-        }
-        pwsp_text_format(text, "] %s\n", ptowsp_location_name(tensor->location));
-    }
-    pwsp_print_kernels(m, text);
-}
-
-// `is_open`: the size of the tile is the view's, and not known from elsewhere.
-static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, bool is_open,
-                            ptowsp_text text) {
-    const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, view->tensor);
-    pwsp_text_format(text, "%s", tensor->name);
-    uint32_t lead = tensor->rank > 2 ? tensor->rank - 2 : 0;
-    for (uint32_t i = 0; i < lead; i++) {
-        pwsp_text_format(text, "%s", i ? ", " : "[");
-        pwsp_exprs_print(&m->exprs, view->index[i], text);
-    }
-    pwsp_text_format(text, "%s", lead ? "]" : "");
-    if (view->row || view->col) {
-        pwsp_text_format(text, " at (");
-        if (view->row) {
-            pwsp_exprs_print(&m->exprs, view->row, text);
-        } else {
-            pwsp_text_format(text, "0");
-        }
-        pwsp_text_format(text, ", ");
-        if (view->col) {
-            pwsp_exprs_print(&m->exprs, view->col, text);
-        } else {
-            pwsp_text_format(text, "0");
-        }
-        pwsp_text_format(text, ")");
-    }
-    const int64_t sizes[2] = {view->rows, view->cols};
-    for (uint32_t i = 0; is_open && i < 2; i++) {
-        pwsp_text_format(text, "%s", i ? " x " : " of ");
-        if (sizes[i]) {
-            pwsp_text_format(text, "%" PRId64, sizes[i]);
-        } else {
-            pwsp_text_format(text, "edge");  // as far as the tensor goes
-        }
-    }
-}
-
-static void pwsp_print_exprs(const ptowsp_module *m, const uint32_t *exprs, uint32_t count,
-                             ptowsp_text text) {
-    pwsp_text_format(text, "(");
-    for (uint32_t i = 0; i < count; i++) {
-        pwsp_text_format(text, "%s", i ? ", " : "");
-        pwsp_exprs_print(&m->exprs, exprs[i], text);
-    }
-    pwsp_text_format(text, ")");
-}
-
-static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
-    const pwsp_task_info *task = PWSP_NODE(m, id)->task;
-    const pwsp_kernel_info *kernel = PWSP_KERNEL(m, task->kernel);
-    pwsp_print_exprs(m, task->axes, kernel->axis_count, text);
-    for (uint32_t i = 0; i < kernel->tile_count; i++) {
-        const pwsp_tile_info *tile = &kernel->tiles[i];
-        bool is_open = tile->rows == PTOWSP_DYNAMIC || tile->cols == PTOWSP_DYNAMIC;
-        pwsp_text_format(text, " %s = ", tile->name);
-        pwsp_print_view(m, &task->views[i], is_open, text);
-    }
-    for (uint32_t i = 0; i < kernel->scalar_count; i++) {
-        pwsp_text_format(text, " %s = ", kernel->scalars[i].name);
-        pwsp_exprs_print(&m->exprs, task->scalars[i], text);
-    }
-    for (uint32_t i = 0; i < task->tag_count; i++) {
-        pwsp_text_format(text, " tag %s = ", task->tags[i].name);
-        pwsp_exprs_print(&m->exprs, task->tags[i].value, text);
-    }
-    for (uint32_t i = 0; i < task->after_count; i++) {
-        pwsp_text_format(text, "%s node %u", i ? "," : " after", task->after[i]);
-    }
-    if (PWSP_NODE(m, id)->is_waited_for) {
-        pwsp_text_format(text, " as node %u", id);
-    }
-}
-
-// What follows the step of a node on its line.
-static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
-    const pwsp_node *node = PWSP_NODE(m, id);
-    switch (node->kind) {
-    case PWSP_NODE_WORKLOAD:
-        for (uint32_t i = 0; i < node->param_count; i++) {
-            const pwsp_variable_info *param = PWSP_VARIABLE(m, node->first_param + i);
-            pwsp_text_format(text, "%s%s %s%s", i ? ", " : "(", param->name,
-                             pwsp_type_name(param->type), i + 1 == node->param_count ? ")" : "");
-        }
-        break;
-    case PWSP_NODE_PARALLEL:
-    case PWSP_NODE_FOR_EACH:
-    case PWSP_NODE_SELECT:
-        pwsp_text_format(text, " in %s", PWSP_AXIS(m, node->axis)->name);
-        if (PWSP_AXIS(m, node->axis)->row) {
-            pwsp_text_format(text, "[");
-            pwsp_exprs_print(&m->exprs, PWSP_AXIS(m, node->axis)->row, text);
-            pwsp_text_format(text, "]");
-        }
-        break;
-    case PWSP_NODE_WHEN:
-        pwsp_text_format(text, " ");
-        pwsp_exprs_print(&m->exprs, node->expr, text);
-        break;
-    case PWSP_NODE_TASK: pwsp_print_task(m, id, text); break;
-    case PWSP_NODE_CALL: pwsp_print_exprs(m, node->call->args, node->call->arg_count, text); break;
-    case PWSP_NODE_SLOT_SET:
-        pwsp_text_format(text, " = ");
-        pwsp_exprs_print(&m->exprs, node->expr, text);
-        break;
-    case PWSP_NODE_SLOT_LOAD:
-        pwsp_text_format(text, " = ");
-        pwsp_print_view(m, node->view, node->view->rows != 1 || node->view->cols != 1, text);
-        if (node->expr || node->col) {
-            uint32_t cells[2] = {node->expr, node->col};
-            pwsp_text_format(text, " element (");
-            for (uint32_t i = 0; i < 2; i++) {
-                if (cells[i]) {
-                    pwsp_exprs_print(&m->exprs, cells[i], text);
-                } else {
-                    pwsp_text_format(text, "0");
-                }
-                pwsp_text_format(text, "%s", i ? ")" : ", ");
-            }
-        }
-        break;
-    case PWSP_NODE_OTHERWISE:
-    case PWSP_NODE_COMBINE:
-    case PWSP_NODE_SEQUENCE:
-    case PWSP_NODE_NONE: break;
-    }
-}
-
-void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text) {
-    pwsp_print_declarations(module, text);
-    for (uint32_t id = 1; id < module->nodes.count; id++) {  // nodes are in the order of the tree
-        uint32_t depth = 0;
-        for (uint32_t at = PWSP_NODE(module, id)->parent; at; at = PWSP_NODE(module, at)->parent) {
-            depth++;
-        }
-        pwsp_text_format(text, "%*s%s", (int)depth * 2, "", depth ? "" : "workload ");
-        pwsp_module_print_step(module, id, text);
-        pwsp_print_node(module, id, text);
-        pwsp_text_format(text, "\n");
-    }
-    if (module->status != PTOWSP_OK) {
-        pwsp_text_format(text, "error %s: %s\n", ptowsp_status_name(module->status), module->text);
     }
 }
 
@@ -430,6 +199,67 @@ static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task
     }
 }
 
+// What a pipeline does to tensors, and a line for each channel and each process.
+static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_op *pipeline,
+                                   uint32_t target, ptowsp_text text) {
+    for (uint32_t i = 0; i < pipeline->task.view_count; i++) {
+        const pwsp_tile_view *view =
+            PWSP_PROGRAM_AT(p, views, pwsp_tile_view, pipeline->task.first_view + i);
+        pwsp_text_format(text, "%s%s %s", i ? ", " : ": ",
+                         !view->is_written ? "in"
+                         : view->is_read   ? "inout"
+                                           : "out",
+                         PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor)->name);
+    }
+    pwsp_text_format(text, " -> %u", target);
+    for (uint32_t i = pipeline->first_channel;
+         i < pipeline->first_channel + pipeline->channel_count; i++) {
+        const pwsp_channel_op *channel = PWSP_PROGRAM_AT(p, channels, pwsp_channel_op, i);
+        pwsp_text_format(text, "\n         channel %u %s depth ", i, channel->name);
+        if (channel->has_depth) {
+            pwsp_print_code(p, &channel->depth_code, text);
+        } else {
+            pwsp_text_format(text, "%u", channel->depth);
+        }
+        pwsp_text_format(text, " latency ");
+        if (channel->has_latency) {
+            pwsp_print_code(p, &channel->latency_code, text);
+        } else {
+            pwsp_text_format(text, "%" PRIu64, channel->latency);
+        }
+    }
+    for (uint32_t i = pipeline->first_process;
+         i < pipeline->first_process + pipeline->process_count; i++) {
+        const pwsp_process_op *process = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, i);
+        pwsp_text_format(text, "\n         process %u %s from %u", i, process->name,
+                         process->first_op);
+        if (process->index) {
+            pwsp_text_format(text, " replicas ");
+            pwsp_print_cell(p, process->index, text);
+            pwsp_text_format(text, " in %s",
+                             PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, process->axis)->name);
+        }
+        for (uint32_t j = 0; j < process->port_count; j++) {
+            const pwsp_port *port = PWSP_PROGRAM_AT(p, ports, pwsp_port, process->first_port + j);
+            pwsp_text_format(text, "%s %s %u%s", j ? "," : "",
+                             port->is_produced ? "produces" : "consumes", port->channel,
+                             port->is_closed_early ? " closes" : "");
+        }
+    }
+}
+
+static void pwsp_print_receive_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_text text) {
+    const pwsp_receive_op *receive = PWSP_PROGRAM_AT(p, receives, pwsp_receive_op, op->at);
+    pwsp_text_format(text, "%s", PWSP_PLACE_AT(p, op->node)->step);
+    if (!receive->is_wait) {
+        pwsp_text_format(text, ": ");
+        pwsp_print_cell(p, receive->cell, text);
+        pwsp_text_format(text, " from %s, at the end -> %u",
+                         PWSP_PROGRAM_AT(p, channels, pwsp_channel_op, receive->channel)->name,
+                         op->target);
+    }
+}
+
 static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_text text) {
     const char *step = PWSP_PLACE_AT(p, op->node)->step;
     switch (op->kind) {
@@ -476,6 +306,19 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_tex
     }
     case PWSP_OP_RETURN: pwsp_text_format(text, "return"); break;
     case PWSP_OP_RESET: pwsp_text_format(text, "reset edges"); break;
+    case PWSP_OP_PIPELINE:
+        pwsp_text_format(text, "%s", step);
+        pwsp_print_pipeline_op(p, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at),
+                               op->target, text);
+        break;
+    case PWSP_OP_PROCESS_END: pwsp_text_format(text, "end of %s", step); break;
+    case PWSP_OP_SEND:
+        pwsp_text_format(text, "%s(", step);
+        pwsp_print_code(p, &PWSP_PROGRAM_AT(p, sends, pwsp_send_op, op->at)->token, text);
+        pwsp_text_format(text, ")");
+        break;
+    case PWSP_OP_RECEIVE: pwsp_print_receive_op(p, op, text); break;
+    case PWSP_OP_CLOSE: pwsp_text_format(text, "%s", step); break;
     }
     pwsp_text_format(text, "\n");
 }

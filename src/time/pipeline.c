@@ -1,0 +1,410 @@
+// Pipelines of a run: what they take, and one from its start to its end.
+//
+// Before an execution the sizes of axes say how many processes there are, and memory is made for
+// the pipeline with the most of them, which all share, as one runs at a time. Where a pipeline
+// starts, each process gets the cells (variables, slots, constants) as they are there; channels are
+// opened as deep as they are asked for there; and then the processes walk (walk.c). What channels
+// and processes have counted is added to the results.
+
+#include "pipeline.h"
+
+#include <inttypes.h>
+
+// -- life -----------------------------------------------------------------------------------------
+
+// Every array with a fixed size: field, type of its items, how many.
+#define PWSP_PIPELINES_ARRAYS(ARRAY)                                                               \
+    ARRAY(stats, ptowsp_pipeline_stats, program->pipelines.count + 1)                              \
+    ARRAY(channel_stats, ptowsp_channel_stats, program->channels.count + 1)                        \
+    ARRAY(channels, pwsp_channel, program->channels.count + 1)                                     \
+    ARRAY(chains, pwsp_chain, program->pipelines.count + 1)
+
+// Those that grow: field, type, capacity.
+#define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
+    ARRAY(process_stats, ptowsp_process_stats, process_stats_capacity)                             \
+    ARRAY(processes, pwsp_process, process_capacity)                                               \
+    ARRAY(cells, uint64_t, cell_capacity)                                                          \
+    ARRAY(frames, pwsp_frame, frame_capacity)                                                      \
+    ARRAY(closed, uint8_t, closed_capacity)                                                        \
+    ARRAY(heap, pwsp_ready, heap_capacity)                                                         \
+    ARRAY(steps, ptowsp_step_record, step_capacity)                                                \
+    ARRAY(chain_steps, uint64_t, chain_capacity)
+
+PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_memory *memory,
+                                       const ptowsp_program *program) {
+    memset(pipelines, 0, sizeof *pipelines);
+    if (program->pipelines.count == 0) {
+        return true;
+    }
+    pipelines->program = program;
+    pipelines->memory = *memory;
+    bool is_good = true;
+#define PWSP_PIPELINES_ALLOC(field, type, count)                                                   \
+    pipelines->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));          \
+    is_good = is_good && pipelines->field;
+    PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_ALLOC)
+#undef PWSP_PIPELINES_ALLOC
+    if (!is_good) {
+        pwsp_pipelines_free(pipelines);
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines) {
+    const ptowsp_program *program = pipelines->program;
+    pwsp_memory memory = pipelines->memory;
+    if (!program) {
+        return;
+    }
+    for (uint32_t i = 0; pipelines->channels && i < program->channels.count; i++) {
+        pwsp_channel_free(&pipelines->channels[i], &memory);
+    }
+#define PWSP_PIPELINES_FREE(field, type, count)                                                    \
+    pwsp_memory_free(&memory, pipelines->field, (size_t)(count) * sizeof(type));
+    PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_FREE)
+#undef PWSP_PIPELINES_FREE
+#define PWSP_PIPELINES_FREE(field, type, capacity)                                                 \
+    pwsp_memory_free(&memory, pipelines->field, (size_t)pipelines->capacity * sizeof(type));
+    PWSP_PIPELINES_GROWING(PWSP_PIPELINES_FREE)
+#undef PWSP_PIPELINES_FREE
+    memset(pipelines, 0, sizeof *pipelines);
+}
+
+PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines) {
+    const ptowsp_program *program = pipelines->program;
+    size_t bytes = 0;
+    if (!program) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < program->channels.count; i++) {
+        bytes += pwsp_channel_bytes(&pipelines->channels[i]);
+    }
+#define PWSP_PIPELINES_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
+    PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_SIZE)
+#undef PWSP_PIPELINES_SIZE
+#define PWSP_PIPELINES_SIZE(field, type, capacity)                                                 \
+    bytes += (size_t)pipelines->capacity * sizeof(type);
+    PWSP_PIPELINES_GROWING(PWSP_PIPELINES_SIZE)
+#undef PWSP_PIPELINES_SIZE
+    return bytes;
+}
+
+// -- before an execution --------------------------------------------------------------------------
+
+// Makes room for exactly as many items, which are not kept when it grows.
+static bool pwsp_pipelines_room(pwsp_pipelines *pipelines, void **array, uint64_t *capacity,
+                                uint64_t needed, size_t item_size) {
+    uint64_t size;
+    if (needed <= *capacity) {
+        return true;
+    }
+    pwsp_memory_free(&pipelines->memory, *array, (size_t)*capacity * item_size);
+    *array = NULL;
+    *capacity = 0;
+    if (pwsp_mul_fits(needed, item_size, &size) && size <= SIZE_MAX) {
+        *array = pwsp_memory_alloc(&pipelines->memory, (size_t)size);
+    }
+    *capacity = *array ? needed : 0;
+    return *array != NULL;
+}
+
+#define PWSP_PIPELINES_ROOM(field, type, capacity, needed)                                         \
+    do {                                                                                           \
+        void *array = pipelines->field;                                                            \
+        is_good = is_good && pwsp_pipelines_room(pipelines, &array, &pipelines->capacity, needed,  \
+                                                 sizeof(type));                                    \
+        pipelines->field = (type *)array;                                                          \
+    } while (0)
+
+// How many replicas a process has; 0 with an error.
+static uint64_t pwsp_pipelines_replicas(pwsp_pipelines *pipelines, const pwsp_process_op *op,
+                                        const uint64_t *cells) {
+    const ptowsp_program *program = pipelines->program;
+    uint64_t count = cells[op->size];
+    pipelines->x->node = op->node;
+    if (count == 0) {
+        pwsp_expander_fail(pipelines->x, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                           "axis %s has size 0, so that there is no replica",
+                           PWSP_PROGRAM_AT(program, axes, pwsp_axis_info, op->axis)->name);
+    } else if (count > PTOWSP_PROCESS_MAX ||
+               pipelines->process_count + count > PTOWSP_PROCESS_MAX) {
+        pwsp_expander_fail(pipelines->x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                           "%" PRIu64 " replicas make more than %d processes", count,
+                           PTOWSP_PROCESS_MAX);
+        count = 0;
+    }
+    return count;
+}
+
+// The processes and ports of one pipeline; false with an error.
+static bool pwsp_pipelines_count(pwsp_pipelines *pipelines, uint32_t index, const uint64_t *cells,
+                                 uint64_t *out_count, uint64_t *out_ports) {
+    const pwsp_pipeline_op *op = PWSP_PIPELINE_AT(pipelines, index);
+    ptowsp_pipeline_stats *stats = &pipelines->stats[index];
+    stats->first_process = pipelines->process_count;
+    stats->first_channel = op->first_channel;
+    stats->channel_count = op->channel_count;
+    *out_ports = 0;
+    for (uint32_t i = 0; i < op->process_count; i++) {
+        const pwsp_process_op *process = PWSP_PROCESS_OP_AT(pipelines, op->first_process + i);
+        uint64_t count = pwsp_pipelines_replicas(pipelines, process, cells);
+        if (count == 0) {
+            return false;
+        }
+        pipelines->process_count += (uint32_t)count;
+        *out_ports += count * process->port_count;
+    }
+    stats->process_count = pipelines->process_count - stats->first_process;
+    *out_count = stats->process_count;
+    return true;
+}
+
+static void pwsp_pipelines_name_processes(pwsp_pipelines *pipelines, const uint64_t *cells) {
+    ptowsp_process_stats *stats = pipelines->process_stats;
+    memset(stats, 0, pipelines->process_count * sizeof *stats);
+    for (uint32_t i = 0; i < pipelines->program->processes.count; i++) {
+        const pwsp_process_op *op = PWSP_PROCESS_OP_AT(pipelines, i);
+        for (uint32_t j = 0; j < cells[op->size]; j++) {
+            stats->name = op->name;
+            stats->replica = j;
+            stats->channel = UINT32_MAX;
+            stats++;
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
+    pipelines->process_count = 0;
+    pipelines->step_count = 0;
+    pipelines->chain_count = 0;
+    pipelines->slot_load_count = 0;
+    pipelines->wait_cycles = 0;
+    pipelines->is_stuck = false;
+    pipelines->is_out_of_memory = false;
+    for (uint32_t i = 0; pipelines->program && i < pipelines->program->pipelines.count; i++) {
+        memset(&pipelines->stats[i], 0, sizeof pipelines->stats[i]);
+        memset(&pipelines->chains[i], 0, sizeof pipelines->chains[i]);
+        pipelines->stats[i].name = PWSP_PIPELINE_AT(pipelines, i)->name;
+        pipelines->chains[i].end_step = PWSP_NO_STEP;
+    }
+    for (uint32_t i = 0; pipelines->program && i < pipelines->program->channels.count; i++) {
+        memset(&pipelines->channel_stats[i], 0, sizeof pipelines->channel_stats[i]);
+        pipelines->channel_stats[i].name = PWSP_CHANNEL_AT(pipelines, i)->name;
+    }
+}
+
+PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander *x,
+                                        const pwsp_pipeline_host *host, const uint64_t *cells) {
+    const ptowsp_program *program = pipelines->program;
+    uint64_t processes = 0, ports = 0;
+    if (!program) {
+        return true;
+    }
+    x->cells = NULL;  // no variables around, if there is an error
+    pipelines->x = x;
+    pipelines->host = *host;
+    for (uint32_t i = 0; i < program->pipelines.count; i++) {
+        uint64_t count, port_count;
+        if (!pwsp_pipelines_count(pipelines, i, cells, &count, &port_count)) {
+            pipelines->process_count = 0;
+            return false;
+        }
+        processes = pwsp_max_u64(processes, count);
+        ports = pwsp_max_u64(ports, port_count);
+    }
+    bool is_good = true;
+    PWSP_PIPELINES_ROOM(process_stats, ptowsp_process_stats, process_stats_capacity,
+                        pipelines->process_count);
+    PWSP_PIPELINES_ROOM(processes, pwsp_process, process_capacity, processes);
+    PWSP_PIPELINES_ROOM(cells, uint64_t, cell_capacity, processes * program->cell_count);
+    PWSP_PIPELINES_ROOM(frames, pwsp_frame, frame_capacity, processes * program->frame_depth);
+    PWSP_PIPELINES_ROOM(closed, uint8_t, closed_capacity, ports + 1);
+    PWSP_PIPELINES_ROOM(heap, pwsp_ready, heap_capacity, processes);
+    if (!is_good) {
+        pipelines->process_count = 0;
+        pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
+        return false;
+    }
+    pwsp_pipelines_name_processes(pipelines, cells);
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_pipelines_end(pwsp_pipelines *pipelines) {
+    return !pipelines->program || pwsp_steps_find_chains(pipelines);
+}
+
+// -- a pipeline -----------------------------------------------------------------------------------
+
+// Makes a channel ready, as it is asked for where the pipeline starts. False with an error.
+static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
+    const pwsp_channel_op *op = PWSP_CHANNEL_AT(pipelines, channel);
+    pwsp_expander *x = pipelines->x;
+    uint64_t depth = op->has_depth ? pwsp_expander_value(x, op->depth_code) : op->depth;
+    uint64_t latency = op->has_latency ? pwsp_expander_value(x, op->latency_code) : op->latency;
+    latency = pipelines->host.has_latency ? pipelines->host.latency : latency;
+    if (x->fault.is_set) {
+        pwsp_expander_fail(
+            x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
+            "channel %s: array %s is read at %" PRId64 "; it has %" PRIu64 " elements", op->name,
+            PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array)->name,
+            x->fault.index, x->arrays[x->fault.array].count);
+        return false;
+    }
+    if (depth > PTOWSP_CHANNEL_DEPTH_MAX) {
+        pwsp_expander_fail(x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                           "channel %s: a depth of %" PRIu64 ", more than %d", op->name, depth,
+                           PTOWSP_CHANNEL_DEPTH_MAX);
+        return false;
+    }
+    if (latency > PTOWSP_CYCLES_MAX) {
+        pwsp_expander_fail(
+            x, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+            "channel %s: a latency of %" PRId64 " cycles%s", op->name, (int64_t)latency,
+            pipelines->host.has_latency ? ", by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL : "");
+        return false;
+    }
+    if (!pwsp_channel_begin(&pipelines->channels[channel], &pipelines->memory, (uint32_t)depth,
+                            latency, pipelines->host.has_records)) {
+        pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "channel %s: out of memory",
+                           op->name);
+        return false;
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
+    const ptowsp_program *program = pipelines->program;
+    const pwsp_pipeline_op *op = pipelines->x->pipeline;
+    const uint64_t *cells = pipelines->x->cells;
+    uint32_t index = 0;
+    uint8_t *closed = pipelines->closed;
+    pipelines->op = op;
+    pipelines->index = (uint32_t)(op - PWSP_PIPELINE_AT(pipelines, 0));
+    pipelines->running =
+        pipelines->process_stats + pipelines->stats[pipelines->index].first_process;
+    for (uint32_t i = 0; i < op->process_count; i++) {
+        const pwsp_process_op *process_op = PWSP_PROCESS_OP_AT(pipelines, op->first_process + i);
+        uint64_t count = cells[process_op->size];
+        for (uint64_t j = 0; j < count; j++) {
+            pwsp_process *process = &pipelines->processes[index];
+            memset(process, 0, sizeof *process);
+            process->cells = pipelines->cells + (size_t)index * program->cell_count;
+            process->frames = pipelines->frames + (size_t)index * program->frame_depth;
+            process->op = process_op;
+            process->next_op = process_op->first_op;
+            process->closed = closed;
+            process->step = PWSP_NO_STEP;
+            process->task = PTOWSP_NO_INDEX;
+            memcpy(process->cells, cells, program->cell_count * sizeof(uint64_t));
+            memset(closed, 0, process_op->port_count);
+            closed += process_op->port_count;
+            if (process_op->index) {
+                process->cells[process_op->index] = j;
+            }
+            index++;
+        }
+    }
+    pipelines->running_count = index;
+    pipelines->ended_count = 0;
+}
+
+// Counts who produces and consumes each channel; and says whether each has one of both.
+static bool pwsp_pipelines_connect(pwsp_pipelines *pipelines) {
+    const pwsp_pipeline_op *op = pipelines->op;
+    bool is_simple = true;
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        const pwsp_process_op *process = pipelines->processes[i].op;
+        for (uint32_t j = 0; j < process->port_count; j++) {
+            const pwsp_port *port = PWSP_PORT_AT(pipelines, process->first_port + j);
+            pwsp_channel *channel = &pipelines->channels[port->channel];
+            *(port->is_produced ? &channel->producers : &channel->consumers) += 1;
+        }
+    }
+    for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
+        const pwsp_channel *channel = &pipelines->channels[i];
+        is_simple = is_simple && channel->producers <= 1 && channel->consumers <= 1;
+    }
+    return is_simple;
+}
+
+// What has come out of a run of the pipeline.
+static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
+    const pwsp_pipeline_op *op = pipelines->op;
+    ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
+    uint64_t latest = 0;
+    for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
+        const pwsp_channel *channel = &pipelines->channels[i];
+        ptowsp_channel_stats *sum = &pipelines->channel_stats[i];
+        sum->depth = channel->depth;
+        sum->latency = channel->latency;
+        sum->pending_count = channel->pending;
+        sum->token_count += channel->sent;
+        sum->pending_max = pwsp_max_u64(sum->pending_max, channel->high);
+        sum->full_cycles += channel->full;
+        sum->empty_cycles += channel->empty;
+        pipelines->wait_cycles += channel->full + channel->empty;
+    }
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        const pwsp_process *process = &pipelines->processes[i];
+        ptowsp_process_stats *sum = &pipelines->running[i];
+        bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
+        bool is_waiting = is_full || process->wait == PWSP_PROCESS_WAITS_EMPTY;
+        bool is_stuck = is_waiting && pipelines->is_stuck;
+        sum->end_cycles = process->time;
+        sum->channel = is_stuck ? process->channel : UINT32_MAX;
+        sum->node = is_stuck ? process->node : 0;
+        sum->state = process->wait == PWSP_PROCESS_HAS_ENDED ? PTOWSP_PROCESS_ENDED
+                     : !is_stuck                             ? PTOWSP_PROCESS_STOPPED
+                     : is_full                               ? PTOWSP_PROCESS_FULL
+                                                             : PTOWSP_PROCESS_EMPTY;
+        if (process->time > latest || i == 0) {
+            latest = process->time;
+            pipelines->chains[pipelines->index].end_step = process->step;
+            pipelines->end_task = process->task;
+        }
+    }
+    stats->run_count++;
+    stats->total_cycles += pwsp_min_u64(stats->makespan_cycles, UINT64_MAX - stats->total_cycles);
+}
+
+static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
+    const pwsp_pipeline_op *op = pipelines->op;
+    for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
+        if (!pwsp_pipelines_open(pipelines, i)) {
+            return false;
+        }
+    }
+    bool is_simple = pwsp_pipelines_connect(pipelines);
+    pipelines->is_ordered = !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
+    bool is_good = pwsp_pipelines_walk(pipelines);
+    if (is_good && pipelines->is_out_of_memory) {
+        pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                           "out of memory for records of steps");
+        is_good = false;
+    }
+    pipelines->is_stuck = is_good && pipelines->ended_count < pipelines->running_count;
+    pwsp_pipelines_account(pipelines);
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = pipelines->x;
+    uint64_t *cells = x->cells;
+    pwsp_frame *frames = x->frames;
+    uint32_t frame_count = x->frame_count, next_op = x->next_op, node = x->node;
+    pwsp_pipelines_place(pipelines);
+    pipelines->stats[pipelines->index].makespan_cycles = 0;
+    bool is_good = pwsp_pipelines_run_open(pipelines);
+    x->cells = cells;
+    x->frames = frames;
+    x->frame_count = frame_count;
+    x->next_op = next_op;
+    x->node = node;
+    x->task.args = cells + x->program->first_arg;
+    if (pipelines->is_stuck) {
+        pwsp_stuck_fail(pipelines);
+        is_good = false;
+    }
+    *out_cycles = pipelines->stats[pipelines->index].makespan_cycles;
+    return is_good;
+}

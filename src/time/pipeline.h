@@ -1,0 +1,175 @@
+// Pipelines: processes with a time of their own that meet in channels.
+
+#ifndef PWSP_PIPELINE_H
+#define PWSP_PIPELINE_H
+
+#include "../workload/expand.h"
+#include "channel.h"
+
+#define PWSP_NO_STEP PTOWSP_NO_INDEX
+
+typedef enum pwsp_process_wait {
+    PWSP_PROCESS_READY,
+    PWSP_PROCESS_WAITS_FULL,   // to send `token`
+    PWSP_PROCESS_WAITS_EMPTY,  // for `receive`
+    PWSP_PROCESS_HAS_ENDED
+} pwsp_process_wait;
+
+// What a process' time comes from.
+typedef enum pwsp_process_mover {
+    PWSP_MOVER_START,
+    PWSP_MOVER_TASK,
+    PWSP_MOVER_CHANNEL
+} pwsp_process_mover;
+
+// A process, or one replica of it, while its pipeline runs: where the walk of its ops is.
+typedef struct pwsp_process {
+    uint64_t time;
+    uint64_t *cells;
+    pwsp_frame *frames;
+    uint32_t next_op, frame_count;
+    const pwsp_process_op *op;
+    pwsp_process_wait wait;
+    uint32_t channel;  // that it waits at
+    uint32_t node;     // where
+    uint32_t after;    // the next in a line of waiting processes or of ready ones: index + 1, or 0
+    uint64_t token;
+    const pwsp_receive_op *receive;
+    uint32_t receive_end;
+    uint8_t *closed;  // by port
+    // When steps are recorded:
+    uint64_t step;  // its last
+    uint64_t task;  // on the chain of steps that its time comes from, the last task
+    pwsp_process_mover mover;
+} pwsp_process;
+
+typedef struct pwsp_ready {
+    uint64_t time;
+    uint32_t process;
+} pwsp_ready;
+
+typedef struct pwsp_pipelines pwsp_pipelines;
+
+// What is asked of whoever runs pipelines.
+typedef struct pwsp_pipeline_host {
+    // Runs, or counts, the task that the expander is at, in a process. False with the expander's
+    // error.
+    bool (*task)(void *user, const pwsp_process *process, ptowsp_cycles *out_cycles);
+    void *user;
+    bool is_ordered;   // tasks must be run in the order of time
+    bool has_records;  // steps are recorded
+    bool has_latency;  // of all channels:
+    uint64_t latency;
+} pwsp_pipeline_host;
+
+typedef struct pwsp_chain {
+    uint64_t first, count;  // in the list of chains' steps
+    uint64_t end_step;      // of the last time that the pipeline ran: where its chain ends
+} pwsp_chain;
+
+// All pipelines of a run. One runs at a time.
+struct pwsp_pipelines {
+    const ptowsp_program *program;
+    pwsp_memory memory;
+    pwsp_expander *x;
+    pwsp_pipeline_host host;
+    // Of all pipelines:
+    ptowsp_pipeline_stats *stats;
+    ptowsp_channel_stats *channel_stats;
+    ptowsp_process_stats *process_stats;
+    uint64_t process_stats_capacity;
+    uint32_t process_count;
+    pwsp_channel *channels;
+    pwsp_chain *chains;
+    uint64_t slot_load_count;
+    uint64_t wait_cycles;
+    // Of the one that runs:
+    const pwsp_pipeline_op *op;
+    uint32_t index;
+    pwsp_process *processes;
+    ptowsp_process_stats *running;  // their stats
+    uint32_t running_count, ended_count;
+    bool is_ordered;  // processes move in the order of time
+    pwsp_ready *heap;
+    uint32_t heap_count;
+    uint32_t ready;     // without order: a stack of processes, the first's index + 1
+    uint64_t end_task;  // on the critical chain, when steps are recorded
+    // Memory for the largest one:
+    uint64_t process_capacity, cell_capacity, frame_capacity, closed_capacity, heap_capacity;
+    uint64_t *cells;
+    pwsp_frame *frames;
+    uint8_t *closed;
+    // Steps:
+    ptowsp_step_record *steps;
+    uint64_t step_count, step_capacity;
+    uint64_t *chain_steps;
+    uint64_t chain_count, chain_capacity;
+    bool is_out_of_memory;
+    // Of the one that the last execution was stuck in, until the next:
+    bool is_stuck;
+    const pwsp_process *circle;  // one of a circle of those that wait for each other, or NULL
+};
+
+PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_memory *memory,
+                                       const ptowsp_program *program);
+PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines);
+PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines);
+
+// Forgets the results of the execution before.
+PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines);
+
+// Before an execution: makes room for the replicas that sizes ask for; `cells` has the sizes. False
+// with an error in the expander.
+PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander *x,
+                                        const pwsp_pipeline_host *host, const uint64_t *cells);
+
+// Runs the pipeline that the expander is at, from its time 0. *out_cycles is its makespan. False
+// with an error in the expander. The expander is where it was.
+PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *out_cycles);
+
+// After an execution: the critical chains. False when memory is out.
+PWSP_INTERNAL bool pwsp_pipelines_end(pwsp_pipelines *pipelines);
+
+// Gives the processes of the pipeline that the expander is at their cells, all at time 0.
+PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
+
+#define PWSP_PIPELINE_AT(p, i)   PWSP_PROGRAM_AT((p)->program, pipelines, pwsp_pipeline_op, i)
+#define PWSP_CHANNEL_AT(p, i)    PWSP_PROGRAM_AT((p)->program, channels, pwsp_channel_op, i)
+#define PWSP_PROCESS_OP_AT(p, i) PWSP_PROGRAM_AT((p)->program, processes, pwsp_process_op, i)
+#define PWSP_PORT_AT(p, i)       PWSP_PROGRAM_AT((p)->program, ports, pwsp_port, i)
+
+// Lets the processes of the pipeline go on until none can; see walk.c. False with an error in the
+// expander.
+PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines);
+
+// The expander walks a process from where that is; and stops doing so.
+PWSP_INLINE void pwsp_process_enter(const pwsp_process *process, pwsp_expander *x) {
+    x->cells = process->cells;
+    x->frames = process->frames;
+    x->frame_count = process->frame_count;
+    x->next_op = process->next_op;
+    x->task.args = x->cells + x->program->first_arg;
+}
+
+PWSP_INLINE void pwsp_process_leave(pwsp_process *process, const pwsp_expander *x) {
+    process->frame_count = x->frame_count;
+    process->next_op = x->next_op;
+}
+
+PWSP_INLINE uint32_t pwsp_process_index(const pwsp_pipelines *pipelines,
+                                        const pwsp_process *process) {
+    return (uint32_t)(process - pipelines->processes);
+}
+
+// Records a step of a process, whose time comes from `cause` if that is not NULL, and returns its
+// index. See steps.c.
+PWSP_INTERNAL uint64_t pwsp_step_add(pwsp_pipelines *pipelines, pwsp_process *process,
+                                     ptowsp_step_kind kind, uint32_t channel, uint64_t end,
+                                     uint64_t token, const pwsp_channel_mark *cause);
+PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines);
+
+// Tells the expander's error why nobody can go on; and more about it. See stuck.c.
+PWSP_INTERNAL void pwsp_stuck_fail(pwsp_pipelines *pipelines);
+PWSP_INTERNAL void pwsp_stuck_print(const pwsp_pipelines *pipelines, ptowsp_text text);
+
+#endif

@@ -1,0 +1,84 @@
+// Records of what processes do, and the critical chain through them.
+//
+// The time of a step comes from one of two others: the step before of the same process, or, where
+// it had to wait, the step of another process that it waited for (`cause`). Going back along these
+// from the end of the process that ends last tells why the pipeline takes as long as it does.
+//
+//      load     task 0 --> send 0 --> task 1 --> send 1 ...
+//                              \                               chain: task 0, send 0, receive 0,
+//      compute  receive 0 <-----+    --> task 2 --> ...               task 2, ...
+//
+// On the way each process remembers the last task on its chain, which becomes the cause of its next
+// task in the records of tasks.
+
+#include "pipeline.h"
+
+PWSP_INTERNAL uint64_t pwsp_step_add(pwsp_pipelines *pipelines, pwsp_process *process,
+                                     ptowsp_step_kind kind, uint32_t channel, uint64_t end,
+                                     uint64_t token, const pwsp_channel_mark *cause) {
+    void *steps = pipelines->steps;
+    uint64_t index = pipelines->step_count;
+    if (!pwsp_memory_grow(&pipelines->memory, &steps, &pipelines->step_capacity, index + 1,
+                          sizeof(ptowsp_step_record))) {
+        pipelines->is_out_of_memory = true;
+        return PWSP_NO_STEP;
+    }
+    pipelines->steps = (ptowsp_step_record *)steps;
+    pipelines->step_count++;
+    const ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
+    ptowsp_step_record *step = &pipelines->steps[index];
+    step->arrive = process->time;
+    step->end = end;
+    step->token = token;
+    step->previous = process->step;
+    step->cause = cause ? cause->step : PTOWSP_NO_INDEX;
+    step->process = stats->first_process + pwsp_process_index(pipelines, process);
+    step->channel = channel;
+    step->node = process->wait == PWSP_PROCESS_READY ? pipelines->x->node : process->node;
+    step->kind = kind;
+    process->step = index;
+    if (cause) {
+        process->task = cause->task;
+        process->mover = PWSP_MOVER_CHANNEL;
+    } else if (end > step->arrive || kind == PTOWSP_STEP_TASK) {
+        process->mover = kind == PTOWSP_STEP_TASK ? PWSP_MOVER_TASK : PWSP_MOVER_CHANNEL;
+    }
+    return index;
+}
+
+// Appends the chain that ends with a step, turned around. False when memory is out.
+static bool pwsp_steps_find_chain(pwsp_pipelines *pipelines, pwsp_chain *chain) {
+    chain->first = pipelines->chain_count;
+    chain->count = 0;
+    uint64_t at = chain->end_step;
+    while (at != PWSP_NO_STEP) {
+        const ptowsp_step_record *step = &pipelines->steps[at];
+        void *items = pipelines->chain_steps;
+        if (!pwsp_memory_grow(&pipelines->memory, &items, &pipelines->chain_capacity,
+                              pipelines->chain_count + 1, sizeof(uint64_t))) {
+            return false;
+        }
+        pipelines->chain_steps = (uint64_t *)items;
+        pipelines->chain_steps[pipelines->chain_count++] = at;
+        at = step->cause != PTOWSP_NO_INDEX ? step->cause : step->previous;
+    }
+    chain->count = pipelines->chain_count - chain->first;
+    for (uint64_t i = 0; i < chain->count / 2; i++) {
+        uint64_t *a = &pipelines->chain_steps[chain->first + i];
+        uint64_t *b = &pipelines->chain_steps[chain->first + chain->count - 1 - i];
+        uint64_t swapped = *a;
+        *a = *b;
+        *b = swapped;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines) {
+    pipelines->chain_count = 0;
+    for (uint32_t i = 0; i < pipelines->program->pipelines.count; i++) {
+        if (!pwsp_steps_find_chain(pipelines, &pipelines->chains[i])) {
+            return false;
+        }
+    }
+    return true;
+}

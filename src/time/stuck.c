@@ -1,0 +1,228 @@
+// Why nobody can go on, when processes are left and all of them wait.
+//
+// Who waits until a channel has room needs one of its consumers, who waits for a token one of its
+// producers. Those that are left wait themselves, so following from one to the next either comes
+// back to where it has been, which is the circle to report, or ends at a channel whose consumers
+// have all ended.
+
+#include "pipeline.h"
+
+#include "../base/text.h"
+
+#include <inttypes.h>
+
+#define PWSP_STUCK_SHORT_MAX  3    // processes that the error names
+#define PWSP_STUCK_CIRCLE_MAX 16   // processes that a circle is told of
+#define PWSP_STUCK_LONG_MAX   200  // processes that the report tells of
+
+static bool pwsp_process_waits(const pwsp_process *process) {
+    return process->wait == PWSP_PROCESS_WAITS_FULL || process->wait == PWSP_PROCESS_WAITS_EMPTY;
+}
+
+static const pwsp_channel_op *pwsp_stuck_channel(const pwsp_pipelines *pipelines,
+                                                 const pwsp_process *process) {
+    return PWSP_CHANNEL_AT(pipelines, process->channel);
+}
+
+// The first of those that could let a process go on, or NULL: a consumer of the channel that it
+// waits at, or a producer.
+static const pwsp_process *pwsp_stuck_next(const pwsp_pipelines *pipelines,
+                                           const pwsp_process *process) {
+    bool is_produced = process->wait == PWSP_PROCESS_WAITS_EMPTY;
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        const pwsp_process *other = &pipelines->processes[i];
+        for (uint32_t j = 0; pwsp_process_waits(other) && j < other->op->port_count; j++) {
+            const pwsp_port *port = PWSP_PORT_AT(pipelines, other->op->first_port + j);
+            if (port->channel == process->channel && port->is_produced == is_produced &&
+                !(is_produced && other->closed[j])) {
+                return other;
+            }
+        }
+    }
+    return NULL;
+}
+
+// A process of a circle of waits, or NULL. What processes do not need any more says where it has
+// been.
+static const pwsp_process *pwsp_stuck_find_circle(pwsp_pipelines *pipelines) {
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        pipelines->processes[i].receive_end = 0;
+    }
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        const pwsp_process *at = &pipelines->processes[i];
+        while (at && pwsp_process_waits(at) && at->receive_end == 0) {
+            pipelines->processes[pwsp_process_index(pipelines, at)].receive_end = i + 1;
+            at = pwsp_stuck_next(pipelines, at);
+        }
+        if (at && pwsp_process_waits(at) && at->receive_end == i + 1) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+static void pwsp_stuck_print_name(const pwsp_pipelines *pipelines, const pwsp_process *process,
+                                  ptowsp_text text) {
+    pwsp_text_format(text, "%s", process->op->name);
+    if (process->op->index) {
+        pwsp_text_format(text, "[%u]", pipelines->running[process - pipelines->processes].replica);
+    }
+}
+
+// "waits for room in channel a, which is full (2 of 2 tokens), since cycle 100".
+static void pwsp_stuck_print_wait(const pwsp_pipelines *pipelines, const pwsp_process *process,
+                                  ptowsp_text text) {
+    const pwsp_channel *channel = &pipelines->channels[process->channel];
+    const char *name = pwsp_stuck_channel(pipelines, process)->name;
+    if (process->wait == PWSP_PROCESS_WAITS_EMPTY) {
+        pwsp_text_format(text, "waits for a token in channel %s, which is empty", name);
+    } else if (channel->depth == 0) {
+        pwsp_text_format(text, "waits for a receiver at channel %s, which is full at depth 0",
+                         name);
+    } else {
+        pwsp_text_format(text, "waits for room in channel %s, which is full (%u of %u tokens)",
+                         name, channel->pending, channel->depth);
+    }
+    pwsp_text_format(text, ", since cycle %" PRIu64, process->time);
+}
+
+// "a (full) -> b (empty) -> a"
+static void pwsp_stuck_print_circle(const pwsp_pipelines *pipelines, ptowsp_text text) {
+    const pwsp_process *first = pipelines->circle, *at = first;
+    uint32_t count = 0;
+    do {
+        if (count < PWSP_STUCK_CIRCLE_MAX) {
+            pwsp_stuck_print_name(pipelines, at, text);
+            pwsp_text_format(text, " -> %s %s -> ",
+                             at->wait == PWSP_PROCESS_WAITS_FULL ? "full" : "empty",
+                             pwsp_stuck_channel(pipelines, at)->name);
+        }
+        count++;
+        at = pwsp_stuck_next(pipelines, at);
+    } while (at != first);
+    if (count > PWSP_STUCK_CIRCLE_MAX) {
+        pwsp_text_format(text, "%u more -> ", count - PWSP_STUCK_CIRCLE_MAX);
+    }
+    pwsp_stuck_print_name(pipelines, first, text);
+}
+
+static void pwsp_stuck_print_depth_hint(const pwsp_pipelines *pipelines,
+                                        const pwsp_process *process, ptowsp_text text) {
+    pwsp_text_format(text, "a depth of more than %u for channel %s would let ",
+                     pipelines->channels[process->channel].depth,
+                     pwsp_stuck_channel(pipelines, process)->name);
+    pwsp_stuck_print_name(pipelines, process, text);
+    pwsp_text_format(text, " go on");
+}
+
+// What would help those in the circle: room in the shallowest channel that is full; else somebody
+// has to send first.
+static void pwsp_stuck_print_circle_hint(const pwsp_pipelines *pipelines, ptowsp_text text) {
+    const pwsp_process *first = pipelines->circle, *at = first, *best = NULL;
+    do {
+        if (at->wait == PWSP_PROCESS_WAITS_FULL &&
+            (!best ||
+             pipelines->channels[at->channel].depth < pipelines->channels[best->channel].depth)) {
+            best = at;
+        }
+        at = pwsp_stuck_next(pipelines, at);
+    } while (at != first);
+    if (best) {
+        pwsp_stuck_print_depth_hint(pipelines, best, text);
+    } else if (pwsp_stuck_next(pipelines, first) == first) {
+        pwsp_stuck_print_name(pipelines, first, text);
+        pwsp_text_format(text,
+                         " produces channel %s itself: it has to send to it first, or to close it "
+                         "before it waits for the end",
+                         pwsp_stuck_channel(pipelines, first)->name);
+    } else {
+        pwsp_text_format(text, "one of them has to send before it receives, or to close what it "
+                               "produces");
+    }
+}
+
+// What would help where there is no circle: consumers have ended.
+static void pwsp_stuck_print_hint(const pwsp_pipelines *pipelines, ptowsp_text text) {
+    if (pipelines->circle) {
+        pwsp_stuck_print_circle_hint(pipelines, text);
+        return;
+    }
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        const pwsp_process *at = &pipelines->processes[i];
+        if (at->wait == PWSP_PROCESS_WAITS_FULL && !pwsp_stuck_next(pipelines, at)) {
+            pwsp_text_format(text,
+                             "all consumers of channel %s have ended: one has to receive until the "
+                             "end of the stream, or ",
+                             pwsp_stuck_channel(pipelines, at)->name);
+            pwsp_stuck_print_depth_hint(pipelines, at, text);
+            return;
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_stuck_fail(pwsp_pipelines *pipelines) {
+    char what[PWSP_ERROR_TEXT_MAX];
+    ptowsp_text_buffer buffer = {what, sizeof what, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    uint32_t shown = 0, left = pipelines->running_count - pipelines->ended_count;
+    uint64_t time = 0;
+    pipelines->circle = pwsp_stuck_find_circle(pipelines);
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        const pwsp_process *process = &pipelines->processes[i];
+        if (!pwsp_process_waits(process)) {
+            continue;
+        }
+        time = pwsp_max_u64(time, process->time);
+        if (shown < PWSP_STUCK_SHORT_MAX) {
+            pwsp_text_format(text, "%s", shown++ ? ", " : "");
+            pwsp_stuck_print_name(pipelines, process, text);
+            pwsp_text_format(text,
+                             process->wait == PWSP_PROCESS_WAITS_FULL ? " finds %s full"
+                                                                      : " finds %s empty",
+                             pwsp_stuck_channel(pipelines, process)->name);
+        }
+    }
+    if (left > shown) {
+        pwsp_text_format(text, ", and %u more wait", left - shown);
+    }
+    pwsp_text_format(text, "; ");
+    pwsp_stuck_print_hint(pipelines, text);
+    pwsp_expander_fail(pipelines->x, PTOWSP_STUCK, PTOWSP_NO_INDEX,
+                       "stuck at cycle %" PRIu64 ": %s", time, what);
+}
+
+PWSP_INTERNAL void pwsp_stuck_print(const pwsp_pipelines *pipelines, ptowsp_text text) {
+    if (!pipelines->is_stuck) {
+        return;
+    }
+    uint32_t left = pipelines->running_count - pipelines->ended_count, shown = 0;
+    pwsp_text_format(text, "pipeline %s is stuck: %u of %u processes wait\n", pipelines->op->name,
+                     left, pipelines->running_count);
+    for (uint32_t i = 0; i < pipelines->running_count && shown < PWSP_STUCK_LONG_MAX; i++) {
+        const pwsp_process *process = &pipelines->processes[i];
+        if (!pwsp_process_waits(process)) {
+            continue;
+        }
+        shown++;
+        pwsp_text_format(text, "  ");
+        pwsp_stuck_print_name(pipelines, process, text);
+        pwsp_text_format(text, " ");
+        pwsp_stuck_print_wait(pipelines, process, text);
+        pwsp_text_format(text, "\n    at ");
+        pwsp_program_print_place(pipelines->program, process->node, process->cells, text);
+        pwsp_text_format(text, "\n");
+    }
+    if (left > shown) {
+        pwsp_text_format(text, "  ... %u more\n", left - shown);
+    }
+    if (pipelines->circle) {
+        pwsp_text_format(text, "  circle: ");
+        pwsp_stuck_print_circle(pipelines, text);
+        pwsp_text_format(text, "\n");
+    }
+    pwsp_text_format(text, "  help: ");
+    pwsp_stuck_print_hint(pipelines, text);
+    pwsp_text_format(text, "\n");
+}

@@ -1,0 +1,473 @@
+// Walking the processes of a pipeline.
+//
+// A process is a walk of its ops (its position, loops and cells, nothing else) and a time. It is
+// entered, walked to where it has to wait, and left; so thousands take no stacks and no threads.
+// Whoever sends to a channel at which a receiver waits, or takes from one at which a sender waits,
+// completes the other's operation at once and makes it ready:
+//
+//      ready --enter--> walks --leave--> waits (full, empty) --woken--> ready ... ended
+//
+// Two orders. *In the order of time*, the ready process with the smallest (time, index) moves, and
+// goes on as long as it is the smallest: a heap holds the others. A process that waits has a time
+// in the past, so what it does next is due as soon as it can be done; completing it at once is the
+// same as letting it move first. And as time never goes back, those that wait at a channel have
+// come in order: they stand in line.
+//
+// *Without order*, a process walks as far as it can, and a stack holds those that are ready. With
+// one producer and one consumer for each channel the times of sends and receives follow from each
+// other alone (a network of Kahn processes has one history), so this gives the same numbers, with a
+// change of process only where one waits. It is for time alone: kernels must see data in the order
+// of time.
+
+#include "pipeline.h"
+
+#include <inttypes.h>
+
+typedef enum pwsp_resumed {
+    PWSP_RESUMED_FAILED,
+    PWSP_RESUMED_LATER,  // it is ready, but others come first
+    PWSP_RESUMED_STAYS   // it waits or has ended
+} pwsp_resumed;
+
+// -- the ready ------------------------------------------------------------------------------------
+
+static bool pwsp_ready_is_less(const pwsp_ready *a, const pwsp_ready *b) {
+    return a->time < b->time || (a->time == b->time && a->process < b->process);
+}
+
+static void pwsp_pipelines_push(pwsp_pipelines *pipelines, const pwsp_ready *ready) {
+    pwsp_ready *heap = pipelines->heap;
+    uint32_t i = pipelines->heap_count++;
+    while (i > 0 && pwsp_ready_is_less(ready, &heap[(i - 1) / 2])) {
+        heap[i] = heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    heap[i] = *ready;
+}
+
+// Puts an entry in the place of the first.
+static void pwsp_pipelines_sink(pwsp_pipelines *pipelines, pwsp_ready ready) {
+    pwsp_ready *heap = pipelines->heap;
+    uint32_t i = 0, count = pipelines->heap_count;
+    for (uint32_t child = 1; child < count; child = 2 * i + 1) {
+        child += child + 1 < count && pwsp_ready_is_less(&heap[child + 1], &heap[child]);
+        if (!pwsp_ready_is_less(&heap[child], &ready)) {
+            break;
+        }
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = ready;
+}
+
+PWSP_FORCE_INLINE void pwsp_pipelines_wake(pwsp_pipelines *pipelines, pwsp_process *process) {
+    uint32_t index = pwsp_process_index(pipelines, process);
+    process->wait = PWSP_PROCESS_READY;
+    if (pipelines->is_ordered) {
+        pwsp_ready ready = {process->time, index};
+        pwsp_pipelines_push(pipelines, &ready);
+    } else {
+        process->after = pipelines->ready;
+        pipelines->ready = index + 1;
+    }
+}
+
+// Does a process that is ready come before all others that are?
+PWSP_FORCE_INLINE bool pwsp_pipelines_is_first(const pwsp_pipelines *pipelines,
+                                               const pwsp_process *process) {
+    const pwsp_ready *first = &pipelines->heap[0];
+    return !pipelines->is_ordered || pipelines->heap_count == 0 || process->time < first->time ||
+           (process->time == first->time &&
+            pwsp_process_index(pipelines, process) < first->process);
+}
+
+// -- lines ----------------------------------------------------------------------------------------
+
+// Lets a process stand in line: behind all that arrived before it, or at the same time and come
+// first.
+static void pwsp_pipelines_queue(pwsp_pipelines *pipelines, pwsp_channel_line *line,
+                                 pwsp_process *process) {
+    pwsp_process *processes = pipelines->processes;
+    uint32_t index = pwsp_process_index(pipelines, process);
+    uint32_t *at = &line->first;
+    if (line->last) {
+        const pwsp_process *last = &processes[line->last - 1];
+        if (last->time < process->time || (last->time == process->time && line->last - 1 < index)) {
+            at = &processes[line->last - 1].after;
+        }
+    }
+    while (*at && (processes[*at - 1].time < process->time ||
+                   (processes[*at - 1].time == process->time && *at - 1 < index))) {
+        at = &processes[*at - 1].after;
+    }
+    process->after = *at;
+    *at = index + 1;
+    if (process->after == 0) {
+        line->last = index + 1;
+    }
+}
+
+PWSP_FORCE_INLINE pwsp_process *pwsp_pipelines_unqueue(pwsp_pipelines *pipelines,
+                                                       pwsp_channel_line *line) {
+    pwsp_process *first = &pipelines->processes[line->first - 1];
+    line->first = first->after;
+    if (line->first == 0) {
+        line->last = 0;
+    }
+    return first;
+}
+
+static pwsp_resumed pwsp_pipelines_wait(pwsp_pipelines *pipelines, pwsp_process *process,
+                                        uint32_t channel, pwsp_process_wait wait) {
+    pwsp_channel *at = &pipelines->channels[channel];
+    process->wait = wait;
+    process->channel = channel;
+    process->node = pipelines->x->node;
+    pwsp_pipelines_queue(pipelines, wait == PWSP_PROCESS_WAITS_FULL ? &at->senders : &at->receivers,
+                         process);
+    return PWSP_RESUMED_STAYS;
+}
+
+// -- sending and receiving ------------------------------------------------------------------------
+
+static pwsp_resumed pwsp_pipelines_fail_time(pwsp_pipelines *pipelines, uint32_t channel) {
+    pwsp_expander_fail(pipelines->x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                       "a token of channel %s arrives after 2^63 - 1 cycles",
+                       PWSP_CHANNEL_AT(pipelines, channel)->name);
+    return PWSP_RESUMED_FAILED;
+}
+
+PWSP_FORCE_INLINE void pwsp_pipelines_put(pwsp_pipelines *pipelines, uint32_t channel,
+                                          pwsp_process *process, uint64_t token) {
+    pwsp_channel *at = &pipelines->channels[channel];
+    pwsp_channel_mark *mark = pipelines->host.has_records ? &at->marks[at->tail] : NULL;
+    uint64_t time = pwsp_channel_put(at, token, process->time);
+    uint64_t waited = time - process->time;
+    if (PWSP_UNLIKELY(mark != NULL)) {
+        mark->step = pwsp_step_add(pipelines, process, PTOWSP_STEP_SEND, channel, time, token,
+                                   waited ? mark : NULL);
+        mark->task = process->task;
+    }
+    if (waited) {
+        at->full += waited;
+        pipelines->running[process - pipelines->processes].full_cycles += waited;
+        process->time = time;
+    }
+}
+
+// False when its time is beyond what time can be.
+PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t channel,
+                                           pwsp_process *process, const pwsp_receive_op *receive) {
+    pwsp_channel *at = &pipelines->channels[channel];
+    pwsp_channel_mark *mark = pipelines->host.has_records ? &at->marks[at->head] : NULL;
+    uint64_t *token = &process->cells[receive->cell];
+    uint64_t time = pwsp_channel_take(at, process->time, token);
+    uint64_t waited = time - process->time;
+    if (PWSP_UNLIKELY(mark != NULL)) {
+        mark->step = pwsp_step_add(pipelines, process, PTOWSP_STEP_RECEIVE, channel, time, *token,
+                                   waited ? mark : NULL);
+        mark->task = process->task;
+    }
+    if (waited) {
+        at->empty += waited;
+        pipelines->running[process - pipelines->processes].empty_cycles += waited;
+        process->time = time;
+    }
+    return time <= PTOWSP_CYCLES_MAX;
+}
+
+// Sender and receiver meet at a channel of depth 0. False when time is beyond what it can be.
+static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pwsp_process *sender,
+                                uint64_t token, pwsp_process *receiver,
+                                const pwsp_receive_op *receive) {
+    pwsp_channel *at = &pipelines->channels[channel];
+    uint64_t sent = sender->time + at->latency;
+    uint64_t time = pwsp_max_u64(sent, receiver->time);
+    if (time > PTOWSP_CYCLES_MAX) {
+        return false;
+    }
+    if (pipelines->host.has_records) {
+        uint64_t next = pipelines->step_count;
+        pwsp_channel_mark send = {next, sender->task}, received = {next + 1, receiver->task};
+        pwsp_step_add(pipelines, sender, PTOWSP_STEP_SEND, channel, time, token,
+                      receiver->time > sent ? &received : NULL);
+        pwsp_step_add(pipelines, receiver, PTOWSP_STEP_RECEIVE, channel, time, token,
+                      sent > receiver->time ? &send : NULL);
+    }
+    at->sent++;
+    at->received++;
+    at->full += time - sender->time;
+    at->empty += time - receiver->time;
+    pipelines->running[sender - pipelines->processes].full_cycles += time - sender->time;
+    pipelines->running[receiver - pipelines->processes].empty_cycles += time - receiver->time;
+    receiver->cells[receive->cell] = token;
+    sender->time = time;
+    receiver->time = time;
+    return true;
+}
+
+// After a send at a port that its process has closed.
+static pwsp_resumed pwsp_pipelines_fail_closed(pwsp_pipelines *pipelines, uint32_t channel) {
+    pwsp_expander_fail(pipelines->x, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                       "it sends to channel %s after closing it",
+                       PWSP_CHANNEL_AT(pipelines, channel)->name);
+    return PWSP_RESUMED_FAILED;
+}
+
+static bool pwsp_pipelines_is_closed(const pwsp_pipelines *pipelines, const pwsp_process *process,
+                                     uint32_t port) {
+    return PWSP_PORT_AT(pipelines, port)->is_closed_early &&
+           process->closed[port - process->op->first_port];
+}
+
+PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines,
+                                                   pwsp_process *process) {
+    const pwsp_send_op *send = pipelines->x->send;
+    uint64_t token = pipelines->x->token;
+    pwsp_channel *at = &pipelines->channels[send->channel];
+    if (PWSP_UNLIKELY(pwsp_pipelines_is_closed(pipelines, process, send->port))) {
+        return pwsp_pipelines_fail_closed(pipelines, send->channel);
+    }
+    if (at->pending == at->depth && (at->depth > 0 || at->receivers.first == 0)) {
+        process->token = token;
+        return pwsp_pipelines_wait(pipelines, process, send->channel, PWSP_PROCESS_WAITS_FULL);
+    }
+    bool is_good = true;
+    if (at->depth > 0) {
+        pwsp_pipelines_put(pipelines, send->channel, process, token);
+    }
+    if (at->receivers.first) {
+        pwsp_process *receiver = pwsp_pipelines_unqueue(pipelines, &at->receivers);
+        is_good = at->depth > 0
+                      ? pwsp_pipelines_take(pipelines, send->channel, receiver, receiver->receive)
+                      : pwsp_pipelines_meet(pipelines, send->channel, process, token, receiver,
+                                            receiver->receive);
+        pwsp_pipelines_wake(pipelines, receiver);
+    }
+    return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, send->channel);
+}
+
+// A receiver sees the end of the stream. False with an error.
+static bool pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *process,
+                                   const pwsp_receive_op *receive, uint32_t end) {
+    pwsp_channel *at = &pipelines->channels[receive->channel];
+    uint64_t time = pwsp_max_u64(process->time, at->close_time), waited = time - process->time;
+    if (receive->is_wait) {
+        pwsp_expander_fail(pipelines->x, PTOWSP_STUCK, PTOWSP_NO_INDEX,
+                           "it waits for event %s, and whoever records it has ended, at cycle "
+                           "%" PRIu64,
+                           PWSP_CHANNEL_AT(pipelines, receive->channel)->name, at->close_time);
+        return false;
+    }
+    if (pipelines->host.has_records) {
+        pwsp_step_add(pipelines, process, PTOWSP_STEP_END, receive->channel, time, 0,
+                      waited ? &at->close_mark : NULL);
+    }
+    at->empty += waited;
+    pipelines->running[process - pipelines->processes].empty_cycles += waited;
+    process->time = time;
+    process->next_op = end;
+    return true;
+}
+
+PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
+                                                      pwsp_process *process) {
+    pwsp_expander *x = pipelines->x;
+    const pwsp_receive_op *receive = x->receive;
+    uint32_t channel = receive->channel;
+    pwsp_channel *at = &pipelines->channels[channel];
+    bool is_good = true;
+    if (at->pending) {
+        is_good = pwsp_pipelines_take(pipelines, channel, process, receive);
+        if (at->senders.first) {
+            pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
+            pwsp_pipelines_put(pipelines, channel, sender, sender->token);
+            pwsp_pipelines_wake(pipelines, sender);
+        }
+    } else if (at->senders.first) {  // of depth 0
+        pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
+        is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, receive);
+        pwsp_pipelines_wake(pipelines, sender);
+    } else if (at->producers == 0) {
+        if (!pwsp_pipelines_see_end(pipelines, process, receive, x->receive_end)) {
+            return PWSP_RESUMED_FAILED;
+        }
+        x->next_op = x->receive_end;
+    } else {
+        process->receive = receive;
+        process->receive_end = x->receive_end;
+        return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_EMPTY);
+    }
+    return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, channel);
+}
+
+// A producer closes a channel at its time. After the last one, those that wait see the end. False
+// with an error.
+static bool pwsp_pipelines_close(pwsp_pipelines *pipelines, pwsp_process *process,
+                                 uint32_t channel) {
+    pwsp_channel *at = &pipelines->channels[channel];
+    if (process->time >= at->close_time) {
+        at->close_time = process->time;
+        at->close_mark.step = process->step;
+        at->close_mark.task = process->task;
+    }
+    if (--at->producers > 0) {
+        return true;
+    }
+    while (at->receivers.first) {
+        pwsp_process *receiver = pwsp_pipelines_unqueue(pipelines, &at->receivers);
+        if (receiver->receive->is_wait) {  // the error is about it
+            pwsp_process_enter(receiver, pipelines->x);
+            pipelines->x->node = receiver->node;
+        }
+        if (!pwsp_pipelines_see_end(pipelines, receiver, receiver->receive,
+                                    receiver->receive_end)) {
+            return false;
+        }
+        pwsp_pipelines_wake(pipelines, receiver);
+    }
+    return true;
+}
+
+static bool pwsp_pipelines_close_early(pwsp_pipelines *pipelines, pwsp_process *process,
+                                       uint32_t port) {
+    uint8_t *closed = &process->closed[port - process->op->first_port];
+    if (*closed) {
+        return true;
+    }
+    *closed = 1;
+    uint32_t channel = PWSP_PORT_AT(pipelines, port)->channel;
+    if (pipelines->host.has_records) {
+        pwsp_step_add(pipelines, process, PTOWSP_STEP_CLOSE, channel, process->time, 0, NULL);
+    }
+    return pwsp_pipelines_close(pipelines, process, channel);
+}
+
+// A process ends. False with an error.
+static bool pwsp_pipelines_end_process(pwsp_pipelines *pipelines, pwsp_process *process) {
+    ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
+    process->wait = PWSP_PROCESS_HAS_ENDED;
+    pipelines->ended_count++;
+    if (pipelines->host.has_records) {
+        pwsp_step_add(pipelines, process, PTOWSP_STEP_CLOSE, UINT32_MAX, process->time, 0, NULL);
+    }
+    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, process->time);
+    const pwsp_process_op *op = process->op;
+    for (uint32_t i = 0; i < op->port_count; i++) {
+        const pwsp_port *port = PWSP_PORT_AT(pipelines, op->first_port + i);
+        if (!port->is_produced) {
+            pipelines->channels[port->channel].consumers--;
+        } else if (!process->closed[i] &&
+                   !pwsp_pipelines_close(pipelines, process, port->channel)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+static bool pwsp_pipelines_task(pwsp_pipelines *pipelines, pwsp_process *process) {
+    ptowsp_cycles cycles = 0;
+    ptowsp_process_stats *stats = &pipelines->running[process - pipelines->processes];
+    if (!pipelines->host.task(pipelines->host.user, process, &cycles)) {
+        return false;
+    }
+    uint64_t end = process->time + cycles;
+    if (end > PTOWSP_CYCLES_MAX) {
+        pwsp_expander_fail(pipelines->x, PTOWSP_LIMIT_EXCEEDED, pipelines->x->task.index,
+                           "task %" PRIu64 " ends after 2^63 - 1 cycles", pipelines->x->task.index);
+        return false;
+    }
+    if (pipelines->host.has_records) {
+        uint64_t index = pipelines->x->task.index;
+        pwsp_step_add(pipelines, process, PTOWSP_STEP_TASK, UINT32_MAX, end, index, NULL);
+        process->task = index;
+    }
+    stats->task_count++;
+    stats->busy_cycles += cycles;
+    process->time = end;
+    return true;
+}
+
+// Lets a process go on until it waits, has ended, or others come first.
+static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
+    pwsp_expander *x = pipelines->x;
+    pwsp_resumed resumed = PWSP_RESUMED_LATER;
+    pwsp_process_enter(process, x);
+    do {
+        switch (pwsp_expander_next(x)) {
+        case PWSP_EVENT_SEND: resumed = pwsp_pipelines_send(pipelines, process); break;
+        case PWSP_EVENT_RECEIVE: resumed = pwsp_pipelines_receive(pipelines, process); break;
+        case PWSP_EVENT_TASK:
+            if (!pwsp_pipelines_task(pipelines, process)) {
+                return PWSP_RESUMED_FAILED;
+            }
+            break;
+        case PWSP_EVENT_CLOSE:
+            if (!pwsp_pipelines_close_early(pipelines, process, x->port)) {
+                return PWSP_RESUMED_FAILED;
+            }
+            break;
+        case PWSP_EVENT_PROCESS_END:
+            return pwsp_pipelines_end_process(pipelines, process) ? PWSP_RESUMED_STAYS
+                                                                  : PWSP_RESUMED_FAILED;
+        case PWSP_EVENT_SLOT_LOAD:
+            pipelines->slot_load_count++;
+            pwsp_expander_load(x);
+            break;
+        case PWSP_EVENT_PIPELINE:  // refused when compiling
+        case PWSP_EVENT_END:
+        case PWSP_EVENT_ERROR: return PWSP_RESUMED_FAILED;
+        case PWSP_EVENT_PARALLEL:
+        case PWSP_EVENT_SEQUENTIAL:
+        case PWSP_EVENT_SCOPE_END:
+        case PWSP_EVENT_RESET:
+        case PWSP_EVENT_NONE: break;
+        }
+    } while (resumed == PWSP_RESUMED_LATER && pwsp_pipelines_is_first(pipelines, process));
+    pwsp_process_leave(process, x);
+    return resumed;
+}
+
+static bool pwsp_pipelines_walk_ordered(pwsp_pipelines *pipelines) {
+    pipelines->heap_count = 0;
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        pwsp_pipelines_wake(pipelines, &pipelines->processes[i]);
+    }
+    while (pipelines->heap_count > 0) {
+        uint32_t first = pipelines->heap[0].process;
+        pwsp_pipelines_sink(pipelines, pipelines->heap[--pipelines->heap_count]);
+        pwsp_process *process = &pipelines->processes[first];
+        pwsp_resumed resumed = pwsp_pipelines_resume(pipelines, process);
+        while (resumed == PWSP_RESUMED_LATER) {  // changes places with the first
+            pwsp_ready ready = {process->time, first};
+            first = pipelines->heap[0].process;
+            pwsp_pipelines_sink(pipelines, ready);
+            process = &pipelines->processes[first];
+            resumed = pwsp_pipelines_resume(pipelines, process);
+        }
+        if (resumed == PWSP_RESUMED_FAILED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
+    if (pipelines->is_ordered) {
+        return pwsp_pipelines_walk_ordered(pipelines);
+    }
+    pipelines->ready = 0;
+    for (uint32_t i = pipelines->running_count; i > 0; i--) {
+        pwsp_pipelines_wake(pipelines, &pipelines->processes[i - 1]);
+    }
+    while (pipelines->ready) {
+        pwsp_process *process = &pipelines->processes[pipelines->ready - 1];
+        pipelines->ready = process->after;
+        if (pwsp_pipelines_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,30 @@
+// Growing the tree of a module: what the public building functions share.
+
+#ifndef PWSP_BUILD_H
+#define PWSP_BUILD_H
+
+#include "module.h"
+
+// Adds a node under the open scope; 0 with an error.
+PWSP_INTERNAL uint32_t pwsp_node_add(ptowsp_module *module, pwsp_node_kind kind);
+
+// Opens the scope of a node that was just added (0 after an error).
+PWSP_INTERNAL void pwsp_scope_open(ptowsp_module *module, uint32_t node);
+
+// Adds a variable that a node has, and makes the expression that reads it; 0 with an error.
+PWSP_INTERNAL uint32_t pwsp_variable_add(ptowsp_module *module, const char *name, ptowsp_type type,
+                                         uint32_t node);
+PWSP_INTERNAL ptowsp_expr pwsp_variable_expr(ptowsp_module *module, uint32_t variable);
+
+// Is a variable of this name open? Two would read alike in texts and in emitted code.
+PWSP_INTERNAL bool pwsp_variable_is_taken(const ptowsp_module *module, const char *name);
+
+// The process that a node is in, or is; 0 if there is none.
+PWSP_INTERNAL uint32_t pwsp_node_process(const ptowsp_module *module, uint32_t node);
+
+// Checks and copies what the node that is about to be added is after, at most
+// PTOWSP_TASK_AFTER_MAX nodes; NULL with an error.
+PWSP_INTERNAL const uint32_t *pwsp_nodes_after(ptowsp_module *module, const ptowsp_node *after,
+                                               uint32_t count);
+
+#endif

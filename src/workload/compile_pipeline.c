@@ -1,0 +1,294 @@
+// Compiling pipelines: the processes' ops stand one after another behind the pipeline's, which
+// leads behind them all. The walk of the program passes them over; each process walks its own.
+//
+//      pipeline double_buffer             0  pipeline -> 9
+//        process load                     1    loop i in tiles -> 4
+//          for_each i in tiles            2      send loaded
+//            send loaded                  3    loop end -> 2
+//                                         4    end of process load
+//        process compute                  5    consume t -> 8
+//          consume t                      6      task compute
+//            task compute                 7      jump -> 5
+//                                         8    end of process compute
+//
+// In time a process is sequential whatever is in it, so no op of it begins or ends a scope, and
+// none tells of edges, which the order of its ops has already.
+
+#include "build.h"
+#include "compile.h"
+
+// -- what it is to what surrounds it --------------------------------------------------------------
+
+// What the tasks and slot loads of a pipeline do with tensors; `seen` is by reached workload.
+typedef struct pwsp_footprint {
+    uint8_t *tensors;  // by tensor: 1 read, 2 written
+    uint8_t *seen;
+    size_t size;
+} pwsp_footprint;
+
+// Of all nodes in one, and in the workloads that they call (in no circle, 64 deep at most).
+static void pwsp_footprint_add(const pwsp_compiler *c, pwsp_footprint *footprint, uint32_t top) {
+    const ptowsp_module *m = c->module;
+    for (uint32_t i = top + 1; i < m->nodes.count && PWSP_NODE(m, i)->parent >= top; i++) {
+        const pwsp_node *node = PWSP_NODE(m, i);
+        if (node->kind == PWSP_NODE_TASK) {
+            const pwsp_kernel_info *kernel = PWSP_KERNEL(m, node->task->kernel);
+            for (uint32_t j = 0; j < kernel->tile_count; j++) {
+                ptowsp_direction direction = kernel->tiles[j].direction;
+                footprint->tensors[node->task->views[j].tensor] |=
+                    (uint8_t)((direction != PTOWSP_OUT ? 1 : 0) | (direction != PTOWSP_IN ? 2 : 0));
+            }
+        } else if (node->kind == PWSP_NODE_SLOT_LOAD) {
+            footprint->tensors[node->view->tensor] |= 1;
+        } else if (node->kind == PWSP_NODE_CALL) {
+            uint32_t callee = pwsp_names_find(&m->workload_names, node->call->name)->index;
+            uint8_t *seen = &footprint->seen[pwsp_checker_find(&c->checker, callee)];
+            if (!*seen) {
+                *seen = 1;
+                pwsp_footprint_add(c, footprint, callee);
+            }
+        }
+    }
+}
+
+// The views of a pipeline, one of each tensor; false with an error.
+static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_task_op *task) {
+    const pwsp_memory *memory = &c->program->memory;
+    pwsp_footprint footprint;
+    footprint.size = (size_t)c->module->tensors.count + (size_t)c->checker.reached.count + 1;
+    footprint.tensors = (uint8_t *)pwsp_memory_alloc(memory, footprint.size);
+    if (!footprint.tensors) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    footprint.seen = footprint.tensors + c->module->tensors.count;
+    pwsp_footprint_add(c, &footprint, id);
+    task->first_view = (uint32_t)c->program->views.count;
+    for (uint32_t i = 1; pwsp_module_is_good(c->module) && i < c->module->tensors.count; i++) {
+        uint32_t index;
+        pwsp_tile_view *view =
+            footprint.tensors[i] ? PWSP_ADD(c, views, pwsp_tile_view, &index) : NULL;
+        if (view) {
+            view->tensor = i;
+            view->is_read = (footprint.tensors[i] & 1) != 0;
+            view->is_written = (footprint.tensors[i] & 2) != 0;
+            task->view_count++;
+        }
+    }
+    pwsp_memory_free(memory, footprint.tensors, footprint.size);
+    return pwsp_module_is_good(c->module);
+}
+
+// -- pipelines and processes ----------------------------------------------------------------------
+
+static bool pwsp_compiler_channels(pwsp_compiler *c, uint32_t id, pwsp_pipeline_op *pipeline) {
+    const ptowsp_module *m = c->module;
+    pipeline->first_channel = (uint32_t)c->program->channels.count;
+    uint32_t first = PWSP_NODE(m, id)->channel;
+    for (uint32_t i = first; i && i < m->channels.count && PWSP_CHANNEL(m, i)->pipeline == id;
+         i++) {
+        const pwsp_channel_info *info = PWSP_CHANNEL(m, i);
+        pwsp_channel_op made;
+        memset(&made, 0, sizeof made);
+        made.name = pwsp_compiler_text(c, info->name);
+        made.depth = info->depth;
+        made.latency = info->latency;
+        made.has_depth = info->depth_expr != 0;
+        made.has_latency = info->latency_expr != 0;
+        uint32_t index;
+        if (!made.name || !pwsp_compiler_code(c, info->depth_expr, &made.depth_code) ||
+            !pwsp_compiler_code(c, info->latency_expr, &made.latency_code)) {
+            return false;
+        }
+        pwsp_channel_op *channel = PWSP_ADD(c, channels, pwsp_channel_op, &index);
+        if (!channel) {
+            return false;
+        }
+        *channel = made;
+        pipeline->channel_count++;
+    }
+    c->module_first_channel = first;
+    c->first_channel = pipeline->first_channel;
+    return true;
+}
+
+static uint32_t pwsp_compiler_channel(const pwsp_compiler *c, uint32_t channel) {
+    return c->first_channel + (channel - c->module_first_channel);
+}
+
+static bool pwsp_compiler_ports(pwsp_compiler *c, uint32_t id, pwsp_process_op *process) {
+    process->first_port = (uint32_t)c->program->ports.count;
+    for (uint32_t at = PWSP_NODE(c->module, id)->first_port; at;
+         at = PWSP_PORT(c->module, at)->next) {
+        const pwsp_port_info *info = PWSP_PORT(c->module, at);
+        uint32_t index;
+        pwsp_port *port = PWSP_ADD(c, ports, pwsp_port, &index);
+        if (!port) {
+            return false;
+        }
+        port->channel = pwsp_compiler_channel(c, info->channel);
+        port->is_produced = info->is_produced;
+        process->port_count++;
+    }
+    c->process = id;
+    c->first_port = process->first_port;
+    return true;
+}
+
+// How many replicas a process has; false with an error.
+static bool pwsp_compiler_replicas(pwsp_compiler *c, uint32_t id, pwsp_process_op *process) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    uint64_t count = 1;  // of a dynamic axis at least
+    if (node->axis) {
+        const pwsp_axis_info *axis = PWSP_AXIS(c->module, node->axis);
+        process->axis = axis->declared;
+        process->size = c->program->first_size + axis->declared;
+        process->index = c->program->first_variable + node->variable;
+        c->program->axis_is_used[axis->declared] = true;
+        count = axis->kind == PWSP_AXIS_DENSE ? (uint64_t)axis->size : 1;
+    }
+    bool is_known = !node->axis || PWSP_AXIS(c->module, node->axis)->kind == PWSP_AXIS_DENSE;
+    if (is_known && !pwsp_coder_const(&c->coder, count, &process->size)) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    if (count > PTOWSP_PROCESS_MAX - c->replica_count) {
+        pwsp_module_fail_at(c->module, id, PTOWSP_LIMIT_EXCEEDED,
+                            "more than %d processes in the program, each replica counted",
+                            PTOWSP_PROCESS_MAX);
+        return false;
+    }
+    c->replica_count += count;
+    return true;
+}
+
+static bool pwsp_compiler_process(pwsp_compiler *c, uint32_t id) {
+    pwsp_process_op made;
+    memset(&made, 0, sizeof made);
+    made.name = pwsp_compiler_text(c, PWSP_NODE(c->module, id)->name);
+    made.node = id;
+    made.first_op = pwsp_compiler_here(c);
+    uint32_t index;
+    if (!made.name || !pwsp_compiler_replicas(c, id, &made) || !pwsp_compiler_ports(c, id, &made)) {
+        return false;
+    }
+    pwsp_process_op *process = PWSP_ADD(c, processes, pwsp_process_op, &index);
+    if (!process) {
+        return false;
+    }
+    *process = made;
+    return pwsp_compiler_children(c, id, false) &&
+           pwsp_compiler_op(c, PWSP_OP_PROCESS_END, index, 0, id);
+}
+
+// Room for one item, so that the table has an address even if it stays empty.
+static bool pwsp_compiler_pipeline_reserve(pwsp_compiler *c) {
+    ptowsp_program *p = c->program;
+    if (!pwsp_memory_grow(&p->memory, &p->channels.items, &p->channels.capacity, 1,
+                          sizeof(pwsp_channel_op)) ||
+        !pwsp_memory_grow(&p->memory, &p->ports.items, &p->ports.capacity, 1, sizeof(pwsp_port))) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
+    pwsp_pipeline_op made;
+    memset(&made, 0, sizeof made);
+    made.name = pwsp_compiler_text(c, PWSP_NODE(c->module, id)->name);
+    made.first_process = (uint32_t)c->program->processes.count;
+    uint32_t index, op = pwsp_compiler_here(c);
+    if (!made.name || !pwsp_compiler_pipeline_reserve(c) || !pwsp_compiler_channels(c, id, &made) ||
+        !pwsp_compiler_footprint(c, id, &made.task)) {
+        return false;
+    }
+    if (c->edges.count &&
+        (!pwsp_compiler_edges(c, id, PWSP_EDGE_TARGET, &made.task.first_in, &made.task.in_count) ||
+         !pwsp_compiler_edges(c, id, PWSP_EDGE_SOURCE, &made.task.first_out,
+                              &made.task.out_count))) {
+        return false;
+    }
+    pwsp_pipeline_op *pipeline = PWSP_ADD(c, pipelines, pwsp_pipeline_op, &index);
+    if (!pipeline) {
+        return false;
+    }
+    *pipeline = made;
+    if (!pwsp_compiler_op(c, PWSP_OP_PIPELINE, index, 0, id)) {
+        return false;
+    }
+    c->is_in_process = true;
+    for (uint32_t at = PWSP_NODE(c->module, id)->first; at; at = PWSP_NODE(c->module, at)->next) {
+        if (!pwsp_compiler_process(c, at)) {
+            return false;
+        }
+    }
+    c->is_in_process = false;  // there are no pipelines in processes
+    PWSP_TABLE_AT(c->program->pipelines, pwsp_pipeline_op, index)->process_count =
+        (uint32_t)c->program->processes.count - made.first_process;
+    pwsp_compiler_land(c, op);
+    return true;
+}
+
+// -- statements of processes ----------------------------------------------------------------------
+
+// The port, in the program's list, by which the process produces a channel.
+static uint32_t pwsp_compiler_port(const pwsp_compiler *c, uint32_t channel) {
+    uint32_t port = c->first_port;
+    for (uint32_t at = PWSP_NODE(c->module, c->process)->first_port; at;
+         at = PWSP_PORT(c->module, at)->next, port++) {
+        const pwsp_port_info *info = PWSP_PORT(c->module, at);
+        if (info->channel == channel && info->is_produced) {
+            break;
+        }
+    }
+    return port;
+}
+
+PWSP_INTERNAL bool pwsp_compiler_receive(pwsp_compiler *c, uint32_t id) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    bool is_wait = node->kind == PWSP_NODE_WAIT, is_loop = node->kind == PWSP_NODE_CONSUME;
+    pwsp_receive_op made;
+    memset(&made, 0, sizeof made);
+    made.channel = pwsp_compiler_channel(c, node->channel);
+    made.cell = is_wait ? c->program->first_temp : c->program->first_variable + node->variable;
+    made.is_loop = is_loop;
+    made.is_wait = is_wait;
+    uint32_t index, op = pwsp_compiler_here(c);
+    pwsp_receive_op *receive = PWSP_ADD(c, receives, pwsp_receive_op, &index);
+    if (!receive) {
+        return false;
+    }
+    *receive = made;
+    if (!pwsp_compiler_op(c, PWSP_OP_RECEIVE, index, 0, id) ||
+        !pwsp_compiler_children(c, id, false) ||
+        (is_loop && !pwsp_compiler_op(c, PWSP_OP_JUMP, 0, op, id))) {
+        return false;
+    }
+    pwsp_compiler_land(c, op);
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    pwsp_send_op made;
+    memset(&made, 0, sizeof made);
+    made.channel = pwsp_compiler_channel(c, node->channel);
+    made.port = pwsp_compiler_port(c, node->channel);
+    uint32_t index;
+    if (!pwsp_compiler_code(c, node->expr, &made.token)) {
+        return false;
+    }
+    pwsp_send_op *send = PWSP_ADD(c, sends, pwsp_send_op, &index);
+    if (!send) {
+        return false;
+    }
+    *send = made;
+    return pwsp_compiler_op(c, PWSP_OP_SEND, index, 0, id);
+}
+
+PWSP_INTERNAL bool pwsp_compiler_close(pwsp_compiler *c, uint32_t id) {
+    uint32_t port = pwsp_compiler_port(c, PWSP_NODE(c->module, id)->channel);
+    PWSP_TABLE_AT(c->program->ports, pwsp_port, port)->is_closed_early = true;
+    return pwsp_compiler_op(c, PWSP_OP_CLOSE, port, 0, id);
+}

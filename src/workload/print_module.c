@@ -1,0 +1,307 @@
+// Modules as text, for people and golden tests.
+
+#include "module.h"
+
+#include "../base/text.h"
+
+#include <inttypes.h>
+
+// -- declarations ---------------------------------------------------------------------------------
+
+static void pwsp_print_size(int64_t size, ptowsp_text text) {
+    if (size == PTOWSP_DYNAMIC) {
+        pwsp_text_format(text, "?");
+    } else {
+        pwsp_text_format(text, "%" PRId64, size);
+    }
+}
+
+static void pwsp_print_axes(const ptowsp_module *m, ptowsp_text text) {
+    for (uint32_t i = 1; i < m->axes.count; i++) {
+        const pwsp_axis_info *axis = PWSP_AXIS(m, i);
+        if (axis->declared != i) {
+            continue;  // a row of another
+        }
+        pwsp_text_format(text, "axis %s ", axis->name);
+        switch (axis->kind) {
+        case PWSP_AXIS_DENSE: pwsp_text_format(text, "%" PRId64 "\n", axis->size); break;
+        case PWSP_AXIS_DYNAMIC: pwsp_text_format(text, "dynamic\n"); break;
+        case PWSP_AXIS_RAGGED: pwsp_text_format(text, "ragged\n"); break;
+        case PWSP_AXIS_SPARSE: pwsp_text_format(text, "sparse\n"); break;
+        }
+    }
+}
+
+static const char *pwsp_direction_name(ptowsp_direction direction) {
+    return direction == PTOWSP_IN ? "in" : direction == PTOWSP_OUT ? "out" : "inout";
+}
+
+static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
+    for (uint32_t i = 1; i < m->kernels.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_KERNEL(m, i);
+        pwsp_text_format(text, "kernel %s(axes %u", kernel->name, kernel->axis_count);
+        for (uint32_t j = 0; j < kernel->tile_count; j++) {
+            const pwsp_tile_info *tile = &kernel->tiles[j];
+            pwsp_text_format(text, ", %s %s %s ", pwsp_direction_name(tile->direction), tile->name,
+                             ptowsp_dtype_name(tile->dtype));
+            pwsp_print_size(tile->rows, text);
+            pwsp_text_format(text, " x ");
+            pwsp_print_size(tile->cols, text);
+        }
+        for (uint32_t j = 0; j < kernel->scalar_count; j++) {
+            pwsp_text_format(text, ", %s %s", kernel->scalars[j].name,
+                             pwsp_type_name(kernel->scalars[j].type));
+        }
+        pwsp_text_format(text, ") %s", kernel->unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+        if (kernel->code) {
+            pwsp_text_format(text, ", %u instructions", kernel->code->insn_count);
+        } else if (kernel->cost) {
+            pwsp_text_format(text, ", cycles by a cost function");
+        } else if (kernel->cycles) {
+            pwsp_text_format(text, ", %" PRIu64 " cycles", kernel->cycles);
+        }
+        pwsp_text_format(text, "%s\n", kernel->fn || kernel->code ? "" : ", time only");
+    }
+}
+
+static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
+    pwsp_text_format(text, "module %s\n", m->name);
+    pwsp_print_axes(m, text);
+    for (uint32_t i = 1; i < m->symbols.count; i++) {
+        if (PWSP_SYMBOL(m, i)->name) {  // else it is what the module's error is about
+            pwsp_text_format(text, "symbol %s\n", PWSP_SYMBOL(m, i)->name);
+        }
+    }
+    for (uint32_t i = 1; i < m->arrays.count; i++) {
+        if (PWSP_ARRAY(m, i)->name && !PWSP_ARRAY(m, i)->is_lengths) {
+            pwsp_text_format(text, "array %s %s\n", PWSP_ARRAY(m, i)->name,
+                             ptowsp_dtype_name(PWSP_ARRAY(m, i)->dtype));
+        }
+    }
+    for (uint32_t i = 1; i < m->tensors.count; i++) {
+        const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, i);
+        if (!tensor->name) {
+            continue;
+        }
+        pwsp_text_format(text, "tensor %s %s [", tensor->name, ptowsp_dtype_name(tensor->dtype));
+        for (uint32_t j = 0; j < tensor->rank; j++) {
+            pwsp_text_format(text, "%s", j ? ", " : "");
+            pwsp_print_size(tensor->shape[j], text);
+        }
+        pwsp_text_format(text, "] %s\n", ptowsp_location_name(tensor->location));
+    }
+    pwsp_print_kernels(m, text);
+}
+
+// -- the tree -------------------------------------------------------------------------------------
+
+// `is_open`: the size of the tile is the view's, and not known from elsewhere.
+static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, bool is_open,
+                            ptowsp_text text) {
+    const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, view->tensor);
+    pwsp_text_format(text, "%s", tensor->name);
+    uint32_t lead = tensor->rank > 2 ? tensor->rank - 2 : 0;
+    for (uint32_t i = 0; i < lead; i++) {
+        pwsp_text_format(text, "%s", i ? ", " : "[");
+        pwsp_exprs_print(&m->exprs, view->index[i], text);
+    }
+    pwsp_text_format(text, "%s", lead ? "]" : "");
+    if (view->row || view->col) {
+        pwsp_text_format(text, " at (");
+        if (view->row) {
+            pwsp_exprs_print(&m->exprs, view->row, text);
+        } else {
+            pwsp_text_format(text, "0");
+        }
+        pwsp_text_format(text, ", ");
+        if (view->col) {
+            pwsp_exprs_print(&m->exprs, view->col, text);
+        } else {
+            pwsp_text_format(text, "0");
+        }
+        pwsp_text_format(text, ")");
+    }
+    const int64_t sizes[2] = {view->rows, view->cols};
+    for (uint32_t i = 0; is_open && i < 2; i++) {
+        pwsp_text_format(text, "%s", i ? " x " : " of ");
+        if (sizes[i]) {
+            pwsp_text_format(text, "%" PRId64, sizes[i]);
+        } else {
+            pwsp_text_format(text, "edge");  // as far as the tensor goes
+        }
+    }
+}
+
+static void pwsp_print_exprs(const ptowsp_module *m, const uint32_t *exprs, uint32_t count,
+                             ptowsp_text text) {
+    pwsp_text_format(text, "(");
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_text_format(text, "%s", i ? ", " : "");
+        pwsp_exprs_print(&m->exprs, exprs[i], text);
+    }
+    pwsp_text_format(text, ")");
+}
+
+// What a task or a pipeline is after, and its own name where another is after it.
+static void pwsp_print_after(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
+    const pwsp_task_info *task = PWSP_NODE(m, id)->task;
+    for (uint32_t i = 0; i < task->after_count; i++) {
+        pwsp_text_format(text, "%s node %u", i ? "," : " after", task->after[i]);
+    }
+    if (PWSP_NODE(m, id)->is_waited_for) {
+        pwsp_text_format(text, " as node %u", id);
+    }
+}
+
+static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
+    const pwsp_task_info *task = PWSP_NODE(m, id)->task;
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(m, task->kernel);
+    pwsp_print_exprs(m, task->axes, kernel->axis_count, text);
+    for (uint32_t i = 0; i < kernel->tile_count; i++) {
+        const pwsp_tile_info *tile = &kernel->tiles[i];
+        bool is_open = tile->rows == PTOWSP_DYNAMIC || tile->cols == PTOWSP_DYNAMIC;
+        pwsp_text_format(text, " %s = ", tile->name);
+        pwsp_print_view(m, &task->views[i], is_open, text);
+    }
+    for (uint32_t i = 0; i < kernel->scalar_count; i++) {
+        pwsp_text_format(text, " %s = ", kernel->scalars[i].name);
+        pwsp_exprs_print(&m->exprs, task->scalars[i], text);
+    }
+    for (uint32_t i = 0; i < task->tag_count; i++) {
+        pwsp_text_format(text, " tag %s = ", task->tags[i].name);
+        pwsp_exprs_print(&m->exprs, task->tags[i].value, text);
+    }
+    pwsp_print_after(m, id, text);
+}
+
+// The name of a process' axis and what it consumes and produces.
+static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process, ptowsp_text text) {
+    if (process->axis) {
+        pwsp_text_format(text, " replicas %s in %s",
+                         process->variable ? PWSP_VARIABLE(m, process->variable)->name : "",
+                         PWSP_AXIS(m, process->axis)->name);
+    }
+    for (uint32_t is_produced = 0; is_produced < 2; is_produced++) {
+        uint32_t shown = 0;
+        for (uint32_t at = process->first_port; at; at = PWSP_PORT(m, at)->next) {
+            const pwsp_port_info *port = PWSP_PORT(m, at);
+            if (port->is_produced == (is_produced != 0)) {
+                pwsp_text_format(text, "%s %s",
+                                 shown++       ? ","
+                                 : is_produced ? " produces"
+                                               : " consumes",
+                                 PWSP_CHANNEL(m, port->channel)->name);
+            }
+        }
+    }
+}
+
+// The channels of a pipeline, each on a line of its own.
+static void pwsp_print_channels(const ptowsp_module *m, uint32_t pipeline, uint32_t depth,
+                                ptowsp_text text) {
+    for (uint32_t i = PWSP_NODE(m, pipeline)->channel;
+         i && i < m->channels.count && PWSP_CHANNEL(m, i)->pipeline == pipeline; i++) {
+        const pwsp_channel_info *channel = PWSP_CHANNEL(m, i);
+        pwsp_text_format(text, "%*s%s %s", (int)depth * 2, "",
+                         channel->is_event ? "event" : "channel", channel->name);
+        if (!channel->is_event) {
+            pwsp_text_format(text, " depth ");
+            if (channel->depth_expr) {
+                pwsp_exprs_print(&m->exprs, channel->depth_expr, text);
+            } else {
+                pwsp_text_format(text, "%u", channel->depth);
+            }
+            pwsp_text_format(text, " latency ");
+            if (channel->latency_expr) {
+                pwsp_exprs_print(&m->exprs, channel->latency_expr, text);
+            } else {
+                pwsp_text_format(text, "%" PRIu64, channel->latency);
+            }
+        }
+        pwsp_text_format(text, "\n");
+    }
+}
+
+// What follows the step of a node on its line.
+static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
+    const pwsp_node *node = PWSP_NODE(m, id);
+    switch (node->kind) {
+    case PWSP_NODE_WORKLOAD:
+        for (uint32_t i = 0; i < node->param_count; i++) {
+            const pwsp_variable_info *param = PWSP_VARIABLE(m, node->first_param + i);
+            pwsp_text_format(text, "%s%s %s%s", i ? ", " : "(", param->name,
+                             pwsp_type_name(param->type), i + 1 == node->param_count ? ")" : "");
+        }
+        break;
+    case PWSP_NODE_PARALLEL:
+    case PWSP_NODE_FOR_EACH:
+    case PWSP_NODE_SELECT:
+        pwsp_text_format(text, " in %s", PWSP_AXIS(m, node->axis)->name);
+        if (PWSP_AXIS(m, node->axis)->row) {
+            pwsp_text_format(text, "[");
+            pwsp_exprs_print(&m->exprs, PWSP_AXIS(m, node->axis)->row, text);
+            pwsp_text_format(text, "]");
+        }
+        break;
+    case PWSP_NODE_WHEN:
+        pwsp_text_format(text, " ");
+        pwsp_exprs_print(&m->exprs, node->expr, text);
+        break;
+    case PWSP_NODE_TASK: pwsp_print_task(m, id, text); break;
+    case PWSP_NODE_CALL: pwsp_print_exprs(m, node->call->args, node->call->arg_count, text); break;
+    case PWSP_NODE_SLOT_SET:
+        pwsp_text_format(text, " = ");
+        pwsp_exprs_print(&m->exprs, node->expr, text);
+        break;
+    case PWSP_NODE_SLOT_LOAD:
+        pwsp_text_format(text, " = ");
+        pwsp_print_view(m, node->view, node->view->rows != 1 || node->view->cols != 1, text);
+        if (node->expr || node->col) {
+            uint32_t cells[2] = {node->expr, node->col};
+            pwsp_text_format(text, " element (");
+            for (uint32_t i = 0; i < 2; i++) {
+                if (cells[i]) {
+                    pwsp_exprs_print(&m->exprs, cells[i], text);
+                } else {
+                    pwsp_text_format(text, "0");
+                }
+                pwsp_text_format(text, "%s", i ? ")" : ", ");
+            }
+        }
+        break;
+    case PWSP_NODE_PIPELINE: pwsp_print_after(m, id, text); break;
+    case PWSP_NODE_PROCESS: pwsp_print_process(m, node, text); break;
+    case PWSP_NODE_CONSUME:
+    case PWSP_NODE_RECEIVE:
+        pwsp_text_format(text, " from %s", PWSP_CHANNEL(m, node->channel)->name);
+        break;
+    case PWSP_NODE_SEND: pwsp_print_exprs(m, &node->expr, 1, text); break;
+    case PWSP_NODE_OTHERWISE:
+    case PWSP_NODE_COMBINE:
+    case PWSP_NODE_SEQUENCE:
+    case PWSP_NODE_CLOSE:
+    case PWSP_NODE_RECORD:
+    case PWSP_NODE_WAIT:
+    case PWSP_NODE_NONE: break;
+    }
+}
+
+void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text) {
+    pwsp_print_declarations(module, text);
+    for (uint32_t id = 1; id < module->nodes.count; id++) {  // nodes are in the order of the tree
+        uint32_t depth = 0;
+        for (uint32_t at = PWSP_NODE(module, id)->parent; at; at = PWSP_NODE(module, at)->parent) {
+            depth++;
+        }
+        pwsp_text_format(text, "%*s%s", (int)depth * 2, "", depth ? "" : "workload ");
+        pwsp_module_print_step(module, id, text);
+        pwsp_print_node(module, id, text);
+        pwsp_text_format(text, "\n");
+        if (PWSP_NODE(module, id)->kind == PWSP_NODE_PIPELINE) {
+            pwsp_print_channels(module, id, depth + 1, text);
+        }
+    }
+    if (module->status != PTOWSP_OK) {
+        pwsp_text_format(text, "error %s: %s\n", ptowsp_status_name(module->status), module->text);
+    }
+}

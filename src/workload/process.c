@@ -1,0 +1,463 @@
+// Building pipelines: channels, the processes that declare what they do with them, and their
+// statements.
+//
+//      pipeline double_buffer        channels stand in a table of the module, those of one pipeline
+//        channel loaded              one after another; what a process may do with them is a list
+//        process load                of ports that hangs on its node.
+//          produces loaded
+//          send loaded
+
+#include "build.h"
+
+#include "../base/text.h"
+
+#include <inttypes.h>
+
+// -- pipelines and processes ----------------------------------------------------------------------
+
+// Every module with a pipeline has the symbol that overrides latencies.
+static bool pwsp_pipeline_symbol(ptowsp_module *module) {
+    if (module->latency_symbol == 0) {
+        ptowsp_symbol(module, PTOWSP_CHANNEL_LATENCY_SYMBOL);
+        const pwsp_name *found = pwsp_module_is_good(module)
+                                     ? pwsp_module_find(module, PTOWSP_CHANNEL_LATENCY_SYMBOL)
+                                     : NULL;
+        module->latency_symbol = found ? found->index : 0;
+    }
+    return pwsp_module_is_good(module);
+}
+
+ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const ptowsp_node *after,
+                                  uint32_t after_count) {
+    ptowsp_node node = {0};
+    const char *copy =
+        pwsp_module_is_good(module) ? pwsp_module_name(module, "pipeline", name) : NULL;
+    if (!copy) {
+        return node;
+    }
+    uint32_t process = pwsp_node_process(module, module->open);
+    if (module->open == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "pipeline %s: a statement outside any workload", copy);
+    } else if (process) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "pipeline %s: there are none inside processes, as process %s", copy,
+                         PWSP_NODE(module, process)->name);
+    } else if (after_count > PTOWSP_TASK_AFTER_MAX || (after_count > 0 && !after)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "pipeline %s: after %u nodes%s", copy, after_count,
+                         after ? ", which are too many" : ", which are NULL");
+    }
+    pwsp_task_info info;
+    memset(&info, 0, sizeof info);
+    info.after_count = after_count;
+    if (pwsp_module_is_good(module)) {
+        info.after = pwsp_nodes_after(module, after, after_count);
+    }
+    const pwsp_task_info *task =
+        info.after ? (const pwsp_task_info *)pwsp_module_copy(module, &info, sizeof info) : NULL;
+    uint32_t id =
+        task && pwsp_pipeline_symbol(module) ? pwsp_node_add(module, PWSP_NODE_PIPELINE) : 0;
+    if (id == 0) {
+        return node;
+    }
+    PWSP_NODE(module, id)->name = copy;
+    PWSP_NODE(module, id)->task = task;
+    for (uint32_t i = 0; i < after_count; i++) {
+        PWSP_NODE(module, info.after[i])->is_waited_for = true;
+    }
+    pwsp_scope_open(module, id);
+    node.id = pwsp_module_is_good(module) ? id : 0;
+    return node;
+}
+
+// Adds a process whose name must be new in the open pipeline; 0 with an error.
+static uint32_t pwsp_process_add(ptowsp_module *module, const char *name) {
+    if (module->open == 0 || PWSP_NODE(module, module->open)->kind != PWSP_NODE_PIPELINE) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "process %s: processes stand directly in a pipeline", name);
+    }
+    for (uint32_t at = PWSP_NODE(module, module->open)->first; at;
+         at = PWSP_NODE(module, at)->next) {
+        if (strcmp(PWSP_NODE(module, at)->name, name) == 0) {
+            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                    "process %s: the pipeline has a process of this name already",
+                                    name);
+        }
+    }
+    uint32_t id = pwsp_node_add(module, PWSP_NODE_PROCESS);
+    if (id) {
+        PWSP_NODE(module, id)->name = name;
+    }
+    return id;
+}
+
+void ptowsp_process_begin(ptowsp_module *module, const char *name) {
+    const char *copy =
+        pwsp_module_is_good(module) ? pwsp_module_name(module, "process", name) : NULL;
+    if (copy) {
+        pwsp_scope_open(module, pwsp_process_add(module, copy));
+    }
+}
+
+// Opens the scope of a node that was just added (0 after an error) with its variable.
+static ptowsp_expr pwsp_scope_open_variable(ptowsp_module *module, uint32_t node,
+                                            const char *variable) {
+    ptowsp_expr none = {module, 0};
+    uint32_t id = node ? pwsp_variable_add(module, variable, PTOWSP_TYPE_I64, node) : 0;
+    if (id == 0) {
+        return none;
+    }
+    PWSP_NODE(module, node)->variable = id;
+    pwsp_scope_open(module, node);
+    return pwsp_module_is_good(module) ? pwsp_variable_expr(module, id) : none;
+}
+
+ptowsp_expr ptowsp_replicate_begin(ptowsp_module *module, const char *variable, ptowsp_axis axis,
+                                   const char *name) {
+    ptowsp_expr none = {module, 0};
+    const char *process =
+        pwsp_module_is_good(module) ? pwsp_module_name(module, "process", name) : NULL;
+    const char *copy = process ? pwsp_module_name(module, "variable", variable) : NULL;
+    if (!copy) {
+        return none;
+    }
+    if (axis.id == 0 || axis.id >= module->axes.count) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "process %s: there is no axis %u", process, axis.id);
+        return none;
+    }
+    const pwsp_axis_info *info = PWSP_AXIS(module, axis.id);
+    if (info->kind != PWSP_AXIS_DENSE && info->kind != PWSP_AXIS_DYNAMIC) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "process %s: axis %s is %s; replicas are of a dense or dynamic one",
+                         process, info->name, info->kind == PWSP_AXIS_RAGGED ? "ragged" : "sparse");
+    } else if (info->kind == PWSP_AXIS_DENSE && info->size == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "process %s: the size of axis %s is 0; there is at least one replica",
+                         process, info->name);
+    } else if (pwsp_variable_is_taken(module, copy)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "process %s: a scope around has a variable %s already", process, copy);
+    }
+    uint32_t id = pwsp_module_is_good(module) ? pwsp_process_add(module, process) : 0;
+    if (id) {
+        PWSP_NODE(module, id)->axis = axis.id;
+    }
+    return pwsp_scope_open_variable(module, id, copy);
+}
+
+// -- channels -------------------------------------------------------------------------------------
+
+// The pipeline that a channel may be added to; 0 with an error.
+static uint32_t pwsp_channel_pipeline(ptowsp_module *module, const char *what, const char *name) {
+    const pwsp_node *pipeline = module->open ? PWSP_NODE(module, module->open) : NULL;
+    if (!pipeline || pipeline->kind != PWSP_NODE_PIPELINE) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "%s %s: channels and events stand directly in a pipeline", what,
+                                name);
+    }
+    if (pipeline->first) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "%s %s: it comes after process %s; channels and events come first "
+                                "in a pipeline",
+                                what, name, PWSP_NODE(module, pipeline->first)->name);
+    }
+    for (uint32_t i = pipeline->channel; i && i < module->channels.count; i++) {
+        const pwsp_channel_info *other = PWSP_CHANNEL(module, i);
+        if (strcmp(other->name, name) == 0) {
+            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                    "%s %s: the pipeline has %s of this name already", what, name,
+                                    other->is_event ? "an event" : "a channel");
+        }
+    }
+    return module->open;
+}
+
+// What a channel's depth or latency is at start: an expression, or 0 for none given; false with an
+// error.
+static bool pwsp_channel_expr(ptowsp_module *module, const char *name, const char *what,
+                              ptowsp_expr expr, uint32_t *out_id) {
+    *out_id = 0;
+    if (expr.id == 0 && !expr.module) {
+        return true;
+    }
+    char text[PTOWSP_NAME_MAX + 48];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "channel %s: its %s at start", name, what);
+    *out_id = pwsp_module_use(module, expr, PTOWSP_TYPE_U64, text);
+    return *out_id != 0;
+}
+
+static ptowsp_channel pwsp_channel_add(ptowsp_module *module, const pwsp_channel_info *info) {
+    ptowsp_channel channel = {0};
+    channel.id = pwsp_module_add(module, &module->channels, sizeof *info);
+    if (channel.id) {
+        pwsp_node *pipeline = PWSP_NODE(module, info->pipeline);
+        pipeline->channel = pipeline->channel ? pipeline->channel : channel.id;
+        *PWSP_CHANNEL(module, channel.id) = *info;
+    }
+    return channel;
+}
+
+ptowsp_channel ptowsp_channel_make(ptowsp_module *module, const ptowsp_channel_desc *desc) {
+    ptowsp_channel none = {0};
+    if (!pwsp_module_is_good(module)) {
+        return none;
+    }
+    if (!desc) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "channel: desc is NULL");
+        return none;
+    }
+    pwsp_channel_info info;
+    memset(&info, 0, sizeof info);
+    info.name = pwsp_module_name(module, "channel", desc->name);
+    info.pipeline = info.name ? pwsp_channel_pipeline(module, "channel", info.name) : 0;
+    if (info.pipeline == 0) {
+        return none;
+    }
+    info.depth = desc->depth;
+    info.latency = desc->latency;
+    if (desc->depth > PTOWSP_CHANNEL_DEPTH_MAX) {
+        pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, desc->depth,
+                         "channel %s: depth %u is more than %d", info.name, desc->depth,
+                         PTOWSP_CHANNEL_DEPTH_MAX);
+    } else if (desc->latency > PTOWSP_CYCLES_MAX) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, desc->latency,
+                         "channel %s: latency %" PRId64, info.name, (int64_t)desc->latency);
+    } else if (pwsp_channel_expr(module, info.name, "depth", desc->depth_at_start,
+                                 &info.depth_expr) &&
+               pwsp_channel_expr(module, info.name, "latency", desc->latency_at_start,
+                                 &info.latency_expr)) {
+        return pwsp_channel_add(module, &info);
+    }
+    return none;
+}
+
+ptowsp_channel ptowsp_event_make(ptowsp_module *module, const char *name) {
+    ptowsp_channel none = {0};
+    if (!pwsp_module_is_good(module)) {
+        return none;
+    }
+    pwsp_channel_info info;
+    memset(&info, 0, sizeof info);
+    info.name = pwsp_module_name(module, "event", name);
+    info.pipeline = info.name ? pwsp_channel_pipeline(module, "event", info.name) : 0;
+    info.is_event = true;
+    return info.pipeline ? pwsp_channel_add(module, &info) : none;
+}
+
+// The channel of an id, which must be of the process' pipeline; NULL with an error.
+static const pwsp_channel_info *pwsp_channel_find(ptowsp_module *module, const char *what,
+                                                  ptowsp_channel channel, uint32_t process) {
+    if (channel.id == 0 || channel.id >= module->channels.count) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: there is no channel %u", what, channel.id);
+        return NULL;
+    }
+    const pwsp_channel_info *info = PWSP_CHANNEL(module, channel.id);
+    if (info->pipeline != PWSP_NODE(module, process)->parent) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: %s %s is of another pipeline, %s", what,
+                         info->is_event ? "event" : "channel", info->name,
+                         PWSP_NODE(module, info->pipeline)->name);
+        return NULL;
+    }
+    return info;
+}
+
+// -- ports ----------------------------------------------------------------------------------------
+
+static void pwsp_port_declare(ptowsp_module *module, const char *what, ptowsp_channel channel,
+                              bool is_produced) {
+    if (!pwsp_module_is_good(module)) {
+        return;
+    }
+    uint32_t process = module->open;
+    if (process == 0 || PWSP_NODE(module, process)->kind != PWSP_NODE_PROCESS) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: not directly in a process", what);
+        return;
+    }
+    const pwsp_channel_info *info = pwsp_channel_find(module, what, channel, process);
+    if (!info) {
+        return;
+    }
+    const char *kind = info->is_event ? "event" : "channel";
+    if (PWSP_NODE(module, process)->first) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: %s %s is declared after a statement; what a process consumes and "
+                         "produces comes first",
+                         what, kind, info->name);
+        return;
+    }
+    uint32_t last = 0;
+    for (uint32_t at = PWSP_NODE(module, process)->first_port; at;
+         at = PWSP_PORT(module, at)->next) {
+        last = at;
+        if (PWSP_PORT(module, at)->channel == channel.id &&
+            PWSP_PORT(module, at)->is_produced == is_produced) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "%s: %s %s is declared twice", what, kind, info->name);
+            return;
+        }
+    }
+    uint32_t id = pwsp_module_add(module, &module->ports, sizeof(pwsp_port_info));
+    if (id) {
+        pwsp_port_info port = {process, channel.id, is_produced, 0};
+        *PWSP_PORT(module, id) = port;
+        if (last) {
+            PWSP_PORT(module, last)->next = id;
+        } else {
+            PWSP_NODE(module, process)->first_port = id;
+        }
+    }
+}
+
+void ptowsp_consumes(ptowsp_module *module, ptowsp_channel channel) {
+    pwsp_port_declare(module, "consumes", channel, false);
+}
+
+void ptowsp_produces(ptowsp_module *module, ptowsp_channel channel) {
+    pwsp_port_declare(module, "produces", channel, true);
+}
+
+// What an operation of a process is for.
+typedef enum pwsp_port_use { PWSP_USE_ANY, PWSP_USE_CHANNEL, PWSP_USE_EVENT } pwsp_port_use;
+
+// Has the process of the open scope a channel to produce (consume), of this kind? Else fails.
+static bool pwsp_port_check(ptowsp_module *module, const char *what, ptowsp_channel channel,
+                            bool is_produced, pwsp_port_use use) {
+    if (!pwsp_module_is_good(module)) {
+        return false;
+    }
+    uint32_t process = pwsp_node_process(module, module->open);
+    if (process == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s: not in a process",
+                         what);
+        return false;
+    }
+    const pwsp_channel_info *info = pwsp_channel_find(module, what, channel, process);
+    if (!info) {
+        return false;
+    }
+    if (use != PWSP_USE_ANY && info->is_event != (use == PWSP_USE_EVENT)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         info->is_event ? "%s: %s is an event; record it, or wait for it"
+                                        : "%s: %s is no event; send to it, or receive from it",
+                         what, info->name);
+        return false;
+    }
+    uint32_t at = PWSP_NODE(module, process)->first_port;
+    while (at && (PWSP_PORT(module, at)->channel != channel.id ||
+                  PWSP_PORT(module, at)->is_produced != is_produced)) {
+        at = PWSP_PORT(module, at)->next;
+    }
+    if (at == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: %s %s is not one that process %s %s; call %s first", what,
+                         info->is_event ? "event" : "channel", info->name,
+                         PWSP_NODE(module, process)->name, is_produced ? "produces" : "consumes",
+                         is_produced ? "ptowsp_produces" : "ptowsp_consumes");
+    }
+    return at != 0;
+}
+
+// -- statements of processes ----------------------------------------------------------------------
+
+static ptowsp_expr pwsp_receive_begin(ptowsp_module *module, pwsp_node_kind kind,
+                                      const char *variable, ptowsp_channel channel) {
+    ptowsp_expr none = {module, 0};
+    const char *name =
+        pwsp_module_is_good(module) ? pwsp_module_name(module, "variable", variable) : NULL;
+    if (!name) {
+        return none;
+    }
+    char what[PTOWSP_NAME_MAX + 16];
+    ptowsp_text_buffer buffer = {what, sizeof what, 0};
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s %s",
+                     kind == PWSP_NODE_CONSUME ? "consume" : "receive", name);
+    if (!pwsp_port_check(module, what, channel, false, PWSP_USE_CHANNEL)) {
+        return none;
+    }
+    if (pwsp_variable_is_taken(module, name)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s: a scope around has a variable of this name", what);
+        return none;
+    }
+    uint32_t id = pwsp_node_add(module, kind);
+    if (id) {
+        PWSP_NODE(module, id)->channel = channel.id;
+    }
+    return pwsp_scope_open_variable(module, id, name);
+}
+
+ptowsp_expr ptowsp_consume_begin(ptowsp_module *module, const char *variable,
+                                 ptowsp_channel channel) {
+    return pwsp_receive_begin(module, PWSP_NODE_CONSUME, variable, channel);
+}
+
+ptowsp_expr ptowsp_receive_begin(ptowsp_module *module, const char *variable,
+                                 ptowsp_channel channel) {
+    return pwsp_receive_begin(module, PWSP_NODE_RECEIVE, variable, channel);
+}
+
+static void pwsp_channel_node(ptowsp_module *module, pwsp_node_kind kind, ptowsp_channel channel,
+                              uint32_t expr) {
+    uint32_t id = pwsp_node_add(module, kind);
+    if (id) {
+        PWSP_NODE(module, id)->channel = channel.id;
+        PWSP_NODE(module, id)->expr = expr;
+    }
+}
+
+void ptowsp_send(ptowsp_module *module, ptowsp_channel channel, ptowsp_expr token) {
+    if (!pwsp_port_check(module, "send", channel, true, PWSP_USE_CHANNEL)) {
+        return;
+    }
+    uint32_t expr = pwsp_module_use(module, token, PTOWSP_TYPE_NONE, "the token of a send");
+    if (expr) {
+        pwsp_channel_node(module, PWSP_NODE_SEND, channel, expr);
+    }
+}
+
+ptowsp_node ptowsp_send_task(ptowsp_module *module, ptowsp_channel channel,
+                             const ptowsp_task_desc *desc) {
+    ptowsp_node none = {0};
+    if (!pwsp_port_check(module, "send_task", channel, true, PWSP_USE_CHANNEL)) {
+        return none;
+    }
+    ptowsp_node node = ptowsp_task_make(module, desc);
+    if (node.id == 0) {
+        return none;
+    }
+    const pwsp_task_info *task = PWSP_NODE(module, node.id)->task;
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(module, task->kernel);
+    if (kernel->axis_count == 0) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "send_task: kernel %s has no axis argument that would be the token; make "
+                         "the task, then send another",
+                         kernel->name);
+        return none;
+    }
+    pwsp_channel_node(module, PWSP_NODE_SEND, channel, task->axes[0]);
+    return pwsp_module_is_good(module) ? node : none;
+}
+
+void ptowsp_close(ptowsp_module *module, ptowsp_channel channel) {
+    if (pwsp_port_check(module, "close", channel, true, PWSP_USE_ANY)) {
+        pwsp_channel_node(module, PWSP_NODE_CLOSE, channel, 0);
+    }
+}
+
+void ptowsp_record(ptowsp_module *module, ptowsp_channel event) {
+    if (pwsp_port_check(module, "record", event, true, PWSP_USE_EVENT)) {
+        pwsp_channel_node(module, PWSP_NODE_RECORD, event, 0);
+    }
+}
+
+void ptowsp_wait(ptowsp_module *module, ptowsp_channel event) {
+    if (pwsp_port_check(module, "wait", event, false, PWSP_USE_EVENT)) {
+        pwsp_channel_node(module, PWSP_NODE_WAIT, event, 0);
+    }
+}
