@@ -24974,6 +24974,27 @@ PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
                            x->arrays, &x->fault);
 }
 
+// At a LOOP_END: begins the next iteration of a loop whose variable counts from 0, at the op's
+// target. False if it is another loop, or there is no next iteration.
+PWSP_INLINE bool pwsp_expander_count(pwsp_expander *x, const pwsp_op *op) {
+    pwsp_frame *frame = &x->frames[x->frame_count - 1];
+    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at);
+    int64_t next = frame->i + 1;
+    if (next == frame->count || loop->axis_kind == PWSP_AXIS_SPARSE) {
+        return false;
+    }
+    frame->i = next;
+    x->cells[loop->cell] = (uint64_t)next;
+    return true;
+}
+
+// At a SEND: evaluates its token. False if that reads outside of an array.
+PWSP_INLINE bool pwsp_expander_token(pwsp_expander *x, const pwsp_op *op) {
+    x->token =
+        pwsp_expander_value(x, PWSP_PROGRAM_AT(x->program, sends, pwsp_send_op, op->at)->token);
+    return !x->fault.is_set;
+}
+
 #endif
 
 // =================================================================================================
@@ -28597,7 +28618,7 @@ PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow) {
 #define PWSP_CHANNEL_H
 
 // A place of a ring: a token that nobody has received yet, with the time of its send; then, until
-// another token takes the place, the time of its receive.
+// another token takes the place, the time of its receive. Token k has place k & mask.
 typedef struct pwsp_channel_place {
     uint64_t token, time;
 } pwsp_channel_place;
@@ -28615,25 +28636,23 @@ typedef struct pwsp_channel_line {
 
 typedef struct pwsp_channel {
     pwsp_channel_place *ring;
-    uint32_t depth, pending;
-    uint32_t tail, head;  // places of the next send and of the next receive
-    uint64_t latency;
-    uint64_t sent, received;
-    uint64_t oldest, newest;        // tokens, see channel.c
-    uint32_t oldest_at, newest_at;  // their places
-    uint32_t high;                  // tokens in it at once, so far
-    uint32_t producers, consumers;  // that have not ended
+    uint64_t mask;  // places of the ring - 1; at least depth places, a power of two
+    uint64_t depth, latency;
+    uint64_t sent, received;  // tokens
+    uint64_t high;            // tokens in it at once, so far
+    uint64_t full, empty;     // cycles that senders and receivers have waited
     uint64_t close_time;
     pwsp_channel_line senders, receivers;
-    pwsp_channel_mark *marks;
+    uint32_t producers, consumers;  // that have not ended
+    uint64_t oldest, newest;        // tokens, see channel.c
+    pwsp_channel_mark *marks;       // by place
     pwsp_channel_mark close_mark;
-    uint32_t ring_capacity, mark_capacity;
-    uint64_t full, empty;  // cycles that senders and receivers have waited
+    uint64_t ring_capacity, mark_capacity;
 } pwsp_channel;
 
 // Makes it empty, with as many tokens as depth. False when memory is out.
 PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
-                                      uint32_t depth, uint64_t latency, bool has_marks);
+                                      uint64_t depth, uint64_t latency, bool has_marks);
 PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory);
 PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel);
 
@@ -28641,41 +28660,45 @@ PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel);
 PWSP_INTERNAL void pwsp_channel_note_put(pwsp_channel *channel, uint64_t time);
 PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time);
 
-PWSP_INLINE uint32_t pwsp_channel_next(const pwsp_channel *channel, uint32_t place) {
-    return place + 1 == channel->depth ? 0 : place + 1;
+// Tokens in it, as processes have been simulated so far.
+PWSP_INLINE uint64_t pwsp_channel_pending(const pwsp_channel *channel) {
+    return channel->sent - channel->received;
 }
 
 // Puts a token into a channel that has room, of a sender that arrives at a time; returns the time
 // of the send.
 PWSP_INLINE uint64_t pwsp_channel_put(pwsp_channel *channel, uint64_t token, uint64_t time) {
-    pwsp_channel_place *place = &channel->ring[channel->tail];
-    if (channel->sent >= channel->depth) {
-        time = pwsp_max_u64(time, place->time);  // of the receive of the token before in this place
+    uint64_t k = channel->sent;
+    pwsp_channel_place *place = &channel->ring[k & channel->mask];
+    if (PWSP_LIKELY(k >= channel->depth)) {  // after the receive of token k - depth
+        time = pwsp_max_u64(time, channel->ring[(k - channel->depth) & channel->mask].time);
     }
     if (channel->high < channel->depth) {
         pwsp_channel_note_put(channel, time);
     }
     place->token = token;
     place->time = time;
-    channel->tail = pwsp_channel_next(channel, channel->tail);
-    channel->sent++;
-    channel->pending++;
+    channel->sent = k + 1;
     return time;
+}
+
+// When the first token of a channel that has one can be received, at the soonest.
+PWSP_INLINE uint64_t pwsp_channel_first_due(const pwsp_channel *channel) {
+    return channel->ring[channel->received & channel->mask].time + channel->latency;
 }
 
 // Takes the first token of a channel that has one, for a receiver that arrives at a time; returns
 // the time of the receive, which may be beyond PTOWSP_CYCLES_MAX.
 PWSP_INLINE uint64_t pwsp_channel_take(pwsp_channel *channel, uint64_t time, uint64_t *out_token) {
-    pwsp_channel_place *place = &channel->ring[channel->head];
-    time = pwsp_max_u64(time, place->time + channel->latency);
+    uint64_t k = channel->received;
+    pwsp_channel_place *place = &channel->ring[k & channel->mask];
+    time = pwsp_max_u64(time, pwsp_channel_first_due(channel));
     if (channel->high < channel->depth) {
         pwsp_channel_note_take(channel, time);
     }
     *out_token = place->token;
     place->time = time;
-    channel->head = pwsp_channel_next(channel, channel->head);
-    channel->received++;
-    channel->pending--;
+    channel->received = k + 1;
     return time;
 }
 
@@ -28689,9 +28712,8 @@ PWSP_INLINE uint64_t pwsp_channel_take(pwsp_channel *channel, uint64_t time, uin
 //
 //      s(k) = max(sender arrives, r(k - d))        r(k) = max(receiver arrives, s(k) + L)
 //
-// Token k and token k - d share a place of the ring, one after the other, so r(k - d) is where s(k)
-// goes. Neither s nor r ever decrease: senders and receivers come in the order in which they
-// arrive.
+// The ring keeps the last d tokens at least, so r(k - d) is still there when token k is sent.
+// Neither s nor r ever decrease: senders and receivers come in the order in which they arrive.
 //
 // The high-water mark is a matter of simulated time, and not of the order in which processes are
 // simulated: just after the send of token k, those tokens i <= k are in the channel whose r(i) >
@@ -28704,77 +28726,77 @@ PWSP_INLINE uint64_t pwsp_channel_take(pwsp_channel *channel, uint64_t time, uin
 //
 // Both only move forward. Once the mark is the depth there is nothing more to find.
 
+// Makes room for items that are not kept; false when memory is out.
+static bool pwsp_channel_room(const pwsp_memory *memory, void **items, uint64_t *capacity,
+                              uint64_t needed, size_t size) {
+    if (needed > *capacity) {
+        pwsp_memory_free(memory, *items, (size_t)*capacity * size);
+        *items = pwsp_memory_alloc(memory, (size_t)needed * size);
+        *capacity = *items ? needed : 0;
+    }
+    return needed <= *capacity;
+}
+
 PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
-                                      uint32_t depth, uint64_t latency, bool has_marks) {
-    if (depth > channel->ring_capacity) {
-        pwsp_memory_free(memory, channel->ring,
-                         channel->ring_capacity * sizeof(pwsp_channel_place));
-        channel->ring =
-            (pwsp_channel_place *)pwsp_memory_alloc(memory, depth * sizeof(pwsp_channel_place));
-        channel->ring_capacity = channel->ring ? depth : 0;
-        if (!channel->ring) {
-            return false;
-        }
+                                      uint64_t depth, uint64_t latency, bool has_marks) {
+    uint64_t places = 1;
+    while (places < depth) {
+        places *= 2;
     }
-    if (has_marks && depth > channel->mark_capacity) {
-        pwsp_memory_free(memory, channel->marks,
-                         channel->mark_capacity * sizeof(pwsp_channel_mark));
-        channel->marks =
-            (pwsp_channel_mark *)pwsp_memory_alloc(memory, depth * sizeof(pwsp_channel_mark));
-        channel->mark_capacity = channel->marks ? depth : 0;
-        if (!channel->marks) {
-            return false;
-        }
-    }
+    void *ring = channel->ring, *marks = channel->marks;
+    bool is_good = pwsp_channel_room(memory, &ring, &channel->ring_capacity, places,
+                                     sizeof(pwsp_channel_place)) &&
+                   (!has_marks || pwsp_channel_room(memory, &marks, &channel->mark_capacity, places,
+                                                    sizeof(pwsp_channel_mark)));
     pwsp_channel fresh;
     memset(&fresh, 0, sizeof fresh);
-    fresh.ring = channel->ring;
+    fresh.ring = (pwsp_channel_place *)ring;
     fresh.ring_capacity = channel->ring_capacity;
-    fresh.marks = channel->marks;
+    fresh.marks = (pwsp_channel_mark *)marks;
     fresh.mark_capacity = channel->mark_capacity;
+    fresh.mask = places - 1;
     fresh.depth = depth;
     fresh.latency = latency;
     *channel = fresh;
-    return true;
+    return is_good;
 }
 
 PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory) {
-    pwsp_memory_free(memory, channel->ring, channel->ring_capacity * sizeof(pwsp_channel_place));
-    pwsp_memory_free(memory, channel->marks, channel->mark_capacity * sizeof(pwsp_channel_mark));
+    pwsp_memory_free(memory, channel->ring,
+                     (size_t)channel->ring_capacity * sizeof(pwsp_channel_place));
+    pwsp_memory_free(memory, channel->marks,
+                     (size_t)channel->mark_capacity * sizeof(pwsp_channel_mark));
     memset(channel, 0, sizeof *channel);
 }
 
 PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel) {
-    return channel->ring_capacity * sizeof(pwsp_channel_place) +
-           channel->mark_capacity * sizeof(pwsp_channel_mark);
+    return (size_t)channel->ring_capacity * sizeof(pwsp_channel_place) +
+           (size_t)channel->mark_capacity * sizeof(pwsp_channel_mark);
 }
 
-static void pwsp_channel_mark_high(pwsp_channel *channel, uint64_t count) {
-    if (count > channel->high) {
-        channel->high = (uint32_t)count;
-    }
+static uint64_t pwsp_channel_time(const pwsp_channel *channel, uint64_t token) {
+    return channel->ring[token & channel->mask].time;
 }
 
 PWSP_INTERNAL void pwsp_channel_note_put(pwsp_channel *channel, uint64_t time) {
-    while (channel->oldest < channel->received && channel->ring[channel->oldest_at].time <= time) {
-        channel->oldest++;
-        channel->oldest_at = pwsp_channel_next(channel, channel->oldest_at);
+    uint64_t oldest = channel->oldest, count = 1;
+    while (oldest < channel->received && pwsp_channel_time(channel, oldest) <= time) {
+        oldest++;
     }
-    bool is_found = channel->oldest < channel->received;
-    pwsp_channel_mark_high(channel, is_found ? channel->sent - channel->oldest + 1 : 1);
+    if (oldest < channel->received) {
+        count = channel->sent - oldest + 1;
+    }
+    channel->oldest = oldest;
+    channel->high = pwsp_max_u64(channel->high, count);
 }
 
 PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time) {
-    if (channel->newest < channel->received) {
-        channel->newest = channel->received;
-        channel->newest_at = channel->head;
+    uint64_t newest = pwsp_max_u64(channel->newest, channel->received);
+    while (newest + 1 < channel->sent && pwsp_channel_time(channel, newest + 1) < time) {
+        newest++;
     }
-    while (channel->newest + 1 < channel->sent &&
-           channel->ring[pwsp_channel_next(channel, channel->newest_at)].time < time) {
-        channel->newest++;
-        channel->newest_at = pwsp_channel_next(channel, channel->newest_at);
-    }
-    pwsp_channel_mark_high(channel, channel->newest - channel->received + 1);
+    channel->newest = newest;
+    channel->high = pwsp_max_u64(channel->high, newest - channel->received + 1);
 }
 
 // =================================================================================================
@@ -28808,14 +28830,17 @@ typedef struct pwsp_process {
     uint64_t *cells;
     pwsp_frame *frames;
     uint32_t next_op, frame_count;
-    const pwsp_process_op *op;
+    uint32_t index;  // among those of the pipeline
+    uint32_t after;  // the next in a line of waiting processes or of ready ones: index + 1, or 0
     pwsp_process_wait wait;
     uint32_t channel;  // that it waits at
     uint32_t node;     // where
-    uint32_t after;    // the next in a line of waiting processes or of ready ones: index + 1, or 0
-    uint64_t token;
-    const pwsp_receive_op *receive;
     uint32_t receive_end;
+    const pwsp_receive_op *receive;
+    uint64_t token;
+    uint64_t full, empty;  // cycles that it has waited
+    uint64_t busy, tasks;
+    const pwsp_process_op *op;
     uint8_t *closed;  // by port
     // When steps are recorded:
     uint64_t step;  // its last
@@ -28870,6 +28895,7 @@ struct pwsp_pipelines {
     ptowsp_process_stats *running;  // their stats
     uint32_t running_count, ended_count;
     bool is_ordered;  // processes move in the order of time
+    bool has_closes;  // some process closes channels before it ends
     pwsp_ready *heap;
     uint32_t heap_count;
     uint32_t ready;     // without order: a stack of processes, the first's index + 1
@@ -28918,10 +28944,6 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 #define PWSP_PROCESS_OP_AT(p, i) PWSP_PROGRAM_AT((p)->program, processes, pwsp_process_op, i)
 #define PWSP_PORT_AT(p, i)       PWSP_PROGRAM_AT((p)->program, ports, pwsp_port, i)
 
-// Lets the processes of the pipeline go on until none can; see walk.c. False with an error in the
-// expander.
-PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines);
-
 // The expander walks a process from where that is; and stops doing so.
 PWSP_INLINE void pwsp_process_enter(const pwsp_process *process, pwsp_expander *x) {
     x->cells = process->cells;
@@ -28934,11 +28956,6 @@ PWSP_INLINE void pwsp_process_enter(const pwsp_process *process, pwsp_expander *
 PWSP_INLINE void pwsp_process_leave(pwsp_process *process, const pwsp_expander *x) {
     process->frame_count = x->frame_count;
     process->next_op = x->next_op;
-}
-
-PWSP_INLINE uint32_t pwsp_process_index(const pwsp_pipelines *pipelines,
-                                        const pwsp_process *process) {
-    return (uint32_t)(process - pipelines->processes);
 }
 
 // Records a step of a process, whose time comes from `cause` if that is not NULL, and returns its
@@ -28990,7 +29007,7 @@ PWSP_INTERNAL uint64_t pwsp_step_add(pwsp_pipelines *pipelines, pwsp_process *pr
     step->token = token;
     step->previous = process->step;
     step->cause = cause ? cause->step : PTOWSP_NO_INDEX;
-    step->process = stats->first_process + pwsp_process_index(pipelines, process);
+    step->process = stats->first_process + process->index;
     step->channel = channel;
     step->node = process->wait == PWSP_PROCESS_READY ? pipelines->x->node : process->node;
     step->kind = kind;
@@ -29094,7 +29111,7 @@ static const pwsp_process *pwsp_stuck_find_circle(pwsp_pipelines *pipelines) {
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
         const pwsp_process *at = &pipelines->processes[i];
         while (at && pwsp_process_waits(at) && at->receive_end == 0) {
-            pipelines->processes[pwsp_process_index(pipelines, at)].receive_end = i + 1;
+            pipelines->processes[at->index].receive_end = i + 1;
             at = pwsp_stuck_next(pipelines, at);
         }
         if (at && pwsp_process_waits(at) && at->receive_end == i + 1) {
@@ -29110,7 +29127,7 @@ static void pwsp_stuck_print_name(const pwsp_pipelines *pipelines, const pwsp_pr
                                   ptowsp_text text) {
     pwsp_text_format(text, "%s", process->op->name);
     if (process->op->index) {
-        pwsp_text_format(text, "[%u]", pipelines->running[process - pipelines->processes].replica);
+        pwsp_text_format(text, "[%u]", pipelines->running[process->index].replica);
     }
 }
 
@@ -29125,8 +29142,9 @@ static void pwsp_stuck_print_wait(const pwsp_pipelines *pipelines, const pwsp_pr
         pwsp_text_format(text, "waits for a receiver at channel %s, which is full at depth 0",
                          name);
     } else {
-        pwsp_text_format(text, "waits for room in channel %s, which is full (%u of %u tokens)",
-                         name, channel->pending, channel->depth);
+        pwsp_text_format(
+            text, "waits for room in channel %s, which is full (%" PRIu64 " of %" PRIu64 " tokens)",
+            name, pwsp_channel_pending(channel), channel->depth);
     }
     pwsp_text_format(text, ", since cycle %" PRIu64, process->time);
 }
@@ -29153,7 +29171,7 @@ static void pwsp_stuck_print_circle(const pwsp_pipelines *pipelines, ptowsp_text
 
 static void pwsp_stuck_print_depth_hint(const pwsp_pipelines *pipelines,
                                         const pwsp_process *process, ptowsp_text text) {
-    pwsp_text_format(text, "a depth of more than %u for channel %s would let ",
+    pwsp_text_format(text, "a depth of more than %" PRIu64 " for channel %s would let ",
                      pipelines->channels[process->channel].depth,
                      pwsp_stuck_channel(pipelines, process)->name);
     pwsp_stuck_print_name(pipelines, process, text);
@@ -29271,6 +29289,52 @@ PWSP_INTERNAL void pwsp_stuck_print(const pwsp_pipelines *pipelines, ptowsp_text
 }
 
 // =================================================================================================
+// src/time/walk.h
+// =================================================================================================
+
+// How processes move: one op, and what becomes of those that it lets go on.
+
+#ifndef PWSP_WALK_H
+#define PWSP_WALK_H
+
+typedef enum pwsp_resumed {
+    PWSP_RESUMED_FAILED,
+    PWSP_RESUMED_LATER,  // it is ready
+    PWSP_RESUMED_STAYS   // it waits or has ended
+} pwsp_resumed;
+
+// Puts a process that is ready into the heap.
+PWSP_INTERNAL void pwsp_pipelines_push(pwsp_pipelines *pipelines, const pwsp_ready *ready);
+
+PWSP_FORCE_INLINE void pwsp_pipelines_wake(pwsp_pipelines *pipelines, pwsp_process *process) {
+    uint32_t index = process->index;
+    process->wait = PWSP_PROCESS_READY;
+    if (pipelines->is_ordered) {
+        pwsp_ready ready = {process->time, index};
+        pwsp_pipelines_push(pipelines, &ready);
+    } else {
+        process->after = pipelines->ready;
+        pipelines->ready = index + 1;
+    }
+}
+
+// A process, which the expander is in, does its next op that is not control alone. *next is where
+// it is, and then where it goes on.
+PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_process *process,
+                                               uint32_t *next);
+
+// A token arrives too late.
+PWSP_INTERNAL pwsp_resumed pwsp_pipelines_fail_time(pwsp_pipelines *pipelines, uint32_t channel);
+
+// Let the processes of the pipeline go on until none can: in the order of time; and in any order,
+// which takes one producer and one consumer for each channel, and no kernels that see data. False
+// with an error in the expander.
+PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines);
+PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines);
+
+#endif
+
+// =================================================================================================
 // src/time/walk.c
 // =================================================================================================
 
@@ -29283,25 +29347,13 @@ PWSP_INTERNAL void pwsp_stuck_print(const pwsp_pipelines *pipelines, ptowsp_text
 //
 //      ready --enter--> walks --leave--> waits (full, empty) --woken--> ready ... ended
 //
-// Two orders. *In the order of time*, the ready process with the smallest (time, index) moves, and
-// goes on as long as it is the smallest: a heap holds the others. A process that waits has a time
-// in the past, so what it does next is due as soon as it can be done; completing it at once is the
-// same as letting it move first. And as time never goes back, those that wait at a channel have
-// come in order: they stand in line.
-//
-// *Without order*, a process walks as far as it can, and a stack holds those that are ready. With
-// one producer and one consumer for each channel the times of sends and receives follow from each
-// other alone (a network of Kahn processes has one history), so this gives the same numbers, with a
-// change of process only where one waits. It is for time alone: kernels must see data in the order
-// of time.
+// The ready process with the smallest (time, index) moves, and goes on as long as it is the
+// smallest: a heap holds the others. A process that waits has a time in the past, so what it does
+// next is due as soon as it can be done; completing it at once is the same as letting it move
+// first. And as time never goes back, those that wait at a channel have come in order: they stand
+// in line. Where the order does not matter, kahn.c has a shorter way.
 
 #include <inttypes.h>
-
-typedef enum pwsp_resumed {
-    PWSP_RESUMED_FAILED,
-    PWSP_RESUMED_LATER,  // it is ready, but others come first
-    PWSP_RESUMED_STAYS   // it waits or has ended
-} pwsp_resumed;
 
 // -- the ready ------------------------------------------------------------------------------------
 
@@ -29309,7 +29361,7 @@ static bool pwsp_ready_is_less(const pwsp_ready *a, const pwsp_ready *b) {
     return a->time < b->time || (a->time == b->time && a->process < b->process);
 }
 
-static void pwsp_pipelines_push(pwsp_pipelines *pipelines, const pwsp_ready *ready) {
+PWSP_INTERNAL void pwsp_pipelines_push(pwsp_pipelines *pipelines, const pwsp_ready *ready) {
     pwsp_ready *heap = pipelines->heap;
     uint32_t i = pipelines->heap_count++;
     while (i > 0 && pwsp_ready_is_less(ready, &heap[(i - 1) / 2])) {
@@ -29334,25 +29386,12 @@ static void pwsp_pipelines_sink(pwsp_pipelines *pipelines, pwsp_ready ready) {
     heap[i] = ready;
 }
 
-PWSP_FORCE_INLINE void pwsp_pipelines_wake(pwsp_pipelines *pipelines, pwsp_process *process) {
-    uint32_t index = pwsp_process_index(pipelines, process);
-    process->wait = PWSP_PROCESS_READY;
-    if (pipelines->is_ordered) {
-        pwsp_ready ready = {process->time, index};
-        pwsp_pipelines_push(pipelines, &ready);
-    } else {
-        process->after = pipelines->ready;
-        pipelines->ready = index + 1;
-    }
-}
-
 // Does a process that is ready come before all others that are?
 PWSP_FORCE_INLINE bool pwsp_pipelines_is_first(const pwsp_pipelines *pipelines,
                                                const pwsp_process *process) {
     const pwsp_ready *first = &pipelines->heap[0];
-    return !pipelines->is_ordered || pipelines->heap_count == 0 || process->time < first->time ||
-           (process->time == first->time &&
-            pwsp_process_index(pipelines, process) < first->process);
+    return pipelines->heap_count == 0 || process->time < first->time ||
+           (process->time == first->time && process->index < first->process);
 }
 
 // -- lines ----------------------------------------------------------------------------------------
@@ -29362,7 +29401,7 @@ PWSP_FORCE_INLINE bool pwsp_pipelines_is_first(const pwsp_pipelines *pipelines,
 static void pwsp_pipelines_queue(pwsp_pipelines *pipelines, pwsp_channel_line *line,
                                  pwsp_process *process) {
     pwsp_process *processes = pipelines->processes;
-    uint32_t index = pwsp_process_index(pipelines, process);
+    uint32_t index = process->index;
     uint32_t *at = &line->first;
     if (line->last) {
         const pwsp_process *last = &processes[line->last - 1];
@@ -29404,7 +29443,7 @@ static pwsp_resumed pwsp_pipelines_wait(pwsp_pipelines *pipelines, pwsp_process 
 
 // -- sending and receiving ------------------------------------------------------------------------
 
-static pwsp_resumed pwsp_pipelines_fail_time(pwsp_pipelines *pipelines, uint32_t channel) {
+PWSP_INTERNAL pwsp_resumed pwsp_pipelines_fail_time(pwsp_pipelines *pipelines, uint32_t channel) {
     pwsp_expander_fail(pipelines->x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                        "a token of channel %s arrives after 2^63 - 1 cycles",
                        PWSP_CHANNEL_AT(pipelines, channel)->name);
@@ -29414,17 +29453,18 @@ static pwsp_resumed pwsp_pipelines_fail_time(pwsp_pipelines *pipelines, uint32_t
 PWSP_FORCE_INLINE void pwsp_pipelines_put(pwsp_pipelines *pipelines, uint32_t channel,
                                           pwsp_process *process, uint64_t token) {
     pwsp_channel *at = &pipelines->channels[channel];
-    pwsp_channel_mark *mark = pipelines->host.has_records ? &at->marks[at->tail] : NULL;
-    uint64_t time = pwsp_channel_put(at, token, process->time);
+    uint64_t k = at->sent, time = pwsp_channel_put(at, token, process->time);
     uint64_t waited = time - process->time;
-    if (PWSP_UNLIKELY(mark != NULL)) {
-        mark->step = pwsp_step_add(pipelines, process, PTOWSP_STEP_SEND, channel, time, token,
-                                   waited ? mark : NULL);
-        mark->task = process->task;
+    if (PWSP_UNLIKELY(pipelines->host.has_records)) {
+        const pwsp_channel_mark *cause = &at->marks[(k - at->depth) & at->mask];
+        uint64_t step = pwsp_step_add(pipelines, process, PTOWSP_STEP_SEND, channel, time, token,
+                                      waited ? cause : NULL);
+        at->marks[k & at->mask].step = step;
+        at->marks[k & at->mask].task = process->task;
     }
     if (waited) {
         at->full += waited;
-        pipelines->running[process - pipelines->processes].full_cycles += waited;
+        process->full += pipelines->is_ordered ? waited : 0;
         process->time = time;
     }
 }
@@ -29433,18 +29473,18 @@ PWSP_FORCE_INLINE void pwsp_pipelines_put(pwsp_pipelines *pipelines, uint32_t ch
 PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t channel,
                                            pwsp_process *process, const pwsp_receive_op *receive) {
     pwsp_channel *at = &pipelines->channels[channel];
-    pwsp_channel_mark *mark = pipelines->host.has_records ? &at->marks[at->head] : NULL;
     uint64_t *token = &process->cells[receive->cell];
-    uint64_t time = pwsp_channel_take(at, process->time, token);
+    uint64_t k = at->received, time = pwsp_channel_take(at, process->time, token);
     uint64_t waited = time - process->time;
-    if (PWSP_UNLIKELY(mark != NULL)) {
+    if (PWSP_UNLIKELY(pipelines->host.has_records)) {
+        pwsp_channel_mark *mark = &at->marks[k & at->mask];
         mark->step = pwsp_step_add(pipelines, process, PTOWSP_STEP_RECEIVE, channel, time, *token,
                                    waited ? mark : NULL);
         mark->task = process->task;
     }
     if (waited) {
         at->empty += waited;
-        pipelines->running[process - pipelines->processes].empty_cycles += waited;
+        process->empty += pipelines->is_ordered ? waited : 0;
         process->time = time;
     }
     return time <= PTOWSP_CYCLES_MAX;
@@ -29472,8 +29512,8 @@ static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pws
     at->received++;
     at->full += time - sender->time;
     at->empty += time - receiver->time;
-    pipelines->running[sender - pipelines->processes].full_cycles += time - sender->time;
-    pipelines->running[receiver - pipelines->processes].empty_cycles += time - receiver->time;
+    sender->full += pipelines->is_ordered ? time - sender->time : 0;
+    receiver->empty += pipelines->is_ordered ? time - receiver->time : 0;
     receiver->cells[receive->cell] = token;
     sender->time = time;
     receiver->time = time;
@@ -29490,19 +29530,16 @@ static pwsp_resumed pwsp_pipelines_fail_closed(pwsp_pipelines *pipelines, uint32
 
 static bool pwsp_pipelines_is_closed(const pwsp_pipelines *pipelines, const pwsp_process *process,
                                      uint32_t port) {
-    return PWSP_PORT_AT(pipelines, port)->is_closed_early &&
-           process->closed[port - process->op->first_port];
+    return pipelines->has_closes && process->closed[port - process->op->first_port];
 }
 
-PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines,
-                                                   pwsp_process *process) {
-    const pwsp_send_op *send = pipelines->x->send;
-    uint64_t token = pipelines->x->token;
+PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pwsp_process *process,
+                                                   const pwsp_send_op *send, uint64_t token) {
     pwsp_channel *at = &pipelines->channels[send->channel];
     if (PWSP_UNLIKELY(pwsp_pipelines_is_closed(pipelines, process, send->port))) {
         return pwsp_pipelines_fail_closed(pipelines, send->channel);
     }
-    if (at->pending == at->depth && (at->depth > 0 || at->receivers.first == 0)) {
+    if (pwsp_channel_pending(at) == at->depth && (at->depth > 0 || at->receivers.first == 0)) {
         process->token = token;
         return pwsp_pipelines_wait(pipelines, process, send->channel, PWSP_PROCESS_WAITS_FULL);
     }
@@ -29538,20 +29575,21 @@ static bool pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *proc
                       waited ? &at->close_mark : NULL);
     }
     at->empty += waited;
-    pipelines->running[process - pipelines->processes].empty_cycles += waited;
+    process->empty += pipelines->is_ordered ? waited : 0;
     process->time = time;
     process->next_op = end;
     return true;
 }
 
+// With the end of the stream, *next is the op to go on with.
 PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
-                                                      pwsp_process *process) {
-    pwsp_expander *x = pipelines->x;
-    const pwsp_receive_op *receive = x->receive;
+                                                      pwsp_process *process,
+                                                      const pwsp_receive_op *receive, uint32_t end,
+                                                      uint32_t *next) {
     uint32_t channel = receive->channel;
     pwsp_channel *at = &pipelines->channels[channel];
     bool is_good = true;
-    if (at->pending) {
+    if (pwsp_channel_pending(at)) {
         is_good = pwsp_pipelines_take(pipelines, channel, process, receive);
         if (at->senders.first) {
             pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
@@ -29563,13 +29601,13 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
         is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, receive);
         pwsp_pipelines_wake(pipelines, sender);
     } else if (at->producers == 0) {
-        if (!pwsp_pipelines_see_end(pipelines, process, receive, x->receive_end)) {
+        if (!pwsp_pipelines_see_end(pipelines, process, receive, end)) {
             return PWSP_RESUMED_FAILED;
         }
-        x->next_op = x->receive_end;
+        *next = end;
     } else {
         process->receive = receive;
-        process->receive_end = x->receive_end;
+        process->receive_end = end;
         return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_EMPTY);
     }
     return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, channel);
@@ -29643,7 +29681,6 @@ static bool pwsp_pipelines_end_process(pwsp_pipelines *pipelines, pwsp_process *
 
 static bool pwsp_pipelines_task(pwsp_pipelines *pipelines, pwsp_process *process) {
     ptowsp_cycles cycles = 0;
-    ptowsp_process_stats *stats = &pipelines->running[process - pipelines->processes];
     if (!pipelines->host.task(pipelines->host.user, process, &cycles)) {
         return false;
     }
@@ -29658,53 +29695,70 @@ static bool pwsp_pipelines_task(pwsp_pipelines *pipelines, pwsp_process *process
         pwsp_step_add(pipelines, process, PTOWSP_STEP_TASK, UINT32_MAX, end, index, NULL);
         process->task = index;
     }
-    stats->task_count++;
-    stats->busy_cycles += cycles;
+    process->tasks++;
+    process->busy += cycles;
     process->time = end;
     return true;
 }
 
+// What the expander's event asks for. False with an error.
+static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *process,
+                                 pwsp_event event) {
+    switch (event) {
+    case PWSP_EVENT_TASK: return pwsp_pipelines_task(pipelines, process);
+    case PWSP_EVENT_CLOSE:
+        return pwsp_pipelines_close_early(pipelines, process, pipelines->x->port);
+    case PWSP_EVENT_PROCESS_END: return pwsp_pipelines_end_process(pipelines, process);
+    case PWSP_EVENT_SLOT_LOAD:
+        pipelines->slot_load_count++;
+        pwsp_expander_load(pipelines->x);
+        break;
+    case PWSP_EVENT_PIPELINE:  // refused when compiling
+    case PWSP_EVENT_END:
+    case PWSP_EVENT_ERROR: return false;
+    case PWSP_EVENT_SEND:
+    case PWSP_EVENT_RECEIVE:
+    case PWSP_EVENT_PARALLEL:
+    case PWSP_EVENT_SEQUENTIAL:
+    case PWSP_EVENT_SCOPE_END:
+    case PWSP_EVENT_RESET:
+    case PWSP_EVENT_NONE: break;
+    }
+    return true;
+}
+
+PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_process *process,
+                                               uint32_t *next) {
+    pwsp_expander *x = pipelines->x;
+    x->next_op = *next;
+    pwsp_event event = pwsp_expander_next(x);
+    *next = x->next_op;
+    if (event == PWSP_EVENT_SEND) {
+        return pwsp_pipelines_send(pipelines, process, x->send, x->token);
+    }
+    if (event == PWSP_EVENT_RECEIVE) {
+        return pwsp_pipelines_receive(pipelines, process, x->receive, x->receive_end, next);
+    }
+    if (!pwsp_pipelines_event(pipelines, process, event)) {
+        return PWSP_RESUMED_FAILED;
+    }
+    return event == PWSP_EVENT_PROCESS_END ? PWSP_RESUMED_STAYS : PWSP_RESUMED_LATER;
+}
+
 // Lets a process go on until it waits, has ended, or others come first.
 static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
-    pwsp_expander *x = pipelines->x;
-    pwsp_resumed resumed = PWSP_RESUMED_LATER;
-    pwsp_process_enter(process, x);
+    pwsp_resumed resumed;
+    uint32_t next = process->next_op;
+    pwsp_process_enter(process, pipelines->x);
     do {
-        switch (pwsp_expander_next(x)) {
-        case PWSP_EVENT_SEND: resumed = pwsp_pipelines_send(pipelines, process); break;
-        case PWSP_EVENT_RECEIVE: resumed = pwsp_pipelines_receive(pipelines, process); break;
-        case PWSP_EVENT_TASK:
-            if (!pwsp_pipelines_task(pipelines, process)) {
-                return PWSP_RESUMED_FAILED;
-            }
-            break;
-        case PWSP_EVENT_CLOSE:
-            if (!pwsp_pipelines_close_early(pipelines, process, x->port)) {
-                return PWSP_RESUMED_FAILED;
-            }
-            break;
-        case PWSP_EVENT_PROCESS_END:
-            return pwsp_pipelines_end_process(pipelines, process) ? PWSP_RESUMED_STAYS
-                                                                  : PWSP_RESUMED_FAILED;
-        case PWSP_EVENT_SLOT_LOAD:
-            pipelines->slot_load_count++;
-            pwsp_expander_load(x);
-            break;
-        case PWSP_EVENT_PIPELINE:  // refused when compiling
-        case PWSP_EVENT_END:
-        case PWSP_EVENT_ERROR: return PWSP_RESUMED_FAILED;
-        case PWSP_EVENT_PARALLEL:
-        case PWSP_EVENT_SEQUENTIAL:
-        case PWSP_EVENT_SCOPE_END:
-        case PWSP_EVENT_RESET:
-        case PWSP_EVENT_NONE: break;
-        }
+        resumed = pwsp_pipelines_step(pipelines, process, &next);
     } while (resumed == PWSP_RESUMED_LATER && pwsp_pipelines_is_first(pipelines, process));
-    pwsp_process_leave(process, x);
+    process->next_op = next;
+    process->frame_count = pipelines->x->frame_count;
     return resumed;
 }
 
-static bool pwsp_pipelines_walk_ordered(pwsp_pipelines *pipelines) {
+PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
     pipelines->heap_count = 0;
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
         pwsp_pipelines_wake(pipelines, &pipelines->processes[i]);
@@ -29728,10 +29782,138 @@ static bool pwsp_pipelines_walk_ordered(pwsp_pipelines *pipelines) {
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
-    if (pipelines->is_ordered) {
-        return pwsp_pipelines_walk_ordered(pipelines);
+// =================================================================================================
+// src/time/kahn.c
+// =================================================================================================
+
+// Walking processes in any order.
+//
+// With one producer and one consumer for each channel, the times of sends and receives follow from
+// each other alone: a network of such processes has one history, whoever moves first (Kahn, The
+// semantics of a simple language for parallel programming, 1974). So where no kernel looks at data,
+// a process may walk as far as it can, and a stack holds those that are ready. Processes change
+// only where one waits, not wherever time changes sides.
+//
+// What loops that send and receive consist of is walked here, with position and time in registers.
+// All other ops, and those that have to wait, take the way of walk.c.
+
+// Where a process is.
+typedef struct pwsp_stride {
+    pwsp_process *process;
+    const pwsp_op *op;
+    uint64_t time;
+} pwsp_stride;
+
+// Lets a process wait at a channel, where nobody else does.
+PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_wait(const pwsp_stride *stride, pwsp_channel_line *line,
+                                              uint32_t channel, pwsp_process_wait wait) {
+    pwsp_process *process = stride->process;
+    process->wait = wait;
+    process->channel = channel;
+    process->node = stride->op->node;
+    process->after = 0;
+    line->first = line->last = process->index + 1;
+    return PWSP_RESUMED_STAYS;
+}
+
+PWSP_FORCE_INLINE pwsp_process *pwsp_kahn_first(pwsp_pipelines *pipelines,
+                                                pwsp_channel_line *line) {
+    pwsp_process *process = &pipelines->processes[line->first - 1];
+    line->first = line->last = 0;
+    return process;
+}
+
+// Sends a token, or waits until there is room. FAILED if that is not for here: nothing has been
+// done.
+PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_send(pwsp_pipelines *pipelines, pwsp_expander *x,
+                                              pwsp_stride *stride) {
+    const pwsp_send_op *send = PWSP_PROGRAM_AT(x->program, sends, pwsp_send_op, stride->op->at);
+    pwsp_channel *at = &pipelines->channels[send->channel];
+    uint64_t token = pwsp_expander_value(x, send->token);
+    if (at->depth == 0 || pipelines->has_closes || x->fault.is_set) {
+        return PWSP_RESUMED_FAILED;
     }
+    if (pwsp_channel_pending(at) == at->depth) {
+        stride->process->token = token;
+        return pwsp_kahn_wait(stride, &at->senders, send->channel, PWSP_PROCESS_WAITS_FULL);
+    }
+    uint64_t sent = pwsp_channel_put(at, token, stride->time);
+    at->full += sent - stride->time;
+    stride->time = sent;
+    if (at->receivers.first && sent + at->latency <= PTOWSP_CYCLES_MAX) {
+        pwsp_process *receiver = pwsp_kahn_first(pipelines, &at->receivers);
+        uint64_t *cell = &receiver->cells[receiver->receive->cell];
+        uint64_t received = pwsp_channel_take(at, receiver->time, cell);
+        at->empty += received - receiver->time;
+        receiver->time = received;
+        pwsp_pipelines_wake(pipelines, receiver);
+    }
+    return PWSP_RESUMED_LATER;
+}
+
+// Receives a token, or waits until there is one. FAILED as above.
+PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_receive(pwsp_pipelines *pipelines, pwsp_expander *x,
+                                                 pwsp_stride *stride) {
+    const pwsp_receive_op *receive =
+        PWSP_PROGRAM_AT(x->program, receives, pwsp_receive_op, stride->op->at);
+    pwsp_channel *at = &pipelines->channels[receive->channel];
+    if (pwsp_channel_pending(at) == 0) {
+        if (at->depth == 0 || at->producers == 0) {
+            return PWSP_RESUMED_FAILED;
+        }
+        stride->process->receive = receive;
+        stride->process->receive_end = stride->op->target;
+        return pwsp_kahn_wait(stride, &at->receivers, receive->channel, PWSP_PROCESS_WAITS_EMPTY);
+    }
+    if (pwsp_channel_first_due(at) > PTOWSP_CYCLES_MAX) {
+        return PWSP_RESUMED_FAILED;
+    }
+    uint64_t received = pwsp_channel_take(at, stride->time, &x->cells[receive->cell]);
+    at->empty += received - stride->time;
+    stride->time = received;
+    if (at->senders.first) {
+        pwsp_process *sender = pwsp_kahn_first(pipelines, &at->senders);
+        uint64_t sent = pwsp_channel_put(at, sender->token, sender->time);
+        at->full += sent - sender->time;
+        sender->time = sent;
+        pwsp_pipelines_wake(pipelines, sender);
+    }
+    return PWSP_RESUMED_LATER;
+}
+
+// Lets a process go on until it waits or has ended.
+PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
+    pwsp_expander *x = pipelines->x;
+    const pwsp_op *ops = x->ops;
+    pwsp_stride stride = {process, &ops[process->next_op], process->time};
+    pwsp_resumed resumed;
+    pwsp_process_enter(process, x);
+    do {
+        const pwsp_op *op = stride.op;
+        while (op->kind == PWSP_OP_JUMP ||
+               (op->kind == PWSP_OP_LOOP_END && pwsp_expander_count(x, op))) {
+            op = &ops[op->target];
+        }
+        stride.op = op;
+        resumed = op->kind == PWSP_OP_SEND      ? pwsp_kahn_send(pipelines, x, &stride)
+                  : op->kind == PWSP_OP_RECEIVE ? pwsp_kahn_receive(pipelines, x, &stride)
+                                                : PWSP_RESUMED_FAILED;
+        stride.op = op + 1;
+        if (resumed == PWSP_RESUMED_FAILED) {
+            uint32_t next = (uint32_t)(op - ops);
+            process->time = stride.time;
+            resumed = pwsp_pipelines_step(pipelines, process, &next);
+            stride.time = process->time;
+            stride.op = &ops[next];
+        }
+    } while (resumed == PWSP_RESUMED_LATER);
+    process->time = stride.time;
+    process->next_op = (uint32_t)(stride.op - ops);
+    process->frame_count = x->frame_count;
+    return resumed;
+}
+
+PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
     pipelines->ready = 0;
     for (uint32_t i = pipelines->running_count; i > 0; i--) {
         pwsp_pipelines_wake(pipelines, &pipelines->processes[i - 1]);
@@ -29739,7 +29921,7 @@ PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
     while (pipelines->ready) {
         pwsp_process *process = &pipelines->processes[pipelines->ready - 1];
         pipelines->ready = process->after;
-        if (pwsp_pipelines_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
+        if (pwsp_kahn_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
             return false;
         }
     }
@@ -29755,8 +29937,8 @@ PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
 // Before an execution the sizes of axes say how many processes there are, and memory is made for
 // the pipeline with the most of them, which all share, as one runs at a time. Where a pipeline
 // starts, each process gets the cells (variables, slots, constants) as they are there; channels are
-// opened as deep as they are asked for there; and then the processes walk (walk.c). What channels
-// and processes have counted is added to the results.
+// opened as deep as they are asked for there; and then the processes walk (walk.c, kahn.c). What
+// channels and processes have counted is added to the results.
 
 #include <inttypes.h>
 
@@ -29794,6 +29976,9 @@ PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_mem
     is_good = is_good && pipelines->field;
     PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_ALLOC)
 #undef PWSP_PIPELINES_ALLOC
+    for (uint32_t i = 0; i < program->ports.count; i++) {
+        pipelines->has_closes |= PWSP_PROGRAM_AT(program, ports, pwsp_port, i)->is_closed_early;
+    }
     if (!is_good) {
         pwsp_pipelines_free(pipelines);
     }
@@ -30013,8 +30198,8 @@ static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
             pipelines->host.has_latency ? ", by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL : "");
         return false;
     }
-    if (!pwsp_channel_begin(&pipelines->channels[channel], &pipelines->memory, (uint32_t)depth,
-                            latency, pipelines->host.has_records)) {
+    if (!pwsp_channel_begin(&pipelines->channels[channel], &pipelines->memory, depth, latency,
+                            pipelines->host.has_records)) {
         pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "channel %s: out of memory",
                            op->name);
         return false;
@@ -30041,6 +30226,7 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
             process->cells = pipelines->cells + (size_t)index * program->cell_count;
             process->frames = pipelines->frames + (size_t)index * program->frame_depth;
             process->op = process_op;
+            process->index = index;
             process->next_op = process_op->first_op;
             process->closed = closed;
             process->step = PWSP_NO_STEP;
@@ -30077,6 +30263,23 @@ static bool pwsp_pipelines_connect(pwsp_pipelines *pipelines) {
     return is_simple;
 }
 
+// Cycles that a process has waited. Without order each channel has one producer and one consumer,
+// so those that wait there are not counted twice.
+static void pwsp_pipelines_account_waits(const pwsp_pipelines *pipelines,
+                                         const pwsp_process *process, ptowsp_process_stats *sum) {
+    sum->full_cycles += process->full;
+    sum->empty_cycles += process->empty;
+    for (uint32_t i = 0; !pipelines->is_ordered && i < process->op->port_count; i++) {
+        const pwsp_port *port = PWSP_PORT_AT(pipelines, process->op->first_port + i);
+        const pwsp_channel *channel = &pipelines->channels[port->channel];
+        if (port->is_produced) {
+            sum->full_cycles += channel->full;
+        } else {
+            sum->empty_cycles += channel->empty;
+        }
+    }
+}
+
 // What has come out of a run of the pipeline.
 static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
     const pwsp_pipeline_op *op = pipelines->op;
@@ -30085,9 +30288,9 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
     for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
         const pwsp_channel *channel = &pipelines->channels[i];
         ptowsp_channel_stats *sum = &pipelines->channel_stats[i];
-        sum->depth = channel->depth;
+        sum->depth = (uint32_t)channel->depth;
         sum->latency = channel->latency;
-        sum->pending_count = channel->pending;
+        sum->pending_count = pwsp_channel_pending(channel);
         sum->token_count += channel->sent;
         sum->pending_max = pwsp_max_u64(sum->pending_max, channel->high);
         sum->full_cycles += channel->full;
@@ -30101,6 +30304,9 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         bool is_waiting = is_full || process->wait == PWSP_PROCESS_WAITS_EMPTY;
         bool is_stuck = is_waiting && pipelines->is_stuck;
         sum->end_cycles = process->time;
+        sum->task_count += process->tasks;
+        sum->busy_cycles += process->busy;
+        pwsp_pipelines_account_waits(pipelines, process, sum);
         sum->channel = is_stuck ? process->channel : UINT32_MAX;
         sum->node = is_stuck ? process->node : 0;
         sum->state = process->wait == PWSP_PROCESS_HAS_ENDED ? PTOWSP_PROCESS_ENDED
@@ -30126,7 +30332,8 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     }
     bool is_simple = pwsp_pipelines_connect(pipelines);
     pipelines->is_ordered = !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
-    bool is_good = pwsp_pipelines_walk(pipelines);
+    bool is_good = pipelines->is_ordered ? pwsp_pipelines_walk(pipelines)
+                                         : pwsp_pipelines_walk_freely(pipelines);
     if (is_good && pipelines->is_out_of_memory) {
         pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                            "out of memory for records of steps");

@@ -96,7 +96,8 @@ src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c
 src/time/flow.h src/time/nodes.h src/time/nodes.c src/time/flow.c
 src/time/channel.h src/time/channel.c
-src/time/pipeline.h src/time/steps.c src/time/stuck.c src/time/walk.c src/time/pipeline.c
+src/time/pipeline.h src/time/steps.c src/time/stuck.c
+src/time/walk.h src/time/walk.c src/time/kahn.c src/time/pipeline.c
 src/exec/run.h src/exec/bind.c src/exec/verify.c src/exec/tiles.c
 src/exec/call.h src/exec/pipelines.c src/exec/run.c
 src/report/stats.c

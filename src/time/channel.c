@@ -2,9 +2,8 @@
 //
 //      s(k) = max(sender arrives, r(k - d))        r(k) = max(receiver arrives, s(k) + L)
 //
-// Token k and token k - d share a place of the ring, one after the other, so r(k - d) is where s(k)
-// goes. Neither s nor r ever decrease: senders and receivers come in the order in which they
-// arrive.
+// The ring keeps the last d tokens at least, so r(k - d) is still there when token k is sent.
+// Neither s nor r ever decrease: senders and receivers come in the order in which they arrive.
 //
 // The high-water mark is a matter of simulated time, and not of the order in which processes are
 // simulated: just after the send of token k, those tokens i <= k are in the channel whose r(i) >
@@ -19,75 +18,75 @@
 
 #include "channel.h"
 
+// Makes room for items that are not kept; false when memory is out.
+static bool pwsp_channel_room(const pwsp_memory *memory, void **items, uint64_t *capacity,
+                              uint64_t needed, size_t size) {
+    if (needed > *capacity) {
+        pwsp_memory_free(memory, *items, (size_t)*capacity * size);
+        *items = pwsp_memory_alloc(memory, (size_t)needed * size);
+        *capacity = *items ? needed : 0;
+    }
+    return needed <= *capacity;
+}
+
 PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
-                                      uint32_t depth, uint64_t latency, bool has_marks) {
-    if (depth > channel->ring_capacity) {
-        pwsp_memory_free(memory, channel->ring,
-                         channel->ring_capacity * sizeof(pwsp_channel_place));
-        channel->ring =
-            (pwsp_channel_place *)pwsp_memory_alloc(memory, depth * sizeof(pwsp_channel_place));
-        channel->ring_capacity = channel->ring ? depth : 0;
-        if (!channel->ring) {
-            return false;
-        }
+                                      uint64_t depth, uint64_t latency, bool has_marks) {
+    uint64_t places = 1;
+    while (places < depth) {
+        places *= 2;
     }
-    if (has_marks && depth > channel->mark_capacity) {
-        pwsp_memory_free(memory, channel->marks,
-                         channel->mark_capacity * sizeof(pwsp_channel_mark));
-        channel->marks =
-            (pwsp_channel_mark *)pwsp_memory_alloc(memory, depth * sizeof(pwsp_channel_mark));
-        channel->mark_capacity = channel->marks ? depth : 0;
-        if (!channel->marks) {
-            return false;
-        }
-    }
+    void *ring = channel->ring, *marks = channel->marks;
+    bool is_good = pwsp_channel_room(memory, &ring, &channel->ring_capacity, places,
+                                     sizeof(pwsp_channel_place)) &&
+                   (!has_marks || pwsp_channel_room(memory, &marks, &channel->mark_capacity, places,
+                                                    sizeof(pwsp_channel_mark)));
     pwsp_channel fresh;
     memset(&fresh, 0, sizeof fresh);
-    fresh.ring = channel->ring;
+    fresh.ring = (pwsp_channel_place *)ring;
     fresh.ring_capacity = channel->ring_capacity;
-    fresh.marks = channel->marks;
+    fresh.marks = (pwsp_channel_mark *)marks;
     fresh.mark_capacity = channel->mark_capacity;
+    fresh.mask = places - 1;
     fresh.depth = depth;
     fresh.latency = latency;
     *channel = fresh;
-    return true;
+    return is_good;
 }
 
 PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory) {
-    pwsp_memory_free(memory, channel->ring, channel->ring_capacity * sizeof(pwsp_channel_place));
-    pwsp_memory_free(memory, channel->marks, channel->mark_capacity * sizeof(pwsp_channel_mark));
+    pwsp_memory_free(memory, channel->ring,
+                     (size_t)channel->ring_capacity * sizeof(pwsp_channel_place));
+    pwsp_memory_free(memory, channel->marks,
+                     (size_t)channel->mark_capacity * sizeof(pwsp_channel_mark));
     memset(channel, 0, sizeof *channel);
 }
 
 PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel) {
-    return channel->ring_capacity * sizeof(pwsp_channel_place) +
-           channel->mark_capacity * sizeof(pwsp_channel_mark);
+    return (size_t)channel->ring_capacity * sizeof(pwsp_channel_place) +
+           (size_t)channel->mark_capacity * sizeof(pwsp_channel_mark);
 }
 
-static void pwsp_channel_mark_high(pwsp_channel *channel, uint64_t count) {
-    if (count > channel->high) {
-        channel->high = (uint32_t)count;
-    }
+static uint64_t pwsp_channel_time(const pwsp_channel *channel, uint64_t token) {
+    return channel->ring[token & channel->mask].time;
 }
 
 PWSP_INTERNAL void pwsp_channel_note_put(pwsp_channel *channel, uint64_t time) {
-    while (channel->oldest < channel->received && channel->ring[channel->oldest_at].time <= time) {
-        channel->oldest++;
-        channel->oldest_at = pwsp_channel_next(channel, channel->oldest_at);
+    uint64_t oldest = channel->oldest, count = 1;
+    while (oldest < channel->received && pwsp_channel_time(channel, oldest) <= time) {
+        oldest++;
     }
-    bool is_found = channel->oldest < channel->received;
-    pwsp_channel_mark_high(channel, is_found ? channel->sent - channel->oldest + 1 : 1);
+    if (oldest < channel->received) {
+        count = channel->sent - oldest + 1;
+    }
+    channel->oldest = oldest;
+    channel->high = pwsp_max_u64(channel->high, count);
 }
 
 PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time) {
-    if (channel->newest < channel->received) {
-        channel->newest = channel->received;
-        channel->newest_at = channel->head;
+    uint64_t newest = pwsp_max_u64(channel->newest, channel->received);
+    while (newest + 1 < channel->sent && pwsp_channel_time(channel, newest + 1) < time) {
+        newest++;
     }
-    while (channel->newest + 1 < channel->sent &&
-           channel->ring[pwsp_channel_next(channel, channel->newest_at)].time < time) {
-        channel->newest++;
-        channel->newest_at = pwsp_channel_next(channel, channel->newest_at);
-    }
-    pwsp_channel_mark_high(channel, channel->newest - channel->received + 1);
+    channel->newest = newest;
+    channel->high = pwsp_max_u64(channel->high, newest - channel->received + 1);
 }

@@ -3,10 +3,10 @@
 // Before an execution the sizes of axes say how many processes there are, and memory is made for
 // the pipeline with the most of them, which all share, as one runs at a time. Where a pipeline
 // starts, each process gets the cells (variables, slots, constants) as they are there; channels are
-// opened as deep as they are asked for there; and then the processes walk (walk.c). What channels
-// and processes have counted is added to the results.
+// opened as deep as they are asked for there; and then the processes walk (walk.c, kahn.c). What
+// channels and processes have counted is added to the results.
 
-#include "pipeline.h"
+#include "walk.h"
 
 #include <inttypes.h>
 
@@ -44,6 +44,9 @@ PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_mem
     is_good = is_good && pipelines->field;
     PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_ALLOC)
 #undef PWSP_PIPELINES_ALLOC
+    for (uint32_t i = 0; i < program->ports.count; i++) {
+        pipelines->has_closes |= PWSP_PROGRAM_AT(program, ports, pwsp_port, i)->is_closed_early;
+    }
     if (!is_good) {
         pwsp_pipelines_free(pipelines);
     }
@@ -263,8 +266,8 @@ static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
             pipelines->host.has_latency ? ", by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL : "");
         return false;
     }
-    if (!pwsp_channel_begin(&pipelines->channels[channel], &pipelines->memory, (uint32_t)depth,
-                            latency, pipelines->host.has_records)) {
+    if (!pwsp_channel_begin(&pipelines->channels[channel], &pipelines->memory, depth, latency,
+                            pipelines->host.has_records)) {
         pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "channel %s: out of memory",
                            op->name);
         return false;
@@ -291,6 +294,7 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
             process->cells = pipelines->cells + (size_t)index * program->cell_count;
             process->frames = pipelines->frames + (size_t)index * program->frame_depth;
             process->op = process_op;
+            process->index = index;
             process->next_op = process_op->first_op;
             process->closed = closed;
             process->step = PWSP_NO_STEP;
@@ -327,6 +331,23 @@ static bool pwsp_pipelines_connect(pwsp_pipelines *pipelines) {
     return is_simple;
 }
 
+// Cycles that a process has waited. Without order each channel has one producer and one consumer,
+// so those that wait there are not counted twice.
+static void pwsp_pipelines_account_waits(const pwsp_pipelines *pipelines,
+                                         const pwsp_process *process, ptowsp_process_stats *sum) {
+    sum->full_cycles += process->full;
+    sum->empty_cycles += process->empty;
+    for (uint32_t i = 0; !pipelines->is_ordered && i < process->op->port_count; i++) {
+        const pwsp_port *port = PWSP_PORT_AT(pipelines, process->op->first_port + i);
+        const pwsp_channel *channel = &pipelines->channels[port->channel];
+        if (port->is_produced) {
+            sum->full_cycles += channel->full;
+        } else {
+            sum->empty_cycles += channel->empty;
+        }
+    }
+}
+
 // What has come out of a run of the pipeline.
 static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
     const pwsp_pipeline_op *op = pipelines->op;
@@ -335,9 +356,9 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
     for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
         const pwsp_channel *channel = &pipelines->channels[i];
         ptowsp_channel_stats *sum = &pipelines->channel_stats[i];
-        sum->depth = channel->depth;
+        sum->depth = (uint32_t)channel->depth;
         sum->latency = channel->latency;
-        sum->pending_count = channel->pending;
+        sum->pending_count = pwsp_channel_pending(channel);
         sum->token_count += channel->sent;
         sum->pending_max = pwsp_max_u64(sum->pending_max, channel->high);
         sum->full_cycles += channel->full;
@@ -351,6 +372,9 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         bool is_waiting = is_full || process->wait == PWSP_PROCESS_WAITS_EMPTY;
         bool is_stuck = is_waiting && pipelines->is_stuck;
         sum->end_cycles = process->time;
+        sum->task_count += process->tasks;
+        sum->busy_cycles += process->busy;
+        pwsp_pipelines_account_waits(pipelines, process, sum);
         sum->channel = is_stuck ? process->channel : UINT32_MAX;
         sum->node = is_stuck ? process->node : 0;
         sum->state = process->wait == PWSP_PROCESS_HAS_ENDED ? PTOWSP_PROCESS_ENDED
@@ -376,7 +400,8 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     }
     bool is_simple = pwsp_pipelines_connect(pipelines);
     pipelines->is_ordered = !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
-    bool is_good = pwsp_pipelines_walk(pipelines);
+    bool is_good = pipelines->is_ordered ? pwsp_pipelines_walk(pipelines)
+                                         : pwsp_pipelines_walk_freely(pipelines);
     if (is_good && pipelines->is_out_of_memory) {
         pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                            "out of memory for records of steps");

@@ -28,14 +28,17 @@ typedef struct pwsp_process {
     uint64_t *cells;
     pwsp_frame *frames;
     uint32_t next_op, frame_count;
-    const pwsp_process_op *op;
+    uint32_t index;  // among those of the pipeline
+    uint32_t after;  // the next in a line of waiting processes or of ready ones: index + 1, or 0
     pwsp_process_wait wait;
     uint32_t channel;  // that it waits at
     uint32_t node;     // where
-    uint32_t after;    // the next in a line of waiting processes or of ready ones: index + 1, or 0
-    uint64_t token;
-    const pwsp_receive_op *receive;
     uint32_t receive_end;
+    const pwsp_receive_op *receive;
+    uint64_t token;
+    uint64_t full, empty;  // cycles that it has waited
+    uint64_t busy, tasks;
+    const pwsp_process_op *op;
     uint8_t *closed;  // by port
     // When steps are recorded:
     uint64_t step;  // its last
@@ -90,6 +93,7 @@ struct pwsp_pipelines {
     ptowsp_process_stats *running;  // their stats
     uint32_t running_count, ended_count;
     bool is_ordered;  // processes move in the order of time
+    bool has_closes;  // some process closes channels before it ends
     pwsp_ready *heap;
     uint32_t heap_count;
     uint32_t ready;     // without order: a stack of processes, the first's index + 1
@@ -138,10 +142,6 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 #define PWSP_PROCESS_OP_AT(p, i) PWSP_PROGRAM_AT((p)->program, processes, pwsp_process_op, i)
 #define PWSP_PORT_AT(p, i)       PWSP_PROGRAM_AT((p)->program, ports, pwsp_port, i)
 
-// Lets the processes of the pipeline go on until none can; see walk.c. False with an error in the
-// expander.
-PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines);
-
 // The expander walks a process from where that is; and stops doing so.
 PWSP_INLINE void pwsp_process_enter(const pwsp_process *process, pwsp_expander *x) {
     x->cells = process->cells;
@@ -154,11 +154,6 @@ PWSP_INLINE void pwsp_process_enter(const pwsp_process *process, pwsp_expander *
 PWSP_INLINE void pwsp_process_leave(pwsp_process *process, const pwsp_expander *x) {
     process->frame_count = x->frame_count;
     process->next_op = x->next_op;
-}
-
-PWSP_INLINE uint32_t pwsp_process_index(const pwsp_pipelines *pipelines,
-                                        const pwsp_process *process) {
-    return (uint32_t)(process - pipelines->processes);
 }
 
 // Records a step of a process, whose time comes from `cause` if that is not NULL, and returns its

@@ -32,7 +32,7 @@ PWSP_INTERNAL uint64_t pwsp_step_add(pwsp_pipelines *pipelines, pwsp_process *pr
     step->token = token;
     step->previous = process->step;
     step->cause = cause ? cause->step : PTOWSP_NO_INDEX;
-    step->process = stats->first_process + pwsp_process_index(pipelines, process);
+    step->process = stats->first_process + process->index;
     step->channel = channel;
     step->node = process->wait == PWSP_PROCESS_READY ? pipelines->x->node : process->node;
     step->kind = kind;

@@ -51,7 +51,7 @@ static const pwsp_process *pwsp_stuck_find_circle(pwsp_pipelines *pipelines) {
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
         const pwsp_process *at = &pipelines->processes[i];
         while (at && pwsp_process_waits(at) && at->receive_end == 0) {
-            pipelines->processes[pwsp_process_index(pipelines, at)].receive_end = i + 1;
+            pipelines->processes[at->index].receive_end = i + 1;
             at = pwsp_stuck_next(pipelines, at);
         }
         if (at && pwsp_process_waits(at) && at->receive_end == i + 1) {
@@ -67,7 +67,7 @@ static void pwsp_stuck_print_name(const pwsp_pipelines *pipelines, const pwsp_pr
                                   ptowsp_text text) {
     pwsp_text_format(text, "%s", process->op->name);
     if (process->op->index) {
-        pwsp_text_format(text, "[%u]", pipelines->running[process - pipelines->processes].replica);
+        pwsp_text_format(text, "[%u]", pipelines->running[process->index].replica);
     }
 }
 
@@ -82,8 +82,9 @@ static void pwsp_stuck_print_wait(const pwsp_pipelines *pipelines, const pwsp_pr
         pwsp_text_format(text, "waits for a receiver at channel %s, which is full at depth 0",
                          name);
     } else {
-        pwsp_text_format(text, "waits for room in channel %s, which is full (%u of %u tokens)",
-                         name, channel->pending, channel->depth);
+        pwsp_text_format(
+            text, "waits for room in channel %s, which is full (%" PRIu64 " of %" PRIu64 " tokens)",
+            name, pwsp_channel_pending(channel), channel->depth);
     }
     pwsp_text_format(text, ", since cycle %" PRIu64, process->time);
 }
@@ -110,7 +111,7 @@ static void pwsp_stuck_print_circle(const pwsp_pipelines *pipelines, ptowsp_text
 
 static void pwsp_stuck_print_depth_hint(const pwsp_pipelines *pipelines,
                                         const pwsp_process *process, ptowsp_text text) {
-    pwsp_text_format(text, "a depth of more than %u for channel %s would let ",
+    pwsp_text_format(text, "a depth of more than %" PRIu64 " for channel %s would let ",
                      pipelines->channels[process->channel].depth,
                      pwsp_stuck_channel(pipelines, process)->name);
     pwsp_stuck_print_name(pipelines, process, text);

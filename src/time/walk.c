@@ -7,27 +7,15 @@
 //
 //      ready --enter--> walks --leave--> waits (full, empty) --woken--> ready ... ended
 //
-// Two orders. *In the order of time*, the ready process with the smallest (time, index) moves, and
-// goes on as long as it is the smallest: a heap holds the others. A process that waits has a time
-// in the past, so what it does next is due as soon as it can be done; completing it at once is the
-// same as letting it move first. And as time never goes back, those that wait at a channel have
-// come in order: they stand in line.
-//
-// *Without order*, a process walks as far as it can, and a stack holds those that are ready. With
-// one producer and one consumer for each channel the times of sends and receives follow from each
-// other alone (a network of Kahn processes has one history), so this gives the same numbers, with a
-// change of process only where one waits. It is for time alone: kernels must see data in the order
-// of time.
+// The ready process with the smallest (time, index) moves, and goes on as long as it is the
+// smallest: a heap holds the others. A process that waits has a time in the past, so what it does
+// next is due as soon as it can be done; completing it at once is the same as letting it move
+// first. And as time never goes back, those that wait at a channel have come in order: they stand
+// in line. Where the order does not matter, kahn.c has a shorter way.
 
-#include "pipeline.h"
+#include "walk.h"
 
 #include <inttypes.h>
-
-typedef enum pwsp_resumed {
-    PWSP_RESUMED_FAILED,
-    PWSP_RESUMED_LATER,  // it is ready, but others come first
-    PWSP_RESUMED_STAYS   // it waits or has ended
-} pwsp_resumed;
 
 // -- the ready ------------------------------------------------------------------------------------
 
@@ -35,7 +23,7 @@ static bool pwsp_ready_is_less(const pwsp_ready *a, const pwsp_ready *b) {
     return a->time < b->time || (a->time == b->time && a->process < b->process);
 }
 
-static void pwsp_pipelines_push(pwsp_pipelines *pipelines, const pwsp_ready *ready) {
+PWSP_INTERNAL void pwsp_pipelines_push(pwsp_pipelines *pipelines, const pwsp_ready *ready) {
     pwsp_ready *heap = pipelines->heap;
     uint32_t i = pipelines->heap_count++;
     while (i > 0 && pwsp_ready_is_less(ready, &heap[(i - 1) / 2])) {
@@ -60,25 +48,12 @@ static void pwsp_pipelines_sink(pwsp_pipelines *pipelines, pwsp_ready ready) {
     heap[i] = ready;
 }
 
-PWSP_FORCE_INLINE void pwsp_pipelines_wake(pwsp_pipelines *pipelines, pwsp_process *process) {
-    uint32_t index = pwsp_process_index(pipelines, process);
-    process->wait = PWSP_PROCESS_READY;
-    if (pipelines->is_ordered) {
-        pwsp_ready ready = {process->time, index};
-        pwsp_pipelines_push(pipelines, &ready);
-    } else {
-        process->after = pipelines->ready;
-        pipelines->ready = index + 1;
-    }
-}
-
 // Does a process that is ready come before all others that are?
 PWSP_FORCE_INLINE bool pwsp_pipelines_is_first(const pwsp_pipelines *pipelines,
                                                const pwsp_process *process) {
     const pwsp_ready *first = &pipelines->heap[0];
-    return !pipelines->is_ordered || pipelines->heap_count == 0 || process->time < first->time ||
-           (process->time == first->time &&
-            pwsp_process_index(pipelines, process) < first->process);
+    return pipelines->heap_count == 0 || process->time < first->time ||
+           (process->time == first->time && process->index < first->process);
 }
 
 // -- lines ----------------------------------------------------------------------------------------
@@ -88,7 +63,7 @@ PWSP_FORCE_INLINE bool pwsp_pipelines_is_first(const pwsp_pipelines *pipelines,
 static void pwsp_pipelines_queue(pwsp_pipelines *pipelines, pwsp_channel_line *line,
                                  pwsp_process *process) {
     pwsp_process *processes = pipelines->processes;
-    uint32_t index = pwsp_process_index(pipelines, process);
+    uint32_t index = process->index;
     uint32_t *at = &line->first;
     if (line->last) {
         const pwsp_process *last = &processes[line->last - 1];
@@ -130,7 +105,7 @@ static pwsp_resumed pwsp_pipelines_wait(pwsp_pipelines *pipelines, pwsp_process 
 
 // -- sending and receiving ------------------------------------------------------------------------
 
-static pwsp_resumed pwsp_pipelines_fail_time(pwsp_pipelines *pipelines, uint32_t channel) {
+PWSP_INTERNAL pwsp_resumed pwsp_pipelines_fail_time(pwsp_pipelines *pipelines, uint32_t channel) {
     pwsp_expander_fail(pipelines->x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                        "a token of channel %s arrives after 2^63 - 1 cycles",
                        PWSP_CHANNEL_AT(pipelines, channel)->name);
@@ -140,17 +115,18 @@ static pwsp_resumed pwsp_pipelines_fail_time(pwsp_pipelines *pipelines, uint32_t
 PWSP_FORCE_INLINE void pwsp_pipelines_put(pwsp_pipelines *pipelines, uint32_t channel,
                                           pwsp_process *process, uint64_t token) {
     pwsp_channel *at = &pipelines->channels[channel];
-    pwsp_channel_mark *mark = pipelines->host.has_records ? &at->marks[at->tail] : NULL;
-    uint64_t time = pwsp_channel_put(at, token, process->time);
+    uint64_t k = at->sent, time = pwsp_channel_put(at, token, process->time);
     uint64_t waited = time - process->time;
-    if (PWSP_UNLIKELY(mark != NULL)) {
-        mark->step = pwsp_step_add(pipelines, process, PTOWSP_STEP_SEND, channel, time, token,
-                                   waited ? mark : NULL);
-        mark->task = process->task;
+    if (PWSP_UNLIKELY(pipelines->host.has_records)) {
+        const pwsp_channel_mark *cause = &at->marks[(k - at->depth) & at->mask];
+        uint64_t step = pwsp_step_add(pipelines, process, PTOWSP_STEP_SEND, channel, time, token,
+                                      waited ? cause : NULL);
+        at->marks[k & at->mask].step = step;
+        at->marks[k & at->mask].task = process->task;
     }
     if (waited) {
         at->full += waited;
-        pipelines->running[process - pipelines->processes].full_cycles += waited;
+        process->full += pipelines->is_ordered ? waited : 0;
         process->time = time;
     }
 }
@@ -159,18 +135,18 @@ PWSP_FORCE_INLINE void pwsp_pipelines_put(pwsp_pipelines *pipelines, uint32_t ch
 PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t channel,
                                            pwsp_process *process, const pwsp_receive_op *receive) {
     pwsp_channel *at = &pipelines->channels[channel];
-    pwsp_channel_mark *mark = pipelines->host.has_records ? &at->marks[at->head] : NULL;
     uint64_t *token = &process->cells[receive->cell];
-    uint64_t time = pwsp_channel_take(at, process->time, token);
+    uint64_t k = at->received, time = pwsp_channel_take(at, process->time, token);
     uint64_t waited = time - process->time;
-    if (PWSP_UNLIKELY(mark != NULL)) {
+    if (PWSP_UNLIKELY(pipelines->host.has_records)) {
+        pwsp_channel_mark *mark = &at->marks[k & at->mask];
         mark->step = pwsp_step_add(pipelines, process, PTOWSP_STEP_RECEIVE, channel, time, *token,
                                    waited ? mark : NULL);
         mark->task = process->task;
     }
     if (waited) {
         at->empty += waited;
-        pipelines->running[process - pipelines->processes].empty_cycles += waited;
+        process->empty += pipelines->is_ordered ? waited : 0;
         process->time = time;
     }
     return time <= PTOWSP_CYCLES_MAX;
@@ -198,8 +174,8 @@ static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pws
     at->received++;
     at->full += time - sender->time;
     at->empty += time - receiver->time;
-    pipelines->running[sender - pipelines->processes].full_cycles += time - sender->time;
-    pipelines->running[receiver - pipelines->processes].empty_cycles += time - receiver->time;
+    sender->full += pipelines->is_ordered ? time - sender->time : 0;
+    receiver->empty += pipelines->is_ordered ? time - receiver->time : 0;
     receiver->cells[receive->cell] = token;
     sender->time = time;
     receiver->time = time;
@@ -216,19 +192,16 @@ static pwsp_resumed pwsp_pipelines_fail_closed(pwsp_pipelines *pipelines, uint32
 
 static bool pwsp_pipelines_is_closed(const pwsp_pipelines *pipelines, const pwsp_process *process,
                                      uint32_t port) {
-    return PWSP_PORT_AT(pipelines, port)->is_closed_early &&
-           process->closed[port - process->op->first_port];
+    return pipelines->has_closes && process->closed[port - process->op->first_port];
 }
 
-PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines,
-                                                   pwsp_process *process) {
-    const pwsp_send_op *send = pipelines->x->send;
-    uint64_t token = pipelines->x->token;
+PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pwsp_process *process,
+                                                   const pwsp_send_op *send, uint64_t token) {
     pwsp_channel *at = &pipelines->channels[send->channel];
     if (PWSP_UNLIKELY(pwsp_pipelines_is_closed(pipelines, process, send->port))) {
         return pwsp_pipelines_fail_closed(pipelines, send->channel);
     }
-    if (at->pending == at->depth && (at->depth > 0 || at->receivers.first == 0)) {
+    if (pwsp_channel_pending(at) == at->depth && (at->depth > 0 || at->receivers.first == 0)) {
         process->token = token;
         return pwsp_pipelines_wait(pipelines, process, send->channel, PWSP_PROCESS_WAITS_FULL);
     }
@@ -264,20 +237,21 @@ static bool pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *proc
                       waited ? &at->close_mark : NULL);
     }
     at->empty += waited;
-    pipelines->running[process - pipelines->processes].empty_cycles += waited;
+    process->empty += pipelines->is_ordered ? waited : 0;
     process->time = time;
     process->next_op = end;
     return true;
 }
 
+// With the end of the stream, *next is the op to go on with.
 PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
-                                                      pwsp_process *process) {
-    pwsp_expander *x = pipelines->x;
-    const pwsp_receive_op *receive = x->receive;
+                                                      pwsp_process *process,
+                                                      const pwsp_receive_op *receive, uint32_t end,
+                                                      uint32_t *next) {
     uint32_t channel = receive->channel;
     pwsp_channel *at = &pipelines->channels[channel];
     bool is_good = true;
-    if (at->pending) {
+    if (pwsp_channel_pending(at)) {
         is_good = pwsp_pipelines_take(pipelines, channel, process, receive);
         if (at->senders.first) {
             pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
@@ -289,13 +263,13 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
         is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, receive);
         pwsp_pipelines_wake(pipelines, sender);
     } else if (at->producers == 0) {
-        if (!pwsp_pipelines_see_end(pipelines, process, receive, x->receive_end)) {
+        if (!pwsp_pipelines_see_end(pipelines, process, receive, end)) {
             return PWSP_RESUMED_FAILED;
         }
-        x->next_op = x->receive_end;
+        *next = end;
     } else {
         process->receive = receive;
-        process->receive_end = x->receive_end;
+        process->receive_end = end;
         return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_EMPTY);
     }
     return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, channel);
@@ -369,7 +343,6 @@ static bool pwsp_pipelines_end_process(pwsp_pipelines *pipelines, pwsp_process *
 
 static bool pwsp_pipelines_task(pwsp_pipelines *pipelines, pwsp_process *process) {
     ptowsp_cycles cycles = 0;
-    ptowsp_process_stats *stats = &pipelines->running[process - pipelines->processes];
     if (!pipelines->host.task(pipelines->host.user, process, &cycles)) {
         return false;
     }
@@ -384,53 +357,70 @@ static bool pwsp_pipelines_task(pwsp_pipelines *pipelines, pwsp_process *process
         pwsp_step_add(pipelines, process, PTOWSP_STEP_TASK, UINT32_MAX, end, index, NULL);
         process->task = index;
     }
-    stats->task_count++;
-    stats->busy_cycles += cycles;
+    process->tasks++;
+    process->busy += cycles;
     process->time = end;
     return true;
 }
 
+// What the expander's event asks for. False with an error.
+static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *process,
+                                 pwsp_event event) {
+    switch (event) {
+    case PWSP_EVENT_TASK: return pwsp_pipelines_task(pipelines, process);
+    case PWSP_EVENT_CLOSE:
+        return pwsp_pipelines_close_early(pipelines, process, pipelines->x->port);
+    case PWSP_EVENT_PROCESS_END: return pwsp_pipelines_end_process(pipelines, process);
+    case PWSP_EVENT_SLOT_LOAD:
+        pipelines->slot_load_count++;
+        pwsp_expander_load(pipelines->x);
+        break;
+    case PWSP_EVENT_PIPELINE:  // refused when compiling
+    case PWSP_EVENT_END:
+    case PWSP_EVENT_ERROR: return false;
+    case PWSP_EVENT_SEND:
+    case PWSP_EVENT_RECEIVE:
+    case PWSP_EVENT_PARALLEL:
+    case PWSP_EVENT_SEQUENTIAL:
+    case PWSP_EVENT_SCOPE_END:
+    case PWSP_EVENT_RESET:
+    case PWSP_EVENT_NONE: break;
+    }
+    return true;
+}
+
+PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_process *process,
+                                               uint32_t *next) {
+    pwsp_expander *x = pipelines->x;
+    x->next_op = *next;
+    pwsp_event event = pwsp_expander_next(x);
+    *next = x->next_op;
+    if (event == PWSP_EVENT_SEND) {
+        return pwsp_pipelines_send(pipelines, process, x->send, x->token);
+    }
+    if (event == PWSP_EVENT_RECEIVE) {
+        return pwsp_pipelines_receive(pipelines, process, x->receive, x->receive_end, next);
+    }
+    if (!pwsp_pipelines_event(pipelines, process, event)) {
+        return PWSP_RESUMED_FAILED;
+    }
+    return event == PWSP_EVENT_PROCESS_END ? PWSP_RESUMED_STAYS : PWSP_RESUMED_LATER;
+}
+
 // Lets a process go on until it waits, has ended, or others come first.
 static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
-    pwsp_expander *x = pipelines->x;
-    pwsp_resumed resumed = PWSP_RESUMED_LATER;
-    pwsp_process_enter(process, x);
+    pwsp_resumed resumed;
+    uint32_t next = process->next_op;
+    pwsp_process_enter(process, pipelines->x);
     do {
-        switch (pwsp_expander_next(x)) {
-        case PWSP_EVENT_SEND: resumed = pwsp_pipelines_send(pipelines, process); break;
-        case PWSP_EVENT_RECEIVE: resumed = pwsp_pipelines_receive(pipelines, process); break;
-        case PWSP_EVENT_TASK:
-            if (!pwsp_pipelines_task(pipelines, process)) {
-                return PWSP_RESUMED_FAILED;
-            }
-            break;
-        case PWSP_EVENT_CLOSE:
-            if (!pwsp_pipelines_close_early(pipelines, process, x->port)) {
-                return PWSP_RESUMED_FAILED;
-            }
-            break;
-        case PWSP_EVENT_PROCESS_END:
-            return pwsp_pipelines_end_process(pipelines, process) ? PWSP_RESUMED_STAYS
-                                                                  : PWSP_RESUMED_FAILED;
-        case PWSP_EVENT_SLOT_LOAD:
-            pipelines->slot_load_count++;
-            pwsp_expander_load(x);
-            break;
-        case PWSP_EVENT_PIPELINE:  // refused when compiling
-        case PWSP_EVENT_END:
-        case PWSP_EVENT_ERROR: return PWSP_RESUMED_FAILED;
-        case PWSP_EVENT_PARALLEL:
-        case PWSP_EVENT_SEQUENTIAL:
-        case PWSP_EVENT_SCOPE_END:
-        case PWSP_EVENT_RESET:
-        case PWSP_EVENT_NONE: break;
-        }
+        resumed = pwsp_pipelines_step(pipelines, process, &next);
     } while (resumed == PWSP_RESUMED_LATER && pwsp_pipelines_is_first(pipelines, process));
-    pwsp_process_leave(process, x);
+    process->next_op = next;
+    process->frame_count = pipelines->x->frame_count;
     return resumed;
 }
 
-static bool pwsp_pipelines_walk_ordered(pwsp_pipelines *pipelines) {
+PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
     pipelines->heap_count = 0;
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
         pwsp_pipelines_wake(pipelines, &pipelines->processes[i]);
@@ -448,24 +438,6 @@ static bool pwsp_pipelines_walk_ordered(pwsp_pipelines *pipelines) {
             resumed = pwsp_pipelines_resume(pipelines, process);
         }
         if (resumed == PWSP_RESUMED_FAILED) {
-            return false;
-        }
-    }
-    return true;
-}
-
-PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
-    if (pipelines->is_ordered) {
-        return pwsp_pipelines_walk_ordered(pipelines);
-    }
-    pipelines->ready = 0;
-    for (uint32_t i = pipelines->running_count; i > 0; i--) {
-        pwsp_pipelines_wake(pipelines, &pipelines->processes[i - 1]);
-    }
-    while (pipelines->ready) {
-        pwsp_process *process = &pipelines->processes[pipelines->ready - 1];
-        pipelines->ready = process->after;
-        if (pwsp_pipelines_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
             return false;
         }
     }
