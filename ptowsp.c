@@ -28617,13 +28617,7 @@ PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow) {
 #ifndef PWSP_CHANNEL_H
 #define PWSP_CHANNEL_H
 
-// A place of a ring: a token that nobody has received yet, with the time of its send; then, until
-// another token takes the place, the time of its receive. Token k has place k & mask.
-typedef struct pwsp_channel_place {
-    uint64_t token, time;
-} pwsp_channel_place;
-
-// Beside a place, when steps are recorded: the step that this time is of, and the task that it
+// Beside a time in a ring, when steps are recorded: the step that it is of, and the task that it
 // comes from.
 typedef struct pwsp_channel_mark {
     uint64_t step, task;
@@ -28634,8 +28628,11 @@ typedef struct pwsp_channel_line {
     uint32_t first, last;  // indices + 1, or 0
 } pwsp_channel_line;
 
+// Token k has place k & mask of the ring. There is the time of its send as long as it is pending,
+// and then, until another token takes the place, that of its receive; its value is mask + 1 places
+// behind. (Apart, as compilers would store both at once, and wait for that to load the time.)
 typedef struct pwsp_channel {
-    pwsp_channel_place *ring;
+    uint64_t *ring;
     uint64_t mask;  // places of the ring - 1; at least depth places, a power of two
     uint64_t depth, latency;
     uint64_t sent, received;  // tokens
@@ -28668,36 +28665,36 @@ PWSP_INLINE uint64_t pwsp_channel_pending(const pwsp_channel *channel) {
 // Puts a token into a channel that has room, of a sender that arrives at a time; returns the time
 // of the send.
 PWSP_INLINE uint64_t pwsp_channel_put(pwsp_channel *channel, uint64_t token, uint64_t time) {
-    uint64_t k = channel->sent;
-    pwsp_channel_place *place = &channel->ring[k & channel->mask];
+    uint64_t k = channel->sent, mask = channel->mask;
+    uint64_t *ring = channel->ring;
     if (PWSP_LIKELY(k >= channel->depth)) {  // after the receive of token k - depth
-        time = pwsp_max_u64(time, channel->ring[(k - channel->depth) & channel->mask].time);
+        time = pwsp_max_u64(time, ring[(k - channel->depth) & mask]);
     }
     if (channel->high < channel->depth) {
         pwsp_channel_note_put(channel, time);
     }
-    place->token = token;
-    place->time = time;
+    ring[(k & mask) + mask + 1] = token;
+    ring[k & mask] = time;
     channel->sent = k + 1;
     return time;
 }
 
 // When the first token of a channel that has one can be received, at the soonest.
 PWSP_INLINE uint64_t pwsp_channel_first_due(const pwsp_channel *channel) {
-    return channel->ring[channel->received & channel->mask].time + channel->latency;
+    return channel->ring[channel->received & channel->mask] + channel->latency;
 }
 
 // Takes the first token of a channel that has one, for a receiver that arrives at a time; returns
 // the time of the receive, which may be beyond PTOWSP_CYCLES_MAX.
 PWSP_INLINE uint64_t pwsp_channel_take(pwsp_channel *channel, uint64_t time, uint64_t *out_token) {
-    uint64_t k = channel->received;
-    pwsp_channel_place *place = &channel->ring[k & channel->mask];
+    uint64_t k = channel->received, mask = channel->mask;
+    uint64_t *ring = channel->ring;
     time = pwsp_max_u64(time, pwsp_channel_first_due(channel));
     if (channel->high < channel->depth) {
         pwsp_channel_note_take(channel, time);
     }
-    *out_token = place->token;
-    place->time = time;
+    *out_token = ring[(k & mask) + mask + 1];
+    ring[k & mask] = time;
     channel->received = k + 1;
     return time;
 }
@@ -28744,13 +28741,13 @@ PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *
         places *= 2;
     }
     void *ring = channel->ring, *marks = channel->marks;
-    bool is_good = pwsp_channel_room(memory, &ring, &channel->ring_capacity, places,
-                                     sizeof(pwsp_channel_place)) &&
-                   (!has_marks || pwsp_channel_room(memory, &marks, &channel->mark_capacity, places,
-                                                    sizeof(pwsp_channel_mark)));
+    bool is_good =
+        pwsp_channel_room(memory, &ring, &channel->ring_capacity, 2 * places, sizeof(uint64_t)) &&
+        (!has_marks || pwsp_channel_room(memory, &marks, &channel->mark_capacity, places,
+                                         sizeof(pwsp_channel_mark)));
     pwsp_channel fresh;
     memset(&fresh, 0, sizeof fresh);
-    fresh.ring = (pwsp_channel_place *)ring;
+    fresh.ring = (uint64_t *)ring;
     fresh.ring_capacity = channel->ring_capacity;
     fresh.marks = (pwsp_channel_mark *)marks;
     fresh.mark_capacity = channel->mark_capacity;
@@ -28762,20 +28759,19 @@ PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *
 }
 
 PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory) {
-    pwsp_memory_free(memory, channel->ring,
-                     (size_t)channel->ring_capacity * sizeof(pwsp_channel_place));
+    pwsp_memory_free(memory, channel->ring, (size_t)channel->ring_capacity * sizeof(uint64_t));
     pwsp_memory_free(memory, channel->marks,
                      (size_t)channel->mark_capacity * sizeof(pwsp_channel_mark));
     memset(channel, 0, sizeof *channel);
 }
 
 PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel) {
-    return (size_t)channel->ring_capacity * sizeof(pwsp_channel_place) +
+    return (size_t)channel->ring_capacity * sizeof(uint64_t) +
            (size_t)channel->mark_capacity * sizeof(pwsp_channel_mark);
 }
 
 static uint64_t pwsp_channel_time(const pwsp_channel *channel, uint64_t token) {
-    return channel->ring[token & channel->mask].time;
+    return channel->ring[token & channel->mask];
 }
 
 PWSP_INTERNAL void pwsp_channel_note_put(pwsp_channel *channel, uint64_t time) {

@@ -36,13 +36,13 @@ PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *
         places *= 2;
     }
     void *ring = channel->ring, *marks = channel->marks;
-    bool is_good = pwsp_channel_room(memory, &ring, &channel->ring_capacity, places,
-                                     sizeof(pwsp_channel_place)) &&
-                   (!has_marks || pwsp_channel_room(memory, &marks, &channel->mark_capacity, places,
-                                                    sizeof(pwsp_channel_mark)));
+    bool is_good =
+        pwsp_channel_room(memory, &ring, &channel->ring_capacity, 2 * places, sizeof(uint64_t)) &&
+        (!has_marks || pwsp_channel_room(memory, &marks, &channel->mark_capacity, places,
+                                         sizeof(pwsp_channel_mark)));
     pwsp_channel fresh;
     memset(&fresh, 0, sizeof fresh);
-    fresh.ring = (pwsp_channel_place *)ring;
+    fresh.ring = (uint64_t *)ring;
     fresh.ring_capacity = channel->ring_capacity;
     fresh.marks = (pwsp_channel_mark *)marks;
     fresh.mark_capacity = channel->mark_capacity;
@@ -54,20 +54,19 @@ PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *
 }
 
 PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory) {
-    pwsp_memory_free(memory, channel->ring,
-                     (size_t)channel->ring_capacity * sizeof(pwsp_channel_place));
+    pwsp_memory_free(memory, channel->ring, (size_t)channel->ring_capacity * sizeof(uint64_t));
     pwsp_memory_free(memory, channel->marks,
                      (size_t)channel->mark_capacity * sizeof(pwsp_channel_mark));
     memset(channel, 0, sizeof *channel);
 }
 
 PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel) {
-    return (size_t)channel->ring_capacity * sizeof(pwsp_channel_place) +
+    return (size_t)channel->ring_capacity * sizeof(uint64_t) +
            (size_t)channel->mark_capacity * sizeof(pwsp_channel_mark);
 }
 
 static uint64_t pwsp_channel_time(const pwsp_channel *channel, uint64_t token) {
-    return channel->ring[token & channel->mask].time;
+    return channel->ring[token & channel->mask];
 }
 
 PWSP_INTERNAL void pwsp_channel_note_put(pwsp_channel *channel, uint64_t time) {
