@@ -110,7 +110,32 @@ rows 1 "unit *40 tasks"
 good quantized_matmul
 says "wrongly rounded: 0" "8000 values" "5e-07 allowed: good"
 rows 1 "unit *15 tasks"
-for program in softmax rmsnorm matmul attention llama_block topk quantized_matmul; do
+# Pipelines. What they take follows from the rules of channels alone; the makespans here were worked
+# out by another program. A softmax of 8 x 32 takes 5 * 256 + 2 * 8, 64 of them 82944.
+good csp_pipeline
+says "a full task: 1296 cycles in the unit model" "one after another: 146432 cycles" \
+    "the same cycles: good" "16384 values" "1e-06 allowed: good" \
+    "latency     0     105856      95488      85120      83456" \
+    "latency    50     109106      95988      85620      83556" \
+    "latency   500     138356     100488      90120      84456" \
+    "latency  5000     430856     326808     173648     114384" \
+    "bottleneck: compute" "bottleneck: no process, but latency and depth"
+good work_queue
+says "188139 tokens: 200939 cycles, 27114 of the longest" "within them: good" "1e-05 allowed: good"
+rows 1 "^ *1 *200939  | *200959 .*| *200959 .*| *200959 "
+rows 1 "^ *4 *50235  | *83978 *2.39 *60 %  | *51062 *3.94 *98 %  | *50292 *4.00 *100 %$"
+rows 1 "^ *8 *27114  | *53425 *3.76 *47 %  | *35548 *5.65 *71 %  | *27134 *7.41 *93 %$"
+good deadlock
+rows 2 "^  STUCK: "
+rows 1 "^  INVALID_PARAMS: .*words"
+says "right sends first: OK, 2 tasks, 200 cycles" "with room for all: OK, 32 tasks, 480 cycles" \
+    "the mended ones are right: good"
+for name in left right questions answers numbers largest divide kept found; do
+    says "$name"
+done
+
+for program in softmax rmsnorm matmul attention llama_block topk quantized_matmul csp_pipeline \
+    work_queue deadlock; do
     good $program --help
     says "takes no options"
     bad "unknown option '--wrong'" $program --wrong

@@ -1,0 +1,280 @@
+// Three pipelines that cannot work, and what is said about them:
+//
+//   1. Two processes that wait for each other, which only running them shows:
+//
+//          left:  receive from answers; send to questions
+//          right: receive from questions; send to answers
+//
+//      The mended right one sends before it receives.
+//
+//   2. A fork that is joined with too little depth. Numbers are divided by the largest of them,
+//      which is known when all have been looked at:
+//
+//                     +--[ all ]---> largest --[ found ]--+
+//          numbers ---+                                   +--> divide
+//                     +--[ kept ]-------------------------+
+//
+//      Meanwhile they are kept in a channel. If that has no room for all, numbers waits for
+//      divide, divide for largest, and largest for numbers. It is mended by depth alone, which is
+//      a symbol: no rebuild.
+//
+//   3. A channel that no process receives from, which is found when compiling.
+
+#include "ptowsp.h"
+
+#include "common/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COUNT = 16, TOO_FEW = 4 };
+
+static ptowsp_context *context;
+
+// -- 1: each waits for the other ------------------------------------------------------------------
+
+static void circle_make(ptowsp_module *m, bool is_mended) {
+    const ptowsp_kernel_desc kernel = {.name = "work", .axis_count = 1, .cycles = 100};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
+    task.axes[0] = ptowsp_i64(m, 0);
+    PTOWSP_WORKLOAD(m, "circle") {
+        PTOWSP_PIPELINE(m, "talk") {
+            ptowsp_channel questions =
+                ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = "questions", .depth = 1});
+            ptowsp_channel answers =
+                ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = "answers", .depth = 1});
+            PTOWSP_PROCESS(m, "left") {
+                ptowsp_consumes(m, answers);
+                ptowsp_produces(m, questions);
+                PTOWSP_RECEIVE(m, answer, answers) {
+                    ptowsp_send_task(m, questions, &task);
+                }
+            }
+            PTOWSP_PROCESS(m, "right") {
+                ptowsp_consumes(m, questions);
+                ptowsp_produces(m, answers);
+                if (is_mended) {
+                    ptowsp_send_task(m, answers, &task);
+                }
+                PTOWSP_RECEIVE(m, question, questions) {
+                    if (!is_mended) {
+                        ptowsp_send_task(m, answers, &task);
+                    }
+                }
+            }
+        }
+    }
+}
+
+// -- 2: too little depth --------------------------------------------------------------------------
+
+static float numbers[COUNT], quotients[COUNT], largest;
+
+static ptowsp_cycles look(const ptowsp_task *task, void *user) {
+    const float *number = (const float *)task->tiles[0].data;
+    float *most = (float *)task->tiles[1].data;
+    (void)user;
+    *most = *number > *most ? *number : *most;
+    return 10;
+}
+
+static ptowsp_cycles divide(const ptowsp_task *task, void *user) {
+    const float *number = (const float *)task->tiles[0].data;
+    const float *most = (const float *)task->tiles[1].data;
+    (void)user;
+    *(float *)task->tiles[2].data = *number / *most;
+    return 20;
+}
+
+static void fork_make(ptowsp_module *m) {
+    const ptowsp_tensor_desc tensors[] = {
+        {.name = "numbers", .dtype = PTOWSP_F32, .rank = 1, .shape = {COUNT}},
+        {.name = "largest", .dtype = PTOWSP_F32, .rank = 1, .shape = {1}},
+        {.name = "quotients", .dtype = PTOWSP_F32, .rank = 1, .shape = {COUNT}}};
+    const ptowsp_tile_param number = {"number", PTOWSP_IN, PTOWSP_F32, 1, 1};
+    const ptowsp_kernel_desc kernels[] = {
+        {.name = "look",
+         .tiles = {number, {"largest", PTOWSP_INOUT, PTOWSP_F32, 1, 1}},
+         .fn = look},
+        {.name = "divide",
+         .tiles = {number,
+                   {"largest", PTOWSP_IN, PTOWSP_F32, 1, 1},
+                   {"quotient", PTOWSP_OUT, PTOWSP_F32, 1, 1}},
+         .fn = divide}};
+    ptowsp_task_desc look_at = {.kernel = ptowsp_kernel_make(m, &kernels[0])};
+    ptowsp_task_desc divide_one = {.kernel = ptowsp_kernel_make(m, &kernels[1])};
+    look_at.views[0].tensor = divide_one.views[0].tensor = ptowsp_tensor_make(m, &tensors[0]);
+    look_at.views[1].tensor = divide_one.views[1].tensor = ptowsp_tensor_make(m, &tensors[1]);
+    divide_one.views[2].tensor = ptowsp_tensor_make(m, &tensors[2]);
+    ptowsp_channel_desc few = {.name = "all", .depth = 1};
+    ptowsp_channel_desc room = {.name = "kept", .depth_at_start = ptowsp_symbol(m, "room")};
+
+    PTOWSP_WORKLOAD(m, "fork") {
+        PTOWSP_PIPELINE(m, "divide by the largest") {
+            ptowsp_channel all = ptowsp_channel_make(m, &few);
+            few.name = "found";
+            ptowsp_channel found = ptowsp_channel_make(m, &few);
+            ptowsp_channel kept = ptowsp_channel_make(m, &room);
+            PTOWSP_PROCESS(m, "numbers") {
+                ptowsp_produces(m, all);
+                ptowsp_produces(m, kept);
+                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "count", COUNT)) {
+                    ptowsp_send(m, all, i);
+                    ptowsp_send(m, kept, i);
+                }
+            }
+            PTOWSP_PROCESS(m, "largest") {
+                ptowsp_consumes(m, all);
+                ptowsp_produces(m, found);
+                PTOWSP_CONSUME(m, i, all) {
+                    look_at.views[0].col = i;
+                    ptowsp_task_make(m, &look_at);
+                }
+                ptowsp_send(m, found, ptowsp_i64(m, 0));
+            }
+            PTOWSP_PROCESS(m, "divide") {
+                ptowsp_consumes(m, found);
+                ptowsp_consumes(m, kept);
+                PTOWSP_RECEIVE(m, token, found) {
+                }
+                PTOWSP_CONSUME(m, i, kept) {
+                    divide_one.views[0].col = divide_one.views[2].col = i;
+                    ptowsp_task_make(m, &divide_one);
+                }
+            }
+        }
+    }
+}
+
+static void fork_bind(ptowsp_run *run, uint64_t room) {
+    const ptowsp_buffer all = {.data = numbers}, one = {.data = &largest};
+    const ptowsp_buffer out = {.data = quotients};
+    largest = 0.0f;
+    memset(quotients, 0, sizeof quotients);
+    command_check(context, ptowsp_run_bind_symbol(run, "room", room));
+    command_check(context, ptowsp_run_bind_tensor(run, "numbers", &all));
+    command_check(context, ptowsp_run_bind_tensor(run, "largest", &one));
+    command_check(context, ptowsp_run_bind_tensor(run, "quotients", &out));
+}
+
+// -- 3: nobody listens ----------------------------------------------------------------------------
+
+static void deaf_make(ptowsp_module *m) {
+    PTOWSP_WORKLOAD(m, "deaf") {
+        PTOWSP_PIPELINE(m, "speech") {
+            ptowsp_channel words =
+                ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = "words", .depth = 1});
+            PTOWSP_PROCESS(m, "speaker") {
+                ptowsp_produces(m, words);
+                ptowsp_send(m, words, ptowsp_i64(m, 1));
+            }
+        }
+    }
+}
+
+// -- what is said about them ----------------------------------------------------------------------
+
+static ptowsp_run *compile(ptowsp_module *m, ptowsp_program **out_program) {
+    ptowsp_run *run;
+    command_check(context, ptowsp_program_create(context, m, NULL, out_program));
+    command_check(context, ptowsp_run_create(context, *out_program, &run));
+    return run;
+}
+
+static void write_stdout(void *user, const char *text, size_t length) {
+    (void)user;
+    fwrite(text, 1, length, stdout);
+}
+
+// Executes what must get stuck, with `stuck_count` processes that wait, and prints the report.
+static bool is_stuck(ptowsp_run *run, uint32_t stuck_count) {
+    ptowsp_status status = ptowsp_run_execute(run, NULL);
+    uint32_t count, waiting = 0;
+    const ptowsp_process_stats *processes = ptowsp_run_processes(run, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        waiting +=
+            processes[i].state == PTOWSP_PROCESS_FULL || processes[i].state == PTOWSP_PROCESS_EMPTY;
+    }
+    printf("  %s: %s\n", ptowsp_status_name(status), ptowsp_context_error(context).text);
+    ptowsp_run_print_stuck(run, (ptowsp_text){write_stdout, NULL});
+    return status == PTOWSP_STUCK && waiting == stuck_count;
+}
+
+// Executes the mended one.
+static bool is_mended(ptowsp_run *run, const char *how) {
+    ptowsp_status status = ptowsp_run_execute(run, NULL);
+    const ptowsp_run_stats *stats = ptowsp_run_result(run);
+    printf("  mended, %s: %s, %llu tasks, %llu cycles\n\n", how, ptowsp_status_name(status),
+           (unsigned long long)stats->task_count, (unsigned long long)stats->makespan_cycles);
+    return status == PTOWSP_OK;
+}
+
+static bool show_circle(void) {
+    bool is_good = true;
+    printf("1. two processes that wait for each other\n");
+    for (int i = 0; i < 2; i++) {
+        ptowsp_module *m;
+        ptowsp_program *program;
+        command_check(context, ptowsp_module_create(context, NULL, &m));
+        circle_make(m, i == 1);
+        ptowsp_run *run = compile(m, &program);
+        is_good &= i == 0 ? is_stuck(run, 2) : is_mended(run, "right sends first");
+        ptowsp_run_destroy(run);
+        ptowsp_program_destroy(program);
+        ptowsp_module_destroy(m);
+    }
+    return is_good;
+}
+
+static bool show_fork(void) {
+    ptowsp_module *m;
+    ptowsp_program *program;
+    printf("2. a fork that is joined with too little depth\n");
+    for (int i = 0; i < COUNT; i++) {
+        numbers[i] = (float)(1 + i * 7 % COUNT);
+    }
+    command_check(context, ptowsp_module_create(context, NULL, &m));
+    fork_make(m);
+    ptowsp_run *run = compile(m, &program);
+    fork_bind(run, TOO_FEW);
+    bool is_good = is_stuck(run, 3);
+    fork_bind(run, COUNT);
+    is_good &= is_mended(run, "with room for all");
+    for (int i = 0; i < COUNT; i++) {
+        is_good &= quotients[i] == numbers[i] / COUNT;
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    return is_good;
+}
+
+static bool show_deaf(void) {
+    ptowsp_module *m;
+    ptowsp_program *program;
+    printf("3. a channel that no process receives from\n");
+    command_check(context, ptowsp_module_create(context, NULL, &m));
+    deaf_make(m);
+    ptowsp_status status = ptowsp_program_create(context, m, NULL, &program);
+    printf("  %s: %s\n\n", ptowsp_status_name(status), ptowsp_context_error(context).text);
+    bool is_good = status != PTOWSP_OK;
+    if (status == PTOWSP_OK) {
+        ptowsp_program_destroy(program);
+    }
+    ptowsp_module_destroy(m);
+    return is_good;
+}
+
+int main(int argc, char **argv) {
+    command_parse(argc, argv, "takes no options; prints reports about pipelines that get stuck\n",
+                  NULL, 0);
+    command_check(NULL, ptowsp_context_create(NULL, &context));
+    bool is_good = show_circle();
+    is_good &= show_fork();
+    is_good &= show_deaf();
+    printf("check     all were found, and the mended ones are right: %s\n",
+           is_good ? "good" : "WRONG");
+    ptowsp_context_destroy(context);
+    command_flush();
+    return is_good ? 0 : 1;
+}
