@@ -270,12 +270,10 @@ static bool print_table(const example *e, ptowsp_run *run) {
             last = cycles;
         }
     }
-    printf(
-        "\n\n"
-        "Two places, depth 0, pay already: loads and stores go on beside compute. Slow loads\n"
-        "need more: they are hidden behind the tiles that wait in the channel. Without depth, a\n"
-        "latency is paid for every tile; with depth d it is hidden if compute takes it for d\n"
-        "tiles, and what slow loads need comes on top.\n\n");
+    printf("\n\nDepth 0 pays already: load and store go on beside compute. Depth pays where loads\n"
+           "are uneven, as tiles in the channel cover for a slow one, and it hides latency: at\n"
+           "depth 0 every tile waits for it, at depth d none does if compute takes as long for d\n"
+           "tiles.\n\n");
     return is_good;
 }
 

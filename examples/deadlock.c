@@ -187,8 +187,9 @@ static void write_stdout(void *user, const char *text, size_t length) {
 }
 
 // Executes what must get stuck, with `stuck_count` processes that wait, and prints the report.
-static bool is_stuck(ptowsp_run *run, uint32_t stuck_count) {
-    ptowsp_status status = ptowsp_run_execute(run, NULL);
+static bool is_stuck(ptowsp_run *run, uint32_t stuck_count, ptowsp_run_mode mode) {
+    ptowsp_run_options options = {.mode = mode};
+    ptowsp_status status = ptowsp_run_execute(run, &options);
     uint32_t count, waiting = 0;
     const ptowsp_process_stats *processes = ptowsp_run_processes(run, &count);
     for (uint32_t i = 0; i < count; i++) {
@@ -201,8 +202,9 @@ static bool is_stuck(ptowsp_run *run, uint32_t stuck_count) {
 }
 
 // Executes the mended one.
-static bool is_mended(ptowsp_run *run, const char *how) {
-    ptowsp_status status = ptowsp_run_execute(run, NULL);
+static bool is_mended(ptowsp_run *run, const char *how, ptowsp_run_mode mode) {
+    ptowsp_run_options options = {.mode = mode};
+    ptowsp_status status = ptowsp_run_execute(run, &options);
     const ptowsp_run_stats *stats = ptowsp_run_result(run);
     printf("  mended, %s: %s, %llu tasks, %llu cycles\n\n", how, ptowsp_status_name(status),
            (unsigned long long)stats->task_count, (unsigned long long)stats->makespan_cycles);
@@ -218,7 +220,8 @@ static bool show_circle(void) {
         command_check(context, ptowsp_module_create(context, NULL, &m));
         circle_make(m, i == 1);
         ptowsp_run *run = compile(m, &program);
-        is_good &= i == 0 ? is_stuck(run, 2) : is_mended(run, "right sends first");
+        is_good &= i == 0 ? is_stuck(run, 2, PTOWSP_RUN_TIME_ONLY)
+                          : is_mended(run, "right sends first", PTOWSP_RUN_TIME_ONLY);
         ptowsp_run_destroy(run);
         ptowsp_program_destroy(program);
         ptowsp_module_destroy(m);
@@ -237,9 +240,9 @@ static bool show_fork(void) {
     fork_make(m);
     ptowsp_run *run = compile(m, &program);
     fork_bind(run, TOO_FEW);
-    bool is_good = is_stuck(run, 3);
+    bool is_good = is_stuck(run, 3, PTOWSP_RUN_EXECUTE);
     fork_bind(run, COUNT);
-    is_good &= is_mended(run, "with room for all");
+    is_good &= is_mended(run, "with room for all", PTOWSP_RUN_EXECUTE);
     for (int i = 0; i < COUNT; i++) {
         is_good &= quotients[i] == numbers[i] / COUNT;
     }
