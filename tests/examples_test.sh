@@ -111,7 +111,8 @@ good quantized_matmul
 says "wrongly rounded: 0" "8000 values" "5e-07 allowed: good"
 rows 1 "unit *15 tasks"
 # Pipelines. What they take follows from the rules of channels alone; the makespans here were worked
-# out by another program. A softmax of 8 x 32 takes 5 * 256 + 2 * 8, 64 of them 82944.
+# out by another program, which knows nothing but these. A softmax of 8 x 32 takes 5 * 256 + 2 * 8
+# cycles, 64 of them 82944.
 good csp_pipeline
 says "a full task: 1296 cycles in the unit model" "one after another: 146432 cycles" \
     "the same cycles: good" "16384 values" "1e-06 allowed: good" \
