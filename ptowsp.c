@@ -22529,6 +22529,7 @@ typedef struct pwsp_channel_op {
     const char *name;
     uint32_t depth;
     uint64_t latency;
+    bool is_event;
     bool has_depth, has_latency;  // as the following codes say, when the pipeline starts
     pwsp_code depth_code, latency_code;
 } pwsp_channel_op;
@@ -23365,6 +23366,7 @@ static bool pwsp_compiler_channels(pwsp_compiler *c, uint32_t id, pwsp_pipeline_
         made.name = pwsp_compiler_text(c, info->name);
         made.depth = info->depth;
         made.latency = info->latency;
+        made.is_event = info->is_event;
         made.has_depth = info->depth_expr != 0;
         made.has_latency = info->latency_expr != 0;
         uint32_t index;
@@ -24717,7 +24719,8 @@ static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_
     for (uint32_t i = pipeline->first_channel;
          i < pipeline->first_channel + pipeline->channel_count; i++) {
         const pwsp_channel_op *channel = PWSP_PROGRAM_AT(p, channels, pwsp_channel_op, i);
-        pwsp_text_format(text, "\n         channel %u %s depth ", i, channel->name);
+        pwsp_text_format(text, "\n         %s %u %s depth ",
+                         channel->is_event ? "event" : "channel", i, channel->name);
         if (channel->has_depth) {
             pwsp_print_code(p, &channel->depth_code, text);
         } else {

@@ -93,6 +93,7 @@ static bool pwsp_compiler_channels(pwsp_compiler *c, uint32_t id, pwsp_pipeline_
         made.name = pwsp_compiler_text(c, info->name);
         made.depth = info->depth;
         made.latency = info->latency;
+        made.is_event = info->is_event;
         made.has_depth = info->depth_expr != 0;
         made.has_latency = info->latency_expr != 0;
         uint32_t index;

@@ -215,7 +215,8 @@ static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_
     for (uint32_t i = pipeline->first_channel;
          i < pipeline->first_channel + pipeline->channel_count; i++) {
         const pwsp_channel_op *channel = PWSP_PROGRAM_AT(p, channels, pwsp_channel_op, i);
-        pwsp_text_format(text, "\n         channel %u %s depth ", i, channel->name);
+        pwsp_text_format(text, "\n         %s %u %s depth ",
+                         channel->is_event ? "event" : "channel", i, channel->name);
         if (channel->has_depth) {
             pwsp_print_code(p, &channel->depth_code, text);
         } else {

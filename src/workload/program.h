@@ -104,6 +104,7 @@ typedef struct pwsp_channel_op {
     const char *name;
     uint32_t depth;
     uint64_t latency;
+    bool is_event;
     bool has_depth, has_latency;  // as the following codes say, when the pipeline starts
     pwsp_code depth_code, latency_code;
 } pwsp_channel_op;
