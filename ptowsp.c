@@ -29066,7 +29066,7 @@ PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines) {
 // Who waits until a channel has room needs one of its consumers, who waits for a token one of its
 // producers. Those that are left wait themselves, so following from one to the next either comes
 // back to where it has been, which is the circle to report, or ends at a channel whose consumers
-// have all ended.
+// have all ended, or at an event that nobody is left to record.
 
 #include <inttypes.h>
 
@@ -29134,16 +29134,24 @@ static void pwsp_stuck_print_name(const pwsp_pipelines *pipelines, const pwsp_pr
 static void pwsp_stuck_print_wait(const pwsp_pipelines *pipelines, const pwsp_process *process,
                                   ptowsp_text text) {
     const pwsp_channel *channel = &pipelines->channels[process->channel];
-    const char *name = pwsp_stuck_channel(pipelines, process)->name;
-    if (process->wait == PWSP_PROCESS_WAITS_EMPTY) {
-        pwsp_text_format(text, "waits for a token in channel %s, which is empty", name);
+    const pwsp_channel_op *op = pwsp_stuck_channel(pipelines, process);
+    bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
+    if (op->is_event) {
+        pwsp_text_format(text,
+                         is_full              ? "records event %s (full), for which nobody waits"
+                         : channel->producers ? "waits for event %s (empty)"
+                                              : "waits for event %s (empty), and whoever "
+                                                "records it has ended",
+                         op->name);
+    } else if (!is_full) {
+        pwsp_text_format(text, "waits for a token in channel %s, which is empty", op->name);
     } else if (channel->depth == 0) {
         pwsp_text_format(text, "waits for a receiver at channel %s, which is full at depth 0",
-                         name);
+                         op->name);
     } else {
         pwsp_text_format(
             text, "waits for room in channel %s, which is full (%" PRIu64 " of %" PRIu64 " tokens)",
-            name, pwsp_channel_pending(channel), channel->depth);
+            op->name, pwsp_channel_pending(channel), channel->depth);
     }
     pwsp_text_format(text, ", since cycle %" PRIu64, process->time);
 }
@@ -29170,40 +29178,56 @@ static void pwsp_stuck_print_circle(const pwsp_pipelines *pipelines, ptowsp_text
 
 static void pwsp_stuck_print_depth_hint(const pwsp_pipelines *pipelines,
                                         const pwsp_process *process, ptowsp_text text) {
-    pwsp_text_format(text, "a depth of more than %" PRIu64 " for channel %s would let ",
-                     pipelines->channels[process->channel].depth,
-                     pwsp_stuck_channel(pipelines, process)->name);
+    const pwsp_channel_op *op = pwsp_stuck_channel(pipelines, process);
+    if (op->is_event) {
+        pwsp_text_format(text, "a channel with a depth instead of event %s would let ", op->name);
+    } else {
+        pwsp_text_format(text, "a depth of more than %" PRIu64 " for channel %s would let ",
+                         pipelines->channels[process->channel].depth, op->name);
+    }
     pwsp_stuck_print_name(pipelines, process, text);
     pwsp_text_format(text, " go on");
 }
 
-// What would help those in the circle: room in the shallowest channel that is full; else somebody
-// has to send first.
+// Is a process, of two that wait for room, better served with some? Channels before events, and
+// then the shallowest.
+static bool pwsp_stuck_is_better(const pwsp_pipelines *pipelines, const pwsp_process *process,
+                                 const pwsp_process *other) {
+    bool is_event = pwsp_stuck_channel(pipelines, process)->is_event;
+    if (!other || is_event != pwsp_stuck_channel(pipelines, other)->is_event) {
+        return !other || !is_event;
+    }
+    return pipelines->channels[process->channel].depth < pipelines->channels[other->channel].depth;
+}
+
+// What would help those in the circle: room; the end of a stream that somebody waits for; or that
+// somebody sends first.
 static void pwsp_stuck_print_circle_hint(const pwsp_pipelines *pipelines, ptowsp_text text) {
-    const pwsp_process *first = pipelines->circle, *at = first, *best = NULL;
+    const pwsp_process *first = pipelines->circle, *at = first, *full = NULL, *end = NULL;
     do {
-        if (at->wait == PWSP_PROCESS_WAITS_FULL &&
-            (!best ||
-             pipelines->channels[at->channel].depth < pipelines->channels[best->channel].depth)) {
-            best = at;
+        if (at->wait == PWSP_PROCESS_WAITS_EMPTY) {
+            end = !end && at->receive->is_loop ? at : end;
+        } else if (pwsp_stuck_is_better(pipelines, at, full)) {
+            full = at;
         }
         at = pwsp_stuck_next(pipelines, at);
     } while (at != first);
-    if (best) {
-        pwsp_stuck_print_depth_hint(pipelines, best, text);
-    } else if (pwsp_stuck_next(pipelines, first) == first) {
-        pwsp_stuck_print_name(pipelines, first, text);
-        pwsp_text_format(text,
-                         " produces channel %s itself: it has to send to it first, or to close it "
-                         "before it waits for the end",
-                         pwsp_stuck_channel(pipelines, first)->name);
-    } else {
+    if (full) {
+        pwsp_stuck_print_depth_hint(pipelines, full, text);
+    }
+    if (end) {
+        const char *name = pwsp_stuck_channel(pipelines, end)->name;
+        pwsp_text_format(text, "%s", full ? ", or " : "");
+        pwsp_stuck_print_name(pipelines, pwsp_stuck_next(pipelines, end), text);
+        pwsp_text_format(text, " has to close channel %s before, if that is all that it sends",
+                         name);
+    } else if (!full) {
         pwsp_text_format(text, "one of them has to send before it receives, or to close what it "
                                "produces");
     }
 }
 
-// What would help where there is no circle: consumers have ended.
+// What would help where there is no circle: those who could have let somebody go on have ended.
 static void pwsp_stuck_print_hint(const pwsp_pipelines *pipelines, ptowsp_text text) {
     if (pipelines->circle) {
         pwsp_stuck_print_circle_hint(pipelines, text);
@@ -29211,14 +29235,20 @@ static void pwsp_stuck_print_hint(const pwsp_pipelines *pipelines, ptowsp_text t
     }
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
         const pwsp_process *at = &pipelines->processes[i];
-        if (at->wait == PWSP_PROCESS_WAITS_FULL && !pwsp_stuck_next(pipelines, at)) {
-            pwsp_text_format(text,
-                             "all consumers of channel %s have ended: one has to receive until the "
-                             "end of the stream, or ",
-                             pwsp_stuck_channel(pipelines, at)->name);
-            pwsp_stuck_print_depth_hint(pipelines, at, text);
+        if (!pwsp_process_waits(at) || pwsp_stuck_next(pipelines, at)) {
+            continue;
+        }
+        const pwsp_channel_op *op = pwsp_stuck_channel(pipelines, at);
+        if (op->is_event) {
+            pwsp_text_format(text, "event %s takes as many waits as records", op->name);
             return;
         }
+        pwsp_text_format(text,
+                         "all consumers of channel %s have ended: one has to receive until the "
+                         "end of the stream, or ",
+                         op->name);
+        pwsp_stuck_print_depth_hint(pipelines, at, text);
+        return;
     }
 }
 
@@ -29557,18 +29587,11 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pw
     return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, send->channel);
 }
 
-// A receiver sees the end of the stream. False with an error.
-static bool pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *process,
+// A receiver sees the end of the stream.
+static void pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *process,
                                    const pwsp_receive_op *receive, uint32_t end) {
     pwsp_channel *at = &pipelines->channels[receive->channel];
     uint64_t time = pwsp_max_u64(process->time, at->close_time), waited = time - process->time;
-    if (receive->is_wait) {
-        pwsp_expander_fail(pipelines->x, PTOWSP_STUCK, PTOWSP_NO_INDEX,
-                           "it waits for event %s, and whoever records it has ended, at cycle "
-                           "%" PRIu64,
-                           PWSP_CHANNEL_AT(pipelines, receive->channel)->name, at->close_time);
-        return false;
-    }
     if (pipelines->host.has_records) {
         pwsp_step_add(pipelines, process, PTOWSP_STEP_END, receive->channel, time, 0,
                       waited ? &at->close_mark : NULL);
@@ -29577,7 +29600,6 @@ static bool pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *proc
     process->empty += pipelines->is_ordered ? waited : 0;
     process->time = time;
     process->next_op = end;
-    return true;
 }
 
 // With the end of the stream, *next is the op to go on with.
@@ -29599,10 +29621,8 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
         pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
         is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, receive);
         pwsp_pipelines_wake(pipelines, sender);
-    } else if (at->producers == 0) {
-        if (!pwsp_pipelines_see_end(pipelines, process, receive, end)) {
-            return PWSP_RESUMED_FAILED;
-        }
+    } else if (at->producers == 0 && !receive->is_wait) {  // who waits for an event waits for ever
+        pwsp_pipelines_see_end(pipelines, process, receive, end);
         *next = end;
     } else {
         process->receive = receive;
@@ -29612,9 +29632,9 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
     return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, channel);
 }
 
-// A producer closes a channel at its time. After the last one, those that wait see the end. False
-// with an error.
-static bool pwsp_pipelines_close(pwsp_pipelines *pipelines, pwsp_process *process,
+// A producer closes a channel at its time. After the last one, those that wait see the end; but not
+// those that wait for an event.
+static void pwsp_pipelines_close(pwsp_pipelines *pipelines, pwsp_process *process,
                                  uint32_t channel) {
     pwsp_channel *at = &pipelines->channels[channel];
     if (process->time >= at->close_time) {
@@ -29622,58 +29642,46 @@ static bool pwsp_pipelines_close(pwsp_pipelines *pipelines, pwsp_process *proces
         at->close_mark.step = process->step;
         at->close_mark.task = process->task;
     }
-    if (--at->producers > 0) {
-        return true;
+    at->producers--;
+    if (at->producers > 0 || PWSP_CHANNEL_AT(pipelines, channel)->is_event) {
+        return;
     }
     while (at->receivers.first) {
         pwsp_process *receiver = pwsp_pipelines_unqueue(pipelines, &at->receivers);
-        if (receiver->receive->is_wait) {  // the error is about it
-            pwsp_process_enter(receiver, pipelines->x);
-            pipelines->x->node = receiver->node;
-        }
-        if (!pwsp_pipelines_see_end(pipelines, receiver, receiver->receive,
-                                    receiver->receive_end)) {
-            return false;
-        }
+        pwsp_pipelines_see_end(pipelines, receiver, receiver->receive, receiver->receive_end);
         pwsp_pipelines_wake(pipelines, receiver);
     }
-    return true;
 }
 
-static bool pwsp_pipelines_close_early(pwsp_pipelines *pipelines, pwsp_process *process,
+static void pwsp_pipelines_close_early(pwsp_pipelines *pipelines, pwsp_process *process,
                                        uint32_t port) {
     uint8_t *closed = &process->closed[port - process->op->first_port];
     if (*closed) {
-        return true;
+        return;
     }
     *closed = 1;
     uint32_t channel = PWSP_PORT_AT(pipelines, port)->channel;
     if (pipelines->host.has_records) {
         pwsp_step_add(pipelines, process, PTOWSP_STEP_CLOSE, channel, process->time, 0, NULL);
     }
-    return pwsp_pipelines_close(pipelines, process, channel);
+    pwsp_pipelines_close(pipelines, process, channel);
 }
 
-// A process ends. False with an error.
-static bool pwsp_pipelines_end_process(pwsp_pipelines *pipelines, pwsp_process *process) {
-    ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
+static void pwsp_pipelines_end_process(pwsp_pipelines *pipelines, pwsp_process *process) {
     process->wait = PWSP_PROCESS_HAS_ENDED;
     pipelines->ended_count++;
     if (pipelines->host.has_records) {
         pwsp_step_add(pipelines, process, PTOWSP_STEP_CLOSE, UINT32_MAX, process->time, 0, NULL);
     }
-    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, process->time);
     const pwsp_process_op *op = process->op;
     for (uint32_t i = 0; i < op->port_count; i++) {
         const pwsp_port *port = PWSP_PORT_AT(pipelines, op->first_port + i);
         if (!port->is_produced) {
             pipelines->channels[port->channel].consumers--;
-        } else if (!process->closed[i] &&
-                   !pwsp_pipelines_close(pipelines, process, port->channel)) {
-            return false;
+        } else if (!process->closed[i]) {
+            pwsp_pipelines_close(pipelines, process, port->channel);
         }
     }
-    return true;
 }
 
 // -- walking --------------------------------------------------------------------------------------
@@ -29706,8 +29714,9 @@ static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *proces
     switch (event) {
     case PWSP_EVENT_TASK: return pwsp_pipelines_task(pipelines, process);
     case PWSP_EVENT_CLOSE:
-        return pwsp_pipelines_close_early(pipelines, process, pipelines->x->port);
-    case PWSP_EVENT_PROCESS_END: return pwsp_pipelines_end_process(pipelines, process);
+        pwsp_pipelines_close_early(pipelines, process, pipelines->x->port);
+        break;
+    case PWSP_EVENT_PROCESS_END: pwsp_pipelines_end_process(pipelines, process); break;
     case PWSP_EVENT_SLOT_LOAD:
         pipelines->slot_load_count++;
         pwsp_expander_load(pipelines->x);
@@ -30101,6 +30110,7 @@ static void pwsp_pipelines_name_processes(pwsp_pipelines *pipelines, const uint6
         for (uint32_t j = 0; j < cells[op->size]; j++) {
             stats->name = op->name;
             stats->replica = j;
+            stats->replica_count = (uint32_t)cells[op->size];
             stats->channel = UINT32_MAX;
             stats++;
         }
@@ -30314,6 +30324,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
                                                              : PTOWSP_PROCESS_EMPTY;
         if (process->time > latest || i == 0) {
             latest = process->time;
+            stats->makespan_cycles = latest;
             pipelines->chains[pipelines->index].end_step = process->step;
             pipelines->end_task = process->task;
         }
@@ -31242,24 +31253,36 @@ PWSP_INTERNAL bool pwsp_run_pipeline_dry(ptowsp_run *run) {
 
 // -- results --------------------------------------------------------------------------------------
 
+static void pwsp_run_tell(uint32_t count, uint32_t *out_count) {
+    if (out_count) {
+        *out_count = count;
+    }
+}
+
 const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run, uint32_t *out_count) {
-    *out_count = (uint32_t)run->program->pipelines.count;
-    return *out_count ? run->pipelines.stats : NULL;
+    uint32_t count = (uint32_t)run->program->pipelines.count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipelines.stats : NULL;
 }
 
 const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run, uint32_t *out_count) {
-    *out_count = run->pipelines.process_count;
-    return *out_count ? run->pipelines.process_stats : NULL;
+    uint32_t count = run->pipelines.process_count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipelines.process_stats : NULL;
 }
 
 const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run, uint32_t *out_count) {
-    *out_count = (uint32_t)run->program->channels.count;
-    return *out_count ? run->pipelines.channel_stats : NULL;
+    uint32_t count = (uint32_t)run->program->channels.count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipelines.channel_stats : NULL;
 }
 
 const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count) {
-    *out_count = run->pipelines.step_count;
-    return *out_count ? run->pipelines.steps : NULL;
+    uint64_t count = run->pipelines.step_count;
+    if (out_count) {
+        *out_count = count;
+    }
+    return count ? run->pipelines.steps : NULL;
 }
 
 const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
@@ -31801,6 +31824,152 @@ const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_co
 }
 
 // =================================================================================================
+// src/report/report.h
+// =================================================================================================
+
+// Parts of the report of a run.
+
+#ifndef PWSP_REPORT_H
+#define PWSP_REPORT_H
+
+// Writes what its pipelines, their processes and channels did, and why one is stuck.
+PWSP_INTERNAL void pwsp_report_pipelines(const ptowsp_run *run, ptowsp_text text);
+
+#endif
+
+// =================================================================================================
+// src/report/pipelines.c
+// =================================================================================================
+
+// The results of pipelines as text.
+
+#include <inttypes.h>
+
+#define PWSP_REPORT_PROCESS_MAX 32
+#define PWSP_REPORT_CHANNEL_MAX 32
+#define PWSP_REPORT_STEP_MAX    32
+
+static void pwsp_report_process_name(const ptowsp_process_stats *process, ptowsp_text text) {
+    pwsp_text_format(text, "%s", process->name);
+    if (process->replica_count > 1) {
+        pwsp_text_format(text, "[%u]", process->replica);
+    }
+}
+
+static const char *pwsp_report_state(ptowsp_process_state state) {
+    switch (state) {
+    case PTOWSP_PROCESS_ENDED: return "ended";
+    case PTOWSP_PROCESS_STOPPED: return "stopped";
+    case PTOWSP_PROCESS_FULL: return "stuck, full,";
+    case PTOWSP_PROCESS_EMPTY: return "stuck, empty,";
+    case PTOWSP_PROCESS_FORCE_INT: break;
+    }
+    return "";
+}
+
+static void pwsp_report_processes(const ptowsp_run *run, const ptowsp_pipeline_stats *pipeline,
+                                  ptowsp_text text) {
+    for (uint32_t i = 0; i < pipeline->process_count && i < PWSP_REPORT_PROCESS_MAX; i++) {
+        const ptowsp_process_stats *process =
+            &run->pipelines.process_stats[pipeline->first_process + i];
+        pwsp_text_format(text, "    process ");
+        pwsp_report_process_name(process, text);
+        pwsp_text_format(text,
+                         "  %" PRIu64 " tasks, busy %" PRIu64 ", full %" PRIu64 ", empty %" PRIu64
+                         ", %s at %" PRIu64 "\n",
+                         process->task_count, process->busy_cycles, process->full_cycles,
+                         process->empty_cycles, pwsp_report_state(process->state),
+                         process->end_cycles);
+    }
+    if (pipeline->process_count > PWSP_REPORT_PROCESS_MAX) {
+        pwsp_text_format(text, "    ... %u more processes\n",
+                         pipeline->process_count - PWSP_REPORT_PROCESS_MAX);
+    }
+}
+
+static void pwsp_report_channels(const ptowsp_run *run, const ptowsp_pipeline_stats *pipeline,
+                                 ptowsp_text text) {
+    for (uint32_t i = 0; i < pipeline->channel_count && i < PWSP_REPORT_CHANNEL_MAX; i++) {
+        const ptowsp_channel_stats *channel =
+            &run->pipelines.channel_stats[pipeline->first_channel + i];
+        pwsp_text_format(text,
+                         "    channel %s  depth %u, latency %" PRIu64 ", %" PRIu64
+                         " tokens, %" PRIu64 " at once at most, full %" PRIu64 ", empty %" PRIu64,
+                         channel->name, channel->depth, channel->latency, channel->token_count,
+                         channel->pending_max, channel->full_cycles, channel->empty_cycles);
+        if (channel->pending_count) {
+            pwsp_text_format(text, ", %" PRIu64 " left", channel->pending_count);
+        }
+        pwsp_text_format(text, "\n");
+    }
+    if (pipeline->channel_count > PWSP_REPORT_CHANNEL_MAX) {
+        pwsp_text_format(text, "    ... %u more channels\n",
+                         pipeline->channel_count - PWSP_REPORT_CHANNEL_MAX);
+    }
+}
+
+// One step of a critical chain: "60 to 110  compute receives token 3 from loaded".
+static void pwsp_report_step(const ptowsp_run *run, const ptowsp_step_record *step,
+                             ptowsp_text text) {
+    const char *channel =
+        step->channel == UINT32_MAX ? "" : run->pipelines.channel_stats[step->channel].name;
+    pwsp_text_format(text, "      %" PRIu64 " to %" PRIu64 "  ", step->arrive, step->end);
+    pwsp_report_process_name(&run->pipelines.process_stats[step->process], text);
+    switch (step->kind) {
+    case PTOWSP_STEP_TASK: pwsp_text_format(text, " does task %" PRIu64, step->token); break;
+    case PTOWSP_STEP_SEND:
+        pwsp_text_format(text, " sends %" PRId64 " to %s", (int64_t)step->token, channel);
+        break;
+    case PTOWSP_STEP_RECEIVE:
+        pwsp_text_format(text, " receives %" PRId64 " from %s", (int64_t)step->token, channel);
+        break;
+    case PTOWSP_STEP_END: pwsp_text_format(text, " sees the end of %s", channel); break;
+    case PTOWSP_STEP_CLOSE:
+        pwsp_text_format(text, step->channel == UINT32_MAX ? " ends" : " closes %s", channel);
+        break;
+    case PTOWSP_STEP_FORCE_INT: break;
+    }
+    pwsp_text_format(text, "\n");
+}
+
+static void pwsp_report_chain(const ptowsp_run *run, uint32_t pipeline, ptowsp_text text) {
+    uint64_t count;
+    const uint64_t *chain = ptowsp_run_critical_steps(run, pipeline, &count);
+    if (count == 0) {
+        return;
+    }
+    pwsp_text_format(text, "    critical chain of %" PRIu64 " steps\n", count);
+    for (uint64_t i = 0; i < count; i++) {
+        if (count > PWSP_REPORT_STEP_MAX && i == PWSP_REPORT_STEP_MAX / 2) {
+            pwsp_text_format(text, "      ... %" PRIu64 " more\n", count - PWSP_REPORT_STEP_MAX);
+            i += count - PWSP_REPORT_STEP_MAX;
+        }
+        pwsp_report_step(run, &run->pipelines.steps[chain[i]], text);
+    }
+}
+
+PWSP_INTERNAL void pwsp_report_pipelines(const ptowsp_run *run, ptowsp_text text) {
+    for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
+        const ptowsp_pipeline_stats *pipeline = &run->pipelines.stats[i];
+        if (pipeline->run_count == 0) {
+            pwsp_text_format(text, "  pipeline %s  has not run\n", pipeline->name);
+            continue;
+        }
+        pwsp_text_format(text, "  pipeline %s  %" PRIu64 " cycles from %" PRIu64, pipeline->name,
+                         pipeline->makespan_cycles, pipeline->start_cycles);
+        if (pipeline->run_count > 1) {
+            pwsp_text_format(text, ", the last of %" PRIu64 " times with %" PRIu64 " cycles in all",
+                             pipeline->run_count, pipeline->total_cycles);
+        }
+        pwsp_text_format(text, "\n");
+        pwsp_report_processes(run, pipeline, text);
+        pwsp_report_channels(run, pipeline, text);
+        pwsp_report_chain(run, i, text);
+    }
+    ptowsp_run_print_stuck(run, text);
+}
+
+// =================================================================================================
 // src/report/stats.c
 // =================================================================================================
 
@@ -31841,14 +32010,28 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
             i += left_out;
         }
         const ptowsp_task_record *record = &run->sim.records[path[i]];
-        pwsp_text_format(text, "    %" PRIu64 " to %" PRIu64 "  task %" PRIu64 " on lane %u, ",
-                         record->start, record->end, path[i], record->lane);
+        pwsp_text_format(text, "    %" PRIu64 " to %" PRIu64 "  task %" PRIu64, record->start,
+                         record->end, path[i]);
+        if (record->lane == PTOWSP_NO_LANE) {
+            pwsp_text_format(text, " in a process, ");
+        } else {
+            pwsp_text_format(text, " on lane %u, ", record->lane);
+        }
         pwsp_program_print_place(run->program, record->node, NULL, text);
         if (record->stall != PTOWSP_STALL_NONE) {
             pwsp_text_format(text, ", after %s", ptowsp_stall_name(record->stall));
         }
         pwsp_text_format(text, "\n");
     }
+}
+
+// Cycles that lanes are busy: tasks in processes have none.
+static uint64_t pwsp_report_busy(const ptowsp_run *run) {
+    uint64_t busy = 0;
+    for (uint32_t i = 0; i < run->sim.stats.lane_count; i++) {
+        busy += pwsp_min_u64(run->sim.lane_stats[i].busy_cycles, UINT64_MAX - busy);
+    }
+    return busy;
 }
 
 void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
@@ -31864,7 +32047,7 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
     pwsp_text_format(text, "run of module %s: %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes",
                      run->program->name, stats->makespan_cycles, stats->task_count,
                      stats->lane_count);
-    pwsp_text_format(text, ", %.1f %% busy\n", pwsp_percent(stats->busy_cycles, capacity));
+    pwsp_text_format(text, ", %.1f %% busy\n", pwsp_percent(pwsp_report_busy(run), capacity));
     pwsp_report_stalls(stats, text);
     if (stats->in_flight_max) {
         pwsp_text_format(text, "  window  %" PRIu64 " tasks in flight at most",
@@ -31885,6 +32068,7 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
     if (stats->lane_count > PWSP_REPORT_LANE_MAX) {
         pwsp_text_format(text, "  ... %u more lanes\n", stats->lane_count - PWSP_REPORT_LANE_MAX);
     }
+    pwsp_report_pipelines(run, text);
     pwsp_report_critical(run, text);
 }
 

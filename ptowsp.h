@@ -1880,7 +1880,14 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 //      depth 0: a rendezvous. r = max(receiver arrives, sender arrives + L), and both go on at r.
 //
 // A channel closes when its last producer has ended or closed it. Once it is closed and empty, a
-// receiver sees the end of the stream: at max(receiver arrives, time of the last close).
+// receiver sees the end of the stream: at max(receiver arrives, time of the last close). (So who
+// consumes to the end waits for a producer that goes on with other things; ptowsp_close is for
+// that.)
+//
+// Tokens name data, they do not hold it. A sender fills the place of token k + d + 1, at the most,
+// while the receiver works on that of token k: a ring of places for depth d needs d + 2 of them.
+// With several receivers tokens do not come to an end in order; then free places have to be sent
+// back.
 //
 // Several processes may produce or consume one channel. Of all that can go on, the process with the
 // smallest time moves first, of several the one that comes first in the tree, then by replica: so
@@ -1921,9 +1928,10 @@ typedef struct ptowsp_channel_desc {
 
 #define PTOWSP_CHANNEL_LATENCY_SYMBOL "__pto_wsp_channel_latency_cycles"
 
-// Scopes, as those of section 15. A pipeline has channels and processes in it, and nothing else.
+// Scopes, as those of section 15. A pipeline has channels, events and processes in it, and nothing
+// else. (Names of pipelines are for texts; two may have one.)
 //
-//      PTOWSP_PIPELINE(m, "name") {}               channels come first, then processes
+//      PTOWSP_PIPELINE(m, "name") {}               channels and events first, then processes
 //      PTOWSP_PROCESS(m, "name") {}                one process
 //      PTOWSP_REPLICATE(m, i, axis, "name") {}     one for each i of a dense or dynamic axis, at
 //                                                  least one
@@ -1959,9 +1967,9 @@ PTOWSP_API ptowsp_expr ptowsp_consume_begin(ptowsp_module *module, const char *v
 PTOWSP_API ptowsp_expr ptowsp_receive_begin(ptowsp_module *module, const char *variable,
                                             ptowsp_channel channel);
 
-// Declares a channel of the pipeline that is being built. The latency of all channels is overridden
-// by the symbol PTOWSP_CHANNEL_LATENCY_SYMBOL, which every module with a pipeline has and which
-// need not be bound.
+// Declares a channel of the pipeline that is being built. The latency of all channels and events is
+// overridden by the symbol PTOWSP_CHANNEL_LATENCY_SYMBOL, which every module with a pipeline has
+// and which need not be bound.
 // Errors   Not directly in a pipeline, before its processes; a name that another channel of it has;
 //          a depth over PTOWSP_CHANNEL_DEPTH_MAX; a latency that is negative, that is, over
 //          PTOWSP_CYCLES_MAX. Depths and latencies at start are checked when the pipeline starts.
@@ -1980,17 +1988,18 @@ PTOWSP_API void ptowsp_produces(ptowsp_module *module, ptowsp_channel channel);
 //          has closed the channel.
 PTOWSP_API void ptowsp_send(ptowsp_module *module, ptowsp_channel channel, ptowsp_expr token);
 
-// Adds a task, as ptowsp_task_make, and sends its first axis argument when it is done. (For another
-// token, make the task and send what you like.)
+// Adds a task, as ptowsp_task_make, and sends its first axis argument when it is done; a kernel
+// without axis arguments is an error. (For another token, make the task and send what you like.)
 PTOWSP_API ptowsp_node ptowsp_send_task(ptowsp_module *module, ptowsp_channel channel,
                                         const ptowsp_task_desc *desc);
 
 // Closes a channel on this process' side before the process ends. Closing twice does nothing.
 PTOWSP_API void ptowsp_close(ptowsp_module *module, ptowsp_channel channel);
 
-// Events: channels of depth 0 without a token to speak of. Each record meets one wait, and both go
-// on at the same time. A wait that sees the end of the stream is an error (STUCK): what it waits
-// for will never be recorded. Processes declare who records (produces) and who waits (consumes).
+// Events: channels of depth 0 without a token to speak of, and with latency 0 unless the symbol
+// overrides it. Each record meets one wait, and both go on at the same time. When all who record it
+// have ended, who waits for it waits for ever, and is STUCK. Processes declare who records
+// (produces) and who waits (consumes).
 PTOWSP_API ptowsp_channel ptowsp_event_make(ptowsp_module *module, const char *name);
 PTOWSP_API void ptowsp_record(ptowsp_module *module, ptowsp_channel event);
 PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
@@ -2340,10 +2349,10 @@ typedef enum ptowsp_stall {
 PTOWSP_API const char *ptowsp_stall_name(ptowsp_stall stall);
 
 typedef struct ptowsp_run_stats {
-    ptowsp_cycles makespan_cycles;  // the end of the last task to end
+    ptowsp_cycles makespan_cycles;  // the end of the last task or pipeline to end
     uint64_t task_count;
     uint32_t lane_count;
-    ptowsp_cycles busy_cycles;  // sum of all tasks' cycles
+    ptowsp_cycles busy_cycles;  // sum of all tasks' cycles, those in processes too
     // WINDOW, SLOT, TIMING: by how much each moved the clock of issue. DEPENDENCY: sum over tasks
     // of what they waited after their issue until ready (in order: by how much it moved the clock).
     // TIMING also counts what they waited after that for their turn; LANE and START: for their lane
@@ -2390,15 +2399,17 @@ PTOWSP_API const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run);
 PTOWSP_API const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count);
 
 // Pipelines: results of each pipeline of the program, of its processes (replicas one after another)
-// and of its channels, all in the order of the tree. A pipeline may run several times in an
+// and of its channels, all in the order of the tree. A pipeline may run several times in one
 // execution; unless said otherwise, numbers are of its last time. Times count from the start of the
-// pipeline.
+// pipeline. For each process, busy + full + empty cycles add up to the time at which it ended (when
+// the pipeline ran once). Of a pipeline that is stuck or has failed, numbers are of what was done:
+// waits that did not end are not counted.
 
 typedef struct ptowsp_pipeline_stats {
     const char *name;
     uint64_t run_count;             // how many times it has run
     ptowsp_cycles start_cycles;     // when it started, on the clock of the run
-    ptowsp_cycles makespan_cycles;  // when its last process ended
+    ptowsp_cycles makespan_cycles;  // when its last process ended, or got stuck
     ptowsp_cycles total_cycles;     // sum of its makespans over all times that it has run
     uint32_t first_process, process_count;
     uint32_t first_channel, channel_count;
@@ -2414,7 +2425,7 @@ typedef enum ptowsp_process_state {
 
 typedef struct ptowsp_process_stats {
     const char *name;
-    uint32_t replica;
+    uint32_t replica, replica_count;
     ptowsp_process_state state;
     uint32_t channel;            // FULL, EMPTY: where, an index of ptowsp_run_channels
     uint32_t node;               // FULL, EMPTY: the place that it waits at
@@ -2436,6 +2447,7 @@ typedef struct ptowsp_channel_stats {
     ptowsp_cycles empty_cycles;  // that receivers waited
 } ptowsp_channel_stats;
 
+// out_count may be NULL. NULL and 0 where there are none.
 PTOWSP_API const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run,
                                                              uint32_t *out_count);
 PTOWSP_API const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run,
@@ -2464,7 +2476,7 @@ typedef struct ptowsp_step_record {
 } ptowsp_step_record;
 
 // All steps of all pipelines, each time that one ran, in the order in which they were simulated;
-// NULL and 0 when they were not recorded.
+// NULL and 0 when they were not recorded. out_count may be NULL.
 PTOWSP_API const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count);
 
 // The critical chain of the last time that a pipeline ran: from the end of the process that ended

@@ -151,24 +151,36 @@ PWSP_INTERNAL bool pwsp_run_pipeline_dry(ptowsp_run *run) {
 
 // -- results --------------------------------------------------------------------------------------
 
+static void pwsp_run_tell(uint32_t count, uint32_t *out_count) {
+    if (out_count) {
+        *out_count = count;
+    }
+}
+
 const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run, uint32_t *out_count) {
-    *out_count = (uint32_t)run->program->pipelines.count;
-    return *out_count ? run->pipelines.stats : NULL;
+    uint32_t count = (uint32_t)run->program->pipelines.count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipelines.stats : NULL;
 }
 
 const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run, uint32_t *out_count) {
-    *out_count = run->pipelines.process_count;
-    return *out_count ? run->pipelines.process_stats : NULL;
+    uint32_t count = run->pipelines.process_count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipelines.process_stats : NULL;
 }
 
 const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run, uint32_t *out_count) {
-    *out_count = (uint32_t)run->program->channels.count;
-    return *out_count ? run->pipelines.channel_stats : NULL;
+    uint32_t count = (uint32_t)run->program->channels.count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipelines.channel_stats : NULL;
 }
 
 const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count) {
-    *out_count = run->pipelines.step_count;
-    return *out_count ? run->pipelines.steps : NULL;
+    uint64_t count = run->pipelines.step_count;
+    if (out_count) {
+        *out_count = count;
+    }
+    return count ? run->pipelines.steps : NULL;
 }
 
 const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,

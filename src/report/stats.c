@@ -1,7 +1,7 @@
 // The results of a run as text.
 
 #include "../base/text.h"
-#include "../exec/run.h"
+#include "report.h"
 
 #include <inttypes.h>
 
@@ -38,14 +38,28 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
             i += left_out;
         }
         const ptowsp_task_record *record = &run->sim.records[path[i]];
-        pwsp_text_format(text, "    %" PRIu64 " to %" PRIu64 "  task %" PRIu64 " on lane %u, ",
-                         record->start, record->end, path[i], record->lane);
+        pwsp_text_format(text, "    %" PRIu64 " to %" PRIu64 "  task %" PRIu64, record->start,
+                         record->end, path[i]);
+        if (record->lane == PTOWSP_NO_LANE) {
+            pwsp_text_format(text, " in a process, ");
+        } else {
+            pwsp_text_format(text, " on lane %u, ", record->lane);
+        }
         pwsp_program_print_place(run->program, record->node, NULL, text);
         if (record->stall != PTOWSP_STALL_NONE) {
             pwsp_text_format(text, ", after %s", ptowsp_stall_name(record->stall));
         }
         pwsp_text_format(text, "\n");
     }
+}
+
+// Cycles that lanes are busy: tasks in processes have none.
+static uint64_t pwsp_report_busy(const ptowsp_run *run) {
+    uint64_t busy = 0;
+    for (uint32_t i = 0; i < run->sim.stats.lane_count; i++) {
+        busy += pwsp_min_u64(run->sim.lane_stats[i].busy_cycles, UINT64_MAX - busy);
+    }
+    return busy;
 }
 
 void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
@@ -61,7 +75,7 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
     pwsp_text_format(text, "run of module %s: %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes",
                      run->program->name, stats->makespan_cycles, stats->task_count,
                      stats->lane_count);
-    pwsp_text_format(text, ", %.1f %% busy\n", pwsp_percent(stats->busy_cycles, capacity));
+    pwsp_text_format(text, ", %.1f %% busy\n", pwsp_percent(pwsp_report_busy(run), capacity));
     pwsp_report_stalls(stats, text);
     if (stats->in_flight_max) {
         pwsp_text_format(text, "  window  %" PRIu64 " tasks in flight at most",
@@ -82,5 +96,6 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
     if (stats->lane_count > PWSP_REPORT_LANE_MAX) {
         pwsp_text_format(text, "  ... %u more lanes\n", stats->lane_count - PWSP_REPORT_LANE_MAX);
     }
+    pwsp_report_pipelines(run, text);
     pwsp_report_critical(run, text);
 }

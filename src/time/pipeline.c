@@ -170,6 +170,7 @@ static void pwsp_pipelines_name_processes(pwsp_pipelines *pipelines, const uint6
         for (uint32_t j = 0; j < cells[op->size]; j++) {
             stats->name = op->name;
             stats->replica = j;
+            stats->replica_count = (uint32_t)cells[op->size];
             stats->channel = UINT32_MAX;
             stats++;
         }
@@ -383,6 +384,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
                                                              : PTOWSP_PROCESS_EMPTY;
         if (process->time > latest || i == 0) {
             latest = process->time;
+            stats->makespan_cycles = latest;
             pipelines->chains[pipelines->index].end_step = process->step;
             pipelines->end_task = process->task;
         }

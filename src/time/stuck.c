@@ -3,7 +3,7 @@
 // Who waits until a channel has room needs one of its consumers, who waits for a token one of its
 // producers. Those that are left wait themselves, so following from one to the next either comes
 // back to where it has been, which is the circle to report, or ends at a channel whose consumers
-// have all ended.
+// have all ended, or at an event that nobody is left to record.
 
 #include "pipeline.h"
 
@@ -75,16 +75,24 @@ static void pwsp_stuck_print_name(const pwsp_pipelines *pipelines, const pwsp_pr
 static void pwsp_stuck_print_wait(const pwsp_pipelines *pipelines, const pwsp_process *process,
                                   ptowsp_text text) {
     const pwsp_channel *channel = &pipelines->channels[process->channel];
-    const char *name = pwsp_stuck_channel(pipelines, process)->name;
-    if (process->wait == PWSP_PROCESS_WAITS_EMPTY) {
-        pwsp_text_format(text, "waits for a token in channel %s, which is empty", name);
+    const pwsp_channel_op *op = pwsp_stuck_channel(pipelines, process);
+    bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
+    if (op->is_event) {
+        pwsp_text_format(text,
+                         is_full              ? "records event %s (full), for which nobody waits"
+                         : channel->producers ? "waits for event %s (empty)"
+                                              : "waits for event %s (empty), and whoever "
+                                                "records it has ended",
+                         op->name);
+    } else if (!is_full) {
+        pwsp_text_format(text, "waits for a token in channel %s, which is empty", op->name);
     } else if (channel->depth == 0) {
         pwsp_text_format(text, "waits for a receiver at channel %s, which is full at depth 0",
-                         name);
+                         op->name);
     } else {
         pwsp_text_format(
             text, "waits for room in channel %s, which is full (%" PRIu64 " of %" PRIu64 " tokens)",
-            name, pwsp_channel_pending(channel), channel->depth);
+            op->name, pwsp_channel_pending(channel), channel->depth);
     }
     pwsp_text_format(text, ", since cycle %" PRIu64, process->time);
 }
@@ -111,40 +119,56 @@ static void pwsp_stuck_print_circle(const pwsp_pipelines *pipelines, ptowsp_text
 
 static void pwsp_stuck_print_depth_hint(const pwsp_pipelines *pipelines,
                                         const pwsp_process *process, ptowsp_text text) {
-    pwsp_text_format(text, "a depth of more than %" PRIu64 " for channel %s would let ",
-                     pipelines->channels[process->channel].depth,
-                     pwsp_stuck_channel(pipelines, process)->name);
+    const pwsp_channel_op *op = pwsp_stuck_channel(pipelines, process);
+    if (op->is_event) {
+        pwsp_text_format(text, "a channel with a depth instead of event %s would let ", op->name);
+    } else {
+        pwsp_text_format(text, "a depth of more than %" PRIu64 " for channel %s would let ",
+                         pipelines->channels[process->channel].depth, op->name);
+    }
     pwsp_stuck_print_name(pipelines, process, text);
     pwsp_text_format(text, " go on");
 }
 
-// What would help those in the circle: room in the shallowest channel that is full; else somebody
-// has to send first.
+// Is a process, of two that wait for room, better served with some? Channels before events, and
+// then the shallowest.
+static bool pwsp_stuck_is_better(const pwsp_pipelines *pipelines, const pwsp_process *process,
+                                 const pwsp_process *other) {
+    bool is_event = pwsp_stuck_channel(pipelines, process)->is_event;
+    if (!other || is_event != pwsp_stuck_channel(pipelines, other)->is_event) {
+        return !other || !is_event;
+    }
+    return pipelines->channels[process->channel].depth < pipelines->channels[other->channel].depth;
+}
+
+// What would help those in the circle: room; the end of a stream that somebody waits for; or that
+// somebody sends first.
 static void pwsp_stuck_print_circle_hint(const pwsp_pipelines *pipelines, ptowsp_text text) {
-    const pwsp_process *first = pipelines->circle, *at = first, *best = NULL;
+    const pwsp_process *first = pipelines->circle, *at = first, *full = NULL, *end = NULL;
     do {
-        if (at->wait == PWSP_PROCESS_WAITS_FULL &&
-            (!best ||
-             pipelines->channels[at->channel].depth < pipelines->channels[best->channel].depth)) {
-            best = at;
+        if (at->wait == PWSP_PROCESS_WAITS_EMPTY) {
+            end = !end && at->receive->is_loop ? at : end;
+        } else if (pwsp_stuck_is_better(pipelines, at, full)) {
+            full = at;
         }
         at = pwsp_stuck_next(pipelines, at);
     } while (at != first);
-    if (best) {
-        pwsp_stuck_print_depth_hint(pipelines, best, text);
-    } else if (pwsp_stuck_next(pipelines, first) == first) {
-        pwsp_stuck_print_name(pipelines, first, text);
-        pwsp_text_format(text,
-                         " produces channel %s itself: it has to send to it first, or to close it "
-                         "before it waits for the end",
-                         pwsp_stuck_channel(pipelines, first)->name);
-    } else {
+    if (full) {
+        pwsp_stuck_print_depth_hint(pipelines, full, text);
+    }
+    if (end) {
+        const char *name = pwsp_stuck_channel(pipelines, end)->name;
+        pwsp_text_format(text, "%s", full ? ", or " : "");
+        pwsp_stuck_print_name(pipelines, pwsp_stuck_next(pipelines, end), text);
+        pwsp_text_format(text, " has to close channel %s before, if that is all that it sends",
+                         name);
+    } else if (!full) {
         pwsp_text_format(text, "one of them has to send before it receives, or to close what it "
                                "produces");
     }
 }
 
-// What would help where there is no circle: consumers have ended.
+// What would help where there is no circle: those who could have let somebody go on have ended.
 static void pwsp_stuck_print_hint(const pwsp_pipelines *pipelines, ptowsp_text text) {
     if (pipelines->circle) {
         pwsp_stuck_print_circle_hint(pipelines, text);
@@ -152,14 +176,20 @@ static void pwsp_stuck_print_hint(const pwsp_pipelines *pipelines, ptowsp_text t
     }
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
         const pwsp_process *at = &pipelines->processes[i];
-        if (at->wait == PWSP_PROCESS_WAITS_FULL && !pwsp_stuck_next(pipelines, at)) {
-            pwsp_text_format(text,
-                             "all consumers of channel %s have ended: one has to receive until the "
-                             "end of the stream, or ",
-                             pwsp_stuck_channel(pipelines, at)->name);
-            pwsp_stuck_print_depth_hint(pipelines, at, text);
+        if (!pwsp_process_waits(at) || pwsp_stuck_next(pipelines, at)) {
+            continue;
+        }
+        const pwsp_channel_op *op = pwsp_stuck_channel(pipelines, at);
+        if (op->is_event) {
+            pwsp_text_format(text, "event %s takes as many waits as records", op->name);
             return;
         }
+        pwsp_text_format(text,
+                         "all consumers of channel %s have ended: one has to receive until the "
+                         "end of the stream, or ",
+                         op->name);
+        pwsp_stuck_print_depth_hint(pipelines, at, text);
+        return;
     }
 }
 

@@ -220,18 +220,11 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pw
     return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, send->channel);
 }
 
-// A receiver sees the end of the stream. False with an error.
-static bool pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *process,
+// A receiver sees the end of the stream.
+static void pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *process,
                                    const pwsp_receive_op *receive, uint32_t end) {
     pwsp_channel *at = &pipelines->channels[receive->channel];
     uint64_t time = pwsp_max_u64(process->time, at->close_time), waited = time - process->time;
-    if (receive->is_wait) {
-        pwsp_expander_fail(pipelines->x, PTOWSP_STUCK, PTOWSP_NO_INDEX,
-                           "it waits for event %s, and whoever records it has ended, at cycle "
-                           "%" PRIu64,
-                           PWSP_CHANNEL_AT(pipelines, receive->channel)->name, at->close_time);
-        return false;
-    }
     if (pipelines->host.has_records) {
         pwsp_step_add(pipelines, process, PTOWSP_STEP_END, receive->channel, time, 0,
                       waited ? &at->close_mark : NULL);
@@ -240,7 +233,6 @@ static bool pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *proc
     process->empty += pipelines->is_ordered ? waited : 0;
     process->time = time;
     process->next_op = end;
-    return true;
 }
 
 // With the end of the stream, *next is the op to go on with.
@@ -262,10 +254,8 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
         pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
         is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, receive);
         pwsp_pipelines_wake(pipelines, sender);
-    } else if (at->producers == 0) {
-        if (!pwsp_pipelines_see_end(pipelines, process, receive, end)) {
-            return PWSP_RESUMED_FAILED;
-        }
+    } else if (at->producers == 0 && !receive->is_wait) {  // who waits for an event waits for ever
+        pwsp_pipelines_see_end(pipelines, process, receive, end);
         *next = end;
     } else {
         process->receive = receive;
@@ -275,9 +265,9 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
     return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, channel);
 }
 
-// A producer closes a channel at its time. After the last one, those that wait see the end. False
-// with an error.
-static bool pwsp_pipelines_close(pwsp_pipelines *pipelines, pwsp_process *process,
+// A producer closes a channel at its time. After the last one, those that wait see the end; but not
+// those that wait for an event.
+static void pwsp_pipelines_close(pwsp_pipelines *pipelines, pwsp_process *process,
                                  uint32_t channel) {
     pwsp_channel *at = &pipelines->channels[channel];
     if (process->time >= at->close_time) {
@@ -285,58 +275,46 @@ static bool pwsp_pipelines_close(pwsp_pipelines *pipelines, pwsp_process *proces
         at->close_mark.step = process->step;
         at->close_mark.task = process->task;
     }
-    if (--at->producers > 0) {
-        return true;
+    at->producers--;
+    if (at->producers > 0 || PWSP_CHANNEL_AT(pipelines, channel)->is_event) {
+        return;
     }
     while (at->receivers.first) {
         pwsp_process *receiver = pwsp_pipelines_unqueue(pipelines, &at->receivers);
-        if (receiver->receive->is_wait) {  // the error is about it
-            pwsp_process_enter(receiver, pipelines->x);
-            pipelines->x->node = receiver->node;
-        }
-        if (!pwsp_pipelines_see_end(pipelines, receiver, receiver->receive,
-                                    receiver->receive_end)) {
-            return false;
-        }
+        pwsp_pipelines_see_end(pipelines, receiver, receiver->receive, receiver->receive_end);
         pwsp_pipelines_wake(pipelines, receiver);
     }
-    return true;
 }
 
-static bool pwsp_pipelines_close_early(pwsp_pipelines *pipelines, pwsp_process *process,
+static void pwsp_pipelines_close_early(pwsp_pipelines *pipelines, pwsp_process *process,
                                        uint32_t port) {
     uint8_t *closed = &process->closed[port - process->op->first_port];
     if (*closed) {
-        return true;
+        return;
     }
     *closed = 1;
     uint32_t channel = PWSP_PORT_AT(pipelines, port)->channel;
     if (pipelines->host.has_records) {
         pwsp_step_add(pipelines, process, PTOWSP_STEP_CLOSE, channel, process->time, 0, NULL);
     }
-    return pwsp_pipelines_close(pipelines, process, channel);
+    pwsp_pipelines_close(pipelines, process, channel);
 }
 
-// A process ends. False with an error.
-static bool pwsp_pipelines_end_process(pwsp_pipelines *pipelines, pwsp_process *process) {
-    ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
+static void pwsp_pipelines_end_process(pwsp_pipelines *pipelines, pwsp_process *process) {
     process->wait = PWSP_PROCESS_HAS_ENDED;
     pipelines->ended_count++;
     if (pipelines->host.has_records) {
         pwsp_step_add(pipelines, process, PTOWSP_STEP_CLOSE, UINT32_MAX, process->time, 0, NULL);
     }
-    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, process->time);
     const pwsp_process_op *op = process->op;
     for (uint32_t i = 0; i < op->port_count; i++) {
         const pwsp_port *port = PWSP_PORT_AT(pipelines, op->first_port + i);
         if (!port->is_produced) {
             pipelines->channels[port->channel].consumers--;
-        } else if (!process->closed[i] &&
-                   !pwsp_pipelines_close(pipelines, process, port->channel)) {
-            return false;
+        } else if (!process->closed[i]) {
+            pwsp_pipelines_close(pipelines, process, port->channel);
         }
     }
-    return true;
 }
 
 // -- walking --------------------------------------------------------------------------------------
@@ -369,8 +347,9 @@ static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *proces
     switch (event) {
     case PWSP_EVENT_TASK: return pwsp_pipelines_task(pipelines, process);
     case PWSP_EVENT_CLOSE:
-        return pwsp_pipelines_close_early(pipelines, process, pipelines->x->port);
-    case PWSP_EVENT_PROCESS_END: return pwsp_pipelines_end_process(pipelines, process);
+        pwsp_pipelines_close_early(pipelines, process, pipelines->x->port);
+        break;
+    case PWSP_EVENT_PROCESS_END: pwsp_pipelines_end_process(pipelines, process); break;
     case PWSP_EVENT_SLOT_LOAD:
         pipelines->slot_load_count++;
         pwsp_expander_load(pipelines->x);
