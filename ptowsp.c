@@ -28639,7 +28639,7 @@ typedef struct pwsp_channel {
     uint64_t mask;  // places of the ring - 1; at least depth places, a power of two
     uint64_t depth, latency;
     uint64_t sent, received;  // tokens
-    uint64_t high;            // tokens in it at once, so far
+    uint64_t high;            // tokens in it at once, so far, of which one has been received
     uint64_t full, empty;     // cycles that senders and receivers have waited
     uint64_t close_time;
     pwsp_channel_line senders, receivers;
@@ -28663,6 +28663,11 @@ PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time);
 // Tokens in it, as processes have been simulated so far.
 PWSP_INLINE uint64_t pwsp_channel_pending(const pwsp_channel *channel) {
     return channel->sent - channel->received;
+}
+
+// The most tokens in it at once, when all is over.
+PWSP_INLINE uint64_t pwsp_channel_high(const pwsp_channel *channel) {
+    return pwsp_max_u64(channel->high, pwsp_channel_pending(channel));
 }
 
 // Puts a token into a channel that has room, of a sender that arrives at a time; returns the time
@@ -28724,7 +28729,8 @@ PWSP_INLINE uint64_t pwsp_channel_take(pwsp_channel *channel, uint64_t time, uin
 //      put k     looks for the first received i with r(i) > s(k), `oldest`
 //      take i    looks for the last sent k with s(k) < r(i), `newest`
 //
-// Both only move forward. Once the mark is the depth there is nothing more to find.
+// Both only move forward. Once the mark is the depth there is nothing more to find. Tokens that are
+// never received are in it after the last send: they are counted in the end.
 
 // Makes room for items that are not kept; false when memory is out.
 static bool pwsp_channel_room(const pwsp_memory *memory, void **items, uint64_t *capacity,
@@ -30301,7 +30307,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         sum->latency = channel->latency;
         sum->pending_count = pwsp_channel_pending(channel);
         sum->token_count += channel->sent;
-        sum->pending_max = pwsp_max_u64(sum->pending_max, channel->high);
+        sum->pending_max = pwsp_max_u64(sum->pending_max, pwsp_channel_high(channel));
         sum->full_cycles += channel->full;
         sum->empty_cycles += channel->empty;
         pipelines->wait_cycles += channel->full + channel->empty;

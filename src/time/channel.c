@@ -14,7 +14,8 @@
 //      put k     looks for the first received i with r(i) > s(k), `oldest`
 //      take i    looks for the last sent k with s(k) < r(i), `newest`
 //
-// Both only move forward. Once the mark is the depth there is nothing more to find.
+// Both only move forward. Once the mark is the depth there is nothing more to find. Tokens that are
+// never received are in it after the last send: they are counted in the end.
 
 #include "channel.h"
 

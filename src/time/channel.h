@@ -24,7 +24,7 @@ typedef struct pwsp_channel {
     uint64_t mask;  // places of the ring - 1; at least depth places, a power of two
     uint64_t depth, latency;
     uint64_t sent, received;  // tokens
-    uint64_t high;            // tokens in it at once, so far
+    uint64_t high;            // tokens in it at once, so far, of which one has been received
     uint64_t full, empty;     // cycles that senders and receivers have waited
     uint64_t close_time;
     pwsp_channel_line senders, receivers;
@@ -48,6 +48,11 @@ PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time);
 // Tokens in it, as processes have been simulated so far.
 PWSP_INLINE uint64_t pwsp_channel_pending(const pwsp_channel *channel) {
     return channel->sent - channel->received;
+}
+
+// The most tokens in it at once, when all is over.
+PWSP_INLINE uint64_t pwsp_channel_high(const pwsp_channel *channel) {
+    return pwsp_max_u64(channel->high, pwsp_channel_pending(channel));
 }
 
 // Puts a token into a channel that has room, of a sender that arrives at a time; returns the time

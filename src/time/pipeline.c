@@ -361,7 +361,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         sum->latency = channel->latency;
         sum->pending_count = pwsp_channel_pending(channel);
         sum->token_count += channel->sent;
-        sum->pending_max = pwsp_max_u64(sum->pending_max, channel->high);
+        sum->pending_max = pwsp_max_u64(sum->pending_max, pwsp_channel_high(channel));
         sum->full_cycles += channel->full;
         sum->empty_cycles += channel->empty;
         pipelines->wait_cycles += channel->full + channel->empty;
