@@ -21202,7 +21202,7 @@ ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const
                          "pipeline %s: a statement outside any workload", copy);
     } else if (process) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "pipeline %s: there are none inside processes, as process %s", copy,
+                         "pipeline %s: it cannot stand in process %s", copy,
                          PWSP_NODE(module, process)->name);
     } else if (after_count > PTOWSP_TASK_AFTER_MAX || (after_count > 0 && !after)) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
@@ -31696,12 +31696,12 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
 
 // -- results --------------------------------------------------------------------------------------
 
-// Goes back from the first task that ends last, along what each task waited for.
+// Goes back from the first of the tasks that end last, along what each task waited for.
 static bool pwsp_run_find_critical(ptowsp_run *run) {
     const pwsp_sim *sim = &run->sim;
     uint64_t task = 0, count = 0;
-    while (task < sim->task_count && sim->records[task].end != sim->stats.makespan_cycles) {
-        task++;
+    for (uint64_t i = 1; i < sim->task_count; i++) {
+        task = sim->records[i].end > sim->records[task].end ? i : task;
     }
     void *critical = run->critical;
     for (uint64_t at = task; at < sim->task_count && count < sim->task_count;

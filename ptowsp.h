@@ -2394,8 +2394,8 @@ PTOWSP_API const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run);  //
 // Every task, by index; NULL when they were not recorded.
 PTOWSP_API const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run);
 
-// The critical path: from the first task that ends at the makespan back along `cause`, and then
-// turned around: *out_count task indices, first to last. NULL and 0 when tasks were not recorded.
+// The critical path: from the first of the tasks that end last back along `cause`, and then turned
+// around: *out_count task indices, first to last. NULL and 0 when tasks were not recorded.
 PTOWSP_API const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count);
 
 // Pipelines: results of each pipeline of the program, of its processes (replicas one after another)

@@ -388,12 +388,12 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
 
 // -- results --------------------------------------------------------------------------------------
 
-// Goes back from the first task that ends last, along what each task waited for.
+// Goes back from the first of the tasks that end last, along what each task waited for.
 static bool pwsp_run_find_critical(ptowsp_run *run) {
     const pwsp_sim *sim = &run->sim;
     uint64_t task = 0, count = 0;
-    while (task < sim->task_count && sim->records[task].end != sim->stats.makespan_cycles) {
-        task++;
+    for (uint64_t i = 1; i < sim->task_count; i++) {
+        task = sim->records[i].end > sim->records[task].end ? i : task;
     }
     void *critical = run->critical;
     for (uint64_t at = task; at < sim->task_count && count < sim->task_count;

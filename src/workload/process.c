@@ -41,7 +41,7 @@ ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const
                          "pipeline %s: a statement outside any workload", copy);
     } else if (process) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "pipeline %s: there are none inside processes, as process %s", copy,
+                         "pipeline %s: it cannot stand in process %s", copy,
                          PWSP_NODE(module, process)->name);
     } else if (after_count > PTOWSP_TASK_AFTER_MAX || (after_count > 0 && !after)) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
