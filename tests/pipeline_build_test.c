@@ -178,8 +178,8 @@ static void pipeline_build__pipelines_stand_in_workloads_and_not_in_processes(vo
     ptowsp_process_begin(f.m, "put");
     ptowsp_for_each_begin(f.m, "i", f.tiles);
     ptowsp_pipeline_begin(f.m, "q", NULL, 0);
-    refused(&f, "main/pipeline p/process put/for_each i: pipeline q: there are none inside "
-                "processes, as process put");
+    refused(&f, "main/pipeline p/process put/for_each i: pipeline q: it cannot stand in process "
+                "put");
     ptowsp_workload_begin(f.m, "main");
     assert_true(ptowsp_pipeline_begin(f.m, "p", NULL, 0).id != 0);
     assert_true(ptowsp_pipeline_begin(f.m, "", NULL, 0).id == 0);
