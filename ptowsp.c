@@ -22542,6 +22542,9 @@ typedef struct pwsp_process_op {
     uint32_t size;   // cell of how many replicas there are
     uint32_t index;  // cell of the replica's index, or 0
     uint32_t axis;   // of the replicas, or 0
+    // Cells that others use, too, so that each has its own values: those of replicas, with the
+    // index first; of workloads that it calls; slots.
+    uint32_t first_private, private_count;  // in the list of the program
 } pwsp_process_op;
 
 typedef struct pwsp_pipeline_op {
@@ -22549,6 +22552,7 @@ typedef struct pwsp_pipeline_op {
     pwsp_task_op task;  // what it is to what surrounds it: edges, and a view of each tensor's whole
     uint32_t first_process, process_count;
     uint32_t first_channel, channel_count;
+    uint32_t first_slot, slot_count;  // cells of slots that its processes set, in that list
 } pwsp_pipeline_op;
 
 typedef struct pwsp_send_op {
@@ -22560,9 +22564,10 @@ typedef struct pwsp_send_op {
 // The body of a receive follows; of a loop, it ends with a jump back to the receive.
 typedef struct pwsp_receive_op {
     uint32_t channel;
-    uint32_t cell;  // of the token
-    bool is_loop;   // goes on to the end of the stream
-    bool is_wait;   // the end of the stream is an error
+    uint32_t cell;   // of the token
+    uint32_t place;  // of this cell among the private ones of its process, + 1, or 0
+    bool is_loop;    // goes on to the end of the stream
+    bool is_wait;    // the end of the stream is an error
 } pwsp_receive_op;
 
 // Where an op comes from, for texts.
@@ -22602,7 +22607,7 @@ struct ptowsp_program {
     uint32_t first_op;
     pwsp_table ops, loops, tasks, views, codes, branches, slot_ops, calls, resets, edges, places;
     pwsp_table params, instructions, consts;
-    pwsp_table pipelines, processes, channels, ports, sends, receives;
+    pwsp_table pipelines, processes, channels, ports, sends, receives, privates;
     uint32_t latency_symbol;  // that overrides the latency of channels, or 0
     pwsp_table tensors, kernels, arrays, symbols, axes;  // of the module, by its ids
     pwsp_names names;
@@ -23292,10 +23297,12 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
 
 // -- what it is to what surrounds it --------------------------------------------------------------
 
-// What the tasks and slot loads of a pipeline do with tensors; `seen` is by reached workload.
+// What the tasks and slot loads of a pipeline do with tensors, and which slots it sets; `seen` is
+// by reached workload.
 typedef struct pwsp_footprint {
     uint8_t *tensors;  // by tensor: 1 read, 2 written
     uint8_t *seen;
+    uint8_t *slots;
     size_t size;
 } pwsp_footprint;
 
@@ -23304,6 +23311,9 @@ static void pwsp_footprint_add(const pwsp_compiler *c, pwsp_footprint *footprint
     const ptowsp_module *m = c->module;
     for (uint32_t i = top + 1; i < m->nodes.count && PWSP_NODE(m, i)->parent >= top; i++) {
         const pwsp_node *node = PWSP_NODE(m, i);
+        if (node->kind == PWSP_NODE_SLOT_SET || node->kind == PWSP_NODE_SLOT_LOAD) {
+            footprint->slots[node->slot] = 1;
+        }
         if (node->kind == PWSP_NODE_TASK) {
             const pwsp_kernel_info *kernel = PWSP_KERNEL(m, node->task->kernel);
             for (uint32_t j = 0; j < kernel->tile_count; j++) {
@@ -23324,17 +23334,30 @@ static void pwsp_footprint_add(const pwsp_compiler *c, pwsp_footprint *footprint
     }
 }
 
-// The views of a pipeline, one of each tensor; false with an error.
-static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_task_op *task) {
+// Adds a cell to the program's list of private ones; false with an error.
+static bool pwsp_compiler_private(pwsp_compiler *c, uint32_t cell) {
+    uint32_t index;
+    uint32_t *added = PWSP_ADD(c, privates, uint32_t, &index);
+    if (added) {
+        *added = cell;
+    }
+    return added != NULL;
+}
+
+// The views of a pipeline, one of each tensor, and its slots; false with an error.
+static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_pipeline_op *pipeline) {
+    pwsp_task_op *task = &pipeline->task;
     const pwsp_memory *memory = &c->program->memory;
     pwsp_footprint footprint;
-    footprint.size = (size_t)c->module->tensors.count + (size_t)c->checker.reached.count + 1;
+    footprint.size = (size_t)c->module->tensors.count + (size_t)c->checker.reached.count + 1 +
+                     c->module->slot_count;
     footprint.tensors = (uint8_t *)pwsp_memory_alloc(memory, footprint.size);
     if (!footprint.tensors) {
         pwsp_module_no_memory(c->module);
         return false;
     }
     footprint.seen = footprint.tensors + c->module->tensors.count;
+    footprint.slots = footprint.seen + c->checker.reached.count + 1;
     pwsp_footprint_add(c, &footprint, id);
     task->first_view = (uint32_t)c->program->views.count;
     for (uint32_t i = 1; pwsp_module_is_good(c->module) && i < c->module->tensors.count; i++) {
@@ -23348,8 +23371,84 @@ static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_task_op 
             task->view_count++;
         }
     }
+    pipeline->first_slot = (uint32_t)c->program->privates.count;
+    for (uint32_t i = 0; pwsp_module_is_good(c->module) && i < c->module->slot_count; i++) {
+        if (footprint.slots[i] && pwsp_compiler_private(c, c->program->first_slot + i)) {
+            pipeline->slot_count++;
+        }
+    }
     pwsp_memory_free(memory, footprint.tensors, footprint.size);
     return pwsp_module_is_good(c->module);
+}
+
+// -- private cells --------------------------------------------------------------------------------
+
+// The variables of a node; false with an error.
+static bool pwsp_compiler_private_node(pwsp_compiler *c, uint32_t id) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    bool is_good = true;
+    for (uint32_t i = 0; is_good && i < node->param_count; i++) {
+        is_good = pwsp_compiler_private(c, c->program->first_variable + node->first_param + i);
+    }
+    if (node->variable) {
+        is_good = is_good && pwsp_compiler_private(c, c->program->first_variable + node->variable);
+    }
+    if (node->variable && node->axis &&
+        PWSP_AXIS(c->module, node->axis)->kind == PWSP_AXIS_SPARSE) {
+        is_good = is_good && pwsp_compiler_private(c, c->program->first_entry + node->variable);
+    }
+    return is_good;
+}
+
+// The variables in a node, or only those of the workloads that it calls; `seen` is by reached
+// workload. False with an error.
+static bool pwsp_compiler_private_nodes(pwsp_compiler *c, uint32_t top, bool has_own,
+                                        uint8_t *seen) {
+    const ptowsp_module *m = c->module;
+    bool is_good = !has_own || pwsp_compiler_private_node(c, top);
+    for (uint32_t i = top + 1; is_good && i < m->nodes.count && PWSP_NODE(m, i)->parent >= top;
+         i++) {
+        const pwsp_node *node = PWSP_NODE(m, i);
+        is_good = !has_own || pwsp_compiler_private_node(c, i);
+        if (is_good && node->kind == PWSP_NODE_CALL) {
+            uint32_t callee = pwsp_names_find(&m->workload_names, node->call->name)->index;
+            uint8_t *is_seen = &seen[pwsp_checker_find(&c->checker, callee)];
+            is_good =
+                *is_seen || (*is_seen = 1, pwsp_compiler_private_nodes(c, callee, true, seen));
+        }
+    }
+    return is_good;
+}
+
+// What each replica has, or what a process shares with others; false with an error. The receives
+// from `first_receive` on are its own.
+static bool pwsp_compiler_privates(pwsp_compiler *c, uint32_t id, const pwsp_pipeline_op *pipeline,
+                                   uint32_t first_receive, pwsp_process_op *process) {
+    ptowsp_program *p = c->program;
+    size_t size = (size_t)c->checker.reached.count + 1;
+    uint8_t *seen = (uint8_t *)pwsp_memory_alloc(&p->memory, size);
+    if (!seen) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    process->first_private = (uint32_t)p->privates.count;
+    bool is_good = pwsp_compiler_private_nodes(c, id, process->index != 0, seen);
+    pwsp_memory_free(&p->memory, seen, size);
+    for (uint32_t i = 0; is_good && i < pipeline->slot_count; i++) {
+        is_good = pwsp_compiler_private(
+            c, *PWSP_PROGRAM_AT(p, privates, uint32_t, pipeline->first_slot + i));
+    }
+    process->private_count = (uint32_t)p->privates.count - process->first_private;
+    for (uint32_t i = first_receive; i < p->receives.count; i++) {
+        pwsp_receive_op *receive = PWSP_TABLE_AT(p->receives, pwsp_receive_op, i);
+        for (uint32_t j = 0; j < process->private_count; j++) {
+            if (*PWSP_PROGRAM_AT(p, privates, uint32_t, process->first_private + j) ==
+                receive->cell) {
+                receive->place = j + 1;
+            }
+        }
+    }
+    return is_good;
 }
 
 // -- pipelines and processes ----------------------------------------------------------------------
@@ -23436,7 +23535,7 @@ static bool pwsp_compiler_replicas(pwsp_compiler *c, uint32_t id, pwsp_process_o
     return true;
 }
 
-static bool pwsp_compiler_process(pwsp_compiler *c, uint32_t id) {
+static bool pwsp_compiler_process(pwsp_compiler *c, uint32_t id, const pwsp_pipeline_op *pipeline) {
     pwsp_process_op made;
     memset(&made, 0, sizeof made);
     made.name = pwsp_compiler_text(c, PWSP_NODE(c->module, id)->name);
@@ -23450,9 +23549,14 @@ static bool pwsp_compiler_process(pwsp_compiler *c, uint32_t id) {
     if (!process) {
         return false;
     }
-    *process = made;
-    return pwsp_compiler_children(c, id, false) &&
-           pwsp_compiler_op(c, PWSP_OP_PROCESS_END, index, 0, id);
+    uint32_t first_receive = (uint32_t)c->program->receives.count;
+    if (!pwsp_compiler_children(c, id, false) ||
+        !pwsp_compiler_op(c, PWSP_OP_PROCESS_END, index, 0, id) ||
+        !pwsp_compiler_privates(c, id, pipeline, first_receive, &made)) {
+        return false;
+    }
+    *PWSP_TABLE_AT(c->program->processes, pwsp_process_op, index) = made;
+    return true;
 }
 
 // Room for one item, so that the table has an address even if it stays empty.
@@ -23474,7 +23578,7 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
     made.first_process = (uint32_t)c->program->processes.count;
     uint32_t index, op = pwsp_compiler_here(c);
     if (!made.name || !pwsp_compiler_pipeline_reserve(c) || !pwsp_compiler_channels(c, id, &made) ||
-        !pwsp_compiler_footprint(c, id, &made.task)) {
+        !pwsp_compiler_footprint(c, id, &made)) {
         return false;
     }
     if (c->edges.count &&
@@ -23493,7 +23597,7 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
     }
     c->is_in_process = true;
     for (uint32_t at = PWSP_NODE(c->module, id)->first; at; at = PWSP_NODE(c->module, at)->next) {
-        if (!pwsp_compiler_process(c, at)) {
+        if (!pwsp_compiler_process(c, at, &made)) {
             return false;
         }
     }
@@ -23940,6 +24044,7 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(processes, pwsp_process_op)                                                              \
     TABLE(channels, pwsp_channel_op)                                                               \
     TABLE(ports, pwsp_port)                                                                        \
+    TABLE(privates, uint32_t)                                                                      \
     TABLE(sends, pwsp_send_op)                                                                     \
     TABLE(receives, pwsp_receive_op)                                                               \
     TABLE(edges, uint32_t)                                                                         \
@@ -28829,10 +28934,13 @@ typedef enum pwsp_process_mover {
     PWSP_MOVER_CHANNEL
 } pwsp_process_mover;
 
-// A process, or one replica of it, while its pipeline runs: where the walk of its ops is.
+// A process, or one replica of it, while its pipeline runs: where the walk of its ops is. Processes
+// share the cells of the run. Those that others use as well (of replicas, of slots that are set) it
+// keeps for itself, and they are in place only while it walks.
 typedef struct pwsp_process {
     uint64_t time;
-    uint64_t *cells;
+    uint64_t *kept;   // values of its private cells
+    uint64_t *inbox;  // where it wants the token that it waits for
     pwsp_frame *frames;
     uint32_t next_op, frame_count;
     uint32_t index;  // among those of the pipeline
@@ -28905,9 +29013,10 @@ struct pwsp_pipelines {
     uint32_t heap_count;
     uint32_t ready;     // without order: a stack of processes, the first's index + 1
     uint64_t end_task;  // on the critical chain, when steps are recorded
+    uint64_t *cells;    // of the run
     // Memory for the largest one:
-    uint64_t process_capacity, cell_capacity, frame_capacity, closed_capacity, heap_capacity;
-    uint64_t *cells;
+    uint64_t process_capacity, kept_capacity, frame_capacity, closed_capacity, heap_capacity;
+    uint64_t *kept;  // private cells of processes, then the slots as they were before
     pwsp_frame *frames;
     uint8_t *closed;
     // Steps:
@@ -28949,18 +29058,37 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 #define PWSP_PROCESS_OP_AT(p, i) PWSP_PROGRAM_AT((p)->program, processes, pwsp_process_op, i)
 #define PWSP_PORT_AT(p, i)       PWSP_PROGRAM_AT((p)->program, ports, pwsp_port, i)
 
+// Puts the slots back as they were before the pipeline.
+PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines);
+
+// Lets the cells that a process keeps and those of the run change places.
+PWSP_INLINE void pwsp_process_swap(const pwsp_pipelines *pipelines, const pwsp_process *process) {
+    const pwsp_process_op *op = process->op;
+    const uint32_t *privates =
+        PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, op->first_private);
+    for (uint32_t i = 0; i < op->private_count; i++) {
+        uint64_t *cell = &pipelines->cells[privates[i]], value = *cell;
+        *cell = process->kept[i];
+        process->kept[i] = value;
+    }
+}
+
 // The expander walks a process from where that is; and stops doing so.
-PWSP_INLINE void pwsp_process_enter(const pwsp_process *process, pwsp_expander *x) {
-    x->cells = process->cells;
+PWSP_INLINE void pwsp_process_enter(const pwsp_pipelines *pipelines, const pwsp_process *process) {
+    pwsp_expander *x = pipelines->x;
     x->frames = process->frames;
     x->frame_count = process->frame_count;
     x->next_op = process->next_op;
-    x->task.args = x->cells + x->program->first_arg;
+    if (process->op->private_count) {
+        pwsp_process_swap(pipelines, process);
+    }
 }
 
-PWSP_INLINE void pwsp_process_leave(pwsp_process *process, const pwsp_expander *x) {
-    process->frame_count = x->frame_count;
-    process->next_op = x->next_op;
+PWSP_INLINE void pwsp_process_leave(const pwsp_pipelines *pipelines, pwsp_process *process) {
+    process->frame_count = pipelines->x->frame_count;
+    if (process->op->private_count) {
+        pwsp_process_swap(pipelines, process);
+    }
 }
 
 // Records a step of a process, whose time comes from `cause` if that is not NULL, and returns its
@@ -29307,7 +29435,9 @@ PWSP_INTERNAL void pwsp_stuck_print(const pwsp_pipelines *pipelines, ptowsp_text
         pwsp_text_format(text, " ");
         pwsp_stuck_print_wait(pipelines, process, text);
         pwsp_text_format(text, "\n    at ");
-        pwsp_program_print_place(pipelines->program, process->node, process->cells, text);
+        pwsp_process_swap(pipelines, process);
+        pwsp_program_print_place(pipelines->program, process->node, pipelines->cells, text);
+        pwsp_process_swap(pipelines, process);
         pwsp_text_format(text, "\n");
     }
     if (left > shown) {
@@ -29506,9 +29636,8 @@ PWSP_FORCE_INLINE void pwsp_pipelines_put(pwsp_pipelines *pipelines, uint32_t ch
 
 // False when its time is beyond what time can be.
 PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t channel,
-                                           pwsp_process *process, const pwsp_receive_op *receive) {
+                                           pwsp_process *process, uint64_t *token) {
     pwsp_channel *at = &pipelines->channels[channel];
-    uint64_t *token = &process->cells[receive->cell];
     uint64_t k = at->received, time = pwsp_channel_take(at, process->time, token);
     uint64_t waited = time - process->time;
     if (PWSP_UNLIKELY(pipelines->host.has_records)) {
@@ -29527,8 +29656,7 @@ PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t c
 
 // Sender and receiver meet at a channel of depth 0. False when time is beyond what it can be.
 static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pwsp_process *sender,
-                                uint64_t token, pwsp_process *receiver,
-                                const pwsp_receive_op *receive) {
+                                uint64_t token, pwsp_process *receiver, uint64_t *out_token) {
     pwsp_channel *at = &pipelines->channels[channel];
     uint64_t sent = sender->time + at->latency;
     uint64_t time = pwsp_max_u64(sent, receiver->time);
@@ -29549,7 +29677,7 @@ static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pws
     at->empty += time - receiver->time;
     sender->full += pipelines->is_ordered ? time - sender->time : 0;
     receiver->empty += pipelines->is_ordered ? time - receiver->time : 0;
-    receiver->cells[receive->cell] = token;
+    *out_token = token;
     sender->time = time;
     receiver->time = time;
     return true;
@@ -29585,9 +29713,9 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pw
     if (at->receivers.first) {
         pwsp_process *receiver = pwsp_pipelines_unqueue(pipelines, &at->receivers);
         is_good = at->depth > 0
-                      ? pwsp_pipelines_take(pipelines, send->channel, receiver, receiver->receive)
+                      ? pwsp_pipelines_take(pipelines, send->channel, receiver, receiver->inbox)
                       : pwsp_pipelines_meet(pipelines, send->channel, process, token, receiver,
-                                            receiver->receive);
+                                            receiver->inbox);
         pwsp_pipelines_wake(pipelines, receiver);
     }
     return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, send->channel);
@@ -29615,9 +29743,10 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
                                                       uint32_t *next) {
     uint32_t channel = receive->channel;
     pwsp_channel *at = &pipelines->channels[channel];
+    uint64_t *token = &pipelines->cells[receive->cell];
     bool is_good = true;
     if (pwsp_channel_pending(at)) {
-        is_good = pwsp_pipelines_take(pipelines, channel, process, receive);
+        is_good = pwsp_pipelines_take(pipelines, channel, process, token);
         if (at->senders.first) {
             pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
             pwsp_pipelines_put(pipelines, channel, sender, sender->token);
@@ -29625,7 +29754,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
         }
     } else if (at->senders.first) {  // of depth 0
         pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
-        is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, receive);
+        is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, token);
         pwsp_pipelines_wake(pipelines, sender);
     } else if (at->producers == 0 && !receive->is_wait) {  // who waits for an event waits for ever
         pwsp_pipelines_see_end(pipelines, process, receive, end);
@@ -29633,6 +29762,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
     } else {
         process->receive = receive;
         process->receive_end = end;
+        process->inbox = receive->place ? &process->kept[receive->place - 1] : token;
         return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_EMPTY);
     }
     return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, channel);
@@ -29763,12 +29893,14 @@ PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_p
 static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
     pwsp_resumed resumed;
     uint32_t next = process->next_op;
-    pwsp_process_enter(process, pipelines->x);
+    pwsp_process_enter(pipelines, process);
     do {
         resumed = pwsp_pipelines_step(pipelines, process, &next);
     } while (resumed == PWSP_RESUMED_LATER && pwsp_pipelines_is_first(pipelines, process));
     process->next_op = next;
-    process->frame_count = pipelines->x->frame_count;
+    if (resumed != PWSP_RESUMED_FAILED) {  // else the error is about it
+        pwsp_process_leave(pipelines, process);
+    }
     return resumed;
 }
 
@@ -29856,8 +29988,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_send(pwsp_pipelines *pipelines, pwsp_ex
     stride->time = sent;
     if (at->receivers.first && sent + at->latency <= PTOWSP_CYCLES_MAX) {
         pwsp_process *receiver = pwsp_kahn_first(pipelines, &at->receivers);
-        uint64_t *cell = &receiver->cells[receiver->receive->cell];
-        uint64_t received = pwsp_channel_take(at, receiver->time, cell);
+        uint64_t received = pwsp_channel_take(at, receiver->time, receiver->inbox);
         at->empty += received - receiver->time;
         receiver->time = received;
         pwsp_pipelines_wake(pipelines, receiver);
@@ -29877,6 +30008,8 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_receive(pwsp_pipelines *pipelines, pwsp
         }
         stride->process->receive = receive;
         stride->process->receive_end = stride->op->target;
+        stride->process->inbox =
+            receive->place ? &stride->process->kept[receive->place - 1] : &x->cells[receive->cell];
         return pwsp_kahn_wait(stride, &at->receivers, receive->channel, PWSP_PROCESS_WAITS_EMPTY);
     }
     if (pwsp_channel_first_due(at) > PTOWSP_CYCLES_MAX) {
@@ -29901,7 +30034,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
     const pwsp_op *ops = x->ops;
     pwsp_stride stride = {process, &ops[process->next_op], process->time};
     pwsp_resumed resumed;
-    pwsp_process_enter(process, x);
+    pwsp_process_enter(pipelines, process);
     do {
         const pwsp_op *op = stride.op;
         while (op->kind == PWSP_OP_JUMP ||
@@ -29923,7 +30056,9 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
     } while (resumed == PWSP_RESUMED_LATER);
     process->time = stride.time;
     process->next_op = (uint32_t)(stride.op - ops);
-    process->frame_count = x->frame_count;
+    if (resumed != PWSP_RESUMED_FAILED) {  // else the error is about it
+        pwsp_process_leave(pipelines, process);
+    }
     return resumed;
 }
 
@@ -29950,9 +30085,9 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
 //
 // Before an execution the sizes of axes say how many processes there are, and memory is made for
 // the pipeline with the most of them, which all share, as one runs at a time. Where a pipeline
-// starts, each process gets the cells (variables, slots, constants) as they are there; channels are
-// opened as deep as they are asked for there; and then the processes walk (walk.c, kahn.c). What
-// channels and processes have counted is added to the results.
+// starts, each process keeps the slots as they are there; channels are opened as deep as they are
+// asked for there; and then the processes walk (walk.c, kahn.c). What channels and processes have
+// counted is added to the results.
 
 #include <inttypes.h>
 
@@ -29969,7 +30104,7 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
 #define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
     ARRAY(process_stats, ptowsp_process_stats, process_stats_capacity)                             \
     ARRAY(processes, pwsp_process, process_capacity)                                               \
-    ARRAY(cells, uint64_t, cell_capacity)                                                          \
+    ARRAY(kept, uint64_t, kept_capacity)                                                           \
     ARRAY(frames, pwsp_frame, frame_capacity)                                                      \
     ARRAY(closed, uint8_t, closed_capacity)                                                        \
     ARRAY(heap, pwsp_ready, heap_capacity)                                                         \
@@ -30085,15 +30220,20 @@ static uint64_t pwsp_pipelines_replicas(pwsp_pipelines *pipelines, const pwsp_pr
     return count;
 }
 
-// The processes and ports of one pipeline; false with an error.
+// What a pipeline takes.
+typedef struct pwsp_pipeline_needs {
+    uint64_t processes, ports, kept;
+} pwsp_pipeline_needs;
+
+// What one pipeline takes, if that is more than another; false with an error.
 static bool pwsp_pipelines_count(pwsp_pipelines *pipelines, uint32_t index, const uint64_t *cells,
-                                 uint64_t *out_count, uint64_t *out_ports) {
+                                 pwsp_pipeline_needs *needs) {
     const pwsp_pipeline_op *op = PWSP_PIPELINE_AT(pipelines, index);
     ptowsp_pipeline_stats *stats = &pipelines->stats[index];
     stats->first_process = pipelines->process_count;
     stats->first_channel = op->first_channel;
     stats->channel_count = op->channel_count;
-    *out_ports = 0;
+    uint64_t ports = 0, kept = op->slot_count;
     for (uint32_t i = 0; i < op->process_count; i++) {
         const pwsp_process_op *process = PWSP_PROCESS_OP_AT(pipelines, op->first_process + i);
         uint64_t count = pwsp_pipelines_replicas(pipelines, process, cells);
@@ -30101,10 +30241,13 @@ static bool pwsp_pipelines_count(pwsp_pipelines *pipelines, uint32_t index, cons
             return false;
         }
         pipelines->process_count += (uint32_t)count;
-        *out_ports += count * process->port_count;
+        ports += count * process->port_count;
+        kept += count * process->private_count;
     }
     stats->process_count = pipelines->process_count - stats->first_process;
-    *out_count = stats->process_count;
+    needs->processes = pwsp_max_u64(needs->processes, stats->process_count);
+    needs->ports = pwsp_max_u64(needs->ports, ports);
+    needs->kept = pwsp_max_u64(needs->kept, kept);
     return true;
 }
 
@@ -30146,7 +30289,7 @@ PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
 PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander *x,
                                         const pwsp_pipeline_host *host, const uint64_t *cells) {
     const ptowsp_program *program = pipelines->program;
-    uint64_t processes = 0, ports = 0;
+    pwsp_pipeline_needs needs = {0, 0, 0};
     if (!program) {
         return true;
     }
@@ -30154,22 +30297,19 @@ PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander
     pipelines->x = x;
     pipelines->host = *host;
     for (uint32_t i = 0; i < program->pipelines.count; i++) {
-        uint64_t count, port_count;
-        if (!pwsp_pipelines_count(pipelines, i, cells, &count, &port_count)) {
+        if (!pwsp_pipelines_count(pipelines, i, cells, &needs)) {
             pipelines->process_count = 0;
             return false;
         }
-        processes = pwsp_max_u64(processes, count);
-        ports = pwsp_max_u64(ports, port_count);
     }
     bool is_good = true;
     PWSP_PIPELINES_ROOM(process_stats, ptowsp_process_stats, process_stats_capacity,
                         pipelines->process_count);
-    PWSP_PIPELINES_ROOM(processes, pwsp_process, process_capacity, processes);
-    PWSP_PIPELINES_ROOM(cells, uint64_t, cell_capacity, processes * program->cell_count);
-    PWSP_PIPELINES_ROOM(frames, pwsp_frame, frame_capacity, processes * program->frame_depth);
-    PWSP_PIPELINES_ROOM(closed, uint8_t, closed_capacity, ports + 1);
-    PWSP_PIPELINES_ROOM(heap, pwsp_ready, heap_capacity, processes);
+    PWSP_PIPELINES_ROOM(processes, pwsp_process, process_capacity, needs.processes);
+    PWSP_PIPELINES_ROOM(kept, uint64_t, kept_capacity, needs.kept + 1);
+    PWSP_PIPELINES_ROOM(frames, pwsp_frame, frame_capacity, needs.processes * program->frame_depth);
+    PWSP_PIPELINES_ROOM(closed, uint8_t, closed_capacity, needs.ports + 1);
+    PWSP_PIPELINES_ROOM(heap, pwsp_ready, heap_capacity, needs.processes);
     if (!is_good) {
         pipelines->process_count = 0;
         pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
@@ -30222,41 +30362,61 @@ static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
     return true;
 }
 
+// Keeps cells as they are now; returns where to keep the next ones.
+static uint64_t *pwsp_pipelines_keep(const pwsp_pipelines *pipelines, uint32_t first,
+                                     uint32_t count, uint64_t *kept) {
+    const uint32_t *privates = PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, first);
+    for (uint32_t i = 0; i < count; i++) {
+        kept[i] = pipelines->cells[privates[i]];
+    }
+    return kept + count;
+}
+
 PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
     const ptowsp_program *program = pipelines->program;
     const pwsp_pipeline_op *op = pipelines->x->pipeline;
-    const uint64_t *cells = pipelines->x->cells;
     uint32_t index = 0;
     uint8_t *closed = pipelines->closed;
     pipelines->op = op;
     pipelines->index = (uint32_t)(op - PWSP_PIPELINE_AT(pipelines, 0));
     pipelines->running =
         pipelines->process_stats + pipelines->stats[pipelines->index].first_process;
+    pipelines->cells = pipelines->x->cells;
+    uint64_t *kept =
+        pwsp_pipelines_keep(pipelines, op->first_slot, op->slot_count, pipelines->kept);
     for (uint32_t i = 0; i < op->process_count; i++) {
         const pwsp_process_op *process_op = PWSP_PROCESS_OP_AT(pipelines, op->first_process + i);
-        uint64_t count = cells[process_op->size];
+        uint64_t count = pipelines->cells[process_op->size];
         for (uint64_t j = 0; j < count; j++) {
             pwsp_process *process = &pipelines->processes[index];
             memset(process, 0, sizeof *process);
-            process->cells = pipelines->cells + (size_t)index * program->cell_count;
+            process->kept = kept;
             process->frames = pipelines->frames + (size_t)index * program->frame_depth;
             process->op = process_op;
-            process->index = index;
+            process->index = index++;
             process->next_op = process_op->first_op;
             process->closed = closed;
             process->step = PWSP_NO_STEP;
             process->task = PTOWSP_NO_INDEX;
-            memcpy(process->cells, cells, program->cell_count * sizeof(uint64_t));
             memset(closed, 0, process_op->port_count);
             closed += process_op->port_count;
+            kept = pwsp_pipelines_keep(pipelines, process_op->first_private,
+                                       process_op->private_count, kept);
             if (process_op->index) {
-                process->cells[process_op->index] = j;
+                process->kept[0] = j;
             }
-            index++;
         }
     }
     pipelines->running_count = index;
     pipelines->ended_count = 0;
+}
+
+PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines) {
+    const pwsp_pipeline_op *op = pipelines->op;
+    const uint32_t *slots = PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, op->first_slot);
+    for (uint32_t i = 0; i < op->slot_count; i++) {
+        pipelines->cells[slots[i]] = pipelines->kept[i];
+    }
 }
 
 // Counts who produces and consumes each channel; and says whether each has one of both.
@@ -30362,18 +30522,16 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
 
 PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *out_cycles) {
     pwsp_expander *x = pipelines->x;
-    uint64_t *cells = x->cells;
     pwsp_frame *frames = x->frames;
     uint32_t frame_count = x->frame_count, next_op = x->next_op, node = x->node;
     pwsp_pipelines_place(pipelines);
     pipelines->stats[pipelines->index].makespan_cycles = 0;
     bool is_good = pwsp_pipelines_run_open(pipelines);
-    x->cells = cells;
     x->frames = frames;
     x->frame_count = frame_count;
     x->next_op = next_op;
     x->node = node;
-    x->task.args = cells + x->program->first_arg;
+    pwsp_pipelines_restore(pipelines);
     if (pipelines->is_stuck) {
         pwsp_stuck_fail(pipelines);
         is_good = false;
@@ -31208,10 +31366,10 @@ PWSP_INTERNAL bool pwsp_run_pipeline(ptowsp_run *run) {
                         : pwsp_lanes_pipeline(&run->lanes, &arrival);
 }
 
-// One process, without kernels. False with the expander's error.
-static bool pwsp_run_process_dry(ptowsp_run *run, const pwsp_process *process) {
+// Walks the process that the expander is in without kernels, to its end. False with the expander's
+// error.
+static bool pwsp_run_process_dry(ptowsp_run *run) {
     pwsp_expander *x = &run->expander;
-    pwsp_process_enter(process, x);
     for (;;) {
         switch (pwsp_expander_next(x)) {
         case PWSP_EVENT_TASK:
@@ -31238,20 +31396,23 @@ static bool pwsp_run_process_dry(ptowsp_run *run, const pwsp_process *process) {
 
 PWSP_INTERNAL bool pwsp_run_pipeline_dry(ptowsp_run *run) {
     pwsp_expander *x = &run->expander;
-    pwsp_process around;
+    pwsp_pipelines *pipelines = &run->pipelines;
+    pwsp_frame *frames = x->frames;
+    uint32_t frame_count = x->frame_count, next_op = x->next_op;
     uint64_t task_count = x->task_count;
     bool has_skipped = x->has_skipped;
-    memset(&around, 0, sizeof around);
-    around.cells = x->cells;
-    around.frames = x->frames;
-    pwsp_process_leave(&around, x);
-    pwsp_pipelines_place(&run->pipelines);
-    for (uint32_t i = 0; i < run->pipelines.running_count; i++) {
-        if (!pwsp_run_process_dry(run, &run->pipelines.processes[i])) {
+    pwsp_pipelines_place(pipelines);
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        pwsp_process_enter(pipelines, &pipelines->processes[i]);
+        if (!pwsp_run_process_dry(run)) {
             return false;
         }
+        pwsp_process_leave(pipelines, &pipelines->processes[i]);
     }
-    pwsp_process_enter(&around, x);
+    pwsp_pipelines_restore(pipelines);
+    x->frames = frames;
+    x->frame_count = frame_count;
+    x->next_op = next_op;
     x->task_count = task_count;  // those of processes are not issued
     x->has_skipped = has_skipped;
     return true;

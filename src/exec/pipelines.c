@@ -100,10 +100,10 @@ PWSP_INTERNAL bool pwsp_run_pipeline(ptowsp_run *run) {
                         : pwsp_lanes_pipeline(&run->lanes, &arrival);
 }
 
-// One process, without kernels. False with the expander's error.
-static bool pwsp_run_process_dry(ptowsp_run *run, const pwsp_process *process) {
+// Walks the process that the expander is in without kernels, to its end. False with the expander's
+// error.
+static bool pwsp_run_process_dry(ptowsp_run *run) {
     pwsp_expander *x = &run->expander;
-    pwsp_process_enter(process, x);
     for (;;) {
         switch (pwsp_expander_next(x)) {
         case PWSP_EVENT_TASK:
@@ -130,20 +130,23 @@ static bool pwsp_run_process_dry(ptowsp_run *run, const pwsp_process *process) {
 
 PWSP_INTERNAL bool pwsp_run_pipeline_dry(ptowsp_run *run) {
     pwsp_expander *x = &run->expander;
-    pwsp_process around;
+    pwsp_pipelines *pipelines = &run->pipelines;
+    pwsp_frame *frames = x->frames;
+    uint32_t frame_count = x->frame_count, next_op = x->next_op;
     uint64_t task_count = x->task_count;
     bool has_skipped = x->has_skipped;
-    memset(&around, 0, sizeof around);
-    around.cells = x->cells;
-    around.frames = x->frames;
-    pwsp_process_leave(&around, x);
-    pwsp_pipelines_place(&run->pipelines);
-    for (uint32_t i = 0; i < run->pipelines.running_count; i++) {
-        if (!pwsp_run_process_dry(run, &run->pipelines.processes[i])) {
+    pwsp_pipelines_place(pipelines);
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        pwsp_process_enter(pipelines, &pipelines->processes[i]);
+        if (!pwsp_run_process_dry(run)) {
             return false;
         }
+        pwsp_process_leave(pipelines, &pipelines->processes[i]);
     }
-    pwsp_process_enter(&around, x);
+    pwsp_pipelines_restore(pipelines);
+    x->frames = frames;
+    x->frame_count = frame_count;
+    x->next_op = next_op;
     x->task_count = task_count;  // those of processes are not issued
     x->has_skipped = has_skipped;
     return true;

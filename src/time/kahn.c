@@ -56,8 +56,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_send(pwsp_pipelines *pipelines, pwsp_ex
     stride->time = sent;
     if (at->receivers.first && sent + at->latency <= PTOWSP_CYCLES_MAX) {
         pwsp_process *receiver = pwsp_kahn_first(pipelines, &at->receivers);
-        uint64_t *cell = &receiver->cells[receiver->receive->cell];
-        uint64_t received = pwsp_channel_take(at, receiver->time, cell);
+        uint64_t received = pwsp_channel_take(at, receiver->time, receiver->inbox);
         at->empty += received - receiver->time;
         receiver->time = received;
         pwsp_pipelines_wake(pipelines, receiver);
@@ -77,6 +76,8 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_receive(pwsp_pipelines *pipelines, pwsp
         }
         stride->process->receive = receive;
         stride->process->receive_end = stride->op->target;
+        stride->process->inbox =
+            receive->place ? &stride->process->kept[receive->place - 1] : &x->cells[receive->cell];
         return pwsp_kahn_wait(stride, &at->receivers, receive->channel, PWSP_PROCESS_WAITS_EMPTY);
     }
     if (pwsp_channel_first_due(at) > PTOWSP_CYCLES_MAX) {
@@ -101,7 +102,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
     const pwsp_op *ops = x->ops;
     pwsp_stride stride = {process, &ops[process->next_op], process->time};
     pwsp_resumed resumed;
-    pwsp_process_enter(process, x);
+    pwsp_process_enter(pipelines, process);
     do {
         const pwsp_op *op = stride.op;
         while (op->kind == PWSP_OP_JUMP ||
@@ -123,7 +124,9 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
     } while (resumed == PWSP_RESUMED_LATER);
     process->time = stride.time;
     process->next_op = (uint32_t)(stride.op - ops);
-    process->frame_count = x->frame_count;
+    if (resumed != PWSP_RESUMED_FAILED) {  // else the error is about it
+        pwsp_process_leave(pipelines, process);
+    }
     return resumed;
 }
 

@@ -2,9 +2,9 @@
 //
 // Before an execution the sizes of axes say how many processes there are, and memory is made for
 // the pipeline with the most of them, which all share, as one runs at a time. Where a pipeline
-// starts, each process gets the cells (variables, slots, constants) as they are there; channels are
-// opened as deep as they are asked for there; and then the processes walk (walk.c, kahn.c). What
-// channels and processes have counted is added to the results.
+// starts, each process keeps the slots as they are there; channels are opened as deep as they are
+// asked for there; and then the processes walk (walk.c, kahn.c). What channels and processes have
+// counted is added to the results.
 
 #include "walk.h"
 
@@ -23,7 +23,7 @@
 #define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
     ARRAY(process_stats, ptowsp_process_stats, process_stats_capacity)                             \
     ARRAY(processes, pwsp_process, process_capacity)                                               \
-    ARRAY(cells, uint64_t, cell_capacity)                                                          \
+    ARRAY(kept, uint64_t, kept_capacity)                                                           \
     ARRAY(frames, pwsp_frame, frame_capacity)                                                      \
     ARRAY(closed, uint8_t, closed_capacity)                                                        \
     ARRAY(heap, pwsp_ready, heap_capacity)                                                         \
@@ -139,15 +139,20 @@ static uint64_t pwsp_pipelines_replicas(pwsp_pipelines *pipelines, const pwsp_pr
     return count;
 }
 
-// The processes and ports of one pipeline; false with an error.
+// What a pipeline takes.
+typedef struct pwsp_pipeline_needs {
+    uint64_t processes, ports, kept;
+} pwsp_pipeline_needs;
+
+// What one pipeline takes, if that is more than another; false with an error.
 static bool pwsp_pipelines_count(pwsp_pipelines *pipelines, uint32_t index, const uint64_t *cells,
-                                 uint64_t *out_count, uint64_t *out_ports) {
+                                 pwsp_pipeline_needs *needs) {
     const pwsp_pipeline_op *op = PWSP_PIPELINE_AT(pipelines, index);
     ptowsp_pipeline_stats *stats = &pipelines->stats[index];
     stats->first_process = pipelines->process_count;
     stats->first_channel = op->first_channel;
     stats->channel_count = op->channel_count;
-    *out_ports = 0;
+    uint64_t ports = 0, kept = op->slot_count;
     for (uint32_t i = 0; i < op->process_count; i++) {
         const pwsp_process_op *process = PWSP_PROCESS_OP_AT(pipelines, op->first_process + i);
         uint64_t count = pwsp_pipelines_replicas(pipelines, process, cells);
@@ -155,10 +160,13 @@ static bool pwsp_pipelines_count(pwsp_pipelines *pipelines, uint32_t index, cons
             return false;
         }
         pipelines->process_count += (uint32_t)count;
-        *out_ports += count * process->port_count;
+        ports += count * process->port_count;
+        kept += count * process->private_count;
     }
     stats->process_count = pipelines->process_count - stats->first_process;
-    *out_count = stats->process_count;
+    needs->processes = pwsp_max_u64(needs->processes, stats->process_count);
+    needs->ports = pwsp_max_u64(needs->ports, ports);
+    needs->kept = pwsp_max_u64(needs->kept, kept);
     return true;
 }
 
@@ -200,7 +208,7 @@ PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
 PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander *x,
                                         const pwsp_pipeline_host *host, const uint64_t *cells) {
     const ptowsp_program *program = pipelines->program;
-    uint64_t processes = 0, ports = 0;
+    pwsp_pipeline_needs needs = {0, 0, 0};
     if (!program) {
         return true;
     }
@@ -208,22 +216,19 @@ PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander
     pipelines->x = x;
     pipelines->host = *host;
     for (uint32_t i = 0; i < program->pipelines.count; i++) {
-        uint64_t count, port_count;
-        if (!pwsp_pipelines_count(pipelines, i, cells, &count, &port_count)) {
+        if (!pwsp_pipelines_count(pipelines, i, cells, &needs)) {
             pipelines->process_count = 0;
             return false;
         }
-        processes = pwsp_max_u64(processes, count);
-        ports = pwsp_max_u64(ports, port_count);
     }
     bool is_good = true;
     PWSP_PIPELINES_ROOM(process_stats, ptowsp_process_stats, process_stats_capacity,
                         pipelines->process_count);
-    PWSP_PIPELINES_ROOM(processes, pwsp_process, process_capacity, processes);
-    PWSP_PIPELINES_ROOM(cells, uint64_t, cell_capacity, processes * program->cell_count);
-    PWSP_PIPELINES_ROOM(frames, pwsp_frame, frame_capacity, processes * program->frame_depth);
-    PWSP_PIPELINES_ROOM(closed, uint8_t, closed_capacity, ports + 1);
-    PWSP_PIPELINES_ROOM(heap, pwsp_ready, heap_capacity, processes);
+    PWSP_PIPELINES_ROOM(processes, pwsp_process, process_capacity, needs.processes);
+    PWSP_PIPELINES_ROOM(kept, uint64_t, kept_capacity, needs.kept + 1);
+    PWSP_PIPELINES_ROOM(frames, pwsp_frame, frame_capacity, needs.processes * program->frame_depth);
+    PWSP_PIPELINES_ROOM(closed, uint8_t, closed_capacity, needs.ports + 1);
+    PWSP_PIPELINES_ROOM(heap, pwsp_ready, heap_capacity, needs.processes);
     if (!is_good) {
         pipelines->process_count = 0;
         pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
@@ -276,41 +281,61 @@ static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
     return true;
 }
 
+// Keeps cells as they are now; returns where to keep the next ones.
+static uint64_t *pwsp_pipelines_keep(const pwsp_pipelines *pipelines, uint32_t first,
+                                     uint32_t count, uint64_t *kept) {
+    const uint32_t *privates = PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, first);
+    for (uint32_t i = 0; i < count; i++) {
+        kept[i] = pipelines->cells[privates[i]];
+    }
+    return kept + count;
+}
+
 PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
     const ptowsp_program *program = pipelines->program;
     const pwsp_pipeline_op *op = pipelines->x->pipeline;
-    const uint64_t *cells = pipelines->x->cells;
     uint32_t index = 0;
     uint8_t *closed = pipelines->closed;
     pipelines->op = op;
     pipelines->index = (uint32_t)(op - PWSP_PIPELINE_AT(pipelines, 0));
     pipelines->running =
         pipelines->process_stats + pipelines->stats[pipelines->index].first_process;
+    pipelines->cells = pipelines->x->cells;
+    uint64_t *kept =
+        pwsp_pipelines_keep(pipelines, op->first_slot, op->slot_count, pipelines->kept);
     for (uint32_t i = 0; i < op->process_count; i++) {
         const pwsp_process_op *process_op = PWSP_PROCESS_OP_AT(pipelines, op->first_process + i);
-        uint64_t count = cells[process_op->size];
+        uint64_t count = pipelines->cells[process_op->size];
         for (uint64_t j = 0; j < count; j++) {
             pwsp_process *process = &pipelines->processes[index];
             memset(process, 0, sizeof *process);
-            process->cells = pipelines->cells + (size_t)index * program->cell_count;
+            process->kept = kept;
             process->frames = pipelines->frames + (size_t)index * program->frame_depth;
             process->op = process_op;
-            process->index = index;
+            process->index = index++;
             process->next_op = process_op->first_op;
             process->closed = closed;
             process->step = PWSP_NO_STEP;
             process->task = PTOWSP_NO_INDEX;
-            memcpy(process->cells, cells, program->cell_count * sizeof(uint64_t));
             memset(closed, 0, process_op->port_count);
             closed += process_op->port_count;
+            kept = pwsp_pipelines_keep(pipelines, process_op->first_private,
+                                       process_op->private_count, kept);
             if (process_op->index) {
-                process->cells[process_op->index] = j;
+                process->kept[0] = j;
             }
-            index++;
         }
     }
     pipelines->running_count = index;
     pipelines->ended_count = 0;
+}
+
+PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines) {
+    const pwsp_pipeline_op *op = pipelines->op;
+    const uint32_t *slots = PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, op->first_slot);
+    for (uint32_t i = 0; i < op->slot_count; i++) {
+        pipelines->cells[slots[i]] = pipelines->kept[i];
+    }
 }
 
 // Counts who produces and consumes each channel; and says whether each has one of both.
@@ -416,18 +441,16 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
 
 PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *out_cycles) {
     pwsp_expander *x = pipelines->x;
-    uint64_t *cells = x->cells;
     pwsp_frame *frames = x->frames;
     uint32_t frame_count = x->frame_count, next_op = x->next_op, node = x->node;
     pwsp_pipelines_place(pipelines);
     pipelines->stats[pipelines->index].makespan_cycles = 0;
     bool is_good = pwsp_pipelines_run_open(pipelines);
-    x->cells = cells;
     x->frames = frames;
     x->frame_count = frame_count;
     x->next_op = next_op;
     x->node = node;
-    x->task.args = cells + x->program->first_arg;
+    pwsp_pipelines_restore(pipelines);
     if (pipelines->is_stuck) {
         pwsp_stuck_fail(pipelines);
         is_good = false;

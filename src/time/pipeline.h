@@ -22,10 +22,13 @@ typedef enum pwsp_process_mover {
     PWSP_MOVER_CHANNEL
 } pwsp_process_mover;
 
-// A process, or one replica of it, while its pipeline runs: where the walk of its ops is.
+// A process, or one replica of it, while its pipeline runs: where the walk of its ops is. Processes
+// share the cells of the run. Those that others use as well (of replicas, of slots that are set) it
+// keeps for itself, and they are in place only while it walks.
 typedef struct pwsp_process {
     uint64_t time;
-    uint64_t *cells;
+    uint64_t *kept;   // values of its private cells
+    uint64_t *inbox;  // where it wants the token that it waits for
     pwsp_frame *frames;
     uint32_t next_op, frame_count;
     uint32_t index;  // among those of the pipeline
@@ -98,9 +101,10 @@ struct pwsp_pipelines {
     uint32_t heap_count;
     uint32_t ready;     // without order: a stack of processes, the first's index + 1
     uint64_t end_task;  // on the critical chain, when steps are recorded
+    uint64_t *cells;    // of the run
     // Memory for the largest one:
-    uint64_t process_capacity, cell_capacity, frame_capacity, closed_capacity, heap_capacity;
-    uint64_t *cells;
+    uint64_t process_capacity, kept_capacity, frame_capacity, closed_capacity, heap_capacity;
+    uint64_t *kept;  // private cells of processes, then the slots as they were before
     pwsp_frame *frames;
     uint8_t *closed;
     // Steps:
@@ -142,18 +146,37 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 #define PWSP_PROCESS_OP_AT(p, i) PWSP_PROGRAM_AT((p)->program, processes, pwsp_process_op, i)
 #define PWSP_PORT_AT(p, i)       PWSP_PROGRAM_AT((p)->program, ports, pwsp_port, i)
 
+// Puts the slots back as they were before the pipeline.
+PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines);
+
+// Lets the cells that a process keeps and those of the run change places.
+PWSP_INLINE void pwsp_process_swap(const pwsp_pipelines *pipelines, const pwsp_process *process) {
+    const pwsp_process_op *op = process->op;
+    const uint32_t *privates =
+        PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, op->first_private);
+    for (uint32_t i = 0; i < op->private_count; i++) {
+        uint64_t *cell = &pipelines->cells[privates[i]], value = *cell;
+        *cell = process->kept[i];
+        process->kept[i] = value;
+    }
+}
+
 // The expander walks a process from where that is; and stops doing so.
-PWSP_INLINE void pwsp_process_enter(const pwsp_process *process, pwsp_expander *x) {
-    x->cells = process->cells;
+PWSP_INLINE void pwsp_process_enter(const pwsp_pipelines *pipelines, const pwsp_process *process) {
+    pwsp_expander *x = pipelines->x;
     x->frames = process->frames;
     x->frame_count = process->frame_count;
     x->next_op = process->next_op;
-    x->task.args = x->cells + x->program->first_arg;
+    if (process->op->private_count) {
+        pwsp_process_swap(pipelines, process);
+    }
 }
 
-PWSP_INLINE void pwsp_process_leave(pwsp_process *process, const pwsp_expander *x) {
-    process->frame_count = x->frame_count;
-    process->next_op = x->next_op;
+PWSP_INLINE void pwsp_process_leave(const pwsp_pipelines *pipelines, pwsp_process *process) {
+    process->frame_count = pipelines->x->frame_count;
+    if (process->op->private_count) {
+        pwsp_process_swap(pipelines, process);
+    }
 }
 
 // Records a step of a process, whose time comes from `cause` if that is not NULL, and returns its

@@ -242,7 +242,9 @@ PWSP_INTERNAL void pwsp_stuck_print(const pwsp_pipelines *pipelines, ptowsp_text
         pwsp_text_format(text, " ");
         pwsp_stuck_print_wait(pipelines, process, text);
         pwsp_text_format(text, "\n    at ");
-        pwsp_program_print_place(pipelines->program, process->node, process->cells, text);
+        pwsp_process_swap(pipelines, process);
+        pwsp_program_print_place(pipelines->program, process->node, pipelines->cells, text);
+        pwsp_process_swap(pipelines, process);
         pwsp_text_format(text, "\n");
     }
     if (left > shown) {

@@ -133,9 +133,8 @@ PWSP_FORCE_INLINE void pwsp_pipelines_put(pwsp_pipelines *pipelines, uint32_t ch
 
 // False when its time is beyond what time can be.
 PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t channel,
-                                           pwsp_process *process, const pwsp_receive_op *receive) {
+                                           pwsp_process *process, uint64_t *token) {
     pwsp_channel *at = &pipelines->channels[channel];
-    uint64_t *token = &process->cells[receive->cell];
     uint64_t k = at->received, time = pwsp_channel_take(at, process->time, token);
     uint64_t waited = time - process->time;
     if (PWSP_UNLIKELY(pipelines->host.has_records)) {
@@ -154,8 +153,7 @@ PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t c
 
 // Sender and receiver meet at a channel of depth 0. False when time is beyond what it can be.
 static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pwsp_process *sender,
-                                uint64_t token, pwsp_process *receiver,
-                                const pwsp_receive_op *receive) {
+                                uint64_t token, pwsp_process *receiver, uint64_t *out_token) {
     pwsp_channel *at = &pipelines->channels[channel];
     uint64_t sent = sender->time + at->latency;
     uint64_t time = pwsp_max_u64(sent, receiver->time);
@@ -176,7 +174,7 @@ static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pws
     at->empty += time - receiver->time;
     sender->full += pipelines->is_ordered ? time - sender->time : 0;
     receiver->empty += pipelines->is_ordered ? time - receiver->time : 0;
-    receiver->cells[receive->cell] = token;
+    *out_token = token;
     sender->time = time;
     receiver->time = time;
     return true;
@@ -212,9 +210,9 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pw
     if (at->receivers.first) {
         pwsp_process *receiver = pwsp_pipelines_unqueue(pipelines, &at->receivers);
         is_good = at->depth > 0
-                      ? pwsp_pipelines_take(pipelines, send->channel, receiver, receiver->receive)
+                      ? pwsp_pipelines_take(pipelines, send->channel, receiver, receiver->inbox)
                       : pwsp_pipelines_meet(pipelines, send->channel, process, token, receiver,
-                                            receiver->receive);
+                                            receiver->inbox);
         pwsp_pipelines_wake(pipelines, receiver);
     }
     return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, send->channel);
@@ -242,9 +240,10 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
                                                       uint32_t *next) {
     uint32_t channel = receive->channel;
     pwsp_channel *at = &pipelines->channels[channel];
+    uint64_t *token = &pipelines->cells[receive->cell];
     bool is_good = true;
     if (pwsp_channel_pending(at)) {
-        is_good = pwsp_pipelines_take(pipelines, channel, process, receive);
+        is_good = pwsp_pipelines_take(pipelines, channel, process, token);
         if (at->senders.first) {
             pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
             pwsp_pipelines_put(pipelines, channel, sender, sender->token);
@@ -252,7 +251,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
         }
     } else if (at->senders.first) {  // of depth 0
         pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
-        is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, receive);
+        is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, token);
         pwsp_pipelines_wake(pipelines, sender);
     } else if (at->producers == 0 && !receive->is_wait) {  // who waits for an event waits for ever
         pwsp_pipelines_see_end(pipelines, process, receive, end);
@@ -260,6 +259,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
     } else {
         process->receive = receive;
         process->receive_end = end;
+        process->inbox = receive->place ? &process->kept[receive->place - 1] : token;
         return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_EMPTY);
     }
     return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, channel);
@@ -390,12 +390,14 @@ PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_p
 static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
     pwsp_resumed resumed;
     uint32_t next = process->next_op;
-    pwsp_process_enter(process, pipelines->x);
+    pwsp_process_enter(pipelines, process);
     do {
         resumed = pwsp_pipelines_step(pipelines, process, &next);
     } while (resumed == PWSP_RESUMED_LATER && pwsp_pipelines_is_first(pipelines, process));
     process->next_op = next;
-    process->frame_count = pipelines->x->frame_count;
+    if (resumed != PWSP_RESUMED_FAILED) {  // else the error is about it
+        pwsp_process_leave(pipelines, process);
+    }
     return resumed;
 }
 

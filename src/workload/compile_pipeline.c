@@ -19,10 +19,12 @@
 
 // -- what it is to what surrounds it --------------------------------------------------------------
 
-// What the tasks and slot loads of a pipeline do with tensors; `seen` is by reached workload.
+// What the tasks and slot loads of a pipeline do with tensors, and which slots it sets; `seen` is
+// by reached workload.
 typedef struct pwsp_footprint {
     uint8_t *tensors;  // by tensor: 1 read, 2 written
     uint8_t *seen;
+    uint8_t *slots;
     size_t size;
 } pwsp_footprint;
 
@@ -31,6 +33,9 @@ static void pwsp_footprint_add(const pwsp_compiler *c, pwsp_footprint *footprint
     const ptowsp_module *m = c->module;
     for (uint32_t i = top + 1; i < m->nodes.count && PWSP_NODE(m, i)->parent >= top; i++) {
         const pwsp_node *node = PWSP_NODE(m, i);
+        if (node->kind == PWSP_NODE_SLOT_SET || node->kind == PWSP_NODE_SLOT_LOAD) {
+            footprint->slots[node->slot] = 1;
+        }
         if (node->kind == PWSP_NODE_TASK) {
             const pwsp_kernel_info *kernel = PWSP_KERNEL(m, node->task->kernel);
             for (uint32_t j = 0; j < kernel->tile_count; j++) {
@@ -51,17 +56,30 @@ static void pwsp_footprint_add(const pwsp_compiler *c, pwsp_footprint *footprint
     }
 }
 
-// The views of a pipeline, one of each tensor; false with an error.
-static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_task_op *task) {
+// Adds a cell to the program's list of private ones; false with an error.
+static bool pwsp_compiler_private(pwsp_compiler *c, uint32_t cell) {
+    uint32_t index;
+    uint32_t *added = PWSP_ADD(c, privates, uint32_t, &index);
+    if (added) {
+        *added = cell;
+    }
+    return added != NULL;
+}
+
+// The views of a pipeline, one of each tensor, and its slots; false with an error.
+static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_pipeline_op *pipeline) {
+    pwsp_task_op *task = &pipeline->task;
     const pwsp_memory *memory = &c->program->memory;
     pwsp_footprint footprint;
-    footprint.size = (size_t)c->module->tensors.count + (size_t)c->checker.reached.count + 1;
+    footprint.size = (size_t)c->module->tensors.count + (size_t)c->checker.reached.count + 1 +
+                     c->module->slot_count;
     footprint.tensors = (uint8_t *)pwsp_memory_alloc(memory, footprint.size);
     if (!footprint.tensors) {
         pwsp_module_no_memory(c->module);
         return false;
     }
     footprint.seen = footprint.tensors + c->module->tensors.count;
+    footprint.slots = footprint.seen + c->checker.reached.count + 1;
     pwsp_footprint_add(c, &footprint, id);
     task->first_view = (uint32_t)c->program->views.count;
     for (uint32_t i = 1; pwsp_module_is_good(c->module) && i < c->module->tensors.count; i++) {
@@ -75,8 +93,84 @@ static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_task_op 
             task->view_count++;
         }
     }
+    pipeline->first_slot = (uint32_t)c->program->privates.count;
+    for (uint32_t i = 0; pwsp_module_is_good(c->module) && i < c->module->slot_count; i++) {
+        if (footprint.slots[i] && pwsp_compiler_private(c, c->program->first_slot + i)) {
+            pipeline->slot_count++;
+        }
+    }
     pwsp_memory_free(memory, footprint.tensors, footprint.size);
     return pwsp_module_is_good(c->module);
+}
+
+// -- private cells --------------------------------------------------------------------------------
+
+// The variables of a node; false with an error.
+static bool pwsp_compiler_private_node(pwsp_compiler *c, uint32_t id) {
+    const pwsp_node *node = PWSP_NODE(c->module, id);
+    bool is_good = true;
+    for (uint32_t i = 0; is_good && i < node->param_count; i++) {
+        is_good = pwsp_compiler_private(c, c->program->first_variable + node->first_param + i);
+    }
+    if (node->variable) {
+        is_good = is_good && pwsp_compiler_private(c, c->program->first_variable + node->variable);
+    }
+    if (node->variable && node->axis &&
+        PWSP_AXIS(c->module, node->axis)->kind == PWSP_AXIS_SPARSE) {
+        is_good = is_good && pwsp_compiler_private(c, c->program->first_entry + node->variable);
+    }
+    return is_good;
+}
+
+// The variables in a node, or only those of the workloads that it calls; `seen` is by reached
+// workload. False with an error.
+static bool pwsp_compiler_private_nodes(pwsp_compiler *c, uint32_t top, bool has_own,
+                                        uint8_t *seen) {
+    const ptowsp_module *m = c->module;
+    bool is_good = !has_own || pwsp_compiler_private_node(c, top);
+    for (uint32_t i = top + 1; is_good && i < m->nodes.count && PWSP_NODE(m, i)->parent >= top;
+         i++) {
+        const pwsp_node *node = PWSP_NODE(m, i);
+        is_good = !has_own || pwsp_compiler_private_node(c, i);
+        if (is_good && node->kind == PWSP_NODE_CALL) {
+            uint32_t callee = pwsp_names_find(&m->workload_names, node->call->name)->index;
+            uint8_t *is_seen = &seen[pwsp_checker_find(&c->checker, callee)];
+            is_good =
+                *is_seen || (*is_seen = 1, pwsp_compiler_private_nodes(c, callee, true, seen));
+        }
+    }
+    return is_good;
+}
+
+// What each replica has, or what a process shares with others; false with an error. The receives
+// from `first_receive` on are its own.
+static bool pwsp_compiler_privates(pwsp_compiler *c, uint32_t id, const pwsp_pipeline_op *pipeline,
+                                   uint32_t first_receive, pwsp_process_op *process) {
+    ptowsp_program *p = c->program;
+    size_t size = (size_t)c->checker.reached.count + 1;
+    uint8_t *seen = (uint8_t *)pwsp_memory_alloc(&p->memory, size);
+    if (!seen) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    process->first_private = (uint32_t)p->privates.count;
+    bool is_good = pwsp_compiler_private_nodes(c, id, process->index != 0, seen);
+    pwsp_memory_free(&p->memory, seen, size);
+    for (uint32_t i = 0; is_good && i < pipeline->slot_count; i++) {
+        is_good = pwsp_compiler_private(
+            c, *PWSP_PROGRAM_AT(p, privates, uint32_t, pipeline->first_slot + i));
+    }
+    process->private_count = (uint32_t)p->privates.count - process->first_private;
+    for (uint32_t i = first_receive; i < p->receives.count; i++) {
+        pwsp_receive_op *receive = PWSP_TABLE_AT(p->receives, pwsp_receive_op, i);
+        for (uint32_t j = 0; j < process->private_count; j++) {
+            if (*PWSP_PROGRAM_AT(p, privates, uint32_t, process->first_private + j) ==
+                receive->cell) {
+                receive->place = j + 1;
+            }
+        }
+    }
+    return is_good;
 }
 
 // -- pipelines and processes ----------------------------------------------------------------------
@@ -163,7 +257,7 @@ static bool pwsp_compiler_replicas(pwsp_compiler *c, uint32_t id, pwsp_process_o
     return true;
 }
 
-static bool pwsp_compiler_process(pwsp_compiler *c, uint32_t id) {
+static bool pwsp_compiler_process(pwsp_compiler *c, uint32_t id, const pwsp_pipeline_op *pipeline) {
     pwsp_process_op made;
     memset(&made, 0, sizeof made);
     made.name = pwsp_compiler_text(c, PWSP_NODE(c->module, id)->name);
@@ -177,9 +271,14 @@ static bool pwsp_compiler_process(pwsp_compiler *c, uint32_t id) {
     if (!process) {
         return false;
     }
-    *process = made;
-    return pwsp_compiler_children(c, id, false) &&
-           pwsp_compiler_op(c, PWSP_OP_PROCESS_END, index, 0, id);
+    uint32_t first_receive = (uint32_t)c->program->receives.count;
+    if (!pwsp_compiler_children(c, id, false) ||
+        !pwsp_compiler_op(c, PWSP_OP_PROCESS_END, index, 0, id) ||
+        !pwsp_compiler_privates(c, id, pipeline, first_receive, &made)) {
+        return false;
+    }
+    *PWSP_TABLE_AT(c->program->processes, pwsp_process_op, index) = made;
+    return true;
 }
 
 // Room for one item, so that the table has an address even if it stays empty.
@@ -201,7 +300,7 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
     made.first_process = (uint32_t)c->program->processes.count;
     uint32_t index, op = pwsp_compiler_here(c);
     if (!made.name || !pwsp_compiler_pipeline_reserve(c) || !pwsp_compiler_channels(c, id, &made) ||
-        !pwsp_compiler_footprint(c, id, &made.task)) {
+        !pwsp_compiler_footprint(c, id, &made)) {
         return false;
     }
     if (c->edges.count &&
@@ -220,7 +319,7 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
     }
     c->is_in_process = true;
     for (uint32_t at = PWSP_NODE(c->module, id)->first; at; at = PWSP_NODE(c->module, at)->next) {
-        if (!pwsp_compiler_process(c, at)) {
+        if (!pwsp_compiler_process(c, at, &made)) {
             return false;
         }
     }

@@ -373,6 +373,7 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(processes, pwsp_process_op)                                                              \
     TABLE(channels, pwsp_channel_op)                                                               \
     TABLE(ports, pwsp_port)                                                                        \
+    TABLE(privates, uint32_t)                                                                      \
     TABLE(sends, pwsp_send_op)                                                                     \
     TABLE(receives, pwsp_receive_op)                                                               \
     TABLE(edges, uint32_t)                                                                         \

@@ -117,6 +117,9 @@ typedef struct pwsp_process_op {
     uint32_t size;   // cell of how many replicas there are
     uint32_t index;  // cell of the replica's index, or 0
     uint32_t axis;   // of the replicas, or 0
+    // Cells that others use, too, so that each has its own values: those of replicas, with the
+    // index first; of workloads that it calls; slots.
+    uint32_t first_private, private_count;  // in the list of the program
 } pwsp_process_op;
 
 typedef struct pwsp_pipeline_op {
@@ -124,6 +127,7 @@ typedef struct pwsp_pipeline_op {
     pwsp_task_op task;  // what it is to what surrounds it: edges, and a view of each tensor's whole
     uint32_t first_process, process_count;
     uint32_t first_channel, channel_count;
+    uint32_t first_slot, slot_count;  // cells of slots that its processes set, in that list
 } pwsp_pipeline_op;
 
 typedef struct pwsp_send_op {
@@ -135,9 +139,10 @@ typedef struct pwsp_send_op {
 // The body of a receive follows; of a loop, it ends with a jump back to the receive.
 typedef struct pwsp_receive_op {
     uint32_t channel;
-    uint32_t cell;  // of the token
-    bool is_loop;   // goes on to the end of the stream
-    bool is_wait;   // the end of the stream is an error
+    uint32_t cell;   // of the token
+    uint32_t place;  // of this cell among the private ones of its process, + 1, or 0
+    bool is_loop;    // goes on to the end of the stream
+    bool is_wait;    // the end of the stream is an error
 } pwsp_receive_op;
 
 // Where an op comes from, for texts.
@@ -177,7 +182,7 @@ struct ptowsp_program {
     uint32_t first_op;
     pwsp_table ops, loops, tasks, views, codes, branches, slot_ops, calls, resets, edges, places;
     pwsp_table params, instructions, consts;
-    pwsp_table pipelines, processes, channels, ports, sends, receives;
+    pwsp_table pipelines, processes, channels, ports, sends, receives, privates;
     uint32_t latency_symbol;  // that overrides the latency of channels, or 0
     pwsp_table tensors, kernels, arrays, symbols, axes;  // of the module, by its ids
     pwsp_names names;
