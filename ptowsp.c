@@ -28922,8 +28922,8 @@ PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time) 
 
 typedef enum pwsp_process_wait {
     PWSP_PROCESS_READY,
-    PWSP_PROCESS_WAITS_FULL,   // to send `token`
-    PWSP_PROCESS_WAITS_EMPTY,  // for `receive`
+    PWSP_PROCESS_WAITS_FULL,   // at a send, of `token`
+    PWSP_PROCESS_WAITS_EMPTY,  // at `receive`
     PWSP_PROCESS_HAS_ENDED
 } pwsp_process_wait;
 
@@ -28948,7 +28948,7 @@ typedef struct pwsp_process {
     pwsp_process_wait wait;
     uint32_t channel;  // that it waits at
     uint32_t node;     // where
-    uint32_t receive_end;
+    uint32_t mark;     // for searches
     const pwsp_receive_op *receive;
     uint64_t token;
     uint64_t full, empty;  // cycles that it has waited
@@ -29044,7 +29044,8 @@ PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander
                                         const pwsp_pipeline_host *host, const uint64_t *cells);
 
 // Runs the pipeline that the expander is at, from its time 0. *out_cycles is its makespan. False
-// with an error in the expander. The expander is where it was.
+// with an error in the expander, and *out_cycles is how far it has come. The expander is where it
+// was.
 PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *out_cycles);
 
 // After an execution: the critical chains. False when memory is out.
@@ -29239,15 +29240,15 @@ static const pwsp_process *pwsp_stuck_next(const pwsp_pipelines *pipelines,
 // been.
 static const pwsp_process *pwsp_stuck_find_circle(pwsp_pipelines *pipelines) {
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        pipelines->processes[i].receive_end = 0;
+        pipelines->processes[i].mark = 0;
     }
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
         const pwsp_process *at = &pipelines->processes[i];
-        while (at && pwsp_process_waits(at) && at->receive_end == 0) {
-            pipelines->processes[at->index].receive_end = i + 1;
+        while (at && pwsp_process_waits(at) && at->mark == 0) {
+            pipelines->processes[at->index].mark = i + 1;
             at = pwsp_stuck_next(pipelines, at);
         }
-        if (at && pwsp_process_waits(at) && at->receive_end == i + 1) {
+        if (at && pwsp_process_waits(at) && at->mark == i + 1) {
             return at;
         }
     }
@@ -29507,16 +29508,21 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines);
 //
 // A process is a walk of its ops (its position, loops and cells, nothing else) and a time. It is
 // entered, walked to where it has to wait, and left; so thousands take no stacks and no threads.
-// Whoever sends to a channel at which a receiver waits, or takes from one at which a sender waits,
-// completes the other's operation at once and makes it ready:
 //
 //      ready --enter--> walks --leave--> waits (full, empty) --woken--> ready ... ended
 //
 // The ready process with the smallest (time, index) moves, and goes on as long as it is the
-// smallest: a heap holds the others. A process that waits has a time in the past, so what it does
-// next is due as soon as it can be done; completing it at once is the same as letting it move
-// first. And as time never goes back, those that wait at a channel have come in order: they stand
-// in line. Where the order does not matter, kahn.c has a shorter way.
+// smallest: a heap holds the others. One that has to wait stands in the line of its channel, behind
+// those that have arrived before, and stays where it is, at its op. Each token that is put wakes
+// the first receiver in line, each that is taken the first sender. Woken means ready, with the time
+// at which it arrived: when it is the smallest it does its op, or, if another one that comes first
+// has just taken the token or the room, stands in line again. So the rule of the order is nothing
+// but the order of the heap. Only at depth 0, where two meet, who comes second does the op of both.
+//
+// Nobody waits in vain: as long as somebody stands in line, there are as many processes on their
+// way to the channel, woken, as there are tokens (or room) to be had.
+//
+// Where the order does not matter, kahn.c has a shorter way.
 
 #include <inttypes.h>
 
@@ -29595,15 +29601,24 @@ PWSP_FORCE_INLINE pwsp_process *pwsp_pipelines_unqueue(pwsp_pipelines *pipelines
     return first;
 }
 
+// Lets a process wait at its op, which *next is behind.
 static pwsp_resumed pwsp_pipelines_wait(pwsp_pipelines *pipelines, pwsp_process *process,
-                                        uint32_t channel, pwsp_process_wait wait) {
+                                        uint32_t channel, pwsp_process_wait wait, uint32_t *next) {
     pwsp_channel *at = &pipelines->channels[channel];
     process->wait = wait;
     process->channel = channel;
     process->node = pipelines->x->node;
+    --*next;
     pwsp_pipelines_queue(pipelines, wait == PWSP_PROCESS_WAITS_FULL ? &at->senders : &at->receivers,
                          process);
     return PWSP_RESUMED_STAYS;
+}
+
+PWSP_FORCE_INLINE void pwsp_pipelines_wake_first(pwsp_pipelines *pipelines,
+                                                 pwsp_channel_line *line) {
+    if (line->first) {
+        pwsp_pipelines_wake(pipelines, pwsp_pipelines_unqueue(pipelines, line));
+    }
 }
 
 // -- sending and receiving ------------------------------------------------------------------------
@@ -29638,6 +29653,9 @@ PWSP_FORCE_INLINE void pwsp_pipelines_put(pwsp_pipelines *pipelines, uint32_t ch
 PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t channel,
                                            pwsp_process *process, uint64_t *token) {
     pwsp_channel *at = &pipelines->channels[channel];
+    if (PWSP_UNLIKELY(pwsp_channel_first_due(at) > PTOWSP_CYCLES_MAX)) {
+        return false;
+    }
     uint64_t k = at->received, time = pwsp_channel_take(at, process->time, token);
     uint64_t waited = time - process->time;
     if (PWSP_UNLIKELY(pipelines->host.has_records)) {
@@ -29651,10 +29669,11 @@ PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t c
         process->empty += pipelines->is_ordered ? waited : 0;
         process->time = time;
     }
-    return time <= PTOWSP_CYCLES_MAX;
+    return true;
 }
 
-// Sender and receiver meet at a channel of depth 0. False when time is beyond what it can be.
+// Sender and receiver meet at a channel of depth 0; one of them has waited, at its op. False when
+// time is beyond what it can be.
 static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pwsp_process *sender,
                                 uint64_t token, pwsp_process *receiver, uint64_t *out_token) {
     pwsp_channel *at = &pipelines->channels[channel];
@@ -29680,6 +29699,9 @@ static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pws
     *out_token = token;
     sender->time = time;
     receiver->time = time;
+    pwsp_process *waited = sender->wait == PWSP_PROCESS_READY ? receiver : sender;
+    waited->next_op++;
+    pwsp_pipelines_wake(pipelines, waited);
     return true;
 }
 
@@ -29696,80 +29718,70 @@ static bool pwsp_pipelines_is_closed(const pwsp_pipelines *pipelines, const pwsp
     return pipelines->has_closes && process->closed[port - process->op->first_port];
 }
 
-PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pwsp_process *process,
-                                                   const pwsp_send_op *send, uint64_t token) {
-    pwsp_channel *at = &pipelines->channels[send->channel];
+// *next is the op behind it.
+static pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pwsp_process *process,
+                                        const pwsp_send_op *send, uint64_t token, uint32_t *next) {
+    uint32_t channel = send->channel;
+    pwsp_channel *at = &pipelines->channels[channel];
     if (PWSP_UNLIKELY(pwsp_pipelines_is_closed(pipelines, process, send->port))) {
-        return pwsp_pipelines_fail_closed(pipelines, send->channel);
+        return pwsp_pipelines_fail_closed(pipelines, channel);
     }
-    if (pwsp_channel_pending(at) == at->depth && (at->depth > 0 || at->receivers.first == 0)) {
-        process->token = token;
-        return pwsp_pipelines_wait(pipelines, process, send->channel, PWSP_PROCESS_WAITS_FULL);
+    if (pwsp_channel_pending(at) < at->depth) {
+        pwsp_pipelines_put(pipelines, channel, process, token);
+        pwsp_pipelines_wake_first(pipelines, &at->receivers);
+        return PWSP_RESUMED_LATER;
     }
-    bool is_good = true;
-    if (at->depth > 0) {
-        pwsp_pipelines_put(pipelines, send->channel, process, token);
-    }
-    if (at->receivers.first) {
+    if (at->depth == 0 && at->receivers.first) {
         pwsp_process *receiver = pwsp_pipelines_unqueue(pipelines, &at->receivers);
-        is_good = at->depth > 0
-                      ? pwsp_pipelines_take(pipelines, send->channel, receiver, receiver->inbox)
-                      : pwsp_pipelines_meet(pipelines, send->channel, process, token, receiver,
-                                            receiver->inbox);
-        pwsp_pipelines_wake(pipelines, receiver);
+        return pwsp_pipelines_meet(pipelines, channel, process, token, receiver, receiver->inbox)
+                   ? PWSP_RESUMED_LATER
+                   : pwsp_pipelines_fail_time(pipelines, channel);
     }
-    return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, send->channel);
+    process->token = token;
+    return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_FULL, next);
 }
 
 // A receiver sees the end of the stream.
 static void pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *process,
-                                   const pwsp_receive_op *receive, uint32_t end) {
-    pwsp_channel *at = &pipelines->channels[receive->channel];
+                                   uint32_t channel) {
+    pwsp_channel *at = &pipelines->channels[channel];
     uint64_t time = pwsp_max_u64(process->time, at->close_time), waited = time - process->time;
     if (pipelines->host.has_records) {
-        pwsp_step_add(pipelines, process, PTOWSP_STEP_END, receive->channel, time, 0,
+        pwsp_step_add(pipelines, process, PTOWSP_STEP_END, channel, time, 0,
                       waited ? &at->close_mark : NULL);
     }
     at->empty += waited;
     process->empty += pipelines->is_ordered ? waited : 0;
     process->time = time;
-    process->next_op = end;
 }
 
-// With the end of the stream, *next is the op to go on with.
-PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
-                                                      pwsp_process *process,
-                                                      const pwsp_receive_op *receive, uint32_t end,
-                                                      uint32_t *next) {
+// *next is the op behind it, and at the end of the stream becomes `end`.
+static pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines, pwsp_process *process,
+                                           const pwsp_receive_op *receive, uint32_t end,
+                                           uint32_t *next) {
     uint32_t channel = receive->channel;
     pwsp_channel *at = &pipelines->channels[channel];
     uint64_t *token = &pipelines->cells[receive->cell];
     bool is_good = true;
     if (pwsp_channel_pending(at)) {
         is_good = pwsp_pipelines_take(pipelines, channel, process, token);
-        if (at->senders.first) {
-            pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
-            pwsp_pipelines_put(pipelines, channel, sender, sender->token);
-            pwsp_pipelines_wake(pipelines, sender);
-        }
-    } else if (at->senders.first) {  // of depth 0
+        pwsp_pipelines_wake_first(pipelines, &at->senders);
+    } else if (at->senders.first && at->depth == 0) {
         pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
         is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, token);
-        pwsp_pipelines_wake(pipelines, sender);
     } else if (at->producers == 0 && !receive->is_wait) {  // who waits for an event waits for ever
-        pwsp_pipelines_see_end(pipelines, process, receive, end);
+        pwsp_pipelines_see_end(pipelines, process, channel);
         *next = end;
     } else {
         process->receive = receive;
-        process->receive_end = end;
         process->inbox = receive->place ? &process->kept[receive->place - 1] : token;
-        return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_EMPTY);
+        return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_EMPTY, next);
     }
     return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, channel);
 }
 
-// A producer closes a channel at its time. After the last one, those that wait see the end; but not
-// those that wait for an event.
+// A producer closes a channel at its time. After the last one, those that wait will see the end;
+// but not those that wait for an event.
 static void pwsp_pipelines_close(pwsp_pipelines *pipelines, pwsp_process *process,
                                  uint32_t channel) {
     pwsp_channel *at = &pipelines->channels[channel];
@@ -29779,13 +29791,9 @@ static void pwsp_pipelines_close(pwsp_pipelines *pipelines, pwsp_process *proces
         at->close_mark.task = process->task;
     }
     at->producers--;
-    if (at->producers > 0 || PWSP_CHANNEL_AT(pipelines, channel)->is_event) {
-        return;
-    }
-    while (at->receivers.first) {
-        pwsp_process *receiver = pwsp_pipelines_unqueue(pipelines, &at->receivers);
-        pwsp_pipelines_see_end(pipelines, receiver, receiver->receive, receiver->receive_end);
-        pwsp_pipelines_wake(pipelines, receiver);
+    while (at->producers == 0 && at->receivers.first &&
+           !PWSP_CHANNEL_AT(pipelines, channel)->is_event) {
+        pwsp_pipelines_wake_first(pipelines, &at->receivers);
     }
 }
 
@@ -29878,7 +29886,7 @@ PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_p
     pwsp_event event = pwsp_expander_next(x);
     *next = x->next_op;
     if (event == PWSP_EVENT_SEND) {
-        return pwsp_pipelines_send(pipelines, process, x->send, x->token);
+        return pwsp_pipelines_send(pipelines, process, x->send, x->token, next);
     }
     if (event == PWSP_EVENT_RECEIVE) {
         return pwsp_pipelines_receive(pipelines, process, x->receive, x->receive_end, next);
@@ -29991,6 +29999,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_send(pwsp_pipelines *pipelines, pwsp_ex
         uint64_t received = pwsp_channel_take(at, receiver->time, receiver->inbox);
         at->empty += received - receiver->time;
         receiver->time = received;
+        receiver->next_op++;
         pwsp_pipelines_wake(pipelines, receiver);
     }
     return PWSP_RESUMED_LATER;
@@ -30007,7 +30016,6 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_receive(pwsp_pipelines *pipelines, pwsp
             return PWSP_RESUMED_FAILED;
         }
         stride->process->receive = receive;
-        stride->process->receive_end = stride->op->target;
         stride->process->inbox =
             receive->place ? &stride->process->kept[receive->place - 1] : &x->cells[receive->cell];
         return pwsp_kahn_wait(stride, &at->receivers, receive->channel, PWSP_PROCESS_WAITS_EMPTY);
@@ -30023,6 +30031,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_receive(pwsp_pipelines *pipelines, pwsp
         uint64_t sent = pwsp_channel_put(at, sender->token, sender->time);
         at->full += sent - sender->time;
         sender->time = sent;
+        sender->next_op++;
         pwsp_pipelines_wake(pipelines, sender);
     }
     return PWSP_RESUMED_LATER;
@@ -30045,8 +30054,9 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
         resumed = op->kind == PWSP_OP_SEND      ? pwsp_kahn_send(pipelines, x, &stride)
                   : op->kind == PWSP_OP_RECEIVE ? pwsp_kahn_receive(pipelines, x, &stride)
                                                 : PWSP_RESUMED_FAILED;
-        stride.op = op + 1;
-        if (resumed == PWSP_RESUMED_FAILED) {
+        if (resumed == PWSP_RESUMED_LATER) {
+            stride.op = op + 1;
+        } else if (resumed == PWSP_RESUMED_FAILED) {
             uint32_t next = (uint32_t)(op - ops);
             process->time = stride.time;
             resumed = pwsp_pipelines_step(pipelines, process, &next);
@@ -30536,7 +30546,10 @@ PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *
         pwsp_stuck_fail(pipelines);
         is_good = false;
     }
-    *out_cycles = pipelines->stats[pipelines->index].makespan_cycles;
+    *out_cycles = 0;
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        *out_cycles = pwsp_max_u64(*out_cycles, pipelines->processes[i].time);
+    }
     return is_good;
 }
 
@@ -31358,12 +31371,14 @@ PWSP_INTERNAL bool pwsp_run_pipeline(ptowsp_run *run) {
     const pwsp_pipeline_op *op = run->expander.pipeline;
     uint64_t first_task = run->sim.task_count;
     ptowsp_cycles cycles;
-    if (!pwsp_pipelines_run(&run->pipelines, &cycles)) {
-        return false;
-    }
+    bool is_good = pwsp_pipelines_run(&run->pipelines, &cycles);
     pwsp_pipeline_arrival arrival = pwsp_run_pipeline_arrival(run, op, first_task, cycles);
-    return run->is_flow ? pwsp_flow_pipeline(&run->flow, &arrival)
-                        : pwsp_lanes_pipeline(&run->lanes, &arrival);
+    bool is_issued = run->is_flow ? pwsp_flow_pipeline(&run->flow, &arrival)
+                                  : pwsp_lanes_pipeline(&run->lanes, &arrival);
+    if (!is_good && is_issued && run->is_flow) {
+        pwsp_flow_end(&run->flow);  // it is the last, and what has been done gets its times
+    }
+    return is_good && is_issued;
 }
 
 // Walks the process that the expander is in without kernels, to its end. False with the expander's

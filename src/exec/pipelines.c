@@ -92,12 +92,14 @@ PWSP_INTERNAL bool pwsp_run_pipeline(ptowsp_run *run) {
     const pwsp_pipeline_op *op = run->expander.pipeline;
     uint64_t first_task = run->sim.task_count;
     ptowsp_cycles cycles;
-    if (!pwsp_pipelines_run(&run->pipelines, &cycles)) {
-        return false;
-    }
+    bool is_good = pwsp_pipelines_run(&run->pipelines, &cycles);
     pwsp_pipeline_arrival arrival = pwsp_run_pipeline_arrival(run, op, first_task, cycles);
-    return run->is_flow ? pwsp_flow_pipeline(&run->flow, &arrival)
-                        : pwsp_lanes_pipeline(&run->lanes, &arrival);
+    bool is_issued = run->is_flow ? pwsp_flow_pipeline(&run->flow, &arrival)
+                                  : pwsp_lanes_pipeline(&run->lanes, &arrival);
+    if (!is_good && is_issued && run->is_flow) {
+        pwsp_flow_end(&run->flow);  // it is the last, and what has been done gets its times
+    }
+    return is_good && is_issued;
 }
 
 // Walks the process that the expander is in without kernels, to its end. False with the expander's

@@ -59,6 +59,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_send(pwsp_pipelines *pipelines, pwsp_ex
         uint64_t received = pwsp_channel_take(at, receiver->time, receiver->inbox);
         at->empty += received - receiver->time;
         receiver->time = received;
+        receiver->next_op++;
         pwsp_pipelines_wake(pipelines, receiver);
     }
     return PWSP_RESUMED_LATER;
@@ -75,7 +76,6 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_receive(pwsp_pipelines *pipelines, pwsp
             return PWSP_RESUMED_FAILED;
         }
         stride->process->receive = receive;
-        stride->process->receive_end = stride->op->target;
         stride->process->inbox =
             receive->place ? &stride->process->kept[receive->place - 1] : &x->cells[receive->cell];
         return pwsp_kahn_wait(stride, &at->receivers, receive->channel, PWSP_PROCESS_WAITS_EMPTY);
@@ -91,6 +91,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_receive(pwsp_pipelines *pipelines, pwsp
         uint64_t sent = pwsp_channel_put(at, sender->token, sender->time);
         at->full += sent - sender->time;
         sender->time = sent;
+        sender->next_op++;
         pwsp_pipelines_wake(pipelines, sender);
     }
     return PWSP_RESUMED_LATER;
@@ -113,8 +114,9 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
         resumed = op->kind == PWSP_OP_SEND      ? pwsp_kahn_send(pipelines, x, &stride)
                   : op->kind == PWSP_OP_RECEIVE ? pwsp_kahn_receive(pipelines, x, &stride)
                                                 : PWSP_RESUMED_FAILED;
-        stride.op = op + 1;
-        if (resumed == PWSP_RESUMED_FAILED) {
+        if (resumed == PWSP_RESUMED_LATER) {
+            stride.op = op + 1;
+        } else if (resumed == PWSP_RESUMED_FAILED) {
             uint32_t next = (uint32_t)(op - ops);
             process->time = stride.time;
             resumed = pwsp_pipelines_step(pipelines, process, &next);

@@ -455,6 +455,9 @@ PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *
         pwsp_stuck_fail(pipelines);
         is_good = false;
     }
-    *out_cycles = pipelines->stats[pipelines->index].makespan_cycles;
+    *out_cycles = 0;
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        *out_cycles = pwsp_max_u64(*out_cycles, pipelines->processes[i].time);
+    }
     return is_good;
 }

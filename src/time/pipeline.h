@@ -10,8 +10,8 @@
 
 typedef enum pwsp_process_wait {
     PWSP_PROCESS_READY,
-    PWSP_PROCESS_WAITS_FULL,   // to send `token`
-    PWSP_PROCESS_WAITS_EMPTY,  // for `receive`
+    PWSP_PROCESS_WAITS_FULL,   // at a send, of `token`
+    PWSP_PROCESS_WAITS_EMPTY,  // at `receive`
     PWSP_PROCESS_HAS_ENDED
 } pwsp_process_wait;
 
@@ -36,7 +36,7 @@ typedef struct pwsp_process {
     pwsp_process_wait wait;
     uint32_t channel;  // that it waits at
     uint32_t node;     // where
-    uint32_t receive_end;
+    uint32_t mark;     // for searches
     const pwsp_receive_op *receive;
     uint64_t token;
     uint64_t full, empty;  // cycles that it has waited
@@ -132,7 +132,8 @@ PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander
                                         const pwsp_pipeline_host *host, const uint64_t *cells);
 
 // Runs the pipeline that the expander is at, from its time 0. *out_cycles is its makespan. False
-// with an error in the expander. The expander is where it was.
+// with an error in the expander, and *out_cycles is how far it has come. The expander is where it
+// was.
 PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *out_cycles);
 
 // After an execution: the critical chains. False when memory is out.

@@ -46,15 +46,15 @@ static const pwsp_process *pwsp_stuck_next(const pwsp_pipelines *pipelines,
 // been.
 static const pwsp_process *pwsp_stuck_find_circle(pwsp_pipelines *pipelines) {
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        pipelines->processes[i].receive_end = 0;
+        pipelines->processes[i].mark = 0;
     }
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
         const pwsp_process *at = &pipelines->processes[i];
-        while (at && pwsp_process_waits(at) && at->receive_end == 0) {
-            pipelines->processes[at->index].receive_end = i + 1;
+        while (at && pwsp_process_waits(at) && at->mark == 0) {
+            pipelines->processes[at->index].mark = i + 1;
             at = pwsp_stuck_next(pipelines, at);
         }
-        if (at && pwsp_process_waits(at) && at->receive_end == i + 1) {
+        if (at && pwsp_process_waits(at) && at->mark == i + 1) {
             return at;
         }
     }

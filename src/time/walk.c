@@ -2,16 +2,21 @@
 //
 // A process is a walk of its ops (its position, loops and cells, nothing else) and a time. It is
 // entered, walked to where it has to wait, and left; so thousands take no stacks and no threads.
-// Whoever sends to a channel at which a receiver waits, or takes from one at which a sender waits,
-// completes the other's operation at once and makes it ready:
 //
 //      ready --enter--> walks --leave--> waits (full, empty) --woken--> ready ... ended
 //
 // The ready process with the smallest (time, index) moves, and goes on as long as it is the
-// smallest: a heap holds the others. A process that waits has a time in the past, so what it does
-// next is due as soon as it can be done; completing it at once is the same as letting it move
-// first. And as time never goes back, those that wait at a channel have come in order: they stand
-// in line. Where the order does not matter, kahn.c has a shorter way.
+// smallest: a heap holds the others. One that has to wait stands in the line of its channel, behind
+// those that have arrived before, and stays where it is, at its op. Each token that is put wakes
+// the first receiver in line, each that is taken the first sender. Woken means ready, with the time
+// at which it arrived: when it is the smallest it does its op, or, if another one that comes first
+// has just taken the token or the room, stands in line again. So the rule of the order is nothing
+// but the order of the heap. Only at depth 0, where two meet, who comes second does the op of both.
+//
+// Nobody waits in vain: as long as somebody stands in line, there are as many processes on their
+// way to the channel, woken, as there are tokens (or room) to be had.
+//
+// Where the order does not matter, kahn.c has a shorter way.
 
 #include "walk.h"
 
@@ -92,15 +97,24 @@ PWSP_FORCE_INLINE pwsp_process *pwsp_pipelines_unqueue(pwsp_pipelines *pipelines
     return first;
 }
 
+// Lets a process wait at its op, which *next is behind.
 static pwsp_resumed pwsp_pipelines_wait(pwsp_pipelines *pipelines, pwsp_process *process,
-                                        uint32_t channel, pwsp_process_wait wait) {
+                                        uint32_t channel, pwsp_process_wait wait, uint32_t *next) {
     pwsp_channel *at = &pipelines->channels[channel];
     process->wait = wait;
     process->channel = channel;
     process->node = pipelines->x->node;
+    --*next;
     pwsp_pipelines_queue(pipelines, wait == PWSP_PROCESS_WAITS_FULL ? &at->senders : &at->receivers,
                          process);
     return PWSP_RESUMED_STAYS;
+}
+
+PWSP_FORCE_INLINE void pwsp_pipelines_wake_first(pwsp_pipelines *pipelines,
+                                                 pwsp_channel_line *line) {
+    if (line->first) {
+        pwsp_pipelines_wake(pipelines, pwsp_pipelines_unqueue(pipelines, line));
+    }
 }
 
 // -- sending and receiving ------------------------------------------------------------------------
@@ -135,6 +149,9 @@ PWSP_FORCE_INLINE void pwsp_pipelines_put(pwsp_pipelines *pipelines, uint32_t ch
 PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t channel,
                                            pwsp_process *process, uint64_t *token) {
     pwsp_channel *at = &pipelines->channels[channel];
+    if (PWSP_UNLIKELY(pwsp_channel_first_due(at) > PTOWSP_CYCLES_MAX)) {
+        return false;
+    }
     uint64_t k = at->received, time = pwsp_channel_take(at, process->time, token);
     uint64_t waited = time - process->time;
     if (PWSP_UNLIKELY(pipelines->host.has_records)) {
@@ -148,10 +165,11 @@ PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t c
         process->empty += pipelines->is_ordered ? waited : 0;
         process->time = time;
     }
-    return time <= PTOWSP_CYCLES_MAX;
+    return true;
 }
 
-// Sender and receiver meet at a channel of depth 0. False when time is beyond what it can be.
+// Sender and receiver meet at a channel of depth 0; one of them has waited, at its op. False when
+// time is beyond what it can be.
 static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pwsp_process *sender,
                                 uint64_t token, pwsp_process *receiver, uint64_t *out_token) {
     pwsp_channel *at = &pipelines->channels[channel];
@@ -177,6 +195,9 @@ static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pws
     *out_token = token;
     sender->time = time;
     receiver->time = time;
+    pwsp_process *waited = sender->wait == PWSP_PROCESS_READY ? receiver : sender;
+    waited->next_op++;
+    pwsp_pipelines_wake(pipelines, waited);
     return true;
 }
 
@@ -193,80 +214,70 @@ static bool pwsp_pipelines_is_closed(const pwsp_pipelines *pipelines, const pwsp
     return pipelines->has_closes && process->closed[port - process->op->first_port];
 }
 
-PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pwsp_process *process,
-                                                   const pwsp_send_op *send, uint64_t token) {
-    pwsp_channel *at = &pipelines->channels[send->channel];
+// *next is the op behind it.
+static pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pwsp_process *process,
+                                        const pwsp_send_op *send, uint64_t token, uint32_t *next) {
+    uint32_t channel = send->channel;
+    pwsp_channel *at = &pipelines->channels[channel];
     if (PWSP_UNLIKELY(pwsp_pipelines_is_closed(pipelines, process, send->port))) {
-        return pwsp_pipelines_fail_closed(pipelines, send->channel);
+        return pwsp_pipelines_fail_closed(pipelines, channel);
     }
-    if (pwsp_channel_pending(at) == at->depth && (at->depth > 0 || at->receivers.first == 0)) {
-        process->token = token;
-        return pwsp_pipelines_wait(pipelines, process, send->channel, PWSP_PROCESS_WAITS_FULL);
+    if (pwsp_channel_pending(at) < at->depth) {
+        pwsp_pipelines_put(pipelines, channel, process, token);
+        pwsp_pipelines_wake_first(pipelines, &at->receivers);
+        return PWSP_RESUMED_LATER;
     }
-    bool is_good = true;
-    if (at->depth > 0) {
-        pwsp_pipelines_put(pipelines, send->channel, process, token);
-    }
-    if (at->receivers.first) {
+    if (at->depth == 0 && at->receivers.first) {
         pwsp_process *receiver = pwsp_pipelines_unqueue(pipelines, &at->receivers);
-        is_good = at->depth > 0
-                      ? pwsp_pipelines_take(pipelines, send->channel, receiver, receiver->inbox)
-                      : pwsp_pipelines_meet(pipelines, send->channel, process, token, receiver,
-                                            receiver->inbox);
-        pwsp_pipelines_wake(pipelines, receiver);
+        return pwsp_pipelines_meet(pipelines, channel, process, token, receiver, receiver->inbox)
+                   ? PWSP_RESUMED_LATER
+                   : pwsp_pipelines_fail_time(pipelines, channel);
     }
-    return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, send->channel);
+    process->token = token;
+    return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_FULL, next);
 }
 
 // A receiver sees the end of the stream.
 static void pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *process,
-                                   const pwsp_receive_op *receive, uint32_t end) {
-    pwsp_channel *at = &pipelines->channels[receive->channel];
+                                   uint32_t channel) {
+    pwsp_channel *at = &pipelines->channels[channel];
     uint64_t time = pwsp_max_u64(process->time, at->close_time), waited = time - process->time;
     if (pipelines->host.has_records) {
-        pwsp_step_add(pipelines, process, PTOWSP_STEP_END, receive->channel, time, 0,
+        pwsp_step_add(pipelines, process, PTOWSP_STEP_END, channel, time, 0,
                       waited ? &at->close_mark : NULL);
     }
     at->empty += waited;
     process->empty += pipelines->is_ordered ? waited : 0;
     process->time = time;
-    process->next_op = end;
 }
 
-// With the end of the stream, *next is the op to go on with.
-PWSP_FORCE_INLINE pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines,
-                                                      pwsp_process *process,
-                                                      const pwsp_receive_op *receive, uint32_t end,
-                                                      uint32_t *next) {
+// *next is the op behind it, and at the end of the stream becomes `end`.
+static pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines, pwsp_process *process,
+                                           const pwsp_receive_op *receive, uint32_t end,
+                                           uint32_t *next) {
     uint32_t channel = receive->channel;
     pwsp_channel *at = &pipelines->channels[channel];
     uint64_t *token = &pipelines->cells[receive->cell];
     bool is_good = true;
     if (pwsp_channel_pending(at)) {
         is_good = pwsp_pipelines_take(pipelines, channel, process, token);
-        if (at->senders.first) {
-            pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
-            pwsp_pipelines_put(pipelines, channel, sender, sender->token);
-            pwsp_pipelines_wake(pipelines, sender);
-        }
-    } else if (at->senders.first) {  // of depth 0
+        pwsp_pipelines_wake_first(pipelines, &at->senders);
+    } else if (at->senders.first && at->depth == 0) {
         pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
         is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, token);
-        pwsp_pipelines_wake(pipelines, sender);
     } else if (at->producers == 0 && !receive->is_wait) {  // who waits for an event waits for ever
-        pwsp_pipelines_see_end(pipelines, process, receive, end);
+        pwsp_pipelines_see_end(pipelines, process, channel);
         *next = end;
     } else {
         process->receive = receive;
-        process->receive_end = end;
         process->inbox = receive->place ? &process->kept[receive->place - 1] : token;
-        return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_EMPTY);
+        return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_EMPTY, next);
     }
     return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, channel);
 }
 
-// A producer closes a channel at its time. After the last one, those that wait see the end; but not
-// those that wait for an event.
+// A producer closes a channel at its time. After the last one, those that wait will see the end;
+// but not those that wait for an event.
 static void pwsp_pipelines_close(pwsp_pipelines *pipelines, pwsp_process *process,
                                  uint32_t channel) {
     pwsp_channel *at = &pipelines->channels[channel];
@@ -276,13 +287,9 @@ static void pwsp_pipelines_close(pwsp_pipelines *pipelines, pwsp_process *proces
         at->close_mark.task = process->task;
     }
     at->producers--;
-    if (at->producers > 0 || PWSP_CHANNEL_AT(pipelines, channel)->is_event) {
-        return;
-    }
-    while (at->receivers.first) {
-        pwsp_process *receiver = pwsp_pipelines_unqueue(pipelines, &at->receivers);
-        pwsp_pipelines_see_end(pipelines, receiver, receiver->receive, receiver->receive_end);
-        pwsp_pipelines_wake(pipelines, receiver);
+    while (at->producers == 0 && at->receivers.first &&
+           !PWSP_CHANNEL_AT(pipelines, channel)->is_event) {
+        pwsp_pipelines_wake_first(pipelines, &at->receivers);
     }
 }
 
@@ -375,7 +382,7 @@ PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_p
     pwsp_event event = pwsp_expander_next(x);
     *next = x->next_op;
     if (event == PWSP_EVENT_SEND) {
-        return pwsp_pipelines_send(pipelines, process, x->send, x->token);
+        return pwsp_pipelines_send(pipelines, process, x->send, x->token, next);
     }
     if (event == PWSP_EVENT_RECEIVE) {
         return pwsp_pipelines_receive(pipelines, process, x->receive, x->receive_end, next);
