@@ -1,0 +1,491 @@
+// Everything that goes wrong in a pipeline while it runs, but for deadlocks (pipeline_stuck_test.c):
+// the status, and a text that names the pipeline, the process, the channel, the place and its
+// variables; what results say of processes then; and that the run works afterwards.
+
+#include "pipeline_fixture.h"
+
+// Asserts that executing fails with this status and index; the text is checked by EXPECT_PARTS.
+static const char *fails(fixture *f, ptowsp_status status, uint64_t index) {
+    ptowsp_status got = execute(f, PTOWSP_RUN_EXECUTE, true);
+    ptowsp_error error = ptowsp_context_error(f->context);
+    char text[8000];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    if (got != status || error.status != status || error.index != index) {
+        fail_msg("%s, index %llu: %s", ptowsp_status_name(got), (unsigned long long)error.index,
+                 error.text);
+    }
+    assert_null(strchr(error.text, '\n'));
+    ptowsp_run_print(f->run, ptowsp_text_to_buffer(&buffer));  // says what was done
+    assert_null(strstr(text, "(null)"));
+    return error.text;
+}
+
+static void expect_state(const fixture *f, const char *name, uint32_t replica,
+                         ptowsp_process_state state, uint64_t end, uint64_t task_count) {
+    const ptowsp_process_stats *stats = process(f, name, replica);
+    assert_int_equal(stats->state, state);
+    assert_int_equal(stats->end_cycles, end);
+    assert_int_equal(stats->task_count, task_count);
+}
+
+// Nothing is to be said of a run that was not stuck.
+static void expect_not_stuck(const fixture *f) {
+    char text[1000];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_run_print_stuck(f->run, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(text, "");
+}
+
+// -- channels -------------------------------------------------------------------------------------
+
+// It closes in round 1, and sends in the round that slot 0 says.
+static void pipeline_faults__a_send_after_a_close(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PIPELINE(f.m, "p") {
+            ptowsp_channel a = channel(&f, "tiles", 1, 0);
+            PTOWSP_PROCESS(f.m, "load") {
+                ptowsp_produces(f.m, a);
+                PTOWSP_FOR_EACH(f.m, i, axis(&f, "four", 4)) {
+                    busy(&f, 4);
+                    PTOWSP_WHEN(f.m, ptowsp_eq(i, ptowsp_slot_i64(f.m, 0))) {
+                        send(&f, a, 3);
+                    }
+                    PTOWSP_WHEN(f.m, ptowsp_ge(i, number(&f, 1))) {
+                        ptowsp_close(f.m, a);
+                    }
+                }
+            }
+            consumer(&f, "use", a, 0, 0);
+        }
+    }
+    compile(&f, NULL);
+    assert_int_equal(ptowsp_run_bind_slot(f.run, 0, 2), PTOWSP_OK);
+    EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX),
+                 "main/pipeline p/process load/for_each i/", "tiles", "(i = 2)", "send", "clos");
+    expect_state(&f, "load", 0, PTOWSP_PROCESS_STOPPED, 12, 3);
+    expect_not_stuck(&f);
+    assert_int_equal(ptowsp_run_bind_slot(f.run, 0, 1), PTOWSP_OK);
+    run_compiled(&f);
+    expect_steps(&f, "use", 0, "tiles?3 0-8, task 8-8, tiles?end 8, end 8");
+    fixture_free(&f);
+}
+
+static void build_at_start(fixture *f) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PIPELINE(f->m, "p") {
+            const ptowsp_channel_desc desc = {"tiles", 0, 0, ptowsp_symbol(f->m, "depth"),
+                                              ptowsp_symbol(f->m, "latency")};
+            ptowsp_channel a = ptowsp_channel_make(f->m, &desc);
+            producer(f, "load", a, 0, 2, 3);
+            consumer(f, "use", a, 0, 1);
+        }
+    }
+    compile(f, NULL);
+    assert_int_equal(ptowsp_run_bind_symbol(f->run, "depth", 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_symbol(f->run, "latency", 2), PTOWSP_OK);
+    run_compiled(f);
+    assert_int_equal(makespan(f), 9);  // taken at 5 and 8
+}
+
+static void pipeline_faults__a_depth_beyond_the_limit(void **state) {
+    (void)state;
+    static const uint64_t depths[] = {PTOWSP_CHANNEL_DEPTH_MAX + 1, UINT64_C(1) << 32,
+                                      (UINT64_C(1) << 32) + 1, UINT64_C(1) << 63, UINT64_MAX};
+    fixture f;
+    fixture_make(&f);
+    build_at_start(&f);
+    for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
+        char number_text[32];
+        snprintf(number_text, sizeof number_text, "%llu", (unsigned long long)depths[i]);
+        assert_int_equal(ptowsp_run_bind_symbol(f.run, "depth", depths[i]), PTOWSP_OK);
+        const char *text = fails(&f, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX);
+        EXPECT_PARTS(text, "main/pipeline p", "tiles", "depth");
+        assert_non_null(strstr(text, number_text));
+        assert_int_equal(f.call_count, 0);
+        assert_int_equal(ptowsp_run_result(f.run)->task_count, 0);
+    }
+    assert_int_equal(ptowsp_run_bind_symbol(f.run, "depth", PTOWSP_CHANNEL_DEPTH_MAX), PTOWSP_OK);
+    run_compiled(&f);
+    assert_int_equal(makespan(&f), 9);
+    fixture_free(&f);
+}
+
+static void pipeline_faults__a_latency_beyond_63_bits(void **state) {
+    (void)state;
+    static const char *const symbols[] = {"latency", PTOWSP_CHANNEL_LATENCY_SYMBOL};
+    for (int i = 0; i < 2; i++) {
+        fixture f;
+        fixture_make(&f);
+        build_at_start(&f);
+        for (uint64_t k = 0; k < 2; k++) {
+            assert_int_equal(
+                ptowsp_run_bind_symbol(f.run, symbols[i], k ? UINT64_MAX : UINT64_C(1) << 63),
+                PTOWSP_OK);
+            EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX), "main/pipeline p",
+                         "tiles", "latency");
+            assert_int_equal(f.call_count, 0);
+        }
+        assert_int_equal(ptowsp_run_bind_symbol(f.run, symbols[i], 4), PTOWSP_OK);
+        run_compiled(&f);
+        assert_int_equal(makespan(&f), 12);  // depth 1: sent at 3 and 7, taken at 7 and 11
+        fixture_free(&f);
+    }
+}
+
+// -- replicas -------------------------------------------------------------------------------------
+
+static void pipeline_faults__no_replicas_or_too_many(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_axis loaders = ptowsp_axis_dynamic(f.m, "loaders");
+    ptowsp_axis users = ptowsp_axis_dynamic(f.m, "users");
+    PTOWSP_WORKLOAD(f.m, "main") {
+        busy(&f, 9);  // is not called: sizes are known before
+        PTOWSP_PIPELINE(f.m, "p") {
+            ptowsp_channel a = channel(&f, "a", 1, 0);
+            PTOWSP_REPLICATE(f.m, w, loaders, "load") {
+                ptowsp_produces(f.m, a);
+                ptowsp_send(f.m, a, w);
+            }
+            PTOWSP_REPLICATE(f.m, w, users, "use") {
+                ptowsp_consumes(f.m, a);
+                PTOWSP_CONSUME(f.m, t, a) {
+                    work(&f, t, 1);
+                }
+            }
+        }
+    }
+    compile(&f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f.run, "loaders", 2), PTOWSP_OK);
+    EXPECT_PARTS(fails(&f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX), "users");
+    assert_int_equal(ptowsp_run_bind_size(f.run, "users", 0), PTOWSP_OK);
+    EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX), "main/pipeline p", "use",
+                 "users", "0");
+    assert_int_equal(f.call_count, 0);
+    static const int64_t sizes[] = {PTOWSP_PROCESS_MAX - 1, PTOWSP_PROCESS_MAX + 1,
+                                    (INT64_C(1) << 32) + 1, INT64_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        assert_int_equal(ptowsp_run_bind_size(f.run, "users", sizes[i]), PTOWSP_OK);
+        EXPECT_PARTS(fails(&f, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX), "process", "1048576");
+        assert_int_equal(f.call_count, 0);
+    }
+    assert_int_equal(ptowsp_run_bind_size(f.run, "users", 3), PTOWSP_OK);
+    run_compiled(&f);
+    assert_int_equal(makespan(&f), 10);
+    fixture_free(&f);
+}
+
+// -- time -----------------------------------------------------------------------------------------
+
+enum { BY_LATENCY, BY_RENDEZVOUS, BY_TASK, BY_FEEDBACK, BY_START, CAUSE_COUNT };
+
+static void build_long(const fixture *f, int cause) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        busy(f, cause == BY_START ? 1 : 0);
+        PTOWSP_PIPELINE(f->m, "p") {
+            ptowsp_channel a = channel(f, "tiles", cause == BY_RENDEZVOUS ? 0 : 1,
+                                       cause == BY_TASK || cause == BY_START ? 0 : 1);
+            PTOWSP_PROCESS(f->m, "load") {
+                ptowsp_task_desc desc = task_desc(f, f->work, number(f, 5), 0);
+                desc.axes[1] = ptowsp_slot_i64(f->m, 0);
+                ptowsp_produces(f->m, a);
+                ptowsp_consumes(f->m, a);
+                ptowsp_send_task(f->m, a, &desc);
+                PTOWSP_WHEN(f->m, ptowsp_bool(f->m, cause == BY_FEEDBACK)) {
+                    PTOWSP_RECEIVE(f->m, t, a) {
+                    }
+                }
+            }
+            if (cause != BY_FEEDBACK) {
+                consumer(f, "use", a, 0, cause == BY_TASK ? 1 : 0);
+            }
+        }
+    }
+}
+
+// load has a task of 2^63 - 1 cycles; then comes one cycle more: a latency, a task of use, or one
+// before the pipeline. With one cycle less all is well.
+static void pipeline_faults__time_beyond_63_bits(void **state) {
+    (void)state;
+    for (int cause = 0; cause < CAUSE_COUNT; cause++) {
+        fixture f;
+        fixture_make(&f);
+        build_long(&f, cause);
+        compile(&f, NULL);
+        assert_int_equal(ptowsp_run_bind_slot(f.run, 0, PTOWSP_CYCLES_MAX), PTOWSP_OK);
+        const char *text = fails(&f, PTOWSP_LIMIT_EXCEEDED, cause == BY_TASK ? 2 : PTOWSP_NO_INDEX);
+        EXPECT_PARTS(text, "main/pipeline p", "2^63 - 1");
+        if (cause == BY_TASK) {
+            EXPECT_PARTS(text, "process use/consume t/task work", "(t = 5)");
+        } else if (cause != BY_START) {
+            EXPECT_PARTS(text, "/process ", "tiles");
+        }
+        uint32_t count = 0;
+        const ptowsp_process_stats *processes = ptowsp_run_processes(f.run, &count);
+        for (uint32_t i = 0; i < count; i++) {
+            assert_true(processes[i].end_cycles <= PTOWSP_CYCLES_MAX);
+            assert_true(processes[i].empty_cycles <= PTOWSP_CYCLES_MAX);
+        }
+        assert_true(makespan(&f) <= PTOWSP_CYCLES_MAX);
+        assert_int_equal(ptowsp_run_bind_slot(f.run, 0, PTOWSP_CYCLES_MAX - 1), PTOWSP_OK);
+        run_compiled(&f);
+        assert_true(makespan(&f) == PTOWSP_CYCLES_MAX);
+        fixture_free(&f);
+    }
+}
+
+// -- kernels --------------------------------------------------------------------------------------
+
+//      load   tasks 0, 1, 3, 4 at 0, 1, 2, 3; task 5 at 4, when it has sent token 13
+//      use    takes 10 at 1, task 2 (1-4); takes 11 at 4, task 6, which fails
+static void pipeline_faults__a_kernel_that_fails(void **state) {
+    (void)state;
+    static const struct {
+        ptowsp_cycles returned;
+        ptowsp_status status;
+    } rows[] = {{(ptowsp_cycles)-2, PTOWSP_UNSUPPORTED_SIZE},
+                {(ptowsp_cycles)-4, PTOWSP_OUT_OF_MEMORY},
+                {PTOWSP_CYCLES_MAX + 1, PTOWSP_KERNEL_FAILED}};
+    fixture f;
+    fixture_make(&f);
+    ptowsp_kernel_desc kernel;
+    memset(&kernel, 0, sizeof kernel);
+    kernel.name = "fragile";
+    kernel.axis_count = 2;
+    kernel.fn = note_value;
+    kernel.user = &f;
+    f.work = ptowsp_kernel_make(f.m, &kernel);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PIPELINE(f.m, "p") {
+            ptowsp_channel a = channel(&f, "a", 2, 0);
+            producer(&f, "load", a, 10, 5, 1);
+            consumer(&f, "use", a, 0, 3);
+            PTOWSP_PROCESS(f.m, "idle") {
+            }
+        }
+    }
+    compile(&f, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        f.failing_task = 6;
+        f.failure = rows[i].returned;
+        const char *text = fails(&f, rows[i].status, 6);
+        EXPECT_PARTS(text, "main/pipeline p/process use/consume t/task fragile", "(t = 11)",
+                     "task 6");
+        assert_non_null(strstr(text, ptowsp_status_name(rows[i].status)));
+        assert_int_equal(f.call_count, 7);
+        expect_state(&f, "load", 0, PTOWSP_PROCESS_STOPPED, 5, 5);
+        expect_state(&f, "use", 0, PTOWSP_PROCESS_STOPPED, 4, 1);
+        expect_state(&f, "idle", 0, PTOWSP_PROCESS_ENDED, 0, 0);
+        const ptowsp_run_stats *stats = ptowsp_run_result(f.run);
+        assert_int_equal(stats->task_count, 6);  // what was done
+        assert_int_equal(stats->busy_cycles, 5 + 3);
+        assert_int_equal(stats->makespan_cycles, 5);
+        for (uint64_t k = 0; k < 6; k++) {
+            assert_true(ptowsp_run_records(f.run)[k].end <= 5);
+        }
+        expect_not_stuck(&f);
+        f.failing_task = UINT64_MAX;
+        execute_ok(&f, PTOWSP_RUN_EXECUTE, true);
+        check_results(&f);
+        assert_int_equal(makespan(&f), 16);
+        expect_state(&f, "load", 0, PTOWSP_PROCESS_ENDED, 7, 5);
+    }
+    fixture_free(&f);
+}
+
+// Also when the pipeline runs for the third time, beside others that have been done.
+static void pipeline_faults__a_kernel_that_fails_later_on(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_FOR_EACH(f.m, k, axis(&f, "three", 3)) {
+            PTOWSP_PIPELINE(f.m, "p") {
+                ptowsp_channel a = channel(&f, "a", 2, 0);
+                producer(&f, "load", a, 0, 1, 10);
+                consumer(&f, "use", a, 0, 5);
+            }
+        }
+    }
+    compile(&f, NULL);
+    f.failing_task = 5;
+    f.failure = ptowsp_task_fail(PTOWSP_OK);
+    assert_int_equal(execute(&f, PTOWSP_RUN_TIME_ONLY, true), PTOWSP_OK);
+    EXPECT_PARTS(fails(&f, PTOWSP_KERNEL_FAILED, 5),
+                 "main/for_each k/pipeline p/process use/consume t/task work", "k = 2", "t = 0");
+    assert_int_equal(ptowsp_run_result(f.run)->task_count, 5);
+    expect_state(&f, "load", 0, PTOWSP_PROCESS_ENDED, 10, 3);
+    expect_state(&f, "use", 0, PTOWSP_PROCESS_STOPPED, 10, 2);
+    assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 40);
+    f.failing_task = UINT64_MAX;
+    run_compiled(&f);
+    assert_int_equal(makespan(&f), 45);
+    fixture_free(&f);
+}
+
+static void bind_and_execute(void *user) {
+    const fixture *f = (const fixture *)user;
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "workers", 9), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_run_bind_slot(f->run, 0, 9), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_run_bind_symbol(f->run, PTOWSP_CHANNEL_LATENCY_SYMBOL, 9), PTOWSP_BUSY);
+}
+
+static void pipeline_faults__a_run_is_busy_in_kernels_of_processes(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_axis workers = ptowsp_axis_dynamic(f.m, "workers");
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PIPELINE(f.m, "p") {
+            PTOWSP_REPLICATE(f.m, w, workers, "only") {
+                work(&f, w, 1);
+            }
+        }
+    }
+    compile(&f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f.run, "workers", 2), PTOWSP_OK);
+    f.inside = bind_and_execute;
+    f.inside_user = &f;
+    run_compiled(&f);
+    test_error_is(f.context, PTOWSP_OK, PTOWSP_NO_INDEX, "");
+    fixture_free(&f);
+}
+
+// -- what is outside ------------------------------------------------------------------------------
+
+// Tokens 6, 7, 8 as rows of x, which has 8: a tile may hang over the edge, but begins inside.
+static void pipeline_faults__a_view_outside_by_a_token(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PIPELINE(f.m, "p") {
+            ptowsp_channel a = channel(&f, "a", 1, 0);
+            PTOWSP_PROCESS(f.m, "load") {
+                ptowsp_produces(f.m, a);
+                PTOWSP_FOR_EACH(f.m, i, axis(&f, "three", 3)) {
+                    ptowsp_send(f.m, a, ptowsp_add(i, ptowsp_slot_i64(f.m, 0)));
+                }
+            }
+            PTOWSP_REPLICATE(f.m, w, axis(&f, "one", 1), "use") {
+                ptowsp_consumes(f.m, a);
+                PTOWSP_CONSUME(f.m, t, a) {
+                    touch(&f, f.writes, f.x, t, 0, t, 1);
+                }
+            }
+        }
+    }
+    compile(&f, NULL);
+    assert_int_equal(ptowsp_run_bind_slot(f.run, 0, 6), PTOWSP_OK);
+    EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, 8), "main/pipeline p/", "use",
+                 "consume t/task writes", "w = 0", "t = 8", "row 8", "tensor x");
+    EXPECT_CALLS(&f, 6, 7);
+    assert_int_equal(ptowsp_run_bind_slot(f.run, 0, (uint64_t)-2), PTOWSP_OK);
+    EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, (uint64_t)-2), "t = -2", "row -2", "tensor x");
+    assert_int_equal(ptowsp_run_bind_slot(f.run, 0, 5), PTOWSP_OK);
+    run_compiled(&f);
+    EXPECT_CALLS(&f, 5, 6, 7);
+    fixture_free(&f);
+}
+
+// What no token decides is checked before any kernel is called.
+static void pipeline_faults__a_view_outside_whatever_the_tokens(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_axis rows = ptowsp_axis_dynamic(f.m, "rows");
+    PTOWSP_WORKLOAD(f.m, "main") {
+        busy(&f, 1);
+        PTOWSP_PIPELINE(f.m, "p") {
+            ptowsp_channel a = channel(&f, "a", 1, 0);
+            producer(&f, "load", a, 0, 3, 1);
+            PTOWSP_PROCESS(f.m, "use") {
+                ptowsp_consumes(f.m, a);
+                PTOWSP_CONSUME(f.m, t, a) {
+                }
+                PTOWSP_FOR_EACH(f.m, k, rows) {
+                    touch(&f, f.writes, f.x, linear(&f, k, 3, 0), 0, k, 1);
+                }
+            }
+        }
+    }
+    compile(&f, NULL);
+    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 4), PTOWSP_OK);
+    EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, 9), "process use/for_each k/task writes",
+                 "(k = 3)", "row 9", "tensor x");
+    assert_int_equal(f.call_count, 0);
+    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 3), PTOWSP_OK);
+    run_compiled(&f);
+    fixture_free(&f);
+}
+
+// Arrays that are read outside by a token: in a send, a condition, an argument, the loop of a row.
+static void pipeline_faults__an_array_read_outside_by_a_token(void **state) {
+    (void)state;
+    static const int64_t list[] = {0, 1, 0};
+    static const int32_t lengths[] = {1, 1, 1};
+    static const char *const places[] = {"send b", "when", "task work", "parallel j"};
+    for (int where = 0; where < 4; where++) {
+        fixture f;
+        fixture_make(&f);
+        ptowsp_axis kv = ptowsp_axis_ragged(f.m, "kv");
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_PIPELINE(f.m, "p") {
+                ptowsp_channel a = channel(&f, "a", 1, 0), b = channel(&f, "b", 1, 0);
+                producer(&f, "load", a, 1, 3, 1);
+                PTOWSP_PROCESS(f.m, "use") {
+                    ptowsp_consumes(f.m, a);
+                    ptowsp_produces(f.m, b);
+                    PTOWSP_CONSUME(f.m, t, a) {
+                        ptowsp_expr read = ptowsp_array_at(f.m, "list", PTOWSP_I64, t);
+                        if (where == 1) {
+                            PTOWSP_WHEN(f.m, ptowsp_eq(read, number(&f, 77))) {
+                                busy(&f, 1);
+                            }
+                        } else if (where == 2) {
+                            work(&f, read, 1);
+                        } else if (where == 3) {
+                            PTOWSP_PARALLEL(f.m, j, ptowsp_axis_row(f.m, kv, t)) {
+                                work(&f, j, 1);
+                            }
+                        }
+                        ptowsp_send(f.m, b, where == 0 ? read : t);
+                    }
+                }
+                consumer(&f, "end", b, 0, 1);
+            }
+        }
+        compile(&f, NULL);
+        assert_int_equal(ptowsp_run_bind_array(f.run, "list", PTOWSP_I64, list, 3), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I32, lengths, 3), PTOWSP_OK);
+        const char *text = fails(&f, PTOWSP_INVALID_PARAMS, 3);
+        EXPECT_PARTS(text, "main/pipeline p/process use/consume t/", "(t = 3)");
+        assert_non_null(strstr(text, where == 3 ? "kv" : "list"));
+        assert_non_null(strstr(text, places[where]));
+        assert_int_equal(process(&f, "use", 0)->state, PTOWSP_PROCESS_STOPPED);
+        assert_int_equal(process(&f, "end", 0)->state, PTOWSP_PROCESS_STOPPED);
+        fixture_free(&f);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pipeline_faults__a_send_after_a_close),
+        cmocka_unit_test(pipeline_faults__a_depth_beyond_the_limit),
+        cmocka_unit_test(pipeline_faults__a_latency_beyond_63_bits),
+        cmocka_unit_test(pipeline_faults__no_replicas_or_too_many),
+        cmocka_unit_test(pipeline_faults__time_beyond_63_bits),
+        cmocka_unit_test(pipeline_faults__a_kernel_that_fails),
+        cmocka_unit_test(pipeline_faults__a_kernel_that_fails_later_on),
+        cmocka_unit_test(pipeline_faults__a_run_is_busy_in_kernels_of_processes),
+        cmocka_unit_test(pipeline_faults__a_view_outside_by_a_token),
+        cmocka_unit_test(pipeline_faults__a_view_outside_whatever_the_tokens),
+        cmocka_unit_test(pipeline_faults__an_array_read_outside_by_a_token),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

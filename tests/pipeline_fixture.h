@@ -1,0 +1,594 @@
+// Tests of pipelines: a module with kernels that take as long as they are told and note that they
+// were called, a run of it, and what processes did as a line of text in Hoare's notation:
+//
+//      task 0-4       in a task
+//      a!7 4-10       sent token 7 to channel a: came at 4, went on at 10 (a!7 4: went on at once)
+//      a?7 0-10       received it
+//      a?end 0-10     saw the end of the stream
+//      a!end 5        closed it
+//      end 12         ended
+//
+// Channels whose name begins with a capital are events: their tokens are not looked at.
+//
+// Every run that succeeds is executed with and without kernels, with and without records; all four
+// must have the same results, and all that these say is compared with what the steps say.
+
+#ifndef PIPELINE_FIXTURE_H
+#define PIPELINE_FIXTURE_H
+
+#include "test.h"
+
+enum { CALL_MAX = 4000, SIDE = 8 };
+
+typedef struct fixture {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_kernel work;                    // (value, cycles)
+    ptowsp_kernel reads, writes, updates;  // the same, with a 2 x 2 tile
+    ptowsp_kernel put;                     // the same, writes value to a 1 x 1 tile
+    ptowsp_kernel sees;                    // the same, notes what is in a 1 x 1 tile
+    ptowsp_tensor x, y;                    // i32, 8 x 8
+    ptowsp_program *program;
+    ptowsp_run *run;
+    int32_t x_data[SIDE * SIDE], y_data[SIDE * SIDE];
+    int64_t called[CALL_MAX];  // what the kernels noted: their values, in the order of calls
+    uint64_t call_count;
+    bool is_loading;             // slots are loaded from what tasks write: no time without kernels
+    uint64_t failing_task;       // which returns `failure`
+    ptowsp_cycles failure;       //
+    void (*inside)(void *user);  // called by each kernel
+    void *inside_user;
+} fixture;
+
+// -- kernels --------------------------------------------------------------------------------------
+
+static inline ptowsp_cycles second_axis(const ptowsp_task *task, void *user) {
+    (void)user;
+    return (ptowsp_cycles)ptowsp_task_axis(task, 1);
+}
+
+static inline ptowsp_cycles note(fixture *f, const ptowsp_task *task, int64_t value) {
+    assert_int_equal(task->index, f->call_count);
+    assert_in_range(task->index, 0, CALL_MAX - 1);
+    f->called[f->call_count++] = value;
+    if (f->inside) {
+        f->inside(f->inside_user);
+    }
+    return task->index == f->failing_task ? f->failure : (ptowsp_cycles)ptowsp_task_axis(task, 1);
+}
+
+static inline ptowsp_cycles note_value(const ptowsp_task *task, void *user) {
+    return note((fixture *)user, task, ptowsp_task_axis(task, 0));
+}
+
+static inline ptowsp_cycles put_value(const ptowsp_task *task, void *user) {
+    *(int32_t *)task->tiles[0].data = (int32_t)ptowsp_task_axis(task, 0);
+    return note((fixture *)user, task, ptowsp_task_axis(task, 0));
+}
+
+static inline ptowsp_cycles see_value(const ptowsp_task *task, void *user) {
+    return note((fixture *)user, task, *(const int32_t *)task->tiles[0].data);
+}
+
+static inline ptowsp_kernel kernel_make(fixture *f, const char *name, ptowsp_kernel_fn fn,
+                                        ptowsp_direction direction, int64_t size) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.axis_count = 2;
+    desc.fn = fn;
+    desc.cost = second_axis;
+    desc.user = f;
+    if (direction != PTOWSP_DIRECTION_NONE) {
+        const ptowsp_tile_param tile = {"tile", direction, PTOWSP_I32, size, size};
+        desc.tiles[0] = tile;
+    }
+    return ptowsp_kernel_make(f->m, &desc);
+}
+
+static inline ptowsp_tensor tensor_make(const fixture *f, const char *name) {
+    const ptowsp_tensor_desc desc = {
+        name, PTOWSP_I32, 2, {SIDE, SIDE, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+    return ptowsp_tensor_make(f->m, &desc);
+}
+
+static inline void fixture_make_with(fixture *f, const ptowsp_context_desc *context) {
+    memset(f, 0, sizeof *f);
+    f->failing_task = UINT64_MAX;
+    assert_int_equal(ptowsp_context_create(context, &f->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
+    f->work = kernel_make(f, "work", note_value, PTOWSP_DIRECTION_NONE, 0);
+    f->reads = kernel_make(f, "reads", note_value, PTOWSP_IN, 2);
+    f->writes = kernel_make(f, "writes", note_value, PTOWSP_OUT, 2);
+    f->updates = kernel_make(f, "updates", note_value, PTOWSP_INOUT, 2);
+    f->put = kernel_make(f, "put", put_value, PTOWSP_OUT, 1);
+    f->sees = kernel_make(f, "sees", see_value, PTOWSP_IN, 1);
+    f->x = tensor_make(f, "x");
+    f->y = tensor_make(f, "y");
+}
+
+static inline void fixture_make(fixture *f) {
+    fixture_make_with(f, NULL);
+}
+
+static inline void fixture_forget_run(fixture *f) {
+    ptowsp_run_destroy(f->run);
+    ptowsp_program_destroy(f->program);
+    f->run = NULL;
+    f->program = NULL;
+}
+
+static inline void fixture_free(fixture *f) {
+    fixture_forget_run(f);
+    ptowsp_module_destroy(f->m);
+    ptowsp_context_destroy(f->context);
+}
+
+// -- building -------------------------------------------------------------------------------------
+
+static inline ptowsp_expr number(const fixture *f, int64_t value) {
+    return ptowsp_i64(f->m, value);
+}
+
+// The expression a * scale + offset.
+static inline ptowsp_expr linear(const fixture *f, ptowsp_expr a, int64_t scale, int64_t offset) {
+    return ptowsp_add(ptowsp_mul(a, number(f, scale)), number(f, offset));
+}
+
+static inline ptowsp_axis axis(const fixture *f, const char *name, int64_t size) {
+    return ptowsp_axis_dense(f->m, name, size);
+}
+
+static inline ptowsp_channel channel(const fixture *f, const char *name, uint32_t depth,
+                                     ptowsp_cycles latency) {
+    ptowsp_channel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.depth = depth;
+    desc.latency = latency;
+    return ptowsp_channel_make(f->m, &desc);
+}
+
+static inline ptowsp_task_desc task_desc(const fixture *f, ptowsp_kernel kernel, ptowsp_expr value,
+                                         int64_t cycles) {
+    ptowsp_task_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kernel = kernel;
+    desc.axes[0] = value;
+    desc.axes[1] = number(f, cycles);
+    return desc;
+}
+
+// A task that notes a value and takes so many cycles.
+static inline ptowsp_node work(const fixture *f, ptowsp_expr value, int64_t cycles) {
+    const ptowsp_task_desc desc = task_desc(f, f->work, value, cycles);
+    return ptowsp_task_make(f->m, &desc);
+}
+
+// A task whose value is its cycles.
+static inline ptowsp_node busy(const fixture *f, int64_t cycles) {
+    return work(f, number(f, cycles), cycles);
+}
+
+// A task with the tile of a tensor at (row, col).
+static inline ptowsp_node touch(const fixture *f, ptowsp_kernel kernel, ptowsp_tensor tensor,
+                                ptowsp_expr row, int64_t col, ptowsp_expr value, int64_t cycles) {
+    ptowsp_task_desc desc = task_desc(f, kernel, value, cycles);
+    desc.views[0].tensor = tensor;
+    desc.views[0].row = row;
+    desc.views[0].col = number(f, col);
+    return ptowsp_task_make(f->m, &desc);
+}
+
+static inline void send(const fixture *f, ptowsp_channel to, int64_t token) {
+    ptowsp_send(f->m, to, number(f, token));
+}
+
+// A task that takes so many cycles, and then its value as a token.
+static inline void send_work(const fixture *f, ptowsp_channel to, ptowsp_expr value,
+                             int64_t cycles) {
+    const ptowsp_task_desc desc = task_desc(f, f->work, value, cycles);
+    ptowsp_send_task(f->m, to, &desc);
+}
+
+// A process that sends `count` tokens from `first` on, each after a task of so many cycles.
+static inline void producer(const fixture *f, const char *name, ptowsp_channel to, int64_t first,
+                            int64_t count, int64_t cycles) {
+    PTOWSP_PROCESS(f->m, name) {
+        ptowsp_produces(f->m, to);
+        PTOWSP_FOR_EACH(f->m, i, axis(f, name, count)) {
+            send_work(f, to, linear(f, i, 1, first), cycles);
+        }
+    }
+}
+
+// A process that does a task of so many cycles with each token, `late` cycles after the start.
+static inline void consumer(const fixture *f, const char *name, ptowsp_channel from, int64_t late,
+                            int64_t cycles) {
+    PTOWSP_PROCESS(f->m, name) {
+        ptowsp_consumes(f->m, from);
+        if (late) {
+            busy(f, late);
+        }
+        PTOWSP_CONSUME(f->m, t, from) {
+            work(f, t, cycles);
+        }
+    }
+}
+
+// -- what the steps say ---------------------------------------------------------------------------
+
+static inline uint32_t process_of(const fixture *f, const char *name, uint32_t replica) {
+    uint32_t count = 0;
+    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!strcmp(processes[i].name, name) && processes[i].replica == replica) {
+            return i;
+        }
+    }
+    fail_msg("there is no process %s %u", name, replica);
+    return 0;
+}
+
+static inline const ptowsp_channel_stats *channels_of(const fixture *f) {
+    uint32_t count = 0;
+    return ptowsp_run_channels(f->run, &count);
+}
+
+static inline const ptowsp_process_stats *process(const fixture *f, const char *name,
+                                                  uint32_t replica) {
+    uint32_t count = 0;
+    return ptowsp_run_processes(f->run, &count) + process_of(f, name, replica);
+}
+
+static inline const ptowsp_channel_stats *channel_of(const fixture *f, const char *name) {
+    uint32_t count = 0;
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!strcmp(channels[i].name, name)) {
+            return &channels[i];
+        }
+    }
+    fail_msg("there is no channel %s", name);
+    return NULL;
+}
+
+static inline const ptowsp_pipeline_stats *pipeline(const fixture *f, uint32_t i) {
+    uint32_t count = 0;
+    const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(f->run, &count);
+    assert_true(i < count);
+    return &pipelines[i];
+}
+
+static inline uint64_t makespan(const fixture *f) {
+    return ptowsp_run_result(f->run)->makespan_cycles;
+}
+
+// One step as text.
+static inline void step_text(const fixture *f, const ptowsp_step_record *step, char *text,
+                             size_t size) {
+    char token[32] = "", time[64];
+    const char *name = step->channel == UINT32_MAX ? "" : channels_of(f)[step->channel].name;
+    if (name[0] < 'A' || name[0] > 'Z') {
+        snprintf(token, sizeof token, "%lld", (long long)step->token);
+    }
+    if (step->kind == PTOWSP_STEP_TASK || step->arrive != step->end) {
+        snprintf(time, sizeof time, "%llu-%llu", (unsigned long long)step->arrive,
+                 (unsigned long long)step->end);
+    } else {
+        snprintf(time, sizeof time, "%llu", (unsigned long long)step->end);
+    }
+    switch ((int)step->kind) {
+    case PTOWSP_STEP_TASK: snprintf(text, size, "task %s", time); break;
+    case PTOWSP_STEP_SEND: snprintf(text, size, "%s!%s %s", name, token, time); break;
+    case PTOWSP_STEP_RECEIVE: snprintf(text, size, "%s?%s %s", name, token, time); break;
+    case PTOWSP_STEP_END: snprintf(text, size, "%s?end %s", name, time); break;
+    default: snprintf(text, size, "%s%send %s", name, name[0] ? "!" : "", time); break;
+    }
+}
+
+// Asserts that this is what a process did, all times that its pipeline ran.
+static inline void expect_steps(const fixture *f, const char *name, uint32_t replica,
+                                const char *expected) {
+    static char text[1 << 16];
+    uint64_t count = 0;
+    size_t length = 0;
+    uint32_t id = process_of(f, name, replica);
+    const ptowsp_step_record *steps = ptowsp_run_steps(f->run, &count);
+    text[0] = '\0';
+    for (uint64_t i = 0; i < count; i++) {
+        if (steps[i].process == id && length + 200 < sizeof text) {
+            char one[200];
+            step_text(f, &steps[i], one, sizeof one);
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
+                                       length ? ", " : "", one);
+        }
+    }
+    if (strcmp(text, expected) != 0) {
+        print_error("process %s %u\n  did    %s\n  not    %s\n", name, replica, text, expected);
+        fail();
+    }
+}
+
+// Asserts that kernels noted these values, in this order.
+static inline void expect_calls(const fixture *f, const int64_t *values, uint64_t count) {
+    bool is_equal = f->call_count == count;
+    for (uint64_t i = 0; i < count && is_equal; i++) {
+        is_equal = f->called[i] == values[i];
+    }
+    if (!is_equal) {
+        for (uint64_t i = 0; i < f->call_count; i++) {
+            print_error("%lld ", (long long)f->called[i]);
+        }
+        fail_msg("was called, of %llu values", (unsigned long long)count);
+    }
+}
+
+#define EXPECT_CALLS(f, ...)                                                                       \
+    do {                                                                                           \
+        static const int64_t values_[] = {__VA_ARGS__};                                            \
+        expect_calls(f, values_, sizeof values_ / sizeof values_[0]);                              \
+    } while (0)
+
+// Asserts that a piece of text has each of the parts in it, which end with NULL.
+static inline void expect_parts(const char *text, const char *const *parts) {
+    for (; *parts; parts++) {
+        if (!strstr(text, *parts)) {
+            fail_msg("\"%s\" is not in: %s", *parts, text);
+        }
+    }
+}
+
+#define EXPECT_PARTS(text, ...)                                                                    \
+    do {                                                                                           \
+        static const char *const parts_[] = {__VA_ARGS__, NULL};                                   \
+        expect_parts(text, parts_);                                                                \
+    } while (0)
+
+// -- what must hold of any run --------------------------------------------------------------------
+
+typedef struct step_sums {
+    uint64_t tasks, busy, full, empty, sent, received, last_end;
+} step_sums;
+
+// Sums the steps of a process or of a channel.
+static inline step_sums sums_of(const fixture *f, uint32_t process_id, uint32_t channel_id) {
+    step_sums s;
+    uint64_t count = 0;
+    const ptowsp_step_record *steps = ptowsp_run_steps(f->run, &count);
+    memset(&s, 0, sizeof s);
+    for (uint64_t i = 0; i < count; i++) {
+        const ptowsp_step_record *step = &steps[i];
+        uint64_t cycles = step->end - step->arrive;
+        if (step->process == process_id || step->channel == channel_id) {
+            bool is_task = step->kind == PTOWSP_STEP_TASK, is_send = step->kind == PTOWSP_STEP_SEND;
+            s.tasks += is_task;
+            s.sent += is_send;
+            s.received += step->kind == PTOWSP_STEP_RECEIVE;
+            s.busy += is_task ? cycles : 0;
+            s.full += is_send ? cycles : 0;
+            s.empty += is_task || is_send ? 0 : cycles;
+            s.last_end = step->end;
+        }
+    }
+    return s;
+}
+
+// Each process does one step after another; what a step waited for is a step of another process
+// (or of its own, if it sends to itself) that was over by then.
+static inline void check_steps(const fixture *f) {
+    uint64_t count = 0;
+    const ptowsp_step_record *steps = ptowsp_run_steps(f->run, &count);
+    assert_non_null(steps);
+    for (uint64_t i = 0; i < count; i++) {
+        const ptowsp_step_record *step = &steps[i];
+        assert_true(step->arrive <= step->end);
+        uint64_t before = i;
+        while (before > 0 && steps[before - 1].process != step->process) {
+            before--;
+        }
+        const ptowsp_step_record *last = before > 0 ? &steps[before - 1] : NULL;
+        if (!last || (last->kind == PTOWSP_STEP_CLOSE && last->channel == UINT32_MAX)) {
+            assert_true(step->previous == PTOWSP_NO_INDEX);  // the first this time
+            assert_int_equal(step->arrive, 0);
+        } else {
+            assert_int_equal(step->previous, before - 1);
+            assert_int_equal(step->arrive, last->end);
+        }
+        if (step->cause != PTOWSP_NO_INDEX) {
+            assert_true(step->cause < count);
+            assert_true(step->end > step->arrive);
+            assert_true(steps[step->cause].end <= step->end);
+        }
+    }
+}
+
+// The critical chain goes from a step without one before it to the end of the pipeline.
+static inline void check_chain(const fixture *f, uint32_t id) {
+    uint64_t count = 0, step_count = 0;
+    const uint64_t *chain = ptowsp_run_critical_steps(f->run, id, &count);
+    const ptowsp_step_record *steps = ptowsp_run_steps(f->run, &step_count);
+    assert_non_null(chain);
+    assert_true(count > 0 && count <= step_count);
+    for (uint64_t i = 0; i < count; i++) {
+        const ptowsp_step_record *step = &steps[chain[i]];
+        uint64_t before = step->cause != PTOWSP_NO_INDEX ? step->cause : step->previous;
+        assert_true(before == (i > 0 ? chain[i - 1] : PTOWSP_NO_INDEX));
+    }
+    assert_int_equal(steps[chain[count - 1]].kind, PTOWSP_STEP_CLOSE);
+    assert_int_equal(steps[chain[count - 1]].channel, UINT32_MAX);
+    assert_int_equal(steps[chain[count - 1]].end, pipeline(f, id)->makespan_cycles);
+}
+
+// All that results say of a run that ended follows from its steps.
+static inline void check_results(const fixture *f) {
+    uint32_t process_count = 0, channel_count = 0, pipeline_count = 0;
+    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &process_count);
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &channel_count);
+    const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(f->run, &pipeline_count);
+    uint64_t waited = 0;
+    check_steps(f);
+    for (uint32_t i = 0; i < process_count; i++) {
+        step_sums s = sums_of(f, i, UINT32_MAX - 1);
+        assert_int_equal(processes[i].state, PTOWSP_PROCESS_ENDED);
+        assert_int_equal(processes[i].task_count, s.tasks);
+        assert_int_equal(processes[i].busy_cycles, s.busy);
+        assert_int_equal(processes[i].full_cycles, s.full);
+        assert_int_equal(processes[i].empty_cycles, s.empty);
+        assert_int_equal(processes[i].end_cycles, s.last_end);
+        waited += s.full + s.empty;
+    }
+    assert_int_equal(ptowsp_run_result(f->run)->stall_cycles[PTOWSP_STALL_CHANNEL], waited);
+    for (uint32_t i = 0; i < channel_count; i++) {
+        step_sums s = sums_of(f, UINT32_MAX, i);
+        assert_int_equal(channels[i].token_count, s.sent);
+        assert_int_equal(channels[i].full_cycles, s.full);
+        assert_int_equal(channels[i].empty_cycles, s.empty);
+        assert_true(channels[i].pending_max <= channels[i].depth);
+        if (pipeline_count == 1 && pipelines[0].run_count == 1) {
+            assert_int_equal(channels[i].pending_count, s.sent - s.received);
+        }
+    }
+    for (uint32_t i = 0; i < pipeline_count; i++) {
+        uint64_t end = 0;
+        for (uint32_t k = 0; k < pipelines[i].process_count; k++) {
+            uint64_t e = processes[pipelines[i].first_process + k].end_cycles;
+            end = e > end ? e : end;
+        }
+        assert_int_equal(pipelines[i].makespan_cycles, end);
+        if (pipelines[i].run_count > 0) {
+            check_chain(f, i);
+        }
+    }
+    const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
+    uint64_t busy_cycles = 0;
+    for (uint64_t i = 0; i < stats->task_count; i++) {
+        const ptowsp_task_record *record = &ptowsp_run_records(f->run)[i];
+        busy_cycles += record->end - record->start;
+        assert_true(record->end <= stats->makespan_cycles);
+    }
+    assert_int_equal(stats->busy_cycles, busy_cycles);
+}
+
+// The numbers of all results but those of memory, one after another.
+typedef struct results {
+    uint64_t numbers[2000];
+    uint32_t count;
+} results;
+
+static inline void add_result(results *r, uint64_t number) {
+    assert_in_range(r->count, 0, 1999);
+    r->numbers[r->count++] = number;
+}
+
+static inline void results_of(const fixture *f, results *r) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
+    uint32_t count = 0;
+    memset(r, 0, sizeof *r);
+    add_result(r, stats->makespan_cycles);
+    add_result(r, stats->task_count);
+    add_result(r, stats->busy_cycles);
+    for (int i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        add_result(r, stats->stall_cycles[i]);
+    }
+    const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(f->run, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        add_result(r, pipelines[i].run_count);
+        add_result(r, pipelines[i].start_cycles);
+        add_result(r, pipelines[i].makespan_cycles);
+        add_result(r, pipelines[i].total_cycles);
+        add_result(r, pipelines[i].process_count);
+    }
+    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        add_result(r, (uint64_t)processes[i].state);
+        add_result(r, processes[i].end_cycles);
+        add_result(r, processes[i].task_count);
+        add_result(r, processes[i].busy_cycles);
+        add_result(r, processes[i].full_cycles);
+        add_result(r, processes[i].empty_cycles);
+    }
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        add_result(r, channels[i].depth);
+        add_result(r, channels[i].latency);
+        add_result(r, channels[i].pending_count);
+        add_result(r, channels[i].token_count);
+        add_result(r, channels[i].pending_max);
+        add_result(r, channels[i].full_cycles);
+        add_result(r, channels[i].empty_cycles);
+    }
+}
+
+// -- running --------------------------------------------------------------------------------------
+
+// Compiles what has been built and makes a run, with x and y bound if they are used.
+static inline void compile(fixture *f, const ptowsp_schedule *schedule) {
+    const ptowsp_program_desc desc = {NULL, schedule};
+    ptowsp_buffer buffer;
+    fixture_forget_run(f);
+    if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = f->x_data;
+    buffer.size = sizeof f->x_data;
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+    buffer.data = f->y_data;
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);
+}
+
+static inline ptowsp_status execute(fixture *f, ptowsp_run_mode mode, bool has_records) {
+    const ptowsp_run_options options = {.mode = mode, .record_tasks = has_records};
+    f->call_count = 0;
+    memset(f->x_data, 0, sizeof f->x_data);
+    memset(f->y_data, 0, sizeof f->y_data);
+    return ptowsp_run_execute(f->run, &options);
+}
+
+static inline void execute_ok(fixture *f, ptowsp_run_mode mode, bool has_records) {
+    if (execute(f, mode, has_records) != PTOWSP_OK) {
+        char text[4000];
+        ptowsp_text_buffer buffer = {text, sizeof text, 0};
+        ptowsp_run_print_stuck(f->run, ptowsp_text_to_buffer(&buffer));
+        fail_msg("%s\n%s", ptowsp_context_error(f->context).text, text);
+    }
+}
+
+// Executes a compiled program in all ways, at last with kernels and records.
+static inline void run_compiled(fixture *f) {
+    execute_ok(f, PTOWSP_RUN_EXECUTE, false);
+    results expected, got;
+    results_of(f, &expected);
+    uint64_t count = 1;
+    assert_null(ptowsp_run_steps(f->run, &count));
+    assert_int_equal(count, 0);
+    if (f->is_loading) {
+        assert_int_equal(execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_UNSUPPORTED);
+    } else {
+        for (int has_records = 0; has_records < 2; has_records++) {
+            execute_ok(f, PTOWSP_RUN_TIME_ONLY, has_records);
+            results_of(f, &got);
+            assert_memory_equal(&got, &expected, sizeof got);
+        }
+        assert_int_equal(f->call_count, 0);
+    }
+    execute_ok(f, PTOWSP_RUN_EXECUTE, true);
+    results_of(f, &got);
+    assert_memory_equal(&got, &expected, sizeof got);
+    assert_int_equal(f->call_count, ptowsp_run_result(f->run)->task_count);
+    check_results(f);
+}
+
+// Compiles and executes.
+static inline void run_with(fixture *f, const ptowsp_schedule *schedule) {
+    compile(f, schedule);
+    run_compiled(f);
+}
+
+static inline void run(fixture *f) {
+    run_with(f, NULL);
+}
+
+#endif
