@@ -1,33 +1,39 @@
 #!/usr/bin/env python3
-"""Writes the tables of oracle_test.c, or with `tiles` those of oracle_kernel_test.c.
+"""Writes the tables of oracle_test.c, or with `tiles` those of oracle_kernel_test.c, or with
+`pipelines` those of oracle_pipeline_test.c.
 
     python3 tests/oracle_cases.py v9_cases.json > tests/oracle_cases.h
     python3 tests/oracle_cases.py v9_cases.json tiles > tests/oracle_kernel_cases.h
+    python3 tests/oracle_cases.py v9_cases.json pipelines > tests/oracle_pipeline_cases.h
 
 v9_cases.json holds workloads and the results that PTO-WSP v9 gives for them. Taken are those of the
 groups `test` and `sched` with C functions for kernels; and with tile kernels, made of the
 operations in the file, those of `kernel`, `example` and `test`, and of `sched` where all kernels
-have them.
-Before anything is written, every expected value about time is worked out again by the model below,
-from the rules of time alone, and must be the same. The model also gives what the file lacks: the
-tasks of the two largest workloads, and those of dataflow issue, as hashes.
+have them; and all that are pipelines, with both kinds of kernels.
+Before anything is written, every expected value about time is worked out again by the model of
+oracle_model.py, from the rules of time alone, and must be the same. The model also gives what the
+file lacks: the tasks of the two largest workloads, and those of dataflow issue, as hashes; and what
+processes and channels have done.
 """
 
 import json
-import operator
 import sys
 import textwrap
 
-TILES = sys.argv[2:] == ["tiles"]
+sys.dont_write_bytecode = True
+
+from oracle_model import MASK, Model, is_burn, scalars_of, tiles_of
+
+PIPELINES = sys.argv[2:] == ["pipelines"]
+TILES = PIPELINES or sys.argv[2:] == ["tiles"]
 GROUPS = ("kernel", "example", "test", "sched") if TILES else ("test", "sched")
-MASK = (1 << 64) - 1
+TASKS_MAX = 24  # of a pipeline, in full; with more only their hash
 
 # The C function that does what a kernel does; kernels that are not here are an error.
 FUNCTIONS = {
     "copy_tile": "copy", "load": "copy", "copy": "copy", "cp": "copy", "square": "square",
     "mark": "mark", "write_flag": "write_flag", "fill_true": "fill_true",
-    "fill_false": "fill_false", "mm": "matmul", "expert_linear": "matmul", "burn": "burn",
-    "attn_tile": "attention", "add_tile": "add", "rmsnorm_tile": "rmsnorm", "mlp_tile": "mlp",
+    "fill_false": "fill_false", "mm": "matmul", "expert_linear": "matmul", "attn_tile": "attention", "add_tile": "add", "rmsnorm_tile": "rmsnorm", "mlp_tile": "mlp",
     "moe_mix": "moe_mix", "topk8": "topk8",
 }
 
@@ -37,249 +43,19 @@ def has_tiles(kernel):
     return TILES and "custom" not in kernel
 
 
+def function_of(kernel):
+    return "burn" if is_burn(kernel) else FUNCTIONS[kernel["name"]]
+
+
 def is_taken(case):
+    if PIPELINES:
+        return case["workload"]["node"] == "pipeline"
     if case["group"] not in GROUPS:
         return False
     return not TILES or case["group"] != "sched" or all(has_tiles(k) for k in case["kernels"])
 
-# -- the model: data that time depends on ----------------------------------------------------------
 
-
-class I64(int):
-    """A signed value of an expression; plain ints are unsigned."""
-
-
-def wrap(value, signed):
-    value &= MASK
-    return I64(value - (1 << 64) if signed and value >> 63 else value) if signed else value
-
-
-def product(sizes):
-    result = 1
-    for size in sizes:
-        result *= size
-    return result
-
-
-def tiles_of(kernel):
-    return [p for p in kernel["params"] if not p.get("scalar")]
-
-
-def scalars_of(kernel):
-    return [p for p in kernel["params"] if p.get("scalar")]
-
-
-def element(init, i):
-    kind = init["kind"]
-    if kind == "zeros":
-        return 0
-    if kind == "full":
-        return init["value"]
-    if kind == "data":
-        return init["data"][i]
-    return (((i * init["mul"] + init["add"]) % init["mod"]) - init["sub"]) * init["scale"]
-
-
-class Memory:
-    """The first element of each tile, which is all that time and control depend on."""
-
-    def __init__(self, case):
-        self.tensors = {t["name"]: t for t in case["tensors"]}
-        self.written = {}
-
-    def region(self, arg, index):
-        return (arg["tensor"],) + tuple(index)
-
-    def get(self, region):
-        if region in self.written:
-            return self.written[region]
-        tensor = self.tensors[region[0]]
-        flat = 0
-        for size, i in zip(tensor["shape"], region[1:]):
-            assert 0 <= i < size, region
-            flat = flat * size + i
-        return element(tensor["init"], flat * product(tensor["shape"][len(region) - 1:]))
-
-
-def run_kernel(kernel, regions, scalars, memory):
-    """Returns the cycles of a task, and writes what control may depend on."""
-    name = kernel["name"]
-    if name == "burn":
-        memory.written[regions["cnt"]] = memory.get(regions["cnt"]) + 1
-        return memory.get(regions["d"])
-    if name == "write_flag":
-        memory.written[regions["flag_out"]] = 1 if memory.get(regions["x_in"]) > 0 else 0
-        return 1
-    if name in ("fill_true", "fill_false"):
-        return 1
-    for param in tiles_of(kernel):
-        if param["dir"] != "in":
-            memory.written[regions[param["name"]]] = None  # not known here, and not needed
-    if name == "topk8" and "custom" in kernel:
-        pad_to = scalars["pad_to"]
-        return 32 + 5 * 32 + (pad_to // 32 * 128 if pad_to > 32 else 0)
-    assert "custom" not in kernel
-    return kernel["cycles"]
-
-
-# -- the model: expressions ------------------------------------------------------------------------
-
-
-COMPARISONS = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne}
-
-
-def evaluate(expr, variables, args, slots, symbols):
-    def sub(e):
-        return evaluate(e, variables, args, slots, symbols)
-
-    if isinstance(expr, int):
-        return I64(expr)
-    op = expr[0]
-    if op == "axis":
-        return I64(variables[expr[1]])
-    if op == "param":
-        return I64(args[expr[1]] if expr[1] < len(args) else 0)
-    if op == "sym":
-        return int(symbols[expr[1]])
-    if op == "slot_u64":
-        return slots.get(expr[1], 0)
-    if op == "u64":
-        return wrap(sub(expr[1]), False)
-    if op == "i64":
-        return wrap(sub(expr[1]), True)
-    if op == "where":
-        return sub(expr[2]) if sub(expr[1]) else sub(expr[3])
-    a, b = sub(expr[1]), sub(expr[2])
-    signed = isinstance(a, I64) and isinstance(b, I64)
-    a, b = wrap(a, signed), wrap(b, signed)
-    if op in COMPARISONS:
-        return COMPARISONS[op](int(a), int(b))
-    value = {"+": int(a) + int(b), "-": int(a) - int(b), "*": int(a) * int(b),
-             "^": int(a) ^ int(b)}[op]
-    return wrap(value, signed)
-
-
-# -- the model: time -------------------------------------------------------------------------------
-
-
-class Model:
-    """Runs a variant of a case. rule is "in order", "nohol", "raw" or "full"."""
-
-    def __init__(self, case, runtime, rule):
-        self.case, self.runtime, self.rule = case, runtime, rule
-        self.kernels = {k["name"]: k for k in case["kernels"]}
-        self.kernel_index = {k["name"]: i for i, k in enumerate(case["kernels"])}
-        self.memory = Memory(case)
-        self.variables, self.slots = {}, {}
-        self.dispatch = case["schedule"].get("dispatch")
-        self.window = case["schedule"].get("window", 0)
-        self.free = [0] * (self.dispatch["n"] if self.dispatch else 1)
-        self.clock, self.in_flight, self.tasks = 0, [], []
-        self.last_write, self.reads = {}, {}  # by region: end of the writer; ends of readers since
-
-    def value(self, entry):
-        return self.variables[entry] if isinstance(entry, str) else entry
-
-    def evaluate(self, expr, args=()):
-        symbols = self.runtime.get("symbols", {})
-        return evaluate(expr, self.variables, args, self.slots, symbols)
-
-    def iterations(self, node):
-        axis = node["axis"]
-        kind = axis["kind"]
-        if kind == "dense":
-            return range(axis["n"])
-        if kind == "dyn":
-            return range(self.runtime["axis_sizes"][node["var"]])
-        if kind == "ragged":
-            return range(sum(self.runtime.get("ragged", {}).get(axis["name"], axis["lengths"])))
-        csr = self.runtime.get("sparse", {}).get(axis["name"], axis)
-        return csr["indices"][:csr["indptr"][-1]]
-
-    def wait_for_data(self, kernel, regions, ready):
-        for param in tiles_of(kernel):
-            region = regions[param["name"]]
-            if param["dir"] != "out":
-                ready = max(ready, self.last_write.get(region, 0))
-            if param["dir"] != "in" and self.rule == "full":
-                ready = max([ready, self.last_write.get(region, 0)] + self.reads.get(region, []))
-        return ready
-
-    def note_data(self, kernel, regions, end):
-        for param in tiles_of(kernel):
-            if param["dir"] != "out":
-                self.reads.setdefault(regions[param["name"]], []).append(end)
-        for param in tiles_of(kernel):
-            if param["dir"] != "in":
-                self.last_write[regions[param["name"]]] = end
-                self.reads[regions[param["name"]]] = []
-
-    def task(self, node, ready):
-        kernel = self.kernels[node["kernel"]]
-        params = [self.value(p) for p in node["params"]]
-        regions = {p: self.memory.region(a, [self.value(i) for i in a["index"]])
-                   for p, a in node["args"].items() if isinstance(a, dict)}
-        scalars = {p: a for p, a in node["args"].items() if p not in regions}
-        args = params + [n for p in tiles_of(kernel) for n in (p["rows"], p["cols"])]
-        args += [scalars[p["name"]] for p in scalars_of(kernel)]
-        duration = run_kernel(kernel, regions, scalars, self.memory)
-        if not self.dispatch:
-            lane = 0
-        elif self.dispatch["policy"] == "round_robin":
-            lane = len(self.tasks) % len(self.free)
-        else:
-            lane = wrap(self.evaluate(self.dispatch["key"], args), False) % len(self.free)
-        if self.rule in ("raw", "full"):
-            ready = self.wait_for_data(kernel, regions, ready)
-        if self.rule == "in order":
-            self.clock = max(self.clock, ready)
-        self.in_flight = sorted(e for e in self.in_flight if e > self.clock)
-        while self.window > 0 and len(self.in_flight) >= self.window:
-            self.clock = self.in_flight[0]
-            self.in_flight = [e for e in self.in_flight if e > self.clock]
-        start = max(self.free[lane], self.clock, ready)
-        end = start + duration
-        self.free[lane] = end
-        self.in_flight.append(end)
-        self.note_data(kernel, regions, end)
-        self.tasks.append([self.kernel_index[kernel["name"]], params, lane, ready, start, end])
-        return end
-
-    def body(self, nodes, sequential, ready):
-        done = ready
-        for node in nodes:
-            if sequential:
-                done = self.node(node, done)
-            else:
-                done = max(done, self.node(node, ready))
-        return done
-
-    def node(self, node, ready):
-        kind = node["node"]
-        if kind == "task":
-            return self.task(node, ready)
-        if kind in ("par", "seq"):
-            return self.body(node["body"], kind == "seq", ready)
-        if kind == "cond":
-            taken = node["then"] if self.evaluate(node["pred"]) else node["else"]
-            return self.body(taken, False, ready)
-        if kind == "slot_set":
-            self.slots[node["slot"]] = wrap(self.evaluate(node["value"]), False)
-            return ready
-        if kind == "slot_load":
-            index = [self.value(i) for i in node["arg"]["index"]]
-            assert node["row"] == 0 and node["col"] == 0
-            self.slots[node["slot"]] = self.memory.get(self.memory.region(node["arg"], index))
-            return ready
-        done = ready
-        for i in self.iterations(node):
-            self.variables[node["var"]] = i
-            done = max(done, self.body(node["body"], kind == "for",
-                                       done if kind == "for" else ready))
-        return done
-
-    def run(self):
-        return self.node(self.case["workload"], 0)
+# -- expected values ------------------------------------------------------------------------------
 
 
 def tasks_hash(tasks, kernels):
@@ -311,6 +87,16 @@ def check(case, variant):
             assert expected.get("tasks", in_order) == in_order, where
         hashes[rule] = tasks_hash(model.tasks, case["kernels"])
     return in_order, hashes
+
+
+def check_pipeline(case, variant):
+    """The same for a pipeline, for which all rules are one; returns the model."""
+    model = Model(case, {**case["runtime"], **variant["runtime"]}, "in order")
+    expected = variant["expected"]
+    makespan = model.run()
+    assert makespan == expected["total_cycles"] == expected["csp"]["exact"], case["name"]
+    assert len(model.tasks) == expected["task_count"], case["name"]
+    return model
 
 
 # -- C ---------------------------------------------------------------------------------------------
@@ -447,6 +233,17 @@ class WorkloadWriter:
         elif kind == "slot_load":
             self.put(depth, "SLOT_LOAD, %d, %d, %d,  %s" % (node["slot"], node["row"],
                                                             node["col"], self.view(node["arg"])))
+        elif kind == "send":
+            self.node(depth, node["task"])
+            self.lines[-1] = self.lines[-1].replace(
+                "TASK", "SEND, %d" % self.channel_index[node["channel"]])
+        elif kind == "pipeline":
+            self.pipeline(depth, node)
+        elif kind == "consume":
+            channel = self.channel_index[node["channel"]]
+            self.put(depth, "CONSUME, %s, %d" % (character(node["var"]), channel))
+            self.nodes(depth + 1, node["body"])
+            self.put(depth, "END")
         else:
             opener = {"pfor": "PARALLEL", "for": "FOR_EACH", "sel": "SELECT", "par": "COMBINE",
                       "seq": "SEQUENCE"}[kind]
@@ -456,13 +253,50 @@ class WorkloadWriter:
             self.nodes(depth + 1, node["body"])
             self.put(depth, "END")
 
+    def pipeline(self, depth, node):
+        self.channel_index = {c["name"]: i for i, c in enumerate(node["channels"])}
+        self.symbols.add("__pto_wsp_channel_latency_cycles")
+        self.put(depth, "PIPELINE")
+        for process in node["processes"]:
+            self.put(depth + 1, "PROCESS")
+            for role in ("consumes", "produces"):
+                for name in process[role]:
+                    self.put(depth + 2, "%s, %d" % (role.upper(), self.channel_index[name]))
+            self.nodes(depth + 2, process["body"])
+            self.put(depth + 1, "END")
+        self.put(depth, "END")
+
+
+def data_rule(data):
+    """A rule as that of "mod", if the data has one that runs over all values from low to high."""
+    low, mod = min(data), max(data) - min(data) + 1
+    mul, add = (data[1] - data[0]) % mod, data[0] - low
+    if all(x == low + (i * mul + add) % mod for i, x in enumerate(data)):
+        return [mul, add, mod, -low, 1]
+    return None
+
+
+def data_words(tensor):
+    """The data in C, with rows that repeat a few words written as that."""
+    data, row = tensor["init"]["data"], tensor["shape"][1]
+    words = []
+    for at in range(0, len(data), row):
+        part = data[at:at + row]
+        n = next(n for n in range(1, row + 1) if row % n == 0 and part == part[:n] * (row // n))
+        text = ", ".join(str(x) for x in part[:n])
+        words.append(text if n == row else "TIMES_%d(%s)" % (row // n, text))
+    return words
+
 
 def tensor_c(tensor):
     init = tensor["init"]
     data = " NULL"
     if init["kind"] == "data":
-        rule = [0, 0, 1, 0, 1]
-        data = "\n                CODE(%s)" % ", ".join(str(int(x)) for x in init["data"])
+        rule = PIPELINES and data_rule(init["data"])
+        if not rule:
+            rule = [0, 0, 1, 0, 1]
+            words = data_words(tensor) if PIPELINES else [str(int(x)) for x in init["data"]]
+            data = "\n" + wrapped("CODE(", words, ")", 16)
     elif abs(init.get("value", 0)) > 1e9:
         rule = [0, 1, 2, 0, init["value"]]
     elif init["kind"] == "mod":
@@ -486,7 +320,12 @@ def workload_c(case):
     if writer.axes:
         lines += [wrapped(".axes = {", writer.axes, "},", 8)]
     lines += ["        .tensors = {"] + ["            %s," % tensor_c(t) for t in case["tensors"]]
-    lines += ["        },", "        .tree = CODE("]
+    lines += ["        },"]
+    if PIPELINES:
+        tree = case["workload"]
+        lines += ["        .channel_count = %d," % len(tree["channels"]),
+                  "        .process_count = %d," % len(tree["processes"])]
+    lines += ["        .tree = CODE("]
     lines += ["    " + line for text in writer.lines for line in text.split("\n")]
     lines += ["            STOP),"]
     return "\n".join(lines)
@@ -509,7 +348,6 @@ def number_c(value):
 
 
 def variant_c(case, variant):
-    in_order, hashes = check(case, variant)
     runtime = {**case["runtime"], **variant["runtime"]}
     expected = variant["expected"]
     lines = []
@@ -536,25 +374,52 @@ def variant_c(case, variant):
             lines.append(wrapped(".indptr = {", [str(n) for n in csr["indptr"]], "},", 16))
             lines.append(wrapped(".indices = {", [str(n) for n in csr["indices"]], "},", 16))
     put(".task_count = %d," % expected["task_count"])
-    put(".busy = %d," % expected["sum_of_durations"])
-    lines.append(wrapped(".lane_tasks = {", [str(n) for n in expected["worker_task_counts"]], "},",
-                         16))
-    semantic = expected["semantic"]
-    times = [("in order", expected["total_cycles"])] + [(r, semantic[r])
-                                                        for r in ("nohol", "raw", "full")]
-    lines.append(wrapped(".times = {", ["{%d, 0x%016xu}" % (makespan, hashes[rule])
-                                        for rule, makespan in times], "},", 16))
+    times, tasks = pipeline_times_c(case, variant) if PIPELINES else times_c(case, variant)
     assert set(expected["outputs"]) == {t["name"] for t in case["tensors"]}
     outputs = [expected["outputs"][t["name"]] for t in case["tensors"]]
+    lines += times
     lines.append(wrapped(".sums = {", ["{%s, %s}" % (number_c(o["sum"]), number_c(o["wsum"]))
                                        for o in outputs], "},", 16))
-    if "tasks" in expected:
+    if tasks:
         rows = ["{%s, {%s}, %s}" % (kernel_enum(case["kernels"][k]),
                                     ", ".join(str(p) for p in params) or "0",
                                     ", ".join(str(n) for n in rest))
-                for k, params, *rest in in_order]
+                for k, params, *rest in tasks]
         lines.append(wrapped(".tasks = TASKS(", rows, "),", 16))
     return "\n".join(["            {"] + lines + ["            },"])
+
+
+def time_c(makespan, tasks_hash):
+    return "{%d, 0x%016xu}" % (makespan, tasks_hash)
+
+
+def times_c(case, variant):
+    in_order, hashes = check(case, variant)
+    expected = variant["expected"]
+    lane_tasks = [str(n) for n in expected["worker_task_counts"]]
+    times = [("in order", expected["total_cycles"])]
+    times += [(r, expected["semantic"][r]) for r in ("nohol", "raw", "full")]
+    return [
+        " " * 16 + ".busy = %d," % expected["sum_of_durations"],
+        wrapped(".lane_tasks = {", lane_tasks, "},", 16),
+        wrapped(".times = {", [time_c(makespan, hashes[r]) for r, makespan in times], "},", 16),
+    ], "tasks" in expected and in_order
+
+
+def pipeline_times_c(case, variant):
+    model = check_pipeline(case, variant)
+    time = time_c(variant["expected"]["total_cycles"], tasks_hash(model.tasks, case["kernels"]))
+    processes, channels = model.pipeline.processes, model.pipeline.channels.values()
+    process_rows = ["{%d, %d, %d, %d, %d}" % (p.tasks, p.time, p.busy, p.full, p.empty)
+                    for p in processes]
+    channel_rows = ["{%d, %d, %d, %d}" % (len(c.sent), c.pending_max(), c.full, c.empty)
+                    for c in channels]
+    return [
+        " " * 16 + ".busy = %d," % sum(p.busy for p in processes),
+        " " * 16 + ".times = {%s}," % time,
+        wrapped(".processes = {", process_rows, "},", 16),
+        wrapped(".channels = {", channel_rows, "},", 16),
+    ], len(model.tasks) <= TASKS_MAX and model.tasks
 
 
 def loops(node):
@@ -578,6 +443,9 @@ def case_c(case, workload):
             lines += [wrapped(".key = CODE(", expr_c(dispatch["key"]).split(", "), "),", 8)]
     if schedule.get("window", 0):
         lines += ["        .window = %d," % schedule["window"]]
+    if PIPELINES:
+        depths = [str(c["depth"]) for c in case["workload"]["channels"]]
+        lines += [wrapped(".depths = {", depths, "},", 8)]
     lines += ["        .variant_count = %d," % len(case["variants"]), "        .variants = {"]
     lines += [variant_c(case, v) for v in case["variants"]]
     return "\n".join(lines + ["        },", "    },"])
@@ -606,7 +474,7 @@ def kernel_c(kernel):
              for p in tiles_of(kernel)]
     if "cycles" in kernel:
         assert kernel["cycles"] == sum(c for _, c in kernel["lowering"])
-    function = "NULL" if has_tiles(kernel) else "oracle_" + FUNCTIONS[kernel["name"]]
+    function = "NULL" if has_tiles(kernel) else "oracle_" + function_of(kernel)
     head = '{"%s", %s, %d, .tiles = {' % (kernel["name"], function, kernel.get("cycles", 0))
     fields = [(head, tiles, "}")]
     if scalars_of(kernel):  # whatever integers they are, i64 here

@@ -15,6 +15,8 @@ enum {
     AXIS_MAX = 8,
     RANK_MAX = 5,
     LANE_MAX = 24,
+    CHANNEL_MAX = 3,
+    PROCESS_MAX = 4,
     TILE_MAX = 4,
     SCALAR_MAX = 1,
     VARIANT_MAX = 2,
@@ -28,6 +30,10 @@ enum {
 //      WHEN  condition  statements  END,  and then perhaps  OTHERWISE  statements  END
 //      COMBINE | SEQUENCE  statements  END
 //      SLOT_SET  slot  value,  SLOT_LOAD  slot  row  col  tensor  leading indices
+//      PIPELINE  processes  END,  each  PROCESS  CONSUMES and PRODUCES  statements  END
+//      CONSUMES | PRODUCES  channel
+//      SEND  channel, and then as behind TASK
+//      CONSUME  variable  channel  statements  END
 //      STOP  after the last statement
 //
 // Variables are characters; in arguments and indices, where numbers are meant, V('b').
@@ -43,7 +49,13 @@ enum {
     COMBINE,
     SEQUENCE,
     SLOT_SET,
-    SLOT_LOAD
+    SLOT_LOAD,
+    PIPELINE,
+    PROCESS,
+    CONSUMES,
+    PRODUCES,
+    SEND,
+    CONSUME
 };
 #define V(c)             (-(c))
 #define CODE(...)        ((const int32_t[]){__VA_ARGS__})
@@ -51,6 +63,14 @@ enum {
 #define OPS(...)         ((const oracle_op[]){__VA_ARGS__}), COUNT(oracle_op, __VA_ARGS__)
 #define INSNS(...)       ((const oracle_insn[]){__VA_ARGS__}), COUNT(oracle_insn, __VA_ARGS__)
 #define COUNT(type, ...) (sizeof((const type[]){__VA_ARGS__}) / sizeof(type))
+
+// The words again and again.
+#define TIMES_2(...)  __VA_ARGS__, __VA_ARGS__
+#define TIMES_4(...)  TIMES_2(TIMES_2(__VA_ARGS__))
+#define TIMES_5(...)  TIMES_4(__VA_ARGS__), __VA_ARGS__
+#define TIMES_6(...)  TIMES_4(__VA_ARGS__), TIMES_2(__VA_ARGS__)
+#define TIMES_16(...) TIMES_4(TIMES_4(__VA_ARGS__))
+#define TIMES_50(...) TIMES_2(TIMES_5(TIMES_5(__VA_ARGS__)))
 
 // In expressions i64 and u64 may be mixed, as in C: the result is u64.
 enum {
@@ -144,6 +164,7 @@ typedef struct oracle_workload {
     const char *symbol;
     oracle_axis axes[AXIS_MAX];
     oracle_tensor tensors[TENSOR_MAX];
+    uint32_t channel_count, process_count;  // without a pipeline, none
     const int32_t *tree;
 } oracle_workload;
 
@@ -164,11 +185,22 @@ typedef struct oracle_sum {
     double sum, weighted_sum;
 } oracle_sum;
 
+// At the end of a run.
+typedef struct oracle_process {
+    uint64_t task_count;
+    ptowsp_cycles end, busy, full, empty;
+} oracle_process;
+
+typedef struct oracle_channel {
+    uint64_t token_count, pending_max;
+    ptowsp_cycles full, empty;
+} oracle_channel;
+
 enum { IN_ORDER, STRUCTURE, EXACT_RAW, EXACT_ALL, HYBRID, MODE_COUNT };
 
 typedef struct oracle_variant {
-    int64_t axis_size;  // of the dynamic axis
-    uint64_t symbol;
+    int64_t axis_size;                // of the dynamic axis
+    uint64_t symbol;                  // with a pipeline, the latency of its channels
     uint64_t row_count, entry_count;  // of the ragged or the sparse axis
     int64_t lengths[4];
     int32_t indptr[5], indices[9];
@@ -176,6 +208,8 @@ typedef struct oracle_variant {
     ptowsp_cycles busy;
     uint64_t lane_tasks[LANE_MAX];
     oracle_time times[HYBRID];  // by mode
+    oracle_process processes[PROCESS_MAX];
+    oracle_channel channels[CHANNEL_MAX];
     oracle_sum sums[TENSOR_MAX];
     const oracle_task *tasks;  // in order; NULL for the largest, which have only the hash
 } oracle_variant;
@@ -187,22 +221,23 @@ typedef struct oracle_case {
     uint32_t lane_count;
     const int32_t *key;
     uint32_t window;
+    uint32_t depths[CHANNEL_MAX];
     uint32_t variant_count;
     oracle_variant variants[VARIANT_MAX];
 } oracle_case;
 
 // -- kernels that are C functions in v9, too ------------------------------------------------------
 
-static void *element_at(const ptowsp_task *task, uint32_t tile, int64_t row, int64_t col) {
+static inline void *element_at(const ptowsp_task *task, uint32_t tile, int64_t row, int64_t col) {
     const ptowsp_tile *t = &task->tiles[tile];
     return (char *)t->data + 4 * (row * t->row_stride + col * t->col_stride);
 }
 
-static float *f32_at(const ptowsp_task *task, uint32_t tile, int64_t row, int64_t col) {
+static inline float *f32_at(const ptowsp_task *task, uint32_t tile, int64_t row, int64_t col) {
     return (float *)element_at(task, tile, row, col);
 }
 
-static int32_t *i32_of(const ptowsp_task *task, uint32_t tile) {
+static inline int32_t *i32_of(const ptowsp_task *task, uint32_t tile) {
     return (int32_t *)element_at(task, tile, 0, 0);
 }
 
@@ -210,22 +245,29 @@ static int32_t *i32_of(const ptowsp_task *task, uint32_t tile) {
     for (int64_t r = 0; r < ptowsp_task_rows(task, tile); r++)                                     \
         for (int64_t c = 0; c < ptowsp_task_cols(task, tile); c++)
 
-static ptowsp_cycles oracle_write_flag(const ptowsp_task *task, void *user) {
+static inline ptowsp_cycles oracle_write_flag(const ptowsp_task *task, void *user) {
     (void)user;
     *i32_of(task, 1) = *f32_at(task, 0, 0, 0) > 0;
     return 1;
 }
 
-static ptowsp_cycles oracle_fill_true(const ptowsp_task *task, void *user) {
+static inline ptowsp_cycles oracle_fill_true(const ptowsp_task *task, void *user) {
     (void)user;
     *i32_of(task, 0) = 7;
     return 1;
 }
 
-static ptowsp_cycles oracle_fill_false(const ptowsp_task *task, void *user) {
+static inline ptowsp_cycles oracle_fill_false(const ptowsp_task *task, void *user) {
     (void)user;
     *i32_of(task, 0) = 3;
     return 1;
+}
+
+// d, cnt: counts itself, and takes d cycles.
+static inline ptowsp_cycles oracle_burn(const ptowsp_task *task, void *user) {
+    (void)user;
+    *i32_of(task, 1) += 1;
+    return (ptowsp_cycles)*i32_of(task, 0);
 }
 
 #endif

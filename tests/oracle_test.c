@@ -131,22 +131,15 @@ static ptowsp_cycles oracle_mark(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-// d, cnt: counts itself, and takes d cycles.
-static ptowsp_cycles oracle_burn(const ptowsp_task *task, void *user) {
-    (void)user;
-    *i32_of(task, 1) += 1;
-    return (ptowsp_cycles)*i32_of(task, 0);
-}
-
 #include "oracle_cases.h"
 
 #include "oracle_run.h"
 
 // Constant cycles, or what the function returns.
 static ptowsp_kernel make_kernel(oracle *o, uint32_t k) {
-    return make_c_kernel(o, k);
+    return make_c_kernel(o, k, NULL);
 }
 
 int main(void) {
-    return run_cases();
+    return run_cases(false);
 }
