@@ -2,7 +2,9 @@
 // and prints medians and their ratio. Machines differ and are shared: only ratios inside one run
 // mean much.
 //
-//      bench [--json FILE] [--kv-mib N] [--only plan|dispatch|merge|decode|time|kernel]
+//      bench [--json FILE] [--kv-mib N] [--only GROUP]
+//
+// The groups are plan, dispatch, merge, decode, time, pipeline, kernel.
 
 #include "bench.h"
 
@@ -15,7 +17,7 @@
 
 // -- results --------------------------------------------------------------------------------------
 
-static bench_row rows[48];
+static bench_row rows[64];
 static size_t row_count;
 
 void report(bench_row row) {
@@ -599,6 +601,9 @@ int main(int argc, char **argv) {
     }
     if (!only || strcmp(only, "time") == 0) {
         bench_time();
+    }
+    if (!only || strcmp(only, "pipeline") == 0) {
+        bench_pipeline();
     }
     if (!only || strcmp(only, "kernel") == 0) {
         bench_kernel();

@@ -39,6 +39,9 @@ void keep(const void *memory);
 // Programs in simulated time: ns per task, and per operation of an expression.
 void bench_time(void);
 
+// Pipelines in simulated time: ns per operation of a channel.
+void bench_pipeline(void);
+
 // Tile kernels: instructions beside plain loops, kernels as tasks, and making one.
 void bench_kernel(void);
 
