@@ -22,10 +22,11 @@ typedef struct pwsp_channel_line {
 typedef struct pwsp_channel {
     uint64_t *ring;
     uint64_t mask;  // places of the ring - 1; at least depth places, a power of two
+    uint64_t sent;  // tokens
     uint64_t depth, latency;
-    uint64_t sent, received;  // tokens
-    uint64_t high;            // tokens in it at once, so far, of which one has been received
-    uint64_t full, empty;     // cycles that senders and receivers have waited
+    uint64_t received;
+    uint64_t high;         // tokens in it at once, so far, of which one has been received
+    uint64_t full, empty;  // cycles that senders and receivers have waited
     uint64_t close_time;
     pwsp_channel_line senders, receivers;
     uint32_t producers, consumers;  // that have not ended

@@ -6,130 +6,235 @@
 // a process may walk as far as it can, and a stack holds those that are ready. Processes change
 // only where one waits, not wherever time changes sides.
 //
-// What loops that send and receive consist of is walked here, with position and time in registers.
-// All other ops, and those that have to wait, take the way of walk.c.
+// What loops that send and receive consist of is prepared once, with all that it works with at hand
+// and with what is done after it, behind jumps and the scopes that mean nothing in a process. That
+// is walked here, with position and time in registers; all else takes the way of walk.c.
 
 #include "walk.h"
 
-// Where a process is.
-typedef struct pwsp_stride {
-    pwsp_process *process;
-    const pwsp_op *op;
-    uint64_t time;
-} pwsp_stride;
+// -- preparing ------------------------------------------------------------------------------------
+
+static const pwsp_kahn_op *pwsp_kahn_from(const pwsp_pipelines *pipelines, uint32_t index) {
+    for (;;) {
+        const pwsp_op *op = PWSP_OP_AT(pipelines->program, index);
+        switch (op->kind) {
+        case PWSP_OP_JUMP: index = op->target; break;
+        case PWSP_OP_SCOPE:
+        case PWSP_OP_SCOPE_END:
+        case PWSP_OP_RESET: index++; break;
+        default: return &pipelines->kahn_ops[index];
+        }
+    }
+}
+
+static pwsp_kahn_op pwsp_kahn_prepare(const pwsp_pipelines *pipelines, uint32_t index) {
+    const ptowsp_program *program = pipelines->program;
+    const pwsp_op *op = PWSP_OP_AT(program, index);
+    pwsp_kahn_op made;
+    memset(&made, 0, sizeof made);
+    made.index = index;
+    if (op->kind == PWSP_OP_LOOP_END) {
+        const pwsp_loop *loop = PWSP_PROGRAM_AT(program, loops, pwsp_loop, op->at);
+        made.kind = loop->axis_kind == PWSP_AXIS_SPARSE ? PWSP_KAHN_OTHER : PWSP_KAHN_LOOP_END;
+        made.cell = loop->cell;
+        made.next = pwsp_kahn_from(pipelines, op->target);
+    } else if (op->kind == PWSP_OP_SEND) {
+        const pwsp_send_op *send = PWSP_PROGRAM_AT(program, sends, pwsp_send_op, op->at);
+        bool is_cell = send->token.begin == send->token.end;
+        bool is_closed_early = PWSP_PORT_AT(pipelines, send->port)->is_closed_early;
+        made.kind = is_cell && !is_closed_early ? PWSP_KAHN_SEND : PWSP_KAHN_OTHER;
+        made.cell = send->token.cell;
+        made.channel_index = send->channel;
+        made.channel = &pipelines->channels[send->channel];
+        made.next = pwsp_kahn_from(pipelines, index + 1);
+    } else if (op->kind == PWSP_OP_RECEIVE) {
+        const pwsp_receive_op *receive =
+            PWSP_PROGRAM_AT(program, receives, pwsp_receive_op, op->at);
+        made.kind = PWSP_KAHN_RECEIVE;
+        made.cell = receive->cell;
+        made.channel_index = receive->channel;
+        made.channel = &pipelines->channels[receive->channel];
+        made.next = pwsp_kahn_from(pipelines, index + 1);
+    }
+    return made;
+}
+
+PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines) {
+    for (uint32_t i = 0; i < pipelines->program->ops.count; i++) {
+        pipelines->kahn_ops[i] = pwsp_kahn_prepare(pipelines, i);
+    }
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+// The cells of a process are in place, and then no more.
+PWSP_FORCE_INLINE void pwsp_kahn_swap(const pwsp_pipelines *pipelines,
+                                      const pwsp_process *process) {
+    if (PWSP_UNLIKELY(process->op->private_count > 0)) {
+        pwsp_process_swap(pipelines, process);
+    }
+}
 
 // Lets a process wait at a channel, where nobody else does.
-PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_wait(const pwsp_stride *stride, pwsp_channel_line *line,
-                                              uint32_t channel, pwsp_process_wait wait) {
-    pwsp_process *process = stride->process;
+PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_wait(const pwsp_pipelines *pipelines,
+                                              pwsp_process *process, uint64_t time,
+                                              const pwsp_kahn_op *op, pwsp_channel_line *line,
+                                              pwsp_process_wait wait) {
+    process->time = time;
+    process->next_op = op->index;
     process->wait = wait;
-    process->channel = channel;
-    process->node = stride->op->node;
+    process->channel = op->channel_index;
+    process->node = pipelines->x->ops[op->index].node;
     process->after = 0;
     line->first = line->last = process->index + 1;
+    pwsp_kahn_swap(pipelines, process);
     return PWSP_RESUMED_STAYS;
 }
 
-PWSP_FORCE_INLINE pwsp_process *pwsp_kahn_first(pwsp_pipelines *pipelines,
-                                                pwsp_channel_line *line) {
-    pwsp_process *process = &pipelines->processes[line->first - 1];
+// Who waits at a channel is ready, behind its op: that is done for it.
+PWSP_FORCE_INLINE pwsp_process *pwsp_kahn_wake(pwsp_pipelines *pipelines, pwsp_channel_line *line) {
+    uint32_t number = line->first;
+    pwsp_process *process = &pipelines->processes[number - 1];
+    process->next_op = pipelines->kahn_ops[process->next_op].next->index;
     line->first = line->last = 0;
+    process->wait = PWSP_PROCESS_READY;
+    process->after = pipelines->ready;
+    pipelines->ready = number;
     return process;
 }
 
-// Sends a token, or waits until there is room. FAILED if that is not for here: nothing has been
-// done.
-PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_send(pwsp_pipelines *pipelines, pwsp_expander *x,
-                                              pwsp_stride *stride) {
-    const pwsp_send_op *send = PWSP_PROGRAM_AT(x->program, sends, pwsp_send_op, stride->op->at);
-    pwsp_channel *at = &pipelines->channels[send->channel];
-    uint64_t token = pwsp_expander_value(x, send->token);
-    if (at->depth == 0 || pipelines->has_closes || x->fault.is_set) {
-        return PWSP_RESUMED_FAILED;
+PWSP_FORCE_INLINE void pwsp_kahn_put(pwsp_channel *channel, uint64_t token, uint64_t *time) {
+    uint64_t sent = pwsp_channel_put(channel, token, *time);
+    if (sent != *time) {
+        channel->full += sent - *time;
+        *time = sent;
     }
-    if (pwsp_channel_pending(at) == at->depth) {
-        stride->process->token = token;
-        return pwsp_kahn_wait(stride, &at->senders, send->channel, PWSP_PROCESS_WAITS_FULL);
-    }
-    uint64_t sent = pwsp_channel_put(at, token, stride->time);
-    at->full += sent - stride->time;
-    stride->time = sent;
-    if (at->receivers.first && sent + at->latency <= PTOWSP_CYCLES_MAX) {
-        pwsp_process *receiver = pwsp_kahn_first(pipelines, &at->receivers);
-        uint64_t received = pwsp_channel_take(at, receiver->time, receiver->inbox);
-        at->empty += received - receiver->time;
-        receiver->time = received;
-        receiver->next_op++;
-        pwsp_pipelines_wake(pipelines, receiver);
-    }
-    return PWSP_RESUMED_LATER;
 }
 
-// Receives a token, or waits until there is one. FAILED as above.
-PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_receive(pwsp_pipelines *pipelines, pwsp_expander *x,
-                                                 pwsp_stride *stride) {
-    const pwsp_receive_op *receive =
-        PWSP_PROGRAM_AT(x->program, receives, pwsp_receive_op, stride->op->at);
-    pwsp_channel *at = &pipelines->channels[receive->channel];
-    if (pwsp_channel_pending(at) == 0) {
-        if (at->depth == 0 || at->producers == 0) {
-            return PWSP_RESUMED_FAILED;
-        }
-        stride->process->receive = receive;
-        stride->process->inbox =
-            receive->place ? &stride->process->kept[receive->place - 1] : &x->cells[receive->cell];
-        return pwsp_kahn_wait(stride, &at->receivers, receive->channel, PWSP_PROCESS_WAITS_EMPTY);
+PWSP_FORCE_INLINE void pwsp_kahn_take(pwsp_channel *channel, uint64_t *cell, uint64_t *time) {
+    uint64_t received = pwsp_channel_take(channel, *time, cell);
+    if (received != *time) {
+        channel->empty += received - *time;
+        *time = received;
     }
-    if (pwsp_channel_first_due(at) > PTOWSP_CYCLES_MAX) {
-        return PWSP_RESUMED_FAILED;
-    }
-    uint64_t received = pwsp_channel_take(at, stride->time, &x->cells[receive->cell]);
-    at->empty += received - stride->time;
-    stride->time = received;
-    if (at->senders.first) {
-        pwsp_process *sender = pwsp_kahn_first(pipelines, &at->senders);
-        uint64_t sent = pwsp_channel_put(at, sender->token, sender->time);
-        at->full += sent - sender->time;
-        sender->time = sent;
-        sender->next_op++;
-        pwsp_pipelines_wake(pipelines, sender);
-    }
-    return PWSP_RESUMED_LATER;
 }
 
-// Lets a process go on until it waits or has ended.
-PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
+// At a channel of depth 0.
+PWSP_FORCE_INLINE void pwsp_kahn_meet(pwsp_channel *channel, uint64_t token, uint64_t *sender_time,
+                                      uint64_t *cell, uint64_t *receiver_time) {
+    uint64_t time = pwsp_max_u64(*sender_time + channel->latency, *receiver_time);
+    channel->sent++;
+    channel->received++;
+    channel->full += time - *sender_time;
+    channel->empty += time - *receiver_time;
+    *cell = token;
+    *sender_time = *receiver_time = time;
+}
+
+// Can a token that is sent at a time be received before time ends?
+PWSP_FORCE_INLINE bool pwsp_kahn_is_due(const pwsp_channel *channel, uint64_t time) {
+    return PWSP_LIKELY(time + channel->latency <= PTOWSP_CYCLES_MAX);
+}
+
+// An op that is none of those here, or that fails.
+static pwsp_resumed pwsp_kahn_other(pwsp_pipelines *pipelines, pwsp_process *process,
+                                    const pwsp_kahn_op *op) {
     pwsp_expander *x = pipelines->x;
-    const pwsp_op *ops = x->ops;
-    pwsp_stride stride = {process, &ops[process->next_op], process->time};
-    pwsp_resumed resumed;
-    pwsp_process_enter(pipelines, process);
-    do {
-        const pwsp_op *op = stride.op;
-        while (op->kind == PWSP_OP_JUMP ||
-               (op->kind == PWSP_OP_LOOP_END && pwsp_expander_count(x, op))) {
-            op = &ops[op->target];
-        }
-        stride.op = op;
-        resumed = op->kind == PWSP_OP_SEND      ? pwsp_kahn_send(pipelines, x, &stride)
-                  : op->kind == PWSP_OP_RECEIVE ? pwsp_kahn_receive(pipelines, x, &stride)
-                                                : PWSP_RESUMED_FAILED;
-        if (resumed == PWSP_RESUMED_LATER) {
-            stride.op = op + 1;
-        } else if (resumed == PWSP_RESUMED_FAILED) {
-            uint32_t next = (uint32_t)(op - ops);
-            process->time = stride.time;
-            resumed = pwsp_pipelines_step(pipelines, process, &next);
-            stride.time = process->time;
-            stride.op = &ops[next];
-        }
-    } while (resumed == PWSP_RESUMED_LATER);
-    process->time = stride.time;
-    process->next_op = (uint32_t)(stride.op - ops);
-    if (resumed != PWSP_RESUMED_FAILED) {  // else the error is about it
-        pwsp_process_leave(pipelines, process);
-    }
+    uint32_t next = op->index;
+    x->frames = process->frames;
+    x->frame_count = process->frame_count;
+    pwsp_resumed resumed = pwsp_pipelines_step(pipelines, process, &next);
+    process->frame_count = x->frame_count;
+    process->next_op = next;
     return resumed;
+}
+
+// Lets a process go on until it waits or has ended. `continue` is for an op that is done, and
+// `break` for one that is not for here: nothing has been done.
+PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
+    const pwsp_kahn_op *op = &pipelines->kahn_ops[process->next_op];
+    uint64_t *cells = pipelines->cells;
+    uint64_t time = process->time;
+    pwsp_kahn_swap(pipelines, process);
+    for (;;) {
+        pwsp_channel *channel = op->channel;
+        switch (op->kind) {
+        case PWSP_KAHN_LOOP_END: {
+            pwsp_frame *frame = &process->frames[process->frame_count - 1];
+            if (frame->i + 1 == frame->count) {
+                break;
+            }
+            cells[op->cell] = (uint64_t)++frame->i;
+            op = op->next;
+            continue;
+        }
+        case PWSP_KAHN_SEND:
+            if (channel->receivers.first) {
+                pwsp_process *receiver = &pipelines->processes[channel->receivers.first - 1];
+                if (!pwsp_kahn_is_due(channel, pwsp_max_u64(time, receiver->time))) {
+                    break;  // its place was free before its receiver came
+                }
+                pwsp_kahn_wake(pipelines, &channel->receivers);
+                if (channel->depth > 0) {
+                    pwsp_kahn_put(channel, cells[op->cell], &time);
+                    pwsp_kahn_take(channel, receiver->inbox, &receiver->time);
+                } else {
+                    pwsp_kahn_meet(channel, cells[op->cell], &time, receiver->inbox,
+                                   &receiver->time);
+                }
+            } else if (pwsp_channel_pending(channel) < channel->depth) {
+                pwsp_kahn_put(channel, cells[op->cell], &time);
+            } else {
+                process->token = cells[op->cell];
+                return pwsp_kahn_wait(pipelines, process, time, op, &channel->senders,
+                                      PWSP_PROCESS_WAITS_FULL);
+            }
+            op = op->next;
+            continue;
+        case PWSP_KAHN_RECEIVE:
+            if (pwsp_channel_pending(channel) > 0) {
+                if (PWSP_UNLIKELY(pwsp_channel_first_due(channel) > PTOWSP_CYCLES_MAX)) {
+                    break;
+                }
+                pwsp_kahn_take(channel, &cells[op->cell], &time);
+                if (channel->senders.first) {
+                    pwsp_process *sender = pwsp_kahn_wake(pipelines, &channel->senders);
+                    pwsp_kahn_put(channel, sender->token, &sender->time);
+                }
+            } else if (channel->senders.first) {  // at depth 0
+                pwsp_process *sender = &pipelines->processes[channel->senders.first - 1];
+                if (!pwsp_kahn_is_due(channel, sender->time)) {
+                    break;
+                }
+                pwsp_kahn_wake(pipelines, &channel->senders);
+                pwsp_kahn_meet(channel, sender->token, &sender->time, &cells[op->cell], &time);
+            } else if (channel->producers > 0) {
+                const pwsp_op *from = &pipelines->x->ops[op->index];
+                const pwsp_receive_op *receive =
+                    PWSP_PROGRAM_AT(pipelines->program, receives, pwsp_receive_op, from->at);
+                process->receive = receive;
+                process->inbox =
+                    receive->place ? &process->kept[receive->place - 1] : &cells[op->cell];
+                return pwsp_kahn_wait(pipelines, process, time, op, &channel->receivers,
+                                      PWSP_PROCESS_WAITS_EMPTY);
+            } else {
+                break;
+            }
+            op = op->next;
+            continue;
+        case PWSP_KAHN_OTHER: break;
+        }
+        process->time = time;
+        pwsp_resumed resumed = pwsp_kahn_other(pipelines, process, op);
+        if (resumed == PWSP_RESUMED_STAYS) {
+            pwsp_kahn_swap(pipelines, process);
+        }
+        if (resumed != PWSP_RESUMED_LATER) {
+            return resumed;
+        }
+        time = process->time;
+        op = &pipelines->kahn_ops[process->next_op];
+    }
 }
 
 PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {

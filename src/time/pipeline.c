@@ -17,7 +17,8 @@
     ARRAY(stats, ptowsp_pipeline_stats, program->pipelines.count + 1)                              \
     ARRAY(channel_stats, ptowsp_channel_stats, program->channels.count + 1)                        \
     ARRAY(channels, pwsp_channel, program->channels.count + 1)                                     \
-    ARRAY(chains, pwsp_chain, program->pipelines.count + 1)
+    ARRAY(chains, pwsp_chain, program->pipelines.count + 1)                                        \
+    ARRAY(kahn_ops, pwsp_kahn_op, program->ops.count)
 
 // Those that grow: field, type, capacity.
 #define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
@@ -49,8 +50,10 @@ PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_mem
     }
     if (!is_good) {
         pwsp_pipelines_free(pipelines);
+        return false;
     }
-    return is_good;
+    pwsp_pipelines_prepare_freely(pipelines);
+    return true;
 }
 
 PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines) {

@@ -49,6 +49,24 @@ typedef struct pwsp_process {
     pwsp_process_mover mover;
 } pwsp_process;
 
+// What kahn.c knows to do.
+typedef enum pwsp_kahn_kind {
+    PWSP_KAHN_OTHER,
+    PWSP_KAHN_LOOP_END,  // of a loop whose variable counts
+    PWSP_KAHN_SEND,      // of what is in a cell
+    PWSP_KAHN_RECEIVE
+} pwsp_kahn_kind;
+
+// An op, prepared for that.
+typedef struct pwsp_kahn_op {
+    pwsp_kahn_kind kind;
+    uint32_t cell;  // of the variable or the token
+    pwsp_channel *channel;
+    const struct pwsp_kahn_op *next;
+    uint32_t channel_index;
+    uint32_t index;  // of itself
+} pwsp_kahn_op;
+
 typedef struct pwsp_ready {
     uint64_t time;
     uint32_t process;
@@ -87,6 +105,7 @@ struct pwsp_pipelines {
     uint32_t process_count;
     pwsp_channel *channels;
     pwsp_chain *chains;
+    pwsp_kahn_op *kahn_ops;  // by op
     uint64_t slot_load_count;
     uint64_t wait_cycles;
     // Of the one that runs:

@@ -40,4 +40,7 @@ PWSP_INTERNAL pwsp_resumed pwsp_pipelines_fail_time(pwsp_pipelines *pipelines, u
 PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines);
 PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines);
 
+// Prepares all ops for that, once.
+PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines);
+
 #endif
