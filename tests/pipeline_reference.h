@@ -9,7 +9,8 @@
 //
 // All arrivals, sends and receives of a channel are kept for ever: token k of a channel of depth d
 // is sent at max(arrival, r[k - d]), literally, and all statistics are counted afterwards from the
-// lists. At depth 0 a sender offers its token when its turn comes, and waits for who takes it.
+// lists. At depth 0 a sender offers its token when its turn comes, and waits for who takes it: of
+// the senders that wait, whoever receives takes that with the smallest (arrival, index).
 
 #ifndef PTOWSP_PIPELINE_REFERENCE_H
 #define PTOWSP_PIPELINE_REFERENCE_H
@@ -155,7 +156,7 @@ typedef struct sim_step {
 typedef struct sim_result {
     ptowsp_status status;
     bool is_too_long;       // more than SIM_STEP_MAX operations, and perhaps without end
-    bool is_wait_past_end;  // STUCK, as an event will never be recorded
+    bool is_wait_past_end;  // STUCK at once, as an event will never be recorded
     uint64_t makespan;
     int actor_count, step_count, task_count;
     int process[SIM_ACTOR_MAX], replica[SIM_ACTOR_MAX];
@@ -445,6 +446,22 @@ static inline void sim_see_end(sim_state *s, int actor) {
     sim_advance(s, actor);
 }
 
+// At depth 0: makes the token that is received next the one whose sender comes first.
+static inline void sim_take_first_offer(const sim_state *s, sim_history *history) {
+    int *offers = history->send_steps + history->received_count;
+    int count = history->sent_count - history->received_count;
+    for (int i = 1; i < count; i++) {
+        const sim_step *first = &s->result->steps[offers[0]];
+        const sim_step *other = &s->result->steps[offers[i]];
+        if (other->arrive < first->arrive ||
+            (other->arrive == first->arrive && other->actor < first->actor)) {
+            int step = offers[0];
+            offers[0] = offers[i];
+            offers[i] = step;
+        }
+    }
+}
+
 static inline void sim_receive(sim_state *s, int actor) {
     sim_actor *me = &s->actors[actor];
     const sim_stmt *stmt = &s->p->stmts[me->stmt];
@@ -452,6 +469,9 @@ static inline void sim_receive(sim_state *s, int actor) {
     if (history->received_count == history->sent_count) {
         sim_see_end(s, actor);
         return;
+    }
+    if (s->result->depths[stmt->channel] == 0) {
+        sim_take_first_offer(s, history);
     }
     int k = history->received_count++;
     sim_step *send = &s->result->steps[history->send_steps[k]];
@@ -586,6 +606,16 @@ static inline uint64_t sim_pending_max(const sim_state *s, int channel) {
     return most;
 }
 
+// Whether a process is at an event that nobody will record any more.
+static inline bool sim_waits_in_vain(const sim_state *s, int actor) {
+    const sim_actor *me = &s->actors[actor];
+    if (me->next != SIM_DOES_RECEIVE || s->p->stmts[me->stmt].kind != SIM_WAIT) {
+        return false;
+    }
+    const sim_history *history = &s->channels[s->p->stmts[me->stmt].channel];
+    return history->open_count == 0 && history->received_count == history->sent_count;
+}
+
 static inline void sim_finish(sim_state *s) {
     sim_result *result = s->result;
     for (int actor = 0; actor < result->actor_count; actor++) {
@@ -597,7 +627,7 @@ static inline void sim_finish(sim_state *s) {
         }
         result->status = PTOWSP_STUCK;
         result->states[actor] = PTOWSP_PROCESS_STOPPED;
-        if (me->next == SIM_DOES_SEND || me->next == SIM_DOES_RECEIVE) {
+        if (!sim_can_proceed(s, actor) || sim_waits_in_vain(s, actor)) {
             result->waits_at[actor] = (uint32_t)s->p->stmts[me->stmt].channel;
             result->states[actor] =
                 me->next == SIM_DOES_SEND ? PTOWSP_PROCESS_FULL : PTOWSP_PROCESS_EMPTY;
