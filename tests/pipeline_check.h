@@ -61,7 +61,7 @@ static inline void sim_check_processes(const sim_sample *s, const ptowsp_run *ru
         sim_check(s, run, sums.empty, got->empty_cycles, "empty cycles of process", i);
         sim_check(s, run, last->states[i], got->state, "state of process", i);
         sim_check(s, run, last->ends[i], got->end_cycles, "end of process", i);
-        if (last->states[i] != PTOWSP_PROCESS_ENDED) {
+        if (last->states[i] > PTOWSP_PROCESS_STOPPED) {
             sim_check(s, run, last->waits_at[i], got->channel, "channel of process", i);
         }
     }
@@ -184,8 +184,17 @@ static inline void sim_check_status(const sim_sample *s, const ptowsp_run *run,
     sim_check_stuck_text(s, run);
 }
 
+static inline bool sim_has_task(const sim_sample *s) {
+    bool has_task = s->around.before || s->around.after;
+    for (int i = 0; i < s->p.stmt_count; i++) {
+        sim_kind kind = s->p.stmts[i].kind;
+        has_task = has_task || kind == SIM_TASK || kind == SIM_SEND_TASK;
+    }
+    return has_task;
+}
+
 static inline void sim_check_executions(sim_sample *s, ptowsp_run *run) {
-    if (s->around.has_no_cost) {
+    if (s->around.has_no_cost && sim_has_task(s)) {
         assert_int_equal(sim_sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, false),
                          PTOWSP_UNSUPPORTED);
     } else {
