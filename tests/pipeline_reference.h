@@ -5,7 +5,8 @@
 // Every process (each replica is one) is a stack of frames, one for each body that it is in, and
 // the operation that comes next: a task, a send, a receive, a close, or the end. At each moment all
 // processes are looked at; of those whose operation can be done, the one with the smallest (time,
-// index) does it. A process that cannot keeps the time at which it arrived.
+// index) does it. A process that cannot keeps the time at which it arrived. One that waits for an
+// event that nobody will record any more never can.
 //
 // All arrivals, sends and receives of a channel are kept for ever: token k of a channel of depth d
 // is sent at max(arrival, r[k - d]), literally, and all statistics are counted afterwards from the
@@ -35,7 +36,8 @@ enum {
 
 // Readings of the header that one might have to change, all in one place.
 enum {
-    SIM_EVENTS_HAVE_THE_SYMBOLS_LATENCY = 1  // as all channels
+    SIM_EVENTS_HAVE_THE_SYMBOLS_LATENCY = 1,     // as all channels
+    SIM_STUCK_TASKS_COUNT_FROM_THE_PIPELINE = 1  // records of tasks, where it has not ended
 };
 
 // -- descriptions ---------------------------------------------------------------------------------
@@ -155,8 +157,7 @@ typedef struct sim_step {
 // One time that a pipeline ran.
 typedef struct sim_result {
     ptowsp_status status;
-    bool is_too_long;       // more than SIM_STEP_MAX operations, and perhaps without end
-    bool is_wait_past_end;  // STUCK at once, as an event will never be recorded
+    bool is_too_long;  // more than SIM_STEP_MAX operations, and perhaps without end
     uint64_t makespan;
     int actor_count, step_count, task_count;
     int process[SIM_ACTOR_MAX], replica[SIM_ACTOR_MAX];
@@ -367,7 +368,8 @@ static inline bool sim_can_proceed(const sim_state *s, int actor) {
     const sim_history *history = &s->channels[channel];
     int depth = (int)s->result->depths[channel];
     if (me->next == SIM_DOES_RECEIVE) {
-        return history->received_count < history->sent_count || history->open_count == 0;
+        bool sees_end = history->open_count == 0 && s->p->stmts[me->stmt].kind != SIM_WAIT;
+        return history->received_count < history->sent_count || sees_end;
     } else if (depth == 0) {
         return !me->is_offered;
     }
@@ -436,10 +438,6 @@ static inline void sim_send(sim_state *s, int actor) {
 static inline void sim_see_end(sim_state *s, int actor) {
     sim_actor *me = &s->actors[actor];
     int channel = s->p->stmts[me->stmt].channel;
-    if (s->p->stmts[me->stmt].kind == SIM_WAIT) {
-        s->result->is_wait_past_end = true;
-        return;
-    }
     uint64_t end = sim_max(me->now, s->channels[channel].close_time);
     sim_step_add(s, PTOWSP_STEP_END, actor, channel, end, 0);
     me->now = end;
@@ -606,16 +604,6 @@ static inline uint64_t sim_pending_max(const sim_state *s, int channel) {
     return most;
 }
 
-// Whether a process is at an event that nobody will record any more.
-static inline bool sim_waits_in_vain(const sim_state *s, int actor) {
-    const sim_actor *me = &s->actors[actor];
-    if (me->next != SIM_DOES_RECEIVE || s->p->stmts[me->stmt].kind != SIM_WAIT) {
-        return false;
-    }
-    const sim_history *history = &s->channels[s->p->stmts[me->stmt].channel];
-    return history->open_count == 0 && history->received_count == history->sent_count;
-}
-
 static inline void sim_finish(sim_state *s) {
     sim_result *result = s->result;
     for (int actor = 0; actor < result->actor_count; actor++) {
@@ -626,12 +614,9 @@ static inline void sim_finish(sim_state *s) {
             continue;
         }
         result->status = PTOWSP_STUCK;
-        result->states[actor] = PTOWSP_PROCESS_STOPPED;
-        if (!sim_can_proceed(s, actor) || sim_waits_in_vain(s, actor)) {
-            result->waits_at[actor] = (uint32_t)s->p->stmts[me->stmt].channel;
-            result->states[actor] =
-                me->next == SIM_DOES_SEND ? PTOWSP_PROCESS_FULL : PTOWSP_PROCESS_EMPTY;
-        }
+        result->waits_at[actor] = (uint32_t)s->p->stmts[me->stmt].channel;
+        result->states[actor] =
+            me->next == SIM_DOES_SEND ? PTOWSP_PROCESS_FULL : PTOWSP_PROCESS_EMPTY;
     }
     for (int c = 0; c < s->p->channel_count; c++) {
         const sim_history *history = &s->channels[c];
@@ -657,11 +642,7 @@ static inline void sim_run(const sim_pipeline *p, const sim_bindings *b, int64_t
     s->result = result;
     sim_start_channels(s);
     sim_start_actors(s);
-    while (!result->is_too_long && !result->is_wait_past_end) {
-        int actor = sim_choose(s);
-        if (actor < 0) {
-            break;
-        }
+    for (int actor = sim_choose(s); actor >= 0 && !result->is_too_long; actor = sim_choose(s)) {
         sim_perform(s, actor);
     }
     if (!result->is_too_long) {

@@ -25,9 +25,13 @@ typedef struct sim_walk {
 static inline void sim_walk_round(sim_walk *walk) {
     walk->first_task = walk->s->around.before > 0;
     walk->start = (uint64_t)walk->s->around.before;
+    bool is_stuck = walk->s->rounds[walk->round].status != PTOWSP_OK;
     for (int r = 0; r < walk->round; r++) {
         walk->first_task += (uint64_t)walk->s->rounds[r].task_count;
         walk->start += walk->s->rounds[r].makespan;
+    }
+    if (is_stuck && SIM_STUCK_TASKS_COUNT_FROM_THE_PIPELINE) {
+        walk->start = 0;
     }
     memset(walk->cursors, 0, sizeof walk->cursors);
     memset(walk->counts, 0, sizeof walk->counts);
