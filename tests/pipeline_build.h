@@ -118,7 +118,7 @@ static inline int sim_stmt_add(sim_writer *w, sim_kind kind) {
     return number;
 }
 
-// The following three begin a body, which ends with sim_end, and return the statement.
+// The following begin a body, which ends with sim_end, and return the statement.
 static inline int sim_for(sim_writer *w, int64_t count) {
     int number = sim_stmt_add(w, SIM_FOR);
     w->p->stmts[number].count = count;
@@ -136,6 +136,13 @@ static inline int sim_take(sim_writer *w, sim_kind kind, int channel) {
 static inline int sim_when(sim_writer *w, int condition) {
     int number = sim_stmt_add(w, SIM_WHEN);
     w->p->stmts[number].expr = condition;
+    sim_open_body(w, &w->p->stmts[number].body);
+    return number;
+}
+
+static inline int sim_scope(sim_writer *w, bool is_parallel) {
+    int number = sim_stmt_add(w, SIM_SCOPE);
+    w->p->stmts[number].is_parallel = is_parallel;
     sim_open_body(w, &w->p->stmts[number].body);
     return number;
 }
@@ -180,11 +187,18 @@ enum {
     SIM_SITE_AFTER
 };
 
+typedef enum sim_issue {
+    SIM_DATAFLOW = 0,
+    SIM_IN_ORDER,
+    SIM_STEALING,  // lanes choose
+    SIM_ISSUE_COUNT
+} sim_issue;
+
 // What is around a pipeline in its workload. It runs `rounds` times, as bound.
 typedef struct sim_around {
     int64_t before, after;  // cycles of a task there; 0: there is none
-    bool is_in_order;       // the schedule's issue
-    bool has_no_cost;       // the kernel says its cycles when called
+    sim_issue issue;
+    bool has_no_cost;  // the kernel says its cycles when called
 } sim_around;
 
 typedef struct sim_built {
@@ -314,6 +328,11 @@ static inline void sim_build_stmt(sim_built *built, int number) {
             sim_build_body(built, stmt->otherwise);
             ptowsp_scope_end(m);
         }
+        break;
+    case SIM_SCOPE:
+        (stmt->is_parallel ? ptowsp_combine_begin : ptowsp_sequence_begin)(m);
+        sim_build_body(built, stmt->body);
+        ptowsp_scope_end(m);
         break;
     case SIM_TASK:
     case SIM_SEND_TASK: {
@@ -452,8 +471,14 @@ static inline void sim_build(sim_built *built, ptowsp_context *context, const si
     sim_build_workload(built);
     ptowsp_schedule schedule;
     memset(&schedule, 0, sizeof schedule);
-    schedule.issue = PTOWSP_ISSUE_IN_ORDER;
-    const ptowsp_program_desc desc = {NULL, around->is_in_order ? &schedule : NULL};
+    if (around->issue == SIM_IN_ORDER) {
+        schedule.issue = PTOWSP_ISSUE_IN_ORDER;
+    } else if (around->issue == SIM_STEALING) {
+        schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
+        schedule.ready = PTOWSP_READY_WORK_STEALING;
+        schedule.lane_count = 2;
+    }
+    const ptowsp_program_desc desc = {NULL, around->issue == SIM_DATAFLOW ? NULL : &schedule};
     built->status = ptowsp_program_create(context, built->module, &desc, &built->program);
 }
 

@@ -141,6 +141,10 @@ static inline void sim_random_send(sim_random *g, int channel, int value) {
 static inline void sim_random_emit(sim_random *g, const int *outputs, int output_count, int value) {
     sim_writer *w = &g->w;
     sim_pipeline *p = w->p;
+    bool has_scope = sim_one_in(g, 8);
+    if (has_scope) {
+        sim_scope(w, sim_one_in(g, 2));
+    }
     if (sim_percent(g, 75)) {
         sim_random_task(g, value);
     }
@@ -161,6 +165,9 @@ static inline void sim_random_emit(sim_random *g, const int *outputs, int output
             sim_random_task(g, sim_random_value(g, value));
             sim_end(w);
         }
+    }
+    if (has_scope) {
+        sim_end(w);
     }
 }
 
@@ -193,6 +200,12 @@ static inline void sim_random_consume(sim_random *g, int input, const int *outpu
     sim_kind kind = style <= 1 ? SIM_RECEIVE : SIM_CONSUME;
     int number = sim_take(w, kind, input);
     sim_random_emit(g, outputs, output_count, sim_variable(w->p, number));
+    if (style == 2) {  // the inner one drains it
+        int inner = sim_take(w, SIM_CONSUME, input);
+        int both = sim_binary(w->p, SIM_SUB, sim_variable(w->p, inner), sim_variable(w->p, number));
+        sim_random_emit(g, outputs, output_count, both);
+        sim_end(w);
+    }
     sim_end(w);
     if (style == 0) {
         sim_end(w);
@@ -468,7 +481,7 @@ static inline void sim_around_random(uint64_t *state, sim_around *around) {
     g.state = test_random(state);
     around->before = sim_one_in(&g, 4) ? sim_in(&g, 1, 99) : 0;
     around->after = sim_one_in(&g, 4) ? sim_in(&g, 1, 99) : 0;
-    around->is_in_order = sim_one_in(&g, 4);
+    around->issue = (sim_issue)(sim_one_in(&g, 2) ? 0 : sim_in(&g, 1, SIM_ISSUE_COUNT - 1));
     around->has_no_cost = sim_one_in(&g, 8);
 }
 

@@ -74,6 +74,7 @@ typedef enum sim_kind {
     SIM_RECEIVE,
     SIM_CLOSE,
     SIM_WHEN,
+    SIM_SCOPE,  // combine or sequence
     SIM_RECORD,
     SIM_WAIT,
     SIM_SLOT_SET
@@ -88,12 +89,12 @@ typedef enum sim_loop {
 typedef struct sim_stmt {
     sim_kind kind;
     int next;       // in the same body; -1: none
-    int body;       // its first statement; -1: empty. Also of SIM_WHEN
+    int body;       // its first statement; -1: empty
     int otherwise;  // of SIM_WHEN; -1: none
     int channel;
     int expr;  // the task's first axis argument, token, condition, value, row
     sim_loop loop;
-    bool is_parallel;  // of SIM_FOR: makes no difference in a process
+    bool is_parallel;  // of a loop or scope: makes no difference in a process
     int64_t count;
     uint32_t slot;
     int64_t base, spread;  // of a task's cycles
@@ -310,6 +311,7 @@ static inline bool sim_enter(const sim_state *s, int actor, sim_actor *me, int n
         return false;
     }
     case SIM_WHEN: sim_push(me, number, value ? stmt->body : stmt->otherwise, 1); return false;
+    case SIM_SCOPE: sim_push(me, number, stmt->body, 1); return false;
     case SIM_SLOT_SET: me->slots[stmt->slot] = value; return false;
     case SIM_TASK:
     case SIM_SEND_TASK:
