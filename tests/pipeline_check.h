@@ -18,7 +18,7 @@ static inline void sim_sum_step(const sim_step *step, sim_sums *sums) {
         sums->task_count++;
         sums->busy += cycles;
     } else if (step->kind == PTOWSP_STEP_SEND) {
-        sums->full += step->is_done ? cycles : 0;
+        sums->full += cycles;
     } else {
         sums->empty += cycles;  // closes take none
     }
@@ -54,7 +54,9 @@ static inline void sim_check_processes(const sim_sample *s, const ptowsp_run *ru
         const ptowsp_process_stats *got = &stats[i];
         sim_sums sums = sim_sums_of(s, i, -1);
         assert_string_equal(got->name, sim_named("proc", last->process[i]).text);
+        uint64_t replica_count = (uint64_t)sim_replica_count(&s->p, &s->b, last->process[i]);
         sim_check(s, run, (uint64_t)last->replica[i], got->replica, "replica", i);
+        sim_check(s, run, replica_count, got->replica_count, "replicas of process", i);
         sim_check(s, run, sums.task_count, got->task_count, "tasks of process", i);
         sim_check(s, run, sums.busy, got->busy_cycles, "busy cycles of process", i);
         sim_check(s, run, sums.full, got->full_cycles, "full cycles of process", i);
@@ -112,12 +114,12 @@ static inline void sim_check_results(const sim_sample *s, const ptowsp_run *run)
     sim_check(s, run, 0, line->first_channel, "first channel", 0);
     sim_check(s, run, (uint64_t)sim_last(s)->actor_count, line->process_count, "processes", 0);
     sim_check(s, run, (uint64_t)s->p.channel_count, line->channel_count, "channels", 0);
+    uint64_t last = sim_last(s)->makespan;
+    sim_check(s, run, last, line->makespan_cycles, "makespan of pipeline", 0);
     if (s->status == PTOWSP_OK) {
-        uint64_t last = sim_last(s)->makespan;
         sim_check(s, run, before + total + after, stats->makespan_cycles, "makespan", 0);
         sim_check(s, run, (uint64_t)s->round_count, line->run_count, "runs of pipeline", 0);
         sim_check(s, run, before + total - last, line->start_cycles, "start of pipeline", 0);
-        sim_check(s, run, last, line->makespan_cycles, "makespan of pipeline", 0);
         sim_check(s, run, total, line->total_cycles, "total of pipeline", 0);
         for (int i = 0; i < SIM_SLOT_COUNT; i++) {
             int64_t slot = s->b.slots[i] + (i == 0 ? s->round_count - 1 : 0);

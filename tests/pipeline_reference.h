@@ -10,8 +10,8 @@
 //
 // All arrivals, sends and receives of a channel are kept for ever: token k of a channel of depth d
 // is sent at max(arrival, r[k - d]), literally, and all statistics are counted afterwards from the
-// lists. At depth 0 a sender offers its token when its turn comes, and waits for who takes it: of
-// the senders that wait, whoever receives takes that with the smallest (arrival, index).
+// lists. At depth 0 whoever's turn comes first begins to wait, and whoever's comes second meets it:
+// of several that wait, the one with the smallest (arrival, index).
 
 #ifndef PTOWSP_PIPELINE_REFERENCE_H
 #define PTOWSP_PIPELINE_REFERENCE_H
@@ -152,7 +152,6 @@ typedef struct sim_step {
     uint32_t channel;  // UINT32_MAX: none
     uint64_t arrive, end;
     int64_t token;  // of sends and receives; of a task its index
-    bool is_done;   // not: a sender that nobody has met
 } sim_step;
 
 // One time that a pipeline ran.
@@ -192,9 +191,9 @@ typedef enum sim_next {
 typedef struct sim_actor {
     uint64_t now;
     sim_next next;
-    int stmt;       // that the operation belongs to
-    int64_t token;  // to send; of a task its first axis argument
-    bool is_offered;
+    int stmt;         // that the operation belongs to
+    int64_t token;    // to send; of a task its first axis argument
+    bool is_waiting;  // at a channel of depth 0, for somebody to meet
     int frame_count;
     sim_frame frames[SIM_FRAME_MAX];
     int64_t variables[SIM_STMT_MAX];
@@ -359,6 +358,29 @@ static inline void sim_advance(sim_state *s, int actor) {
 
 // -- operations -----------------------------------------------------------------------------------
 
+// The one that waits at a channel of depth 0 to send, or to receive, and comes first; or -1.
+static inline int sim_waiting(const sim_state *s, int channel, sim_next next) {
+    int first = -1;
+    for (int actor = 0; actor < s->result->actor_count; actor++) {
+        const sim_actor *other = &s->actors[actor];
+        if (other->is_waiting && other->next == next &&
+            s->p->stmts[other->stmt].channel == channel &&
+            (first < 0 || other->now < s->actors[first].now)) {
+            first = actor;
+        }
+    }
+    return first;
+}
+
+// Whether a process that receives finds the channel closed and empty. Who waits for an event never
+// sees its end.
+static inline bool sim_sees_end(const sim_state *s, int actor) {
+    const sim_stmt *stmt = &s->p->stmts[s->actors[actor].stmt];
+    const sim_history *history = &s->channels[stmt->channel];
+    return stmt->kind != SIM_WAIT && history->open_count == 0 &&
+           history->received_count == history->sent_count;
+}
+
 static inline bool sim_can_proceed(const sim_state *s, int actor) {
     const sim_actor *me = &s->actors[actor];
     if (me->next == SIM_DOES_NOTHING) {
@@ -369,11 +391,12 @@ static inline bool sim_can_proceed(const sim_state *s, int actor) {
     int channel = s->p->stmts[me->stmt].channel;
     const sim_history *history = &s->channels[channel];
     int depth = (int)s->result->depths[channel];
-    if (me->next == SIM_DOES_RECEIVE) {
-        bool sees_end = history->open_count == 0 && s->p->stmts[me->stmt].kind != SIM_WAIT;
-        return history->received_count < history->sent_count || sees_end;
+    if (me->next == SIM_DOES_RECEIVE && sim_sees_end(s, actor)) {
+        return true;
     } else if (depth == 0) {
-        return !me->is_offered;
+        return !me->is_waiting;
+    } else if (me->next == SIM_DOES_RECEIVE) {
+        return history->received_count < history->sent_count;
     }
     int k = history->sent_count;
     return k < depth || k - depth < history->received_count;
@@ -393,7 +416,6 @@ static inline int sim_step_add(sim_state *s, ptowsp_step_kind kind, int actor, i
     step->arrive = s->actors[actor].now;
     step->end = end;
     step->token = token;
-    step->is_done = true;
     return result->step_count++;
 }
 
@@ -417,80 +439,86 @@ static inline void sim_task(sim_state *s, int actor) {
     }
 }
 
+// A receive has been done, at a time: the body or what is behind comes next.
+static inline void sim_go_on_with(sim_state *s, int actor, uint64_t now, int64_t token) {
+    sim_actor *me = &s->actors[actor];
+    const sim_stmt *stmt = &s->p->stmts[me->stmt];
+    me->now = now;
+    if (stmt->kind != SIM_WAIT) {
+        me->variables[me->stmt] = token;
+        sim_push(me, me->stmt, stmt->body, 1);
+    }
+    sim_advance(s, actor);
+}
+
+// At a channel of depth 0: sender and receiver meet.
+static inline void sim_meet(sim_state *s, int sender, int receiver) {
+    int channel = s->p->stmts[s->actors[sender].stmt].channel;
+    sim_history *history = &s->channels[channel];
+    int k = history->sent_count++;
+    history->received_count++;
+    int64_t token = s->actors[sender].token;
+    uint64_t end =
+        sim_max(s->actors[receiver].now, s->actors[sender].now + s->result->latencies[channel]);
+    history->send_steps[k] = sim_step_add(s, PTOWSP_STEP_SEND, sender, channel, end, token);
+    history->receive_steps[k] = sim_step_add(s, PTOWSP_STEP_RECEIVE, receiver, channel, end, token);
+    s->actors[sender].is_waiting = false;
+    s->actors[receiver].is_waiting = false;
+    s->actors[sender].now = end;
+    sim_advance(s, sender);
+    sim_go_on_with(s, receiver, end, token);
+}
+
 static inline void sim_send(sim_state *s, int actor) {
     sim_actor *me = &s->actors[actor];
     int channel = s->p->stmts[me->stmt].channel;
     sim_history *history = &s->channels[channel];
-    int k = history->sent_count++, depth = (int)s->result->depths[channel];
+    int k = history->sent_count, depth = (int)s->result->depths[channel];
     uint64_t end = me->now;
-    if (depth > 0 && k >= depth) {
+    if (depth == 0) {
+        int receiver = sim_waiting(s, channel, SIM_DOES_RECEIVE);
+        me->is_waiting = receiver < 0;
+        if (receiver >= 0) {
+            sim_meet(s, actor, receiver);
+        }
+        return;
+    }
+    if (k >= depth) {
         end = sim_max(me->now, s->result->steps[history->receive_steps[k - depth]].end);
     }
+    history->sent_count++;
     history->send_steps[k] = sim_step_add(s, PTOWSP_STEP_SEND, actor, channel, end, me->token);
-    if (depth == 0) {
-        s->result->steps[history->send_steps[k]].is_done = false;
-        me->is_offered = true;  // and its time stays, until somebody takes the token
-    } else {
-        me->now = end;
-        sim_advance(s, actor);
-    }
-}
-
-// The end of the stream.
-static inline void sim_see_end(sim_state *s, int actor) {
-    sim_actor *me = &s->actors[actor];
-    int channel = s->p->stmts[me->stmt].channel;
-    uint64_t end = sim_max(me->now, s->channels[channel].close_time);
-    sim_step_add(s, PTOWSP_STEP_END, actor, channel, end, 0);
     me->now = end;
     sim_advance(s, actor);
-}
-
-// At depth 0: makes the token that is received next the one whose sender comes first.
-static inline void sim_take_first_offer(const sim_state *s, sim_history *history) {
-    int *offers = history->send_steps + history->received_count;
-    int count = history->sent_count - history->received_count;
-    for (int i = 1; i < count; i++) {
-        const sim_step *first = &s->result->steps[offers[0]];
-        const sim_step *other = &s->result->steps[offers[i]];
-        if (other->arrive < first->arrive ||
-            (other->arrive == first->arrive && other->actor < first->actor)) {
-            int step = offers[0];
-            offers[0] = offers[i];
-            offers[i] = step;
-        }
-    }
 }
 
 static inline void sim_receive(sim_state *s, int actor) {
     sim_actor *me = &s->actors[actor];
-    const sim_stmt *stmt = &s->p->stmts[me->stmt];
-    sim_history *history = &s->channels[stmt->channel];
-    if (history->received_count == history->sent_count) {
-        sim_see_end(s, actor);
-        return;
+    int channel = s->p->stmts[me->stmt].channel;
+    sim_history *history = &s->channels[channel];
+    if (s->result->depths[channel] == 0) {
+        int sender = sim_waiting(s, channel, SIM_DOES_SEND);
+        if (sender >= 0) {
+            sim_meet(s, sender, actor);
+            return;
+        }
     }
-    if (s->result->depths[stmt->channel] == 0) {
-        sim_take_first_offer(s, history);
+    if (sim_sees_end(s, actor)) {
+        uint64_t end = sim_max(me->now, history->close_time);
+        sim_step_add(s, PTOWSP_STEP_END, actor, channel, end, 0);
+        me->now = end;
+        me->is_waiting = false;
+        sim_advance(s, actor);
+    } else if (s->result->depths[channel] == 0) {
+        me->is_waiting = true;
+    } else {
+        int k = history->received_count++;
+        const sim_step *send = &s->result->steps[history->send_steps[k]];
+        uint64_t end = sim_max(me->now, send->end + s->result->latencies[channel]);
+        history->receive_steps[k] =
+            sim_step_add(s, PTOWSP_STEP_RECEIVE, actor, channel, end, send->token);
+        sim_go_on_with(s, actor, end, send->token);
     }
-    int k = history->received_count++;
-    sim_step *send = &s->result->steps[history->send_steps[k]];
-    uint64_t end = sim_max(me->now, send->end + s->result->latencies[stmt->channel]);
-    history->receive_steps[k] =
-        sim_step_add(s, PTOWSP_STEP_RECEIVE, actor, stmt->channel, end, send->token);
-    me->now = end;
-    if (s->result->depths[stmt->channel] == 0) {
-        send->end = end;
-        send->is_done = true;
-        s->actors[send->actor].now = end;
-        s->actors[send->actor].is_offered = false;
-        sim_advance(s, send->actor);
-    }
-    if (stmt->kind != SIM_WAIT) {
-        me->variables[me->stmt] = send->token;
-        sim_push(me, me->stmt, stmt->body, 1);
-    }
-    sim_advance(s, actor);
 }
 
 static inline void sim_close(sim_state *s, int actor, int channel) {
@@ -622,13 +650,9 @@ static inline void sim_finish(sim_state *s) {
     }
     for (int c = 0; c < s->p->channel_count; c++) {
         const sim_history *history = &s->channels[c];
-        if (result->depths[c] > 0) {
-            result->tokens[c] = (uint64_t)history->sent_count;
-            result->pending[c] = (uint64_t)(history->sent_count - history->received_count);
-            result->pending_max[c] = sim_pending_max(s, c);
-        } else {
-            result->tokens[c] = (uint64_t)history->received_count;
-        }
+        result->tokens[c] = (uint64_t)history->sent_count;
+        result->pending[c] = (uint64_t)(history->sent_count - history->received_count);
+        result->pending_max[c] = result->depths[c] ? sim_pending_max(s, c) : 0;
     }
 }
 

@@ -99,10 +99,10 @@ static inline void sim_complain(const sim_sample *s, const ptowsp_run *run, cons
     const sim_result *last = sim_last(s);
     for (int i = 0; i < last->step_count; i++) {
         const sim_step *step = &last->steps[i];
-        print_message("%4d: process %d, %s, channel %d, token %lld, from %llu to %llu%s\n", i,
+        print_message("%4d: process %d, %s, channel %d, token %lld, from %llu to %llu\n", i,
                       step->actor, sim_step_name(step->kind), (int)step->channel,
                       (long long)step->token, (unsigned long long)step->arrive,
-                      (unsigned long long)step->end, step->is_done ? "" : ", not met");
+                      (unsigned long long)step->end);
     }
     uint64_t count = 0;
     const ptowsp_step_record *steps = run ? ptowsp_run_steps(run, &count) : NULL;

@@ -46,7 +46,7 @@ static inline const sim_step *sim_walk_next(sim_walk *walk, uint32_t actor) {
     assert_true(actor < (uint32_t)result->actor_count);
     while (walk->cursors[actor] < result->step_count) {
         const sim_step *step = &result->steps[walk->cursors[actor]++];
-        if (step->actor == (int)actor && step->is_done) {
+        if (step->actor == (int)actor) {
             return step;
         }
     }
@@ -209,14 +209,6 @@ static inline void sim_check_critical(const sim_walk *walk) {
     }
 }
 
-static inline int sim_done_count(const sim_result *result) {
-    int count = 0;
-    for (int i = 0; i < result->step_count; i++) {
-        count += result->steps[i].is_done;
-    }
-    return count;
-}
-
 // Of an execution with records: each process' steps are those of the reference, their causes are
 // what they waited for, and the critical chain is tight.
 static inline void sim_check_steps(const sim_sample *s, const ptowsp_run *run) {
@@ -231,7 +223,7 @@ static inline void sim_check_steps(const sim_sample *s, const ptowsp_run *run) {
     for (walk.round = 0; walk.round < s->round_count; walk.round++) {
         sim_walk_round(&walk);
         walk.first = walk.count;
-        walk.count += (uint64_t)sim_done_count(&s->rounds[walk.round]);
+        walk.count += (uint64_t)s->rounds[walk.round].step_count;
         if (walk.count > count) {
             sim_complain(s, run, "steps are missing");
             break;
