@@ -22,6 +22,7 @@ typedef struct sim_random {
     int producers[SIM_CHANNEL_MAX], consumers[SIM_CHANNEL_MAX];  // sets of processes, as bits
     int64_t event_count[SIM_CHANNEL_MAX];  // records, and mostly waits, of each event
     bool is_slow;                          // tasks are long, so that processes seldom tie
+    bool is_tied;                          // hardly anything takes time, so that they always do
 } sim_random;
 
 static inline int64_t sim_in(sim_random *g, int64_t low, int64_t high) {
@@ -44,7 +45,7 @@ static inline uint32_t sim_random_depth(sim_random *g) {
 
 static inline uint64_t sim_random_latency(sim_random *g) {
     static const uint64_t latencies[] = {0, 0, 0, 0, 1, 1, 7, 50};
-    return latencies[sim_in(g, 0, 7)];
+    return g->is_tied ? 0 : latencies[sim_in(g, 0, 7)];
 }
 
 // -- expressions ----------------------------------------------------------------------------------
@@ -83,6 +84,10 @@ static inline int sim_random_condition(sim_random *g, int value, int64_t n) {
 // -- statements -----------------------------------------------------------------------------------
 
 static inline void sim_random_task(sim_random *g, int value) {
+    if (g->is_tied) {
+        sim_task_add(&g->w, value, 0, sim_one_in(g, 3) ? 1 : 0);
+        return;
+    }
     int64_t scale = g->is_slow ? 100 : 1;
     int64_t base = sim_in(g, 0, 4) * sim_in(g, 0, 3) * scale;
     sim_task_add(&g->w, value, base, sim_one_in(g, 2) ? 0 : sim_in(g, 1, 12) * scale);
@@ -108,7 +113,11 @@ static inline void sim_random_send(sim_random *g, int channel, int value) {
     switch (sim_in(g, 0, 11)) {
     case 0:
     case 1:
-    case 2: sim_send_task_add(w, channel, token, sim_in(g, 0, 9), sim_in(g, 0, 9)); break;
+    case 2: {
+        int64_t most = g->is_tied ? 1 : 9;
+        sim_send_task_add(w, channel, token, sim_in(g, 0, most), sim_in(g, 0, most));
+        break;
+    }
     case 3: {  // some are dropped
         int when = sim_when(w, sim_random_condition(g, value, sim_in(g, 2, 4)));
         if (sim_one_in(g, 2)) {
@@ -431,6 +440,7 @@ static inline void sim_pipeline_random(sim_pipeline *p, uint64_t seed) {
     sim_shape shape = shapes[sim_in(&g, 0, 7)];
     int process_count = (int)sim_in(&g, 2, sim_one_in(&g, 2) ? 4 : 8);
     g.is_slow = sim_one_in(&g, 4);
+    g.is_tied = !g.is_slow && sim_one_in(&g, 6);
     sim_random_channels(&g, shape, process_count);
     for (int i = 0; i < process_count; i++) {
         bool has_events = false;
