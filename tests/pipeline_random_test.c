@@ -233,6 +233,103 @@ static void pipeline__agrees_with_the_slow_reference(void **state) {
     assert_true(counts.ok > counts.stuck && counts.stuck > PIPELINES / 50);
 }
 
+// -- ties -----------------------------------------------------------------------------------------
+
+static int plus(sim_writer *w, int stmt, int64_t number) {
+    return sim_binary(w->p, SIM_ADD, sim_variable(w->p, stmt), sim_literal(w->p, number));
+}
+
+static void end_all(sim_writer *w) {
+    while (w->depth > 0) {
+        sim_end(w);
+    }
+}
+
+// A process that sends so many tokens to a channel, from a number on.
+static void sender_add(sim_writer *w, int channel, int64_t count, int64_t first) {
+    sim_produces(sim_process_add(w), channel);
+    sim_port(w, SIM_SEND, channel, plus(w, sim_for(w, count), first));
+    end_all(w);
+}
+
+// Everything happens at time 0, and kernels are called with these values.
+static void tied_is(sim_sample *s, const int64_t *values, int count) {
+    assert_true(sim_sample_expect(s));
+    assert_int_equal(s->status, PTOWSP_OK);
+    assert_int_equal(s->rounds[0].makespan, 0);
+    assert_int_equal(s->rounds[0].task_count, count);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(s->rounds[0].calls[i][0], values[i]);
+    }
+    tally counts = {0, 0, 0};
+    check_sample(s, 1, &counts);
+    assert_int_equal(counts.ok, 1);
+    sim_sample_free(s);
+}
+
+// Process 0 is released by process 3, and sends to a and b. Process 2 waits at a, process 1 at b:
+// 0 does both before the others move, and then 1, which finds the token of a, too.
+static void pipeline__who_waits_since_now_does_not_move_before_its_turn(void **state) {
+    (void)state;
+    sim_sample *s = sim_sample_make("turn", 0);
+    sim_writer w;
+    sim_begin(&w, &s->p);
+    int a = sim_channel_add(&w, 1, 0), b = sim_channel_add(&w, 1, 0);
+    int release = sim_channel_add(&w, 1, 0);
+    sim_process *process = sim_process_add(&w);
+    sim_consumes(process, release);
+    sim_produces(process, a);
+    sim_produces(process, b);
+    int token = sim_take(&w, SIM_RECEIVE, release);
+    sim_port(&w, SIM_SEND, a, plus(&w, token, 1));
+    sim_port(&w, SIM_SEND, b, plus(&w, token, 2));
+    end_all(&w);
+    process = sim_process_add(&w);
+    sim_consumes(process, a);
+    sim_consumes(process, b);
+    sim_take(&w, SIM_RECEIVE, b);
+    sim_task_add(&w, plus(&w, sim_take(&w, SIM_RECEIVE, a), 100), 0, 0);
+    end_all(&w);
+    sim_consumes(sim_process_add(&w), a);
+    sim_task_add(&w, plus(&w, sim_take(&w, SIM_RECEIVE, a), 200), 0, 0);
+    end_all(&w);
+    sender_add(&w, release, 1, 0);
+    const int64_t values[] = {101};
+    tied_is(s, values, 1);
+}
+
+// Processes 2 and 3 send 10, 11 and 20 to a, which holds one token; 4 releases process 0, which
+// takes 10, and releases process 1, which takes the others: 11 from process 2, whose turn is first,
+// and then 20.
+static void pipeline__room_made_at_one_time_wakes_all_who_wait_for_it(void **state) {
+    (void)state;
+    sim_sample *s = sim_sample_make("room", 0);
+    sim_writer w;
+    sim_begin(&w, &s->p);
+    int a = sim_channel_add(&w, 1, 0), first = sim_channel_add(&w, 1, 0);
+    int second = sim_channel_add(&w, 1, 0);
+    sim_process *process = sim_process_add(&w);
+    sim_consumes(process, a);
+    sim_consumes(process, first);
+    sim_produces(process, second);
+    sim_take(&w, SIM_RECEIVE, first);
+    int token = sim_take(&w, SIM_RECEIVE, a);
+    sim_task_add(&w, sim_variable(&s->p, token), 0, 0);
+    sim_port(&w, SIM_SEND, second, sim_variable(&s->p, token));
+    end_all(&w);
+    process = sim_process_add(&w);
+    sim_consumes(process, a);
+    sim_consumes(process, second);
+    sim_take(&w, SIM_RECEIVE, second);
+    sim_task_add(&w, plus(&w, sim_take(&w, SIM_CONSUME, a), 100), 0, 0);
+    end_all(&w);
+    sender_add(&w, a, 2, 10);
+    sender_add(&w, a, 1, 20);
+    sender_add(&w, first, 1, 0);
+    const int64_t values[] = {10, 111, 120};
+    tied_is(s, values, 3);
+}
+
 // -- chains ---------------------------------------------------------------------------------------
 
 enum { STAGE_MAX = 6, TOKEN_MAX = 24 };
@@ -333,6 +430,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipeline_reference__gives_the_numbers_on_paper),
         cmocka_unit_test(pipeline_reference__serves_those_who_wait_in_the_order_of_arrival),
+        cmocka_unit_test(pipeline__who_waits_since_now_does_not_move_before_its_turn),
+        cmocka_unit_test(pipeline__room_made_at_one_time_wakes_all_who_wait_for_it),
         cmocka_unit_test(pipeline__a_chain_takes_what_the_recurrence_says),
         cmocka_unit_test(pipeline__agrees_with_the_slow_reference),
     };
