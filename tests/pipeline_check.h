@@ -101,9 +101,7 @@ static inline void sim_check_results(const sim_sample *s, const ptowsp_run *run)
     sim_sums sums = sim_sums_of(s, -1, -1);
     uint64_t task_count = sums.task_count + (before > 0) + (after > 0);
     sim_check(s, run, task_count, stats->task_count, "number of tasks", 0);
-    if (s->status == PTOWSP_OK || s->around.issue != SIM_STEALING) {  // it may not have run before
-        sim_check(s, run, sums.busy + before + after, stats->busy_cycles, "busy cycles", 0);
-    }
+    sim_check(s, run, sums.busy + before + after, stats->busy_cycles, "busy cycles", 0);
     sim_check(s, run, sums.full + sums.empty, stats->stall_cycles[PTOWSP_STALL_CHANNEL], "stall",
               PTOWSP_STALL_CHANNEL);
     uint32_t count = 0;
@@ -115,12 +113,12 @@ static inline void sim_check_results(const sim_sample *s, const ptowsp_run *run)
     sim_check(s, run, (uint64_t)sim_last(s)->actor_count, line->process_count, "processes", 0);
     sim_check(s, run, (uint64_t)s->p.channel_count, line->channel_count, "channels", 0);
     uint64_t last = sim_last(s)->makespan;
+    sim_check(s, run, before + total + after, stats->makespan_cycles, "makespan", 0);
+    sim_check(s, run, (uint64_t)s->round_count, line->run_count, "runs of pipeline", 0);
+    sim_check(s, run, before + total - last, line->start_cycles, "start of pipeline", 0);
     sim_check(s, run, last, line->makespan_cycles, "makespan of pipeline", 0);
+    sim_check(s, run, total, line->total_cycles, "total of pipeline", 0);
     if (s->status == PTOWSP_OK) {
-        sim_check(s, run, before + total + after, stats->makespan_cycles, "makespan", 0);
-        sim_check(s, run, (uint64_t)s->round_count, line->run_count, "runs of pipeline", 0);
-        sim_check(s, run, before + total - last, line->start_cycles, "start of pipeline", 0);
-        sim_check(s, run, total, line->total_cycles, "total of pipeline", 0);
         for (int i = 0; i < SIM_SLOT_COUNT; i++) {
             int64_t slot = s->b.slots[i] + (i == 0 ? s->round_count - 1 : 0);
             sim_check(s, run, (uint64_t)slot, ptowsp_run_slot(run, (uint32_t)i), "slot", i);

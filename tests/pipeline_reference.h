@@ -34,12 +34,6 @@ enum {
     SIM_CONTROL_MAX = 2000  // statements between two operations
 };
 
-// Readings of the header that one might have to change, all in one place.
-enum {
-    SIM_EVENTS_HAVE_THE_SYMBOLS_LATENCY = 1,     // as all channels
-    SIM_STUCK_TASKS_COUNT_FROM_THE_PIPELINE = 1  // records of tasks, where it has not ended
-};
-
 // -- descriptions ---------------------------------------------------------------------------------
 
 // Expressions are i64, those of EQUAL and LESS bool. Number 0 is none.
@@ -566,7 +560,7 @@ static inline void sim_start_channels(sim_state *s) {
             depth = 0;
             latency = 0;
         }
-        if (s->b->has_latency && (!channel->is_event || SIM_EVENTS_HAVE_THE_SYMBOLS_LATENCY)) {
+        if (s->b->has_latency) {
             latency = s->b->latency;
         }
         s->result->depths[c] = (uint32_t)depth;

@@ -25,13 +25,9 @@ typedef struct sim_walk {
 static inline void sim_walk_round(sim_walk *walk) {
     walk->first_task = walk->s->around.before > 0;
     walk->start = (uint64_t)walk->s->around.before;
-    bool is_stuck = walk->s->rounds[walk->round].status != PTOWSP_OK;
     for (int r = 0; r < walk->round; r++) {
         walk->first_task += (uint64_t)walk->s->rounds[r].task_count;
         walk->start += walk->s->rounds[r].makespan;
-    }
-    if (is_stuck && SIM_STUCK_TASKS_COUNT_FROM_THE_PIPELINE) {
-        walk->start = 0;
     }
     memset(walk->cursors, 0, sizeof walk->cursors);
     memset(walk->counts, 0, sizeof walk->counts);
@@ -58,12 +54,9 @@ static inline void sim_check_task_record(const sim_walk *walk, uint64_t i, const
     const ptowsp_task_record *record = &ptowsp_run_records(walk->run)[got->token];
     int number = (int)i;
     int64_t site = walk->s->rounds[walk->round].calls[step->token][1];
-    // Where lanes choose, what was issued before the error may not have started.
-    if (walk->s->status == PTOWSP_OK || walk->s->around.issue != SIM_STEALING) {
-        sim_check(walk->s, walk->run, walk->start + step->arrive, record->start, "task's start",
-                  number);
-        sim_check(walk->s, walk->run, walk->start + step->end, record->end, "task's end", number);
-    }
+    sim_check(walk->s, walk->run, walk->start + step->arrive, record->start, "task's start",
+              number);
+    sim_check(walk->s, walk->run, walk->start + step->end, record->end, "task's end", number);
     sim_check(walk->s, walk->run, PTOWSP_NO_LANE, record->lane, "task's lane", number);
     sim_check(walk->s, walk->run, walk->s->built.kernel.id, record->kernel, "kernel", number);
     sim_check(walk->s, walk->run, walk->s->built.nodes[site], record->node, "task's node", number);
@@ -75,8 +68,7 @@ static inline void sim_check_task_record(const sim_walk *walk, uint64_t i, const
 static inline bool sim_is_right_stall(const sim_walk *walk, uint64_t i,
                                       const ptowsp_task_record *records) {
     const ptowsp_task_record *record = &records[walk->steps[i].token];
-    if (record->cause != PTOWSP_NO_INDEX && records[record->cause].end > record->start &&
-        walk->s->status == PTOWSP_OK) {
+    if (record->cause != PTOWSP_NO_INDEX && records[record->cause].end > record->start) {
         return false;
     }
     for (uint64_t at = walk->steps[i].previous; at != PTOWSP_NO_INDEX;) {
