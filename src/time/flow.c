@@ -533,8 +533,9 @@ PWSP_INTERNAL bool pwsp_flow_slot_load(pwsp_flow *flow, const pwsp_tile_at *tile
     pwsp_flow_arrive(flow, id);
     pwsp_flow_settle(flow);
     while (!flow->nodes[id].is_done) {
-        bool has_moved;
-        if (!pwsp_flow_step(flow, UINT64_MAX, &has_moved)) {
+        bool has_moved = false;
+        // nothing completes before tasks begin to start, pipelines neither
+        if (pwsp_flow_is_open(flow) && !pwsp_flow_step(flow, UINT64_MAX, &has_moved)) {
             return false;
         }
         if (!has_moved) {
