@@ -230,6 +230,41 @@ static void pipeline_issue__timing_does_not_count_pipelines(void **state) {
     }
 }
 
+// Nothing completes before tasks begin to start: a load of what a pipeline writes cannot proceed
+// then, where lanes choose and where they do not. A load of something else can.
+static void pipeline_issue__a_slot_load_needs_tasks_to_have_begun(void **state) {
+    (void)state;
+    for (int row = 0; row < 4; row++) {
+        bool is_y = row & 2;
+        fixture f;
+        fixture_make(&f);
+        f.is_loading = !is_y;
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_COMBINE(f.m) {
+                PTOWSP_PIPELINE(f.m, "p") {
+                    PTOWSP_PROCESS(f.m, "only") {
+                        touch(&f, f.put, f.x, number(&f, 0), 0, number(&f, 6), 10);
+                    }
+                }
+                load(&f, 0, is_y ? f.y : f.x, 0, 0);
+                busy(&f, 3);
+            }
+        }
+        ptowsp_schedule schedule = choosing(row & 1, 2);
+        schedule.start = PTOWSP_START_ALL_ISSUED;
+        compile(&f, &schedule);
+        if (is_y) {
+            run_compiled(&f);
+            expect(&f, 1, 0, 3, "none");
+            assert_int_equal(makespan(&f), 10);
+        } else {
+            assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, true), PTOWSP_STUCK);
+            EXPECT_PARTS(ptowsp_context_error(f.context).text, "slot load", "start");
+        }
+        fixture_free(&f);
+    }
+}
+
 // Streams and priorities have nothing to say to processes: their tasks have the keys too.
 static void pipeline_issue__keys_of_a_schedule_do_not_touch_processes(void **state) {
     (void)state;
@@ -263,6 +298,40 @@ static void pipeline_issue__keys_of_a_schedule_do_not_touch_processes(void **sta
         assert_int_equal(ptowsp_run_records(f.run)[5].start, 10);
         fixture_free(&f);
     }
+}
+
+// By unit there are lanes for vector tasks only; a process does cube tasks without one.
+static void pipeline_issue__a_process_needs_no_lane_of_its_unit(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_kernel_desc kernel;
+    memset(&kernel, 0, sizeof kernel);
+    kernel.name = "cube";
+    kernel.axis_count = 2;
+    kernel.fn = note_value;
+    kernel.cost = second_axis;
+    kernel.user = &f;
+    kernel.unit = PTOWSP_UNIT_CUBE;
+    const ptowsp_kernel cube = ptowsp_kernel_make(f.m, &kernel);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        busy(&f, 3);
+        PTOWSP_PIPELINE(f.m, "p") {
+            PTOWSP_PROCESS(f.m, "only") {
+                const ptowsp_task_desc desc = task_desc(&f, cube, number(&f, 1), 4);
+                ptowsp_task_make(f.m, &desc);
+                busy(&f, 2);
+            }
+        }
+    }
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.pools = PTOWSP_POOLS_BY_UNIT;
+    schedule.vector_lane_count = 2;
+    run_with(&f, &schedule);
+    expect(&f, 1, 3, 7, "dependency");
+    expect(&f, 2, 7, 9, "lane");
+    fixture_free(&f);
 }
 
 // -- stalls and critical paths --------------------------------------------------------------------
@@ -438,7 +507,9 @@ int main(void) {
         cmocka_unit_test(pipeline_issue__a_window_does_not_count_pipelines),
         cmocka_unit_test(pipeline_issue__a_full_window_is_nothing_to_a_pipeline),
         cmocka_unit_test(pipeline_issue__timing_does_not_count_pipelines),
+        cmocka_unit_test(pipeline_issue__a_slot_load_needs_tasks_to_have_begun),
         cmocka_unit_test(pipeline_issue__keys_of_a_schedule_do_not_touch_processes),
+        cmocka_unit_test(pipeline_issue__a_process_needs_no_lane_of_its_unit),
         cmocka_unit_test(pipeline_issue__records_say_why_a_process_was_late),
         cmocka_unit_test(pipeline_issue__a_full_channel_is_a_stall_too),
         cmocka_unit_test(pipeline_issue__results_are_zero_before_the_first_run),

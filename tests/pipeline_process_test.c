@@ -158,6 +158,83 @@ static void pipeline_process__each_replica_has_its_slots(void **state) {
     fixture_free(&f);
 }
 
+// One sets it, one only reads it, one reads it in a workload that it calls, one sets it there.
+static void pipeline_process__a_slot_that_one_sets_is_another_one_to_who_reads_it(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_expr slot = ptowsp_slot_i64(f.m, 0);
+    PTOWSP_WORKLOAD(f.m, "reader") {
+        work(&f, linear(&f, slot, 1, 1000), 2);
+    }
+    PTOWSP_WORKLOAD(f.m, "setter") {
+        ptowsp_slot_set(f.m, 0, linear(&f, slot, 1, 10));
+        work(&f, linear(&f, slot, 1, 2000), 2);
+    }
+    PTOWSP_WORKLOAD(f.m, "main") {
+        ptowsp_slot_set(f.m, 0, number(&f, 3));
+        PTOWSP_PIPELINE(f.m, "p") {
+            ptowsp_axis three = axis(&f, "three", 3);
+            PTOWSP_PROCESS(f.m, "sets") {
+                PTOWSP_FOR_EACH(f.m, i, three) {
+                    ptowsp_slot_set(f.m, 0, linear(&f, i, 1, 50));
+                    busy(&f, 2);
+                }
+            }
+            PTOWSP_PROCESS(f.m, "reads") {
+                PTOWSP_FOR_EACH(f.m, i, three) {
+                    work(&f, slot, 2);
+                }
+            }
+            PTOWSP_PROCESS(f.m, "calls_reader") {
+                PTOWSP_FOR_EACH(f.m, i, three) {
+                    ptowsp_call(f.m, "reader", NULL, 0);
+                }
+            }
+            PTOWSP_PROCESS(f.m, "calls_setter") {
+                PTOWSP_FOR_EACH(f.m, i, three) {
+                    ptowsp_call(f.m, "setter", NULL, 0);
+                }
+            }
+        }
+        ptowsp_call(f.m, "reader", NULL, 0);
+        ptowsp_call(f.m, "setter", NULL, 0);
+    }
+    run(&f);
+    EXPECT_CALLS(&f, 2, 3, 1003, 2013, 2, 3, 1003, 2023, 2, 3, 1003, 2033, 1003, 2013);
+    assert_int_equal(ptowsp_run_slot(f.run, 0), 13);
+    fixture_free(&f);
+}
+
+// What is checked before kernels are called sees the slots in the same way: 100 is no row of x.
+static void pipeline_process__slots_are_private_when_views_are_checked_too(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_expr slot = ptowsp_slot_i64(f.m, 0);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        ptowsp_slot_set(f.m, 0, number(&f, 2));
+        PTOWSP_PIPELINE(f.m, "p") {
+            PTOWSP_PROCESS(f.m, "sets") {
+                ptowsp_slot_set(f.m, 0, number(&f, 100));
+                busy(&f, 1);
+            }
+            PTOWSP_REPLICATE(f.m, w, axis(&f, "two", 2), "uses") {
+                touch(&f, f.put, f.x, slot, 0, ptowsp_add(slot, linear(&f, w, 10, 0)), 1);
+                ptowsp_slot_set(f.m, 0, linear(&f, slot, 1, 3));
+                touch(&f, f.put, f.x, slot, 1, ptowsp_add(slot, linear(&f, w, 10, 0)), 1);
+            }
+        }
+        touch(&f, f.put, f.x, slot, 2, slot, 1);
+    }
+    run(&f);
+    EXPECT_CALLS(&f, 1, 2, 12, 5, 15, 2);
+    assert_int_equal(f.x_data[2 * SIDE + 0], 12);
+    assert_int_equal(f.x_data[5 * SIDE + 1], 15);
+    assert_int_equal(f.x_data[2 * SIDE + 2], 2);
+    fixture_free(&f);
+}
+
 // A pipeline that runs several times begins each time with the slots of then.
 static void pipeline_process__slots_begin_anew_each_time(void **state) {
     (void)state;
@@ -362,6 +439,56 @@ static void pipeline_process__calls_belong_to_the_process(void **state) {
     fixture_free(&f);
 }
 
+// Two processes, of two replicas each, go through one workload with a loop over one row of a ragged
+// axis and one over the entries of a sparse axis, step by step in turn.
+static void pipeline_process__loops_of_a_called_workload_do_not_mix(void **state) {
+    (void)state;
+    static const int32_t lengths[] = {1, 2, 3, 0};
+    static const int32_t indptr[] = {0, 1, 3, 3, 4}, indices[] = {5, 6, 7, 8};
+    static const int64_t gates[] = {10, 20, 30, 40};
+    fixture f;
+    fixture_make(&f);
+    ptowsp_axis kv = ptowsp_axis_ragged(f.m, "kv"), pages = ptowsp_axis_sparse(f.m, "pages");
+    PTOWSP_WORKLOAD(f.m, "rows") {
+        ptowsp_expr n = ptowsp_workload_param(f.m, "n", PTOWSP_TYPE_I64);
+        PTOWSP_FOR_EACH(f.m, j, ptowsp_axis_row(f.m, kv, n)) {
+            work(&f, ptowsp_add(linear(&f, n, 100, 0), j), 2);
+        }
+        PTOWSP_SELECT(f.m, e, ptowsp_axis_row(f.m, pages, n)) {
+            ptowsp_expr gate = ptowsp_array_at(f.m, "gates", PTOWSP_I64, ptowsp_loop_entry(e));
+            work(&f, ptowsp_add(linear(&f, n, -1000, 0), ptowsp_add(gate, e)), 2);
+        }
+    }
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PIPELINE(f.m, "p") {
+            for (int k = 0; k < 2; k++) {
+                PTOWSP_REPLICATE(f.m, w, axis(&f, k ? "two" : "pair", 2), k ? "odd" : "even") {
+                    const ptowsp_expr row = linear(&f, w, 2, k);
+                    ptowsp_call(f.m, "rows", &row, 1);
+                    work(&f, row, 1);
+                }
+            }
+        }
+    }
+    compile(&f, NULL);
+    const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 4, 4};
+    assert_int_equal(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I32, lengths, 4), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_csr(f.run, "pages", &csr), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(f.run, "gates", PTOWSP_I64, gates, 4), PTOWSP_OK);
+    run_compiled(&f);
+    // rows 0 and 2, and then 1 and 3, every 2 cycles:
+    //   row 0   0        15 (page 5)     0
+    //   row 2   200      201             202       2
+    //   row 1   100      101             -974      -963      1
+    //   row 3   -2952    3 (after 2)
+    EXPECT_CALLS(&f, 0, 200, 100, -2952,  //
+                 15, 201, 101, 3,         // at 2
+                 0, 202, -974,            // at 4
+                 2, -963,                 // at 6
+                 1);                      // at 8
+    fixture_free(&f);
+}
+
 static void pipeline_process__conditions_look_at_tokens(void **state) {
     (void)state;
     fixture f;
@@ -430,12 +557,15 @@ int main(void) {
         cmocka_unit_test(pipeline_process__replicas_close_together),
         cmocka_unit_test(pipeline_process__slots_are_those_of_the_start_and_private),
         cmocka_unit_test(pipeline_process__each_replica_has_its_slots),
+        cmocka_unit_test(pipeline_process__a_slot_that_one_sets_is_another_one_to_who_reads_it),
+        cmocka_unit_test(pipeline_process__slots_are_private_when_views_are_checked_too),
         cmocka_unit_test(pipeline_process__slots_begin_anew_each_time),
         cmocka_unit_test(pipeline_process__depth_and_latency_are_evaluated_where_it_starts),
         cmocka_unit_test(pipeline_process__a_parameter_of_the_workload_is_a_depth),
         cmocka_unit_test(pipeline_process__a_symbol_overrides_all_latencies),
         cmocka_unit_test(pipeline_process__parallel_scopes_in_a_process_add_up),
         cmocka_unit_test(pipeline_process__calls_belong_to_the_process),
+        cmocka_unit_test(pipeline_process__loops_of_a_called_workload_do_not_mix),
         cmocka_unit_test(pipeline_process__conditions_look_at_tokens),
         cmocka_unit_test(pipeline_process__a_process_may_do_nothing),
     };
