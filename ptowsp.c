@@ -30749,9 +30749,6 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
 // Checks all that a run needs before it walks; finds what is unknown before kernels have run.
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
 
-// A kernel returned a failure: tells it in the expander, and returns false.
-PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
-
 // Makes room for the processes of pipelines. False with the expander's error.
 PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, bool has_records);
 
@@ -31374,6 +31371,9 @@ bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycle
 #ifndef PWSP_CALL_H
 #define PWSP_CALL_H
 
+// A kernel returned a failure: tells it in the expander, and returns false.
+PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
+
 // What a cost function sees of tiles.
 static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
 
@@ -31406,6 +31406,24 @@ PWSP_FORCE_INLINE bool pwsp_run_kernel(ptowsp_run *run, bool is_time_only,
 }
 
 #endif
+
+// =================================================================================================
+// src/exec/call.c
+// =================================================================================================
+
+// What a kernel that returns no cycles means.
+
+#include <inttypes.h>
+
+PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
+    ptowsp_status status = (ptowsp_status)(int64_t)result;
+    if ((int64_t)result < PTOWSP_KERNEL_FAILED) {
+        status = PTOWSP_KERNEL_FAILED;
+    }
+    pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
+                       ptowsp_status_name(status));
+    return false;
+}
 
 // =================================================================================================
 // src/exec/pipelines.c
@@ -31810,17 +31828,6 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
         case PWSP_EVENT_NONE: break;
         }
     }
-}
-
-// A kernel returned a failure.
-PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
-    ptowsp_status status = (ptowsp_status)(int64_t)result;
-    if ((int64_t)result < PTOWSP_KERNEL_FAILED) {
-        status = PTOWSP_KERNEL_FAILED;
-    }
-    pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
-                       ptowsp_status_name(status));
-    return false;
 }
 
 // One event of the walk, for time. False with an error in sim or in the expander.

@@ -5,6 +5,9 @@
 
 #include "run.h"
 
+// A kernel returned a failure: tells it in the expander, and returns false.
+PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
+
 // What a cost function sees of tiles.
 static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
 

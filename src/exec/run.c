@@ -196,17 +196,6 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     }
 }
 
-// A kernel returned a failure.
-PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
-    ptowsp_status status = (ptowsp_status)(int64_t)result;
-    if ((int64_t)result < PTOWSP_KERNEL_FAILED) {
-        status = PTOWSP_KERNEL_FAILED;
-    }
-    pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
-                       ptowsp_status_name(status));
-    return false;
-}
-
 // One event of the walk, for time. False with an error in sim or in the expander.
 static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
     const pwsp_expander *x = &run->expander;

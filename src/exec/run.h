@@ -63,9 +63,6 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
 // Checks all that a run needs before it walks; finds what is unknown before kernels have run.
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
 
-// A kernel returned a failure: tells it in the expander, and returns false.
-PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
-
 // Makes room for the processes of pipelines. False with the expander's error.
 PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, bool has_records);
 
