@@ -327,6 +327,36 @@ static void pipeline_faults__a_kernel_that_fails_later_on(void **state) {
     fixture_free(&f);
 }
 
+// A process that fails has set slot 0, another one too: behind the pipeline slots are as before.
+static void pipeline_faults__slots_are_as_before_where_a_process_failed(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        ptowsp_slot_set(f.m, 0, number(&f, 5));
+        PTOWSP_PIPELINE(f.m, "p") {
+            PTOWSP_REPLICATE(f.m, w, axis(&f, "three", 3), "sets") {
+                ptowsp_slot_set(f.m, 0, linear(&f, w, 1, 100));
+                work(&f, ptowsp_slot_i64(f.m, 0), 2);
+                ptowsp_slot_set(f.m, 0, linear(&f, w, 1, 200));
+                work(&f, ptowsp_slot_i64(f.m, 0), 2);
+            }
+        }
+        work(&f, ptowsp_slot_i64(f.m, 0), 1);
+    }
+    compile(&f, NULL);
+    for (uint64_t task = 0; task < 6; task++) {
+        f.failing_task = task;
+        f.failure = ptowsp_task_fail(PTOWSP_OK);
+        EXPECT_PARTS(fails(&f, PTOWSP_KERNEL_FAILED, task), "sets/task work");
+        assert_int_equal(ptowsp_run_slot(f.run, 0), 5);
+    }
+    f.failing_task = UINT64_MAX;
+    run_compiled(&f);
+    EXPECT_CALLS(&f, 100, 101, 102, 200, 201, 202, 5);
+    fixture_free(&f);
+}
+
 static void bind_and_execute(void *user) {
     const fixture *f = (const fixture *)user;
     assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_BUSY);
@@ -482,6 +512,7 @@ int main(void) {
         cmocka_unit_test(pipeline_faults__time_beyond_63_bits),
         cmocka_unit_test(pipeline_faults__a_kernel_that_fails),
         cmocka_unit_test(pipeline_faults__a_kernel_that_fails_later_on),
+        cmocka_unit_test(pipeline_faults__slots_are_as_before_where_a_process_failed),
         cmocka_unit_test(pipeline_faults__a_run_is_busy_in_kernels_of_processes),
         cmocka_unit_test(pipeline_faults__a_view_outside_by_a_token),
         cmocka_unit_test(pipeline_faults__a_view_outside_whatever_the_tokens),

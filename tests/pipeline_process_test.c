@@ -443,9 +443,9 @@ static void pipeline_process__calls_belong_to_the_process(void **state) {
 // axis and one over the entries of a sparse axis, step by step in turn.
 static void pipeline_process__loops_of_a_called_workload_do_not_mix(void **state) {
     (void)state;
-    static const int32_t lengths[] = {1, 2, 3, 0};
-    static const int32_t indptr[] = {0, 1, 3, 3, 4}, indices[] = {5, 6, 7, 8};
-    static const int64_t gates[] = {10, 20, 30, 40};
+    static const int32_t lengths[] = {1, 1, 3, 0};
+    static const int32_t indptr[] = {0, 1, 3, 3, 6}, indices[] = {5, 6, 7, 8, 9, 10};
+    static const int64_t gates[] = {10, 20, 30, 40, 50, 60};
     fixture f;
     fixture_make(&f);
     ptowsp_axis kv = ptowsp_axis_ragged(f.m, "kv"), pages = ptowsp_axis_sparse(f.m, "pages");
@@ -456,7 +456,8 @@ static void pipeline_process__loops_of_a_called_workload_do_not_mix(void **state
         }
         PTOWSP_SELECT(f.m, e, ptowsp_axis_row(f.m, pages, n)) {
             ptowsp_expr gate = ptowsp_array_at(f.m, "gates", PTOWSP_I64, ptowsp_loop_entry(e));
-            work(&f, ptowsp_add(linear(&f, n, -1000, 0), ptowsp_add(gate, e)), 2);
+            work(&f, number(&f, 9), 1);
+            work(&f, ptowsp_add(linear(&f, n, -1000, 0), ptowsp_add(gate, e)), 1);
         }
     }
     PTOWSP_WORKLOAD(f.m, "main") {
@@ -471,21 +472,18 @@ static void pipeline_process__loops_of_a_called_workload_do_not_mix(void **state
         }
     }
     compile(&f, NULL);
-    const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 4, 4};
+    const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 4, 6};
     assert_int_equal(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I32, lengths, 4), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_csr(f.run, "pages", &csr), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(f.run, "gates", PTOWSP_I64, gates, 4), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(f.run, "gates", PTOWSP_I64, gates, 6), PTOWSP_OK);
     run_compiled(&f);
-    // rows 0 and 2, and then 1 and 3, every 2 cycles:
-    //   row 0   0        15 (page 5)     0
-    //   row 2   200      201             202       2
-    //   row 1   100      101             -974      -963      1
-    //   row 3   -2952    3 (after 2)
-    EXPECT_CALLS(&f, 0, 200, 100, -2952,  //
-                 15, 201, 101, 3,         // at 2
-                 0, 202, -974,            // at 4
-                 2, -963,                 // at 6
-                 1);                      // at 8
+    //                    at 0     1    2     3    4     5    6
+    //      row 0            0          9    15    0
+    //      row 2          200        201        202          2
+    //      row 1          100          9  -974    9  -963    1
+    //      row 3            9 -2952    9 -2941    9 -2930    3
+    EXPECT_CALLS(&f, 0, 200, 100, 9, -2952, 9, 201, 9, 9, 15, -974, -2941, 0, 202, 9, 9, -963,
+                 -2930, 2, 1, 3);
     fixture_free(&f);
 }
 

@@ -192,6 +192,38 @@ static void pipeline_several__a_slot_is_taken_until_its_token_has_come(void **st
 
 // -- several consumers ----------------------------------------------------------------------------
 
+//      load      0-3  3-6  6-9  9-12      sends 1, 2, 3, 4 at 3, 6, 9, 12
+//      use 0     takes 1 at 3: 3-4, 4-9; 3 at 9: 9-10, 10-15
+//      use 1     takes 2 at 6: 6-7, 7-12; 4 at 12: 12-13, 13-18
+static void pipeline_several__replicas_that_wait_get_each_their_token(void **state) {
+    (void)state;
+    for (uint32_t depth = 0; depth < 3; depth++) {
+        fixture f;
+        fixture_make(&f);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_PIPELINE(f.m, "p") {
+                ptowsp_channel a = channel(&f, "a", depth, 0);
+                producer(&f, "load", a, 1, 4, 3);
+                PTOWSP_REPLICATE(f.m, w, axis(&f, "two", 2), "use") {
+                    ptowsp_consumes(f.m, a);
+                    PTOWSP_CONSUME(f.m, t, a) {
+                        work(&f, linear(&f, w, 1, 70), 1);
+                        work(&f, t, 5);
+                    }
+                }
+            }
+        }
+        run(&f);
+        EXPECT_CALLS(&f, 1, 2, 70, 1, 3, 71, 2, 4, 70, 3, 71, 4);
+        expect_steps(&f, "use", 0,
+                     "a?1 0-3, task 3-4, task 4-9, a?3 9, task 9-10, task 10-15, a?end 15, end 15");
+        expect_steps(&f, "use", 1,
+                     "a?2 0-6, task 6-7, task 7-12, a?4 12, task 12-13, task 13-18, a?end 18, "
+                     "end 18");
+        fixture_free(&f);
+    }
+}
+
 // A token every 5 cycles. slow (20 cycles each) and quick (4 each) wait from 0 on; slow is first in
 // the tree and takes token 0. quick takes the next ones as they come, until slow is back at 25: at
 // that time quick has been waiting since 24.
@@ -301,6 +333,7 @@ int main(void) {
         cmocka_unit_test(
             pipeline_several__one_that_waits_is_not_before_one_that_comes_at_the_same_time),
         cmocka_unit_test(pipeline_several__a_slot_is_taken_until_its_token_has_come),
+        cmocka_unit_test(pipeline_several__replicas_that_wait_get_each_their_token),
         cmocka_unit_test(pipeline_several__tokens_go_to_receivers_in_the_order_in_which_they_come),
         cmocka_unit_test(
             pipeline_several__waiting_receivers_are_served_in_the_order_in_which_they_came),

@@ -255,42 +255,50 @@ static void pipeline_stuck__events_in_a_circle(void **state) {
     fixture_free(&f);
 }
 
-// write records once and ends at 6; read waits for the second time at 4, in round 1.
+// write records once and ends at 6; read waits for the second time, in round 1: at 4, or, when it is
+// late, at 10.
 static void pipeline_stuck__a_wait_for_what_is_never_recorded(void **state) {
     (void)state;
-    fixture f;
-    fixture_make(&f);
-    ptowsp_axis rounds = ptowsp_axis_dynamic(f.m, "rounds");
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_PIPELINE(f.m, "p") {
-            ptowsp_channel e = ptowsp_event_make(f.m, "Done");
-            PTOWSP_PROCESS(f.m, "write") {
-                ptowsp_produces(f.m, e);
-                busy(&f, 4);
-                ptowsp_record(f.m, e);
-                busy(&f, 2);
-            }
-            PTOWSP_PROCESS(f.m, "read") {
-                ptowsp_consumes(f.m, e);
-                PTOWSP_FOR_EACH(f.m, i, rounds) {
-                    ptowsp_wait(f.m, e);
+    static const char *const since[] = {"since cycle 4", "since cycle 10"};
+    for (int is_late = 0; is_late < 2; is_late++) {
+        fixture f;
+        fixture_make(&f);
+        ptowsp_axis rounds = ptowsp_axis_dynamic(f.m, "rounds");
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_PIPELINE(f.m, "p") {
+                ptowsp_channel e = ptowsp_event_make(f.m, "Done");
+                PTOWSP_PROCESS(f.m, "write") {
+                    ptowsp_produces(f.m, e);
+                    busy(&f, 4);
+                    ptowsp_record(f.m, e);
+                    busy(&f, 2);
+                }
+                PTOWSP_PROCESS(f.m, "read") {
+                    ptowsp_consumes(f.m, e);
+                    PTOWSP_FOR_EACH(f.m, i, rounds) {
+                        ptowsp_wait(f.m, e);
+                        if (is_late) {
+                            busy(&f, 6);
+                        }
+                    }
                 }
             }
         }
+        compile(&f, NULL);
+        assert_int_equal(ptowsp_run_bind_size(f.run, "rounds", 3), PTOWSP_OK);
+        const char *text = stuck(&f);
+        assert_int_equal(process(&f, "read", 0)->state, PTOWSP_PROCESS_EMPTY);
+        assert_int_equal(process(&f, "read", 0)->end_cycles, is_late ? 10 : 4);
+        expect_ended(&f, "write", 0, 6);
+        EXPECT_PARTS(text, "main/pipeline p/process read/for_each i/wait Done (i = 1)", "1 of 2",
+                     "help", "record");
+        assert_non_null(strstr(text, since[is_late]));
+        EXPECT_PARTS(ptowsp_context_error(f.context).text, "main/pipeline p", "read", "Done");
+        assert_int_equal(ptowsp_run_bind_size(f.run, "rounds", 1), PTOWSP_OK);
+        run_compiled(&f);
+        expect_steps(&f, "read", 0, is_late ? "Done? 0-4, task 4-10, end 10" : "Done? 0-4, end 4");
+        fixture_free(&f);
     }
-    compile(&f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "rounds", 3), PTOWSP_OK);
-    const char *text = stuck(&f);
-    assert_int_equal(process(&f, "read", 0)->state, PTOWSP_PROCESS_EMPTY);
-    assert_int_equal(process(&f, "read", 0)->end_cycles, 4);
-    expect_ended(&f, "write", 0, 6);
-    EXPECT_PARTS(text, "main/pipeline p/process read/for_each i/wait Done (i = 1)", "1 of 2",
-                 "since cycle 4", "help", "record");
-    EXPECT_PARTS(ptowsp_context_error(f.context).text, "main/pipeline p", "read", "Done");
-    assert_int_equal(ptowsp_run_bind_size(f.run, "rounds", 1), PTOWSP_OK);
-    run_compiled(&f);
-    expect_steps(&f, "read", 0, "Done? 0-4, end 4");
-    fixture_free(&f);
 }
 
 // -- oneself --------------------------------------------------------------------------------------
