@@ -29836,11 +29836,11 @@ static void pwsp_pipelines_close_early(pwsp_pipelines *pipelines, pwsp_process *
 }
 
 static void pwsp_pipelines_end_process(pwsp_pipelines *pipelines, pwsp_process *process) {
-    process->wait = PWSP_PROCESS_HAS_ENDED;
-    pipelines->ended_count++;
     if (pipelines->host.has_records) {
         pwsp_step_add(pipelines, process, PTOWSP_STEP_CLOSE, UINT32_MAX, process->time, 0, NULL);
     }
+    process->wait = PWSP_PROCESS_HAS_ENDED;
+    pipelines->ended_count++;
     const pwsp_process_op *op = process->op;
     for (uint32_t i = 0; i < op->port_count; i++) {
         const pwsp_port *port = PWSP_PORT_AT(pipelines, op->first_port + i);
