@@ -23559,12 +23559,14 @@ static bool pwsp_compiler_process(pwsp_compiler *c, uint32_t id, const pwsp_pipe
     return true;
 }
 
-// Room for one item, so that the table has an address even if it stays empty.
+// Room for one item, so that the tables have an address even if they stay empty.
 static bool pwsp_compiler_pipeline_reserve(pwsp_compiler *c) {
     ptowsp_program *p = c->program;
     if (!pwsp_memory_grow(&p->memory, &p->channels.items, &p->channels.capacity, 1,
                           sizeof(pwsp_channel_op)) ||
-        !pwsp_memory_grow(&p->memory, &p->ports.items, &p->ports.capacity, 1, sizeof(pwsp_port))) {
+        !pwsp_memory_grow(&p->memory, &p->ports.items, &p->ports.capacity, 1, sizeof(pwsp_port)) ||
+        !pwsp_memory_grow(&p->memory, &p->privates.items, &p->privates.capacity, 1,
+                          sizeof(uint32_t))) {
         pwsp_module_no_memory(c->module);
         return false;
     }
