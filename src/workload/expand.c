@@ -360,8 +360,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
 
 // Passes over an op whose effect is not known yet.
 static void pwsp_expander_skip(pwsp_expander *x, const pwsp_op *op) {
-    x->has_skipped = x->has_skipped || op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_BRANCH ||
-                     op->kind == PWSP_OP_PIPELINE;
+    x->has_skipped = x->has_skipped || op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_BRANCH;
     if (op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_PIPELINE || op->kind == PWSP_OP_RECEIVE) {
         x->next_op = op->target;
     } else if (op->kind == PWSP_OP_BRANCH) {
