@@ -220,7 +220,7 @@ PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander
     pipelines->host = *host;
     for (uint32_t i = 0; i < program->pipelines.count; i++) {
         if (!pwsp_pipelines_count(pipelines, i, cells, &needs)) {
-            pipelines->process_count = 0;
+            pwsp_pipelines_forget(pipelines);
             return false;
         }
     }
@@ -233,7 +233,7 @@ PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander
     PWSP_PIPELINES_ROOM(closed, uint8_t, closed_capacity, needs.ports + 1);
     PWSP_PIPELINES_ROOM(heap, pwsp_ready, heap_capacity, needs.processes);
     if (!is_good) {
-        pipelines->process_count = 0;
+        pwsp_pipelines_forget(pipelines);
         pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
         return false;
     }
