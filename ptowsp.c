@@ -25612,7 +25612,7 @@ typedef struct pwsp_access {
     bool is_gone;    // waits to be swept out
     bool is_hidden;  // a later write covers it: only slot loads still look at it
     pwsp_token token;
-    uint64_t last;  // task of the token that came last, where several have merged
+    uint64_t owner;  // whose it is; of several that have merged, whose came last
 } pwsp_access;
 
 typedef struct pwsp_access_link {
@@ -25652,6 +25652,7 @@ typedef struct pwsp_deps {
     uint32_t *buckets;
     uint64_t bucket_count;  // a power of two, or 0
     uint64_t access_max;    // high-water mark of accesses
+    uint64_t owner;         // of the last that were added: they are counted, from 1
     uint32_t *same;         // from query to add, by tile: an access to take over, + 1
     uint32_t same_count;
 } pwsp_deps;
@@ -25969,10 +25970,11 @@ typedef struct pwsp_deps_query_state {
     bool is_load;  // of a slot
     bool is_read, is_written;
     bool is_plain;
-    bool is_exact;          // only the very same tile counts
-    bool supersedes;        // older accesses within the tile are dropped
-    const pwsp_token *own;  // of the task that is being added: its accesses are not older
-    uint32_t same;          // an access of the very same tile, + 1
+    bool is_exact;            // only the very same tile counts
+    bool supersedes;          // older accesses within the tile are dropped
+    const pwsp_token *token;  // of the task that is being added, or NULL
+    uint64_t owner;           // it, or 0: its own accesses are not older
+    uint32_t same;            // an access of the very same tile, + 1
 } pwsp_deps_query_state;
 
 static void pwsp_deps_visit(pwsp_deps *deps, const pwsp_token *token) {
@@ -25986,20 +25988,21 @@ static void pwsp_deps_visit(pwsp_deps *deps, const pwsp_token *token) {
     }
 }
 
+// An access becomes one of the task that is being added.
 static void pwsp_deps_set_token(pwsp_deps *deps, pwsp_access *access, const pwsp_token *token) {
     if (deps->ops.keep) {
         deps->ops.keep(deps->ops.user, token);
         deps->ops.drop(deps->ops.user, &access->token);
     }
     access->token = *token;
-    access->last = token->task;
+    access->owner = deps->owner;
 }
 
 // A write covers an access: what is older of it is not waited for any more.
 static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query,
                             pwsp_access *access) {
-    if (access->last == query->own->task) {
-        pwsp_deps_set_token(deps, access, query->own);
+    if (access->owner == query->owner) {
+        pwsp_deps_set_token(deps, access, query->token);
     } else if (access->is_written && deps->tensors[access->at.tensor].is_loaded) {
         access->is_hidden = true;
     } else {
@@ -26019,13 +26022,13 @@ static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, u
     if (query->same == index + 1) {
         return;  // met in another cell
     }
-    bool is_own = access->last == query->own->task;
+    bool is_own = access->owner == query->owner;
     bool is_kept = access->is_written && deps->tensors[access->at.tensor].is_loaded;
     if (!is_own && (query->same || is_kept)) {
         pwsp_deps_cover(deps, query, access);
         return;
     }
-    if (query->same && deps->accesses[query->same - 1].last != query->own->task) {
+    if (query->same && deps->accesses[query->same - 1].owner != query->owner) {
         pwsp_deps_cover(deps, query, &deps->accesses[query->same - 1]);
     }
     query->same = index + 1;
@@ -26123,7 +26126,6 @@ static bool pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
 
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
                                    const pwsp_tile_at *tiles, uint32_t count) {
-    static const pwsp_token nobody = {0, UINT64_MAX};
     if (!deps->is_exact && !deps->is_overlap) {
         return true;
     }
@@ -26139,7 +26141,8 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
                                        false,
                                        !deps->is_overlap,
                                        is_one_pass && views[i].is_written,
-                                       &nobody,
+                                       NULL,
+                                       0,
                                        0};
         pwsp_deps_look(deps, &query);
         deps->same[i] = query.same;
@@ -26150,7 +26153,7 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
     uint32_t hazards = deps->hazards;
     deps->hazards = PTOWSP_HAZARD_RAW;
-    pwsp_deps_query_state query = {tile, true, true, false, false, false, false, NULL, 0};
+    pwsp_deps_query_state query = {tile, true, true, false, false, false, false, NULL, 0, 0};
     pwsp_deps_look(deps, &query);
     deps->hazards = hazards;
 }
@@ -26164,7 +26167,7 @@ static void pwsp_deps_merge(pwsp_deps *deps, pwsp_access *access, const pwsp_tok
     } else if (token->time > access->token.time) {
         access->token = *token;
     }
-    access->last = token->task;
+    access->owner = deps->owner;
 }
 
 // Adds the access of a task's tile.
@@ -26176,9 +26179,9 @@ static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const
     uint32_t found = deps->same[tile];
     if (!pwsp_deps_is_one_pass(deps)) {
         bool is_exact = deps->is_exact && !deps->is_overlap;
-        pwsp_deps_query_state query = {at,    false,    view->is_read,    view->is_written,
-                                       false, is_exact, view->is_written, token,
-                                       0};
+        pwsp_deps_query_state query = {at,          false,    view->is_read,    view->is_written,
+                                       false,       is_exact, view->is_written, token,
+                                       deps->owner, 0};
         uint32_t hazards = deps->hazards;
         deps->hazards = 0;  // only to find what is the same, and what is superseded
         pwsp_deps_look(deps, &query);
@@ -26188,7 +26191,7 @@ static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const
     bool is_found = found && !deps->accesses[found - 1].is_gone;
     pwsp_access *same = is_found ? &deps->accesses[found - 1] : NULL;
     if (same && view->is_written) {
-        bool is_own = same->last == token->task;
+        bool is_own = same->owner == deps->owner;
         same->is_read = view->is_read || (is_own && same->is_read);
         same->is_written = true;
         pwsp_deps_set_token(deps, same, token);
@@ -26205,7 +26208,7 @@ static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const
         return false;
     }
     deps->accesses = (pwsp_access *)accesses;
-    pwsp_access access = {*at, view->is_read, view->is_written, false, false, *token, token->task};
+    pwsp_access access = {*at, view->is_read, view->is_written, false, false, *token, deps->owner};
     deps->accesses[deps->access_count++] = access;
     deps->access_max = pwsp_max_u64(deps->access_max, deps->access_count);
     if (deps->ops.keep) {
@@ -26221,6 +26224,7 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
     if (!is_queried && !pwsp_deps_make_room(deps, count)) {
         return false;
     }
+    deps->owner++;
     for (uint32_t i = 0; i < count; i++) {
         if (deps->tensors[tiles[i].tensor].is_tracked &&
             !pwsp_deps_add_one(deps, &views[i], &tiles[i], i, token)) {
@@ -26360,6 +26364,7 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
     deps->clock = 0;
     deps->access_count = 0;
     deps->access_max = 0;
+    deps->owner = 0;
     deps->sweep_at = 0;
     deps->link_count = 0;
     bool is_all = deps->is_exact || deps->is_overlap;
@@ -27602,7 +27607,7 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
     }
     pwsp_lanes_child(scope, end, arrival->end_task);
     sim->deps.clock = sim->clock.now;
-    return arrival->task_count == 0 ||
+    return op->view_count == 0 ||
            pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
            pwsp_sim_no_memory(sim);
 }
@@ -28663,8 +28668,8 @@ PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arriv
     if (!pwsp_flow_connect(flow, arrival->op, arrival->views, arrival->tiles, id, NULL)) {
         return false;
     }
-    if (arrival->task_count && !pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles,
-                                              arrival->op->view_count, &token)) {
+    if (!pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, arrival->op->view_count,
+                       &token)) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_flow_arrive(flow, id);

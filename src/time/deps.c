@@ -286,10 +286,11 @@ typedef struct pwsp_deps_query_state {
     bool is_load;  // of a slot
     bool is_read, is_written;
     bool is_plain;
-    bool is_exact;          // only the very same tile counts
-    bool supersedes;        // older accesses within the tile are dropped
-    const pwsp_token *own;  // of the task that is being added: its accesses are not older
-    uint32_t same;          // an access of the very same tile, + 1
+    bool is_exact;            // only the very same tile counts
+    bool supersedes;          // older accesses within the tile are dropped
+    const pwsp_token *token;  // of the task that is being added, or NULL
+    uint64_t owner;           // it, or 0: its own accesses are not older
+    uint32_t same;            // an access of the very same tile, + 1
 } pwsp_deps_query_state;
 
 static void pwsp_deps_visit(pwsp_deps *deps, const pwsp_token *token) {
@@ -303,20 +304,21 @@ static void pwsp_deps_visit(pwsp_deps *deps, const pwsp_token *token) {
     }
 }
 
+// An access becomes one of the task that is being added.
 static void pwsp_deps_set_token(pwsp_deps *deps, pwsp_access *access, const pwsp_token *token) {
     if (deps->ops.keep) {
         deps->ops.keep(deps->ops.user, token);
         deps->ops.drop(deps->ops.user, &access->token);
     }
     access->token = *token;
-    access->last = token->task;
+    access->owner = deps->owner;
 }
 
 // A write covers an access: what is older of it is not waited for any more.
 static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query,
                             pwsp_access *access) {
-    if (access->last == query->own->task) {
-        pwsp_deps_set_token(deps, access, query->own);
+    if (access->owner == query->owner) {
+        pwsp_deps_set_token(deps, access, query->token);
     } else if (access->is_written && deps->tensors[access->at.tensor].is_loaded) {
         access->is_hidden = true;
     } else {
@@ -336,13 +338,13 @@ static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, u
     if (query->same == index + 1) {
         return;  // met in another cell
     }
-    bool is_own = access->last == query->own->task;
+    bool is_own = access->owner == query->owner;
     bool is_kept = access->is_written && deps->tensors[access->at.tensor].is_loaded;
     if (!is_own && (query->same || is_kept)) {
         pwsp_deps_cover(deps, query, access);
         return;
     }
-    if (query->same && deps->accesses[query->same - 1].last != query->own->task) {
+    if (query->same && deps->accesses[query->same - 1].owner != query->owner) {
         pwsp_deps_cover(deps, query, &deps->accesses[query->same - 1]);
     }
     query->same = index + 1;
@@ -440,7 +442,6 @@ static bool pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
 
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
                                    const pwsp_tile_at *tiles, uint32_t count) {
-    static const pwsp_token nobody = {0, UINT64_MAX};
     if (!deps->is_exact && !deps->is_overlap) {
         return true;
     }
@@ -456,7 +457,8 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
                                        false,
                                        !deps->is_overlap,
                                        is_one_pass && views[i].is_written,
-                                       &nobody,
+                                       NULL,
+                                       0,
                                        0};
         pwsp_deps_look(deps, &query);
         deps->same[i] = query.same;
@@ -467,7 +469,7 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
     uint32_t hazards = deps->hazards;
     deps->hazards = PTOWSP_HAZARD_RAW;
-    pwsp_deps_query_state query = {tile, true, true, false, false, false, false, NULL, 0};
+    pwsp_deps_query_state query = {tile, true, true, false, false, false, false, NULL, 0, 0};
     pwsp_deps_look(deps, &query);
     deps->hazards = hazards;
 }
@@ -481,7 +483,7 @@ static void pwsp_deps_merge(pwsp_deps *deps, pwsp_access *access, const pwsp_tok
     } else if (token->time > access->token.time) {
         access->token = *token;
     }
-    access->last = token->task;
+    access->owner = deps->owner;
 }
 
 // Adds the access of a task's tile.
@@ -493,9 +495,9 @@ static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const
     uint32_t found = deps->same[tile];
     if (!pwsp_deps_is_one_pass(deps)) {
         bool is_exact = deps->is_exact && !deps->is_overlap;
-        pwsp_deps_query_state query = {at,    false,    view->is_read,    view->is_written,
-                                       false, is_exact, view->is_written, token,
-                                       0};
+        pwsp_deps_query_state query = {at,          false,    view->is_read,    view->is_written,
+                                       false,       is_exact, view->is_written, token,
+                                       deps->owner, 0};
         uint32_t hazards = deps->hazards;
         deps->hazards = 0;  // only to find what is the same, and what is superseded
         pwsp_deps_look(deps, &query);
@@ -505,7 +507,7 @@ static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const
     bool is_found = found && !deps->accesses[found - 1].is_gone;
     pwsp_access *same = is_found ? &deps->accesses[found - 1] : NULL;
     if (same && view->is_written) {
-        bool is_own = same->last == token->task;
+        bool is_own = same->owner == deps->owner;
         same->is_read = view->is_read || (is_own && same->is_read);
         same->is_written = true;
         pwsp_deps_set_token(deps, same, token);
@@ -522,7 +524,7 @@ static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const
         return false;
     }
     deps->accesses = (pwsp_access *)accesses;
-    pwsp_access access = {*at, view->is_read, view->is_written, false, false, *token, token->task};
+    pwsp_access access = {*at, view->is_read, view->is_written, false, false, *token, deps->owner};
     deps->accesses[deps->access_count++] = access;
     deps->access_max = pwsp_max_u64(deps->access_max, deps->access_count);
     if (deps->ops.keep) {
@@ -538,6 +540,7 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
     if (!is_queried && !pwsp_deps_make_room(deps, count)) {
         return false;
     }
+    deps->owner++;
     for (uint32_t i = 0; i < count; i++) {
         if (deps->tensors[tiles[i].tensor].is_tracked &&
             !pwsp_deps_add_one(deps, &views[i], &tiles[i], i, token)) {
@@ -677,6 +680,7 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
     deps->clock = 0;
     deps->access_count = 0;
     deps->access_max = 0;
+    deps->owner = 0;
     deps->sweep_at = 0;
     deps->link_count = 0;
     bool is_all = deps->is_exact || deps->is_overlap;

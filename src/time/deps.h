@@ -30,7 +30,7 @@ typedef struct pwsp_access {
     bool is_gone;    // waits to be swept out
     bool is_hidden;  // a later write covers it: only slot loads still look at it
     pwsp_token token;
-    uint64_t last;  // task of the token that came last, where several have merged
+    uint64_t owner;  // whose it is; of several that have merged, whose came last
 } pwsp_access;
 
 typedef struct pwsp_access_link {
@@ -70,6 +70,7 @@ typedef struct pwsp_deps {
     uint32_t *buckets;
     uint64_t bucket_count;  // a power of two, or 0
     uint64_t access_max;    // high-water mark of accesses
+    uint64_t owner;         // of the last that were added: they are counted, from 1
     uint32_t *same;         // from query to add, by tile: an access to take over, + 1
     uint32_t same_count;
 } pwsp_deps;

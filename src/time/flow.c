@@ -512,8 +512,8 @@ PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arriv
     if (!pwsp_flow_connect(flow, arrival->op, arrival->views, arrival->tiles, id, NULL)) {
         return false;
     }
-    if (arrival->task_count && !pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles,
-                                              arrival->op->view_count, &token)) {
+    if (!pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, arrival->op->view_count,
+                       &token)) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_flow_arrive(flow, id);

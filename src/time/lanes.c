@@ -339,7 +339,7 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
     }
     pwsp_lanes_child(scope, end, arrival->end_task);
     sim->deps.clock = sim->clock.now;
-    return arrival->task_count == 0 ||
+    return op->view_count == 0 ||
            pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
            pwsp_sim_no_memory(sim);
 }
