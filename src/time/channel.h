@@ -29,9 +29,10 @@ typedef struct pwsp_channel {
     uint64_t full, empty;  // cycles that senders and receivers have waited
     uint64_t close_time;
     pwsp_channel_line senders, receivers;
-    uint32_t producers, consumers;  // that have not ended
-    uint64_t oldest, newest;        // tokens, see channel.c
-    pwsp_channel_mark *marks;       // by place
+    uint32_t producers, consumers;            // that have not ended
+    uint32_t first_producer, first_consumer;  // of those that are stuck: index + 1, see stuck.c
+    uint64_t oldest, newest;                  // tokens, see channel.c
+    pwsp_channel_mark *marks;                 // by place
     pwsp_channel_mark close_mark;
     uint64_t ring_capacity, mark_capacity;
 } pwsp_channel;

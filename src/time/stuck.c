@@ -24,22 +24,30 @@ static const pwsp_channel_op *pwsp_stuck_channel(const pwsp_pipelines *pipelines
     return PWSP_CHANNEL_AT(pipelines, process->channel);
 }
 
+// Finds the first of those that wait, at whatever, who still consumes each channel, and produces it.
+static void pwsp_stuck_find_firsts(pwsp_pipelines *pipelines) {
+    for (uint32_t i = pipelines->running_count; i > 0; i--) {
+        const pwsp_process *process = &pipelines->processes[i - 1];
+        for (uint32_t j = 0; pwsp_process_waits(process) && j < process->op->port_count; j++) {
+            const pwsp_port *port = PWSP_PORT_AT(pipelines, process->op->first_port + j);
+            pwsp_channel *channel = &pipelines->channels[port->channel];
+            if (!port->is_produced) {
+                channel->first_consumer = i;
+            } else if (!process->closed[j]) {
+                channel->first_producer = i;
+            }
+        }
+    }
+}
+
 // The first of those that could let a process go on, or NULL: a consumer of the channel that it
 // waits at, or a producer.
 static const pwsp_process *pwsp_stuck_next(const pwsp_pipelines *pipelines,
                                            const pwsp_process *process) {
-    bool is_produced = process->wait == PWSP_PROCESS_WAITS_EMPTY;
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        const pwsp_process *other = &pipelines->processes[i];
-        for (uint32_t j = 0; pwsp_process_waits(other) && j < other->op->port_count; j++) {
-            const pwsp_port *port = PWSP_PORT_AT(pipelines, other->op->first_port + j);
-            if (port->channel == process->channel && port->is_produced == is_produced &&
-                !(is_produced && other->closed[j])) {
-                return other;
-            }
-        }
-    }
-    return NULL;
+    const pwsp_channel *channel = &pipelines->channels[process->channel];
+    bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
+    uint32_t first = is_full ? channel->first_consumer : channel->first_producer;
+    return first ? &pipelines->processes[first - 1] : NULL;
 }
 
 // A process of a circle of waits, or NULL. What processes do not need any more says where it has
@@ -199,6 +207,7 @@ PWSP_INTERNAL void pwsp_stuck_fail(pwsp_pipelines *pipelines) {
     ptowsp_text text = ptowsp_text_to_buffer(&buffer);
     uint32_t shown = 0, left = pipelines->running_count - pipelines->ended_count;
     uint64_t time = 0;
+    pwsp_stuck_find_firsts(pipelines);
     pipelines->circle = pwsp_stuck_find_circle(pipelines);
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
         const pwsp_process *process = &pipelines->processes[i];
