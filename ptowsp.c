@@ -26451,7 +26451,7 @@ typedef struct pwsp_pipeline_arrival {
     const pwsp_tile_view *views;
     const pwsp_tile_at *tiles;
     uint64_t first_task, task_count;
-    uint64_t end_task;  // what waits for the pipeline waits for this task, or PTOWSP_NO_INDEX
+    uint64_t end_task;  // the task that its end comes from; PTOWSP_NO_INDEX: none of its own
     uint32_t node;
     uint32_t pipeline, run;  // which, and the how-manieth of its runs
 } pwsp_pipeline_arrival;
@@ -26535,10 +26535,11 @@ PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint3
 }
 
 // A pipeline that has been simulated starts: adds that to the times of its tasks' records, of which
-// `first` is the first. Those whose processes had not waited and done nothing before have waited
-// for what the pipeline waited for.
-PWSP_INTERNAL void pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
-                                          const pwsp_token *ready, uint64_t issue, uint64_t start);
+// `first` is the first. Returns the task that its start comes from, or PTOWSP_NO_INDEX; so do those
+// of its tasks that have not waited for another one of them.
+PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
+                                              const pwsp_token *ready, uint64_t issue,
+                                              uint64_t start);
 
 // Moves the clock and accounts for it. Requires time >= now.
 PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall stall,
@@ -26892,20 +26893,26 @@ PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token 
     return sim->clock.stall;
 }
 
-PWSP_INTERNAL void pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
-                                          const pwsp_token *ready, uint64_t issue, uint64_t start) {
+PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
+                                              const pwsp_token *ready, uint64_t issue,
+                                              uint64_t start) {
+    bool is_waited_for = ready->time == start;
+    ptowsp_stall stall = is_waited_for ? PTOWSP_STALL_DEPENDENCY : sim->clock.stall;
+    uint64_t cause = is_waited_for ? ready->task : sim->clock.cause;
+    if (start == 0) {
+        stall = PTOWSP_STALL_NONE;
+        cause = PTOWSP_NO_INDEX;
+    }
     for (uint64_t i = first; sim->has_records && i < first + count; i++) {
         ptowsp_task_record *record = &sim->records[i];
-        if (record->start == 0 && record->stall == PTOWSP_STALL_NONE && start > 0) {
-            bool is_waited_for = ready->time == start;
-            record->stall = is_waited_for ? PTOWSP_STALL_DEPENDENCY : sim->clock.stall;
-            record->cause = is_waited_for ? ready->task : sim->clock.cause;
-        }
+        record->stall = record->stall == PTOWSP_STALL_NONE ? stall : record->stall;
+        record->cause = record->cause == PTOWSP_NO_INDEX ? cause : record->cause;
         record->issue = issue;
         record->ready += start;
         record->start += start;
         record->end += start;
     }
+    return cause;
 }
 
 const char *ptowsp_stall_name(ptowsp_stall stall) {
@@ -27597,15 +27604,15 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
     }
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - sim->clock.now;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
-    pwsp_sim_place_records(sim, arrival->first_task, arrival->task_count, &ready, sim->clock.now,
-                           start);
+    uint64_t cause = pwsp_sim_place_records(sim, arrival->first_task, arrival->task_count, &ready,
+                                            sim->clock.now, start);
     pwsp_sim_start_pipeline(sim, arrival->pipeline, arrival->run, start);
-    pwsp_token token = {end, arrival->end_task};
+    pwsp_token token = {end, arrival->end_task != PTOWSP_NO_INDEX ? arrival->end_task : cause};
     for (uint32_t i = 0; i < op->out_count; i++) {
         uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_out + i);
         pwsp_token_later(&sim->edges[edge], &token);
     }
-    pwsp_lanes_child(scope, end, arrival->end_task);
+    pwsp_lanes_child(scope, end, token.task);
     sim->deps.clock = sim->clock.now;
     return op->view_count == 0 ||
            pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
@@ -28047,7 +28054,9 @@ static void pwsp_flow_start_pipeline(pwsp_flow *flow, uint32_t id) {
         flow->late = id;
         return;
     }
-    pwsp_sim_place_records(sim, node->index, node->rank, &ready, node->clock, start);
+    uint64_t cause =
+        pwsp_sim_place_records(sim, node->index, node->rank, &ready, node->clock, start);
+    node->turn = node->turn != PTOWSP_NO_INDEX ? node->turn : cause;
     pwsp_sim_start_pipeline(sim, node->lane, node->kernel, start);
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - node->clock;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
@@ -29040,7 +29049,7 @@ struct pwsp_pipelines {
     pwsp_ready *heap;
     uint32_t heap_count;
     uint32_t ready;     // without order: a stack of processes, the first's index + 1
-    uint64_t end_task;  // on the critical chain, when steps are recorded
+    uint64_t end_task;  // the last on the critical chain; none unless steps are recorded
     uint64_t *cells;    // of the run
     // Memory for the largest one:
     uint64_t process_capacity, kept_capacity, frame_capacity, closed_capacity, heap_capacity;
@@ -30567,6 +30576,7 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
     }
     pipelines->running_count = index;
     pipelines->ended_count = 0;
+    pipelines->end_task = PTOWSP_NO_INDEX;
 }
 
 PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines) {
@@ -31518,11 +31528,7 @@ static pwsp_pipeline_arrival pwsp_run_pipeline_arrival(ptowsp_run *run, const pw
     arrival.tiles = run->wholes;
     arrival.first_task = first_task;
     arrival.task_count = run->sim.task_count - first_task;
-    arrival.end_task = PTOWSP_NO_INDEX;
-    if (arrival.task_count) {
-        bool is_known = run->has_records && pipelines->end_task != PTOWSP_NO_INDEX;
-        arrival.end_task = is_known ? pipelines->end_task : run->sim.task_count - 1;
-    }
+    arrival.end_task = pipelines->end_task;
     arrival.node = run->expander.node;
     arrival.pipeline = pipelines->index;
     arrival.run = (uint32_t)pipelines->stats[pipelines->index].run_count;

@@ -73,11 +73,7 @@ static pwsp_pipeline_arrival pwsp_run_pipeline_arrival(ptowsp_run *run, const pw
     arrival.tiles = run->wholes;
     arrival.first_task = first_task;
     arrival.task_count = run->sim.task_count - first_task;
-    arrival.end_task = PTOWSP_NO_INDEX;
-    if (arrival.task_count) {
-        bool is_known = run->has_records && pipelines->end_task != PTOWSP_NO_INDEX;
-        arrival.end_task = is_known ? pipelines->end_task : run->sim.task_count - 1;
-    }
+    arrival.end_task = pipelines->end_task;
     arrival.node = run->expander.node;
     arrival.pipeline = pipelines->index;
     arrival.run = (uint32_t)pipelines->stats[pipelines->index].run_count;

@@ -329,15 +329,15 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
     }
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - sim->clock.now;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
-    pwsp_sim_place_records(sim, arrival->first_task, arrival->task_count, &ready, sim->clock.now,
-                           start);
+    uint64_t cause = pwsp_sim_place_records(sim, arrival->first_task, arrival->task_count, &ready,
+                                            sim->clock.now, start);
     pwsp_sim_start_pipeline(sim, arrival->pipeline, arrival->run, start);
-    pwsp_token token = {end, arrival->end_task};
+    pwsp_token token = {end, arrival->end_task != PTOWSP_NO_INDEX ? arrival->end_task : cause};
     for (uint32_t i = 0; i < op->out_count; i++) {
         uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_out + i);
         pwsp_token_later(&sim->edges[edge], &token);
     }
-    pwsp_lanes_child(scope, end, arrival->end_task);
+    pwsp_lanes_child(scope, end, token.task);
     sim->deps.clock = sim->clock.now;
     return op->view_count == 0 ||
            pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||

@@ -160,7 +160,9 @@ static void pwsp_flow_start_pipeline(pwsp_flow *flow, uint32_t id) {
         flow->late = id;
         return;
     }
-    pwsp_sim_place_records(sim, node->index, node->rank, &ready, node->clock, start);
+    uint64_t cause =
+        pwsp_sim_place_records(sim, node->index, node->rank, &ready, node->clock, start);
+    node->turn = node->turn != PTOWSP_NO_INDEX ? node->turn : cause;
     pwsp_sim_start_pipeline(sim, node->lane, node->kernel, start);
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - node->clock;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);

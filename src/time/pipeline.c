@@ -331,6 +331,7 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
     }
     pipelines->running_count = index;
     pipelines->ended_count = 0;
+    pipelines->end_task = PTOWSP_NO_INDEX;
 }
 
 PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines) {

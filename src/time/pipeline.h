@@ -119,7 +119,7 @@ struct pwsp_pipelines {
     pwsp_ready *heap;
     uint32_t heap_count;
     uint32_t ready;     // without order: a stack of processes, the first's index + 1
-    uint64_t end_task;  // on the critical chain, when steps are recorded
+    uint64_t end_task;  // the last on the critical chain; none unless steps are recorded
     uint64_t *cells;    // of the run
     // Memory for the largest one:
     uint64_t process_capacity, kept_capacity, frame_capacity, closed_capacity, heap_capacity;

@@ -285,20 +285,26 @@ PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token 
     return sim->clock.stall;
 }
 
-PWSP_INTERNAL void pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
-                                          const pwsp_token *ready, uint64_t issue, uint64_t start) {
+PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
+                                              const pwsp_token *ready, uint64_t issue,
+                                              uint64_t start) {
+    bool is_waited_for = ready->time == start;
+    ptowsp_stall stall = is_waited_for ? PTOWSP_STALL_DEPENDENCY : sim->clock.stall;
+    uint64_t cause = is_waited_for ? ready->task : sim->clock.cause;
+    if (start == 0) {
+        stall = PTOWSP_STALL_NONE;
+        cause = PTOWSP_NO_INDEX;
+    }
     for (uint64_t i = first; sim->has_records && i < first + count; i++) {
         ptowsp_task_record *record = &sim->records[i];
-        if (record->start == 0 && record->stall == PTOWSP_STALL_NONE && start > 0) {
-            bool is_waited_for = ready->time == start;
-            record->stall = is_waited_for ? PTOWSP_STALL_DEPENDENCY : sim->clock.stall;
-            record->cause = is_waited_for ? ready->task : sim->clock.cause;
-        }
+        record->stall = record->stall == PTOWSP_STALL_NONE ? stall : record->stall;
+        record->cause = record->cause == PTOWSP_NO_INDEX ? cause : record->cause;
         record->issue = issue;
         record->ready += start;
         record->start += start;
         record->end += start;
     }
+    return cause;
 }
 
 const char *ptowsp_stall_name(ptowsp_stall stall) {

@@ -39,7 +39,7 @@ typedef struct pwsp_pipeline_arrival {
     const pwsp_tile_view *views;
     const pwsp_tile_at *tiles;
     uint64_t first_task, task_count;
-    uint64_t end_task;  // what waits for the pipeline waits for this task, or PTOWSP_NO_INDEX
+    uint64_t end_task;  // the task that its end comes from; PTOWSP_NO_INDEX: none of its own
     uint32_t node;
     uint32_t pipeline, run;  // which, and the how-manieth of its runs
 } pwsp_pipeline_arrival;
@@ -123,10 +123,11 @@ PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint3
 }
 
 // A pipeline that has been simulated starts: adds that to the times of its tasks' records, of which
-// `first` is the first. Those whose processes had not waited and done nothing before have waited
-// for what the pipeline waited for.
-PWSP_INTERNAL void pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
-                                          const pwsp_token *ready, uint64_t issue, uint64_t start);
+// `first` is the first. Returns the task that its start comes from, or PTOWSP_NO_INDEX; so do those
+// of its tasks that have not waited for another one of them.
+PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
+                                              const pwsp_token *ready, uint64_t issue,
+                                              uint64_t start);
 
 // Moves the clock and accounts for it. Requires time >= now.
 PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall stall,
