@@ -54,6 +54,11 @@ PWSP_INLINE uint64_t pwsp_max_u64(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
+// a + b, or UINT64_MAX where that does not fit.
+PWSP_INLINE uint64_t pwsp_sum_u64(uint64_t a, uint64_t b) {
+    return a + pwsp_min_u64(b, UINT64_MAX - a);
+}
+
 // a / b, rounded up, without overflow.
 PWSP_INLINE uint64_t pwsp_ceil_div_u64(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);
@@ -19190,6 +19195,7 @@ struct ptowsp_module {
     uint32_t slot_count;
     pwsp_exprs exprs;
     pwsp_names bindables, kernel_names, workload_names;
+    pwsp_names channel_names, process_names;  // of the last pipeline
     pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes, channels, ports;
     uint32_t open;            // the innermost open scope, or 0
     uint32_t nest;            // how many are open
@@ -19530,6 +19536,8 @@ void ptowsp_module_destroy(ptowsp_module *module) {
     pwsp_names_free(&module->bindables, &memory);
     pwsp_names_free(&module->kernel_names, &memory);
     pwsp_names_free(&module->workload_names, &memory);
+    pwsp_names_free(&module->channel_names, &memory);
+    pwsp_names_free(&module->process_names, &memory);
     for (uint32_t i = 1; i < module->kernels.count; i++) {
         pwsp_tile_code_release(PWSP_KERNEL(module, i)->code);
     }
@@ -21222,6 +21230,8 @@ ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const
     if (id == 0) {
         return node;
     }
+    pwsp_names_free(&module->channel_names, &module->context->memory);
+    pwsp_names_free(&module->process_names, &module->context->memory);
     PWSP_NODE(module, id)->name = copy;
     PWSP_NODE(module, id)->task = task;
     for (uint32_t i = 0; i < after_count; i++) {
@@ -21232,19 +21242,35 @@ ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const
     return node;
 }
 
+// Takes a name that must be new in the open pipeline; false with an error. `what` is "process" or
+// so of this name, `other` what may have it.
+static bool pwsp_pipeline_name(ptowsp_module *module, pwsp_names *names, const char *what,
+                               const char *name, const char *other) {
+    const pwsp_name *found = pwsp_names_find(names, name);
+    if (found) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s %s: the pipeline has %s %s", what, name, other,
+                         strcmp(found->text, name) == 0 ? "of this name already"
+                                                        : "whose name has the same hash");
+        return false;
+    }
+    // the index of what is about to be added
+    uint32_t index = (uint32_t)module->channels.count;
+    if (!pwsp_names_add(names, &module->context->memory, name, 0, index ? index : 1)) {
+        pwsp_module_no_memory(module);
+        return false;
+    }
+    return true;
+}
+
 // Adds a process whose name must be new in the open pipeline; 0 with an error.
 static uint32_t pwsp_process_add(ptowsp_module *module, const char *name) {
     if (module->open == 0 || PWSP_NODE(module, module->open)->kind != PWSP_NODE_PIPELINE) {
         return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                                 "process %s: processes stand directly in a pipeline", name);
     }
-    for (uint32_t at = PWSP_NODE(module, module->open)->first; at;
-         at = PWSP_NODE(module, at)->next) {
-        if (strcmp(PWSP_NODE(module, at)->name, name) == 0) {
-            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                    "process %s: the pipeline has a process of this name already",
-                                    name);
-        }
+    if (!pwsp_pipeline_name(module, &module->process_names, "process", name, "a process")) {
+        return 0;
     }
     uint32_t id = pwsp_node_add(module, PWSP_NODE_PROCESS);
     if (id) {
@@ -21324,13 +21350,11 @@ static uint32_t pwsp_channel_pipeline(ptowsp_module *module, const char *what, c
                                 "in a pipeline",
                                 what, name, PWSP_NODE(module, pipeline->first)->name);
     }
-    for (uint32_t i = pipeline->channel; i && i < module->channels.count; i++) {
-        const pwsp_channel_info *other = PWSP_CHANNEL(module, i);
-        if (strcmp(other->name, name) == 0) {
-            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                    "%s %s: the pipeline has %s of this name already", what, name,
-                                    other->is_event ? "an event" : "a channel");
-        }
+    const pwsp_name *found = pwsp_names_find(&module->channel_names, name);
+    bool is_event = found && PWSP_CHANNEL(module, found->index)->is_event;
+    if (!pwsp_pipeline_name(module, &module->channel_names, what, name,
+                            is_event ? "an event" : "a channel")) {
+        return 0;
     }
     return module->open;
 }
@@ -28763,6 +28787,7 @@ typedef struct pwsp_channel {
     uint64_t received;
     uint64_t high;         // tokens in it at once, so far, of which one has been received
     uint64_t full, empty;  // cycles that senders and receivers have waited
+    uint64_t limit;        // of tokens sent
     uint64_t close_time;
     pwsp_channel_line senders, receivers;
     uint32_t producers, consumers;            // that have not ended
@@ -29014,6 +29039,7 @@ typedef struct pwsp_pipeline_host {
     bool has_records;  // steps are recorded
     bool has_latency;  // of all channels:
     uint64_t latency;
+    uint64_t token_limit;  // of each channel
 } pwsp_pipeline_host;
 
 typedef struct pwsp_chain {
@@ -29037,7 +29063,6 @@ struct pwsp_pipelines {
     pwsp_chain *chains;
     pwsp_kahn_op *kahn_ops;  // by op
     uint64_t slot_load_count;
-    uint64_t wait_cycles;
     // Of the one that runs:
     const pwsp_pipeline_op *op;
     uint32_t index;
@@ -29255,7 +29280,8 @@ static const pwsp_channel_op *pwsp_stuck_channel(const pwsp_pipelines *pipelines
     return PWSP_CHANNEL_AT(pipelines, process->channel);
 }
 
-// Finds the first of those that wait, at whatever, who still consumes each channel, and produces it.
+// Finds, of those that wait at whatever, the first who still consumes each channel, and the first
+// who produces it.
 static void pwsp_stuck_find_firsts(pwsp_pipelines *pipelines) {
     for (uint32_t i = pipelines->running_count; i > 0; i--) {
         const pwsp_process *process = &pipelines->processes[i - 1];
@@ -29401,6 +29427,9 @@ static void pwsp_stuck_print_circle_hint(const pwsp_pipelines *pipelines, ptowsp
         pwsp_stuck_print_name(pipelines, pwsp_stuck_next(pipelines, end), text);
         pwsp_text_format(text, " has to close channel %s before, if that is all that it sends",
                          name);
+    } else if (!full && pwsp_stuck_next(pipelines, first) == first) {
+        pwsp_stuck_print_name(pipelines, first, text);
+        pwsp_text_format(text, " has to send before it receives");
     } else if (!full) {
         pwsp_text_format(text, "one of them has to send before it receives, or to close what it "
                                "produces");
@@ -29692,7 +29721,7 @@ PWSP_FORCE_INLINE void pwsp_pipelines_put(pwsp_pipelines *pipelines, uint32_t ch
         at->marks[k & at->mask].task = process->task;
     }
     if (waited) {
-        at->full += waited;
+        at->full = pwsp_sum_u64(at->full, waited);
         process->full += pipelines->is_ordered ? waited : 0;
         process->time = time;
     }
@@ -29714,7 +29743,7 @@ PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t c
         mark->task = process->task;
     }
     if (waited) {
-        at->empty += waited;
+        at->empty = pwsp_sum_u64(at->empty, waited);
         process->empty += pipelines->is_ordered ? waited : 0;
         process->time = time;
     }
@@ -29741,8 +29770,8 @@ static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pws
     }
     at->sent++;
     at->received++;
-    at->full += time - sender->time;
-    at->empty += time - receiver->time;
+    at->full = pwsp_sum_u64(at->full, time - sender->time);
+    at->empty = pwsp_sum_u64(at->empty, time - receiver->time);
     sender->full += pipelines->is_ordered ? time - sender->time : 0;
     receiver->empty += pipelines->is_ordered ? time - receiver->time : 0;
     *out_token = token;
@@ -29756,9 +29785,20 @@ static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pws
 
 // After a send at a port that its process has closed.
 static pwsp_resumed pwsp_pipelines_fail_closed(pwsp_pipelines *pipelines, uint32_t channel) {
+    const pwsp_channel_op *op = PWSP_CHANNEL_AT(pipelines, channel);
     pwsp_expander_fail(pipelines->x, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                       "it sends to channel %s after closing it",
-                       PWSP_CHANNEL_AT(pipelines, channel)->name);
+                       op->is_event ? "it records event %s after closing it"
+                                    : "it sends to channel %s after closing it",
+                       op->name);
+    return PWSP_RESUMED_FAILED;
+}
+
+// After a send beyond the limit of the execution.
+static pwsp_resumed pwsp_pipelines_fail_limit(pwsp_pipelines *pipelines, uint32_t channel) {
+    pwsp_expander_fail(pipelines->x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                       "channel %s gets more than %" PRIu64 " tokens, the limit of this execution",
+                       PWSP_CHANNEL_AT(pipelines, channel)->name,
+                       pipelines->channels[channel].limit);
     return PWSP_RESUMED_FAILED;
 }
 
@@ -29774,6 +29814,9 @@ static pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pwsp_process 
     pwsp_channel *at = &pipelines->channels[channel];
     if (PWSP_UNLIKELY(pwsp_pipelines_is_closed(pipelines, process, send->port))) {
         return pwsp_pipelines_fail_closed(pipelines, channel);
+    }
+    if (PWSP_UNLIKELY(at->sent >= at->limit)) {
+        return pwsp_pipelines_fail_limit(pipelines, channel);
     }
     if (pwsp_channel_pending(at) < at->depth) {
         pwsp_pipelines_put(pipelines, channel, process, token);
@@ -29799,7 +29842,7 @@ static void pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *proc
         pwsp_step_add(pipelines, process, PTOWSP_STEP_END, channel, time, 0,
                       waited ? &at->close_mark : NULL);
     }
-    at->empty += waited;
+    at->empty = pwsp_sum_u64(at->empty, waited);
     process->empty += pipelines->is_ordered ? waited : 0;
     process->time = time;
 }
@@ -30158,6 +30201,9 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
             continue;
         }
         case PWSP_KAHN_SEND:
+            if (PWSP_UNLIKELY(channel->sent >= channel->limit)) {
+                break;
+            }
             if (channel->receivers.first) {
                 pwsp_process *receiver = &pipelines->processes[channel->receivers.first - 1];
                 if (!pwsp_kahn_is_due(channel, pwsp_max_u64(time, receiver->time))) {
@@ -30438,7 +30484,6 @@ PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
     pipelines->step_count = 0;
     pipelines->chain_count = 0;
     pipelines->slot_load_count = 0;
-    pipelines->wait_cycles = 0;
     pipelines->is_stuck = false;
     pipelines->is_out_of_memory = false;
     for (uint32_t i = 0; pipelines->program && i < pipelines->program->pipelines.count; i++) {
@@ -30526,6 +30571,7 @@ static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
                            op->name);
         return false;
     }
+    pipelines->channels[channel].limit = pipelines->host.token_limit;
     return true;
 }
 
@@ -30610,15 +30656,15 @@ static bool pwsp_pipelines_connect(pwsp_pipelines *pipelines) {
 // so those that wait there are not counted twice.
 static void pwsp_pipelines_account_waits(const pwsp_pipelines *pipelines,
                                          const pwsp_process *process, ptowsp_process_stats *sum) {
-    sum->full_cycles += process->full;
-    sum->empty_cycles += process->empty;
+    sum->full_cycles = pwsp_sum_u64(sum->full_cycles, process->full);
+    sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, process->empty);
     for (uint32_t i = 0; !pipelines->is_ordered && i < process->op->port_count; i++) {
         const pwsp_port *port = PWSP_PORT_AT(pipelines, process->op->first_port + i);
         const pwsp_channel *channel = &pipelines->channels[port->channel];
         if (port->is_produced) {
-            sum->full_cycles += channel->full;
+            sum->full_cycles = pwsp_sum_u64(sum->full_cycles, channel->full);
         } else {
-            sum->empty_cycles += channel->empty;
+            sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, channel->empty);
         }
     }
 }
@@ -30636,9 +30682,8 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         sum->pending_count = pwsp_channel_pending(channel);
         sum->token_count += channel->sent;
         sum->pending_max = pwsp_max_u64(sum->pending_max, pwsp_channel_high(channel));
-        sum->full_cycles += channel->full;
-        sum->empty_cycles += channel->empty;
-        pipelines->wait_cycles += channel->full + channel->empty;
+        sum->full_cycles = pwsp_sum_u64(sum->full_cycles, channel->full);
+        sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, channel->empty);
     }
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
         const pwsp_process *process = &pipelines->processes[i];
@@ -30648,7 +30693,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         bool is_stuck = is_waiting && pipelines->is_stuck;
         sum->end_cycles = process->time;
         sum->task_count += process->tasks;
-        sum->busy_cycles += process->busy;
+        sum->busy_cycles = pwsp_sum_u64(sum->busy_cycles, process->busy);
         pwsp_pipelines_account_waits(pipelines, process, sum);
         sum->channel = is_stuck ? process->channel : UINT32_MAX;
         sum->node = is_stuck ? process->node : 0;
@@ -30664,7 +30709,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         }
     }
     stats->run_count++;
-    stats->total_cycles += pwsp_min_u64(stats->makespan_cycles, UINT64_MAX - stats->total_cycles);
+    stats->total_cycles = pwsp_sum_u64(stats->total_cycles, stats->makespan_cycles);
 }
 
 static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
@@ -30776,7 +30821,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
 
 // Makes room for the processes of pipelines. False with the expander's error.
-PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, bool has_records);
+PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_options *options);
 
 // Runs the pipeline that the expander is at, and issues it. False with an error in the expander or
 // in sim.
@@ -31500,7 +31545,7 @@ static bool pwsp_run_process_task(void *user, const pwsp_process *process,
 
 // -- pipelines ------------------------------------------------------------------------------------
 
-PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, bool has_records) {
+PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_options *options) {
     const ptowsp_program *program = run->program;
     uint32_t latency = program->first_symbol + program->latency_symbol;
     pwsp_pipeline_host host;
@@ -31508,7 +31553,8 @@ PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, bool has_records) {
     host.task = pwsp_run_process_task;
     host.user = run;
     host.is_ordered = !run->is_time_only;
-    host.has_records = has_records;
+    host.has_records = options->record_tasks;
+    host.token_limit = options->token_limit ? options->token_limit : UINT64_MAX;
     host.has_latency = program->latency_symbol && run->is_bound[latency];
     host.latency = host.has_latency ? run->initial[latency] : 0;
     run->expander.program = program;
@@ -31641,13 +31687,13 @@ const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_
 
 const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
                                           uint64_t *out_count) {
-    *out_count = 0;
-    if (pipeline >= run->program->pipelines.count || !run->has_records) {
-        return NULL;
+    bool is_known = pipeline < run->program->pipelines.count && run->has_records;
+    const pwsp_chain *chain = is_known ? &run->pipelines.chains[pipeline] : NULL;
+    uint64_t count = chain ? chain->count : 0;
+    if (out_count) {
+        *out_count = count;
     }
-    const pwsp_chain *chain = &run->pipelines.chains[pipeline];
-    *out_count = chain->count;
-    return chain->count ? run->pipelines.chain_steps + chain->first : NULL;
+    return count ? run->pipelines.chain_steps + chain->first : NULL;
 }
 
 void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
@@ -31709,6 +31755,7 @@ static bool pwsp_run_init(ptowsp_run *run) {
                (size_t)program->consts.count * sizeof(uint64_t));
     }
     run->is_flow = pwsp_run_is_flow(&program->schedule);
+    run->expander.program = program;
     run->tile_core.memory = run->memory;
     for (uint32_t i = 1; i < program->kernels.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
@@ -32069,17 +32116,18 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
         ptowsp_lane_stats *lane = &sim->lane_stats[i];
         lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
         lane->end_cycles = sim->lanes[i].free;
-        stats->busy_cycles =
-            pwsp_min_u64(lane->busy_cycles, UINT64_MAX - stats->busy_cycles) + stats->busy_cycles;
+        stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, lane->busy_cycles);
     }
     for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
         pipelines->stats[i].start_cycles = sim->starts[i].time;
     }
     for (uint32_t i = 0; i < pipelines->process_count; i++) {
-        uint64_t busy = pipelines->process_stats[i].busy_cycles;
-        stats->busy_cycles += pwsp_min_u64(busy, UINT64_MAX - stats->busy_cycles);
+        const ptowsp_process_stats *process = &pipelines->process_stats[i];
+        ptowsp_cycles *waited = &stats->stall_cycles[PTOWSP_STALL_CHANNEL];
+        stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, process->busy_cycles);
+        *waited = pwsp_sum_u64(*waited, process->full_cycles);
+        *waited = pwsp_sum_u64(*waited, process->empty_cycles);
     }
-    stats->stall_cycles[PTOWSP_STALL_CHANNEL] = pipelines->wait_cycles;
     stats->slot_load_count += pipelines->slot_load_count;
     if (run->has_records && status == PTOWSP_OK &&
         !(pwsp_run_find_critical(run) && pwsp_pipelines_end(pipelines))) {
@@ -32099,7 +32147,7 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
     run->critical_count = 0;
     pwsp_pipelines_forget(&run->pipelines);
     ptowsp_status status = pwsp_run_verify(run, is_time_only);
-    if (status == PTOWSP_OK && !pwsp_run_begin_pipelines(run, options->record_tasks)) {
+    if (status == PTOWSP_OK && !pwsp_run_begin_pipelines(run, options)) {
         status = pwsp_run_fail_walk(run);
     }
     bool needs_count = !run->is_flow && pwsp_sim_gate_needs_count(&run->sim);
@@ -32372,7 +32420,7 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
 static uint64_t pwsp_report_busy(const ptowsp_run *run) {
     uint64_t busy = 0;
     for (uint32_t i = 0; i < run->sim.stats.lane_count; i++) {
-        busy += pwsp_min_u64(run->sim.lane_stats[i].busy_cycles, UINT64_MAX - busy);
+        busy = pwsp_sum_u64(busy, run->sim.lane_stats[i].busy_cycles);
     }
     return busy;
 }

@@ -1890,11 +1890,12 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // back.
 //
 // Several processes may produce or consume one channel. Of all that can go on, the process with the
-// smallest time moves first, of several the one that comes first in the tree, then by replica: so
-// tokens are in the order in which senders arrive, and go to receivers in the order in which those
-// arrive, and all results are one number. Kernels are called in this order of time, too: data that
-// is written before a token is sent is seen by whoever has received it. (These are the rules of
-// PTO-WSP v9, except that there the end of a stream takes no time and ties are left to threads.)
+// smallest time moves first, of several the one that comes first in the tree, then by replica (who
+// waits keeps the time at which it arrived): so tokens are in the order in which senders arrive,
+// and go to receivers in the order in which those arrive, and all results are one number. Kernels
+// are called in this order of time, too: data that is written before a token is sent is seen by
+// whoever has received it. (These are the rules of PTO-WSP v9, except that there the end of a
+// stream takes no time and ties are left to threads.)
 //
 // Slots. Each process begins with the slots as they are when the pipeline starts, and what it sets
 // is its own: processes share tensors and channels, nothing else. Behind the pipeline slots are as
@@ -1995,7 +1996,8 @@ PTOWSP_API void ptowsp_send(ptowsp_module *module, ptowsp_channel channel, ptows
 PTOWSP_API ptowsp_node ptowsp_send_task(ptowsp_module *module, ptowsp_channel channel,
                                         const ptowsp_task_desc *desc);
 
-// Closes a channel on this process' side before the process ends. Closing twice does nothing.
+// Closes a channel or event on this process' side before the process ends. Closing twice does
+// nothing.
 PTOWSP_API void ptowsp_close(ptowsp_module *module, ptowsp_channel channel);
 
 // Events: channels of depth 0 without a token to speak of, and with latency 0 unless the symbol
@@ -2246,7 +2248,8 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 // Before a kernel is called, all that does not depend on slots loaded from computed data is checked
 // for the whole program: everything bound, arrays well-formed, every view inside its tensor. So
 // such errors leave all data untouched. What does depend on computed data is checked task by task,
-// each before its kernel is called.
+// each before its kernel is called; so is, in processes, what depends on tokens, and all that is
+// inside a consume or a receive.
 //
 // Memory   A run grows with the tasks in flight, that is with the window, not with the number of
 //          tasks: 30 to 60 bytes for each in order or fifo, 300 more for each tile that
@@ -2306,6 +2309,9 @@ typedef struct ptowsp_run_options {
     bool record_tasks;  // keep a record of each task and of each step in a pipeline, and find the
                         // critical paths
     ptowsp_cost cost;   // how tile kernels are counted; default: the unit model
+    // Tokens that each channel gets at most, each time that its pipeline runs; one more is
+    // LIMIT_EXCEEDED. Default: no limit, and tokens that go round for ever do.
+    uint64_t token_limit;
 } ptowsp_run_options;
 
 // Runs the program; options may be NULL.
@@ -2471,7 +2477,8 @@ typedef struct ptowsp_step_record {
     ptowsp_cycles arrive, end;
     uint64_t token;     // sent or received; of a TASK: its index
     uint64_t previous;  // the step before of this process, or PTOWSP_NO_INDEX
-    uint64_t cause;     // the step of another process that it had to wait for, or PTOWSP_NO_INDEX
+    uint64_t cause;     // the step at the other end of the channel that it had to wait for, or
+                        // PTOWSP_NO_INDEX
     uint32_t process, channel;  // indices of ptowsp_run_processes, _channels; TASK: UINT32_MAX
     uint32_t node;              // its place
     ptowsp_step_kind kind;

@@ -43,6 +43,11 @@ PWSP_INLINE uint64_t pwsp_max_u64(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
+// a + b, or UINT64_MAX where that does not fit.
+PWSP_INLINE uint64_t pwsp_sum_u64(uint64_t a, uint64_t b) {
+    return a + pwsp_min_u64(b, UINT64_MAX - a);
+}
+
 // a / b, rounded up, without overflow.
 PWSP_INLINE uint64_t pwsp_ceil_div_u64(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);

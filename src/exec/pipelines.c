@@ -45,7 +45,7 @@ static bool pwsp_run_process_task(void *user, const pwsp_process *process,
 
 // -- pipelines ------------------------------------------------------------------------------------
 
-PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, bool has_records) {
+PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_options *options) {
     const ptowsp_program *program = run->program;
     uint32_t latency = program->first_symbol + program->latency_symbol;
     pwsp_pipeline_host host;
@@ -53,7 +53,8 @@ PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, bool has_records) {
     host.task = pwsp_run_process_task;
     host.user = run;
     host.is_ordered = !run->is_time_only;
-    host.has_records = has_records;
+    host.has_records = options->record_tasks;
+    host.token_limit = options->token_limit ? options->token_limit : UINT64_MAX;
     host.has_latency = program->latency_symbol && run->is_bound[latency];
     host.latency = host.has_latency ? run->initial[latency] : 0;
     run->expander.program = program;
@@ -186,13 +187,13 @@ const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_
 
 const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
                                           uint64_t *out_count) {
-    *out_count = 0;
-    if (pipeline >= run->program->pipelines.count || !run->has_records) {
-        return NULL;
+    bool is_known = pipeline < run->program->pipelines.count && run->has_records;
+    const pwsp_chain *chain = is_known ? &run->pipelines.chains[pipeline] : NULL;
+    uint64_t count = chain ? chain->count : 0;
+    if (out_count) {
+        *out_count = count;
     }
-    const pwsp_chain *chain = &run->pipelines.chains[pipeline];
-    *out_count = chain->count;
-    return chain->count ? run->pipelines.chain_steps + chain->first : NULL;
+    return count ? run->pipelines.chain_steps + chain->first : NULL;
 }
 
 void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {

@@ -53,6 +53,7 @@ static bool pwsp_run_init(ptowsp_run *run) {
                (size_t)program->consts.count * sizeof(uint64_t));
     }
     run->is_flow = pwsp_run_is_flow(&program->schedule);
+    run->expander.program = program;
     run->tile_core.memory = run->memory;
     for (uint32_t i = 1; i < program->kernels.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
@@ -413,17 +414,18 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
         ptowsp_lane_stats *lane = &sim->lane_stats[i];
         lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
         lane->end_cycles = sim->lanes[i].free;
-        stats->busy_cycles =
-            pwsp_min_u64(lane->busy_cycles, UINT64_MAX - stats->busy_cycles) + stats->busy_cycles;
+        stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, lane->busy_cycles);
     }
     for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
         pipelines->stats[i].start_cycles = sim->starts[i].time;
     }
     for (uint32_t i = 0; i < pipelines->process_count; i++) {
-        uint64_t busy = pipelines->process_stats[i].busy_cycles;
-        stats->busy_cycles += pwsp_min_u64(busy, UINT64_MAX - stats->busy_cycles);
+        const ptowsp_process_stats *process = &pipelines->process_stats[i];
+        ptowsp_cycles *waited = &stats->stall_cycles[PTOWSP_STALL_CHANNEL];
+        stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, process->busy_cycles);
+        *waited = pwsp_sum_u64(*waited, process->full_cycles);
+        *waited = pwsp_sum_u64(*waited, process->empty_cycles);
     }
-    stats->stall_cycles[PTOWSP_STALL_CHANNEL] = pipelines->wait_cycles;
     stats->slot_load_count += pipelines->slot_load_count;
     if (run->has_records && status == PTOWSP_OK &&
         !(pwsp_run_find_critical(run) && pwsp_pipelines_end(pipelines))) {
@@ -443,7 +445,7 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
     run->critical_count = 0;
     pwsp_pipelines_forget(&run->pipelines);
     ptowsp_status status = pwsp_run_verify(run, is_time_only);
-    if (status == PTOWSP_OK && !pwsp_run_begin_pipelines(run, options->record_tasks)) {
+    if (status == PTOWSP_OK && !pwsp_run_begin_pipelines(run, options)) {
         status = pwsp_run_fail_walk(run);
     }
     bool needs_count = !run->is_flow && pwsp_sim_gate_needs_count(&run->sim);

@@ -64,7 +64,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
 
 // Makes room for the processes of pipelines. False with the expander's error.
-PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, bool has_records);
+PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_options *options);
 
 // Runs the pipeline that the expander is at, and issues it. False with an error in the expander or
 // in sim.

@@ -57,7 +57,7 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
 static uint64_t pwsp_report_busy(const ptowsp_run *run) {
     uint64_t busy = 0;
     for (uint32_t i = 0; i < run->sim.stats.lane_count; i++) {
-        busy += pwsp_min_u64(run->sim.lane_stats[i].busy_cycles, UINT64_MAX - busy);
+        busy = pwsp_sum_u64(busy, run->sim.lane_stats[i].busy_cycles);
     }
     return busy;
 }

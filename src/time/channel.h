@@ -27,6 +27,7 @@ typedef struct pwsp_channel {
     uint64_t received;
     uint64_t high;         // tokens in it at once, so far, of which one has been received
     uint64_t full, empty;  // cycles that senders and receivers have waited
+    uint64_t limit;        // of tokens sent
     uint64_t close_time;
     pwsp_channel_line senders, receivers;
     uint32_t producers, consumers;            // that have not ended

@@ -169,6 +169,9 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
             continue;
         }
         case PWSP_KAHN_SEND:
+            if (PWSP_UNLIKELY(channel->sent >= channel->limit)) {
+                break;
+            }
             if (channel->receivers.first) {
                 pwsp_process *receiver = &pipelines->processes[channel->receivers.first - 1];
                 if (!pwsp_kahn_is_due(channel, pwsp_max_u64(time, receiver->time))) {

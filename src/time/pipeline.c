@@ -193,7 +193,6 @@ PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
     pipelines->step_count = 0;
     pipelines->chain_count = 0;
     pipelines->slot_load_count = 0;
-    pipelines->wait_cycles = 0;
     pipelines->is_stuck = false;
     pipelines->is_out_of_memory = false;
     for (uint32_t i = 0; pipelines->program && i < pipelines->program->pipelines.count; i++) {
@@ -281,6 +280,7 @@ static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
                            op->name);
         return false;
     }
+    pipelines->channels[channel].limit = pipelines->host.token_limit;
     return true;
 }
 
@@ -365,15 +365,15 @@ static bool pwsp_pipelines_connect(pwsp_pipelines *pipelines) {
 // so those that wait there are not counted twice.
 static void pwsp_pipelines_account_waits(const pwsp_pipelines *pipelines,
                                          const pwsp_process *process, ptowsp_process_stats *sum) {
-    sum->full_cycles += process->full;
-    sum->empty_cycles += process->empty;
+    sum->full_cycles = pwsp_sum_u64(sum->full_cycles, process->full);
+    sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, process->empty);
     for (uint32_t i = 0; !pipelines->is_ordered && i < process->op->port_count; i++) {
         const pwsp_port *port = PWSP_PORT_AT(pipelines, process->op->first_port + i);
         const pwsp_channel *channel = &pipelines->channels[port->channel];
         if (port->is_produced) {
-            sum->full_cycles += channel->full;
+            sum->full_cycles = pwsp_sum_u64(sum->full_cycles, channel->full);
         } else {
-            sum->empty_cycles += channel->empty;
+            sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, channel->empty);
         }
     }
 }
@@ -391,9 +391,8 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         sum->pending_count = pwsp_channel_pending(channel);
         sum->token_count += channel->sent;
         sum->pending_max = pwsp_max_u64(sum->pending_max, pwsp_channel_high(channel));
-        sum->full_cycles += channel->full;
-        sum->empty_cycles += channel->empty;
-        pipelines->wait_cycles += channel->full + channel->empty;
+        sum->full_cycles = pwsp_sum_u64(sum->full_cycles, channel->full);
+        sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, channel->empty);
     }
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
         const pwsp_process *process = &pipelines->processes[i];
@@ -403,7 +402,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         bool is_stuck = is_waiting && pipelines->is_stuck;
         sum->end_cycles = process->time;
         sum->task_count += process->tasks;
-        sum->busy_cycles += process->busy;
+        sum->busy_cycles = pwsp_sum_u64(sum->busy_cycles, process->busy);
         pwsp_pipelines_account_waits(pipelines, process, sum);
         sum->channel = is_stuck ? process->channel : UINT32_MAX;
         sum->node = is_stuck ? process->node : 0;
@@ -419,7 +418,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         }
     }
     stats->run_count++;
-    stats->total_cycles += pwsp_min_u64(stats->makespan_cycles, UINT64_MAX - stats->total_cycles);
+    stats->total_cycles = pwsp_sum_u64(stats->total_cycles, stats->makespan_cycles);
 }
 
 static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {

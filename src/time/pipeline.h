@@ -84,6 +84,7 @@ typedef struct pwsp_pipeline_host {
     bool has_records;  // steps are recorded
     bool has_latency;  // of all channels:
     uint64_t latency;
+    uint64_t token_limit;  // of each channel
 } pwsp_pipeline_host;
 
 typedef struct pwsp_chain {
@@ -107,7 +108,6 @@ struct pwsp_pipelines {
     pwsp_chain *chains;
     pwsp_kahn_op *kahn_ops;  // by op
     uint64_t slot_load_count;
-    uint64_t wait_cycles;
     // Of the one that runs:
     const pwsp_pipeline_op *op;
     uint32_t index;

@@ -24,7 +24,8 @@ static const pwsp_channel_op *pwsp_stuck_channel(const pwsp_pipelines *pipelines
     return PWSP_CHANNEL_AT(pipelines, process->channel);
 }
 
-// Finds the first of those that wait, at whatever, who still consumes each channel, and produces it.
+// Finds, of those that wait at whatever, the first who still consumes each channel, and the first
+// who produces it.
 static void pwsp_stuck_find_firsts(pwsp_pipelines *pipelines) {
     for (uint32_t i = pipelines->running_count; i > 0; i--) {
         const pwsp_process *process = &pipelines->processes[i - 1];
@@ -170,6 +171,9 @@ static void pwsp_stuck_print_circle_hint(const pwsp_pipelines *pipelines, ptowsp
         pwsp_stuck_print_name(pipelines, pwsp_stuck_next(pipelines, end), text);
         pwsp_text_format(text, " has to close channel %s before, if that is all that it sends",
                          name);
+    } else if (!full && pwsp_stuck_next(pipelines, first) == first) {
+        pwsp_stuck_print_name(pipelines, first, text);
+        pwsp_text_format(text, " has to send before it receives");
     } else if (!full) {
         pwsp_text_format(text, "one of them has to send before it receives, or to close what it "
                                "produces");

@@ -139,7 +139,7 @@ PWSP_FORCE_INLINE void pwsp_pipelines_put(pwsp_pipelines *pipelines, uint32_t ch
         at->marks[k & at->mask].task = process->task;
     }
     if (waited) {
-        at->full += waited;
+        at->full = pwsp_sum_u64(at->full, waited);
         process->full += pipelines->is_ordered ? waited : 0;
         process->time = time;
     }
@@ -161,7 +161,7 @@ PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t c
         mark->task = process->task;
     }
     if (waited) {
-        at->empty += waited;
+        at->empty = pwsp_sum_u64(at->empty, waited);
         process->empty += pipelines->is_ordered ? waited : 0;
         process->time = time;
     }
@@ -188,8 +188,8 @@ static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pws
     }
     at->sent++;
     at->received++;
-    at->full += time - sender->time;
-    at->empty += time - receiver->time;
+    at->full = pwsp_sum_u64(at->full, time - sender->time);
+    at->empty = pwsp_sum_u64(at->empty, time - receiver->time);
     sender->full += pipelines->is_ordered ? time - sender->time : 0;
     receiver->empty += pipelines->is_ordered ? time - receiver->time : 0;
     *out_token = token;
@@ -203,9 +203,20 @@ static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pws
 
 // After a send at a port that its process has closed.
 static pwsp_resumed pwsp_pipelines_fail_closed(pwsp_pipelines *pipelines, uint32_t channel) {
+    const pwsp_channel_op *op = PWSP_CHANNEL_AT(pipelines, channel);
     pwsp_expander_fail(pipelines->x, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                       "it sends to channel %s after closing it",
-                       PWSP_CHANNEL_AT(pipelines, channel)->name);
+                       op->is_event ? "it records event %s after closing it"
+                                    : "it sends to channel %s after closing it",
+                       op->name);
+    return PWSP_RESUMED_FAILED;
+}
+
+// After a send beyond the limit of the execution.
+static pwsp_resumed pwsp_pipelines_fail_limit(pwsp_pipelines *pipelines, uint32_t channel) {
+    pwsp_expander_fail(pipelines->x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                       "channel %s gets more than %" PRIu64 " tokens, the limit of this execution",
+                       PWSP_CHANNEL_AT(pipelines, channel)->name,
+                       pipelines->channels[channel].limit);
     return PWSP_RESUMED_FAILED;
 }
 
@@ -221,6 +232,9 @@ static pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pwsp_process 
     pwsp_channel *at = &pipelines->channels[channel];
     if (PWSP_UNLIKELY(pwsp_pipelines_is_closed(pipelines, process, send->port))) {
         return pwsp_pipelines_fail_closed(pipelines, channel);
+    }
+    if (PWSP_UNLIKELY(at->sent >= at->limit)) {
+        return pwsp_pipelines_fail_limit(pipelines, channel);
     }
     if (pwsp_channel_pending(at) < at->depth) {
         pwsp_pipelines_put(pipelines, channel, process, token);
@@ -246,7 +260,7 @@ static void pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *proc
         pwsp_step_add(pipelines, process, PTOWSP_STEP_END, channel, time, 0,
                       waited ? &at->close_mark : NULL);
     }
-    at->empty += waited;
+    at->empty = pwsp_sum_u64(at->empty, waited);
     process->empty += pipelines->is_ordered ? waited : 0;
     process->time = time;
 }

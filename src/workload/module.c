@@ -252,6 +252,8 @@ void ptowsp_module_destroy(ptowsp_module *module) {
     pwsp_names_free(&module->bindables, &memory);
     pwsp_names_free(&module->kernel_names, &memory);
     pwsp_names_free(&module->workload_names, &memory);
+    pwsp_names_free(&module->channel_names, &memory);
+    pwsp_names_free(&module->process_names, &memory);
     for (uint32_t i = 1; i < module->kernels.count; i++) {
         pwsp_tile_code_release(PWSP_KERNEL(module, i)->code);
     }

@@ -174,6 +174,7 @@ struct ptowsp_module {
     uint32_t slot_count;
     pwsp_exprs exprs;
     pwsp_names bindables, kernel_names, workload_names;
+    pwsp_names channel_names, process_names;  // of the last pipeline
     pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes, channels, ports;
     uint32_t open;            // the innermost open scope, or 0
     uint32_t nest;            // how many are open

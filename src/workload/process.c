@@ -61,6 +61,8 @@ ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const
     if (id == 0) {
         return node;
     }
+    pwsp_names_free(&module->channel_names, &module->context->memory);
+    pwsp_names_free(&module->process_names, &module->context->memory);
     PWSP_NODE(module, id)->name = copy;
     PWSP_NODE(module, id)->task = task;
     for (uint32_t i = 0; i < after_count; i++) {
@@ -71,19 +73,35 @@ ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const
     return node;
 }
 
+// Takes a name that must be new in the open pipeline; false with an error. `what` is "process" or
+// so of this name, `other` what may have it.
+static bool pwsp_pipeline_name(ptowsp_module *module, pwsp_names *names, const char *what,
+                               const char *name, const char *other) {
+    const pwsp_name *found = pwsp_names_find(names, name);
+    if (found) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "%s %s: the pipeline has %s %s", what, name, other,
+                         strcmp(found->text, name) == 0 ? "of this name already"
+                                                        : "whose name has the same hash");
+        return false;
+    }
+    // the index of what is about to be added
+    uint32_t index = (uint32_t)module->channels.count;
+    if (!pwsp_names_add(names, &module->context->memory, name, 0, index ? index : 1)) {
+        pwsp_module_no_memory(module);
+        return false;
+    }
+    return true;
+}
+
 // Adds a process whose name must be new in the open pipeline; 0 with an error.
 static uint32_t pwsp_process_add(ptowsp_module *module, const char *name) {
     if (module->open == 0 || PWSP_NODE(module, module->open)->kind != PWSP_NODE_PIPELINE) {
         return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                                 "process %s: processes stand directly in a pipeline", name);
     }
-    for (uint32_t at = PWSP_NODE(module, module->open)->first; at;
-         at = PWSP_NODE(module, at)->next) {
-        if (strcmp(PWSP_NODE(module, at)->name, name) == 0) {
-            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                    "process %s: the pipeline has a process of this name already",
-                                    name);
-        }
+    if (!pwsp_pipeline_name(module, &module->process_names, "process", name, "a process")) {
+        return 0;
     }
     uint32_t id = pwsp_node_add(module, PWSP_NODE_PROCESS);
     if (id) {
@@ -163,13 +181,11 @@ static uint32_t pwsp_channel_pipeline(ptowsp_module *module, const char *what, c
                                 "in a pipeline",
                                 what, name, PWSP_NODE(module, pipeline->first)->name);
     }
-    for (uint32_t i = pipeline->channel; i && i < module->channels.count; i++) {
-        const pwsp_channel_info *other = PWSP_CHANNEL(module, i);
-        if (strcmp(other->name, name) == 0) {
-            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                    "%s %s: the pipeline has %s of this name already", what, name,
-                                    other->is_event ? "an event" : "a channel");
-        }
+    const pwsp_name *found = pwsp_names_find(&module->channel_names, name);
+    bool is_event = found && PWSP_CHANNEL(module, found->index)->is_event;
+    if (!pwsp_pipeline_name(module, &module->channel_names, what, name,
+                            is_event ? "an event" : "a channel")) {
+        return 0;
     }
     return module->open;
 }
