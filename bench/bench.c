@@ -22,7 +22,7 @@ static size_t row_count;
 
 void report(bench_row row) {
     rows[row_count++] = row;
-    printf("%-46s %9.3f %-8s %-34s %9.3f  x%-6.2f %s%s\n", row.name, row.value, row.unit, row.other,
+    printf("%-46s %9.3f %-8s %-34s %9.3f  x%-8.3g %s%s\n", row.name, row.value, row.unit, row.other,
            row.other_value, row.ratio, row.budget,
            !row.has_budget ? ""
            : row.is_met    ? " (met)"
@@ -584,7 +584,7 @@ int main(int argc, char **argv) {
     printf("ptowsp %s, %u lanes, %s; medians, in turns with what they are compared with\n\n",
            PTOWSP_VERSION, (unsigned)ptowsp_context_lane_count(context),
            decode_attention_variant());
-    printf("%-46s %9s %-8s %-34s %9s  %-7s %s\n", "what", "ptowsp", "", "beside", "", "ratio",
+    printf("%-46s %9s %-8s %-34s %9s  %-9s %s\n", "what", "ptowsp", "", "beside", "", "ratio",
            "budget");
     if (!only || strcmp(only, "plan") == 0) {
         bench_plan(context);
