@@ -85,8 +85,7 @@ static void run_heap(void *user) {
 
 static void run_program(void *user) {
     const time_bench *b = (const time_bench *)user;
-    const ptowsp_run_options options = {
-        PTOWSP_RUN_TIME_ONLY, false, {PTOWSP_MODEL_UNIT, NULL, NULL}};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     require(ptowsp_run_execute(b->run, &options) == PTOWSP_OK,
             ptowsp_context_error(b->context).text);
 }
