@@ -1913,7 +1913,7 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // Cost     Some ns per send and per receive, see README. Memory: 16 bytes for each token that a
 //          channel may hold (its depth, rounded up to a power of two); some 350 for each process
 //          (replica) and each channel, 8 more for each variable of a replica and each slot that
-//          processes set; 24 for each operation of the program.
+//          processes set; 32 for each operation of the program.
 
 #define PTOWSP_CHANNEL_DEPTH_MAX 1048576
 #define PTOWSP_PROCESS_MAX       1048576  // processes of one program, each replica counted
