@@ -145,6 +145,10 @@ static void pipeline_faults__no_replicas_or_too_many(void **state) {
     ptowsp_axis users = ptowsp_axis_dynamic(f.m, "users");
     PTOWSP_WORKLOAD(f.m, "main") {
         busy(&f, 9);  // is not called: sizes are known before
+        PTOWSP_PIPELINE(f.m, "before") {
+            PTOWSP_PROCESS(f.m, "only") {
+            }
+        }
         PTOWSP_PIPELINE(f.m, "p") {
             ptowsp_channel a = channel(&f, "a", 1, 0);
             PTOWSP_REPLICATE(f.m, w, loaders, "load") {
@@ -166,6 +170,7 @@ static void pipeline_faults__no_replicas_or_too_many(void **state) {
     EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX), "main/pipeline p", "use",
                  "users", "0");
     assert_int_equal(f.call_count, 0);
+    assert_int_equal(pipeline(&f, 0)->process_count, 0);  // as there are none to look at
     static const int64_t sizes[] = {PTOWSP_PROCESS_MAX - 1, PTOWSP_PROCESS_MAX + 1,
                                     (INT64_C(1) << 32) + 1, INT64_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {

@@ -118,6 +118,13 @@ static void pipeline_steps__say_what_and_where(void **state) {
                                    ptowsp_text_to_buffer(&buffer));
         assert_memory_equal(text, rows[i].place, strlen(rows[i].place));
     }
+    for (int i = 0; i < 2; i++) {  // which has waited, and which has not
+        uint64_t last = step_of(&f, i == 0 ? "load" : "use", PTOWSP_STEP_CLOSE, i == 0 ? 14 : 34);
+        ptowsp_text_buffer buffer = {text, sizeof text, 0};
+        ptowsp_program_print_place(f.program, steps[last].node, ptowsp_text_to_buffer(&buffer));
+        assert_string_equal(text, i == 0 ? "main/pipeline two/process load"
+                                         : "main/pipeline two/process use");
+    }
     fixture_free(&f);
 }
 

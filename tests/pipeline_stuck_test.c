@@ -479,6 +479,33 @@ static void pipeline_stuck__in_the_middle_of_a_program(void **state) {
     }
 }
 
+// One record for 100,000 waits. (To look for each process at who could let it go on, among all,
+// would take minutes.)
+static void pipeline_stuck__a_hundred_thousand_that_wait(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PIPELINE(f.m, "p") {
+            ptowsp_channel e = ptowsp_event_make(f.m, "E");
+            PTOWSP_REPLICATE(f.m, w, axis(&f, "crowd", 100000), "waits") {
+                (void)w;
+                ptowsp_consumes(f.m, e);
+                ptowsp_wait(f.m, e);
+            }
+            PTOWSP_PROCESS(f.m, "records") {
+                ptowsp_produces(f.m, e);
+                ptowsp_record(f.m, e);
+            }
+        }
+    }
+    compile(&f, NULL);
+    assert_int_equal(execute(&f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_STUCK);
+    EXPECT_PARTS(ptowsp_context_error(f.context).text, "waits[1] finds E empty",
+                 "and 99996 more wait", "event E takes as many waits as records");
+    fixture_free(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipeline_stuck__two_that_receive_first),
@@ -490,6 +517,7 @@ int main(void) {
         cmocka_unit_test(pipeline_stuck__consumers_that_stop),
         cmocka_unit_test(pipeline_stuck__a_chain_that_ends_where_nobody_is),
         cmocka_unit_test(pipeline_stuck__in_the_middle_of_a_program),
+        cmocka_unit_test(pipeline_stuck__a_hundred_thousand_that_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
