@@ -117,25 +117,4 @@ PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
                            x->arrays, &x->fault);
 }
 
-// At a LOOP_END: begins the next iteration of a loop whose variable counts from 0, at the op's
-// target. False if it is another loop, or there is no next iteration.
-PWSP_INLINE bool pwsp_expander_count(pwsp_expander *x, const pwsp_op *op) {
-    pwsp_frame *frame = &x->frames[x->frame_count - 1];
-    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at);
-    int64_t next = frame->i + 1;
-    if (next == frame->count || loop->axis_kind == PWSP_AXIS_SPARSE) {
-        return false;
-    }
-    frame->i = next;
-    x->cells[loop->cell] = (uint64_t)next;
-    return true;
-}
-
-// At a SEND: evaluates its token. False if that reads outside of an array.
-PWSP_INLINE bool pwsp_expander_token(pwsp_expander *x, const pwsp_op *op) {
-    x->token =
-        pwsp_expander_value(x, PWSP_PROGRAM_AT(x->program, sends, pwsp_send_op, op->at)->token);
-    return !x->fault.is_set;
-}
-
 #endif
