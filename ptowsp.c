@@ -22502,6 +22502,7 @@ typedef struct pwsp_tile_view {
     uint32_t lead;  // how many indices
     bool has_row, has_col;
     bool is_read, is_written;
+    bool is_loaded;  // of a pipeline: its processes load slots from the tensor
     pwsp_code index[PWSP_TENSOR_LEAD_MAX];
     pwsp_code row, col;
     int64_t rows, cols;  // of the tile; 0: up to the edge
@@ -23324,7 +23325,7 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
 // What the tasks and slot loads of a pipeline do with tensors, and which slots it sets; `seen` is
 // by reached workload.
 typedef struct pwsp_footprint {
-    uint8_t *tensors;  // by tensor: 1 read, 2 written
+    uint8_t *tensors;  // by tensor: 1 read, 2 written, 4 a slot is loaded
     uint8_t *seen;
     uint8_t *slots;
     size_t size;
@@ -23346,7 +23347,7 @@ static void pwsp_footprint_add(const pwsp_compiler *c, pwsp_footprint *footprint
                     (uint8_t)((direction != PTOWSP_OUT ? 1 : 0) | (direction != PTOWSP_IN ? 2 : 0));
             }
         } else if (node->kind == PWSP_NODE_SLOT_LOAD) {
-            footprint->tensors[node->view->tensor] |= 1;
+            footprint->tensors[node->view->tensor] |= 1 | 4;
         } else if (node->kind == PWSP_NODE_CALL) {
             uint32_t callee = pwsp_names_find(&m->workload_names, node->call->name)->index;
             uint8_t *seen = &footprint->seen[pwsp_checker_find(&c->checker, callee)];
@@ -23392,6 +23393,7 @@ static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_pipeline
             view->tensor = i;
             view->is_read = (footprint.tensors[i] & 1) != 0;
             view->is_written = (footprint.tensors[i] & 2) != 0;
+            view->is_loaded = (footprint.tensors[i] & 4) != 0;
             task->view_count++;
         }
     }
@@ -25108,27 +25110,6 @@ PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
                            x->arrays, &x->fault);
 }
 
-// At a LOOP_END: begins the next iteration of a loop whose variable counts from 0, at the op's
-// target. False if it is another loop, or there is no next iteration.
-PWSP_INLINE bool pwsp_expander_count(pwsp_expander *x, const pwsp_op *op) {
-    pwsp_frame *frame = &x->frames[x->frame_count - 1];
-    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at);
-    int64_t next = frame->i + 1;
-    if (next == frame->count || loop->axis_kind == PWSP_AXIS_SPARSE) {
-        return false;
-    }
-    frame->i = next;
-    x->cells[loop->cell] = (uint64_t)next;
-    return true;
-}
-
-// At a SEND: evaluates its token. False if that reads outside of an array.
-PWSP_INLINE bool pwsp_expander_token(pwsp_expander *x, const pwsp_op *op) {
-    x->token =
-        pwsp_expander_value(x, PWSP_PROGRAM_AT(x->program, sends, pwsp_send_op, op->at)->token);
-    return !x->fault.is_set;
-}
-
 #endif
 
 // =================================================================================================
@@ -25699,8 +25680,10 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
                                  const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token);
 
-// Visits the tasks that write what a slot load reads.
+// Visits the tasks that write what a slot load reads; what those in a pipeline read.
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile);
+PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_view *views,
+                                         const pwsp_tile_at *tiles, uint32_t count);
 
 #endif
 
@@ -26180,6 +26163,15 @@ PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *til
     pwsp_deps_query_state query = {tile, true, true, false, false, false, false, NULL, 0, 0};
     pwsp_deps_look(deps, &query);
     deps->hazards = hazards;
+}
+
+PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_view *views,
+                                         const pwsp_tile_at *tiles, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (views[i].is_loaded) {
+            pwsp_deps_query_load(deps, &tiles[i]);
+        }
+    }
 }
 
 // -- adding ---------------------------------------------------------------------------------------
@@ -27591,14 +27583,15 @@ static bool pwsp_lanes_wait_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arri
                                      pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
     const pwsp_task_op *op = arrival->op;
-    if (op->view_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
-        sim->deps.clock = sim->clock.now;
-        sim->deps.latest = *ready;
-        if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
-            return pwsp_sim_no_memory(sim);
-        }
-        *ready = sim->deps.latest;
+    sim->deps.clock = sim->clock.now;
+    sim->deps.latest = *ready;
+    if (sim->schedule->issue == PTOWSP_ISSUE_DATAFLOW) {
+        pwsp_deps_query_loads(&sim->deps, arrival->views, arrival->tiles, op->view_count);
     }
+    if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+        return pwsp_sim_no_memory(sim);
+    }
+    *ready = sim->deps.latest;
     for (uint32_t i = 0; i < op->in_count; i++) {
         uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
         pwsp_token_later(ready, &sim->edges[edge]);
@@ -28698,6 +28691,8 @@ PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arriv
     node->lane = arrival->pipeline;
     node->kernel = arrival->run;
     pwsp_token token = {0, id};
+    flow->current = id;
+    pwsp_deps_query_loads(&sim->deps, arrival->views, arrival->tiles, arrival->op->view_count);
     if (!pwsp_flow_connect(flow, arrival->op, arrival->views, arrival->tiles, id, NULL)) {
         return false;
     }

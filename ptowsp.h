@@ -1903,9 +1903,11 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 //
 // Around it. A pipeline is issued like a task that takes no lane, no place in the window and no
 // turn: it starts at its ready time (no sooner than the clock), and ends with its last process. To
-// what surrounds it, it reads and writes the whole of each tensor that its tasks do, whatever their
-// views, and under exact dependencies as well. Of its tasks themselves no schedule is asked: they
-// have no keys, pools or streams.
+// what surrounds it, it reads and writes the whole of each tensor that its tasks do (all bytes from
+// the first element to the last), whatever their views, and under exact dependencies as well. In
+// dataflow issue it waits for the tasks that have written what its processes load slots from,
+// whatever the dependencies say. Of its tasks themselves no schedule is asked: they have no keys,
+// pools or streams.
 //
 // Whoever can never go on is found: what structure alone shows when compiling (a channel that no
 // process sends to, or none receives from), the rest at once when it happens, as STUCK: who waits,

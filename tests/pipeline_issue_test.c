@@ -500,6 +500,142 @@ static void pipeline_issue__results_are_written_as_text(void **state) {
     fixture_free(&f);
 }
 
+// -- what is around, whatever a pipeline does this time -------------------------------------------
+
+// A task writes x until 100; p would write it, too, but does nothing this time. Who reads x after
+// that still waits for the writer.
+static void pipeline_issue__a_pipeline_without_tasks_hides_nothing(void **state) {
+    (void)state;
+    for (int is_choosing = 0; is_choosing < 2; is_choosing++) {
+        fixture f;
+        fixture_make(&f);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_COMBINE(f.m) {
+                touch(&f, f.writes, f.x, number(&f, 0), 0, number(&f, 1), 100);
+                PTOWSP_PIPELINE(f.m, "p") {
+                    PTOWSP_PROCESS(f.m, "idle") {
+                        PTOWSP_WHEN(f.m, ptowsp_bool(f.m, false)) {
+                            touch(&f, f.writes, f.x, number(&f, 0), 0, number(&f, 2), 5);
+                        }
+                    }
+                }
+                touch(&f, f.reads, f.x, number(&f, 0), 0, number(&f, 3), 10);
+            }
+        }
+        ptowsp_schedule schedule = choosing(is_choosing, 4);
+        run_with(&f, &schedule);
+        expect_start(&f, 0, 100);
+        expect(&f, 1, 100, 110, "dependency");
+        fixture_free(&f);
+    }
+}
+
+// The process of p loads what a task writes until 100, and works on that for 7 cycles.
+static void pipeline_issue__what_processes_load_is_waited_for_whatever_the_dependencies(
+    void **state) {
+    (void)state;
+    static const uint32_t dependencies[] = {
+        PTOWSP_DEPENDENCIES_STRUCTURE, PTOWSP_DEPENDENCIES_EXPLICIT, PTOWSP_DEPENDENCIES_OVERLAP};
+    for (int i = 0; i < 6; i++) {
+        fixture f;
+        fixture_make(&f);
+        f.is_loading = true;
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_COMBINE(f.m) {
+                touch(&f, f.put, f.x, number(&f, 2), 3, number(&f, 5), 100);
+                PTOWSP_PIPELINE(f.m, "p") {
+                    PTOWSP_PROCESS(f.m, "only") {
+                        load(&f, 0, f.x, 2, 3);
+                        work(&f, ptowsp_slot_i64(f.m, 0), 7);
+                    }
+                }
+            }
+        }
+        ptowsp_schedule schedule = choosing(i % 2, 4);
+        schedule.dependencies = dependencies[i / 2];
+        schedule.hazards = PTOWSP_HAZARD_WAW;
+        run_with(&f, &schedule);
+        EXPECT_CALLS(&f, 5, 5);
+        expect_start(&f, 0, 100);
+        expect(&f, 1, 100, 107, "dependency");
+        fixture_free(&f);
+    }
+}
+
+// A token that no task comes before takes 50 cycles from the start of p, for which task 0 is waited
+// until 100; so the path goes from there to task 1, and over the end of q, in which there are no
+// tasks at all, to task 2.
+static void pipeline_issue__the_path_goes_through_pipelines_that_wait_without_tasks(void **state) {
+    (void)state;
+    for (int is_choosing = 0; is_choosing < 2; is_choosing++) {
+        fixture f;
+        fixture_make(&f);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            busy(&f, 100);
+            for (int i = 0; i < 2; i++) {
+                PTOWSP_PIPELINE(f.m, i == 0 ? "p" : "q") {
+                    ptowsp_channel a = channel(&f, "a", 1, 50);
+                    PTOWSP_PROCESS(f.m, "from") {
+                        ptowsp_produces(f.m, a);
+                        send(&f, a, 1);
+                    }
+                    PTOWSP_PROCESS(f.m, "to") {
+                        ptowsp_consumes(f.m, a);
+                        PTOWSP_CONSUME(f.m, t, a) {
+                            PTOWSP_WHEN(f.m, ptowsp_bool(f.m, i == 0)) {
+                                work(&f, t, 9);
+                            }
+                        }
+                    }
+                }
+            }
+            busy(&f, 20);
+        }
+        static const uint64_t path[] = {0, 1, 2};
+        ptowsp_schedule schedule = choosing(is_choosing, 2);
+        run_with(&f, &schedule);
+        expect(&f, 1, 150, 159, "channel");
+        expect(&f, 2, 209, 229, "dependency");
+        expect_path(&f, path, 3);
+        fixture_free(&f);
+    }
+}
+
+// Tasks are issued at 0, 1, ... 3 and start then. The depth of p depends on what its own task
+// writes, so that the walk without kernels passes it over; none of its tasks is issued.
+static void pipeline_issue__the_number_of_issued_tasks_does_not_depend_on_pipelines(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    f.is_loading = true;
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_COMBINE(f.m) {
+            for (int i = 0; i < 4; i++) {
+                busy(&f, 10);
+            }
+            load(&f, 0, f.y, 0, 0);
+            PTOWSP_PIPELINE(f.m, "p") {
+                const ptowsp_expr depth = ptowsp_add(ptowsp_slot_u64(f.m, 0), ptowsp_u64(f.m, 1));
+                const ptowsp_channel_desc desc = {"a", 0, 0, depth, {NULL, 0}};
+                ptowsp_channel a = ptowsp_channel_make(f.m, &desc);
+                producer(&f, "from", a, 1, 2, 7);
+                consumer(&f, "to", a, 0, 0);
+                PTOWSP_PROCESS(f.m, "writes") {
+                    touch(&f, f.put, f.y, number(&f, 4), 4, number(&f, 2), 1);
+                }
+            }
+        }
+    }
+    ptowsp_schedule schedule = lanes(4);
+    schedule.start = PTOWSP_START_ALL_ISSUED;
+    schedule.timing = PTOWSP_TIMING_RATE_LIMITED;
+    schedule.timing_cycles = 1;
+    run_with(&f, &schedule);
+    expect(&f, 0, 3, 13, "start");
+    expect(&f, 3, 3, 13, "timing");
+    fixture_free(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipeline_issue__a_slot_load_waits_for_the_pipeline_that_writes_its_tensor),
@@ -512,6 +648,11 @@ int main(void) {
         cmocka_unit_test(pipeline_issue__a_process_needs_no_lane_of_its_unit),
         cmocka_unit_test(pipeline_issue__records_say_why_a_process_was_late),
         cmocka_unit_test(pipeline_issue__a_full_channel_is_a_stall_too),
+        cmocka_unit_test(pipeline_issue__a_pipeline_without_tasks_hides_nothing),
+        cmocka_unit_test(
+            pipeline_issue__what_processes_load_is_waited_for_whatever_the_dependencies),
+        cmocka_unit_test(pipeline_issue__the_path_goes_through_pipelines_that_wait_without_tasks),
+        cmocka_unit_test(pipeline_issue__the_number_of_issued_tasks_does_not_depend_on_pipelines),
         cmocka_unit_test(pipeline_issue__results_are_zero_before_the_first_run),
         cmocka_unit_test(pipeline_issue__results_are_written_as_text),
     };

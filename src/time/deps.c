@@ -474,6 +474,15 @@ PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *til
     deps->hazards = hazards;
 }
 
+PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_view *views,
+                                         const pwsp_tile_at *tiles, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (views[i].is_loaded) {
+            pwsp_deps_query_load(deps, &tiles[i]);
+        }
+    }
+}
+
 // -- adding ---------------------------------------------------------------------------------------
 
 // A reader of a tile that others only read, too: they count as one.

@@ -93,7 +93,9 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
                                  const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token);
 
-// Visits the tasks that write what a slot load reads.
+// Visits the tasks that write what a slot load reads; what those in a pipeline read.
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile);
+PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_view *views,
+                                         const pwsp_tile_at *tiles, uint32_t count);
 
 #endif

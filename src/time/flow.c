@@ -509,6 +509,8 @@ PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arriv
     node->lane = arrival->pipeline;
     node->kernel = arrival->run;
     pwsp_token token = {0, id};
+    flow->current = id;
+    pwsp_deps_query_loads(&sim->deps, arrival->views, arrival->tiles, arrival->op->view_count);
     if (!pwsp_flow_connect(flow, arrival->op, arrival->views, arrival->tiles, id, NULL)) {
         return false;
     }

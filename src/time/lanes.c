@@ -292,14 +292,15 @@ static bool pwsp_lanes_wait_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arri
                                      pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
     const pwsp_task_op *op = arrival->op;
-    if (op->view_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
-        sim->deps.clock = sim->clock.now;
-        sim->deps.latest = *ready;
-        if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
-            return pwsp_sim_no_memory(sim);
-        }
-        *ready = sim->deps.latest;
+    sim->deps.clock = sim->clock.now;
+    sim->deps.latest = *ready;
+    if (sim->schedule->issue == PTOWSP_ISSUE_DATAFLOW) {
+        pwsp_deps_query_loads(&sim->deps, arrival->views, arrival->tiles, op->view_count);
     }
+    if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+        return pwsp_sim_no_memory(sim);
+    }
+    *ready = sim->deps.latest;
     for (uint32_t i = 0; i < op->in_count; i++) {
         uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
         pwsp_token_later(ready, &sim->edges[edge]);

@@ -22,7 +22,7 @@
 // What the tasks and slot loads of a pipeline do with tensors, and which slots it sets; `seen` is
 // by reached workload.
 typedef struct pwsp_footprint {
-    uint8_t *tensors;  // by tensor: 1 read, 2 written
+    uint8_t *tensors;  // by tensor: 1 read, 2 written, 4 a slot is loaded
     uint8_t *seen;
     uint8_t *slots;
     size_t size;
@@ -44,7 +44,7 @@ static void pwsp_footprint_add(const pwsp_compiler *c, pwsp_footprint *footprint
                     (uint8_t)((direction != PTOWSP_OUT ? 1 : 0) | (direction != PTOWSP_IN ? 2 : 0));
             }
         } else if (node->kind == PWSP_NODE_SLOT_LOAD) {
-            footprint->tensors[node->view->tensor] |= 1;
+            footprint->tensors[node->view->tensor] |= 1 | 4;
         } else if (node->kind == PWSP_NODE_CALL) {
             uint32_t callee = pwsp_names_find(&m->workload_names, node->call->name)->index;
             uint8_t *seen = &footprint->seen[pwsp_checker_find(&c->checker, callee)];
@@ -90,6 +90,7 @@ static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_pipeline
             view->tensor = i;
             view->is_read = (footprint.tensors[i] & 1) != 0;
             view->is_written = (footprint.tensors[i] & 2) != 0;
+            view->is_loaded = (footprint.tensors[i] & 4) != 0;
             task->view_count++;
         }
     }

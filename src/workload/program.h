@@ -53,6 +53,7 @@ typedef struct pwsp_tile_view {
     uint32_t lead;  // how many indices
     bool has_row, has_col;
     bool is_read, is_written;
+    bool is_loaded;  // of a pipeline: its processes load slots from the tensor
     pwsp_code index[PWSP_TENSOR_LEAD_MAX];
     pwsp_code row, col;
     int64_t rows, cols;  // of the tile; 0: up to the edge
