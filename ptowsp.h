@@ -1849,7 +1849,7 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // (communicating sequential processes, Hoare 1978), each with a time of its own.
 //
 //      PTOWSP_PIPELINE(m, "double_buffer") {
-//          ptowsp_channel_desc desc = {"loaded", 2, 50, {NULL, 0}, {NULL, 0}};
+//          ptowsp_channel_desc desc = {.name = "loaded", .depth = 2, .latency = 50};
 //          ptowsp_channel loaded = ptowsp_channel_make(m, &desc);
 //          PTOWSP_PROCESS(m, "load") {
 //              ptowsp_produces(m, loaded);
@@ -1894,8 +1894,9 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // waits keeps the time at which it arrived): so tokens are in the order in which senders arrive,
 // and go to receivers in the order in which those arrive, and all results are one number. Kernels
 // are called in this order of time, too: data that is written before a token is sent is seen by
-// whoever has received it. (These are the rules of PTO-WSP v9, except that there the end of a
-// stream takes no time and ties are left to threads.)
+// whoever has received it. (Cost functions, when only time is measured, are called in any order.
+// These are the rules of PTO-WSP v9, except that there the end of a stream takes no time and ties
+// are left to threads.)
 //
 // Slots. Each process begins with the slots as they are when the pipeline starts, and what it sets
 // is its own: processes share tensors and channels, nothing else. Behind the pipeline slots are as
