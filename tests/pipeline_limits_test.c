@@ -86,6 +86,36 @@ static void pipeline_limits__as_many_tokens_as_the_limit_are_fine(void **state) 
     fixture_free(&f);
 }
 
+// Five senders, of whom at depth 0 all wait for the receiver before the first token is sent.
+static void pipeline_limits__those_who_wait_already_count_when_they_send(void **state) {
+    (void)state;
+    for (uint32_t depth = 0; depth < 2; depth++) {
+        for (int mode = 0; mode < 2; mode++) {
+            fixture f;
+            fixture_make(&f);
+            PTOWSP_WORKLOAD(f.m, "main") {
+                PTOWSP_PIPELINE(f.m, "p") {
+                    ptowsp_channel a = channel(&f, "a", depth, 0);
+                    PTOWSP_REPLICATE(f.m, w, axis(&f, "five", 5), "load") {
+                        ptowsp_produces(f.m, a);
+                        ptowsp_send(f.m, a, w);
+                    }
+                    consumer(&f, "use", a, 10, 3);
+                }
+            }
+            compile(&f, NULL);
+            ptowsp_run_options options;
+            memset(&options, 0, sizeof options);
+            options.mode = mode ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
+            options.token_limit = 2;
+            assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_LIMIT_EXCEEDED);
+            EXPECT_PARTS(ptowsp_context_error(f.context).text, "channel a", "2 tokens");
+            assert_int_equal(channel_of(&f, "a")->token_count, 2);
+            fixture_free(&f);
+        }
+    }
+}
+
 // Three tasks of 2^63 - 1 cycles, three times; and three that wait for them.
 static void pipeline_limits__sums_stay_at_the_largest_number(void **state) {
     (void)state;
@@ -211,6 +241,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipeline_limits__tokens_that_go_round_for_ever_are_stopped),
         cmocka_unit_test(pipeline_limits__as_many_tokens_as_the_limit_are_fine),
+        cmocka_unit_test(pipeline_limits__those_who_wait_already_count_when_they_send),
         cmocka_unit_test(pipeline_limits__sums_stay_at_the_largest_number),
         cmocka_unit_test(pipeline_limits__thousands_of_processes),
         cmocka_unit_test(pipeline_limits__time_without_data_is_refused_the_first_time_too),

@@ -277,6 +277,9 @@ static pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines, pwsp_proce
         is_good = pwsp_pipelines_take(pipelines, channel, process, token);
         pwsp_pipelines_wake_first(pipelines, &at->senders);
     } else if (at->senders.first && at->depth == 0) {
+        if (PWSP_UNLIKELY(at->sent >= at->limit)) {  // several may have come before it was reached
+            return pwsp_pipelines_fail_limit(pipelines, channel);
+        }
         pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
         is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, token);
     } else if (at->producers == 0 && !receive->is_wait) {  // who waits for an event waits for ever
