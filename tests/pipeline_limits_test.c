@@ -3,7 +3,7 @@
 
 #include "pipeline_fixture.h"
 
-// One process that sends itself what it has received; `depth` 0 cannot be.
+// Two processes that send each other what they have received, for ever.
 static void build_circle(fixture *f, uint32_t depth, int64_t cycles) {
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PIPELINE(f->m, "p") {

@@ -89,7 +89,8 @@ static inline void sim_random_task(sim_random *g, int value) {
         return;
     }
     int64_t scale = g->is_slow ? 100 : 1;
-    int64_t base = sim_in(g, 0, 4) * sim_in(g, 0, 3) * scale;
+    int64_t base = sim_in(g, 0, 4) * scale;  // one draw a statement: their order is the same
+    base *= sim_in(g, 0, 3);                 // for every compiler
     sim_task_add(&g->w, value, base, sim_one_in(g, 2) ? 0 : sim_in(g, 1, 12) * scale);
 }
 
@@ -115,7 +116,8 @@ static inline void sim_random_send(sim_random *g, int channel, int value) {
     case 1:
     case 2: {
         int64_t most = g->is_tied ? 1 : 9;
-        sim_send_task_add(w, channel, token, sim_in(g, 0, most), sim_in(g, 0, most));
+        int64_t cycles = sim_in(g, 0, most);
+        sim_send_task_add(w, channel, token, cycles, sim_in(g, 0, most));
         break;
     }
     case 3: {  // some are dropped
@@ -383,9 +385,10 @@ static inline void sim_random_ports(sim_random *g, int c, sim_shape shape, int p
         break;
     case SIM_FORWARD: {
         int first = (int)sim_in(g, 0, last - 1), split = (int)sim_in(g, first, last - 1);
-        from = 1 << first | (sim_one_in(g, 4) ? 1 << sim_in(g, 0, split) : 0);
-        to = 1 << sim_in(g, split + 1, last) |
-             (sim_one_in(g, 4) ? 1 << sim_in(g, split + 1, last) : 0);
+        from = 1 << first;
+        from |= sim_one_in(g, 4) ? 1 << sim_in(g, 0, split) : 0;
+        to = 1 << sim_in(g, split + 1, last);
+        to |= sim_one_in(g, 4) ? 1 << sim_in(g, split + 1, last) : 0;
         break;
     }
     case SIM_SHARED: {
@@ -410,7 +413,8 @@ static inline void sim_random_channels(sim_random *g, sim_shape shape, int proce
                     : shape == SIM_SHARED ? sim_in(g, 1, 2)
                                           : sim_in(g, 1, process_count + 1);
     for (int c = 0; c < count; c++) {
-        sim_channel_add(&g->w, sim_random_depth(g), sim_random_latency(g));
+        uint32_t depth = sim_random_depth(g);
+        sim_channel_add(&g->w, depth, sim_random_latency(g));
         g->w.p->channels[c].depth_is_bound = sim_one_in(g, 5);
         g->w.p->channels[c].latency_is_bound = sim_one_in(g, 5);
         sim_random_ports(g, c, shape, process_count);

@@ -75,7 +75,7 @@ static const pwsp_process *pwsp_stuck_find_circle(pwsp_pipelines *pipelines) {
 static void pwsp_stuck_print_name(const pwsp_pipelines *pipelines, const pwsp_process *process,
                                   ptowsp_text text) {
     pwsp_text_format(text, "%s", process->op->name);
-    if (process->op->index) {
+    if (pipelines->running[process->index].replica_count > 1) {
         pwsp_text_format(text, "[%u]", pipelines->running[process->index].replica);
     }
 }
