@@ -87,6 +87,12 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
 PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
                                     uint64_t needed, size_t item_size);
 
+// Makes room for at least `needed` items in an array that keeps nothing when it grows: then all is
+// zeroed, and as large as needed. False, and the array empty, when memory is out or sizes would
+// overflow.
+PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void **array, uint64_t *capacity,
+                                    uint64_t needed, size_t item_size);
+
 // An arena hands out memory that dies together. Blocks double from PWSP_ARENA_BLOCK_MIN; nothing
 // moves. Reset keeps the blocks, so asking for the same again allocates nothing.
 #define PWSP_ARENA_BLOCK_MIN 4096
@@ -197,6 +203,21 @@ PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uin
     *array = moved;
     *capacity = grown;
     return true;
+}
+
+PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void **array, uint64_t *capacity,
+                                    uint64_t needed, size_t item_size) {
+    uint64_t size;
+    if (needed <= *capacity) {
+        return true;
+    }
+    pwsp_memory_free(memory, *array, (size_t)*capacity * item_size);
+    *array = NULL;
+    if (pwsp_mul_fits(needed, item_size, &size) && size <= SIZE_MAX) {
+        *array = pwsp_memory_alloc(memory, (size_t)size);
+    }
+    *capacity = *array ? needed : 0;
+    return *array != NULL;
 }
 
 struct pwsp_arena_block {
@@ -28875,17 +28896,6 @@ PWSP_INLINE uint64_t pwsp_channel_take(pwsp_channel *channel, uint64_t time, uin
 // Both only move forward. Once the mark is the depth there is nothing more to find. Tokens that are
 // never received are in it after the last send: they are counted in the end.
 
-// Makes room for items that are not kept; false when memory is out.
-static bool pwsp_channel_room(const pwsp_memory *memory, void **items, uint64_t *capacity,
-                              uint64_t needed, size_t size) {
-    if (needed > *capacity) {
-        pwsp_memory_free(memory, *items, (size_t)*capacity * size);
-        *items = pwsp_memory_alloc(memory, (size_t)needed * size);
-        *capacity = *items ? needed : 0;
-    }
-    return needed <= *capacity;
-}
-
 PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
                                       uint64_t depth, uint64_t latency, bool has_marks) {
     uint64_t places = 1;
@@ -28894,9 +28904,9 @@ PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *
     }
     void *ring = channel->ring, *marks = channel->marks;
     bool is_good =
-        pwsp_channel_room(memory, &ring, &channel->ring_capacity, 2 * places, sizeof(uint64_t)) &&
-        (!has_marks || pwsp_channel_room(memory, &marks, &channel->mark_capacity, places,
-                                         sizeof(pwsp_channel_mark)));
+        pwsp_memory_room(memory, &ring, &channel->ring_capacity, 2 * places, sizeof(uint64_t)) &&
+        (!has_marks || pwsp_memory_room(memory, &marks, &channel->mark_capacity, places,
+                                        sizeof(pwsp_channel_mark)));
     pwsp_channel fresh;
     memset(&fresh, 0, sizeof fresh);
     fresh.ring = (uint64_t *)ring;
@@ -29065,7 +29075,6 @@ struct pwsp_pipelines {
     ptowsp_process_stats *running;  // their stats
     uint32_t running_count, ended_count;
     bool is_ordered;  // processes move in the order of time
-    bool has_closes;  // some process closes channels before it ends
     pwsp_ready *heap;
     uint32_t heap_count;
     uint32_t ready;     // without order: a stack of processes, the first's index + 1
@@ -29073,7 +29082,7 @@ struct pwsp_pipelines {
     uint64_t *cells;    // of the run
     // Memory for the largest one:
     uint64_t process_capacity, kept_capacity, frame_capacity, closed_capacity, heap_capacity;
-    uint64_t *kept;  // private cells of processes, then the slots as they were before
+    uint64_t *kept;  // the slots as they were before, then private cells of processes
     pwsp_frame *frames;
     uint8_t *closed;
     // Steps:
@@ -29797,17 +29806,12 @@ static pwsp_resumed pwsp_pipelines_fail_limit(pwsp_pipelines *pipelines, uint32_
     return PWSP_RESUMED_FAILED;
 }
 
-static bool pwsp_pipelines_is_closed(const pwsp_pipelines *pipelines, const pwsp_process *process,
-                                     uint32_t port) {
-    return pipelines->has_closes && process->closed[port - process->op->first_port];
-}
-
 // *next is the op behind it.
 static pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pwsp_process *process,
                                         const pwsp_send_op *send, uint64_t token, uint32_t *next) {
     uint32_t channel = send->channel;
     pwsp_channel *at = &pipelines->channels[channel];
-    if (PWSP_UNLIKELY(pwsp_pipelines_is_closed(pipelines, process, send->port))) {
+    if (PWSP_UNLIKELY(process->closed[send->port - process->op->first_port])) {
         return pwsp_pipelines_fail_closed(pipelines, channel);
     }
     if (PWSP_UNLIKELY(at->sent >= at->limit)) {
@@ -30334,9 +30338,6 @@ PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_mem
     is_good = is_good && pipelines->field;
     PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_ALLOC)
 #undef PWSP_PIPELINES_ALLOC
-    for (uint32_t i = 0; i < program->ports.count; i++) {
-        pipelines->has_closes |= PWSP_PROGRAM_AT(program, ports, pwsp_port, i)->is_closed_early;
-    }
     if (!is_good) {
         pwsp_pipelines_free(pipelines);
         return false;
@@ -30386,28 +30387,11 @@ PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines) {
 
 // -- before an execution --------------------------------------------------------------------------
 
-// Makes room for exactly as many items, which are not kept when it grows.
-static bool pwsp_pipelines_room(pwsp_pipelines *pipelines, void **array, uint64_t *capacity,
-                                uint64_t needed, size_t item_size) {
-    uint64_t size;
-    if (needed <= *capacity) {
-        return true;
-    }
-    pwsp_memory_free(&pipelines->memory, *array, (size_t)*capacity * item_size);
-    *array = NULL;
-    *capacity = 0;
-    if (pwsp_mul_fits(needed, item_size, &size) && size <= SIZE_MAX) {
-        *array = pwsp_memory_alloc(&pipelines->memory, (size_t)size);
-    }
-    *capacity = *array ? needed : 0;
-    return *array != NULL;
-}
-
 #define PWSP_PIPELINES_ROOM(field, type, capacity, needed)                                         \
     do {                                                                                           \
         void *array = pipelines->field;                                                            \
-        is_good = is_good && pwsp_pipelines_room(pipelines, &array, &pipelines->capacity, needed,  \
-                                                 sizeof(type));                                    \
+        is_good = is_good && pwsp_memory_room(&pipelines->memory, &array, &pipelines->capacity,    \
+                                              needed, sizeof(type));                               \
         pipelines->field = (type *)array;                                                          \
     } while (0)
 

@@ -83,6 +83,21 @@ PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uin
     return true;
 }
 
+PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void **array, uint64_t *capacity,
+                                    uint64_t needed, size_t item_size) {
+    uint64_t size;
+    if (needed <= *capacity) {
+        return true;
+    }
+    pwsp_memory_free(memory, *array, (size_t)*capacity * item_size);
+    *array = NULL;
+    if (pwsp_mul_fits(needed, item_size, &size) && size <= SIZE_MAX) {
+        *array = pwsp_memory_alloc(memory, (size_t)size);
+    }
+    *capacity = *array ? needed : 0;
+    return *array != NULL;
+}
+
 struct pwsp_arena_block {
     pwsp_arena_block *next;
     size_t size;  // of the whole block, this header included

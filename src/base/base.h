@@ -76,6 +76,12 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
 PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
                                     uint64_t needed, size_t item_size);
 
+// Makes room for at least `needed` items in an array that keeps nothing when it grows: then all is
+// zeroed, and as large as needed. False, and the array empty, when memory is out or sizes would
+// overflow.
+PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void **array, uint64_t *capacity,
+                                    uint64_t needed, size_t item_size);
+
 // An arena hands out memory that dies together. Blocks double from PWSP_ARENA_BLOCK_MIN; nothing
 // moves. Reset keeps the blocks, so asking for the same again allocates nothing.
 #define PWSP_ARENA_BLOCK_MIN 4096

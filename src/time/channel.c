@@ -19,17 +19,6 @@
 
 #include "channel.h"
 
-// Makes room for items that are not kept; false when memory is out.
-static bool pwsp_channel_room(const pwsp_memory *memory, void **items, uint64_t *capacity,
-                              uint64_t needed, size_t size) {
-    if (needed > *capacity) {
-        pwsp_memory_free(memory, *items, (size_t)*capacity * size);
-        *items = pwsp_memory_alloc(memory, (size_t)needed * size);
-        *capacity = *items ? needed : 0;
-    }
-    return needed <= *capacity;
-}
-
 PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
                                       uint64_t depth, uint64_t latency, bool has_marks) {
     uint64_t places = 1;
@@ -38,9 +27,9 @@ PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *
     }
     void *ring = channel->ring, *marks = channel->marks;
     bool is_good =
-        pwsp_channel_room(memory, &ring, &channel->ring_capacity, 2 * places, sizeof(uint64_t)) &&
-        (!has_marks || pwsp_channel_room(memory, &marks, &channel->mark_capacity, places,
-                                         sizeof(pwsp_channel_mark)));
+        pwsp_memory_room(memory, &ring, &channel->ring_capacity, 2 * places, sizeof(uint64_t)) &&
+        (!has_marks || pwsp_memory_room(memory, &marks, &channel->mark_capacity, places,
+                                        sizeof(pwsp_channel_mark)));
     pwsp_channel fresh;
     memset(&fresh, 0, sizeof fresh);
     fresh.ring = (uint64_t *)ring;

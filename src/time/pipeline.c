@@ -45,9 +45,6 @@ PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_mem
     is_good = is_good && pipelines->field;
     PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_ALLOC)
 #undef PWSP_PIPELINES_ALLOC
-    for (uint32_t i = 0; i < program->ports.count; i++) {
-        pipelines->has_closes |= PWSP_PROGRAM_AT(program, ports, pwsp_port, i)->is_closed_early;
-    }
     if (!is_good) {
         pwsp_pipelines_free(pipelines);
         return false;
@@ -97,28 +94,11 @@ PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines) {
 
 // -- before an execution --------------------------------------------------------------------------
 
-// Makes room for exactly as many items, which are not kept when it grows.
-static bool pwsp_pipelines_room(pwsp_pipelines *pipelines, void **array, uint64_t *capacity,
-                                uint64_t needed, size_t item_size) {
-    uint64_t size;
-    if (needed <= *capacity) {
-        return true;
-    }
-    pwsp_memory_free(&pipelines->memory, *array, (size_t)*capacity * item_size);
-    *array = NULL;
-    *capacity = 0;
-    if (pwsp_mul_fits(needed, item_size, &size) && size <= SIZE_MAX) {
-        *array = pwsp_memory_alloc(&pipelines->memory, (size_t)size);
-    }
-    *capacity = *array ? needed : 0;
-    return *array != NULL;
-}
-
 #define PWSP_PIPELINES_ROOM(field, type, capacity, needed)                                         \
     do {                                                                                           \
         void *array = pipelines->field;                                                            \
-        is_good = is_good && pwsp_pipelines_room(pipelines, &array, &pipelines->capacity, needed,  \
-                                                 sizeof(type));                                    \
+        is_good = is_good && pwsp_memory_room(&pipelines->memory, &array, &pipelines->capacity,    \
+                                              needed, sizeof(type));                               \
         pipelines->field = (type *)array;                                                          \
     } while (0)
 

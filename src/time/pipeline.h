@@ -115,7 +115,6 @@ struct pwsp_pipelines {
     ptowsp_process_stats *running;  // their stats
     uint32_t running_count, ended_count;
     bool is_ordered;  // processes move in the order of time
-    bool has_closes;  // some process closes channels before it ends
     pwsp_ready *heap;
     uint32_t heap_count;
     uint32_t ready;     // without order: a stack of processes, the first's index + 1
@@ -123,7 +122,7 @@ struct pwsp_pipelines {
     uint64_t *cells;    // of the run
     // Memory for the largest one:
     uint64_t process_capacity, kept_capacity, frame_capacity, closed_capacity, heap_capacity;
-    uint64_t *kept;  // private cells of processes, then the slots as they were before
+    uint64_t *kept;  // the slots as they were before, then private cells of processes
     pwsp_frame *frames;
     uint8_t *closed;
     // Steps:

@@ -220,17 +220,12 @@ static pwsp_resumed pwsp_pipelines_fail_limit(pwsp_pipelines *pipelines, uint32_
     return PWSP_RESUMED_FAILED;
 }
 
-static bool pwsp_pipelines_is_closed(const pwsp_pipelines *pipelines, const pwsp_process *process,
-                                     uint32_t port) {
-    return pipelines->has_closes && process->closed[port - process->op->first_port];
-}
-
 // *next is the op behind it.
 static pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pwsp_process *process,
                                         const pwsp_send_op *send, uint64_t token, uint32_t *next) {
     uint32_t channel = send->channel;
     pwsp_channel *at = &pipelines->channels[channel];
-    if (PWSP_UNLIKELY(pwsp_pipelines_is_closed(pipelines, process, send->port))) {
+    if (PWSP_UNLIKELY(process->closed[send->port - process->op->first_port])) {
         return pwsp_pipelines_fail_closed(pipelines, channel);
     }
     if (PWSP_UNLIKELY(at->sent >= at->limit)) {
