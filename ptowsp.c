@@ -334,11 +334,13 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 #define pwsp_load_relaxed(ptr)         __atomic_load_n(ptr, __ATOMIC_RELAXED)
 #define pwsp_load_acquire(ptr)         __atomic_load_n(ptr, __ATOMIC_ACQUIRE)
 #define pwsp_load_seq_cst(ptr)         __atomic_load_n(ptr, __ATOMIC_SEQ_CST)
+#define pwsp_store_relaxed(ptr, value) __atomic_store_n(ptr, value, __ATOMIC_RELAXED)
 #define pwsp_store_release(ptr, value) __atomic_store_n(ptr, value, __ATOMIC_RELEASE)
 #define pwsp_store_seq_cst(ptr, value) __atomic_store_n(ptr, value, __ATOMIC_SEQ_CST)
 
 // These return the value from before.
 #define pwsp_exchange_acquire(ptr, value)  __atomic_exchange_n(ptr, value, __ATOMIC_ACQUIRE)
+#define pwsp_fetch_sub_acq_rel(ptr, value) __atomic_fetch_sub(ptr, value, __ATOMIC_ACQ_REL)
 #define pwsp_fetch_add_seq_cst(ptr, value) __atomic_fetch_add(ptr, value, __ATOMIC_SEQ_CST)
 #define pwsp_fetch_sub_seq_cst(ptr, value) __atomic_fetch_sub(ptr, value, __ATOMIC_SEQ_CST)
 #define pwsp_fetch_and_seq_cst(ptr, value) __atomic_fetch_and(ptr, value, __ATOMIC_SEQ_CST)
@@ -348,6 +350,8 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 // reason: call it in a loop.
 #define pwsp_cas_acquire(ptr, expected, desired)                                                   \
     __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
+#define pwsp_cas_seq_cst(ptr, expected, desired)                                                   \
+    __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)
 #define pwsp_cas_relaxed(ptr, expected, desired)                                                   \
     __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 
@@ -536,6 +540,7 @@ PWSP_INTERNAL void pwsp_mutex_unlock(pwsp_mutex *mutex);
 PWSP_INTERNAL void pwsp_cond_init(pwsp_cond *cond);
 PWSP_INTERNAL void pwsp_cond_destroy(pwsp_cond *cond);
 PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex);  // may wake for no reason
+PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);                   // wakes one
 PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond);
 
 // Processors that are online, at least 1.
@@ -599,6 +604,10 @@ PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex) {
     PWSP_PTHREAD(pthread_cond_wait(cond, mutex));
 }
 
+PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
+    PWSP_PTHREAD(pthread_cond_signal(cond));
+}
+
 PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond) {
     PWSP_PTHREAD(pthread_cond_broadcast(cond));
 }
@@ -640,6 +649,10 @@ PWSP_INTERNAL void pwsp_cond_destroy(pwsp_cond *cond) {
 
 PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex) {
     (void)cond, (void)mutex;
+}
+
+PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
+    (void)cond;
 }
 
 PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond) {
@@ -31470,7 +31483,7 @@ PWSP_FORCE_INLINE bool pwsp_run_kernel(ptowsp_run *run, bool is_time_only,
 
 PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
     ptowsp_status status = (ptowsp_status)(int64_t)result;
-    if ((int64_t)result < PTOWSP_KERNEL_FAILED) {
+    if ((int64_t)result < PTOWSP_SKIPPED) {  // the last one
         status = PTOWSP_KERNEL_FAILED;
     }
     pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
@@ -32194,6 +32207,1712 @@ const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run) {
 const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count) {
     *out_count = run->critical_count;
     return run->critical_count ? run->critical : NULL;
+}
+
+// =================================================================================================
+// src/exec/deque.h
+// =================================================================================================
+
+// The ready tasks of a lane: a ring, of which the owner keeps the newest part to itself and offers
+// the oldest to thieves.
+//
+//              top           split            bottom
+//      ring:    |   public    |    private    |    free ...
+//               thieves take  |               owner pushes and pops here
+//               from here
+//
+// The owner works on the private part with plain loads and stores. The public part is described by
+// one 64-bit word, which only compare-and-swap changes:
+//
+//      bits 63..32  tag: counts what the owner has made public
+//      bits 31..16  split, modulo 2^16
+//      bits 15..0   top, modulo 2^16
+//
+//      owner                                   thief
+//      writes slots (relaxed)                  loads word (acquire) (2)
+//      publish: split moves up, tag + 1 (1)    reads slots from top on (relaxed)
+//      reclaim: split moves down               CAS top up by what it read (release) (3)
+//      push into a full ring: loads word (4)
+//
+// Invariants. Slots in [top, split) are not written. A thief's CAS succeeds only if the word is the
+// one that it has read: if the owner reclaims, overwrites and publishes meanwhile, the tag differs,
+// so what the thief has read is what it gets. (1) releases slots, and all that led to the tasks in
+// them, to (2). (4) acquires from (3): a slot is written again only after the thief has read it.
+// (1) is sequentially consistent as well: see the sleeping of lanes in graph_lanes.c.
+//
+// Compared with the deque of Chase and Lev (2005), popping costs no fence and thieves take half at
+// once; as in the split deques of Dinan et al. (2009), work has to be made public to be stolen.
+
+#ifndef PWSP_DEQUE_H
+#define PWSP_DEQUE_H
+
+#define PWSP_DEQUE_SIZE 512u
+
+typedef struct pwsp_deque {
+    uint32_t bottom, split;  // private: [split, bottom)
+    uint32_t limit;          // bottom may come this far: a top of the past + PWSP_DEQUE_SIZE
+    char padding[PWSP_FALSE_SHARING];
+    PWSP_ALIGNAS(8) uint64_t word;  // atomic
+    char padding_after[PWSP_FALSE_SHARING];
+    uint32_t slots[PWSP_DEQUE_SIZE];  // atomic
+} pwsp_deque;
+
+PWSP_INLINE uint64_t pwsp_deque_word(uint64_t tag, uint32_t split, uint32_t top) {
+    return tag << 32 | (uint64_t)(split & 0xffff) << 16 | (top & 0xffff);
+}
+
+// How many tasks a word offers.
+PWSP_INLINE uint32_t pwsp_deque_offers(uint64_t word) {
+    return ((uint32_t)(word >> 16) - (uint32_t)word) & 0xffff;
+}
+
+PWSP_INLINE uint32_t pwsp_deque_held(const pwsp_deque *deque) {
+    return deque->bottom - deque->split;
+}
+
+// Empties a deque that nobody uses.
+PWSP_INLINE void pwsp_deque_reset(pwsp_deque *deque) {
+    deque->bottom = 0;
+    deque->split = 0;
+    deque->limit = PWSP_DEQUE_SIZE;
+    pwsp_store_relaxed(&deque->word, UINT64_C(0));
+}
+
+// Finds room, of which thieves may have made some; false when the ring is full.
+PWSP_INTERNAL bool pwsp_deque_has_room(pwsp_deque *deque);
+
+// Requires room.
+PWSP_INLINE void pwsp_deque_push(pwsp_deque *deque, uint32_t task) {
+    pwsp_store_relaxed(&deque->slots[deque->bottom % PWSP_DEQUE_SIZE], task);
+    deque->bottom++;
+}
+
+// Requires that the private part is not empty.
+PWSP_INLINE uint32_t pwsp_deque_pop(pwsp_deque *deque) {
+    return pwsp_load_relaxed(&deque->slots[--deque->bottom % PWSP_DEQUE_SIZE]);
+}
+
+// Makes the `count` oldest private tasks public.
+PWSP_INTERNAL void pwsp_deque_publish(pwsp_deque *deque, uint32_t count);
+
+// Takes up to `count` of the newest public tasks back; says how many.
+PWSP_INTERNAL uint32_t pwsp_deque_reclaim(pwsp_deque *deque, uint32_t count);
+
+// Moves half of what the victim offers, at least one and at most half a ring, to the private part
+// of the thief, whose deque is empty; says how many.
+PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *thief, pwsp_deque *victim);
+
+#endif
+
+// =================================================================================================
+// src/exec/deque.c
+// =================================================================================================
+
+// The parts of the deque that touch the word; see deque.h for the protocol.
+
+PWSP_INTERNAL bool pwsp_deque_has_room(pwsp_deque *deque) {
+    uint64_t word = pwsp_load_acquire(&deque->word);  // (4), pairs with (3)
+    deque->limit = deque->split - pwsp_deque_offers(word) + PWSP_DEQUE_SIZE;
+    return deque->bottom != deque->limit;
+}
+
+PWSP_INTERNAL void pwsp_deque_publish(pwsp_deque *deque, uint32_t count) {
+    PTOWSP_ASSERT(count <= pwsp_deque_held(deque));
+    deque->split += count;
+    uint64_t word = pwsp_load_relaxed(&deque->word), wanted;
+    do {
+        wanted = pwsp_deque_word((word >> 32) + 1, deque->split, (uint32_t)word);
+    } while (!pwsp_cas_seq_cst(&deque->word, &word, wanted));  // (1), pairs with (2)
+}
+
+PWSP_INTERNAL uint32_t pwsp_deque_reclaim(pwsp_deque *deque, uint32_t count) {
+    uint64_t word = pwsp_load_relaxed(&deque->word), wanted;
+    uint32_t taken;
+    do {
+        uint32_t offers = pwsp_deque_offers(word);
+        taken = offers < count ? offers : count;
+        if (taken == 0) {
+            return 0;
+        }
+        wanted = pwsp_deque_word(word >> 32, deque->split - taken, (uint32_t)word);
+    } while (!pwsp_cas_seq_cst(&deque->word, &word, wanted));
+    deque->split -= taken;
+    return taken;
+}
+
+PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *thief, pwsp_deque *victim) {
+    bool has_room = pwsp_deque_has_room(thief);  // (4): others may have read its slots
+    PTOWSP_ASSERT(has_room && pwsp_deque_held(thief) == 0);
+    (void)has_room;
+    uint64_t word = pwsp_load_acquire(&victim->word);  // (2), pairs with (1)
+    for (;;) {
+        uint32_t offers = pwsp_deque_offers(word);
+        uint32_t taken = offers - offers / 2;
+        taken = taken < PWSP_DEQUE_SIZE / 2 ? taken : PWSP_DEQUE_SIZE / 2;
+        if (taken == 0) {
+            return 0;
+        }
+        for (uint32_t i = 0; i < taken; i++) {
+            uint32_t from = ((uint32_t)word + i) % PWSP_DEQUE_SIZE;
+            uint32_t task = pwsp_load_relaxed(&victim->slots[from]);
+            pwsp_store_relaxed(&thief->slots[(thief->bottom + i) % PWSP_DEQUE_SIZE], task);
+        }
+        uint64_t wanted =
+            pwsp_deque_word(word >> 32, (uint32_t)(word >> 16), (uint32_t)word + taken);
+        if (pwsp_cas_seq_cst(&victim->word, &word, wanted)) {  // (3), pairs with (4)
+            thief->bottom += taken;
+            return taken;
+        }
+    }
+}
+
+// =================================================================================================
+// src/exec/graph.h
+// =================================================================================================
+
+// A graph of tasks: what is built, what sealing makes of it, and the lanes that run it.
+//
+// By task, indexed by its number:
+//
+//      nodes     what to call                         16 bytes
+//      counts    how many edges are still to come      8
+//      first     where its edges begin in `targets`    4    [first[t], first[t + 1])
+//      kinds     what became of it                     1
+//      outcomes  status or cause, if it is not done    4
+//      spare     ready tasks that no ring holds        4    (no part of it belongs to a task)
+//
+// By edge: the pair as it was added, 8 bytes, and the target, 4. Few tasks have more (a range, a
+// name, a class of priority and unit): that is kept beside, in arrays that only graphs with such
+// tasks have.
+
+#ifndef PWSP_GRAPH_H
+#define PWSP_GRAPH_H
+
+#define PWSP_GRAPH_NONE UINT32_MAX
+
+#define PWSP_GRAPH_LEVELS  (PTOWSP_GRAPH_PRIORITY_MAX + 1)
+#define PWSP_GRAPH_CLASSES (2 * PWSP_GRAPH_LEVELS)  // unit * PWSP_GRAPH_LEVELS + priority
+
+typedef struct pwsp_graph_node {
+    ptowsp_graph_fn fn;  // NULL: a range, whose index is in user
+    void *user;
+} pwsp_graph_node;
+
+// Between runs pending is fan_in; a task that becomes ready restores it for the next run.
+typedef struct pwsp_graph_count {
+    uint32_t pending;  // atomic while several lanes work
+    uint32_t fan_in;
+} pwsp_graph_count;
+
+typedef struct pwsp_graph_edge {
+    uint32_t before, after;
+} pwsp_graph_edge;
+
+typedef struct pwsp_graph_range {
+    ptowsp_graph_range_fn fn;
+    void *user;
+    uint64_t item_count, grain;
+    uint32_t task;
+    // While it is open:
+    pwsp_queue queue;
+    PWSP_ALIGNAS(8) uint64_t done;  // atomic: items
+    uint64_t failed_begin;          // the lowest that failed; under the graph's lock
+    ptowsp_status failed_status;    // its status
+    uint32_t is_cut;                // atomic: not all items were done, as the run was cancelled
+} pwsp_graph_range;
+
+enum {
+    PWSP_GRAPH_DONE = 0,
+    PWSP_GRAPH_FAILED,   // outcome: the status
+    PWSP_GRAPH_SKIPPED,  // outcome: the lowest task to blame, or PWSP_GRAPH_NONE
+};
+
+// What stops a run from being plain.
+#define PWSP_GRAPH_HAS_FAILED 1u
+#define PWSP_GRAPH_IS_CUT     2u  // cancelled
+
+typedef struct pwsp_graph_lane {
+    uint32_t index;
+    bool is_alone;  // no other lane has tasks: no atomic operations on counters
+    // How fast tasks go by here, and what follows from it; see pwsp_graph_pace.
+    uint32_t window;     // tasks between looks at the clock
+    uint32_t keep;       // tasks that the lane need not offer
+    uint32_t offer_at;   // private tasks from which on it offers
+    uint32_t run_count;  // tasks since the last look at the clock
+    uint64_t looked_ns;
+    uint32_t source, source_end;  // sources that it has taken and not yet run
+    uint64_t done_count;          // not yet subtracted from `remaining`
+    uint64_t failed_count, skipped_count;
+    uint32_t first_failed;
+    ptowsp_graph_lane_stats stats;
+    uint32_t open_range;  // atomic: index + 1 of the range that it has opened, or 0
+    pwsp_deque deque;
+} pwsp_graph_lane;
+
+struct ptowsp_graph {
+    ptowsp_context *context;
+    pwsp_memory memory;
+    ptowsp_status status;  // the first error of building
+    bool is_sealed;
+    bool is_ordered;  // all edges lead to higher numbers, so there is no circle
+    bool is_classed;  // some task has a priority, or units have lanes of their own
+    bool is_marked;   // kinds and outcomes are not all as before a run
+    uint32_t lane_count, cube_lane_count;
+    uint32_t spin_count;
+
+    pwsp_graph_node *nodes;
+    pwsp_graph_count *counts;
+    uint64_t task_count, node_capacity, count_capacity;
+    pwsp_graph_edge *edges;
+    uint64_t edge_count, edge_capacity;
+    pwsp_graph_range *ranges;
+    uint64_t range_count, range_capacity;
+    const char **names;  // by task, as far as name_count
+    uint64_t name_count, name_capacity;
+    uint8_t *classes;  // by task, as far as class_count; 0 beyond
+    uint64_t class_count, class_capacity;
+    pwsp_arena arena;  // names
+
+    uint32_t *first, *targets, *outcomes, *spare, *sources;
+    uint8_t *kinds;
+    uint64_t first_capacity, target_capacity, outcome_capacity, spare_capacity, source_capacity;
+    uint64_t kind_capacity;
+    uint64_t ran_count;     // tasks of the last run
+    uint64_t marked_count;  // kinds and outcomes that have a value
+    uint64_t done_count, failed_count, skipped_count;
+
+    pwsp_graph_lane *lanes;
+    ptowsp_graph_lane_stats *lane_stats;
+
+    pwsp_mutex mutex;   // protects blocks, class queues, ranges that fail, and sleep
+    pwsp_cond wake;     // lanes sleep here
+    uint32_t spinlock;  // instead of the mutex in builds without threads
+    // Queues of classes: linked through `spare`.
+    uint32_t class_head[PWSP_GRAPH_CLASSES], class_tail[PWSP_GRAPH_CLASSES];
+    uint32_t unit_lane_count[2];  // lanes of a unit that are in the run
+
+    char padding[PWSP_FALSE_SHARING];
+    // Read by each task, rarely written.
+    uint32_t flags;          // atomic
+    uint32_t is_running;     // atomic
+    uint32_t source_count;   // in `sources`
+    uint32_t sleeper_count;  // atomic
+    char padding_flags[PWSP_FALSE_SHARING];
+    uint32_t source_next;  // atomic: sources from here on have not been taken
+    uint32_t block_count;  // atomic: blocks of half a ring in `spare`; written under the lock
+    PWSP_ALIGNAS(8) uint64_t remaining;  // atomic: tasks that no lane has reported as done
+    char padding_after[PWSP_FALSE_SHARING];
+};
+
+#define PWSP_GRAPH_BLOCK (PWSP_DEQUE_SIZE / 2)
+
+PWSP_INTERNAL void pwsp_graph_lock(ptowsp_graph *graph);
+PWSP_INTERNAL void pwsp_graph_unlock(ptowsp_graph *graph);
+
+// Makes room in an array of graph that doubles and is not zeroed.
+PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
+                                   uint64_t needed, size_t item_size);
+#define PWSP_GRAPH_GROW(graph, array, capacity, needed)                                            \
+    ((needed) <= (graph)->capacity ||                                                              \
+     pwsp_graph_grow(graph, (void **)(void *)&(graph)->array, &(graph)->capacity, needed,          \
+                     sizeof *(graph)->array))
+
+// The name of a task, or NULL.
+PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task);
+
+// Sealing, after the first error of building has been looked at.
+PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph);
+
+// Runs a sealed graph on the lanes of the context, which has been entered; false as pwsp_pool_run.
+PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph);
+
+// For graphs with classes: puts the sources into their queues; and what a lane runs.
+PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph);
+PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
+
+// -- shared by both ways to run -------------------------------------------------------------------
+
+// Does a task, skips it, or does a range of which it is the task; then releases what comes after.
+// Returns one of the tasks that became ready, or PWSP_GRAPH_NONE; the others are in the lane's
+// deque.
+PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task);
+
+// Takes part in a range that another lane has opened; false if none had items left. Releases as
+// pwsp_graph_step if it did the last ones.
+PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t *out_task);
+
+// Some lane has opened a range that has items left.
+PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph);
+
+// Reports the tasks that the lane has done, and wakes all lanes if they were the last.
+PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane);
+
+// Wakes a sleeping lane, or all, if there are any. The caller has made work visible, in a
+// sequentially consistent operation.
+PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all);
+
+// Empties half of a full deque: into a block, or into queues of classes.
+PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane);
+PWSP_INTERNAL void pwsp_graph_classes_spill(ptowsp_graph *graph, pwsp_graph_lane *lane);
+
+PWSP_INLINE void pwsp_graph_push(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
+    if (PWSP_UNLIKELY(lane->deque.bottom == lane->deque.limit)) {
+        if (!pwsp_deque_has_room(&lane->deque)) {
+            pwsp_graph_spill(graph, lane);
+        }
+    }
+    pwsp_deque_push(&lane->deque, task);
+}
+
+#endif
+
+// =================================================================================================
+// src/exec/graph_seal.c
+// =================================================================================================
+
+// Sealing a graph: compressed sparse rows of edges, fan-ins, sources; and circles.
+//
+// Edges are sorted by the task they come from, by counting: how many each task has, where they end
+// (a running sum), and then each edge, from the last, to the place before. Edges of one task keep
+// their order. No search for circles is needed if all edges lead to higher numbers; otherwise tasks
+// are taken away in topological order (Kahn 1962), and what is left over has a circle.
+
+#include <inttypes.h>
+
+// Sizes an array of what sealing makes: exactly, as tasks are rarely added later.
+static bool pwsp_seal_reserve(ptowsp_graph *graph, void **array, uint64_t *capacity,
+                              uint64_t needed, size_t item_size) {
+    if (needed <= *capacity) {
+        return true;
+    }
+    if (needed > SIZE_MAX / 2 / item_size) {
+        return false;
+    }
+    void *moved = graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
+                                       (size_t)needed * item_size);
+    if (!moved) {
+        return false;
+    }
+    *array = moved;
+    *capacity = needed;
+    return true;
+}
+
+// Gives back what doubling has taken too much; never fails, as the old block is good enough.
+static void pwsp_seal_trim(ptowsp_graph *graph, void **array, uint64_t *capacity, uint64_t needed,
+                           size_t item_size) {
+    if (needed == 0 || *capacity - needed <= needed / 8 || *capacity * item_size < 65536) {
+        return;
+    }
+    void *moved = graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
+                                       (size_t)needed * item_size);
+    if (moved) {
+        *array = moved;
+        *capacity = needed;
+    }
+}
+
+#define PWSP_SEAL_ARRAY(call, array, capacity, needed)                                             \
+    call(graph, (void **)(void *)&graph->array, &graph->capacity, needed, sizeof *graph->array)
+
+static bool pwsp_seal_allocate(ptowsp_graph *graph) {
+    uint64_t tasks = graph->task_count, edges = graph->edge_count;
+    PWSP_SEAL_ARRAY(pwsp_seal_trim, nodes, node_capacity, tasks);
+    PWSP_SEAL_ARRAY(pwsp_seal_trim, counts, count_capacity, tasks);
+    PWSP_SEAL_ARRAY(pwsp_seal_trim, edges, edge_capacity, edges);
+    // Spare room is used in whole blocks.
+    uint64_t spare = (tasks / PWSP_GRAPH_BLOCK + 1) * PWSP_GRAPH_BLOCK;
+    return PWSP_SEAL_ARRAY(pwsp_seal_reserve, first, first_capacity, tasks + 1) &&
+           PWSP_SEAL_ARRAY(pwsp_seal_reserve, targets, target_capacity, edges) &&
+           PWSP_SEAL_ARRAY(pwsp_seal_reserve, kinds, kind_capacity, tasks) &&
+           PWSP_SEAL_ARRAY(pwsp_seal_reserve, outcomes, outcome_capacity, tasks) &&
+           PWSP_SEAL_ARRAY(pwsp_seal_reserve, spare, spare_capacity, spare);
+}
+
+// Fan-ins and the rows of edges; returns the number of sources.
+static uint64_t pwsp_seal_rows(ptowsp_graph *graph) {
+    uint64_t task_count = graph->task_count, edge_count = graph->edge_count, source_count = 0;
+    uint32_t *first = graph->first, *targets = graph->targets;
+    pwsp_graph_count *counts = graph->counts;
+    const pwsp_graph_edge *edges = graph->edges;
+    memset(first, 0, (size_t)(task_count + 1) * sizeof *first);
+    for (uint64_t i = 0; i < task_count; i++) {
+        counts[i].fan_in = 0;
+    }
+    for (uint64_t i = 0; i < edge_count; i++) {
+        first[edges[i].before]++;
+        counts[edges[i].after].fan_in++;
+    }
+    uint32_t sum = 0;
+    for (uint64_t i = 0; i < task_count; i++) {
+        sum += first[i];
+        first[i] = sum;
+        counts[i].pending = counts[i].fan_in;
+        source_count += counts[i].fan_in == 0;
+    }
+    first[task_count] = sum;
+    for (uint64_t i = edge_count; i-- > 0;) {
+        targets[--first[edges[i].before]] = edges[i].after;
+    }
+    return source_count;
+}
+
+static void pwsp_seal_sources(ptowsp_graph *graph) {
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < graph->task_count; i++) {
+        if (graph->counts[i].fan_in == 0) {
+            graph->sources[count++] = (uint32_t)i;
+        }
+    }
+    graph->source_count = count;
+}
+
+// Takes tasks away in topological order and says how many that are; pending is then what it would
+// be after a run that got no further. Uses `spare` as its queue.
+static uint64_t pwsp_seal_take_away(ptowsp_graph *graph) {
+    uint32_t *queue = graph->spare;
+    uint64_t count = graph->source_count;
+    if (count > 0) {
+        memcpy(queue, graph->sources, (size_t)count * sizeof *queue);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t task = queue[i];
+        for (uint32_t k = graph->first[task]; k < graph->first[task + 1]; k++) {
+            if (--graph->counts[graph->targets[k]].pending == 0) {
+                queue[count++] = graph->targets[k];
+            }
+        }
+    }
+    return count;
+}
+
+// Names a circle, of which each task waits for previous[task]: from its lowest task on, along the
+// edges, as far as the text has room.
+static ptowsp_status pwsp_seal_refuse_circle(ptowsp_graph *graph, uint32_t *previous,
+                                             uint32_t task) {
+    uint32_t lowest = task, length = 0, at = task;
+    do {  // turn the links around, so that they follow the edges; find the lowest
+        lowest = at < lowest ? at : lowest;
+        length++;
+        at = previous[at];
+    } while (at != task);
+    uint32_t after = task, middle = previous[task];
+    while (middle != task) {
+        uint32_t before = previous[middle];
+        previous[middle] = after;
+        after = middle;
+        middle = before;
+    }
+    previous[task] = after;
+    char list[320];
+    ptowsp_text_buffer buffer = {list, sizeof list, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    at = lowest;
+    for (uint32_t i = 0; i <= length; i++) {
+        if (buffer.length > sizeof list - 100 && i < length) {
+            pwsp_text_format(text, " -> ...");
+            break;
+        }
+        const char *name = pwsp_graph_name(graph, at);
+        pwsp_text_format(text, "%s%u%s%s%s", i ? " -> " : "", (unsigned)at, name ? " '" : "",
+                         name ? name : "", name ? "'" : "");
+        at = previous[at];
+    }
+    return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, lowest,
+                     "graph: %u tasks wait for each other in a circle: %s", (unsigned)length, list);
+}
+
+// Every task that was left over waits for one that was left over: going back from one to the other
+// ends in a circle.
+static ptowsp_status pwsp_seal_find_circle(ptowsp_graph *graph) {
+    uint32_t *previous = graph->spare, *seen = graph->first;  // both are made anew when sealing
+    for (uint64_t i = graph->edge_count; i-- > 0;) {
+        const pwsp_graph_edge *edge = &graph->edges[i];
+        if (graph->counts[edge->before].pending > 0) {
+            previous[edge->after] = edge->before;
+        }
+    }
+    uint32_t task = 0;
+    while (graph->counts[task].pending == 0) {
+        task++;
+    }
+    memset(seen, 0, (size_t)graph->task_count * sizeof *seen);
+    while (!seen[task]) {
+        seen[task] = 1;
+        task = previous[task];
+    }
+    return pwsp_seal_refuse_circle(graph, previous, task);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
+    ptowsp_context *context = graph->context;
+    uint64_t source_count = 0;
+    bool is_allocated = pwsp_seal_allocate(graph);
+    if (is_allocated) {
+        source_count = pwsp_seal_rows(graph);
+        is_allocated = PWSP_SEAL_ARRAY(pwsp_seal_reserve, sources, source_capacity, source_count);
+    }
+    if (!is_allocated) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                         "graph: no memory for running %" PRIu64 " tasks and %" PRIu64 " edges",
+                         graph->task_count, graph->edge_count);
+    }
+    pwsp_seal_sources(graph);
+    if (!graph->is_ordered) {
+        if (pwsp_seal_take_away(graph) < graph->task_count) {
+            graph->status = pwsp_seal_find_circle(graph);
+            return graph->status;
+        }
+        for (uint64_t i = 0; i < graph->task_count; i++) {
+            graph->counts[i].pending = graph->counts[i].fan_in;
+        }
+    }
+    graph->is_sealed = true;
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/exec/graph_lanes.c
+// =================================================================================================
+
+// Lanes run a graph.
+//
+// A lane that has done a task counts down `pending` of each task behind it. The first one that gets
+// to 0 is what the lane does next, without any queue; others go to its deque. So chains cost no
+// queue at all, and only tasks where edges meet cost an atomic operation:
+//
+//      pending is 1       only this edge is missing: nobody else will write it        load (acquire)
+//      pending is more    somebody else may count down as well         fetch_sub (acquire, release)
+//
+// The load or fetch_sub that sees the last 1 acquires what all the other edges' fetch_subs have
+// released. Whoever sees it restores pending for the next run.
+//
+// Without a task, a lane looks in this order: its own deque, sources it has taken; what it has
+// offered to thieves; sources nobody has taken; ranges of range tasks that are open; blocks; deques
+// of others. Sources are taken from a shared cursor. A full deque spills half into a block of
+// `spare`, and whoever runs dry takes one: the stack of blocks is under the lock.
+//
+// Pace. A lane looks at the clock after some tasks. Where tasks take a microsecond or more, it
+// offers to thieves all that it has before it starts a task, since it cannot know how long that
+// takes. Where they are shorter, it keeps as many to itself as take about a microsecond: being
+// robbed one at a time costs more than that. So at most one microsecond's worth of tasks, judged by
+// the last ones, waits behind a task that takes unexpectedly long.
+//
+// The end. `remaining` counts tasks that have not been reported; a lane reports when it has run
+// dry, so nothing is shared while it has work. The lane that reports the last one wakes all.
+//
+// Sleep. A lane that finds nothing spins for some 20 us and then sleeps. It counts itself in
+// `sleeper_count` and then looks again; who offers work changes a word, a count or a range slot and
+// then reads `sleeper_count`; all four are sequentially consistent, so either the sleeper sees the
+// work or the other one sees the sleeper, and signals under the lock. No lane waits for another to
+// come: as long as a lane sees nothing to do and `remaining` is not 0, some other lane is in the
+// middle of a task, or has tasks and is running.
+
+#define PWSP_GRAPH_SPIN_LONG  1000
+#define PWSP_GRAPH_SPIN_SHORT 50
+
+// The window is about PWSP_GRAPH_LOOK_NS long; what a lane keeps takes about PWSP_GRAPH_KEEP_NS.
+#define PWSP_GRAPH_LOOK_NS    4000
+#define PWSP_GRAPH_KEEP_NS    1000
+#define PWSP_GRAPH_WINDOW_MIN 16
+#define PWSP_GRAPH_WINDOW_MAX 256
+#define PWSP_GRAPH_KEEP_MAX   64
+
+// -- lock and sleep -------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_graph_lock(ptowsp_graph *graph) {
+#if PWSP_HAS_THREADS
+    pwsp_mutex_lock(&graph->mutex);
+#else
+    while (pwsp_exchange_acquire(&graph->spinlock, 1u)) {  // lanes may be threads of the user's
+        pwsp_pause();
+    }
+#endif
+}
+
+PWSP_INTERNAL void pwsp_graph_unlock(ptowsp_graph *graph) {
+#if PWSP_HAS_THREADS
+    pwsp_mutex_unlock(&graph->mutex);
+#else
+    pwsp_store_release(&graph->spinlock, 0u);
+#endif
+}
+
+PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all) {
+    if (pwsp_load_seq_cst(&graph->sleeper_count)) {
+        pwsp_graph_lock(graph);
+        if (all) {
+            pwsp_cond_broadcast(&graph->wake);
+        } else {
+            pwsp_cond_signal(&graph->wake);
+        }
+        pwsp_graph_unlock(graph);
+    }
+}
+
+PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph) {
+    for (uint32_t i = 0; graph->range_count > 0 && i < graph->lane_count; i++) {
+        uint32_t open = pwsp_load_seq_cst(&graph->lanes[i].open_range);
+        if (open) {
+            pwsp_queue *queue = &graph->ranges[open - 1].queue;
+            if (pwsp_load_relaxed(&queue->cursor) < queue->item_count) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// There is something that a lane without work can take.
+static bool pwsp_graph_has_work(const ptowsp_graph *graph) {
+    if (pwsp_load_seq_cst(&graph->source_next) < graph->source_count ||
+        pwsp_load_seq_cst(&graph->block_count) > 0) {
+        return true;
+    }
+    for (uint32_t i = 0; i < graph->lane_count; i++) {
+        if (pwsp_deque_offers(pwsp_load_seq_cst(&graph->lanes[i].deque.word))) {
+            return true;
+        }
+    }
+    return pwsp_graph_has_open_range(graph);
+}
+
+static void pwsp_graph_sleep(ptowsp_graph *graph) {
+#if PWSP_HAS_THREADS
+    pwsp_graph_lock(graph);
+    pwsp_fetch_add_seq_cst(&graph->sleeper_count, 1u);
+    if (pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_work(graph)) {
+        pwsp_cond_wait(&graph->wake, &graph->mutex);
+    }
+    pwsp_fetch_sub_seq_cst(&graph->sleeper_count, 1u);
+    pwsp_graph_unlock(graph);
+#else
+    (void)graph;
+    pwsp_pause();
+#endif
+}
+
+PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    if (lane->done_count > 0) {
+        uint64_t done = lane->done_count;
+        lane->stats.task_count += done;
+        lane->done_count = 0;
+        if (pwsp_fetch_sub_seq_cst(&graph->remaining, done) == done) {
+            pwsp_graph_wake(graph, true);
+        }
+    }
+}
+
+// -- releasing ------------------------------------------------------------------------------------
+
+// One of the edges to a task is done; says whether it was the last.
+PWSP_FORCE_INLINE bool pwsp_graph_release(pwsp_graph_count *count, bool is_alone) {
+    if (is_alone) {
+        if (count->pending != 1) {
+            count->pending--;
+            return false;
+        }
+        count->pending = count->fan_in;
+        return true;
+    }
+    if (pwsp_load_acquire(&count->pending) != 1 &&
+        pwsp_fetch_sub_acq_rel(&count->pending, 1u) != 1) {
+        return false;
+    }
+    pwsp_store_relaxed(&count->pending, count->fan_in);
+    return true;
+}
+
+// Releases all that comes after a task: returns the first that became ready, pushes the others.
+PWSP_FORCE_INLINE uint32_t pwsp_graph_release_all(ptowsp_graph *graph, pwsp_graph_lane *lane,
+                                                  uint32_t task, bool is_alone) {
+    uint32_t next = PWSP_GRAPH_NONE;
+    const uint32_t *targets = graph->targets;
+    pwsp_graph_count *counts = graph->counts;
+    for (uint32_t i = graph->first[task], end = graph->first[task + 1]; i < end; i++) {
+        uint32_t target = targets[i];
+        if (pwsp_graph_release(&counts[target], is_alone)) {
+            if (next == PWSP_GRAPH_NONE) {
+                next = target;
+            } else {
+                pwsp_graph_push(graph, lane, target);
+            }
+        }
+    }
+    return next;
+}
+
+// Notes for all that comes after a task that it must not run, and whom to blame.
+static void pwsp_graph_blame(ptowsp_graph *graph, uint32_t task, uint32_t cause) {
+    for (uint32_t i = graph->first[task]; i < graph->first[task + 1]; i++) {
+        uint32_t target = graph->targets[i];
+        pwsp_store_relaxed(&graph->kinds[target], (uint8_t)PWSP_GRAPH_SKIPPED);
+        uint32_t known = pwsp_load_relaxed(&graph->outcomes[target]);
+        while (cause < known && !pwsp_cas_relaxed(&graph->outcomes[target], &known, cause)) {
+        }
+    }
+}
+
+// The task is over, with a status or skipped.
+static uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
+                                  ptowsp_status status, bool is_skipped) {
+    if (is_skipped) {
+        lane->skipped_count++;
+        pwsp_store_relaxed(&graph->kinds[task], (uint8_t)PWSP_GRAPH_SKIPPED);
+        pwsp_graph_blame(graph, task, pwsp_load_relaxed(&graph->outcomes[task]));
+    } else if (status < 0) {
+        lane->failed_count++;
+        lane->first_failed = lane->first_failed < task ? lane->first_failed : task;
+        pwsp_store_relaxed(&graph->kinds[task], (uint8_t)PWSP_GRAPH_FAILED);
+        pwsp_store_relaxed(&graph->outcomes[task], (uint32_t)(int32_t)status);
+        pwsp_graph_blame(graph, task, task);
+        // Before releasing: a lane that sees the task done sees this as well, and looks at kinds.
+        pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_HAS_FAILED);
+    }
+    lane->done_count++;
+    return lane->is_alone ? pwsp_graph_release_all(graph, lane, task, true)
+                          : pwsp_graph_release_all(graph, lane, task, false);
+}
+
+// -- ranges ---------------------------------------------------------------------------------------
+
+static void pwsp_graph_range_failed(ptowsp_graph *graph, pwsp_graph_range *range, uint64_t begin,
+                                    ptowsp_status status) {
+    pwsp_graph_lock(graph);
+    if (begin < range->failed_begin) {
+        range->failed_begin = begin;
+        range->failed_status = status;
+    }
+    pwsp_graph_unlock(graph);
+}
+
+// Does items until none are left; says how many it did (or left out, when the run is cancelled).
+static uint64_t pwsp_graph_range_work(ptowsp_graph *graph, pwsp_graph_lane *lane,
+                                      pwsp_graph_range *range) {
+    uint64_t begin, end, count = 0;
+    while (pwsp_queue_take(&range->queue, &begin, &end)) {
+        if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT) {
+            pwsp_store_relaxed(&range->is_cut, 1u);
+        } else {
+            ptowsp_status status = range->fn(range->user, begin, end, lane->index);
+            lane->stats.range_count++;
+            if (status < 0) {
+                pwsp_graph_range_failed(graph, range, begin, status);
+            }
+        }
+        count += end - begin;
+    }
+    return count;
+}
+
+// Counts items as done; who counts the last ones finishes the task. The counting acquires from and
+// releases to the other lanes that have done items.
+static uint32_t pwsp_graph_range_done(ptowsp_graph *graph, pwsp_graph_lane *lane,
+                                      pwsp_graph_range *range, uint64_t count) {
+    if (pwsp_fetch_add_seq_cst(&range->done, count) + count < range->item_count) {
+        return PWSP_GRAPH_NONE;
+    }
+    bool has_failed = range->failed_begin != UINT64_MAX;
+    return pwsp_graph_finish(graph, lane, range->task,
+                             has_failed ? range->failed_status : PTOWSP_OK,
+                             !has_failed && pwsp_load_relaxed(&range->is_cut));
+}
+
+static uint32_t pwsp_graph_range_open(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t index) {
+    pwsp_graph_range *range = &graph->ranges[index];
+    range->queue.cursor = 0;
+    range->queue.item_count = range->item_count;
+    range->queue.grain = range->grain;
+    range->queue.lane_count = graph->lane_count;
+    range->done = 0;
+    range->failed_begin = UINT64_MAX;
+    range->is_cut = 0;
+    if (range->item_count == 0) {
+        return pwsp_graph_finish(graph, lane, range->task, PTOWSP_OK, false);
+    }
+    if (!lane->is_alone) {
+        pwsp_store_seq_cst(&lane->open_range, index + 1);
+        pwsp_graph_wake(graph, true);
+    }
+    uint64_t count = pwsp_graph_range_work(graph, lane, range);
+    if (!lane->is_alone) {
+        pwsp_store_seq_cst(&lane->open_range, 0u);
+    }
+    return count ? pwsp_graph_range_done(graph, lane, range, count) : PWSP_GRAPH_NONE;
+}
+
+PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t *out_task) {
+    *out_task = PWSP_GRAPH_NONE;
+    for (uint32_t i = 1; graph->range_count > 0 && i < graph->lane_count; i++) {
+        uint32_t other = (lane->index + i) % graph->lane_count;
+        uint32_t open = pwsp_load_acquire(&graph->lanes[other].open_range);
+        if (open) {
+            // The range may be over by now, but it is not opened again in this run.
+            pwsp_graph_range *range = &graph->ranges[open - 1];
+            uint64_t count = pwsp_graph_range_work(graph, lane, range);
+            if (count) {
+                *out_task = pwsp_graph_range_done(graph, lane, range, count);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// -- running --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
+    if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT ||
+        pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED) {
+        return pwsp_graph_finish(graph, lane, task, PTOWSP_OK, true);
+    }
+    const pwsp_graph_node *node = &graph->nodes[task];
+    if (!node->fn) {
+        return pwsp_graph_range_open(graph, lane, (uint32_t)(uintptr_t)node->user);
+    }
+    ptowsp_status status = node->fn(node->user, task, lane->index);
+    return pwsp_graph_finish(graph, lane, task, status, false);
+}
+
+PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    if (graph->is_classed) {
+        pwsp_graph_classes_spill(graph, lane);
+        return;
+    }
+    pwsp_deque *deque = &lane->deque;
+    uint32_t held = pwsp_deque_held(deque);
+    if (held < PWSP_GRAPH_BLOCK) {
+        pwsp_deque_reclaim(deque, PWSP_GRAPH_BLOCK - held);
+        if (pwsp_deque_held(deque) < PWSP_GRAPH_BLOCK) {
+            bool has_room = pwsp_deque_has_room(deque);  // thieves have taken too much for a block
+            PTOWSP_ASSERT(has_room);
+            (void)has_room;
+            return;
+        }
+    }
+    pwsp_graph_lock(graph);
+    uint32_t block = graph->block_count;
+    for (uint32_t i = 0; i < PWSP_GRAPH_BLOCK; i++) {
+        graph->spare[(uint64_t)block * PWSP_GRAPH_BLOCK + i] = pwsp_deque_pop(deque);
+    }
+    pwsp_store_seq_cst(&graph->block_count, block + 1);
+    pwsp_graph_unlock(graph);
+    pwsp_graph_wake(graph, false);
+}
+
+// Takes a block into the deque, which is empty.
+static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    if (pwsp_load_relaxed(&graph->block_count) == 0 || !pwsp_deque_has_room(&lane->deque)) {
+        return false;
+    }
+    pwsp_graph_lock(graph);
+    uint32_t block = graph->block_count;
+    if (block > 0) {
+        block--;
+        for (uint32_t i = PWSP_GRAPH_BLOCK; i-- > 0;) {
+            pwsp_deque_push(&lane->deque, graph->spare[(uint64_t)block * PWSP_GRAPH_BLOCK + i]);
+        }
+        pwsp_store_seq_cst(&graph->block_count, block);
+    }
+    pwsp_graph_unlock(graph);
+    return pwsp_deque_held(&lane->deque) > 0;
+}
+
+// Takes sources: one where tasks are long, else a few, fewer when few are left.
+static bool pwsp_graph_take_sources(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    uint32_t next = pwsp_load_relaxed(&graph->source_next), count;
+    do {
+        if (next >= graph->source_count) {
+            return false;
+        }
+        uint32_t left = graph->source_count - next, share = left / (2 * graph->lane_count);
+        count = lane->is_alone ? left : share < lane->keep ? share : lane->keep;
+        count = count ? count : 1;
+    } while (!pwsp_cas_seq_cst(&graph->source_next, &next, next + count));
+    lane->source = next;
+    lane->source_end = next + count;
+    return true;
+}
+
+// The next of the lane's own tasks: from its deque, its sources, and the shared cursor of sources.
+static uint32_t pwsp_graph_own(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    if (pwsp_deque_held(&lane->deque) > 0 ||
+        (lane->source == lane->source_end &&
+         pwsp_deque_reclaim(&lane->deque, lane->keep ? lane->keep : 1) > 0)) {
+        return pwsp_deque_pop(&lane->deque);
+    }
+    if (lane->source == lane->source_end && !pwsp_graph_take_sources(graph, lane)) {
+        return PWSP_GRAPH_NONE;
+    }
+    return graph->sources[lane->source++];
+}
+
+// Offers the oldest private tasks, if there are enough and nothing is on offer.
+static void pwsp_graph_offer(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    pwsp_deque *deque = &lane->deque;
+    if (lane->keep == 0 || pwsp_deque_offers(pwsp_load_relaxed(&deque->word)) == 0) {
+        pwsp_deque_publish(deque, pwsp_deque_held(deque) - lane->keep);
+        pwsp_graph_wake(graph, false);
+    }
+}
+
+// Runs up to a window of tasks, beginning with `task`; what cannot be run here, or next, is
+// returned.
+PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph_lane *lane,
+                                                 uint32_t task, bool is_alone) {
+    uint32_t left = lane->window;
+    while (PWSP_LIKELY(pwsp_load_relaxed(&graph->flags) == 0)) {
+        const pwsp_graph_node *node = &graph->nodes[task];
+        if (PWSP_UNLIKELY(!node->fn)) {
+            break;
+        }
+        if (!is_alone && pwsp_deque_held(&lane->deque) >= lane->offer_at) {
+            pwsp_graph_offer(graph, lane);
+        }
+        ptowsp_status status = node->fn(node->user, task, lane->index);
+        left--;
+        uint32_t next;
+        if (PWSP_UNLIKELY(status < 0)) {
+            next = pwsp_graph_finish(graph, lane, task, status, false);
+            lane->done_count--;
+        } else {
+            next = pwsp_graph_release_all(graph, lane, task, is_alone);
+        }
+        if (next == PWSP_GRAPH_NONE) {
+            next = pwsp_deque_held(&lane->deque) > 0 ? pwsp_deque_pop(&lane->deque)
+                                                     : pwsp_graph_own(graph, lane);
+        }
+        task = next;
+        if (task == PWSP_GRAPH_NONE || left == 0) {
+            break;
+        }
+    }
+    lane->done_count += lane->window - left;
+    lane->run_count += lane->window - left;
+    return task;
+}
+
+static uint32_t pwsp_graph_run_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
+    return pwsp_graph_run_window(graph, lane, task, false);
+}
+
+static uint32_t pwsp_graph_run_alone(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
+    return pwsp_graph_run_window(graph, lane, task, true);
+}
+
+// Sets what depends on how long tasks take.
+static void pwsp_graph_pace(pwsp_graph_lane *lane, uint64_t ns_per_task) {
+    uint64_t ns = pwsp_max_u64(ns_per_task, 1);
+    lane->keep = (uint32_t)pwsp_min_u64(PWSP_GRAPH_KEEP_NS / ns, PWSP_GRAPH_KEEP_MAX);
+    lane->offer_at = lane->keep ? 2 * lane->keep : 1;
+    lane->window = (uint32_t)pwsp_min_u64(
+        pwsp_max_u64(PWSP_GRAPH_LOOK_NS / ns, PWSP_GRAPH_WINDOW_MIN), PWSP_GRAPH_WINDOW_MAX);
+}
+
+// Looks at the clock, if there were enough tasks since the last time.
+static void pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    if (lane->run_count < PWSP_GRAPH_WINDOW_MIN || graph->lane_count == 1) {
+        return;
+    }
+    uint64_t now = ptowsp_clock_ns();
+    pwsp_graph_pace(lane, (now - lane->looked_ns) / lane->run_count);
+    lane->looked_ns = now;
+    lane->run_count = 0;
+    if (lane->keep == 0) {  // tasks have become long: sources are to be offered, too
+        while (lane->source != lane->source_end) {
+            pwsp_graph_push(graph, lane, graph->sources[--lane->source_end]);
+        }
+    }
+}
+
+// Looks for work at other lanes.
+static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    uint32_t task;
+    if (pwsp_graph_help(graph, lane, &task)) {
+        return task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
+    }
+    if (pwsp_graph_take_block(graph, lane)) {
+        return pwsp_deque_pop(&lane->deque);
+    }
+    for (uint32_t i = 1; i < graph->lane_count; i++) {
+        pwsp_graph_lane *victim = &graph->lanes[(lane->index + i) % graph->lane_count];
+        uint32_t count = pwsp_deque_steal(&lane->deque, &victim->deque);
+        if (count > 0) {
+            lane->stats.steal_count += count;
+            return pwsp_deque_pop(&lane->deque);
+        }
+    }
+    return PWSP_GRAPH_NONE;
+}
+
+// Waits for a task; PWSP_GRAPH_NONE when the run is over.
+static uint32_t pwsp_graph_seek(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    for (uint32_t round = 0;; round++) {
+        uint32_t task = pwsp_graph_own(graph, lane);
+        if (task == PWSP_GRAPH_NONE) {
+            task = pwsp_graph_take(graph, lane);
+        }
+        if (task != PWSP_GRAPH_NONE) {
+            return task;
+        }
+        pwsp_graph_report(graph, lane);
+        if (pwsp_load_acquire(&graph->remaining) == 0) {
+            return PWSP_GRAPH_NONE;
+        }
+        if (round < graph->spin_count) {
+            pwsp_pause();
+        } else {
+            pwsp_graph_sleep(graph);
+        }
+    }
+}
+
+static void pwsp_graph_lane_main(void *arg, uint32_t index) {
+    ptowsp_graph *graph = (ptowsp_graph *)arg;
+    pwsp_graph_lane *lane = &graph->lanes[index];
+    uint32_t task;
+    while ((task = pwsp_graph_seek(graph, lane)) != PWSP_GRAPH_NONE) {
+        lane->run_count = 0;
+        lane->looked_ns = graph->lane_count > 1 ? ptowsp_clock_ns() : 0;
+        do {
+            if (pwsp_load_relaxed(&graph->flags) != 0 || !graph->nodes[task].fn) {
+                if (pwsp_deque_held(&lane->deque) >= lane->offer_at && !lane->is_alone) {
+                    pwsp_graph_offer(graph, lane);
+                }
+                task = pwsp_graph_step(graph, lane, task);
+                task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
+                continue;
+            }
+            task = lane->is_alone ? pwsp_graph_run_alone(graph, lane, task)
+                                  : pwsp_graph_run_shared(graph, lane, task);
+            pwsp_graph_look(graph, lane);
+        } while (task != PWSP_GRAPH_NONE);
+    }
+}
+
+// Makes kinds and outcomes what they are before a run.
+static void pwsp_graph_unmark(ptowsp_graph *graph) {
+    if (graph->task_count > 0 && (graph->is_marked || graph->marked_count < graph->task_count)) {
+        memset(graph->kinds, 0, (size_t)graph->task_count);
+        memset(graph->outcomes, 0xff, (size_t)graph->task_count * sizeof *graph->outcomes);
+        graph->marked_count = graph->task_count;
+    }
+}
+
+static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
+    pwsp_graph_lane *lane = &graph->lanes[index];
+    lane->index = index;
+    lane->is_alone = graph->lane_count == 1;
+    lane->source = 0;
+    lane->source_end = 0;
+    lane->done_count = 0;
+    lane->failed_count = 0;
+    lane->skipped_count = 0;
+    lane->first_failed = PWSP_GRAPH_NONE;
+    memset(&lane->stats, 0, sizeof lane->stats);
+    lane->open_range = 0;
+    pwsp_deque_reset(&lane->deque);
+    pwsp_graph_pace(lane, lane->is_alone ? 1 : PWSP_GRAPH_KEEP_NS + 1);  // long, until known better
+}
+
+PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
+    pwsp_graph_unmark(graph);
+    graph->source_next = 0;
+    graph->block_count = 0;
+    graph->remaining = graph->task_count;
+    graph->sleeper_count = 0;
+    graph->spin_count =
+        graph->lane_count > pwsp_cpu_count() ? PWSP_GRAPH_SPIN_SHORT : PWSP_GRAPH_SPIN_LONG;
+    for (uint32_t i = 0; i < graph->lane_count; i++) {
+        pwsp_graph_lane_reset(graph, i);
+    }
+    if (graph->task_count == 0) {
+        return true;
+    }
+    if (graph->is_classed) {
+        pwsp_graph_classes_begin(graph);
+    }
+    return pwsp_pool_run(graph->context->pool,
+                         graph->is_classed ? pwsp_graph_classes_lane : pwsp_graph_lane_main, graph);
+}
+
+// =================================================================================================
+// src/exec/graph_classes.c
+// =================================================================================================
+
+// Graphs with priorities, or with lanes for each unit.
+//
+// All ready tasks stand in queues that the lanes share, one for each unit and priority, first in,
+// first out, linked through `spare`, under the graph's lock. A lane that has done a task puts what
+// became ready into the queues and takes the best task that it may do, all in one hold of the lock,
+// some 50 ns. So priorities hold among all ready tasks, whichever lane made them ready, which
+// deques of lanes could not give; the price is fit for tasks of microseconds.
+//
+// A lane takes tasks of its own unit. While no lane of the other unit is in the run, it takes those
+// as well: lanes come late, or one after another, and nothing may wait for them.
+
+static uint32_t pwsp_graph_class_of(const ptowsp_graph *graph, uint32_t task) {
+    return task < graph->class_count ? graph->classes[task] : 0;
+}
+
+// Under the lock, or before the run.
+static void pwsp_graph_enqueue(ptowsp_graph *graph, uint32_t task) {
+    uint32_t c = pwsp_graph_class_of(graph, task);
+    graph->spare[task] = PWSP_GRAPH_NONE;
+    if (graph->class_head[c] == PWSP_GRAPH_NONE) {
+        graph->class_head[c] = task;
+    } else {
+        graph->spare[graph->class_tail[c]] = task;
+    }
+    graph->class_tail[c] = task;
+}
+
+PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph) {
+    for (uint32_t c = 0; c < PWSP_GRAPH_CLASSES; c++) {
+        graph->class_head[c] = PWSP_GRAPH_NONE;
+    }
+    for (uint32_t i = 0; i < graph->source_count; i++) {
+        pwsp_graph_enqueue(graph, graph->sources[i]);
+    }
+    graph->unit_lane_count[0] = 0;
+    graph->unit_lane_count[1] = 0;
+}
+
+static uint32_t pwsp_graph_unit_of_lane(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
+    return lane->index >= graph->lane_count - graph->cube_lane_count ? PTOWSP_UNIT_CUBE
+                                                                     : PTOWSP_UNIT_VECTOR;
+}
+
+static bool pwsp_graph_may_take(const ptowsp_graph *graph, uint32_t own_unit, uint32_t unit) {
+    return graph->cube_lane_count == 0 || unit == own_unit || graph->unit_lane_count[unit] == 0;
+}
+
+// The class of the best task that a lane of this unit may do, or PWSP_GRAPH_NONE. Under the lock.
+static uint32_t pwsp_graph_best_class(const ptowsp_graph *graph, uint32_t own_unit) {
+    for (uint32_t level = PWSP_GRAPH_LEVELS; level-- > 0;) {
+        for (uint32_t i = 0; i < 2; i++) {
+            uint32_t unit = i ? 1 - own_unit : own_unit, c = unit * PWSP_GRAPH_LEVELS + level;
+            if (graph->class_head[c] != PWSP_GRAPH_NONE &&
+                pwsp_graph_may_take(graph, own_unit, unit)) {
+                return c;
+            }
+        }
+    }
+    return PWSP_GRAPH_NONE;
+}
+
+// Puts all tasks of the lane's deque into queues. Under the lock.
+static void pwsp_graph_enqueue_all(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    pwsp_deque *deque = &lane->deque;
+    for (uint32_t count = pwsp_deque_held(deque), i = 0; i < count; i++) {  // the oldest first
+        pwsp_graph_enqueue(graph, deque->slots[(deque->split + i) % PWSP_DEQUE_SIZE]);
+    }
+    pwsp_deque_reset(deque);
+}
+
+PWSP_INTERNAL void pwsp_graph_classes_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    pwsp_graph_lock(graph);
+    pwsp_graph_enqueue_all(graph, lane);
+    pwsp_graph_unlock(graph);
+}
+
+static bool pwsp_graph_has_queued(const ptowsp_graph *graph) {
+    for (uint32_t c = 0; c < PWSP_GRAPH_CLASSES; c++) {
+        if (graph->class_head[c] != PWSP_GRAPH_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Hands over what became ready and takes the next task; PWSP_GRAPH_NONE if there is none now.
+static uint32_t pwsp_graph_exchange(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    pwsp_graph_lock(graph);
+    pwsp_graph_enqueue_all(graph, lane);
+    uint32_t task = PWSP_GRAPH_NONE;
+    uint32_t c = pwsp_graph_best_class(graph, pwsp_graph_unit_of_lane(graph, lane));
+    if (c != PWSP_GRAPH_NONE) {
+        task = graph->class_head[c];
+        graph->class_head[c] = graph->spare[task];
+    }
+    if (graph->sleeper_count > 0 && pwsp_graph_has_queued(graph)) {
+        pwsp_cond_broadcast(&graph->wake);  // all: not each of them may do what is there
+    }
+    pwsp_graph_unlock(graph);
+    return task;
+}
+
+// Waits until there may be something to do. Tasks and sleepers change under the lock only, and who
+// opens a range or reports the last task changes it and then looks for sleepers.
+static void pwsp_graph_classes_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
+#if PWSP_HAS_THREADS
+    pwsp_graph_lock(graph);
+    pwsp_fetch_add_seq_cst(&graph->sleeper_count, 1u);
+    uint32_t unit = pwsp_graph_unit_of_lane(graph, lane);
+    if (pwsp_graph_best_class(graph, unit) == PWSP_GRAPH_NONE &&
+        pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_open_range(graph)) {
+        pwsp_cond_wait(&graph->wake, &graph->mutex);
+    }
+    pwsp_fetch_sub_seq_cst(&graph->sleeper_count, 1u);
+    pwsp_graph_unlock(graph);
+#else
+    (void)graph, (void)lane;
+    pwsp_pause();
+#endif
+}
+
+PWSP_INTERNAL void pwsp_graph_classes_lane(void *arg, uint32_t index) {
+    ptowsp_graph *graph = (ptowsp_graph *)arg;
+    pwsp_graph_lane *lane = &graph->lanes[index];
+    pwsp_graph_lock(graph);
+    graph->unit_lane_count[pwsp_graph_unit_of_lane(graph, lane)]++;
+    pwsp_graph_unlock(graph);
+    for (uint32_t round = 0;;) {
+        uint32_t task = pwsp_graph_exchange(graph, lane), next = PWSP_GRAPH_NONE;
+        if (task != PWSP_GRAPH_NONE) {
+            next = pwsp_graph_step(graph, lane, task);
+            round = 0;
+        } else if (pwsp_graph_help(graph, lane, &next)) {
+            round = 0;
+        } else {
+            pwsp_graph_report(graph, lane);
+            if (pwsp_load_acquire(&graph->remaining) == 0) {
+                return;
+            }
+            if (round++ < graph->spin_count / 8) {  // a round takes the lock
+                pwsp_pause();
+            } else {
+                pwsp_graph_classes_sleep(graph, lane);
+            }
+        }
+        if (next != PWSP_GRAPH_NONE) {
+            pwsp_graph_push(graph, lane, next);
+        }
+    }
+}
+
+// =================================================================================================
+// src/exec/graph.c
+// =================================================================================================
+
+// Building graphs, and what is known of them after a run.
+//
+// Adding a task or an edge appends to arrays; nothing is looked up. Everything else waits until the
+// graph is sealed. Arrays double, without being cleared, so large ones grow by moving pages.
+
+#include <inttypes.h>
+
+PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
+                                   uint64_t needed, size_t item_size) {
+    if (needed <= *capacity) {
+        return true;
+    }
+    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+    if (grown > SIZE_MAX / 2 / item_size) {
+        return false;
+    }
+    void *moved = graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
+                                       (size_t)grown * item_size);
+    if (!moved) {
+        return false;
+    }
+    *array = moved;
+    *capacity = grown;
+    return true;
+}
+
+static void pwsp_graph_release_array(ptowsp_graph *graph, void *array, uint64_t capacity,
+                                     size_t item_size) {
+    pwsp_memory_free(&graph->memory, array, (size_t)capacity * item_size);
+}
+
+#define PWSP_GRAPH_FREE(graph, array, capacity)                                                    \
+    pwsp_graph_release_array(graph, (void *)(graph)->array, (graph)->capacity,                     \
+                             sizeof *(graph)->array)
+
+// -- errors ---------------------------------------------------------------------------------------
+
+// Keeps the first error of building; its text is in the context.
+static ptowsp_status pwsp_graph_keep_error(ptowsp_graph *graph, ptowsp_status status) {
+    graph->status = status;
+    return status;
+}
+
+static ptowsp_status pwsp_graph_no_memory(ptowsp_graph *graph, const char *what) {
+    return pwsp_graph_keep_error(graph,
+                                 pwsp_fail(graph->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                                           "graph: no memory for another %s", what));
+}
+
+// -- building -------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_desc *desc,
+                                  ptowsp_graph **out_graph) {
+    PTOWSP_ASSERT(context);
+    if (!out_graph) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "graph: out_graph is NULL");
+    }
+    *out_graph = NULL;
+    uint32_t lane_count = pwsp_pool_lane_count(context->pool);
+    ptowsp_graph *graph = (ptowsp_graph *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_graph));
+    if (!graph) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "graph: no memory");
+    }
+    graph->context = context;
+    graph->memory = context->memory;
+    graph->lane_count = lane_count;
+    graph->cube_lane_count = desc ? desc->cube_lane_count : 0;
+    if (graph->cube_lane_count >= lane_count) {
+        graph->cube_lane_count = lane_count - 1;
+    }
+    graph->is_ordered = true;
+    graph->is_classed = graph->cube_lane_count > 0;
+    pwsp_arena_init(&graph->arena, &graph->memory);
+    pwsp_mutex_init(&graph->mutex);
+    pwsp_cond_init(&graph->wake);
+    graph->lanes =
+        (pwsp_graph_lane *)pwsp_memory_alloc(&graph->memory, lane_count * sizeof(pwsp_graph_lane));
+    graph->lane_stats = (ptowsp_graph_lane_stats *)pwsp_memory_alloc(
+        &graph->memory, lane_count * sizeof(ptowsp_graph_lane_stats));
+    if (!graph->lanes || !graph->lane_stats) {
+        ptowsp_graph_destroy(graph);
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "graph: no memory");
+    }
+    *out_graph = graph;
+    return PTOWSP_OK;
+}
+
+void ptowsp_graph_destroy(ptowsp_graph *graph) {
+    if (!graph) {
+        return;
+    }
+    PTOWSP_ASSERT(!pwsp_load_relaxed(&graph->is_running));
+    PWSP_GRAPH_FREE(graph, nodes, node_capacity);
+    PWSP_GRAPH_FREE(graph, counts, count_capacity);
+    PWSP_GRAPH_FREE(graph, edges, edge_capacity);
+    PWSP_GRAPH_FREE(graph, ranges, range_capacity);
+    PWSP_GRAPH_FREE(graph, names, name_capacity);
+    PWSP_GRAPH_FREE(graph, classes, class_capacity);
+    PWSP_GRAPH_FREE(graph, first, first_capacity);
+    PWSP_GRAPH_FREE(graph, targets, target_capacity);
+    PWSP_GRAPH_FREE(graph, kinds, kind_capacity);
+    PWSP_GRAPH_FREE(graph, outcomes, outcome_capacity);
+    PWSP_GRAPH_FREE(graph, spare, spare_capacity);
+    PWSP_GRAPH_FREE(graph, sources, source_capacity);
+    pwsp_arena_free(&graph->arena);
+    pwsp_memory memory = graph->memory;
+    pwsp_memory_free(&memory, graph->lanes, graph->lane_count * sizeof(pwsp_graph_lane));
+    pwsp_memory_free(&memory, graph->lane_stats,
+                     graph->lane_count * sizeof(ptowsp_graph_lane_stats));
+    pwsp_cond_destroy(&graph->wake);
+    pwsp_mutex_destroy(&graph->mutex);
+    pwsp_memory_free(&memory, graph, sizeof(ptowsp_graph));
+}
+
+void ptowsp_graph_clear(ptowsp_graph *graph) {
+    if (pwsp_load_relaxed(&graph->is_running)) {
+        return;
+    }
+    graph->status = PTOWSP_OK;
+    graph->is_sealed = false;
+    graph->is_ordered = true;
+    graph->is_classed = graph->cube_lane_count > 0;
+    graph->task_count = 0;
+    graph->edge_count = 0;
+    graph->range_count = 0;
+    graph->name_count = 0;
+    graph->class_count = 0;
+    graph->ran_count = 0;
+    graph->done_count = 0;
+    graph->failed_count = 0;
+    graph->skipped_count = 0;
+    memset(graph->lane_stats, 0, graph->lane_count * sizeof(ptowsp_graph_lane_stats));
+    pwsp_arena_reset(&graph->arena);
+}
+
+static ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane) {
+    (void)user, (void)task, (void)lane;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
+                                           const ptowsp_graph_task_desc *task) {
+    const char *wrong = NULL;
+    if (task->fn && task->range) {
+        wrong = "has both fn and range";
+    } else if (!task->range && (task->item_count || task->grain)) {
+        wrong = "has items but no range";
+    } else if (task->name && !pwsp_name_is_valid(task->name)) {
+        wrong = "has a bad name";
+    } else if (task->priority > PTOWSP_GRAPH_PRIORITY_MAX) {
+        wrong = "has a priority above PTOWSP_GRAPH_PRIORITY_MAX";
+    } else if (task->unit != PTOWSP_UNIT_VECTOR && task->unit != PTOWSP_UNIT_CUBE) {
+        wrong = "has an unknown unit";
+    }
+    if (wrong) {
+        return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
+                         "graph: task %" PRIu64 " %s", graph->task_count, wrong);
+    }
+    if (graph->task_count == PWSP_GRAPH_NONE) {
+        return pwsp_fail(graph->context, PTOWSP_LIMIT_EXCEEDED, graph->task_count,
+                         "graph: more than %u tasks", (unsigned)PWSP_GRAPH_NONE);
+    }
+    return PTOWSP_OK;
+}
+
+// Appends the name that a task has; tasks before it may have none.
+static bool pwsp_graph_add_name(ptowsp_graph *graph, const char *text) {
+    if (!PWSP_GRAPH_GROW(graph, names, name_capacity, graph->task_count + 1)) {
+        return false;
+    }
+    const char *copy = pwsp_arena_copy(&graph->arena, text);
+    if (!copy) {
+        return false;
+    }
+    while (graph->name_count < graph->task_count) {
+        graph->names[graph->name_count++] = NULL;
+    }
+    graph->names[graph->name_count++] = copy;
+    return true;
+}
+
+static bool pwsp_graph_add_class(ptowsp_graph *graph, const ptowsp_graph_task_desc *task) {
+    uint32_t index = (uint32_t)task->unit * PWSP_GRAPH_LEVELS + task->priority;
+    if (!PWSP_GRAPH_GROW(graph, classes, class_capacity, graph->task_count + 1)) {
+        return false;
+    }
+    while (graph->class_count < graph->task_count) {
+        graph->classes[graph->class_count++] = 0;
+    }
+    graph->classes[graph->class_count++] = (uint8_t)index;
+    graph->is_classed = graph->is_classed || task->priority > 0;
+    return true;
+}
+
+static bool pwsp_graph_add_range(ptowsp_graph *graph, const ptowsp_graph_task_desc *task) {
+    if (!PWSP_GRAPH_GROW(graph, ranges, range_capacity, graph->range_count + 1)) {
+        return false;
+    }
+    pwsp_graph_range *range = &graph->ranges[graph->range_count++];
+    memset(range, 0, sizeof *range);
+    range->fn = task->range;
+    range->user = task->user;
+    range->item_count = task->item_count;
+    range->grain = task->grain;
+    range->task = (uint32_t)graph->task_count;
+    return true;
+}
+
+// What few tasks have. Requires that nothing of it is half done when memory is out: what has been
+// added for a task that is not is overwritten, as counts say, by the next one.
+static bool pwsp_graph_add_extras(ptowsp_graph *graph, const ptowsp_graph_task_desc *task) {
+    return (!task->name || pwsp_graph_add_name(graph, task->name)) &&
+           ((task->priority == 0 && task->unit == PTOWSP_UNIT_VECTOR) ||
+            pwsp_graph_add_class(graph, task)) &&
+           (!task->range || pwsp_graph_add_range(graph, task));
+}
+
+ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph, const ptowsp_graph_task_desc *task,
+                                     uint64_t *out_task) {
+    if (out_task) {
+        *out_task = PTOWSP_NO_INDEX;
+    }
+    if (PWSP_UNLIKELY(pwsp_load_relaxed(&graph->is_running))) {
+        return PTOWSP_BUSY;
+    }
+    if (PWSP_UNLIKELY(graph->status != PTOWSP_OK)) {
+        return graph->status;
+    }
+    ptowsp_status status = pwsp_graph_check_task(graph, task);
+    if (status != PTOWSP_OK) {
+        return pwsp_graph_keep_error(graph, status);
+    }
+    uint64_t index = graph->task_count;
+    if (!PWSP_GRAPH_GROW(graph, nodes, node_capacity, index + 1) ||
+        !PWSP_GRAPH_GROW(graph, counts, count_capacity, index + 1) ||
+        !pwsp_graph_add_extras(graph, task)) {
+        return pwsp_graph_no_memory(graph, "task");
+    }
+    pwsp_graph_node *node = &graph->nodes[index];
+    node->fn = task->range ? NULL : task->fn ? task->fn : pwsp_graph_do_nothing;
+    node->user = task->range ? (void *)(uintptr_t)(graph->range_count - 1) : task->user;
+    graph->counts[index].pending = 0;
+    graph->counts[index].fan_in = 0;
+    graph->task_count = index + 1;
+    graph->is_sealed = false;
+    if (out_task) {
+        *out_task = index;
+    }
+    return PTOWSP_OK;
+}
+
+// Says what is wrong with an edge.
+static ptowsp_status pwsp_graph_refuse_edge(ptowsp_graph *graph, uint64_t before, uint64_t after) {
+    uint64_t index = graph->edge_count;
+    ptowsp_status status;
+    if (before >= graph->task_count || after >= graph->task_count) {
+        status = pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, index,
+                           "graph: edge %" PRIu64 " from task %" PRIu64 " to %" PRIu64
+                           ", of %" PRIu64 " tasks",
+                           index, before, after, graph->task_count);
+    } else if (before == after) {
+        status = pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, index,
+                           "graph: edge %" PRIu64 " leads from task %" PRIu64 " to itself", index,
+                           before);
+    } else {
+        status = pwsp_fail(graph->context, PTOWSP_LIMIT_EXCEEDED, index,
+                           "graph: more than %u edges", (unsigned)PWSP_GRAPH_NONE);
+    }
+    return pwsp_graph_keep_error(graph, status);
+}
+
+ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint64_t after) {
+    if (PWSP_UNLIKELY(pwsp_load_relaxed(&graph->is_running))) {
+        return PTOWSP_BUSY;
+    }
+    if (PWSP_UNLIKELY(graph->status != PTOWSP_OK)) {
+        return graph->status;
+    }
+    uint64_t index = graph->edge_count;
+    if (PWSP_UNLIKELY(before >= graph->task_count || after >= graph->task_count ||
+                      before == after || index == PWSP_GRAPH_NONE)) {
+        return pwsp_graph_refuse_edge(graph, before, after);
+    }
+    if (PWSP_UNLIKELY(index == graph->edge_capacity) &&
+        !PWSP_GRAPH_GROW(graph, edges, edge_capacity, index + 1)) {
+        return pwsp_graph_no_memory(graph, "edge");
+    }
+    graph->edges[index].before = (uint32_t)before;
+    graph->edges[index].after = (uint32_t)after;
+    graph->edge_count = index + 1;
+    graph->is_ordered = graph->is_ordered && before < after;
+    graph->is_sealed = false;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task) {
+    return task < graph->name_count ? graph->names[task] : NULL;
+}
+
+// -- running --------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph) {
+    if (pwsp_load_relaxed(&graph->is_running)) {
+        return PTOWSP_BUSY;
+    }
+    if (graph->status != PTOWSP_OK) {
+        return graph->status;
+    }
+    return graph->is_sealed ? PTOWSP_OK : pwsp_graph_seal(graph);
+}
+
+// Adds up what the lanes have counted; the status of the run, with an error.
+static ptowsp_status pwsp_graph_conclude(ptowsp_graph *graph, bool is_whole) {
+    ptowsp_context *context = graph->context;
+    uint32_t first_failed = PWSP_GRAPH_NONE;
+    uint32_t flags = pwsp_load_relaxed(&graph->flags);
+    for (uint32_t i = 0; i < graph->lane_count; i++) {
+        pwsp_graph_lane *lane = &graph->lanes[i];
+        graph->lane_stats[i] = lane->stats;
+        graph->failed_count += lane->failed_count;
+        graph->skipped_count += lane->skipped_count;
+        first_failed = first_failed < lane->first_failed ? first_failed : lane->first_failed;
+    }
+    graph->is_marked = graph->failed_count + graph->skipped_count > 0;
+    graph->done_count = graph->ran_count - graph->failed_count - graph->skipped_count;
+    if (!is_whole) {
+        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                         "threads: run_lanes did not call each of its %u lanes once",
+                         (unsigned)graph->lane_count);
+    }
+    if (flags & PWSP_GRAPH_IS_CUT) {
+        return pwsp_fail(context, PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+                         "graph: cancelled; %" PRIu64 " of %" PRIu64 " tasks done",
+                         graph->done_count, graph->ran_count);
+    }
+    if (first_failed != PWSP_GRAPH_NONE) {
+        const char *name = pwsp_graph_name(graph, first_failed);
+        ptowsp_status status = (ptowsp_status)(int32_t)graph->outcomes[first_failed];
+        return pwsp_fail(context, status, first_failed, "graph: task %u%s%s%s failed: %s",
+                         (unsigned)first_failed, name ? " '" : "", name ? name : "",
+                         name ? "'" : "", ptowsp_status_name(status));
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
+    if (!pwsp_context_enter(graph->context)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = ptowsp_graph_seal(graph);
+    if (status == PTOWSP_OK) {
+        pwsp_store_relaxed(&graph->flags, 0u);
+        pwsp_store_seq_cst(&graph->is_running, 1u);
+        graph->ran_count = graph->task_count;
+        graph->failed_count = 0;
+        graph->skipped_count = 0;
+        bool is_whole = pwsp_graph_run_lanes(graph);
+        pwsp_store_seq_cst(&graph->is_running, 0u);
+        status = pwsp_graph_conclude(graph, is_whole);
+    }
+    pwsp_context_leave(graph->context);
+    return status;
+}
+
+void ptowsp_graph_cancel(ptowsp_graph *graph) {
+    if (pwsp_load_seq_cst(&graph->is_running)) {
+        pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_IS_CUT);
+    }
+}
+
+// -- results --------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
+                                       uint64_t *out_cause) {
+    PTOWSP_ASSERT(task < graph->task_count && !pwsp_load_relaxed(&graph->is_running));
+    ptowsp_status status = PTOWSP_OK;
+    uint64_t cause = PTOWSP_NO_INDEX;
+    if (task >= graph->ran_count) {
+        status = PTOWSP_SKIPPED;
+    } else if (graph->kinds[task] == PWSP_GRAPH_FAILED) {
+        status = (ptowsp_status)(int32_t)graph->outcomes[task];
+        cause = task;
+    } else if (graph->kinds[task] == PWSP_GRAPH_SKIPPED) {
+        status = PTOWSP_SKIPPED;
+        cause = graph->outcomes[task] == PWSP_GRAPH_NONE ? cause : graph->outcomes[task];
+    }
+    if (out_cause) {
+        *out_cause = cause;
+    }
+    return status;
+}
+
+ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
+    ptowsp_graph_stats stats;
+    memset(&stats, 0, sizeof stats);
+    stats.task_count = graph->task_count;
+    stats.edge_count = graph->edge_count;
+    stats.done_count = graph->done_count;
+    stats.failed_count = graph->failed_count;
+    stats.skipped_count = graph->skipped_count;
+    stats.lane_count = graph->lane_count;
+    uint64_t lane_size = sizeof(pwsp_graph_lane) + sizeof(ptowsp_graph_lane_stats);
+    uint64_t bytes = sizeof *graph + graph->lane_count * lane_size + graph->arena.allocated;
+    bytes += graph->node_capacity * sizeof *graph->nodes;
+    bytes += graph->count_capacity * sizeof *graph->counts;
+    bytes += graph->edge_capacity * sizeof *graph->edges;
+    bytes += graph->range_capacity * sizeof *graph->ranges;
+    bytes += graph->name_capacity * sizeof *graph->names + graph->class_capacity;
+    bytes += (graph->first_capacity + graph->target_capacity + graph->outcome_capacity +
+              graph->spare_capacity + graph->source_capacity) *
+             sizeof(uint32_t);
+    stats.memory_bytes = (size_t)(bytes + graph->kind_capacity);
+    return stats;
+}
+
+const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
+    return graph->lane_stats;
 }
 
 // =================================================================================================

@@ -31,6 +31,8 @@ static const struct {
     {PTOWSP_UNBOUND, -9, "UNBOUND"},
     {PTOWSP_STUCK, -10, "STUCK"},
     {PTOWSP_KERNEL_FAILED, -11, "KERNEL_FAILED"},
+    {PTOWSP_CANCELLED, -12, "CANCELLED"},
+    {PTOWSP_SKIPPED, -13, "SKIPPED"},
 };
 
 #define STATUS_COUNT (sizeof statuses / sizeof statuses[0])

@@ -7,11 +7,13 @@
 #define pwsp_load_relaxed(ptr)         __atomic_load_n(ptr, __ATOMIC_RELAXED)
 #define pwsp_load_acquire(ptr)         __atomic_load_n(ptr, __ATOMIC_ACQUIRE)
 #define pwsp_load_seq_cst(ptr)         __atomic_load_n(ptr, __ATOMIC_SEQ_CST)
+#define pwsp_store_relaxed(ptr, value) __atomic_store_n(ptr, value, __ATOMIC_RELAXED)
 #define pwsp_store_release(ptr, value) __atomic_store_n(ptr, value, __ATOMIC_RELEASE)
 #define pwsp_store_seq_cst(ptr, value) __atomic_store_n(ptr, value, __ATOMIC_SEQ_CST)
 
 // These return the value from before.
 #define pwsp_exchange_acquire(ptr, value)  __atomic_exchange_n(ptr, value, __ATOMIC_ACQUIRE)
+#define pwsp_fetch_sub_acq_rel(ptr, value) __atomic_fetch_sub(ptr, value, __ATOMIC_ACQ_REL)
 #define pwsp_fetch_add_seq_cst(ptr, value) __atomic_fetch_add(ptr, value, __ATOMIC_SEQ_CST)
 #define pwsp_fetch_sub_seq_cst(ptr, value) __atomic_fetch_sub(ptr, value, __ATOMIC_SEQ_CST)
 #define pwsp_fetch_and_seq_cst(ptr, value) __atomic_fetch_and(ptr, value, __ATOMIC_SEQ_CST)
@@ -21,6 +23,8 @@
 // reason: call it in a loop.
 #define pwsp_cas_acquire(ptr, expected, desired)                                                   \
     __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
+#define pwsp_cas_seq_cst(ptr, expected, desired)                                                   \
+    __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)
 #define pwsp_cas_relaxed(ptr, expected, desired)                                                   \
     __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 

@@ -52,6 +52,10 @@ PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex) {
     PWSP_PTHREAD(pthread_cond_wait(cond, mutex));
 }
 
+PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
+    PWSP_PTHREAD(pthread_cond_signal(cond));
+}
+
 PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond) {
     PWSP_PTHREAD(pthread_cond_broadcast(cond));
 }
@@ -93,6 +97,10 @@ PWSP_INTERNAL void pwsp_cond_destroy(pwsp_cond *cond) {
 
 PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex) {
     (void)cond, (void)mutex;
+}
+
+PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
+    (void)cond;
 }
 
 PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond) {

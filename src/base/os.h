@@ -33,6 +33,7 @@ PWSP_INTERNAL void pwsp_mutex_unlock(pwsp_mutex *mutex);
 PWSP_INTERNAL void pwsp_cond_init(pwsp_cond *cond);
 PWSP_INTERNAL void pwsp_cond_destroy(pwsp_cond *cond);
 PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex);  // may wake for no reason
+PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);                   // wakes one
 PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond);
 
 // Processors that are online, at least 1.

@@ -1,0 +1,424 @@
+// Building graphs, and what is known of them after a run.
+//
+// Adding a task or an edge appends to arrays; nothing is looked up. Everything else waits until the
+// graph is sealed. Arrays double, without being cleared, so large ones grow by moving pages.
+
+#include "graph.h"
+
+#include "../base/atomic.h"
+#include "../data/names.h"
+
+#include <inttypes.h>
+
+PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
+                                   uint64_t needed, size_t item_size) {
+    if (needed <= *capacity) {
+        return true;
+    }
+    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+    if (grown > SIZE_MAX / 2 / item_size) {
+        return false;
+    }
+    void *moved = graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
+                                       (size_t)grown * item_size);
+    if (!moved) {
+        return false;
+    }
+    *array = moved;
+    *capacity = grown;
+    return true;
+}
+
+static void pwsp_graph_release_array(ptowsp_graph *graph, void *array, uint64_t capacity,
+                                     size_t item_size) {
+    pwsp_memory_free(&graph->memory, array, (size_t)capacity * item_size);
+}
+
+#define PWSP_GRAPH_FREE(graph, array, capacity)                                                    \
+    pwsp_graph_release_array(graph, (void *)(graph)->array, (graph)->capacity,                     \
+                             sizeof *(graph)->array)
+
+// -- errors ---------------------------------------------------------------------------------------
+
+// Keeps the first error of building; its text is in the context.
+static ptowsp_status pwsp_graph_keep_error(ptowsp_graph *graph, ptowsp_status status) {
+    graph->status = status;
+    return status;
+}
+
+static ptowsp_status pwsp_graph_no_memory(ptowsp_graph *graph, const char *what) {
+    return pwsp_graph_keep_error(graph,
+                                 pwsp_fail(graph->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                                           "graph: no memory for another %s", what));
+}
+
+// -- building -------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_desc *desc,
+                                  ptowsp_graph **out_graph) {
+    PTOWSP_ASSERT(context);
+    if (!out_graph) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "graph: out_graph is NULL");
+    }
+    *out_graph = NULL;
+    uint32_t lane_count = pwsp_pool_lane_count(context->pool);
+    ptowsp_graph *graph = (ptowsp_graph *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_graph));
+    if (!graph) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "graph: no memory");
+    }
+    graph->context = context;
+    graph->memory = context->memory;
+    graph->lane_count = lane_count;
+    graph->cube_lane_count = desc ? desc->cube_lane_count : 0;
+    if (graph->cube_lane_count >= lane_count) {
+        graph->cube_lane_count = lane_count - 1;
+    }
+    graph->is_ordered = true;
+    graph->is_classed = graph->cube_lane_count > 0;
+    pwsp_arena_init(&graph->arena, &graph->memory);
+    pwsp_mutex_init(&graph->mutex);
+    pwsp_cond_init(&graph->wake);
+    graph->lanes =
+        (pwsp_graph_lane *)pwsp_memory_alloc(&graph->memory, lane_count * sizeof(pwsp_graph_lane));
+    graph->lane_stats = (ptowsp_graph_lane_stats *)pwsp_memory_alloc(
+        &graph->memory, lane_count * sizeof(ptowsp_graph_lane_stats));
+    if (!graph->lanes || !graph->lane_stats) {
+        ptowsp_graph_destroy(graph);
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "graph: no memory");
+    }
+    *out_graph = graph;
+    return PTOWSP_OK;
+}
+
+void ptowsp_graph_destroy(ptowsp_graph *graph) {
+    if (!graph) {
+        return;
+    }
+    PTOWSP_ASSERT(!pwsp_load_relaxed(&graph->is_running));
+    PWSP_GRAPH_FREE(graph, nodes, node_capacity);
+    PWSP_GRAPH_FREE(graph, counts, count_capacity);
+    PWSP_GRAPH_FREE(graph, edges, edge_capacity);
+    PWSP_GRAPH_FREE(graph, ranges, range_capacity);
+    PWSP_GRAPH_FREE(graph, names, name_capacity);
+    PWSP_GRAPH_FREE(graph, classes, class_capacity);
+    PWSP_GRAPH_FREE(graph, first, first_capacity);
+    PWSP_GRAPH_FREE(graph, targets, target_capacity);
+    PWSP_GRAPH_FREE(graph, kinds, kind_capacity);
+    PWSP_GRAPH_FREE(graph, outcomes, outcome_capacity);
+    PWSP_GRAPH_FREE(graph, spare, spare_capacity);
+    PWSP_GRAPH_FREE(graph, sources, source_capacity);
+    pwsp_arena_free(&graph->arena);
+    pwsp_memory memory = graph->memory;
+    pwsp_memory_free(&memory, graph->lanes, graph->lane_count * sizeof(pwsp_graph_lane));
+    pwsp_memory_free(&memory, graph->lane_stats,
+                     graph->lane_count * sizeof(ptowsp_graph_lane_stats));
+    pwsp_cond_destroy(&graph->wake);
+    pwsp_mutex_destroy(&graph->mutex);
+    pwsp_memory_free(&memory, graph, sizeof(ptowsp_graph));
+}
+
+void ptowsp_graph_clear(ptowsp_graph *graph) {
+    if (pwsp_load_relaxed(&graph->is_running)) {
+        return;
+    }
+    graph->status = PTOWSP_OK;
+    graph->is_sealed = false;
+    graph->is_ordered = true;
+    graph->is_classed = graph->cube_lane_count > 0;
+    graph->task_count = 0;
+    graph->edge_count = 0;
+    graph->range_count = 0;
+    graph->name_count = 0;
+    graph->class_count = 0;
+    graph->ran_count = 0;
+    graph->done_count = 0;
+    graph->failed_count = 0;
+    graph->skipped_count = 0;
+    memset(graph->lane_stats, 0, graph->lane_count * sizeof(ptowsp_graph_lane_stats));
+    pwsp_arena_reset(&graph->arena);
+}
+
+static ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane) {
+    (void)user, (void)task, (void)lane;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
+                                           const ptowsp_graph_task_desc *task) {
+    const char *wrong = NULL;
+    if (task->fn && task->range) {
+        wrong = "has both fn and range";
+    } else if (!task->range && (task->item_count || task->grain)) {
+        wrong = "has items but no range";
+    } else if (task->name && !pwsp_name_is_valid(task->name)) {
+        wrong = "has a bad name";
+    } else if (task->priority > PTOWSP_GRAPH_PRIORITY_MAX) {
+        wrong = "has a priority above PTOWSP_GRAPH_PRIORITY_MAX";
+    } else if (task->unit != PTOWSP_UNIT_VECTOR && task->unit != PTOWSP_UNIT_CUBE) {
+        wrong = "has an unknown unit";
+    }
+    if (wrong) {
+        return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
+                         "graph: task %" PRIu64 " %s", graph->task_count, wrong);
+    }
+    if (graph->task_count == PWSP_GRAPH_NONE) {
+        return pwsp_fail(graph->context, PTOWSP_LIMIT_EXCEEDED, graph->task_count,
+                         "graph: more than %u tasks", (unsigned)PWSP_GRAPH_NONE);
+    }
+    return PTOWSP_OK;
+}
+
+// Appends the name that a task has; tasks before it may have none.
+static bool pwsp_graph_add_name(ptowsp_graph *graph, const char *text) {
+    if (!PWSP_GRAPH_GROW(graph, names, name_capacity, graph->task_count + 1)) {
+        return false;
+    }
+    const char *copy = pwsp_arena_copy(&graph->arena, text);
+    if (!copy) {
+        return false;
+    }
+    while (graph->name_count < graph->task_count) {
+        graph->names[graph->name_count++] = NULL;
+    }
+    graph->names[graph->name_count++] = copy;
+    return true;
+}
+
+static bool pwsp_graph_add_class(ptowsp_graph *graph, const ptowsp_graph_task_desc *task) {
+    uint32_t index = (uint32_t)task->unit * PWSP_GRAPH_LEVELS + task->priority;
+    if (!PWSP_GRAPH_GROW(graph, classes, class_capacity, graph->task_count + 1)) {
+        return false;
+    }
+    while (graph->class_count < graph->task_count) {
+        graph->classes[graph->class_count++] = 0;
+    }
+    graph->classes[graph->class_count++] = (uint8_t)index;
+    graph->is_classed = graph->is_classed || task->priority > 0;
+    return true;
+}
+
+static bool pwsp_graph_add_range(ptowsp_graph *graph, const ptowsp_graph_task_desc *task) {
+    if (!PWSP_GRAPH_GROW(graph, ranges, range_capacity, graph->range_count + 1)) {
+        return false;
+    }
+    pwsp_graph_range *range = &graph->ranges[graph->range_count++];
+    memset(range, 0, sizeof *range);
+    range->fn = task->range;
+    range->user = task->user;
+    range->item_count = task->item_count;
+    range->grain = task->grain;
+    range->task = (uint32_t)graph->task_count;
+    return true;
+}
+
+// What few tasks have. Requires that nothing of it is half done when memory is out: what has been
+// added for a task that is not is overwritten, as counts say, by the next one.
+static bool pwsp_graph_add_extras(ptowsp_graph *graph, const ptowsp_graph_task_desc *task) {
+    return (!task->name || pwsp_graph_add_name(graph, task->name)) &&
+           ((task->priority == 0 && task->unit == PTOWSP_UNIT_VECTOR) ||
+            pwsp_graph_add_class(graph, task)) &&
+           (!task->range || pwsp_graph_add_range(graph, task));
+}
+
+ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph, const ptowsp_graph_task_desc *task,
+                                     uint64_t *out_task) {
+    if (out_task) {
+        *out_task = PTOWSP_NO_INDEX;
+    }
+    if (PWSP_UNLIKELY(pwsp_load_relaxed(&graph->is_running))) {
+        return PTOWSP_BUSY;
+    }
+    if (PWSP_UNLIKELY(graph->status != PTOWSP_OK)) {
+        return graph->status;
+    }
+    ptowsp_status status = pwsp_graph_check_task(graph, task);
+    if (status != PTOWSP_OK) {
+        return pwsp_graph_keep_error(graph, status);
+    }
+    uint64_t index = graph->task_count;
+    if (!PWSP_GRAPH_GROW(graph, nodes, node_capacity, index + 1) ||
+        !PWSP_GRAPH_GROW(graph, counts, count_capacity, index + 1) ||
+        !pwsp_graph_add_extras(graph, task)) {
+        return pwsp_graph_no_memory(graph, "task");
+    }
+    pwsp_graph_node *node = &graph->nodes[index];
+    node->fn = task->range ? NULL : task->fn ? task->fn : pwsp_graph_do_nothing;
+    node->user = task->range ? (void *)(uintptr_t)(graph->range_count - 1) : task->user;
+    graph->counts[index].pending = 0;
+    graph->counts[index].fan_in = 0;
+    graph->task_count = index + 1;
+    graph->is_sealed = false;
+    if (out_task) {
+        *out_task = index;
+    }
+    return PTOWSP_OK;
+}
+
+// Says what is wrong with an edge.
+static ptowsp_status pwsp_graph_refuse_edge(ptowsp_graph *graph, uint64_t before, uint64_t after) {
+    uint64_t index = graph->edge_count;
+    ptowsp_status status;
+    if (before >= graph->task_count || after >= graph->task_count) {
+        status = pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, index,
+                           "graph: edge %" PRIu64 " from task %" PRIu64 " to %" PRIu64
+                           ", of %" PRIu64 " tasks",
+                           index, before, after, graph->task_count);
+    } else if (before == after) {
+        status = pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, index,
+                           "graph: edge %" PRIu64 " leads from task %" PRIu64 " to itself", index,
+                           before);
+    } else {
+        status = pwsp_fail(graph->context, PTOWSP_LIMIT_EXCEEDED, index,
+                           "graph: more than %u edges", (unsigned)PWSP_GRAPH_NONE);
+    }
+    return pwsp_graph_keep_error(graph, status);
+}
+
+ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint64_t after) {
+    if (PWSP_UNLIKELY(pwsp_load_relaxed(&graph->is_running))) {
+        return PTOWSP_BUSY;
+    }
+    if (PWSP_UNLIKELY(graph->status != PTOWSP_OK)) {
+        return graph->status;
+    }
+    uint64_t index = graph->edge_count;
+    if (PWSP_UNLIKELY(before >= graph->task_count || after >= graph->task_count ||
+                      before == after || index == PWSP_GRAPH_NONE)) {
+        return pwsp_graph_refuse_edge(graph, before, after);
+    }
+    if (PWSP_UNLIKELY(index == graph->edge_capacity) &&
+        !PWSP_GRAPH_GROW(graph, edges, edge_capacity, index + 1)) {
+        return pwsp_graph_no_memory(graph, "edge");
+    }
+    graph->edges[index].before = (uint32_t)before;
+    graph->edges[index].after = (uint32_t)after;
+    graph->edge_count = index + 1;
+    graph->is_ordered = graph->is_ordered && before < after;
+    graph->is_sealed = false;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task) {
+    return task < graph->name_count ? graph->names[task] : NULL;
+}
+
+// -- running --------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph) {
+    if (pwsp_load_relaxed(&graph->is_running)) {
+        return PTOWSP_BUSY;
+    }
+    if (graph->status != PTOWSP_OK) {
+        return graph->status;
+    }
+    return graph->is_sealed ? PTOWSP_OK : pwsp_graph_seal(graph);
+}
+
+// Adds up what the lanes have counted; the status of the run, with an error.
+static ptowsp_status pwsp_graph_conclude(ptowsp_graph *graph, bool is_whole) {
+    ptowsp_context *context = graph->context;
+    uint32_t first_failed = PWSP_GRAPH_NONE;
+    uint32_t flags = pwsp_load_relaxed(&graph->flags);
+    for (uint32_t i = 0; i < graph->lane_count; i++) {
+        pwsp_graph_lane *lane = &graph->lanes[i];
+        graph->lane_stats[i] = lane->stats;
+        graph->failed_count += lane->failed_count;
+        graph->skipped_count += lane->skipped_count;
+        first_failed = first_failed < lane->first_failed ? first_failed : lane->first_failed;
+    }
+    graph->is_marked = graph->failed_count + graph->skipped_count > 0;
+    graph->done_count = graph->ran_count - graph->failed_count - graph->skipped_count;
+    if (!is_whole) {
+        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                         "threads: run_lanes did not call each of its %u lanes once",
+                         (unsigned)graph->lane_count);
+    }
+    if (flags & PWSP_GRAPH_IS_CUT) {
+        return pwsp_fail(context, PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+                         "graph: cancelled; %" PRIu64 " of %" PRIu64 " tasks done",
+                         graph->done_count, graph->ran_count);
+    }
+    if (first_failed != PWSP_GRAPH_NONE) {
+        const char *name = pwsp_graph_name(graph, first_failed);
+        ptowsp_status status = (ptowsp_status)(int32_t)graph->outcomes[first_failed];
+        return pwsp_fail(context, status, first_failed, "graph: task %u%s%s%s failed: %s",
+                         (unsigned)first_failed, name ? " '" : "", name ? name : "",
+                         name ? "'" : "", ptowsp_status_name(status));
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
+    if (!pwsp_context_enter(graph->context)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = ptowsp_graph_seal(graph);
+    if (status == PTOWSP_OK) {
+        pwsp_store_relaxed(&graph->flags, 0u);
+        pwsp_store_seq_cst(&graph->is_running, 1u);
+        graph->ran_count = graph->task_count;
+        graph->failed_count = 0;
+        graph->skipped_count = 0;
+        bool is_whole = pwsp_graph_run_lanes(graph);
+        pwsp_store_seq_cst(&graph->is_running, 0u);
+        status = pwsp_graph_conclude(graph, is_whole);
+    }
+    pwsp_context_leave(graph->context);
+    return status;
+}
+
+void ptowsp_graph_cancel(ptowsp_graph *graph) {
+    if (pwsp_load_seq_cst(&graph->is_running)) {
+        pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_IS_CUT);
+    }
+}
+
+// -- results --------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
+                                       uint64_t *out_cause) {
+    PTOWSP_ASSERT(task < graph->task_count && !pwsp_load_relaxed(&graph->is_running));
+    ptowsp_status status = PTOWSP_OK;
+    uint64_t cause = PTOWSP_NO_INDEX;
+    if (task >= graph->ran_count) {
+        status = PTOWSP_SKIPPED;
+    } else if (graph->kinds[task] == PWSP_GRAPH_FAILED) {
+        status = (ptowsp_status)(int32_t)graph->outcomes[task];
+        cause = task;
+    } else if (graph->kinds[task] == PWSP_GRAPH_SKIPPED) {
+        status = PTOWSP_SKIPPED;
+        cause = graph->outcomes[task] == PWSP_GRAPH_NONE ? cause : graph->outcomes[task];
+    }
+    if (out_cause) {
+        *out_cause = cause;
+    }
+    return status;
+}
+
+ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
+    ptowsp_graph_stats stats;
+    memset(&stats, 0, sizeof stats);
+    stats.task_count = graph->task_count;
+    stats.edge_count = graph->edge_count;
+    stats.done_count = graph->done_count;
+    stats.failed_count = graph->failed_count;
+    stats.skipped_count = graph->skipped_count;
+    stats.lane_count = graph->lane_count;
+    uint64_t lane_size = sizeof(pwsp_graph_lane) + sizeof(ptowsp_graph_lane_stats);
+    uint64_t bytes = sizeof *graph + graph->lane_count * lane_size + graph->arena.allocated;
+    bytes += graph->node_capacity * sizeof *graph->nodes;
+    bytes += graph->count_capacity * sizeof *graph->counts;
+    bytes += graph->edge_capacity * sizeof *graph->edges;
+    bytes += graph->range_capacity * sizeof *graph->ranges;
+    bytes += graph->name_capacity * sizeof *graph->names + graph->class_capacity;
+    bytes += (graph->first_capacity + graph->target_capacity + graph->outcome_capacity +
+              graph->spare_capacity + graph->source_capacity) *
+             sizeof(uint32_t);
+    stats.memory_bytes = (size_t)(bytes + graph->kind_capacity);
+    return stats;
+}
+
+const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
+    return graph->lane_stats;
+}

@@ -1,0 +1,199 @@
+// A graph of tasks: what is built, what sealing makes of it, and the lanes that run it.
+//
+// By task, indexed by its number:
+//
+//      nodes     what to call                         16 bytes
+//      counts    how many edges are still to come      8
+//      first     where its edges begin in `targets`    4    [first[t], first[t + 1])
+//      kinds     what became of it                     1
+//      outcomes  status or cause, if it is not done    4
+//      spare     ready tasks that no ring holds        4    (no part of it belongs to a task)
+//
+// By edge: the pair as it was added, 8 bytes, and the target, 4. Few tasks have more (a range, a
+// name, a class of priority and unit): that is kept beside, in arrays that only graphs with such
+// tasks have.
+
+#ifndef PWSP_GRAPH_H
+#define PWSP_GRAPH_H
+
+#include "../base/context.h"
+#include "../base/os.h"
+#include "deque.h"
+
+#define PWSP_GRAPH_NONE UINT32_MAX
+
+#define PWSP_GRAPH_LEVELS  (PTOWSP_GRAPH_PRIORITY_MAX + 1)
+#define PWSP_GRAPH_CLASSES (2 * PWSP_GRAPH_LEVELS)  // unit * PWSP_GRAPH_LEVELS + priority
+
+typedef struct pwsp_graph_node {
+    ptowsp_graph_fn fn;  // NULL: a range, whose index is in user
+    void *user;
+} pwsp_graph_node;
+
+// Between runs pending is fan_in; a task that becomes ready restores it for the next run.
+typedef struct pwsp_graph_count {
+    uint32_t pending;  // atomic while several lanes work
+    uint32_t fan_in;
+} pwsp_graph_count;
+
+typedef struct pwsp_graph_edge {
+    uint32_t before, after;
+} pwsp_graph_edge;
+
+typedef struct pwsp_graph_range {
+    ptowsp_graph_range_fn fn;
+    void *user;
+    uint64_t item_count, grain;
+    uint32_t task;
+    // While it is open:
+    pwsp_queue queue;
+    PWSP_ALIGNAS(8) uint64_t done;  // atomic: items
+    uint64_t failed_begin;          // the lowest that failed; under the graph's lock
+    ptowsp_status failed_status;    // its status
+    uint32_t is_cut;                // atomic: not all items were done, as the run was cancelled
+} pwsp_graph_range;
+
+enum {
+    PWSP_GRAPH_DONE = 0,
+    PWSP_GRAPH_FAILED,   // outcome: the status
+    PWSP_GRAPH_SKIPPED,  // outcome: the lowest task to blame, or PWSP_GRAPH_NONE
+};
+
+// What stops a run from being plain.
+#define PWSP_GRAPH_HAS_FAILED 1u
+#define PWSP_GRAPH_IS_CUT     2u  // cancelled
+
+typedef struct pwsp_graph_lane {
+    uint32_t index;
+    bool is_alone;  // no other lane has tasks: no atomic operations on counters
+    // How fast tasks go by here, and what follows from it; see pwsp_graph_pace.
+    uint32_t window;     // tasks between looks at the clock
+    uint32_t keep;       // tasks that the lane need not offer
+    uint32_t offer_at;   // private tasks from which on it offers
+    uint32_t run_count;  // tasks since the last look at the clock
+    uint64_t looked_ns;
+    uint32_t source, source_end;  // sources that it has taken and not yet run
+    uint64_t done_count;          // not yet subtracted from `remaining`
+    uint64_t failed_count, skipped_count;
+    uint32_t first_failed;
+    ptowsp_graph_lane_stats stats;
+    uint32_t open_range;  // atomic: index + 1 of the range that it has opened, or 0
+    pwsp_deque deque;
+} pwsp_graph_lane;
+
+struct ptowsp_graph {
+    ptowsp_context *context;
+    pwsp_memory memory;
+    ptowsp_status status;  // the first error of building
+    bool is_sealed;
+    bool is_ordered;  // all edges lead to higher numbers, so there is no circle
+    bool is_classed;  // some task has a priority, or units have lanes of their own
+    bool is_marked;   // kinds and outcomes are not all as before a run
+    uint32_t lane_count, cube_lane_count;
+    uint32_t spin_count;
+
+    pwsp_graph_node *nodes;
+    pwsp_graph_count *counts;
+    uint64_t task_count, node_capacity, count_capacity;
+    pwsp_graph_edge *edges;
+    uint64_t edge_count, edge_capacity;
+    pwsp_graph_range *ranges;
+    uint64_t range_count, range_capacity;
+    const char **names;  // by task, as far as name_count
+    uint64_t name_count, name_capacity;
+    uint8_t *classes;  // by task, as far as class_count; 0 beyond
+    uint64_t class_count, class_capacity;
+    pwsp_arena arena;  // names
+
+    uint32_t *first, *targets, *outcomes, *spare, *sources;
+    uint8_t *kinds;
+    uint64_t first_capacity, target_capacity, outcome_capacity, spare_capacity, source_capacity;
+    uint64_t kind_capacity;
+    uint64_t ran_count;     // tasks of the last run
+    uint64_t marked_count;  // kinds and outcomes that have a value
+    uint64_t done_count, failed_count, skipped_count;
+
+    pwsp_graph_lane *lanes;
+    ptowsp_graph_lane_stats *lane_stats;
+
+    pwsp_mutex mutex;   // protects blocks, class queues, ranges that fail, and sleep
+    pwsp_cond wake;     // lanes sleep here
+    uint32_t spinlock;  // instead of the mutex in builds without threads
+    // Queues of classes: linked through `spare`.
+    uint32_t class_head[PWSP_GRAPH_CLASSES], class_tail[PWSP_GRAPH_CLASSES];
+    uint32_t unit_lane_count[2];  // lanes of a unit that are in the run
+
+    char padding[PWSP_FALSE_SHARING];
+    // Read by each task, rarely written.
+    uint32_t flags;          // atomic
+    uint32_t is_running;     // atomic
+    uint32_t source_count;   // in `sources`
+    uint32_t sleeper_count;  // atomic
+    char padding_flags[PWSP_FALSE_SHARING];
+    uint32_t source_next;  // atomic: sources from here on have not been taken
+    uint32_t block_count;  // atomic: blocks of half a ring in `spare`; written under the lock
+    PWSP_ALIGNAS(8) uint64_t remaining;  // atomic: tasks that no lane has reported as done
+    char padding_after[PWSP_FALSE_SHARING];
+};
+
+#define PWSP_GRAPH_BLOCK (PWSP_DEQUE_SIZE / 2)
+
+PWSP_INTERNAL void pwsp_graph_lock(ptowsp_graph *graph);
+PWSP_INTERNAL void pwsp_graph_unlock(ptowsp_graph *graph);
+
+// Makes room in an array of graph that doubles and is not zeroed.
+PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
+                                   uint64_t needed, size_t item_size);
+#define PWSP_GRAPH_GROW(graph, array, capacity, needed)                                            \
+    ((needed) <= (graph)->capacity ||                                                              \
+     pwsp_graph_grow(graph, (void **)(void *)&(graph)->array, &(graph)->capacity, needed,          \
+                     sizeof *(graph)->array))
+
+// The name of a task, or NULL.
+PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task);
+
+// Sealing, after the first error of building has been looked at.
+PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph);
+
+// Runs a sealed graph on the lanes of the context, which has been entered; false as pwsp_pool_run.
+PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph);
+
+// For graphs with classes: puts the sources into their queues; and what a lane runs.
+PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph);
+PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
+
+// -- shared by both ways to run -------------------------------------------------------------------
+
+// Does a task, skips it, or does a range of which it is the task; then releases what comes after.
+// Returns one of the tasks that became ready, or PWSP_GRAPH_NONE; the others are in the lane's
+// deque.
+PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task);
+
+// Takes part in a range that another lane has opened; false if none had items left. Releases as
+// pwsp_graph_step if it did the last ones.
+PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t *out_task);
+
+// Some lane has opened a range that has items left.
+PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph);
+
+// Reports the tasks that the lane has done, and wakes all lanes if they were the last.
+PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane);
+
+// Wakes a sleeping lane, or all, if there are any. The caller has made work visible, in a
+// sequentially consistent operation.
+PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all);
+
+// Empties half of a full deque: into a block, or into queues of classes.
+PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane);
+PWSP_INTERNAL void pwsp_graph_classes_spill(ptowsp_graph *graph, pwsp_graph_lane *lane);
+
+PWSP_INLINE void pwsp_graph_push(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
+    if (PWSP_UNLIKELY(lane->deque.bottom == lane->deque.limit)) {
+        if (!pwsp_deque_has_room(&lane->deque)) {
+            pwsp_graph_spill(graph, lane);
+        }
+    }
+    pwsp_deque_push(&lane->deque, task);
+}
+
+#endif

@@ -1,0 +1,204 @@
+// Sealing a graph: compressed sparse rows of edges, fan-ins, sources; and circles.
+//
+// Edges are sorted by the task they come from, by counting: how many each task has, where they end
+// (a running sum), and then each edge, from the last, to the place before. Edges of one task keep
+// their order. No search for circles is needed if all edges lead to higher numbers; otherwise tasks
+// are taken away in topological order (Kahn 1962), and what is left over has a circle.
+
+#include "graph.h"
+
+#include "../base/text.h"
+
+#include <inttypes.h>
+
+// Sizes an array of what sealing makes: exactly, as tasks are rarely added later.
+static bool pwsp_seal_reserve(ptowsp_graph *graph, void **array, uint64_t *capacity,
+                              uint64_t needed, size_t item_size) {
+    if (needed <= *capacity) {
+        return true;
+    }
+    if (needed > SIZE_MAX / 2 / item_size) {
+        return false;
+    }
+    void *moved = graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
+                                       (size_t)needed * item_size);
+    if (!moved) {
+        return false;
+    }
+    *array = moved;
+    *capacity = needed;
+    return true;
+}
+
+// Gives back what doubling has taken too much; never fails, as the old block is good enough.
+static void pwsp_seal_trim(ptowsp_graph *graph, void **array, uint64_t *capacity, uint64_t needed,
+                           size_t item_size) {
+    if (needed == 0 || *capacity - needed <= needed / 8 || *capacity * item_size < 65536) {
+        return;
+    }
+    void *moved = graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
+                                       (size_t)needed * item_size);
+    if (moved) {
+        *array = moved;
+        *capacity = needed;
+    }
+}
+
+#define PWSP_SEAL_ARRAY(call, array, capacity, needed)                                             \
+    call(graph, (void **)(void *)&graph->array, &graph->capacity, needed, sizeof *graph->array)
+
+static bool pwsp_seal_allocate(ptowsp_graph *graph) {
+    uint64_t tasks = graph->task_count, edges = graph->edge_count;
+    PWSP_SEAL_ARRAY(pwsp_seal_trim, nodes, node_capacity, tasks);
+    PWSP_SEAL_ARRAY(pwsp_seal_trim, counts, count_capacity, tasks);
+    PWSP_SEAL_ARRAY(pwsp_seal_trim, edges, edge_capacity, edges);
+    // Spare room is used in whole blocks.
+    uint64_t spare = (tasks / PWSP_GRAPH_BLOCK + 1) * PWSP_GRAPH_BLOCK;
+    return PWSP_SEAL_ARRAY(pwsp_seal_reserve, first, first_capacity, tasks + 1) &&
+           PWSP_SEAL_ARRAY(pwsp_seal_reserve, targets, target_capacity, edges) &&
+           PWSP_SEAL_ARRAY(pwsp_seal_reserve, kinds, kind_capacity, tasks) &&
+           PWSP_SEAL_ARRAY(pwsp_seal_reserve, outcomes, outcome_capacity, tasks) &&
+           PWSP_SEAL_ARRAY(pwsp_seal_reserve, spare, spare_capacity, spare);
+}
+
+// Fan-ins and the rows of edges; returns the number of sources.
+static uint64_t pwsp_seal_rows(ptowsp_graph *graph) {
+    uint64_t task_count = graph->task_count, edge_count = graph->edge_count, source_count = 0;
+    uint32_t *first = graph->first, *targets = graph->targets;
+    pwsp_graph_count *counts = graph->counts;
+    const pwsp_graph_edge *edges = graph->edges;
+    memset(first, 0, (size_t)(task_count + 1) * sizeof *first);
+    for (uint64_t i = 0; i < task_count; i++) {
+        counts[i].fan_in = 0;
+    }
+    for (uint64_t i = 0; i < edge_count; i++) {
+        first[edges[i].before]++;
+        counts[edges[i].after].fan_in++;
+    }
+    uint32_t sum = 0;
+    for (uint64_t i = 0; i < task_count; i++) {
+        sum += first[i];
+        first[i] = sum;
+        counts[i].pending = counts[i].fan_in;
+        source_count += counts[i].fan_in == 0;
+    }
+    first[task_count] = sum;
+    for (uint64_t i = edge_count; i-- > 0;) {
+        targets[--first[edges[i].before]] = edges[i].after;
+    }
+    return source_count;
+}
+
+static void pwsp_seal_sources(ptowsp_graph *graph) {
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < graph->task_count; i++) {
+        if (graph->counts[i].fan_in == 0) {
+            graph->sources[count++] = (uint32_t)i;
+        }
+    }
+    graph->source_count = count;
+}
+
+// Takes tasks away in topological order and says how many that are; pending is then what it would
+// be after a run that got no further. Uses `spare` as its queue.
+static uint64_t pwsp_seal_take_away(ptowsp_graph *graph) {
+    uint32_t *queue = graph->spare;
+    uint64_t count = graph->source_count;
+    if (count > 0) {
+        memcpy(queue, graph->sources, (size_t)count * sizeof *queue);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t task = queue[i];
+        for (uint32_t k = graph->first[task]; k < graph->first[task + 1]; k++) {
+            if (--graph->counts[graph->targets[k]].pending == 0) {
+                queue[count++] = graph->targets[k];
+            }
+        }
+    }
+    return count;
+}
+
+// Names a circle, of which each task waits for previous[task]: from its lowest task on, along the
+// edges, as far as the text has room.
+static ptowsp_status pwsp_seal_refuse_circle(ptowsp_graph *graph, uint32_t *previous,
+                                             uint32_t task) {
+    uint32_t lowest = task, length = 0, at = task;
+    do {  // turn the links around, so that they follow the edges; find the lowest
+        lowest = at < lowest ? at : lowest;
+        length++;
+        at = previous[at];
+    } while (at != task);
+    uint32_t after = task, middle = previous[task];
+    while (middle != task) {
+        uint32_t before = previous[middle];
+        previous[middle] = after;
+        after = middle;
+        middle = before;
+    }
+    previous[task] = after;
+    char list[320];
+    ptowsp_text_buffer buffer = {list, sizeof list, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    at = lowest;
+    for (uint32_t i = 0; i <= length; i++) {
+        if (buffer.length > sizeof list - 100 && i < length) {
+            pwsp_text_format(text, " -> ...");
+            break;
+        }
+        const char *name = pwsp_graph_name(graph, at);
+        pwsp_text_format(text, "%s%u%s%s%s", i ? " -> " : "", (unsigned)at, name ? " '" : "",
+                         name ? name : "", name ? "'" : "");
+        at = previous[at];
+    }
+    return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, lowest,
+                     "graph: %u tasks wait for each other in a circle: %s", (unsigned)length, list);
+}
+
+// Every task that was left over waits for one that was left over: going back from one to the other
+// ends in a circle.
+static ptowsp_status pwsp_seal_find_circle(ptowsp_graph *graph) {
+    uint32_t *previous = graph->spare, *seen = graph->first;  // both are made anew when sealing
+    for (uint64_t i = graph->edge_count; i-- > 0;) {
+        const pwsp_graph_edge *edge = &graph->edges[i];
+        if (graph->counts[edge->before].pending > 0) {
+            previous[edge->after] = edge->before;
+        }
+    }
+    uint32_t task = 0;
+    while (graph->counts[task].pending == 0) {
+        task++;
+    }
+    memset(seen, 0, (size_t)graph->task_count * sizeof *seen);
+    while (!seen[task]) {
+        seen[task] = 1;
+        task = previous[task];
+    }
+    return pwsp_seal_refuse_circle(graph, previous, task);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
+    ptowsp_context *context = graph->context;
+    uint64_t source_count = 0;
+    bool is_allocated = pwsp_seal_allocate(graph);
+    if (is_allocated) {
+        source_count = pwsp_seal_rows(graph);
+        is_allocated = PWSP_SEAL_ARRAY(pwsp_seal_reserve, sources, source_capacity, source_count);
+    }
+    if (!is_allocated) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                         "graph: no memory for running %" PRIu64 " tasks and %" PRIu64 " edges",
+                         graph->task_count, graph->edge_count);
+    }
+    pwsp_seal_sources(graph);
+    if (!graph->is_ordered) {
+        if (pwsp_seal_take_away(graph) < graph->task_count) {
+            graph->status = pwsp_seal_find_circle(graph);
+            return graph->status;
+        }
+        for (uint64_t i = 0; i < graph->task_count; i++) {
+            graph->counts[i].pending = graph->counts[i].fan_in;
+        }
+    }
+    graph->is_sealed = true;
+    return PTOWSP_OK;
+}

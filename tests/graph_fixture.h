@@ -1,0 +1,155 @@
+// What tests of graphs share: contexts with all kinds of lanes, and tasks that note when they ran.
+
+#ifndef GRAPH_FIXTURE_H
+#define GRAPH_FIXTURE_H
+
+#include "test.h"
+
+// -- lanes ----------------------------------------------------------------------------------------
+
+// An executor without threads: the last lane first, then the others in order.
+static inline void lanes_run_last_only(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
+                                       void *job) {
+    (void)user;
+    lane(job, lane_count - 1);
+    for (uint32_t i = 0; i + 1 < lane_count; i++) {
+        lane(job, i);
+    }
+}
+
+#ifdef PTOWSP_NO_THREADS
+static const size_t lanes_kind_count = 4;
+#else
+static const size_t lanes_kind_count = 8;
+#endif
+
+// Serial, with the user's threads and without, and with own threads. Some have more lanes than the
+// machine has processors.
+static inline ptowsp_context *lanes_context(size_t kind) {
+    static const struct {
+        uint32_t lane_count;
+        ptowsp_run_lanes_fn run_lanes;
+    } kinds[] = {{1, NULL},
+                 {3, test_run_lanes_on_threads},
+                 {3, test_run_lanes_backwards},
+                 {8, lanes_run_last_only},
+                 {2, NULL},
+                 {3, NULL},
+                 {8, NULL},
+                 {1, test_run_lanes_on_threads}};
+    ptowsp_context_desc desc = {.lane_count = kinds[kind].lane_count};
+    desc.run_lanes = kinds[kind].run_lanes;
+    desc.threads = desc.run_lanes         ? PTOWSP_THREADS_USER
+                   : desc.lane_count == 1 ? PTOWSP_THREADS_SERIAL
+                                          : PTOWSP_THREADS_OWN;
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    return context;
+}
+
+// -- order ----------------------------------------------------------------------------------------
+
+// Small graphs whose tasks draw a number when they begin and one when they end.
+typedef struct order {
+    uint32_t task_count, edge_count;
+    uint64_t edges[4096][2];
+    uint64_t clock;  // atomic
+    uint64_t *begins, *ends;
+} order;
+
+static inline void order_begin(order *o, uint32_t task_max) {
+    memset(o, 0, sizeof *o);
+    o->begins = (uint64_t *)calloc(task_max, sizeof(uint64_t));
+    o->ends = (uint64_t *)calloc(task_max, sizeof(uint64_t));
+    assert_true(o->begins && o->ends);
+}
+
+static inline void order_end(order *o) {
+    free(o->begins);
+    free(o->ends);
+}
+
+static inline ptowsp_status order_note(void *user, uint64_t task, uint32_t lane) {
+    order *o = (order *)user;
+    (void)lane;
+    assert_int_equal(o->ends[task], 0);  // it has not run before
+    o->begins[task] = __atomic_add_fetch(&o->clock, 1, __ATOMIC_RELAXED);
+    o->ends[task] = __atomic_add_fetch(&o->clock, 1, __ATOMIC_RELAXED);
+    return PTOWSP_OK;
+}
+
+static inline void order_task(order *o, ptowsp_graph *graph) {
+    ptowsp_graph_task_desc desc = {.fn = order_note, .user = o};
+    uint64_t task;
+    assert_int_equal(ptowsp_graph_task_make(graph, &desc, &task), PTOWSP_OK);
+    assert_int_equal(task, o->task_count++);
+}
+
+static inline void order_edge(order *o, ptowsp_graph *graph, uint64_t before, uint64_t after) {
+    assert_true(o->edge_count < 4096);
+    o->edges[o->edge_count][0] = before;
+    o->edges[o->edge_count++][1] = after;
+    assert_int_equal(ptowsp_graph_edge_make(graph, before, after), PTOWSP_OK);
+}
+
+static inline void order_restart(order *o) {
+    o->clock = 0;
+    memset(o->ends, 0, o->task_count * sizeof(uint64_t));
+}
+
+// All tasks have run, once, and in order.
+static inline void order_check(const order *o) {
+    assert_int_equal(o->clock, 2 * o->task_count);
+    for (uint32_t i = 0; i < o->task_count; i++) {
+        assert_true(o->ends[i] > o->begins[i]);
+    }
+    for (uint32_t i = 0; i < o->edge_count; i++) {
+        assert_true(o->ends[o->edges[i][0]] < o->begins[o->edges[i][1]]);
+    }
+}
+
+// -- shapes ---------------------------------------------------------------------------------------
+
+// Large graphs, whose tasks count how often they have run.
+typedef struct shape {
+    ptowsp_context *context;
+    ptowsp_graph *graph;
+    uint64_t task_count;
+    uint8_t *runs;
+} shape;
+
+static inline ptowsp_status shape_count(void *user, uint64_t task, uint32_t lane) {
+    (void)lane;
+    ((uint8_t *)user)[task]++;
+    return PTOWSP_OK;
+}
+
+static inline shape shape_make(ptowsp_context *context, uint64_t task_count) {
+    shape s = {.context = context, .task_count = task_count};
+    s.runs = (uint8_t *)calloc(task_count, 1);
+    assert_non_null(s.runs);
+    assert_int_equal(ptowsp_graph_create(context, NULL, &s.graph), PTOWSP_OK);
+    ptowsp_graph_task_desc desc = {.fn = shape_count, .user = s.runs};
+    for (uint64_t i = 0; i < task_count; i++) {
+        assert_int_equal(ptowsp_graph_task_make(s.graph, &desc, NULL), PTOWSP_OK);
+    }
+    return s;
+}
+
+static inline void shape_run(shape *s, uint32_t run_count) {
+    memset(s->runs, 0, s->task_count);
+    for (uint32_t run = 0; run < run_count; run++) {
+        assert_int_equal(ptowsp_graph_run(s->graph), PTOWSP_OK);
+    }
+    for (uint64_t i = 0; i < s->task_count; i++) {
+        assert_int_equal(s->runs[i], run_count);
+    }
+}
+
+static inline void shape_destroy(shape *s) {
+    free(s->runs);
+    ptowsp_graph_destroy(s->graph);
+    ptowsp_context_destroy(s->context);
+}
+
+#endif
