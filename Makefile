@@ -76,8 +76,15 @@ $(BUILD)/%: examples/%.c $(COMMON) $(BUILD)/libptowsp.a ptowsp.h
 demo: $(BUILD)/decode_batch
 	$(abspath $(BUILD))/decode_batch $(DEMO_FLAGS)
 
+# Graphs run beside OpenMP, if the compiler has it, and oneTBB, if a C++ compiler finds it.
+OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
+TBB    = $(shell $(CXX) -std=c++17 -include tbb/flow_graph.h -x c++ -fsyntax-only /dev/null 2>/dev/null && echo yes)
+
 $(BUILD)/bench: $(wildcard bench/*) $(COMMON) $(BUILD)/libptowsp.a ptowsp.h ptoisa_shim.h
-	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -Iexamples $(wildcard bench/*.c) $(COMMON) $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lm
+	@mkdir -p $(@D)
+	if [ "$(TBB)" ]; then $(CXX) $(CXX17) $(CXXFLAGS) -c bench/graph_tbb.cpp -o $(BUILD)/graph_tbb.o; fi
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) $(OPENMP) $(if $(TBB),-DBENCH_HAS_TBB) -I. -Iexamples $(wildcard bench/*.c) $(COMMON) \
+	    $(if $(TBB),$(BUILD)/graph_tbb.o) $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lm $(if $(TBB),-ltbb -lstdc++)
 
 bench: $(BUILD)/bench
 	$(abspath $(BUILD))/bench --json $(BUILD)/bench.json

@@ -4,7 +4,7 @@
 //
 //      bench [--json FILE] [--kv-mib N] [--only GROUP]
 //
-// The groups are plan, dispatch, merge, decode, time, pipeline, kernel.
+// The groups are plan, dispatch, merge, decode, time, pipeline, kernel, graph.
 
 #include "bench.h"
 
@@ -17,7 +17,7 @@
 
 // -- results --------------------------------------------------------------------------------------
 
-static bench_row rows[64];
+static bench_row rows[128];
 static size_t row_count;
 
 void report(bench_row row) {
@@ -607,6 +607,9 @@ int main(int argc, char **argv) {
     }
     if (!only || strcmp(only, "kernel") == 0) {
         bench_kernel();
+    }
+    if (!only || strcmp(only, "graph") == 0) {
+        bench_graph();
     }
     ptowsp_context_destroy(context);
     require(fflush(stdout) == 0 && !ferror(stdout), "cannot write the table");

@@ -45,4 +45,7 @@ void bench_pipeline(void);
 // Tile kernels: instructions beside plain loops, kernels as tasks, and making one.
 void bench_kernel(void);
 
+// Task graphs on threads: building, running empty tasks, and efficiency.
+void bench_graph(void);
+
 #endif

@@ -1,0 +1,382 @@
+// Task graphs on threads: building and running empty tasks, in ns per task, and how much of two
+// lanes 200 ns tasks get. Beside each: the same graph as OpenMP tasks with dependencies, which are
+// built while they run, and as a oneTBB flow graph, if this was compiled with them.
+
+#include "graph.h"
+
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GRAPH_TASKS = 1 << 16, GRAPH_ROUNDS = 9 };
+
+// -- shapes ---------------------------------------------------------------------------------------
+
+static graph_shape shape_begin(const char *name, uint32_t task_count, uint32_t edge_max) {
+    graph_shape s = {name, task_count, 0, NULL, NULL, 0};
+    s.first = (uint32_t *)calloc(task_count + 1, sizeof(uint32_t));
+    s.before = (uint32_t *)calloc(edge_max + 1, sizeof(uint32_t));
+    require(s.first && s.before, "out of memory");
+    return s;
+}
+
+static void shape_edge(graph_shape *s, uint32_t before) {
+    s->before[s->edge_count++] = before;
+}
+
+static void shape_end_task(graph_shape *s, uint32_t task) {
+    s->first[task + 1] = s->edge_count;
+}
+
+static graph_shape shape_chain(void) {
+    graph_shape s = shape_begin("chain", GRAPH_TASKS, GRAPH_TASKS);
+    for (uint32_t i = 0; i < s.task_count; i++) {
+        if (i > 0) {
+            shape_edge(&s, i - 1);
+        }
+        shape_end_task(&s, i);
+    }
+    return s;
+}
+
+static graph_shape shape_tree(void) {
+    graph_shape s = shape_begin("binary tree", GRAPH_TASKS - 1, GRAPH_TASKS);
+    for (uint32_t i = 0; i < s.task_count; i++) {
+        if (i > 0) {
+            shape_edge(&s, (i - 1) / 2);
+        }
+        shape_end_task(&s, i);
+    }
+    return s;
+}
+
+static graph_shape shape_independent(void) {
+    return shape_begin("independent", GRAPH_TASKS, 0);
+}
+
+static graph_shape shape_wavefront(void) {
+    enum { SIDE = 256 };
+    graph_shape s = shape_begin("2-D wavefront", SIDE * SIDE, 2 * SIDE * SIDE);
+    for (uint32_t i = 0; i < s.task_count; i++) {
+        if (i >= SIDE) {
+            shape_edge(&s, i - SIDE);
+        }
+        if (i % SIDE) {
+            shape_edge(&s, i - 1);
+        }
+        shape_end_task(&s, i);
+    }
+    return s;
+}
+
+// Layers of 1024 tasks; each task has four inputs from the layer before.
+static graph_shape shape_random(void) {
+    enum { WIDTH = 1024 };
+    graph_shape s = shape_begin("random layers, 4 inputs", GRAPH_TASKS, 4 * GRAPH_TASKS);
+    uint64_t random = 1;
+    for (uint32_t i = 0; i < s.task_count; i++) {
+        for (uint32_t k = 0; k < 4 && i >= WIDTH; k++) {
+            random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            shape_edge(&s, (i / WIDTH - 1) * WIDTH + (uint32_t)(random >> 33) % WIDTH);
+        }
+        shape_end_task(&s, i);
+    }
+    return s;
+}
+
+// Decode attention, layer after layer: for each request a projection, then for each head one to
+// eight chunks of its sequence and their merge, then a projection of all heads.
+static graph_shape shape_attention(void) {
+    enum { REQUESTS = 32, HEADS = 8, LAYERS = 32 };
+    graph_shape s = shape_begin("attention", 0, 4 * GRAPH_TASKS);
+    s.first = (uint32_t *)realloc(s.first, (4 * GRAPH_TASKS + 1) * sizeof(uint32_t));
+    require(s.first != NULL, "out of memory");
+    s.first[0] = 0;
+    uint32_t last[REQUESTS] = {0}, merges[HEADS];
+    for (uint32_t layer = 0; layer < LAYERS; layer++) {
+        for (uint32_t request = 0; request < REQUESTS; request++) {
+            if (layer > 0) {
+                shape_edge(&s, last[request]);
+            }
+            uint32_t begin = s.task_count++;
+            shape_end_task(&s, begin);
+            uint32_t chunks = 1 + request % 8;
+            for (uint32_t head = 0; head < HEADS; head++) {
+                for (uint32_t chunk = 0; chunk < chunks; chunk++) {
+                    shape_edge(&s, begin);
+                    shape_end_task(&s, s.task_count++);
+                }
+                for (uint32_t chunk = 0; chunk < chunks; chunk++) {
+                    shape_edge(&s, s.task_count - chunks + chunk);
+                }
+                merges[head] = s.task_count;
+                shape_end_task(&s, s.task_count++);
+            }
+            for (uint32_t head = 0; head < HEADS; head++) {
+                shape_edge(&s, merges[head]);
+            }
+            last[request] = s.task_count;
+            shape_end_task(&s, s.task_count++);
+        }
+    }
+    return s;
+}
+
+// -- ptowsp ---------------------------------------------------------------------------------------
+
+typedef struct graph_bench {
+    const graph_shape *shape;
+    uint32_t lane_count;
+    ptowsp_context *context;
+    ptowsp_graph *graph;
+    graph_tbb *tbb;
+    char *marks;  // of OpenMP: where dependencies meet
+} graph_bench;
+
+static ptowsp_status run_task(void *user, uint64_t task, uint32_t lane) {
+    (void)task, (void)lane;
+    graph_spin(((const graph_shape *)user)->spin);
+    return PTOWSP_OK;
+}
+
+static ptowsp_status run_empty(void *user, uint64_t task, uint32_t lane) {
+    (void)user, (void)task, (void)lane;
+    return PTOWSP_OK;
+}
+
+static void build_graph(void *user) {
+    graph_bench *b = (graph_bench *)user;
+    const graph_shape *s = b->shape;
+    ptowsp_graph_task_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.fn = s->spin ? run_task : run_empty;
+    desc.user = (void *)(uintptr_t)s;
+    require(ptowsp_graph_create(b->context, NULL, &b->graph) == PTOWSP_OK, "no graph");
+    for (uint32_t i = 0; i < s->task_count; i++) {
+        ptowsp_graph_task_make(b->graph, &desc, NULL);
+        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+            ptowsp_graph_edge_make(b->graph, s->before[k], i);
+        }
+    }
+    require(ptowsp_graph_seal(b->graph) == PTOWSP_OK, "a graph cannot be sealed");
+}
+
+static void build_and_destroy(void *user) {
+    graph_bench *b = (graph_bench *)user;
+    build_graph(b);
+    ptowsp_graph_destroy(b->graph);
+    b->graph = NULL;
+}
+
+static void run_graph(void *user) {
+    graph_bench *b = (graph_bench *)user;
+    require(ptowsp_graph_run(b->graph) == PTOWSP_OK, "a graph fails");
+}
+
+// The tasks alone, one after another.
+static void run_loop(void *user) {
+    const graph_shape *s = ((graph_bench *)user)->shape;
+    for (uint32_t i = 0; i < s->task_count; i++) {
+        run_task((void *)(uintptr_t)s, i, 0);
+    }
+}
+
+static void run_nothing(void *user) {
+    (void)user;
+}
+
+static graph_bench bench_begin(const graph_shape *shape, uint32_t lane_count) {
+    graph_bench b;
+    memset(&b, 0, sizeof b);
+    b.shape = shape;
+    b.lane_count = lane_count;
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.threads = PTOWSP_THREADS_OWN;
+    desc.lane_count = lane_count;
+    require(ptowsp_context_create(&desc, &b.context) == PTOWSP_OK, "no context");
+    b.marks = (char *)calloc(shape->task_count, 1);
+    require(b.marks != NULL, "out of memory");
+    return b;
+}
+
+static void bench_end(graph_bench *b) {
+    ptowsp_graph_destroy(b->graph);
+    ptowsp_context_destroy(b->context);
+    free(b->marks);
+}
+
+// -- beside: OpenMP -------------------------------------------------------------------------------
+
+#ifdef _OPENMP
+static void create_openmp_task(const graph_shape *s, char *marks, uint32_t i) {
+    const uint32_t *before = s->before + s->first[i];
+    uint32_t count = s->first[i + 1] - s->first[i], spin = s->spin;
+    (void)marks;  // gcc does not see its uses
+    switch (count) {
+    case 0:
+#pragma omp task depend(out : marks[i]) firstprivate(spin)
+        graph_spin(spin);
+        break;
+    case 1:
+#pragma omp task depend(in : marks[before[0]]) depend(out : marks[i]) firstprivate(spin)
+        graph_spin(spin);
+        break;
+    case 2:
+#pragma omp task depend(in                                                                         \
+                        : marks[before[0]], marks[before[1]]) depend(out                           \
+                                                                     : marks[i])                   \
+    firstprivate(spin)
+        graph_spin(spin);
+        break;
+    default:
+#pragma omp task depend(iterator(uint32_t k = 0                                                    \
+                                 : count),                                                         \
+                        in                                                                         \
+                        : marks[before[k]]) depend(out                                             \
+                                                   : marks[i]) firstprivate(spin)
+        graph_spin(spin);
+        break;
+    }
+}
+
+static void run_openmp(void *user) {
+    graph_bench *b = (graph_bench *)user;
+#pragma omp parallel num_threads(b->lane_count)
+#pragma omp single
+    for (uint32_t i = 0; i < b->shape->task_count; i++) {
+        create_openmp_task(b->shape, b->marks, i);
+    }
+}
+#endif
+
+// -- beside: oneTBB -------------------------------------------------------------------------------
+
+#ifdef BENCH_HAS_TBB
+static void run_tbb(void *user) {
+    graph_tbb_run(((graph_bench *)user)->tbb);
+}
+
+static void build_tbb(void *user) {
+    graph_bench *b = (graph_bench *)user;
+    graph_tbb_destroy(graph_tbb_build(b->shape, b->lane_count));
+}
+#endif
+
+// -- rows -----------------------------------------------------------------------------------------
+
+typedef struct graph_budget {
+    double ns;
+    const char *text;
+} graph_budget;
+
+// Rows keep pointers to their names.
+static char *name_make(const graph_shape *s, const char *what) {
+    static char names[64][64];
+    static uint32_t name_count;
+    char *name = names[name_count++ % 64];
+    snprintf(name, sizeof names[0], "%s, %s", s->name, what);
+    return name;
+}
+
+static void report_graph(const graph_shape *s, const char *what, bench_times t, const char *other,
+                         graph_budget budget) {
+    double tasks = s->task_count, ns = t.own_ns / tasks;
+    bench_row row = {name_make(s, what),
+                     "ns/task",
+                     ns,
+                     other,
+                     other[0] == '-' ? 0 : t.other_ns / tasks,
+                     other[0] == '-' ? 0 : t.ratio,
+                     budget.text,
+                     budget.ns > 0,
+                     ns <= budget.ns};
+    report(row);
+}
+
+static void bench_shape(const graph_shape *s, graph_budget run_budget) {
+    const graph_budget none = {0, ""}, build_budget = {30, "30 ns"};
+    double one_lane = 0;
+    graph_bench b = bench_begin(s, 1);
+#ifdef BENCH_HAS_TBB
+    report_graph(s, "build", measure(build_and_destroy, build_tbb, &b, 1, GRAPH_ROUNDS), "oneTBB",
+                 build_budget);
+#else
+    report_graph(s, "build", measure(build_and_destroy, run_nothing, &b, 1, GRAPH_ROUNDS), "-",
+                 build_budget);
+#endif
+    bench_end(&b);
+    for (uint32_t lanes = 1; lanes <= 2; lanes++) {
+        b = bench_begin(s, lanes);
+        build_graph(&b);
+        bench_times t = measure(run_graph, run_nothing, &b, 3, 21);
+        char what[16];
+        snprintf(what, sizeof what, "%u lane%s", (unsigned)lanes, lanes > 1 ? "s" : "");
+        graph_budget two = {1.1 * one_lane / s->task_count, "one lane"};
+        report_graph(s, what, t, "-", lanes > 1 ? two : run_budget);
+        one_lane = t.own_ns;
+#ifdef BENCH_HAS_TBB
+        b.tbb = graph_tbb_build(s, lanes);
+        report_graph(s, what, measure(run_graph, run_tbb, &b, 1, GRAPH_ROUNDS), "oneTBB", none);
+        graph_tbb_destroy(b.tbb);
+#endif
+#ifdef _OPENMP
+        report_graph(s, what, measure(run_graph, run_openmp, &b, 1, GRAPH_ROUNDS),
+                     "OpenMP (builds and runs)", none);
+#endif
+        (void)none;
+        bench_end(&b);
+    }
+}
+
+// How many rounds of graph_spin take 200 ns.
+static uint32_t spin_of_200_ns(void) {
+    enum { SPIN_ROUNDS = 10000000 };
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        uint64_t start = ptowsp_clock_ns();
+        graph_spin(SPIN_ROUNDS);
+        uint64_t ns = ptowsp_clock_ns() - start;
+        best = ns < best ? ns : best;
+    }
+    return (uint32_t)(200.0 * SPIN_ROUNDS / (double)best);
+}
+
+// What part of two lanes the tasks themselves take.
+static void bench_efficiency(graph_shape *s, double budget, const char *budget_text) {
+    s->spin = spin_of_200_ns();
+    graph_bench b = bench_begin(s, 2);
+    build_graph(&b);
+    bench_times t = measure(run_graph, run_loop, &b, 1, 21);
+    const char *name = name_make(s, "200 ns tasks, 2 lanes");
+    double efficiency = 100 / (2 * t.ratio), tasks = s->task_count;
+    bench_row row = {
+        name,    "% busy",    efficiency, "a loop of them, ns/task", t.other_ns / tasks,
+        t.ratio, budget_text, true,       efficiency >= budget};
+    report(row);
+    bench_end(&b);
+    s->spin = 0;
+}
+
+void bench_graph(void) {
+#ifndef _OPENMP
+    printf("graph: not compiled with OpenMP\n");
+#endif
+#ifndef BENCH_HAS_TBB
+    printf("graph: oneTBB is not installed\n");
+#endif
+    graph_shape shapes[] = {shape_chain(),     shape_tree(),   shape_independent(),
+                            shape_wavefront(), shape_random(), shape_attention()};
+    static const graph_budget budgets[] = {{6, "6 ns"}, {6, "6 ns"},   {6, "6 ns"},
+                                           {9, "9 ns"}, {25, "25 ns"}, {0, ""}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        bench_shape(&shapes[i], budgets[i]);
+        if (i > 0) {
+            bench_efficiency(&shapes[i], i == 4 ? 90 : 95, i == 4 ? "90 %" : "95 %");
+        }
+        free(shapes[i].first);
+        free(shapes[i].before);
+    }
+}

@@ -1,0 +1,39 @@
+// The shapes of graphs that the benchmark builds and runs, for ptowsp and for what stands beside it.
+
+#ifndef BENCH_GRAPH_H
+#define BENCH_GRAPH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Task i comes after the tasks before[first[i]] .. before[first[i + 1] - 1], all lower than i. A
+// task spends `spin` rounds of work.
+typedef struct graph_shape {
+    const char *name;
+    uint32_t task_count, edge_count;
+    uint32_t *first, *before;
+    uint32_t spin;
+} graph_shape;
+
+// The work of a task.
+static inline void graph_spin(uint32_t rounds) {
+    for (uint32_t i = 0; i < rounds; i++) {
+        __asm__ volatile("");
+    }
+}
+
+// oneTBB's flow graph, if the benchmark has been built with it. NULL otherwise.
+typedef struct graph_tbb graph_tbb;
+graph_tbb *graph_tbb_build(const graph_shape *shape, unsigned lane_count);
+void graph_tbb_run(graph_tbb *graph);
+void graph_tbb_destroy(graph_tbb *graph);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
