@@ -32,28 +32,21 @@ PWSP_INTERNAL uint32_t pwsp_deque_reclaim(pwsp_deque *deque, uint32_t count) {
     return taken;
 }
 
-PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *thief, pwsp_deque *victim) {
-    bool has_room = pwsp_deque_has_room(thief);  // (4): others may have read its slots
-    PTOWSP_ASSERT(has_room && pwsp_deque_held(thief) == 0);
-    (void)has_room;
-    uint64_t word = pwsp_load_acquire(&victim->word);  // (2), pairs with (1)
-    for (;;) {
+PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks) {
+    uint64_t word = pwsp_load_acquire(&victim->word), wanted;  // (2), pairs with (1)
+    uint32_t taken;
+    do {
         uint32_t offers = pwsp_deque_offers(word);
-        uint32_t taken = offers - offers / 2;
-        taken = taken < PWSP_DEQUE_SIZE / 2 ? taken : PWSP_DEQUE_SIZE / 2;
+        taken = offers - offers / 2;
+        taken = taken < PWSP_DEQUE_STEAL_MAX ? taken : PWSP_DEQUE_STEAL_MAX;
         if (taken == 0) {
             return 0;
         }
         for (uint32_t i = 0; i < taken; i++) {
             uint32_t from = ((uint32_t)word + i) % PWSP_DEQUE_SIZE;
-            uint32_t task = pwsp_load_relaxed(&victim->slots[from]);
-            pwsp_store_relaxed(&thief->slots[(thief->bottom + i) % PWSP_DEQUE_SIZE], task);
+            out_tasks[i] = pwsp_load_relaxed(&victim->slots[from]);
         }
-        uint64_t wanted =
-            pwsp_deque_word(word >> 32, (uint32_t)(word >> 16), (uint32_t)word + taken);
-        if (pwsp_cas_seq_cst(&victim->word, &word, wanted)) {  // (3), pairs with (4)
-            thief->bottom += taken;
-            return taken;
-        }
-    }
+        wanted = pwsp_deque_word(word >> 32, (uint32_t)(word >> 16), (uint32_t)word + taken);
+    } while (!pwsp_cas_seq_cst(&victim->word, &word, wanted));  // (3), pairs with (4)
+    return taken;
 }

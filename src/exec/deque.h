@@ -86,8 +86,9 @@ PWSP_INTERNAL void pwsp_deque_publish(pwsp_deque *deque, uint32_t count);
 // Takes up to `count` of the newest public tasks back; says how many.
 PWSP_INTERNAL uint32_t pwsp_deque_reclaim(pwsp_deque *deque, uint32_t count);
 
-// Moves half of what the victim offers, at least one and at most half a ring, to the private part
-// of the thief, whose deque is empty; says how many.
-PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *thief, pwsp_deque *victim);
+// Takes half of what the victim offers, at least one and at most PWSP_DEQUE_STEAL_MAX, oldest
+// first; says how many.
+#define PWSP_DEQUE_STEAL_MAX (PWSP_DEQUE_SIZE / 2)
+PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks);
 
 #endif

@@ -66,12 +66,12 @@ enum {
 typedef struct pwsp_graph_lane {
     uint32_t index;
     bool is_alone;  // no other lane has tasks: no atomic operations on counters
-    // How fast tasks go by here, and what follows from it; see pwsp_graph_pace.
-    uint32_t window;     // tasks between looks at the clock
-    uint32_t keep;       // tasks that the lane need not offer
-    uint32_t offer_at;   // private tasks from which on it offers
-    uint32_t run_count;  // tasks since the last look at the clock
-    uint64_t looked_ns;
+    // How fast tasks go by here, and what follows from it; see pwsp_graph_look.
+    uint32_t keep;                // tasks that the lane need not offer
+    uint32_t offer_at;            // private tasks from which on it offers
+    uint32_t run_count;           // tasks since `looked_at`
+    uint64_t looked_at;           // ticks
+    uint64_t share_at;            // ticks: when the keeper tries to share again
     uint32_t source, source_end;  // sources that it has taken and not yet run
     uint64_t done_count;          // not yet subtracted from `remaining`
     uint64_t failed_count, skipped_count;
@@ -123,6 +123,12 @@ struct ptowsp_graph {
     uint32_t class_head[PWSP_GRAPH_CLASSES], class_tail[PWSP_GRAPH_CLASSES];
     uint32_t unit_lane_count[2];  // lanes of a unit that are in the run
 
+    // Whether to wake other lanes at all; see pwsp_graph_call_lanes.
+    bool is_direct;
+    uint32_t direct_count;  // runs without other lanes
+    uint32_t pool_hold;     // runs until that is tried again
+    uint64_t pool_ticks;    // of the last run on all lanes
+
     char padding[PWSP_FALSE_SHARING];
     // Read by each task, rarely written.
     uint32_t flags;          // atomic
@@ -130,8 +136,13 @@ struct ptowsp_graph {
     uint32_t source_count;   // in `sources`
     uint32_t sleeper_count;  // atomic
     char padding_flags[PWSP_FALSE_SHARING];
-    uint32_t source_next;  // atomic: sources from here on have not been taken
-    uint32_t block_count;  // atomic: blocks of half a ring in `spare`; written under the lock
+    uint32_t source_next;   // atomic: sources from here on have not been taken
+    uint32_t block_count;   // atomic: blocks of half a ring in `spare`; written under the lock
+    uint32_t busy_count;    // atomic: lanes that have tasks or look for some
+    uint32_t keeper;        // atomic: index + 1 of the lane that is to be alone, or 0
+    uint32_t alone_ticks;   // atomic: ticks / 16 per task of a lane that is alone; 0: not known
+    uint32_t starts_alone;  // atomic: the first lane is to be the keeper
+    uint64_t share_ticks;   // of the keeper: how long it is to be alone
     PWSP_ALIGNAS(8) uint64_t remaining;  // atomic: tasks that no lane has reported as done
     char padding_after[PWSP_FALSE_SHARING];
 };
@@ -164,6 +175,10 @@ PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
 
 // -- shared by both ways to run -------------------------------------------------------------------
 
+// A task is over, with a status or skipped: releases what comes after it as pwsp_graph_step does.
+PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
+                                         ptowsp_status status, bool is_skipped);
+
 // Does a task, skips it, or does a range of which it is the task; then releases what comes after.
 // Returns one of the tasks that became ready, or PWSP_GRAPH_NONE; the others are in the lane's
 // deque.
@@ -194,6 +209,43 @@ PWSP_INLINE void pwsp_graph_push(ptowsp_graph *graph, pwsp_graph_lane *lane, uin
         }
     }
     pwsp_deque_push(&lane->deque, task);
+}
+
+// One of the edges to a task is done; says whether it was the last.
+PWSP_FORCE_INLINE bool pwsp_graph_release(pwsp_graph_count *count, bool is_alone) {
+    if (is_alone) {
+        if (count->pending != 1) {
+            count->pending--;
+            return false;
+        }
+        count->pending = count->fan_in;
+        return true;
+    }
+    if (pwsp_load_acquire(&count->pending) != 1 &&
+        pwsp_fetch_sub_acq_rel(&count->pending, 1u) != 1) {
+        return false;
+    }
+    pwsp_store_relaxed(&count->pending, count->fan_in);
+    return true;
+}
+
+// Releases all that comes after a task: returns the first that became ready, pushes the others.
+PWSP_FORCE_INLINE uint32_t pwsp_graph_release_all(ptowsp_graph *graph, pwsp_graph_lane *lane,
+                                                  uint32_t task, bool is_alone) {
+    uint32_t next = PWSP_GRAPH_NONE;
+    const uint32_t *targets = graph->targets;
+    pwsp_graph_count *counts = graph->counts;
+    for (uint32_t i = graph->first[task], end = graph->first[task + 1]; i < end; i++) {
+        uint32_t target = targets[i];
+        if (pwsp_graph_release(&counts[target], is_alone)) {
+            if (next == PWSP_GRAPH_NONE) {
+                next = target;
+            } else {
+                pwsp_graph_push(graph, lane, target);
+            }
+        }
+    }
+    return next;
 }
 
 #endif

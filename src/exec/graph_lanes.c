@@ -18,8 +18,27 @@
 // Pace. A lane looks at the clock after some tasks. Where tasks take a microsecond or more, it
 // offers to thieves all that it has before it starts a task, since it cannot know how long that
 // takes. Where they are shorter, it keeps as many to itself as take about a microsecond: being
-// robbed one at a time costs more than that. So at most one microsecond's worth of tasks, judged by
-// the last ones, waits behind a task that takes unexpectedly long.
+// robbed one at a time costs more than that.
+//
+// Being alone. Tasks of a few nanoseconds take longer on two lanes than on one, unless their edges
+// stay within a lane: every counter that both write travels between caches for some 50 ns. So a
+// lane that sees short tasks makes itself the keeper, and the others give up what they have when
+// they look at the clock next:
+//
+//      keeper                                      another lane
+//      CAS keeper from 0 to itself (5)             offers all it has, busy_count - 1 (6)
+//      reads busy_count 1: it is alone (7)         to take anything: busy_count + 1 (8),
+//      ... plain counters ...                      reads keeper (9); if there is one, back again
+//      stores keeper = 0 (10)
+//
+// All are sequentially consistent: of (5), (7) and (8), (9) either the keeper sees the other lane
+// as busy, or that lane sees the keeper. (7) acquires from (6) what the others have written, (9)
+// from (10) what the keeper has. Alone, it measures how fast it is, and every now and then it lets
+// the others in again: if tasks then take more than that times the lanes, it was wrong, and waits
+// twice as long before the next time. If tasks become long, it lets the others in at the next look,
+// so the price of having been wrong is PWSP_GRAPH_WINDOW tasks one after another. What was found
+// out is kept for the next run: a graph that is known to be over in a few microseconds does not
+// wake other lanes at all.
 //
 // The end. `remaining` counts tasks that have not been reported; a lane reports when it has run
 // dry, so nothing is shared while it has work. The lane that reports the last one wakes all.
@@ -38,12 +57,24 @@
 #define PWSP_GRAPH_SPIN_LONG  1000
 #define PWSP_GRAPH_SPIN_SHORT 50
 
-// The window is about PWSP_GRAPH_LOOK_NS long; what a lane keeps takes about PWSP_GRAPH_KEEP_NS.
-#define PWSP_GRAPH_LOOK_NS    4000
-#define PWSP_GRAPH_KEEP_NS    1000
-#define PWSP_GRAPH_WINDOW_MIN 16
-#define PWSP_GRAPH_WINDOW_MAX 256
-#define PWSP_GRAPH_KEEP_MAX   64
+#define PWSP_GRAPH_WINDOW   32u  // tasks between looks at the clock
+#define PWSP_GRAPH_KEEP_MAX 64u
+
+// Time is counted in ticks, which are read in 8 ns where clock_gettime takes 25. Nothing depends on
+// them but who runs what, so it is good enough that one is 0.2 to 1 ns.
+#if defined(__x86_64__) || defined(__i386__)
+#define pwsp_graph_ticks() ((uint64_t)__builtin_ia32_rdtsc())
+#define PWSP_GRAPH_US      UINT64_C(3000)
+#else
+#define pwsp_graph_ticks() ptowsp_clock_ns()
+#define PWSP_GRAPH_US      UINT64_C(1000)
+#endif
+
+#define PWSP_GRAPH_KEEP_TICKS  PWSP_GRAPH_US         // what a lane keeps to itself takes so long
+#define PWSP_GRAPH_SHORT_TICKS (PWSP_GRAPH_US / 8)   // tasks for which it may want to be alone
+#define PWSP_GRAPH_SHARE_MIN   (50 * PWSP_GRAPH_US)  // how long it is alone
+#define PWSP_GRAPH_SHARE_MAX   (10000 * PWSP_GRAPH_US)
+#define PWSP_GRAPH_WAKE_TICKS  (30 * PWSP_GRAPH_US)  // runs for which others may not be woken
 
 // -- lock and sleep -------------------------------------------------------------------------------
 
@@ -68,26 +99,13 @@ PWSP_INTERNAL void pwsp_graph_unlock(ptowsp_graph *graph) {
 PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all) {
     if (pwsp_load_seq_cst(&graph->sleeper_count)) {
         pwsp_graph_lock(graph);
-        if (all) {
+        if (all || pwsp_load_seq_cst(&graph->keeper)) {  // one might be a lane that is not let in
             pwsp_cond_broadcast(&graph->wake);
         } else {
             pwsp_cond_signal(&graph->wake);
         }
         pwsp_graph_unlock(graph);
     }
-}
-
-PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph) {
-    for (uint32_t i = 0; graph->range_count > 0 && i < graph->lane_count; i++) {
-        uint32_t open = pwsp_load_seq_cst(&graph->lanes[i].open_range);
-        if (open) {
-            pwsp_queue *queue = &graph->ranges[open - 1].queue;
-            if (pwsp_load_relaxed(&queue->cursor) < queue->item_count) {
-                return true;
-            }
-        }
-    }
-    return false;
 }
 
 // There is something that a lane without work can take.
@@ -104,17 +122,24 @@ static bool pwsp_graph_has_work(const ptowsp_graph *graph) {
     return pwsp_graph_has_open_range(graph);
 }
 
-static void pwsp_graph_sleep(ptowsp_graph *graph) {
+// There is no keeper but, perhaps, this lane.
+static bool pwsp_graph_is_let_in(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
+    uint32_t keeper = pwsp_load_seq_cst(&graph->keeper);
+    return keeper == 0 || keeper == lane->index + 1;
+}
+
+static void pwsp_graph_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
 #if PWSP_HAS_THREADS
     pwsp_graph_lock(graph);
     pwsp_fetch_add_seq_cst(&graph->sleeper_count, 1u);
-    if (pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_work(graph)) {
+    if (pwsp_load_seq_cst(&graph->remaining) > 0 &&
+        !(pwsp_graph_is_let_in(graph, lane) && pwsp_graph_has_work(graph))) {
         pwsp_cond_wait(&graph->wake, &graph->mutex);
     }
     pwsp_fetch_sub_seq_cst(&graph->sleeper_count, 1u);
     pwsp_graph_unlock(graph);
 #else
-    (void)graph;
+    (void)graph, (void)lane;
     pwsp_pause();
 #endif
 }
@@ -130,176 +155,7 @@ PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane)
     }
 }
 
-// -- releasing ------------------------------------------------------------------------------------
-
-// One of the edges to a task is done; says whether it was the last.
-PWSP_FORCE_INLINE bool pwsp_graph_release(pwsp_graph_count *count, bool is_alone) {
-    if (is_alone) {
-        if (count->pending != 1) {
-            count->pending--;
-            return false;
-        }
-        count->pending = count->fan_in;
-        return true;
-    }
-    if (pwsp_load_acquire(&count->pending) != 1 &&
-        pwsp_fetch_sub_acq_rel(&count->pending, 1u) != 1) {
-        return false;
-    }
-    pwsp_store_relaxed(&count->pending, count->fan_in);
-    return true;
-}
-
-// Releases all that comes after a task: returns the first that became ready, pushes the others.
-PWSP_FORCE_INLINE uint32_t pwsp_graph_release_all(ptowsp_graph *graph, pwsp_graph_lane *lane,
-                                                  uint32_t task, bool is_alone) {
-    uint32_t next = PWSP_GRAPH_NONE;
-    const uint32_t *targets = graph->targets;
-    pwsp_graph_count *counts = graph->counts;
-    for (uint32_t i = graph->first[task], end = graph->first[task + 1]; i < end; i++) {
-        uint32_t target = targets[i];
-        if (pwsp_graph_release(&counts[target], is_alone)) {
-            if (next == PWSP_GRAPH_NONE) {
-                next = target;
-            } else {
-                pwsp_graph_push(graph, lane, target);
-            }
-        }
-    }
-    return next;
-}
-
-// Notes for all that comes after a task that it must not run, and whom to blame.
-static void pwsp_graph_blame(ptowsp_graph *graph, uint32_t task, uint32_t cause) {
-    for (uint32_t i = graph->first[task]; i < graph->first[task + 1]; i++) {
-        uint32_t target = graph->targets[i];
-        pwsp_store_relaxed(&graph->kinds[target], (uint8_t)PWSP_GRAPH_SKIPPED);
-        uint32_t known = pwsp_load_relaxed(&graph->outcomes[target]);
-        while (cause < known && !pwsp_cas_relaxed(&graph->outcomes[target], &known, cause)) {
-        }
-    }
-}
-
-// The task is over, with a status or skipped.
-static uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
-                                  ptowsp_status status, bool is_skipped) {
-    if (is_skipped) {
-        lane->skipped_count++;
-        pwsp_store_relaxed(&graph->kinds[task], (uint8_t)PWSP_GRAPH_SKIPPED);
-        pwsp_graph_blame(graph, task, pwsp_load_relaxed(&graph->outcomes[task]));
-    } else if (status < 0) {
-        lane->failed_count++;
-        lane->first_failed = lane->first_failed < task ? lane->first_failed : task;
-        pwsp_store_relaxed(&graph->kinds[task], (uint8_t)PWSP_GRAPH_FAILED);
-        pwsp_store_relaxed(&graph->outcomes[task], (uint32_t)(int32_t)status);
-        pwsp_graph_blame(graph, task, task);
-        // Before releasing: a lane that sees the task done sees this as well, and looks at kinds.
-        pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_HAS_FAILED);
-    }
-    lane->done_count++;
-    return lane->is_alone ? pwsp_graph_release_all(graph, lane, task, true)
-                          : pwsp_graph_release_all(graph, lane, task, false);
-}
-
-// -- ranges ---------------------------------------------------------------------------------------
-
-static void pwsp_graph_range_failed(ptowsp_graph *graph, pwsp_graph_range *range, uint64_t begin,
-                                    ptowsp_status status) {
-    pwsp_graph_lock(graph);
-    if (begin < range->failed_begin) {
-        range->failed_begin = begin;
-        range->failed_status = status;
-    }
-    pwsp_graph_unlock(graph);
-}
-
-// Does items until none are left; says how many it did (or left out, when the run is cancelled).
-static uint64_t pwsp_graph_range_work(ptowsp_graph *graph, pwsp_graph_lane *lane,
-                                      pwsp_graph_range *range) {
-    uint64_t begin, end, count = 0;
-    while (pwsp_queue_take(&range->queue, &begin, &end)) {
-        if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT) {
-            pwsp_store_relaxed(&range->is_cut, 1u);
-        } else {
-            ptowsp_status status = range->fn(range->user, begin, end, lane->index);
-            lane->stats.range_count++;
-            if (status < 0) {
-                pwsp_graph_range_failed(graph, range, begin, status);
-            }
-        }
-        count += end - begin;
-    }
-    return count;
-}
-
-// Counts items as done; who counts the last ones finishes the task. The counting acquires from and
-// releases to the other lanes that have done items.
-static uint32_t pwsp_graph_range_done(ptowsp_graph *graph, pwsp_graph_lane *lane,
-                                      pwsp_graph_range *range, uint64_t count) {
-    if (pwsp_fetch_add_seq_cst(&range->done, count) + count < range->item_count) {
-        return PWSP_GRAPH_NONE;
-    }
-    bool has_failed = range->failed_begin != UINT64_MAX;
-    return pwsp_graph_finish(graph, lane, range->task,
-                             has_failed ? range->failed_status : PTOWSP_OK,
-                             !has_failed && pwsp_load_relaxed(&range->is_cut));
-}
-
-static uint32_t pwsp_graph_range_open(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t index) {
-    pwsp_graph_range *range = &graph->ranges[index];
-    range->queue.cursor = 0;
-    range->queue.item_count = range->item_count;
-    range->queue.grain = range->grain;
-    range->queue.lane_count = graph->lane_count;
-    range->done = 0;
-    range->failed_begin = UINT64_MAX;
-    range->is_cut = 0;
-    if (range->item_count == 0) {
-        return pwsp_graph_finish(graph, lane, range->task, PTOWSP_OK, false);
-    }
-    if (!lane->is_alone) {
-        pwsp_store_seq_cst(&lane->open_range, index + 1);
-        pwsp_graph_wake(graph, true);
-    }
-    uint64_t count = pwsp_graph_range_work(graph, lane, range);
-    if (!lane->is_alone) {
-        pwsp_store_seq_cst(&lane->open_range, 0u);
-    }
-    return count ? pwsp_graph_range_done(graph, lane, range, count) : PWSP_GRAPH_NONE;
-}
-
-PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t *out_task) {
-    *out_task = PWSP_GRAPH_NONE;
-    for (uint32_t i = 1; graph->range_count > 0 && i < graph->lane_count; i++) {
-        uint32_t other = (lane->index + i) % graph->lane_count;
-        uint32_t open = pwsp_load_acquire(&graph->lanes[other].open_range);
-        if (open) {
-            // The range may be over by now, but it is not opened again in this run.
-            pwsp_graph_range *range = &graph->ranges[open - 1];
-            uint64_t count = pwsp_graph_range_work(graph, lane, range);
-            if (count) {
-                *out_task = pwsp_graph_range_done(graph, lane, range, count);
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-// -- running --------------------------------------------------------------------------------------
-
-PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
-    if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT ||
-        pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED) {
-        return pwsp_graph_finish(graph, lane, task, PTOWSP_OK, true);
-    }
-    const pwsp_graph_node *node = &graph->nodes[task];
-    if (!node->fn) {
-        return pwsp_graph_range_open(graph, lane, (uint32_t)(uintptr_t)node->user);
-    }
-    ptowsp_status status = node->fn(node->user, task, lane->index);
-    return pwsp_graph_finish(graph, lane, task, status, false);
-}
+// -- taking and offering ---------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (graph->is_classed) {
@@ -324,7 +180,9 @@ PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) 
     }
     pwsp_store_seq_cst(&graph->block_count, block + 1);
     pwsp_graph_unlock(graph);
-    pwsp_graph_wake(graph, false);
+    if (!lane->is_alone) {
+        pwsp_graph_wake(graph, false);
+    }
 }
 
 // Takes a block into the deque, which is empty.
@@ -387,7 +245,7 @@ static void pwsp_graph_offer(ptowsp_graph *graph, pwsp_graph_lane *lane) {
 // returned.
 PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph_lane *lane,
                                                  uint32_t task, bool is_alone) {
-    uint32_t left = lane->window;
+    uint32_t left = PWSP_GRAPH_WINDOW;
     while (PWSP_LIKELY(pwsp_load_relaxed(&graph->flags) == 0)) {
         const pwsp_graph_node *node = &graph->nodes[task];
         if (PWSP_UNLIKELY(!node->fn)) {
@@ -414,8 +272,8 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph
             break;
         }
     }
-    lane->done_count += lane->window - left;
-    lane->run_count += lane->window - left;
+    lane->done_count += PWSP_GRAPH_WINDOW - left;
+    lane->run_count += PWSP_GRAPH_WINDOW - left;
     return task;
 }
 
@@ -427,24 +285,13 @@ static uint32_t pwsp_graph_run_alone(ptowsp_graph *graph, pwsp_graph_lane *lane,
     return pwsp_graph_run_window(graph, lane, task, true);
 }
 
-// Sets what depends on how long tasks take.
-static void pwsp_graph_pace(pwsp_graph_lane *lane, uint64_t ns_per_task) {
-    uint64_t ns = pwsp_max_u64(ns_per_task, 1);
-    lane->keep = (uint32_t)pwsp_min_u64(PWSP_GRAPH_KEEP_NS / ns, PWSP_GRAPH_KEEP_MAX);
-    lane->offer_at = lane->keep ? 2 * lane->keep : 1;
-    lane->window = (uint32_t)pwsp_min_u64(
-        pwsp_max_u64(PWSP_GRAPH_LOOK_NS / ns, PWSP_GRAPH_WINDOW_MIN), PWSP_GRAPH_WINDOW_MAX);
-}
+// -- pace, and being alone ------------------------------------------------------------------------
 
-// Looks at the clock, if there were enough tasks since the last time.
-static void pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    if (lane->run_count < PWSP_GRAPH_WINDOW_MIN || graph->lane_count == 1) {
-        return;
-    }
-    uint64_t now = ptowsp_clock_ns();
-    pwsp_graph_pace(lane, (now - lane->looked_ns) / lane->run_count);
-    lane->looked_ns = now;
-    lane->run_count = 0;
+// Sets what depends on how long tasks take.
+static void pwsp_graph_pace(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t ticks_per_task) {
+    uint64_t keep = PWSP_GRAPH_KEEP_TICKS / pwsp_max_u64(ticks_per_task, 1);
+    lane->keep = (uint32_t)pwsp_min_u64(keep, PWSP_GRAPH_KEEP_MAX);
+    lane->offer_at = lane->keep ? 2 * lane->keep : 1;
     if (lane->keep == 0) {  // tasks have become long: sources are to be offered, too
         while (lane->source != lane->source_end) {
             pwsp_graph_push(graph, lane, graph->sources[--lane->source_end]);
@@ -452,9 +299,99 @@ static void pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
 }
 
+// Gives up everything, for the keeper: the lane is as one that has run dry.
+static void pwsp_graph_give_up(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
+    while (lane->source != lane->source_end) {
+        pwsp_graph_push(graph, lane, graph->sources[--lane->source_end]);
+    }
+    pwsp_graph_push(graph, lane, task);
+    pwsp_deque_publish(&lane->deque, pwsp_deque_held(&lane->deque));
+    pwsp_graph_wake(graph, true);  // the keeper may be asleep
+}
+
+// Lets all lanes in again. Called by any lane that is busy.
+static void pwsp_graph_share(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    if (lane->is_alone && lane->source != lane->source_end) {  // it has taken all there were
+        pwsp_store_seq_cst(&graph->source_next, lane->source);
+        lane->source_end = lane->source;
+    }
+    lane->is_alone = false;
+    if (pwsp_load_relaxed(&graph->keeper) != 0) {
+        pwsp_store_seq_cst(&graph->keeper, 0u);  // (10), pairs with (9)
+        pwsp_graph_wake(graph, true);
+    }
+}
+
+// A lane that is alone has looked at the clock; ticks are 16 times those of a task.
+static void pwsp_graph_look_alone(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t ticks,
+                                  uint64_t now) {
+    uint64_t known = pwsp_load_relaxed(&graph->alone_ticks);
+    ticks = known ? (3 * known + pwsp_min_u64(ticks, 2 * known)) / 4 : ticks;
+    pwsp_store_relaxed(&graph->alone_ticks, (uint32_t)pwsp_max_u64(ticks, 1));
+    bool has_much = pwsp_deque_held(&lane->deque) >= lane->offer_at ||
+                    lane->source_end - lane->source >= lane->offer_at ||
+                    pwsp_load_relaxed(&graph->block_count) > 0;
+    if (has_much && now - lane->share_at < UINT64_MAX / 2) {
+        pwsp_graph_share(graph, lane);
+    }
+}
+
+// Is this lane, which is busy, the keeper, and no other lane busy? In this order: only a lane that
+// is busy may end the keeping.
+static bool pwsp_graph_is_alone(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
+    return pwsp_load_seq_cst(&graph->busy_count) == 1 &&          // (7), pairs with (6)
+           pwsp_load_seq_cst(&graph->keeper) == lane->index + 1;  // (7)
+}
+
+// Does sharing cost more than it brings? Then there is to be a keeper: this lane, if there is none
+// yet.
+static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t ticks,
+                                   uint64_t now) {
+    uint64_t alone = pwsp_load_relaxed(&graph->alone_ticks);
+    uint64_t busy = pwsp_load_relaxed(&graph->busy_count);
+    if (alone && ticks * 10 < alone * busy * 9 && busy > 1) {
+        graph->share_ticks = PWSP_GRAPH_SHARE_MIN;
+        return;
+    }
+    uint32_t nobody = 0;
+    if (pwsp_cas_seq_cst(&graph->keeper, &nobody, lane->index + 1)) {  // (5), pairs with (9)
+        lane->share_at = now + graph->share_ticks;
+        if (alone && busy > 1) {
+            graph->share_ticks = pwsp_min_u64(2 * graph->share_ticks, PWSP_GRAPH_SHARE_MAX);
+        }
+    }
+}
+
+// Looks at the clock. Returns the task to go on with, which is none if the lane has to give it up.
+static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
+    uint64_t now = pwsp_graph_ticks(), ticks = (now - lane->looked_at) * 16 / lane->run_count;
+    lane->looked_at = now;
+    lane->run_count = 0;
+    bool is_short = ticks < 16 * PWSP_GRAPH_SHORT_TICKS;
+    uint32_t keeper = pwsp_load_relaxed(&graph->keeper);
+    if (keeper == lane->index + 1) {
+        if (!is_short) {
+            pwsp_graph_share(graph, lane);
+        } else if (lane->is_alone) {
+            pwsp_graph_look_alone(graph, lane, ticks, now);
+        } else {
+            lane->is_alone = pwsp_graph_is_alone(graph, lane);
+        }
+    } else if (keeper != 0) {
+        pwsp_graph_give_up(graph, lane, task);
+        return PWSP_GRAPH_NONE;
+    } else if (is_short) {
+        pwsp_graph_look_shared(graph, lane, ticks, now);
+    }
+    pwsp_graph_pace(graph, lane, ticks / 16);
+    return task;
+}
+
+// -- lanes ----------------------------------------------------------------------------------------
+
 // Looks for work at other lanes.
 static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    uint32_t task;
+    uint32_t task, tasks[PWSP_DEQUE_STEAL_MAX];
     if (pwsp_graph_help(graph, lane, &task)) {
         return task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
     }
@@ -463,22 +400,53 @@ static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
     for (uint32_t i = 1; i < graph->lane_count; i++) {
         pwsp_graph_lane *victim = &graph->lanes[(lane->index + i) % graph->lane_count];
-        uint32_t count = pwsp_deque_steal(&lane->deque, &victim->deque);
+        uint32_t count = pwsp_deque_steal(&victim->deque, tasks);
         if (count > 0) {
             lane->stats.steal_count += count;
-            return pwsp_deque_pop(&lane->deque);
+            for (uint32_t k = 0; k + 1 < count; k++) {
+                pwsp_graph_push(graph, lane, tasks[k]);
+            }
+            return tasks[count - 1];
         }
     }
     return PWSP_GRAPH_NONE;
 }
 
+// Takes a task from anywhere, if there is one and the lane may; it is then counted as busy.
+static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    if (!pwsp_graph_is_let_in(graph, lane) || !pwsp_graph_has_work(graph)) {
+        return PWSP_GRAPH_NONE;
+    }
+    uint32_t nobody = 0;
+    if (pwsp_fetch_add_seq_cst(&graph->busy_count, 1u) == 0 &&  // (8)
+        pwsp_load_relaxed(&graph->starts_alone) &&
+        pwsp_fetch_and_seq_cst(&graph->starts_alone, 0u) &&
+        pwsp_cas_seq_cst(&graph->keeper, &nobody, lane->index + 1)) {
+        lane->share_at = pwsp_graph_ticks() + graph->share_ticks;
+    }
+    uint32_t task = PWSP_GRAPH_NONE;
+    if (pwsp_graph_is_let_in(graph, lane)) {  // (9), pairs with (5) and (10)
+        lane->is_alone = graph->lane_count == 1 || pwsp_graph_is_alone(graph, lane);
+        task = pwsp_graph_own(graph, lane);
+        task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_take(graph, lane);
+    }
+    if (task == PWSP_GRAPH_NONE) {
+        lane->is_alone = false;
+        pwsp_fetch_sub_seq_cst(&graph->busy_count, 1u);  // (6), pairs with (7)
+    }
+    return task;
+}
+
+// The graph is known to take less than a millisecond on one lane: then a lane that is not let in
+// leaves the run. Sleeping, it would have to be woken at the end, and waited for.
+static bool pwsp_graph_is_short(const ptowsp_graph *graph) {
+    return pwsp_load_relaxed(&graph->alone_ticks) * graph->task_count / 16 < 1000 * PWSP_GRAPH_US;
+}
+
 // Waits for a task; PWSP_GRAPH_NONE when the run is over.
 static uint32_t pwsp_graph_seek(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     for (uint32_t round = 0;; round++) {
-        uint32_t task = pwsp_graph_own(graph, lane);
-        if (task == PWSP_GRAPH_NONE) {
-            task = pwsp_graph_take(graph, lane);
-        }
+        uint32_t task = pwsp_graph_take_any(graph, lane);
         if (task != PWSP_GRAPH_NONE) {
             return task;
         }
@@ -488,10 +456,37 @@ static uint32_t pwsp_graph_seek(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         }
         if (round < graph->spin_count) {
             pwsp_pause();
+        } else if (!pwsp_graph_is_let_in(graph, lane) && pwsp_graph_is_short(graph)) {
+            return PWSP_GRAPH_NONE;
         } else {
-            pwsp_graph_sleep(graph);
+            pwsp_graph_sleep(graph, lane);
         }
     }
+}
+
+// Runs tasks until the lane has none.
+static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
+    lane->run_count = 0;
+    lane->looked_at = pwsp_graph_ticks();
+    do {
+        if (PWSP_UNLIKELY(pwsp_load_relaxed(&graph->flags) != 0 || !graph->nodes[task].fn)) {
+            if (graph->lane_count > 1) {
+                pwsp_graph_share(graph, lane);
+            }
+            if (!lane->is_alone && pwsp_deque_held(&lane->deque) >= lane->offer_at) {
+                pwsp_graph_offer(graph, lane);
+            }
+            task = pwsp_graph_step(graph, lane, task);
+            task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
+            continue;
+        }
+        task = lane->is_alone ? pwsp_graph_run_alone(graph, lane, task)
+                              : pwsp_graph_run_shared(graph, lane, task);
+        if (task != PWSP_GRAPH_NONE && lane->run_count >= PWSP_GRAPH_WINDOW / 2 &&
+            graph->lane_count > 1) {
+            task = pwsp_graph_look(graph, lane, task);
+        }
+    } while (task != PWSP_GRAPH_NONE);
 }
 
 static void pwsp_graph_lane_main(void *arg, uint32_t index) {
@@ -499,21 +494,9 @@ static void pwsp_graph_lane_main(void *arg, uint32_t index) {
     pwsp_graph_lane *lane = &graph->lanes[index];
     uint32_t task;
     while ((task = pwsp_graph_seek(graph, lane)) != PWSP_GRAPH_NONE) {
-        lane->run_count = 0;
-        lane->looked_ns = graph->lane_count > 1 ? ptowsp_clock_ns() : 0;
-        do {
-            if (pwsp_load_relaxed(&graph->flags) != 0 || !graph->nodes[task].fn) {
-                if (pwsp_deque_held(&lane->deque) >= lane->offer_at && !lane->is_alone) {
-                    pwsp_graph_offer(graph, lane);
-                }
-                task = pwsp_graph_step(graph, lane, task);
-                task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
-                continue;
-            }
-            task = lane->is_alone ? pwsp_graph_run_alone(graph, lane, task)
-                                  : pwsp_graph_run_shared(graph, lane, task);
-            pwsp_graph_look(graph, lane);
-        } while (task != PWSP_GRAPH_NONE);
+        pwsp_graph_run_tasks(graph, lane, task);
+        lane->is_alone = false;
+        pwsp_fetch_sub_seq_cst(&graph->busy_count, 1u);  // (6), pairs with (7)
     }
 }
 
@@ -539,7 +522,32 @@ static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
     memset(&lane->stats, 0, sizeof lane->stats);
     lane->open_range = 0;
     pwsp_deque_reset(&lane->deque);
-    pwsp_graph_pace(lane, lane->is_alone ? 1 : PWSP_GRAPH_KEEP_NS + 1);  // long, until known better
+    // Tasks are taken to be long, until it is known better.
+    pwsp_graph_pace(graph, lane, lane->is_alone ? 1 : PWSP_GRAPH_KEEP_TICKS + 1);
+}
+
+// Runs the lanes of the context, or, when waking them would take longer than running alone did, the
+// calling one. Now and then it tries the other way again.
+static bool pwsp_graph_call_lanes(ptowsp_graph *graph) {
+    ptowsp_lane_fn lane = graph->is_classed ? pwsp_graph_classes_lane : pwsp_graph_lane_main;
+    uint64_t start = pwsp_graph_ticks();
+    bool is_good = true, is_direct = graph->is_direct && ++graph->direct_count % 64 != 0;
+    if (is_direct) {
+        graph->starts_alone = 1;
+        lane(graph, 0);
+    } else {
+        is_good = pwsp_pool_run(graph->context->pool, lane, graph);
+    }
+    uint64_t ticks = pwsp_graph_ticks() - start;
+    if (!is_direct) {
+        graph->pool_ticks = ticks;
+        graph->is_direct = graph->pool_hold == 0 && ticks < PWSP_GRAPH_WAKE_TICKS;
+        graph->pool_hold -= graph->pool_hold > 0;
+    } else if (ticks > graph->pool_ticks + graph->pool_ticks / 4) {
+        graph->is_direct = false;
+        graph->pool_hold = 64;
+    }
+    return is_good;
 }
 
 PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
@@ -548,6 +556,10 @@ PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
     graph->block_count = 0;
     graph->remaining = graph->task_count;
     graph->sleeper_count = 0;
+    graph->busy_count = 0;
+    graph->starts_alone = graph->keeper != 0;  // as the last run has ended
+    graph->keeper = 0;
+    graph->share_ticks = pwsp_max_u64(graph->share_ticks, PWSP_GRAPH_SHARE_MIN);
     graph->spin_count =
         graph->lane_count > pwsp_cpu_count() ? PWSP_GRAPH_SPIN_SHORT : PWSP_GRAPH_SPIN_LONG;
     for (uint32_t i = 0; i < graph->lane_count; i++) {
@@ -559,6 +571,5 @@ PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
     if (graph->is_classed) {
         pwsp_graph_classes_begin(graph);
     }
-    return pwsp_pool_run(graph->context->pool,
-                         graph->is_classed ? pwsp_graph_classes_lane : pwsp_graph_lane_main, graph);
+    return pwsp_graph_call_lanes(graph);
 }

@@ -1,0 +1,158 @@
+// What happens to a task: it runs, fails or is skipped, and releases what comes after it.
+//
+// Nothing is noted for tasks that are done. One that fails, and one that is skipped, tells all tasks
+// after it, before it releases them: kind, and the lowest task to blame. The first to fail sets a
+// flag that sends all lanes through here, where kinds are looked at, and out of the loop for plain
+// tasks; who sees a task released sees the flag.
+//
+// A range task is opened by the lane that gets to it, in that lane's slot `open_range`, where others
+// find it. All take items from its queue until there are none left, and then add what they have
+// done to `done`, once each; who adds the last finishes the task. Nobody waits for anybody.
+
+#include "graph.h"
+
+#include "../base/atomic.h"
+
+// Notes for all that comes after a task that it must not run, and whom to blame.
+static void pwsp_graph_blame(ptowsp_graph *graph, uint32_t task, uint32_t cause) {
+    for (uint32_t i = graph->first[task]; i < graph->first[task + 1]; i++) {
+        uint32_t target = graph->targets[i];
+        pwsp_store_relaxed(&graph->kinds[target], (uint8_t)PWSP_GRAPH_SKIPPED);
+        uint32_t known = pwsp_load_relaxed(&graph->outcomes[target]);
+        while (cause < known && !pwsp_cas_relaxed(&graph->outcomes[target], &known, cause)) {
+        }
+    }
+}
+
+PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
+                                         ptowsp_status status, bool is_skipped) {
+    if (is_skipped) {
+        lane->skipped_count++;
+        pwsp_store_relaxed(&graph->kinds[task], (uint8_t)PWSP_GRAPH_SKIPPED);
+        pwsp_graph_blame(graph, task, pwsp_load_relaxed(&graph->outcomes[task]));
+    } else if (status < 0) {
+        lane->failed_count++;
+        lane->first_failed = lane->first_failed < task ? lane->first_failed : task;
+        pwsp_store_relaxed(&graph->kinds[task], (uint8_t)PWSP_GRAPH_FAILED);
+        pwsp_store_relaxed(&graph->outcomes[task], (uint32_t)(int32_t)status);
+        pwsp_graph_blame(graph, task, task);
+        // Before releasing: a lane that sees the task done sees this as well, and looks at kinds.
+        pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_HAS_FAILED);
+    }
+    lane->done_count++;
+    return lane->is_alone ? pwsp_graph_release_all(graph, lane, task, true)
+                          : pwsp_graph_release_all(graph, lane, task, false);
+}
+
+// -- ranges ---------------------------------------------------------------------------------------
+
+static void pwsp_graph_range_failed(ptowsp_graph *graph, pwsp_graph_range *range, uint64_t begin,
+                                    ptowsp_status status) {
+    pwsp_graph_lock(graph);
+    if (begin < range->failed_begin) {
+        range->failed_begin = begin;
+        range->failed_status = status;
+    }
+    pwsp_graph_unlock(graph);
+}
+
+// Does items until none are left; says how many it did (or left out, when the run is cancelled).
+static uint64_t pwsp_graph_range_work(ptowsp_graph *graph, pwsp_graph_lane *lane,
+                                      pwsp_graph_range *range) {
+    uint64_t begin, end, count = 0;
+    while (pwsp_queue_take(&range->queue, &begin, &end)) {
+        if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT) {
+            pwsp_store_relaxed(&range->is_cut, 1u);
+        } else {
+            ptowsp_status status = range->fn(range->user, begin, end, lane->index);
+            lane->stats.range_count++;
+            if (status < 0) {
+                pwsp_graph_range_failed(graph, range, begin, status);
+            }
+        }
+        count += end - begin;
+    }
+    return count;
+}
+
+// Counts items as done; who counts the last ones finishes the task. The counting acquires from and
+// releases to the other lanes that have done items.
+static uint32_t pwsp_graph_range_done(ptowsp_graph *graph, pwsp_graph_lane *lane,
+                                      pwsp_graph_range *range, uint64_t count) {
+    if (pwsp_fetch_add_seq_cst(&range->done, count) + count < range->item_count) {
+        return PWSP_GRAPH_NONE;
+    }
+    bool has_failed = range->failed_begin != UINT64_MAX;
+    return pwsp_graph_finish(graph, lane, range->task,
+                             has_failed ? range->failed_status : PTOWSP_OK,
+                             !has_failed && pwsp_load_relaxed(&range->is_cut));
+}
+
+static uint32_t pwsp_graph_range_open(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t index) {
+    pwsp_graph_range *range = &graph->ranges[index];
+    range->queue.cursor = 0;
+    range->queue.item_count = range->item_count;
+    range->queue.grain = range->grain;
+    range->queue.lane_count = graph->lane_count;
+    range->done = 0;
+    range->failed_begin = UINT64_MAX;
+    range->is_cut = 0;
+    if (range->item_count == 0) {
+        return pwsp_graph_finish(graph, lane, range->task, PTOWSP_OK, false);
+    }
+    if (!lane->is_alone) {
+        pwsp_store_seq_cst(&lane->open_range, index + 1);
+        pwsp_graph_wake(graph, true);
+    }
+    uint64_t count = pwsp_graph_range_work(graph, lane, range);
+    if (!lane->is_alone) {
+        pwsp_store_seq_cst(&lane->open_range, 0u);
+    }
+    return count ? pwsp_graph_range_done(graph, lane, range, count) : PWSP_GRAPH_NONE;
+}
+
+PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph) {
+    for (uint32_t i = 0; graph->range_count > 0 && i < graph->lane_count; i++) {
+        uint32_t open = pwsp_load_seq_cst(&graph->lanes[i].open_range);
+        if (open) {
+            pwsp_queue *queue = &graph->ranges[open - 1].queue;
+            if (pwsp_load_relaxed(&queue->cursor) < queue->item_count) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t *out_task) {
+    *out_task = PWSP_GRAPH_NONE;
+    for (uint32_t i = 1; graph->range_count > 0 && i < graph->lane_count; i++) {
+        uint32_t other = (lane->index + i) % graph->lane_count;
+        uint32_t open = pwsp_load_acquire(&graph->lanes[other].open_range);
+        if (open) {
+            // The range may be over by now, but it is not opened again in this run.
+            pwsp_graph_range *range = &graph->ranges[open - 1];
+            uint64_t count = pwsp_graph_range_work(graph, lane, range);
+            if (count) {
+                *out_task = pwsp_graph_range_done(graph, lane, range, count);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
+    if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT ||
+        pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED) {
+        return pwsp_graph_finish(graph, lane, task, PTOWSP_OK, true);
+    }
+    const pwsp_graph_node *node = &graph->nodes[task];
+    if (!node->fn) {
+        return pwsp_graph_range_open(graph, lane, (uint32_t)(uintptr_t)node->user);
+    }
+    ptowsp_status status = node->fn(node->user, task, lane->index);
+    return pwsp_graph_finish(graph, lane, task, status, false);
+}
