@@ -171,4 +171,14 @@ bad "--skew takes a number from 0 to 4, not 'nan'" moe_routing --skew nan
 bad "--skew takes a number from 0 to 4, not '4.5'" moe_routing --skew 4.5
 bad "--top-k 5 is more than --experts 4" moe_routing --top-k 5 --experts 4
 
+# Tasks on threads. On paper: n (n + 1) (n + 2) / 6 tasks for n blocks in a row.
+good graph_threads
+says "blocks of 48: 680 tasks" "as on one thread: yes: good"
+good graph_threads --size 60 --block 5 --threads 3 --runs 50
+says "blocks of 5: 364 tasks"
+good graph_threads --size 3 --block 3 --threads 8
+says "blocks of 3: 1 tasks"
+bad "--size is 7, not a multiple of --block, 3" graph_threads --size 7 --block 3
+bad "--threads takes a whole number from 1 to 64, not '0'" graph_threads --threads 0
+
 echo "examples_test: good"

@@ -59,6 +59,9 @@ enum {
     PWSP_GRAPH_SKIPPED,  // outcome: the lowest task to blame, or PWSP_GRAPH_NONE
 };
 
+// How long tasks take; see graph_lanes.c.
+enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
+
 // What stops a run from being plain.
 #define PWSP_GRAPH_HAS_FAILED 1u
 #define PWSP_GRAPH_IS_CUT     2u  // cancelled
@@ -66,9 +69,11 @@ enum {
 typedef struct pwsp_graph_lane {
     uint32_t index;
     bool is_alone;  // no other lane has tasks: no atomic operations on counters
-    // How fast tasks go by here, and what follows from it; see pwsp_graph_look.
-    uint32_t keep;                // tasks that the lane need not offer
+    // How fast tasks go by here, and what follows from it; see graph_lanes.c.
+    int pace;
     uint32_t offer_at;            // private tasks from which on it offers
+    uint32_t grab;                // tasks that it takes back at once
+    uint32_t batch;               // sources that it takes at once
     uint32_t run_count;           // tasks since `looked_at`
     uint64_t looked_at;           // ticks
     uint64_t share_at;            // ticks: when the keeper tries to share again
