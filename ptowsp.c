@@ -32421,6 +32421,9 @@ enum {
     PWSP_GRAPH_SKIPPED,  // outcome: the lowest task to blame, or PWSP_GRAPH_NONE
 };
 
+// How long tasks take; see graph_lanes.c.
+enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
+
 // What stops a run from being plain.
 #define PWSP_GRAPH_HAS_FAILED 1u
 #define PWSP_GRAPH_IS_CUT     2u  // cancelled
@@ -32428,9 +32431,11 @@ enum {
 typedef struct pwsp_graph_lane {
     uint32_t index;
     bool is_alone;  // no other lane has tasks: no atomic operations on counters
-    // How fast tasks go by here, and what follows from it; see pwsp_graph_look.
-    uint32_t keep;                // tasks that the lane need not offer
+    // How fast tasks go by here, and what follows from it; see graph_lanes.c.
+    int pace;
     uint32_t offer_at;            // private tasks from which on it offers
+    uint32_t grab;                // tasks that it takes back at once
+    uint32_t batch;               // sources that it takes at once
     uint32_t run_count;           // tasks since `looked_at`
     uint64_t looked_at;           // ticks
     uint64_t share_at;            // ticks: when the keeper tries to share again
@@ -32997,10 +33002,13 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 // of others. Sources are taken from a shared cursor. A full deque spills half into a block of
 // `spare`, and whoever runs dry takes one: the stack of blocks is under the lock.
 //
-// Pace. A lane looks at the clock after some tasks. Where tasks take a microsecond or more, it
-// offers to thieves all that it has before it starts a task, since it cannot know how long that
-// takes. Where they are shorter, it keeps as many to itself as take about a microsecond: being
-// robbed one at a time costs more than that.
+// Pace. A lane looks at the clock after some tasks, and does what suits their length:
+//
+//      long    from 1 us        offers all that it has before it starts a task, since it cannot know
+//                               how long that takes; takes sources one at a time
+//      medium                   offers half of what it has whenever nothing is on offer
+//      short   below 0.15 us    the same, once it has as many as take a microsecond: being robbed of
+//                               fewer costs more than they take; and it may want to be alone
 //
 // Being alone. Tasks of a few nanoseconds take longer on two lanes than on one, unless their edges
 // stay within a lane: every counter that both write travels between caches for some 50 ns. So a
@@ -33035,8 +33043,8 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 #define PWSP_GRAPH_SPIN_LONG  1000
 #define PWSP_GRAPH_SPIN_SHORT 50
 
-#define PWSP_GRAPH_WINDOW   32u  // tasks between looks at the clock
-#define PWSP_GRAPH_KEEP_MAX 64u
+#define PWSP_GRAPH_WINDOW    32u  // tasks between looks at the clock
+#define PWSP_GRAPH_OFFER_MAX 64u  // short tasks that a lane has when it offers some
 
 // Time is counted in ticks, which are read in 8 ns where clock_gettime takes 25. Nothing depends on
 // them but who runs what, so it is good enough that one is 0.2 to 1 ns.
@@ -33048,7 +33056,7 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 #define PWSP_GRAPH_US      UINT64_C(1000)
 #endif
 
-#define PWSP_GRAPH_KEEP_TICKS  PWSP_GRAPH_US         // what a lane keeps to itself takes so long
+#define PWSP_GRAPH_LONG_TICKS  PWSP_GRAPH_US
 #define PWSP_GRAPH_SHORT_TICKS (PWSP_GRAPH_US / 8)   // tasks for which it may want to be alone
 #define PWSP_GRAPH_SHARE_MIN   (50 * PWSP_GRAPH_US)  // how long it is alone
 #define PWSP_GRAPH_SHARE_MAX   (10000 * PWSP_GRAPH_US)
@@ -33181,15 +33189,15 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     return pwsp_deque_held(&lane->deque) > 0;
 }
 
-// Takes sources: one where tasks are long, else a few, fewer when few are left.
+// Takes sources: one where tasks are long, else more, fewer when few are left.
 static bool pwsp_graph_take_sources(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     uint32_t next = pwsp_load_relaxed(&graph->source_next), count;
     do {
         if (next >= graph->source_count) {
             return false;
         }
-        uint32_t left = graph->source_count - next, share = left / (2 * graph->lane_count);
-        count = lane->is_alone ? left : share < lane->keep ? share : lane->keep;
+        uint32_t left = graph->source_count - next, share = left / (4 * graph->lane_count);
+        count = lane->is_alone ? left : share < lane->batch ? share : lane->batch;
         count = count ? count : 1;
     } while (!pwsp_cas_seq_cst(&graph->source_next, &next, next + count));
     lane->source = next;
@@ -33200,8 +33208,7 @@ static bool pwsp_graph_take_sources(ptowsp_graph *graph, pwsp_graph_lane *lane) 
 // The next of the lane's own tasks: from its deque, its sources, and the shared cursor of sources.
 static uint32_t pwsp_graph_own(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (pwsp_deque_held(&lane->deque) > 0 ||
-        (lane->source == lane->source_end &&
-         pwsp_deque_reclaim(&lane->deque, lane->keep ? lane->keep : 1) > 0)) {
+        (lane->source == lane->source_end && pwsp_deque_reclaim(&lane->deque, lane->grab) > 0)) {
         return pwsp_deque_pop(&lane->deque);
     }
     if (lane->source == lane->source_end && !pwsp_graph_take_sources(graph, lane)) {
@@ -33210,13 +33217,18 @@ static uint32_t pwsp_graph_own(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     return graph->sources[lane->source++];
 }
 
-// Offers the oldest private tasks, if there are enough and nothing is on offer.
+// Offers the oldest private tasks: all where tasks are long; else some, if nothing is on offer.
 static void pwsp_graph_offer(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     pwsp_deque *deque = &lane->deque;
-    if (lane->keep == 0 || pwsp_deque_offers(pwsp_load_relaxed(&deque->word)) == 0) {
-        pwsp_deque_publish(deque, pwsp_deque_held(deque) - lane->keep);
-        pwsp_graph_wake(graph, false);
+    uint32_t held = pwsp_deque_held(deque);
+    if (lane->pace == PWSP_GRAPH_LONG) {
+        pwsp_deque_publish(deque, held);
+    } else if (pwsp_deque_offers(pwsp_load_relaxed(&deque->word)) == 0) {
+        pwsp_deque_publish(deque, held - held / 2);
+    } else {
+        return;
     }
+    pwsp_graph_wake(graph, false);
 }
 
 // Runs up to a window of tasks, beginning with `task`; what cannot be run here, or next, is
@@ -33266,15 +33278,24 @@ static uint32_t pwsp_graph_run_alone(ptowsp_graph *graph, pwsp_graph_lane *lane,
 // -- pace, and being alone ------------------------------------------------------------------------
 
 // Sets what depends on how long tasks take.
-static void pwsp_graph_pace(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t ticks_per_task) {
-    uint64_t keep = PWSP_GRAPH_KEEP_TICKS / pwsp_max_u64(ticks_per_task, 1);
-    lane->keep = (uint32_t)pwsp_min_u64(keep, PWSP_GRAPH_KEEP_MAX);
-    lane->offer_at = lane->keep ? 2 * lane->keep : 1;
-    if (lane->keep == 0) {  // tasks have become long: sources are to be offered, too
-        while (lane->source != lane->source_end) {
+static void pwsp_graph_set_pace(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t task_ticks) {
+    uint64_t ticks = pwsp_max_u64(task_ticks, 1);
+    if (ticks >= PWSP_GRAPH_LONG_TICKS) {
+        lane->pace = PWSP_GRAPH_LONG;
+        lane->offer_at = 1;
+        lane->grab = 1;
+        lane->batch = 1;
+        while (lane->source != lane->source_end) {  // to be offered as well
             pwsp_graph_push(graph, lane, graph->sources[--lane->source_end]);
         }
+        return;
     }
+    bool is_short = ticks < PWSP_GRAPH_SHORT_TICKS;
+    lane->pace = is_short ? PWSP_GRAPH_SHORT : PWSP_GRAPH_MEDIUM;
+    uint64_t few = pwsp_min_u64(PWSP_GRAPH_LONG_TICKS / ticks, PWSP_GRAPH_OFFER_MAX);
+    lane->offer_at = is_short ? (uint32_t)few : 1;
+    lane->grab = is_short ? (uint32_t)few / 2 : 4;
+    lane->batch = (uint32_t)pwsp_min_u64(10 * PWSP_GRAPH_US / ticks, 256);
 }
 
 // Gives up everything, for the keeper: the lane is as one that has run dry.
@@ -33361,7 +33382,7 @@ static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint
     } else if (is_short) {
         pwsp_graph_look_shared(graph, lane, ticks, now);
     }
-    pwsp_graph_pace(graph, lane, ticks / 16);
+    pwsp_graph_set_pace(graph, lane, ticks / 16);
     return task;
 }
 
@@ -33501,7 +33522,7 @@ static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
     lane->open_range = 0;
     pwsp_deque_reset(&lane->deque);
     // Tasks are taken to be long, until it is known better.
-    pwsp_graph_pace(graph, lane, lane->is_alone ? 1 : PWSP_GRAPH_KEEP_TICKS + 1);
+    pwsp_graph_set_pace(graph, lane, lane->is_alone ? 1 : PWSP_GRAPH_LONG_TICKS);
 }
 
 // Runs the lanes of the context, or, when waking them would take longer than running alone did, the
