@@ -100,7 +100,7 @@ step "tests: plain, with both compilers; without vector code; without threads"
 make -s -j"$JOBS" test BUILD="$OUT/test-gcc" CC=gcc CXX=g++
 make -s -j"$JOBS" test BUILD="$OUT/test-clang" CC=clang CXX=clang++ NO_ISA_TESTS=1
 make -s -j"$JOBS" test BUILD="$OUT/test-no-simd" CC=gcc CXX=g++ CFLAGS="-O2 -g -DPTOWSP_NO_SIMD"
-THREADED=$(cd tests && grep -lE 'pthread_|THREADS_' *_test.c | sed 's/\.c$//' | tr '\n' ' ')
+THREADED=$(cd tests && grep -lE 'pthread_|THREADS_|graph_fixture' *_test.c | sed 's/\.c$//' | tr '\n' ' ')
 make -s -j"$JOBS" test BUILD="$OUT/test-no-threads" CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS" \
     TESTS="$THREADED"
 

@@ -1,0 +1,199 @@
+// Which lane does what: priorities, units, and lanes that share or do not as tasks change length.
+
+#include "graph_fixture.h"
+
+// -- priorities -----------------------------------------------------------------------------------
+
+typedef struct sequence {
+    uint32_t count;
+    uint64_t tasks[64];
+} sequence;
+
+static ptowsp_status note(void *user, uint64_t task, uint32_t lane) {
+    sequence *s = (sequence *)user;
+    (void)lane;
+    s->tasks[s->count++] = task;
+    return PTOWSP_OK;
+}
+
+static void graph_lanes__of_ready_tasks_the_one_with_the_highest_priority_is_next(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph;
+    sequence s = {0};
+    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+    // Task 0 is before 1 to 6; 3 is before 7.
+    static const uint32_t priorities[] = {0, 1, 0, 3, 1, 2, 0, 2};
+    for (uint32_t i = 0; i < 8; i++) {
+        ptowsp_graph_task_desc desc = {.fn = note, .user = &s, .priority = priorities[i]};
+        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+    }
+    for (uint64_t i = 1; i < 7; i++) {
+        assert_int_equal(ptowsp_graph_edge_make(graph, 0, i), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_graph_edge_make(graph, 3, 7), PTOWSP_OK);
+    for (int run = 0; run < 2; run++) {
+        static const uint64_t wanted[] = {0, 3, 5, 7, 1, 4, 2, 6};
+        s.count = 0;
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        assert_int_equal(s.count, 8);
+        for (int i = 0; i < 8; i++) {  // which one of the same priority is first is not defined
+            assert_int_equal(priorities[s.tasks[i]], priorities[wanted[i]]);
+        }
+    }
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+// -- units ----------------------------------------------------------------------------------------
+
+static ptowsp_status note_lane(void *user, uint64_t task, uint32_t lane) {
+    ((uint32_t *)user)[task] = lane;
+    for (volatile int i = 0; task == 0 && i < 1000000; i++) {  // until the other lanes are there
+    }
+    return PTOWSP_OK;
+}
+
+// Task 0 takes long enough for all lanes to come; if that once was not so, others may have done the
+// tasks of a unit whose lanes were late. Lane 2 of 3 is for cube tasks, which have odd numbers.
+static void graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(1);
+    ptowsp_graph_desc graph_desc = {.cube_lane_count = 1};
+    ptowsp_graph *graph;
+    uint32_t lanes[500];
+    assert_int_equal(ptowsp_graph_create(context, &graph_desc, &graph), PTOWSP_OK);
+    for (uint64_t i = 0; i < 500; i++) {
+        ptowsp_graph_task_desc desc = {.fn = note_lane, .user = lanes};
+        desc.unit = i % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR;
+        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+        assert_int_equal(i ? ptowsp_graph_edge_make(graph, 0, i) : PTOWSP_OK, PTOWSP_OK);
+    }
+    bool is_kept = false;
+    for (int run = 0; run < 1000 && !is_kept; run++) {
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        is_kept = true;
+        for (uint64_t i = 0; i < 500; i++) {
+            is_kept = is_kept && (lanes[i] == 2) == (i % 2 == 1);
+        }
+    }
+    assert_true(is_kept);
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+static void graph_lanes__lanes_of_a_unit_that_never_come_are_not_waited_for(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(2);             // one after another, the last first
+    ptowsp_graph_desc graph_desc = {.cube_lane_count = 7};  // that is 2 of 3
+    ptowsp_graph *graph;
+    uint32_t lanes[50];
+    assert_int_equal(ptowsp_graph_create(context, &graph_desc, &graph), PTOWSP_OK);
+    for (uint64_t i = 0; i < 50; i++) {
+        ptowsp_graph_task_desc desc = {.fn = note_lane, .user = lanes};
+        desc.unit = i % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR;
+        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+        assert_int_equal(i ? ptowsp_graph_edge_make(graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    for (uint64_t i = 0; i < 50; i++) {
+        assert_true(lanes[i] == 2);
+    }
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+// -- tasks of changing length ---------------------------------------------------------------------
+
+enum { PHASE_WIDTH = 64, PHASE_COUNT = 60, PHASE_LAYERS = 30 };
+enum { PHASE_TASKS = PHASE_WIDTH * PHASE_COUNT * PHASE_LAYERS };
+
+typedef struct phases {
+    uint32_t mode;  // of this run
+    uint32_t *values;
+} phases;
+
+// Tasks of even phases are empty but for a sum, those of odd ones take some microseconds; in mode 1
+// all are empty, and in mode 2 none is.
+static ptowsp_status sum_phase(void *user, uint64_t task, uint32_t lane) {
+    const phases *p = (const phases *)user;
+    uint64_t layer = task / PHASE_WIDTH, at = task % PHASE_WIDTH;
+    (void)lane;
+    uint32_t sum = (uint32_t)task;
+    if (layer > 0) {
+        const uint32_t *before = p->values + (layer - 1) * PHASE_WIDTH;
+        sum += 3 * before[at] + 5 * before[(at * 7 + layer) % PHASE_WIDTH];
+    }
+    bool is_long = p->mode == 2 || (p->mode == 0 && layer / PHASE_LAYERS % 2);
+    for (volatile uint32_t i = 0; is_long && i < 300; i++) {
+    }
+    p->values[task] = sum;
+    return PTOWSP_OK;
+}
+
+static void graph_lanes__tasks_that_become_long_and_short_again(void **state) {
+    (void)state;
+    phases p = {0, (uint32_t *)calloc(PHASE_TASKS, sizeof(uint32_t))};
+    phases wanted = {1, (uint32_t *)calloc(PHASE_TASKS, sizeof(uint32_t))};
+    assert_true(p.values && wanted.values);
+    for (uint64_t i = 0; i < PHASE_TASKS; i++) {
+        sum_phase(&wanted, i, 0);
+    }
+    for (size_t k = 0; k < lanes_kind_count; k++) {
+        ptowsp_context *context = lanes_context(k);
+        ptowsp_graph *graph;
+        assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+        for (uint64_t i = 0; i < PHASE_TASKS; i++) {
+            ptowsp_graph_task_desc desc = {.fn = sum_phase, .user = &p};
+            assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+            uint64_t layer = i / PHASE_WIDTH, at = i % PHASE_WIDTH;
+            if (layer > 0) {
+                uint64_t before = (layer - 1) * PHASE_WIDTH;
+                ptowsp_graph_edge_make(graph, before + at, i);
+                ptowsp_graph_edge_make(graph, before + (at * 7 + layer) % PHASE_WIDTH, i);
+            }
+        }
+        for (int run = 0; run < 6; run++) {
+            p.mode = (uint32_t)run % 3;
+            memset(p.values, 0, PHASE_TASKS * sizeof(uint32_t));
+            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            assert_memory_equal(p.values, wanted.values, PHASE_TASKS * sizeof(uint32_t));
+        }
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+    }
+    free(p.values);
+    free(wanted.values);
+}
+
+// Small graphs run again and again: with and without other lanes, as it is tried out.
+static void graph_lanes__small_graphs_run_thousands_of_times(void **state) {
+    (void)state;
+    for (size_t k = 0; k < lanes_kind_count; k++) {
+        ptowsp_context *context = lanes_context(k);
+        shape s = shape_make(context, 40);
+        for (uint64_t i = 1; i < 40; i++) {
+            assert_int_equal(ptowsp_graph_edge_make(s.graph, (i - 1) / 3, i), PTOWSP_OK);
+        }
+        for (int i = 0; i < 20; i++) {
+            shape_run(&s, 100);
+        }
+        uint64_t count = 0;
+        for (uint32_t i = 0; i < ptowsp_context_lane_count(context); i++) {
+            count += ptowsp_graph_lanes(s.graph)[i].task_count;
+        }
+        assert_int_equal(count, 40);
+        shape_destroy(&s);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(graph_lanes__of_ready_tasks_the_one_with_the_highest_priority_is_next),
+        cmocka_unit_test(graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there),
+        cmocka_unit_test(graph_lanes__lanes_of_a_unit_that_never_come_are_not_waited_for),
+        cmocka_unit_test(graph_lanes__tasks_that_become_long_and_short_again),
+        cmocka_unit_test(graph_lanes__small_graphs_run_thousands_of_times),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
