@@ -61,6 +61,7 @@
 #define PWSP_GRAPH_SPIN_SHORT 50
 
 #define PWSP_GRAPH_WINDOW    32u  // tasks between looks at the clock
+#define PWSP_GRAPH_FETCH_MAX 8u   // counters that are fetched before a task runs
 #define PWSP_GRAPH_OFFER_MAX 64u  // short tasks that a lane has when it offers some
 
 // Time is counted in ticks, which are read in 8 ns where clock_gettime takes 25. Nothing depends on
@@ -248,6 +249,16 @@ static void pwsp_graph_offer(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     pwsp_graph_wake(graph, false);
 }
 
+// Fetches the counters behind a task that is about to run: other lanes may have written them, which
+// would cost some 50 ns each afterwards.
+PWSP_INLINE void pwsp_graph_fetch_counters(const ptowsp_graph *graph, uint32_t task) {
+    uint32_t begin = graph->first[task], end = graph->first[task + 1];
+    end = end - begin > PWSP_GRAPH_FETCH_MAX ? begin + PWSP_GRAPH_FETCH_MAX : end;
+    for (uint32_t i = begin; i < end; i++) {
+        __builtin_prefetch(&graph->counts[graph->targets[i]], 1);
+    }
+}
+
 // Runs up to a window of tasks, beginning with `task`; what cannot be run here, or next, is
 // returned.
 PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph_lane *lane,
@@ -260,6 +271,9 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph
         }
         if (!is_alone && pwsp_deque_held(&lane->deque) >= lane->offer_at) {
             pwsp_graph_offer(graph, lane);
+        }
+        if (!is_alone && lane->pace != PWSP_GRAPH_SHORT) {
+            pwsp_graph_fetch_counters(graph, task);
         }
         ptowsp_status status = node->fn(node->user, task, lane->index);
         left--;
@@ -327,7 +341,8 @@ static void pwsp_graph_give_up(ptowsp_graph *graph, pwsp_graph_lane *lane, uint3
 
 // Lets all lanes in again. Called by any lane that is busy.
 static void pwsp_graph_share(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    if (lane->is_alone && lane->source != lane->source_end) {  // it has taken all there were
+    if (lane->is_alone && lane->source_end == pwsp_load_relaxed(&graph->source_next)) {
+        // Its sources are the last ones that were taken, perhaps all there were: back with them.
         pwsp_store_seq_cst(&graph->source_next, lane->source);
         lane->source_end = lane->source;
     }
