@@ -166,6 +166,42 @@ static void graph_lanes__tasks_that_become_long_and_short_again(void **state) {
     free(wanted.values);
 }
 
+// A thousand tasks that take nothing, then twenty that take some microseconds, and so on.
+static ptowsp_status count_phase(void *user, uint64_t task, uint32_t lane) {
+    (void)lane;
+    for (volatile uint32_t i = 0; task % 1020 >= 1000 && i < 2000; i++) {
+    }
+    ((uint8_t *)user)[task]++;
+    return PTOWSP_OK;
+}
+
+// Lanes take many sources where tasks are short and give them back where they are long.
+static void graph_lanes__sources_that_become_long_and_short_again(void **state) {
+    (void)state;
+    enum { COUNT = 51000 };
+    uint8_t *counts = (uint8_t *)malloc(COUNT);
+    assert_non_null(counts);
+    for (size_t k = 0; k < lanes_kind_count; k++) {
+        ptowsp_context *context = lanes_context(k);
+        ptowsp_graph *graph;
+        assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+        ptowsp_graph_task_desc desc = {.fn = count_phase, .user = counts};
+        for (uint64_t i = 0; i < COUNT; i++) {
+            assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+        }
+        for (int run = 0; run < 20; run++) {
+            memset(counts, 0, COUNT);
+            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            for (uint64_t i = 0; i < COUNT; i++) {
+                assert_int_equal(counts[i], 1);
+            }
+        }
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+    }
+    free(counts);
+}
+
 // Small graphs run again and again: with and without other lanes, as it is tried out.
 static void graph_lanes__small_graphs_run_thousands_of_times(void **state) {
     (void)state;
@@ -193,6 +229,7 @@ int main(void) {
         cmocka_unit_test(graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there),
         cmocka_unit_test(graph_lanes__lanes_of_a_unit_that_never_come_are_not_waited_for),
         cmocka_unit_test(graph_lanes__tasks_that_become_long_and_short_again),
+        cmocka_unit_test(graph_lanes__sources_that_become_long_and_short_again),
         cmocka_unit_test(graph_lanes__small_graphs_run_thousands_of_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

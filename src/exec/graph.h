@@ -147,8 +147,8 @@ struct ptowsp_graph {
     uint32_t keeper;        // atomic: index + 1 of the lane that is to be alone, or 0
     uint32_t alone_ticks;   // atomic: ticks / 16 per task of a lane that is alone; 0: not known
     uint32_t starts_alone;  // atomic: the first lane is to be the keeper
-    uint64_t share_ticks;   // of the keeper: how long it is to be alone
-    PWSP_ALIGNAS(8) uint64_t remaining;  // atomic: tasks that no lane has reported as done
+    PWSP_ALIGNAS(8) uint64_t share_ticks;  // atomic: how long the keeper is to be alone
+    PWSP_ALIGNAS(8) uint64_t remaining;    // atomic: tasks that no lane has reported as done
     char padding_after[PWSP_FALSE_SHARING];
 };
 

@@ -381,14 +381,16 @@ static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, u
     uint64_t alone = pwsp_load_relaxed(&graph->alone_ticks);
     uint64_t busy = pwsp_load_relaxed(&graph->busy_count);
     if (alone && ticks * 10 < alone * busy * 9 && busy > 1) {
-        graph->share_ticks = PWSP_GRAPH_SHARE_MIN;
+        pwsp_store_relaxed(&graph->share_ticks, PWSP_GRAPH_SHARE_MIN);
         return;
     }
     uint32_t nobody = 0;
     if (pwsp_cas_seq_cst(&graph->keeper, &nobody, lane->index + 1)) {  // (5), pairs with (9)
-        lane->share_at = now + graph->share_ticks;
+        uint64_t share_ticks = pwsp_load_relaxed(&graph->share_ticks);
+        lane->share_at = now + share_ticks;
         if (alone && busy > 1) {
-            graph->share_ticks = pwsp_min_u64(2 * graph->share_ticks, PWSP_GRAPH_SHARE_MAX);
+            share_ticks = pwsp_min_u64(2 * share_ticks, PWSP_GRAPH_SHARE_MAX);
+            pwsp_store_relaxed(&graph->share_ticks, share_ticks);
         }
     }
 }
@@ -453,7 +455,7 @@ static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) 
         pwsp_load_relaxed(&graph->starts_alone) &&
         pwsp_fetch_and_seq_cst(&graph->starts_alone, 0u) &&
         pwsp_cas_seq_cst(&graph->keeper, &nobody, lane->index + 1)) {
-        lane->share_at = pwsp_graph_ticks() + graph->share_ticks;
+        lane->share_at = pwsp_graph_ticks() + pwsp_load_relaxed(&graph->share_ticks);
     }
     uint32_t task = PWSP_GRAPH_NONE;
     if (pwsp_graph_is_let_in(graph, lane)) {  // (9), pairs with (5) and (10)
