@@ -129,7 +129,7 @@ struct ptowsp_graph {
     uint32_t unit_lane_count[2];  // lanes of a unit that are in the run
 
     // Whether to wake other lanes at all; see pwsp_graph_call_lanes.
-    bool is_direct;
+    bool runs_direct;       // the calling lane is the only one that has been called
     uint32_t direct_count;  // runs without other lanes
     uint32_t pool_hold;     // runs until that is tried again
     uint64_t pool_ticks;    // of the last run on all lanes

@@ -60,7 +60,7 @@
 #define PWSP_GRAPH_SPIN_LONG  1000
 #define PWSP_GRAPH_SPIN_SHORT 50
 
-#define PWSP_GRAPH_WINDOW    32u  // tasks between looks at the clock
+#define PWSP_GRAPH_WINDOW    64u  // tasks between looks at the clock
 #define PWSP_GRAPH_FETCH_MAX 8u   // counters that are fetched before a task runs
 #define PWSP_GRAPH_OFFER_MAX 64u  // short tasks that a lane has when it offers some
 
@@ -359,8 +359,8 @@ static void pwsp_graph_look_alone(ptowsp_graph *graph, pwsp_graph_lane *lane, ui
     uint64_t known = pwsp_load_relaxed(&graph->alone_ticks);
     ticks = known ? (3 * known + pwsp_min_u64(ticks, 2 * known)) / 4 : ticks;
     pwsp_store_relaxed(&graph->alone_ticks, (uint32_t)pwsp_max_u64(ticks, 1));
-    bool has_much = pwsp_deque_held(&lane->deque) >= lane->offer_at ||
-                    lane->source_end - lane->source >= lane->offer_at ||
+    bool has_much = pwsp_deque_held(&lane->deque) >= PWSP_GRAPH_OFFER_MAX ||
+                    lane->source_end - lane->source >= PWSP_GRAPH_OFFER_MAX ||
                     pwsp_load_relaxed(&graph->block_count) > 0;
     if (has_much && now - lane->share_at < UINT64_MAX / 2) {
         pwsp_graph_share(graph, lane);
@@ -402,6 +402,11 @@ static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint
     lane->run_count = 0;
     bool is_short = ticks < 16 * PWSP_GRAPH_SHORT_TICKS;
     uint32_t keeper = pwsp_load_relaxed(&graph->keeper);
+    if (graph->runs_direct && !is_short) {  // it was wrong not to call the other lanes
+        pwsp_graph_share(graph, lane);
+        pwsp_graph_give_up(graph, lane, task);
+        return PWSP_GRAPH_NONE;
+    }
     if (keeper == lane->index + 1) {
         if (!is_short) {
             pwsp_graph_share(graph, lane);
@@ -416,7 +421,9 @@ static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint
     } else if (is_short) {
         pwsp_graph_look_shared(graph, lane, ticks, now);
     }
-    pwsp_graph_set_pace(graph, lane, ticks / 16);
+    if (!lane->is_alone) {
+        pwsp_graph_set_pace(graph, lane, ticks / 16);
+    }
     return task;
 }
 
@@ -473,7 +480,8 @@ static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) 
 // The graph is known to take less than a millisecond on one lane: then a lane that is not let in
 // leaves the run. Sleeping, it would have to be woken at the end, and waited for.
 static bool pwsp_graph_is_short(const ptowsp_graph *graph) {
-    return pwsp_load_relaxed(&graph->alone_ticks) * graph->task_count / 16 < 1000 * PWSP_GRAPH_US;
+    uint64_t ticks = pwsp_load_relaxed(&graph->alone_ticks);
+    return ticks > 0 && ticks * graph->task_count / 16 < 1000 * PWSP_GRAPH_US;
 }
 
 // Waits for a task; PWSP_GRAPH_NONE when the run is over.
@@ -487,10 +495,11 @@ static uint32_t pwsp_graph_seek(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         if (pwsp_load_acquire(&graph->remaining) == 0) {
             return PWSP_GRAPH_NONE;
         }
+        if (!pwsp_graph_is_let_in(graph, lane) && pwsp_graph_is_short(graph)) {
+            return PWSP_GRAPH_NONE;
+        }
         if (round < graph->spin_count) {
             pwsp_pause();
-        } else if (!pwsp_graph_is_let_in(graph, lane) && pwsp_graph_is_short(graph)) {
-            return PWSP_GRAPH_NONE;
         } else {
             pwsp_graph_sleep(graph, lane);
         }
@@ -515,7 +524,7 @@ static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uin
         }
         task = lane->is_alone ? pwsp_graph_run_alone(graph, lane, task)
                               : pwsp_graph_run_shared(graph, lane, task);
-        if (task != PWSP_GRAPH_NONE && lane->run_count >= PWSP_GRAPH_WINDOW / 2 &&
+        if (task != PWSP_GRAPH_NONE && lane->run_count >= PWSP_GRAPH_WINDOW / 4 &&
             graph->lane_count > 1) {
             task = pwsp_graph_look(graph, lane, task);
         }
@@ -530,6 +539,10 @@ static void pwsp_graph_lane_main(void *arg, uint32_t index) {
         pwsp_graph_run_tasks(graph, lane, task);
         lane->is_alone = false;
         pwsp_fetch_sub_seq_cst(&graph->busy_count, 1u);  // (6), pairs with (7)
+        if (graph->runs_direct) {
+            pwsp_graph_report(graph, lane);
+            break;
+        }
     }
 }
 
@@ -559,27 +572,31 @@ static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
     pwsp_graph_set_pace(graph, lane, lane->is_alone ? 1 : PWSP_GRAPH_LONG_TICKS);
 }
 
-// Runs the lanes of the context, or, when waking them would take longer than running alone did, the
-// calling one. Now and then it tries the other way again.
-static bool pwsp_graph_call_lanes(ptowsp_graph *graph) {
+// Runs the lanes of the context; or first, if it seems that waking them takes longer than it helps,
+// the calling one. That lane comes back when it has run dry: either all is done, or tasks have
+// become long, and all lanes go on with the rest. Now and then they are called all the same.
+static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
     ptowsp_lane_fn lane = graph->is_classed ? pwsp_graph_classes_lane : pwsp_graph_lane_main;
     uint64_t start = pwsp_graph_ticks();
-    bool is_good = true, is_direct = graph->is_direct && ++graph->direct_count % 64 != 0;
+    bool is_good = true;
+    bool is_direct =
+        !graph->is_classed && graph->pool_hold == 0 &&
+        (graph->pool_ticks < PWSP_GRAPH_WAKE_TICKS || (was_alone && pwsp_graph_is_short(graph))) &&
+        graph->pool_ticks > 0 && ++graph->direct_count % 64 != 0;
     if (is_direct) {
+        graph->runs_direct = true;
         graph->starts_alone = 1;
         lane(graph, 0);
-    } else {
-        is_good = pwsp_pool_run(graph->context->pool, lane, graph);
+        graph->runs_direct = false;
+        if (pwsp_load_acquire(&graph->remaining) == 0) {
+            uint64_t ticks = pwsp_graph_ticks() - start;
+            graph->pool_hold = ticks > graph->pool_ticks + graph->pool_ticks / 4 ? 64 : 0;
+            return true;
+        }
     }
-    uint64_t ticks = pwsp_graph_ticks() - start;
-    if (!is_direct) {
-        graph->pool_ticks = ticks;
-        graph->is_direct = graph->pool_hold == 0 && ticks < PWSP_GRAPH_WAKE_TICKS;
-        graph->pool_hold -= graph->pool_hold > 0;
-    } else if (ticks > graph->pool_ticks + graph->pool_ticks / 4) {
-        graph->is_direct = false;
-        graph->pool_hold = 64;
-    }
+    is_good = pwsp_pool_run(graph->context->pool, lane, graph);
+    graph->pool_ticks = pwsp_graph_ticks() - start;
+    graph->pool_hold -= graph->pool_hold > 0;
     return is_good;
 }
 
@@ -590,7 +607,8 @@ PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
     graph->remaining = graph->task_count;
     graph->sleeper_count = 0;
     graph->busy_count = 0;
-    graph->starts_alone = graph->keeper != 0;  // as the last run has ended
+    bool was_alone = graph->keeper != 0;  // when the last run ended
+    graph->starts_alone = was_alone;
     graph->keeper = 0;
     graph->share_ticks = pwsp_max_u64(graph->share_ticks, PWSP_GRAPH_SHARE_MIN);
     graph->spin_count =
@@ -604,5 +622,5 @@ PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
     if (graph->is_classed) {
         pwsp_graph_classes_begin(graph);
     }
-    return pwsp_graph_call_lanes(graph);
+    return pwsp_graph_call_lanes(graph, was_alone);
 }
