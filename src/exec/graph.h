@@ -62,6 +62,19 @@ enum {
 // How long tasks take; see graph_lanes.c.
 enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 
+// Time is counted in ticks, which are read in 8 ns where clock_gettime takes 25. Nothing depends on
+// them but who runs what, so it is good enough that one is 0.2 to 1 ns.
+#if defined(__x86_64__) || defined(__i386__)
+#define pwsp_graph_ticks() ((uint64_t)__builtin_ia32_rdtsc())
+#define PWSP_GRAPH_US      UINT64_C(3000)
+#else
+#define pwsp_graph_ticks() ptowsp_clock_ns()
+#define PWSP_GRAPH_US      UINT64_C(1000)
+#endif
+
+#define PWSP_GRAPH_LONG_TICKS PWSP_GRAPH_US
+#define PWSP_GRAPH_SHARE_MIN  (50 * PWSP_GRAPH_US)  // how long it is alone
+
 // What stops a run from being plain.
 #define PWSP_GRAPH_HAS_FAILED 1u
 #define PWSP_GRAPH_IS_CUT     2u  // cancelled
@@ -173,6 +186,16 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph);
 
 // Runs a sealed graph on the lanes of the context, which has been entered; false as pwsp_pool_run.
 PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph);
+
+// What a lane runs, in graphs without classes.
+PWSP_INTERNAL void pwsp_graph_lane_main(void *graph, uint32_t index);
+
+// Sets what depends on how long tasks take.
+PWSP_INTERNAL void pwsp_graph_set_pace(ptowsp_graph *graph, pwsp_graph_lane *lane,
+                                       uint64_t task_ticks);
+
+// The graph is known to take less than a millisecond on one lane.
+PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph);
 
 // For graphs with classes: puts the sources into their queues; and what a lane runs.
 PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph);

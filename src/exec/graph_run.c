@@ -1,0 +1,93 @@
+// Running a graph: what is set up before lanes begin, and whether to call the other lanes at all.
+//
+// Waking threads and waiting for them takes tens of microseconds. The graph remembers what a run on
+// all lanes has taken, and whether it has ended with one lane that was alone; where that says that
+// other lanes would not help, the calling one begins by itself.
+
+#include "graph.h"
+
+#include "../base/atomic.h"
+
+#define PWSP_GRAPH_SPIN_LONG  1000
+#define PWSP_GRAPH_SPIN_SHORT 50
+
+#define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_GRAPH_US)  // runs for which others may not be woken
+
+// Makes kinds and outcomes what they are before a run.
+static void pwsp_graph_unmark(ptowsp_graph *graph) {
+    if (graph->task_count > 0 && (graph->is_marked || graph->marked_count < graph->task_count)) {
+        memset(graph->kinds, 0, (size_t)graph->task_count);
+        memset(graph->outcomes, 0xff, (size_t)graph->task_count * sizeof *graph->outcomes);
+        graph->marked_count = graph->task_count;
+    }
+}
+
+static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
+    pwsp_graph_lane *lane = &graph->lanes[index];
+    lane->index = index;
+    lane->is_alone = graph->lane_count == 1;
+    lane->source = 0;
+    lane->source_end = 0;
+    lane->done_count = 0;
+    lane->failed_count = 0;
+    lane->skipped_count = 0;
+    lane->first_failed = PWSP_GRAPH_NONE;
+    memset(&lane->stats, 0, sizeof lane->stats);
+    lane->open_range = 0;
+    pwsp_deque_reset(&lane->deque);
+    // Tasks are taken to be long, until it is known better.
+    pwsp_graph_set_pace(graph, lane, lane->is_alone ? 1 : PWSP_GRAPH_LONG_TICKS);
+}
+
+// Runs the lanes of the context; or first, if it seems that waking them takes longer than it helps,
+// the calling one. That lane comes back when it has run dry: either all is done, or tasks have
+// become long, and all lanes go on with the rest. Now and then they are called all the same.
+static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
+    ptowsp_lane_fn lane = graph->is_classed ? pwsp_graph_classes_lane : pwsp_graph_lane_main;
+    uint64_t start = pwsp_graph_ticks();
+    bool is_good = true;
+    bool is_direct =
+        !graph->is_classed && graph->pool_hold == 0 &&
+        (graph->pool_ticks < PWSP_GRAPH_WAKE_TICKS || (was_alone && pwsp_graph_is_short(graph))) &&
+        graph->pool_ticks > 0 && ++graph->direct_count % 64 != 0;
+    if (is_direct) {
+        graph->runs_direct = true;
+        graph->starts_alone = 1;
+        lane(graph, 0);
+        graph->runs_direct = false;
+        if (pwsp_load_acquire(&graph->remaining) == 0) {
+            uint64_t ticks = pwsp_graph_ticks() - start;
+            graph->pool_hold = ticks > graph->pool_ticks + graph->pool_ticks / 4 ? 64 : 0;
+            return true;
+        }
+    }
+    is_good = pwsp_pool_run(graph->context->pool, lane, graph);
+    graph->pool_ticks = pwsp_graph_ticks() - start;
+    graph->pool_hold -= graph->pool_hold > 0;
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
+    pwsp_graph_unmark(graph);
+    graph->source_next = 0;
+    graph->block_count = 0;
+    graph->remaining = graph->task_count;
+    graph->sleeper_count = 0;
+    graph->busy_count = 0;
+    bool was_alone = graph->keeper != 0;  // when the last run ended
+    graph->starts_alone = was_alone;
+    graph->keeper = 0;
+    graph->share_ticks = pwsp_max_u64(graph->share_ticks, PWSP_GRAPH_SHARE_MIN);
+    graph->spin_count =
+        graph->lane_count > pwsp_cpu_count() ? PWSP_GRAPH_SPIN_SHORT : PWSP_GRAPH_SPIN_LONG;
+    for (uint32_t i = 0; i < graph->lane_count; i++) {
+        pwsp_graph_lane_reset(graph, i);
+    }
+    if (graph->task_count == 0) {
+        return true;
+    }
+    if (graph->is_classed) {
+        pwsp_graph_classes_begin(graph);
+    }
+    return pwsp_graph_call_lanes(graph, was_alone);
+}
