@@ -328,7 +328,7 @@ static void bench_shape(const graph_shape *s, graph_budget run_budget) {
         bench_times t = measure(run_graph, run_nothing, &b, 3, 21);
         char what[16];
         snprintf(what, sizeof what, "%u lane%s", (unsigned)lanes, lanes > 1 ? "s" : "");
-        graph_budget two = {1.1 * one_lane / s->task_count, "one lane"};
+        graph_budget two = {1.1 * one_lane / s->task_count, "1.1 of one lane"};
         report_graph(s, what, t, "-", lanes > 1 ? two : run_budget);
         one_lane = t.own_ns;
 #ifdef BENCH_HAS_TBB
