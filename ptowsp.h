@@ -69,19 +69,21 @@
 //      3. Where stages overlap, make them processes of a PTOWSP_PIPELINE.      section 16
 //      4. Choose a ptowsp_schedule; ptowsp_program_create checks, compiles.    sections 17, 18
 //      5. ptowsp_run_create; for each step bind, and ptowsp_run_execute.       section 19
+//      6. Run the same on threads, or on a device made of threads.         sections 19, 21
 //
 // Work that is already cut into C functions with an order between some of them runs as a graph of
 // tasks: ptowsp_graph_create, ptowsp_graph_run.                                section 20
 //
 // CONTENTS
 //
-//      1. Build configuration     8. Dispatch                    15. Workloads
-//      2. Status and errors       9. Merging                     16. Pipelines
-//      3. Contexts and threads   10. Data types and tensors      17. Schedules
-//      4. Text sinks             11. Modules                     18. Programs
-//      5. Spaces                 12. Kernels                     19. Runs
-//      6. Work and tiers         13. Tile kernels                20. Graphs
-//      7. Planning               14. Scalar expressions          21. Utilities
+//      1. Build configuration     9. Merging                    16. Pipelines
+//      2. Status and errors      10. Data types and tensors     17. Schedules
+//      3. Contexts and threads   11. Modules                    18. Programs
+//      4. Text sinks             12. Kernels                    19. Runs
+//      5. Spaces                 13. Tile kernels               20. Graphs
+//      6. Work and tiers         14. Scalar expressions         21. Devices
+//      7. Planning               15. Workloads                  22. Utilities
+//      8. Dispatch
 //
 // CONVENTIONS
 //
@@ -177,7 +179,8 @@ extern "C" {
     STATUS(STUCK, -10, "nothing can proceed")                                                      \
     STATUS(KERNEL_FAILED, -11, "a kernel failed")                                                  \
     STATUS(CANCELLED, -12, "the run was cancelled")                                                \
-    STATUS(SKIPPED, -13, "not run, as something before it failed or all was cancelled")
+    STATUS(SKIPPED, -13, "not run, as something before it failed or all was cancelled")            \
+    STATUS(LEAKED, -14, "memory of the device was not freed")
 
 // clang-format off
 typedef enum ptowsp_status {
@@ -220,7 +223,7 @@ typedef struct ptowsp_error {
 // Resizes a block, as Lua's allocator does: ptr NULL allocates (old_size is 0), new_size 0 frees
 // and returns NULL, otherwise the block moves or stays. Returns NULL when there is no memory, and
 // the old block is then untouched. Memory is aligned as malloc aligns it. Called on the thread that
-// called ptowsp.
+// called ptowsp; while a program runs on lanes of your executor, on that of one lane.
 typedef void *(*ptowsp_resize_fn)(void *user, void *ptr, size_t old_size, size_t new_size);
 
 // One lane of a parallel job. Call it once for every lane from 0 to lane_count - 1, on any threads,
@@ -1147,7 +1150,8 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_
 //
 // A kernel is a C function that does one task: it reads and writes tiles, and returns the cycles
 // that this took. (Or it is written as operations on tiles: section 13.) All tasks of a run are
-// called in program order, on the thread that runs.
+// called in program order, on the thread that runs, unless that run asks for more lanes (section
+// 19): then tasks that do not wait for each other run at the same time.
 
 typedef uint64_t ptowsp_cycles;
 #define PTOWSP_CYCLES_MAX ((ptowsp_cycles)INT64_MAX)
@@ -1177,6 +1181,7 @@ typedef struct ptowsp_task {
     const ptowsp_tile *tiles;
     uint64_t index;  // of the task in its run, from 0, in program order
     const char *kernel_name;
+    uint32_t lane;  // that it runs on, for scratch memory: of the context, or the core of a device
 } ptowsp_task;
 
 PTOWSP_INLINE int64_t ptowsp_task_axis(const ptowsp_task *task, uint32_t i) {
@@ -2260,6 +2265,26 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 // each before its kernel is called; so is, in processes, what depends on tokens, and all that is
 // inside a consume or a receive.
 //
+// On lanes. With lane_count in its options an execution uses that many lanes of the context: the
+// thread that walks the program issues tasks, at most a window of them ahead of the oldest that is
+// not done, and any lane runs one as soon as what it waits for is done:
+//
+//      program order    retired | done  running  done  waits  ready | not yet issued
+//                                 ^ oldest in flight                ^ the walk, at most window ahead
+//
+// A task waits for all before it that touch the same data and write it (or are about to be
+// overwritten), whatever the schedule says; and for what the schedule's structure, explicit edges
+// and streams say. A slot is loaded when what writes its element is done. So outputs are the same,
+// to the bit, for any number of lanes, if kernels touch no data but their tiles; data that kernels
+// reach through `user` is theirs to protect. Time is simulated in program order from what kernels
+// return, so it is the same, too. Affinity, custom and hash choose the real lane as well (by key
+// modulo lanes); otherwise any lane takes any task. In pipelines, tasks whose cycles are known
+// before they run (tile kernels; constant cycles; a cost) run on lanes, each after the one before
+// it in its process; for another one the walk waits.
+//
+// When a kernel fails, what does not depend on it and has been issued still runs; the error is that
+// of the first task in program order that failed, as without lanes.
+//
 // Memory   A run grows with the tasks in flight, that is with the window, not with the number of
 //          tasks: 30 to 60 bytes for each in order or fifo, 300 more for each tile that
 //          dependencies look at, 100 more where lanes choose. Recording tasks takes 56 bytes for
@@ -2321,6 +2346,9 @@ typedef struct ptowsp_run_options {
     // Tokens that each channel gets at most, each time that its pipeline runs; one more is
     // LIMIT_EXCEEDED. Default: no limit, and tokens that go round for ever do.
     uint64_t token_limit;
+    // Lanes of the context that run kernels, at most as many as it has (INVALID_PARAMS). Default:
+    // 1, the calling thread. TIME_ONLY takes no notice.
+    uint32_t lane_count;
 } ptowsp_run_options;
 
 // Runs the program; options may be NULL.
@@ -2563,14 +2591,27 @@ typedef struct ptowsp_graph_desc {
     uint32_t cube_lane_count;
 } ptowsp_graph_desc;
 
-// A task with neither fn nor range does nothing: many edges can meet in it (n + m instead of n m).
+// A kernel (section 12) as a task, with what it is to see: arguments and tiles are copied, what
+// tiles point to is not.
+typedef struct ptowsp_graph_call {
+    ptowsp_kernel_fn fn;
+    const uint64_t *args;      // as in ptowsp_task: axes, rows and cols of each tile, scalars
+    uint32_t user_axis_count;  // at most PTOWSP_TASK_AXIS_MAX
+    const ptowsp_tile *tiles;
+    uint32_t tile_count;    // at most PTOWSP_TASK_TILE_MAX
+    uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
+} ptowsp_graph_call;
+
+// A task with neither fn, range nor kernel does nothing: many edges can meet in it (n + m instead
+// of n m).
 typedef struct ptowsp_graph_task_desc {
     ptowsp_graph_fn fn;
-    ptowsp_graph_range_fn range;  // instead of fn: item_count independent items, on all lanes
-    uint64_t item_count;          // range only; 0 is valid
-    uint64_t grain;               // range only, as in ptowsp_parallel_for; default: chosen
-    void *user;                   // handed to fn or range
-    const char *name;             // for error texts; copied, need not be unique; default: none
+    ptowsp_graph_range_fn range;      // instead of fn: item_count independent items, on all lanes
+    uint64_t item_count;              // range only; 0 is valid
+    uint64_t grain;                   // range only, as in ptowsp_parallel_for; default: chosen
+    const ptowsp_graph_call *kernel;  // instead of fn
+    void *user;                       // handed to fn, range or the kernel
+    const char *name;                 // for error texts; copied, need not be unique; default: none
     uint32_t priority;  // 0 to PTOWSP_GRAPH_PRIORITY_MAX: of tasks that are ready and that
                         // a lane may take, it takes one with the highest
     ptowsp_unit unit;   // default: PTOWSP_UNIT_VECTOR
@@ -2588,9 +2629,10 @@ PTOWSP_API void ptowsp_graph_clear(ptowsp_graph *graph);
 
 // Adds a task; also after a run. out_task may be NULL.
 //
-// Errors   INVALID_PARAMS (both fn and range; items or grain without range; a bad name, priority or
-//          unit), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY (the graph is running). *out_task is then
-//          PTOWSP_NO_INDEX.
+// Errors   INVALID_PARAMS (more than one of fn, range and kernel; items or grain without range; a
+//          kernel without fn, with too many arguments, or NULL where there are some; a bad name,
+//          priority or unit), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY (the graph is running). *out_task
+//          is then PTOWSP_NO_INDEX.
 // Cost     5 ns. Priorities and units make graphs that have them slower: all lanes share one queue.
 PTOWSP_API ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph,
                                                 const ptowsp_graph_task_desc *task,
@@ -2638,6 +2680,10 @@ PTOWSP_API void ptowsp_graph_cancel(ptowsp_graph *graph);
 PTOWSP_API ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
                                                   uint64_t *out_cause);
 
+// The cycles that a kernel task returned in the last run; 0 if it did not run or failed, and for
+// tasks that are none. Requires as above.
+PTOWSP_API ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task);
+
 typedef struct ptowsp_graph_stats {
     uint64_t task_count, edge_count;                   // so far
     uint64_t done_count, failed_count, skipped_count;  // in the last run
@@ -2656,7 +2702,137 @@ PTOWSP_API ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph);
 PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph);
 
 // -------------------------------------------------------------------------------------------------
-// 21. Utilities
+// 21. Devices
+// -------------------------------------------------------------------------------------------------
+//
+// A device made of threads, in the image of an Ascend NPU's runtime: scheduler threads (AICPU) give
+// tasks to cores (AICore), which poll for them; memory is apart from the host's. What would fail
+// on an NPU for want of a copy or a core fails here, too.
+//
+//      host                        AICPU threads                   cores, cube and vector
+//      alloc, copy in
+//      run a graph, a program,  -> what is ready, to a free     -> kernel(task)
+//      launch a kernel             core of its unit
+//                                  releases what waited for it  <- status, cycles
+//      copy out, free, close
+//
+// An AICPU thread and a core talk through one line of 64 bytes, the handshake. Each field has one
+// writer at a time:
+//
+//      field        written by   when                                         order
+//      aicpu_ready  AICPU        at open: the line may be used                release
+//      aicore_done  core         then: its number + 1, it polls               release
+//      task         AICPU        a task is given; task_status is IDLE         relaxed
+//      task_status  AICPU        then: ASSIGNED                               release
+//                   core         the task is done: DONE                       release
+//                   AICPU        its result has been read: IDLE               release
+//      control      AICPU        at close, task_status is IDLE: QUIT          release
+//
+// and whoever reads what another one writes reads it with acquire (task after task_status).
+//
+// Threads  A device has threads of its own, which sleep while nothing runs, whatever its context
+//          has. All calls belong to the thread of the context; memory comes from its allocator.
+
+typedef struct ptowsp_device ptowsp_device;
+
+#define PTOWSP_DEVICE_SCHEDULER_MAX 16
+#define PTOWSP_DEVICE_CORE_MAX      256  // cube and vector together
+#define PTOWSP_DEVICE_ALIGNMENT     64   // of its memory, in bytes
+
+typedef struct ptowsp_device_desc {
+    uint32_t scheduler_count;  // AICPU threads; default: 1
+    uint32_t cube_count;       // cores; default of both: 1 vector core
+    uint32_t vector_count;
+    uint64_t memory_bytes;   // default: 1 GiB. A limit: memory is taken when it is allocated
+    uint64_t time_limit_ns;  // for one task; a core that takes longer is stuck. Default: no limit
+} ptowsp_device_desc;
+
+// Starts the threads of a device and waits until all cores poll; desc may be NULL.
+//
+// Errors   INVALID_PARAMS (more threads or cores than the maxima; out_device NULL), OUT_OF_MEMORY,
+//          SYSTEM_FAILED (a thread could not be started), UNSUPPORTED (PTOWSP_NO_THREADS).
+PTOWSP_API ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptowsp_device_desc *desc,
+                                            ptowsp_device **out_device);
+
+// Stops the threads and frees the device; NULL is ignored.
+//
+// Errors   LEAKED: memory was still allocated; the text names the oldest pieces with their sizes,
+//          the index is how many there are. The device is closed all the same.
+//          STUCK: a core still has not come back (it is given the time limit once more). The device
+//          is not closed, and closing it may be tried again. BUSY.
+PTOWSP_API ptowsp_status ptowsp_device_close(ptowsp_device *device);
+
+// Memory of the device, as the host sees its addresses; kernels use them, the host copies. A name
+// (NULL: "memory") is copied, and is for texts.
+//
+// Errors   INVALID_PARAMS (size 0; a bad name), OUT_OF_MEMORY (the device's is exhausted, or the
+//          allocator's), STUCK (after a core was stuck).
+PTOWSP_API ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *name, uint64_t size,
+                                             void **out_memory);
+// Errors   INVALID_PARAMS: not the start of a piece that is allocated (freed twice, perhaps: the
+//          text says so where it is known). NULL is ignored. BUSY, STUCK.
+PTOWSP_API ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory);
+
+// Copy size bytes in from the host, or out to it. The device's side lies within one piece.
+// Errors   INVALID_PARAMS (not memory of the device; the text names the piece that the copy goes
+//          beyond, and by how much; a pointer NULL with a size), BUSY, STUCK.
+PTOWSP_API ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void *from,
+                                               uint64_t size);
+PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void *from,
+                                                uint64_t size);
+
+// Runs a graph: AICPU threads count edges down, tasks run on cores of their unit (a range task as
+// one range for each such core). `lane` is the core: cube cores come after vector cores. Priorities
+// hold; results are read from the graph as after ptowsp_graph_run, with a lane for each core.
+//
+// Errors   Those of ptowsp_graph_run. INVALID_PARAMS: a task's unit of which the device has no core,
+//          or a graph of another context. STUCK: a core has not come back in time; the text names
+//          core and task. Tasks that have not been started do not run, and the device is lost: but
+//          for copying out and closing all calls return STUCK.
+PTOWSP_API ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph);
+
+// Runs a program as ptowsp_run_execute does, with kernels on cores of their unit, and outputs and
+// times that are the same. The calling thread walks the program. Dispatch by affinity, hash or
+// custom chooses the core. options may be NULL; its lane_count is not used.
+//
+// Errors   Those of ptowsp_run_execute and ptowsp_device_run_graph. INVALID_PARAMS: TIME_ONLY; a
+//          tensor that is not, as a whole, in one piece of the device's memory (named); a kernel's
+//          unit of which the device has no core; a run of another context.
+PTOWSP_API ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
+                                           const ptowsp_run_options *options);
+
+// Instances of kernels, all independent, each with its index: on each core of a unit one (SPMD), or
+// more or fewer; the same kernel for all, or by id one of a table (MPMD). A kernel sees the task of
+// ptowsp_graph_call: axes are the instance's index and how many there are, then come the scalars.
+typedef struct ptowsp_launch {
+    const ptowsp_kernel_fn *kernels;  // by id
+    uint32_t kernel_count;
+    const uint32_t *ids;      // by instance; default: 0 for all
+    uint32_t instance_count;  // default: as many as the unit has cores; then one runs on each
+    ptowsp_unit unit;
+    const uint64_t *scalars;
+    uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
+    void *user;
+    ptowsp_cycles *out_cycles;  // by instance, 0 where it failed; may be NULL
+} ptowsp_launch;
+
+// Runs all instances and returns when they are done.
+// Errors   INVALID_PARAMS (no kernel, an id outside of the table, no core of the unit, ...); the
+//          status of the failed instance with the lowest index, with that as index; BUSY, STUCK.
+PTOWSP_API ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *launch);
+
+typedef struct ptowsp_device_stats {
+    uint32_t scheduler_count, cube_count, vector_count;
+    uint64_t task_count;  // given to cores since it was opened
+    uint64_t memory_bytes, used_bytes, used_bytes_max;
+    uint64_t piece_count;  // pieces that are allocated
+} ptowsp_device_stats;
+
+PTOWSP_API ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device);
+PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core);
+
+// -------------------------------------------------------------------------------------------------
+// 22. Utilities
 // -------------------------------------------------------------------------------------------------
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo). Hashing a concatenation: start the second part with the hash
