@@ -340,6 +340,7 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 
 // These return the value from before.
 #define pwsp_exchange_acquire(ptr, value)  __atomic_exchange_n(ptr, value, __ATOMIC_ACQUIRE)
+#define pwsp_exchange_acq_rel(ptr, value)  __atomic_exchange_n(ptr, value, __ATOMIC_ACQ_REL)
 #define pwsp_fetch_sub_acq_rel(ptr, value) __atomic_fetch_sub(ptr, value, __ATOMIC_ACQ_REL)
 #define pwsp_fetch_add_seq_cst(ptr, value) __atomic_fetch_add(ptr, value, __ATOMIC_SEQ_CST)
 #define pwsp_fetch_sub_seq_cst(ptr, value) __atomic_fetch_sub(ptr, value, __ATOMIC_SEQ_CST)
@@ -352,6 +353,8 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
     __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
 #define pwsp_cas_seq_cst(ptr, expected, desired)                                                   \
     __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)
+#define pwsp_cas_acq_rel(ptr, expected, desired)                                                   \
+    __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 #define pwsp_cas_relaxed(ptr, expected, desired)                                                   \
     __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 
@@ -762,6 +765,7 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
                                              const ptowsp_context_desc *desc, pwsp_pool **out_pool);
 PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool);
 PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool);
+PWSP_INTERNAL bool pwsp_pool_is_user(const pwsp_pool *pool);  // the user's executor runs lanes
 
 // Calls lane(job, i) at most once for each lane i, on the calling thread for lane 0, and returns
 // when all calls have returned. A lane whose thread wakes too late is left out, so the lanes must
@@ -981,6 +985,10 @@ PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job
 
 PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool) {
     return pool->lane_count;
+}
+
+PWSP_INTERNAL bool pwsp_pool_is_user(const pwsp_pool *pool) {
+    return pool->threads == PTOWSP_THREADS_USER;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
@@ -25060,6 +25068,11 @@ typedef struct pwsp_tile_at {
     int64_t row, col;     // of the tile in that matrix
 } pwsp_tile_at;
 
+// The offset of its first element, in elements.
+PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
+    return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
+}
+
 typedef struct pwsp_frame {
     uint32_t loop;  // or, of a call, where to go on
     bool is_call;
@@ -25254,10 +25267,6 @@ static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *vi
     at->row = row;
     at->col = col;
     return true;
-}
-
-static inline int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
-    return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
 }
 
 // -- tasks ----------------------------------------------------------------------------------------
@@ -25702,6 +25711,11 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
 // Forgets all accesses, and learns which tensors share memory as they are bound now.
 PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
                                    const pwsp_bound_tensor *bound);
+
+// As above, for the order that data needs in any case: of tiles that overlap, all hazards, and only
+// tensors that tasks write.
+PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
+                                        const pwsp_bound_tensor *bound);
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
 
@@ -26404,21 +26418,16 @@ static void pwsp_deps_find_groups(pwsp_deps *deps) {
     }
 }
 
-PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
-                                   const pwsp_bound_tensor *bound) {
-    const ptowsp_schedule *schedule = &program->schedule;
+// Forgets all accesses, and learns where tensors lie.
+static void pwsp_deps_forget(pwsp_deps *deps, const ptowsp_program *program,
+                             const pwsp_bound_tensor *bound) {
     deps->bound = bound;
-    deps->is_exact = (schedule->dependencies & PTOWSP_DEPENDENCIES_EXACT) != 0;
-    deps->is_overlap = (schedule->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
-    deps->hazards = schedule->hazards;
     deps->clock = 0;
     deps->access_count = 0;
     deps->access_max = 0;
     deps->owner = 0;
     deps->sweep_at = 0;
     deps->link_count = 0;
-    bool is_all = deps->is_exact || deps->is_overlap;
-    bool is_dataflow = schedule->issue == PTOWSP_ISSUE_DATAFLOW;
     for (uint32_t i = 1; i < deps->tensor_count; i++) {
         pwsp_deps_tensor *tensor = &deps->tensors[i];
         memset(tensor, 0, sizeof *tensor);
@@ -26426,10 +26435,38 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
         tensor->is_written = program->tensor_is_written[i];
         if (bound[i].is_bound) {
             tensor->is_plain = pwsp_deps_layout(&bound[i], &tensor->low, &tensor->high);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
+                                   const pwsp_bound_tensor *bound) {
+    const ptowsp_schedule *schedule = &program->schedule;
+    pwsp_deps_forget(deps, program, bound);
+    deps->is_exact = (schedule->dependencies & PTOWSP_DEPENDENCIES_EXACT) != 0;
+    deps->is_overlap = (schedule->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
+    deps->hazards = schedule->hazards;
+    bool is_all = deps->is_exact || deps->is_overlap;
+    bool is_dataflow = schedule->issue == PTOWSP_ISSUE_DATAFLOW;
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        pwsp_deps_tensor *tensor = &deps->tensors[i];
+        if (bound[i].is_bound) {
             bool is_loaded = is_dataflow && program->tensor_is_loaded[i];
             tensor->is_tracked = is_all || is_loaded;
             tensor->is_loaded = is_loaded && !(is_all && (schedule->hazards & PTOWSP_HAZARD_WAW));
         }
+    }
+    pwsp_deps_find_groups(deps);
+}
+
+PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
+                                        const pwsp_bound_tensor *bound) {
+    pwsp_deps_forget(deps, program, bound);
+    deps->is_exact = false;
+    deps->is_overlap = true;
+    deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        deps->tensors[i].is_tracked = bound[i].is_bound && program->tensor_is_written[i];
     }
     pwsp_deps_find_groups(deps);
 }
@@ -29052,6 +29089,9 @@ typedef struct pwsp_pipeline_host {
     // Runs, or counts, the task that the expander is at, in a process. False with the expander's
     // error.
     bool (*task)(void *user, const pwsp_process *process, ptowsp_cycles *out_cycles);
+    // Loads the slot that the expander is at, in a process, when its element has been written. NULL:
+    // it has been. False after a failure.
+    bool (*load)(void *user);
     void *user;
     bool is_ordered;   // tasks must be run in the order of time
     bool has_records;  // steps are recorded
@@ -29970,6 +30010,9 @@ static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *proces
     case PWSP_EVENT_PROCESS_END: pwsp_pipelines_end_process(pipelines, process); break;
     case PWSP_EVENT_SLOT_LOAD:
         pipelines->slot_load_count++;
+        if (pipelines->host.load) {
+            return pipelines->host.load(pipelines->host.user);
+        }
         pwsp_expander_load(pipelines->x);
         break;
     case PWSP_EVENT_PIPELINE:  // refused when compiling
@@ -30767,13 +30810,16 @@ typedef struct pwsp_tile_memo {
     ptowsp_cycles cycles;
 } pwsp_tile_memo;
 
+typedef struct pwsp_issue pwsp_issue;
+typedef struct pwsp_crew pwsp_crew;
+
 struct ptowsp_run {
     ptowsp_context *context;
     pwsp_memory memory;
     const ptowsp_program *program;
-    bool is_running;
-    bool is_flow;       // lanes choose: event-driven time
-    bool is_time_only;  // this execution
+    uint32_t is_running;  // atomic
+    bool is_flow;         // lanes choose: event-driven time
+    bool is_time_only;    // this execution
     // Bindings.
     uint64_t *initial;           // cells as a run begins
     bool *is_bound;              // by cell: sizes and symbols
@@ -30800,6 +30846,10 @@ struct ptowsp_run {
     pwsp_tile_core tile_core;
     ptowsp_cost cost;
     pwsp_tile_memo *memos;  // by kernel
+    // On lanes, or on a device; made when that is first asked for.
+    pwsp_issue *issue;
+    pwsp_crew *crew;
+    bool is_issued;  // this execution
     // Results.
     uint64_t *critical;
     uint64_t critical_count, critical_capacity;
@@ -30814,6 +30864,18 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
 
 // Checks all that a run needs before it walks; finds what is unknown before kernels have run.
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
+
+// Begins to walk the program from its start, dry: leaving out what is unknown.
+PWSP_INTERNAL void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry);
+
+// Tells time of an event of the walk that is neither a task nor a pipeline; which edges it resets,
+// and which element it loads. False with an error in sim.
+PWSP_INTERNAL bool pwsp_run_time(ptowsp_run *run, pwsp_event event, pwsp_range reset,
+                                 const pwsp_tile_at *load_at);
+
+// The error of the expander, or of sim, as that of the run.
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run);
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_sim(ptowsp_run *run);
 
 // Makes room for the processes of pipelines. False with the expander's error.
 PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_options *options);
@@ -30850,7 +30912,7 @@ static uint32_t pwsp_bind_find(ptowsp_run *run, const char *what, const char *na
                                ptowsp_status *out_status) {
     const pwsp_name *found = name ? pwsp_names_find(&run->program->names, name) : NULL;
     *out_status = PTOWSP_OK;
-    if (run->is_running) {
+    if (pwsp_load_relaxed(&run->is_running)) {
         *out_status = PTOWSP_BUSY;
         return 0;
     }
@@ -30892,7 +30954,7 @@ ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol, uint64
 }
 
 ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value) {
-    if (run->is_running) {
+    if (pwsp_load_relaxed(&run->is_running)) {
         return PTOWSP_BUSY;
     }
     if (slot >= run->program->slot_count) {
@@ -31386,6 +31448,99 @@ PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only) 
 }
 
 // =================================================================================================
+// src/exec/call.h
+// =================================================================================================
+
+// Calling kernels: what runs them, and what says how long they take.
+
+#ifndef PWSP_CALL_H
+#define PWSP_CALL_H
+
+// A kernel returned a failure: tells it in the expander, and returns false.
+PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
+
+// A key of the schedule reads beyond an array: tells it in the expander, and returns false.
+PWSP_INTERNAL bool pwsp_run_fail_keys(pwsp_expander *x);
+
+// A tile kernel's task is refused: tells why, as run->tile_core knows it; returns false.
+PWSP_INTERNAL bool pwsp_run_fail_tiles(ptowsp_run *run);
+
+// What a cost function sees of tiles.
+static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
+
+// Calls a kernel that is a C function, or only its cost; returns its cycles, or a failure.
+PWSP_FORCE_INLINE ptowsp_cycles pwsp_kernel_call(const pwsp_kernel_info *kernel, ptowsp_task *task,
+                                                 bool is_time_only) {
+    ptowsp_cycles cycles = kernel->cycles;
+    if (kernel->cost) {
+        const ptowsp_tile *tiles = task->tiles;
+        task->tiles = pwsp_no_tiles;
+        cycles = kernel->cost(task, kernel->user);
+        task->tiles = tiles;
+        if (cycles > PTOWSP_CYCLES_MAX) {
+            return cycles;
+        }
+    }
+    if (!is_time_only) {
+        ptowsp_cycles result = kernel->fn(task, kernel->user);
+        if (result > PTOWSP_CYCLES_MAX) {
+            return result;
+        }
+        cycles = kernel->cost || kernel->cycles ? cycles : result;
+    }
+    return cycles;
+}
+
+// Runs a kernel, and says how long it takes. False with the expander's error.
+PWSP_FORCE_INLINE bool pwsp_run_kernel(ptowsp_run *run, bool is_time_only,
+                                       ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = &run->expander;
+    if (x->kernel->code) {
+        return pwsp_run_tiles(run, is_time_only, out_cycles);
+    }
+    *out_cycles = pwsp_kernel_call(x->kernel, &x->task, is_time_only);
+    return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_run_fail_kernel(x, *out_cycles);
+}
+
+// The keys of a task; false with the expander's error.
+PWSP_FORCE_INLINE bool pwsp_run_keys(pwsp_expander *x, pwsp_arrival *arrival) {
+    arrival->dispatch_key = pwsp_expander_value(x, x->task_op->dispatch);
+    arrival->priority_key = pwsp_expander_value(x, x->task_op->priority);
+    arrival->stream_key = pwsp_expander_value(x, x->task_op->stream);
+    return PWSP_LIKELY(!x->fault.is_set) || pwsp_run_fail_keys(x);
+}
+
+#endif
+
+// =================================================================================================
+// src/exec/call.c
+// =================================================================================================
+
+// What a kernel that returns no cycles means, and a key that cannot be read.
+
+#include <inttypes.h>
+
+PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
+    ptowsp_status status = (ptowsp_status)(int64_t)result;
+    if ((int64_t)result < PTOWSP_SKIPPED) {  // the last one
+        status = PTOWSP_KERNEL_FAILED;
+    }
+    pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
+                       ptowsp_status_name(status));
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_run_fail_keys(pwsp_expander *x) {
+    const pwsp_array_info *array =
+        PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
+    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
+                       "a key of the schedule reads array %s at %" PRId64 "; it has %" PRIu64
+                       " elements",
+                       array->name, x->fault.index, x->arrays[x->fault.array].count);
+    return false;
+}
+
+// =================================================================================================
 // src/exec/tiles.c
 // =================================================================================================
 
@@ -31394,8 +31549,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only) 
 
 #include <inttypes.h>
 
-// A task whose sizes do not go together.
-static bool pwsp_run_fail_tiles(ptowsp_run *run) {
+PWSP_INTERNAL bool pwsp_run_fail_tiles(ptowsp_run *run) {
     pwsp_expander *x = &run->expander;
     pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, x->task.index, "task %" PRIu64 ": %s",
                        x->task.index, run->tile_core.text);
@@ -31429,66 +31583,915 @@ bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycle
 }
 
 // =================================================================================================
-// src/exec/call.h
+// src/exec/reorder.h
 // =================================================================================================
 
-// Calling kernels: what runs them, and what says how long they take.
+// Tasks of a program in flight, in program order: a reorder buffer.
+//
+// The thread that walks the program issues entries into a ring. Lanes (or cores of a device) run
+// them as soon as what they wait for is done, in any order; the walking thread retires them in
+// program order, so that time, results and errors are what they would be one after another.
+//
+//      head                                              tail
+//       | done | running | waits | done | ready | waits |  free ...
+//       retired in this order ->                        issued ->
+//
+// Who waits for whom. An entry has a list of links to those that wait for it, and a count of what
+// it waits for itself. The walking thread adds links while others complete entries:
+//
+//      walking thread, for entry W                   whoever has run entry E
+//      pending of W = BIAS                           result of E
+//      for each E that it waits for:                 waiters of E: exchange for CLOSED (2)
+//        puts a link before waiters of E: CAS (1),   for each link, to W: pending of W - 1 (3)
+//        or sees CLOSED: E is done
+//      pending of W - (BIAS - its links) (4)
+//
+// (1), (2): acquire and release, so either the link is seen by (2), or CLOSED and the result by (1).
+// (3), (4): acquire and release; whoever brings pending to 0 has seen all that W waits for, and
+// makes it ready. The links of E then belong to whoever did (2), who gives them back on a stack
+// that many push to and only the walking thread empties.
+//
+// A join stands for several entries at once: the readers of a tile, the children of a parallel
+// scope. It is *open* as long as more may come, and is done when it has been closed and all of them
+// are; it has links as entries do. Tokens of the map of regions are entries or joins.
+//
+// When an entry has failed, or was skipped as something that it waits for has failed, it is
+// *poisoned*; (3) hands that on. Poisoned entries are ready and done as all others, without running.
+//
+// Entries are named by sequence numbers, that never come back, as long as only the walking thread
+// uses them; and by their places in the ring for all others.
 
-#ifndef PWSP_CALL_H
-#define PWSP_CALL_H
+#ifndef PWSP_REORDER_H
+#define PWSP_REORDER_H
 
-// A kernel returned a failure: tells it in the expander, and returns false.
-PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
+#define PWSP_NO_HOME UINT32_MAX
+#define PWSP_BY_WALK UINT32_MAX
 
-// What a cost function sees of tiles.
-static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
+// What has links, and what waits.
+typedef struct pwsp_fan {
+    uint32_t waiters;      // atomic: the first link, 0, or CLOSED
+    uint32_t pending;      // atomic
+    uint32_t is_poisoned;  // atomic
+} pwsp_fan;
 
-// Runs a kernel, and says how long it takes. False with the expander's error.
-PWSP_FORCE_INLINE bool pwsp_run_kernel(ptowsp_run *run, bool is_time_only,
-                                       ptowsp_cycles *out_cycles) {
-    pwsp_expander *x = &run->expander;
-    const pwsp_kernel_info *kernel = x->kernel;
-    if (kernel->code) {
-        return pwsp_run_tiles(run, is_time_only, out_cycles);
-    }
-    ptowsp_cycles cycles = kernel->cycles;
-    if (kernel->cost) {
-        x->task.tiles = pwsp_no_tiles;
-        cycles = kernel->cost(&x->task, kernel->user);
-        x->task.tiles = x->tiles;
-        if (cycles > PTOWSP_CYCLES_MAX) {
-            return pwsp_run_fail_kernel(x, cycles);
-        }
-    }
-    if (!is_time_only) {
-        ptowsp_cycles result = kernel->fn(&x->task, kernel->user);
-        if (result > PTOWSP_CYCLES_MAX) {
-            return pwsp_run_fail_kernel(x, result);
-        }
-        cycles = kernel->cost || kernel->cycles ? cycles : result;
-    }
-    *out_cycles = cycles;
-    return true;
+typedef enum pwsp_entry_kind {
+    PWSP_ENTRY_TASK = 0,
+    PWSP_ENTRY_PROCESS_TASK,  // time has been accounted for when it was issued
+    PWSP_ENTRY_LOAD,          // of a slot: done as soon as it waits for nothing
+    PWSP_ENTRY_PARALLEL,      // these are done when they are issued
+    PWSP_ENTRY_SEQUENTIAL,
+    PWSP_ENTRY_SCOPE_END,
+    PWSP_ENTRY_RESET  // of edges: words 0 and 1 are first and count
+} pwsp_entry_kind;
+
+// Behind it in the ring: words, then tiles.
+typedef struct pwsp_entry {
+    pwsp_fan fan;
+    uint32_t next;  // for the executor, while it is ready
+    uint32_t home;  // the lane or core that is to run it, or PWSP_NO_HOME
+    uint32_t node;
+    pwsp_entry_kind kind;
+    const pwsp_task_op *op;
+    uint64_t index;   // of the task
+    uint64_t cycles;  // when it is done: what its kernel has returned, a failure included
+} pwsp_entry;
+
+typedef struct pwsp_reorder_link {
+    uint32_t waiter;  // the place of an entry, or a join's id with PWSP_JOIN
+    uint32_t next;
+} pwsp_reorder_link;
+
+typedef struct pwsp_join {
+    pwsp_fan fan;
+    uint32_t refs;   // atomic: tokens, and one until it is done
+    uint32_t count;  // links to it so far
+    uint32_t next;   // in a list of free ones, or of those to be completed
+    bool is_open;
+} pwsp_join;
+
+// Who runs entries that are ready. `by` is what the one who completed the last thing that an entry
+// waited for gave to pwsp_reorder_done; PWSP_BY_WALK: the walking thread found it ready.
+typedef struct pwsp_executor {
+    void (*ready)(void *user, uint32_t by, uint32_t place);
+    // The walking thread can go on only when something has been completed: does something useful,
+    // or waits until done_count is not `ticket` any more.
+    void (*help)(void *user, uint32_t ticket);
+    void *user;
+} pwsp_executor;
+
+// Arrays whose items stay where they are when there are more: piece k has FIRST << k of them.
+#define PWSP_PIECE_FIRST 256u
+#define PWSP_PIECE_COUNT 24
+
+typedef struct pwsp_reorder {
+    const pwsp_memory *memory;
+    pwsp_executor executor;
+    // Runs the kernel of an entry, and says what it returned.
+    ptowsp_cycles (*call)(void *user, const pwsp_entry *entry, uint32_t lane);
+    void *call_user;
+    char *ring;
+    size_t stride;                               // bytes of an entry with words and tiles
+    uint32_t capacity;                           // a power of two
+    uint32_t word_count;                         // of each entry
+    pwsp_reorder_link *links[PWSP_PIECE_COUNT];  // from 1
+    pwsp_join *joins[PWSP_PIECE_COUNT];          // from 1
+    char padding[PWSP_FALSE_SHARING];
+    // Of the walking thread:
+    uint64_t head, tail;  // sequence numbers
+    uint32_t link_count, free_link;
+    uint32_t join_count, free_join;
+    uint32_t waiter;        // the entry that has been opened: who links lead to
+    uint32_t waiter_links;  // how many so far
+    bool is_out_of_memory;
+    char padding_shared[PWSP_FALSE_SHARING];
+    uint32_t done_count;  // atomic: counts completions, and wraps
+    uint32_t freed_link;  // atomic: a stack
+    uint32_t freed_join;  // atomic: a stack
+    char padding_after[PWSP_FALSE_SHARING];
+} pwsp_reorder;
+
+// Makes room for entries with word_count words and tile_count tiles. False when memory is out.
+PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
+                                     uint32_t capacity, uint32_t word_count, uint32_t tile_count);
+PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder);
+PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder);
+
+// Back to nothing in flight. Requires that all entries are done.
+PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor *executor);
+
+PWSP_INLINE pwsp_entry *pwsp_reorder_at(const pwsp_reorder *reorder, uint32_t place) {
+    return (pwsp_entry *)(void *)(reorder->ring + place * reorder->stride);
 }
+PWSP_INLINE pwsp_entry *pwsp_reorder_entry(const pwsp_reorder *reorder, uint64_t sequence) {
+    return pwsp_reorder_at(reorder, (uint32_t)sequence & (reorder->capacity - 1));
+}
+PWSP_INLINE uint64_t *pwsp_entry_words(const pwsp_entry *entry) {
+    return (uint64_t *)(uintptr_t)(entry + 1);
+}
+PWSP_INLINE pwsp_tile_at *pwsp_entry_tiles(const pwsp_reorder *reorder, const pwsp_entry *entry) {
+    return (pwsp_tile_at *)(void *)(pwsp_entry_words(entry) + reorder->word_count);
+}
+
+// -- the walking thread ---------------------------------------------------------------------------
+
+PWSP_INLINE bool pwsp_reorder_is_full(const pwsp_reorder *reorder) {
+    return reorder->tail - reorder->head == reorder->capacity;
+}
+
+#define PWSP_WAITERS_CLOSED UINT32_MAX
+
+// Acquires what running the entry has written.
+PWSP_INLINE bool pwsp_entry_is_done(const pwsp_entry *entry) {
+    return pwsp_load_acquire(&entry->fan.waiters) == PWSP_WAITERS_CLOSED;
+}
+
+PWSP_INLINE uint32_t pwsp_reorder_ticket(const pwsp_reorder *reorder) {
+    return pwsp_load_seq_cst(&reorder->done_count);
+}
+
+// Begins the entry behind the last. Requires that the ring is not full.
+PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_kind kind);
+
+// Ends it: it is ready as soon as what it waits for is done, perhaps now.
+PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder);
+
+// The entry that has been opened waits for what a token stands for.
+PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *token);
+
+// Tokens. One that is held, but in entries that are done, has been kept and is to be dropped.
+#define PWSP_NO_TOKEN_TASK UINT64_MAX
+PWSP_INTERNAL pwsp_token pwsp_reorder_no_token(void);
+PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder);  // of the opened entry
+PWSP_INTERNAL bool pwsp_reorder_is_dead(void *reorder, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_reorder_visit(void *reorder, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_reorder_keep(void *reorder, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_reorder_drop(void *reorder, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_reorder_merge(void *reorder, pwsp_token *into, const pwsp_token *other);
+
+// Replaces a held token.
+PWSP_INTERNAL void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token,
+                                    const pwsp_token *other);
+
+// -- executors, on any thread ---------------------------------------------------------------------
+
+// Runs a ready entry, or skips it if it is poisoned.
+PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane);
+
+// It has been run: makes ready what waited for it. It must not be touched afterwards.
+PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by);
 
 #endif
 
 // =================================================================================================
-// src/exec/call.c
+// src/exec/reorder.c
 // =================================================================================================
 
-// What a kernel that returns no cycles means.
+// The reorder buffer: see reorder.h for who waits for whom.
+//
+// Tokens: of an entry, time is 0 and task its sequence number, which is dead once it has been
+// retired; of a join, time is 1 and task its id. Each token that is held counts as a reference of
+// its join; a join is free when nobody refers to it and it is done, which any thread may find out.
 
-#include <inttypes.h>
+#define PWSP_FAN_BIAS (UINT32_C(1) << 31)
+#define PWSP_JOIN     (UINT32_C(1) << 31)
+#define PWSP_JOIN_MAX (UINT32_C(1) << 30)  // links to one join
 
-PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
-    ptowsp_status status = (ptowsp_status)(int64_t)result;
-    if ((int64_t)result < PTOWSP_SKIPPED) {  // the last one
-        status = PTOWSP_KERNEL_FAILED;
+// -- pieces ---------------------------------------------------------------------------------------
+
+// Where item id is: in piece *out_piece, at the place that is returned.
+PWSP_INLINE uint32_t pwsp_piece_of(uint32_t id, uint32_t *out_piece) {
+    uint32_t piece = 31 - (uint32_t)__builtin_clz(id / PWSP_PIECE_FIRST + 1);
+    *out_piece = piece;
+    return id - ((PWSP_PIECE_FIRST << piece) - PWSP_PIECE_FIRST);
+}
+
+PWSP_INLINE pwsp_reorder_link *pwsp_reorder_link_at(const pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece, place = pwsp_piece_of(id, &piece);
+    return &reorder->links[piece][place];
+}
+
+PWSP_INLINE pwsp_join *pwsp_reorder_join_at(const pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece, place = pwsp_piece_of(id, &piece);
+    return &reorder->joins[piece][place];
+}
+
+PWSP_INLINE pwsp_fan *pwsp_reorder_fan(const pwsp_reorder *reorder, uint32_t node) {
+    return node & PWSP_JOIN ? &pwsp_reorder_join_at(reorder, node & ~PWSP_JOIN)->fan
+                            : &pwsp_reorder_at(reorder, node)->fan;
+}
+
+// A link that is free, or 0 when memory is out.
+static uint32_t pwsp_reorder_new_link(pwsp_reorder *reorder) {
+    if (!reorder->free_link) {
+        reorder->free_link = pwsp_exchange_acq_rel(&reorder->freed_link, 0u);
     }
-    pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
-                       ptowsp_status_name(status));
+    uint32_t id = reorder->free_link;
+    if (id) {
+        reorder->free_link = pwsp_reorder_link_at(reorder, id)->next;
+        return id;
+    }
+    uint32_t piece;
+    id = reorder->link_count;
+    pwsp_piece_of(id, &piece);
+    if (piece >= PWSP_PIECE_COUNT) {
+        return 0;
+    }
+    if (!reorder->links[piece]) {
+        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_reorder_link);
+        reorder->links[piece] = (pwsp_reorder_link *)pwsp_memory_alloc(reorder->memory, size);
+        if (!reorder->links[piece]) {
+            return 0;
+        }
+    }
+    reorder->link_count++;
+    return id;
+}
+
+static uint32_t pwsp_reorder_free_join_id(pwsp_reorder *reorder) {
+    if (!reorder->free_join) {
+        reorder->free_join = pwsp_exchange_acq_rel(&reorder->freed_join, 0u);
+    }
+    uint32_t id = reorder->free_join;
+    if (id) {
+        reorder->free_join = pwsp_reorder_join_at(reorder, id)->next;
+        return id;
+    }
+    uint32_t piece;
+    id = reorder->join_count;
+    pwsp_piece_of(id, &piece);
+    if (piece >= PWSP_PIECE_COUNT) {
+        return 0;
+    }
+    if (!reorder->joins[piece]) {
+        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_join);
+        reorder->joins[piece] = (pwsp_join *)pwsp_memory_alloc(reorder->memory, size);
+        if (!reorder->joins[piece]) {
+            return 0;
+        }
+    }
+    reorder->join_count++;
+    return id;
+}
+
+// An open join, referred to once; 0 when memory is out.
+static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {
+    uint32_t id = pwsp_reorder_free_join_id(reorder);
+    if (!id) {
+        reorder->is_out_of_memory = true;
+        return 0;
+    }
+    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
+    pwsp_store_relaxed(&join->fan.waiters, 0u);
+    pwsp_store_relaxed(&join->fan.pending, PWSP_FAN_BIAS);
+    pwsp_store_relaxed(&join->fan.is_poisoned, 0u);
+    pwsp_store_relaxed(&join->refs, 2u);  // and until it is done
+    join->count = 0;
+    join->is_open = true;
+    return id;
+}
+
+static void pwsp_reorder_unref(pwsp_reorder *reorder, uint32_t id) {
+    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
+    if (pwsp_fetch_sub_acq_rel(&join->refs, 1u) > 1) {
+        return;
+    }
+    uint32_t first = pwsp_load_relaxed(&reorder->freed_join);
+    do {
+        join->next = first;
+    } while (!pwsp_cas_acq_rel(&reorder->freed_join, &first, id));
+}
+
+// -- completing, on any thread --------------------------------------------------------------------
+
+static void pwsp_reorder_give_back(pwsp_reorder *reorder, uint32_t first, uint32_t last) {
+    uint32_t before = pwsp_load_relaxed(&reorder->freed_link);
+    do {
+        pwsp_reorder_link_at(reorder, last)->next = before;
+    } while (!pwsp_cas_acq_rel(&reorder->freed_link, &before, first));
+}
+
+// An entry waits for nothing any more.
+static void pwsp_reorder_ready(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    if (entry->kind == PWSP_ENTRY_LOAD) {  // nothing waits for it but the walking thread
+        pwsp_exchange_acq_rel(&entry->fan.waiters, PWSP_WAITERS_CLOSED);
+        pwsp_fetch_add_seq_cst(&reorder->done_count, 1u);
+        return;
+    }
+    reorder->executor.ready(reorder->executor.user, by, place);
+}
+
+// Something is done: tells who waits for it, and for joins that are done by that. The joins that
+// are still to be told about are linked by `next`.
+static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t join,
+                                  uint32_t by) {
+    uint32_t joins = 0;
+    for (;;) {
+        uint32_t is_poisoned = pwsp_load_relaxed(&fan->is_poisoned), last = 0;
+        uint32_t first = pwsp_exchange_acq_rel(&fan->waiters, PWSP_WAITERS_CLOSED);  // (2)
+        for (uint32_t id = first; id; id = pwsp_reorder_link_at(reorder, id)->next) {
+            uint32_t waiter = pwsp_reorder_link_at(reorder, id)->waiter;
+            pwsp_fan *other = pwsp_reorder_fan(reorder, waiter);
+            if (is_poisoned) {
+                pwsp_store_relaxed(&other->is_poisoned, 1u);
+            }
+            if (pwsp_fetch_sub_acq_rel(&other->pending, 1u) == 1) {  // (3)
+                if (waiter & PWSP_JOIN) {
+                    pwsp_reorder_join_at(reorder, waiter & ~PWSP_JOIN)->next = joins;
+                    joins = waiter & ~PWSP_JOIN;
+                } else {
+                    pwsp_reorder_ready(reorder, waiter, by);
+                }
+            }
+            last = id;
+        }
+        if (first) {
+            pwsp_reorder_give_back(reorder, first, last);
+        }
+        if (join) {
+            pwsp_reorder_unref(reorder, join);
+        }
+        if (!joins) {
+            return;
+        }
+        join = joins;
+        joins = pwsp_reorder_join_at(reorder, join)->next;
+        fan = &pwsp_reorder_join_at(reorder, join)->fan;
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane) {
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    if (pwsp_load_relaxed(&entry->fan.is_poisoned)) {
+        entry->cycles = (uint64_t)(int64_t)PTOWSP_SKIPPED;
+        return;
+    }
+    entry->cycles = reorder->call(reorder->call_user, entry, lane);
+    if (entry->cycles > PTOWSP_CYCLES_MAX) {
+        pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
+    pwsp_reorder_complete(reorder, &pwsp_reorder_at(reorder, place)->fan, 0, by);
+    pwsp_fetch_add_seq_cst(&reorder->done_count, 1u);
+}
+
+// -- issuing, on the walking thread ---------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_kind kind) {
+    PTOWSP_ASSERT(!pwsp_reorder_is_full(reorder));
+    uint32_t place = (uint32_t)reorder->tail & (reorder->capacity - 1);
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    bool is_task = kind <= PWSP_ENTRY_LOAD;
+    pwsp_store_relaxed(&entry->fan.waiters, is_task ? 0u : PWSP_WAITERS_CLOSED);
+    pwsp_store_relaxed(&entry->fan.pending, PWSP_FAN_BIAS);
+    pwsp_store_relaxed(&entry->fan.is_poisoned, 0u);
+    entry->home = PWSP_NO_HOME;
+    entry->kind = kind;
+    entry->cycles = 0;
+    reorder->waiter = place;
+    reorder->waiter_links = 0;
+    return entry;
+}
+
+PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
+    uint32_t place = (uint32_t)reorder->tail & (reorder->capacity - 1);
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    reorder->tail++;
+    if (entry->kind > PWSP_ENTRY_LOAD) {
+        return;
+    }
+    if (reorder->is_out_of_memory) {  // it may wait for too little
+        pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
+    }
+    uint32_t excess = PWSP_FAN_BIAS - reorder->waiter_links;
+    if (pwsp_fetch_sub_acq_rel(&entry->fan.pending, excess) == excess) {  // (4)
+        pwsp_reorder_ready(reorder, place, PWSP_BY_WALK);
+    }
+}
+
+// Makes a node wait for something with links: adds one, and says so, if it is not done yet.
+static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *fan) {
+    uint32_t first = pwsp_load_acquire(&fan->waiters), id = 0;
+    if (first != PWSP_WAITERS_CLOSED) {
+        id = pwsp_reorder_new_link(reorder);
+        if (!id) {
+            reorder->is_out_of_memory = true;
+            return false;
+        }
+        pwsp_reorder_link *link = pwsp_reorder_link_at(reorder, id);
+        link->waiter = waiter;
+        do {
+            link->next = first;
+        } while (!pwsp_cas_acq_rel(&fan->waiters, &first, id) &&  // (1)
+                 first != PWSP_WAITERS_CLOSED);
+        if (first != PWSP_WAITERS_CLOSED) {
+            return true;
+        }
+        link->next = reorder->free_link;
+        reorder->free_link = id;
+    }
+    if (pwsp_load_relaxed(&fan->is_poisoned)) {
+        pwsp_store_relaxed(&pwsp_reorder_fan(reorder, waiter)->is_poisoned, 1u);
+    }
     return false;
+}
+
+// No more will come to a join: it is done when all of them are.
+static void pwsp_reorder_close(pwsp_reorder *reorder, uint32_t id) {
+    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
+    if (!join->is_open) {
+        return;
+    }
+    join->is_open = false;
+    uint32_t excess = PWSP_FAN_BIAS - join->count;
+    if (pwsp_fetch_sub_acq_rel(&join->fan.pending, excess) == excess) {  // (4)
+        pwsp_reorder_complete(reorder, &join->fan, id, PWSP_BY_WALK);
+    }
+}
+
+// The links of what a living token stands for; a join is closed by that. NULL: it is done.
+static pwsp_fan *pwsp_reorder_fan_of(pwsp_reorder *reorder, const pwsp_token *token) {
+    if (token->task == PWSP_NO_TOKEN_TASK) {
+        return NULL;
+    }
+    if (token->time) {
+        pwsp_reorder_close(reorder, (uint32_t)token->task);
+        return &pwsp_reorder_join_at(reorder, (uint32_t)token->task)->fan;
+    }
+    return token->task >= reorder->head ? &pwsp_reorder_entry(reorder, token->task)->fan : NULL;
+}
+
+PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *token) {
+    pwsp_fan *fan = pwsp_reorder_fan_of(reorder, token);
+    if (fan) {
+        reorder->waiter_links += pwsp_reorder_tie(reorder, reorder->waiter, fan);
+    }
+}
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_token pwsp_reorder_no_token(void) {
+    pwsp_token token = {0, PWSP_NO_TOKEN_TASK};
+    return token;
+}
+
+PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder) {
+    pwsp_token token = {0, reorder->tail};
+    return token;
+}
+
+PWSP_INTERNAL bool pwsp_reorder_is_dead(void *user, const pwsp_token *token) {
+    const pwsp_reorder *reorder = (const pwsp_reorder *)user;
+    if (token->task == PWSP_NO_TOKEN_TASK) {
+        return true;
+    }
+    const pwsp_fan *fan;
+    if (token->time) {
+        const pwsp_join *join = pwsp_reorder_join_at(reorder, (uint32_t)token->task);
+        fan = &join->fan;
+        bool is_done = join->is_open
+                           ? pwsp_load_acquire(&fan->pending) == PWSP_FAN_BIAS - join->count
+                           : pwsp_load_acquire(&fan->waiters) == PWSP_WAITERS_CLOSED;
+        return is_done && !pwsp_load_relaxed(&fan->is_poisoned);
+    }
+    if (token->task < reorder->head) {
+        return true;
+    }
+    fan = &pwsp_reorder_entry(reorder, token->task)->fan;
+    return pwsp_load_acquire(&fan->waiters) == PWSP_WAITERS_CLOSED &&
+           !pwsp_load_relaxed(&fan->is_poisoned);
+}
+
+PWSP_INTERNAL void pwsp_reorder_visit(void *user, const pwsp_token *token) {
+    pwsp_reorder_wait((pwsp_reorder *)user, token);
+}
+
+PWSP_INTERNAL void pwsp_reorder_keep(void *user, const pwsp_token *token) {
+    const pwsp_reorder *reorder = (const pwsp_reorder *)user;
+    if (token->time) {
+        pwsp_fetch_add_seq_cst(&pwsp_reorder_join_at(reorder, (uint32_t)token->task)->refs, 1u);
+    }
+}
+
+// Who drops a join adds nothing to it any more.
+PWSP_INTERNAL void pwsp_reorder_drop(void *user, const pwsp_token *token) {
+    pwsp_reorder *reorder = (pwsp_reorder *)user;
+    if (token->time) {
+        pwsp_reorder_close(reorder, (uint32_t)token->task);
+        pwsp_reorder_unref(reorder, (uint32_t)token->task);
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token,
+                                    const pwsp_token *other) {
+    pwsp_token before = *token;
+    pwsp_reorder_keep(reorder, other);
+    *token = *other;
+    pwsp_reorder_drop(reorder, &before);
+}
+
+// Another one comes to an open join.
+static void pwsp_reorder_join(pwsp_reorder *reorder, uint32_t id, const pwsp_token *token) {
+    pwsp_fan *fan = pwsp_reorder_fan_of(reorder, token);
+    if (fan) {
+        pwsp_reorder_join_at(reorder, id)->count += pwsp_reorder_tie(reorder, id | PWSP_JOIN, fan);
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_merge(void *user, pwsp_token *into, const pwsp_token *other) {
+    pwsp_reorder *reorder = (pwsp_reorder *)user;
+    if (into->time) {
+        pwsp_join *join = pwsp_reorder_join_at(reorder, (uint32_t)into->task);
+        if (join->is_open && join->count < PWSP_JOIN_MAX) {
+            pwsp_reorder_join(reorder, (uint32_t)into->task, other);
+            return;
+        }
+    }
+    if (pwsp_reorder_is_dead(reorder, into)) {
+        pwsp_reorder_set(reorder, into, other);
+        return;
+    }
+    uint32_t id = pwsp_reorder_new_join(reorder);
+    if (!id) {
+        return;
+    }
+    pwsp_token token = {1, id};
+    pwsp_reorder_join(reorder, id, into);
+    pwsp_reorder_join(reorder, id, other);
+    pwsp_reorder_drop(reorder, into);
+    *into = token;
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
+                                     uint32_t capacity, uint32_t word_count, uint32_t tile_count) {
+    memset(reorder, 0, sizeof *reorder);
+    reorder->memory = memory;
+    reorder->capacity = capacity;
+    reorder->word_count = word_count;
+    reorder->stride =
+        sizeof(pwsp_entry) + word_count * sizeof(uint64_t) + tile_count * sizeof(pwsp_tile_at);
+    reorder->link_count = 1;
+    reorder->join_count = 1;
+    reorder->ring = (char *)pwsp_memory_alloc(memory, capacity * reorder->stride);
+    return reorder->ring != NULL;
+}
+
+PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder) {
+    if (!reorder->memory) {
+        return;
+    }
+    for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
+        size_t count = (size_t)PWSP_PIECE_FIRST << i;
+        pwsp_memory_free(reorder->memory, reorder->links[i],
+                         reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0);
+        pwsp_memory_free(reorder->memory, reorder->joins[i],
+                         reorder->joins[i] ? count * sizeof(pwsp_join) : 0);
+    }
+    pwsp_memory_free(reorder->memory, reorder->ring,
+                     reorder->ring ? reorder->capacity * reorder->stride : 0);
+    memset(reorder, 0, sizeof *reorder);
+}
+
+PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder) {
+    size_t bytes = reorder->ring ? reorder->capacity * reorder->stride : 0;
+    for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
+        size_t count = (size_t)PWSP_PIECE_FIRST << i;
+        bytes += reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0;
+        bytes += reorder->joins[i] ? count * sizeof(pwsp_join) : 0;
+    }
+    return bytes;
+}
+
+PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor *executor) {
+    reorder->executor = *executor;
+    reorder->head = 0;
+    reorder->tail = 0;
+    reorder->link_count = 1;
+    reorder->free_link = 0;
+    reorder->freed_link = 0;
+    reorder->join_count = 1;
+    reorder->free_join = 0;
+    reorder->freed_join = 0;
+    reorder->is_out_of_memory = false;
+}
+
+// =================================================================================================
+// src/exec/issue.h
+// =================================================================================================
+
+// Issuing a program's tasks to lanes or cores, and retiring them in program order.
+//
+//      walk (expander) -> issue -> reorder buffer -> executor runs them
+//                                     | in program order
+//                                     v
+//                                  retire -> time (lanes or flow), errors
+//
+// What a task waits for, in real time: tasks that touch the same data, by a map of regions of its
+// own; and the structure, explicit edges and streams of the schedule, where it has them.
+
+#ifndef PWSP_ISSUE_H
+#define PWSP_ISSUE_H
+
+#define PWSP_ISSUE_WINDOW_MAX 4096u
+
+typedef struct pwsp_issue_scope {
+    bool is_parallel;
+    pwsp_token ready;  // of the next child
+    pwsp_token done;   // of the children so far, where they are parallel
+} pwsp_issue_scope;
+
+// The variables around a task, for texts of errors, in a list of cells.
+typedef struct pwsp_issue_variables {
+    uint32_t first, count;
+} pwsp_issue_variables;
+
+// After it nothing is issued.
+typedef enum pwsp_issue_failure {
+    PWSP_ISSUE_GOOD = 0,
+    PWSP_ISSUE_FAILED_WALK,  // the error is the expander's
+    PWSP_ISSUE_FAILED_TIME   // the error is the simulation's
+} pwsp_issue_failure;
+
+// Of a slot load in a process, which time has accounted for: the index of its entry.
+#define PWSP_ISSUE_LOAD_IN_PROCESS 1
+
+struct pwsp_issue {
+    ptowsp_run *run;
+    pwsp_memory memory;
+    pwsp_reorder reorder;
+    pwsp_deps deps;
+    pwsp_issue_scope *scopes;
+    uint32_t depth;
+    pwsp_token *streams;  // by stream
+    pwsp_token *edges;    // by explicit edge
+    bool has_structure;
+    bool has_keys;  // their values are kept for retiring
+    bool is_homed;  // dispatch chooses the real lane, too
+    pwsp_issue_failure failure;
+    uint32_t home_counts[2];  // lanes or cores by unit; with one pool: of the vector unit
+    uint32_t home_first[2];
+    pwsp_issue_variables *variables;  // by op of a task
+    uint32_t *cells;                  // of variables
+    uint64_t cell_count;
+    pwsp_tile_core *cores;  // by lane
+    uint64_t core_capacity;
+    uint32_t core_count;
+    // Of the pipeline that is being run:
+    uint64_t *process_last;  // by process: sequence of its last task, or PWSP_NO_TOKEN_TASK
+    uint64_t process_capacity;
+    pwsp_token pipeline_done;
+};
+
+// Makes what issues a run's program, with no lanes yet. NULL when memory is out.
+PWSP_INTERNAL pwsp_issue *pwsp_issue_create(ptowsp_run *run);
+PWSP_INTERNAL void pwsp_issue_destroy(pwsp_issue *issue);  // NULL is ignored
+PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue);
+
+// Makes what lanes up to lane_count need to run kernels. False when memory is out.
+PWSP_INTERNAL bool pwsp_issue_reserve(pwsp_issue *issue, uint32_t lane_count);
+
+// Walks the program on the calling thread, and returns when all tasks that it has issued are done.
+// Time has been begun. vector_count and cube_count are what affinity chooses from: with cube_count
+// 0, all tasks from the first.
+PWSP_INTERNAL ptowsp_status pwsp_issue_walk(pwsp_issue *issue, const pwsp_executor *executor,
+                                            uint32_t vector_count, uint32_t cube_count);
+
+// Calls the kernel of an entry: what the reorder buffer is given.
+PWSP_INTERNAL ptowsp_cycles pwsp_issue_call(void *issue, const pwsp_entry *entry, uint32_t lane);
+
+// A task in a process: runs it, or only counts it and lets it run later. A slot load in a process:
+// waits for what writes the element, and loads it. False with the expander's error.
+PWSP_INTERNAL bool pwsp_issue_process_task(pwsp_issue *issue, uint32_t process,
+                                           ptowsp_cycles *out_cycles);
+PWSP_INTERNAL bool pwsp_issue_process_load(pwsp_issue *issue);
+
+#endif
+
+// =================================================================================================
+// src/exec/issue_setup.c
+// =================================================================================================
+
+// Setting up what issues a program: the variables of its tasks, how much an entry holds, and memory
+// for all of it.
+
+// Is there anything to evaluate but a zero?
+static bool pwsp_code_is_any(pwsp_code code) {
+    return code.begin != code.end || code.cell != 0;
+}
+
+// Lists the variables around each task, and finds the most words of one. False when memory is out.
+static bool pwsp_issue_list_variables(pwsp_issue *issue, uint32_t *out_word_count) {
+    const ptowsp_program *program = issue->run->program;
+    uint64_t count = 0;
+    *out_word_count = 2;
+    for (uint32_t i = 0; i < program->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(program, i);
+        if (op->kind != PWSP_OP_TASK) {
+            continue;
+        }
+        const pwsp_task_op *task = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+        pwsp_issue_variables *variables = &issue->variables[op->at];
+        variables->first = (uint32_t)count;
+        for (uint32_t at = op->node; at; at = PWSP_PLACE_AT(program, at)->parent) {
+            const pwsp_place *place = PWSP_PLACE_AT(program, at);
+            void *cells = issue->cells;
+            if (!pwsp_memory_grow(&issue->memory, &cells, &issue->cell_count,
+                                  count + place->param_count + 1, sizeof(uint32_t))) {
+                return false;
+            }
+            issue->cells = (uint32_t *)cells;
+            for (uint32_t j = 0; j < place->param_count; j++) {
+                issue->cells[count++] =
+                    PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j)->cell;
+            }
+            if (place->variable) {
+                issue->cells[count++] = place->variable;
+            }
+        }
+        variables->count = (uint32_t)count - variables->first;
+        issue->has_keys = issue->has_keys || pwsp_code_is_any(task->dispatch) ||
+                          pwsp_code_is_any(task->priority) || pwsp_code_is_any(task->stream);
+        uint32_t words = task->axis_count + task->scalar_count + variables->count + 3;
+        *out_word_count = words > *out_word_count ? words : *out_word_count;
+    }
+    *out_word_count -= issue->has_keys || *out_word_count < 5 ? 0 : 3;
+    return true;
+}
+
+static uint32_t pwsp_issue_capacity(const ptowsp_schedule *schedule) {
+    uint32_t capacity = 1;
+    while (capacity < PWSP_ISSUE_WINDOW_MAX && (!schedule->window || capacity < schedule->window)) {
+        capacity *= 2;
+    }
+    return capacity;
+}
+
+static uint32_t pwsp_issue_tile_max(const ptowsp_program *program) {
+    uint32_t count = 1;  // of a slot load
+    for (uint32_t i = 0; i < program->tasks.count; i++) {
+        uint32_t views = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i)->view_count;
+        count = views > count ? views : count;
+    }
+    return count;
+}
+
+static bool pwsp_issue_init(pwsp_issue *issue) {
+    const ptowsp_program *program = issue->run->program;
+    const ptowsp_schedule *schedule = &program->schedule;
+    const pwsp_memory *memory = &issue->memory;
+    pwsp_token_ops ops = {pwsp_reorder_is_dead, pwsp_reorder_visit, pwsp_reorder_keep,
+                          pwsp_reorder_drop,    pwsp_reorder_merge, &issue->reorder};
+    uint32_t word_count;
+    issue->has_structure = (schedule->dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
+    issue->is_homed = schedule->dispatch == PTOWSP_DISPATCH_AFFINITY ||
+                      schedule->dispatch == PTOWSP_DISPATCH_CUSTOM ||
+                      schedule->dispatch == PTOWSP_DISPATCH_HASH;
+    issue->scopes = (pwsp_issue_scope *)pwsp_memory_alloc(memory, program->scope_depth *
+                                                                      sizeof(pwsp_issue_scope));
+    issue->variables = (pwsp_issue_variables *)pwsp_memory_alloc(
+        memory, ((size_t)program->tasks.count + 1) * sizeof(pwsp_issue_variables));
+    bool is_good = issue->scopes && issue->variables;
+    if (is_good && program->has_streams) {
+        issue->streams =
+            (pwsp_token *)pwsp_memory_alloc(memory, schedule->stream_count * sizeof(pwsp_token));
+        is_good = issue->streams != NULL;
+    }
+    if (is_good && program->edge_count) {
+        issue->edges =
+            (pwsp_token *)pwsp_memory_alloc(memory, program->edge_count * sizeof(pwsp_token));
+        is_good = issue->edges != NULL;
+    }
+    is_good = is_good && pwsp_issue_list_variables(issue, &word_count) &&
+              pwsp_reorder_init(&issue->reorder, memory, pwsp_issue_capacity(schedule), word_count,
+                                pwsp_issue_tile_max(program)) &&
+              pwsp_deps_init(&issue->deps, memory, (uint32_t)program->tensors.count);
+    issue->deps.ops = ops;
+    issue->reorder.call = pwsp_issue_call;
+    issue->reorder.call_user = issue;
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_issue_reserve(pwsp_issue *issue, uint32_t lane_count) {
+    const ptowsp_program *program = issue->run->program;
+    void *cores = issue->cores;
+    if (!pwsp_memory_grow(&issue->memory, &cores, &issue->core_capacity, lane_count,
+                          sizeof(pwsp_tile_core))) {
+        return false;
+    }
+    issue->cores = (pwsp_tile_core *)cores;
+    while (issue->core_count < lane_count) {
+        pwsp_tile_core *core = &issue->cores[issue->core_count];
+        memset(core, 0, sizeof *core);
+        core->memory = issue->memory;
+        for (uint32_t i = 1; i < program->kernels.count; i++) {
+            const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+            if (kernel->code && !pwsp_tile_core_reserve(core, kernel->code)) {
+                pwsp_tile_core_free(core);
+                return false;
+            }
+        }
+        issue->core_count++;
+    }
+    return true;
+}
+
+PWSP_INTERNAL pwsp_issue *pwsp_issue_create(ptowsp_run *run) {
+    pwsp_issue *issue = (pwsp_issue *)pwsp_memory_alloc(&run->memory, sizeof(pwsp_issue));
+    if (issue) {
+        issue->run = run;
+        issue->memory = run->memory;
+        if (!pwsp_issue_init(issue)) {
+            pwsp_issue_destroy(issue);
+            return NULL;
+        }
+    }
+    return issue;
+}
+
+PWSP_INTERNAL void pwsp_issue_destroy(pwsp_issue *issue) {
+    if (!issue) {
+        return;
+    }
+    const ptowsp_program *program = issue->run->program;
+    pwsp_memory memory = issue->memory;
+    for (uint32_t i = 0; i < issue->core_count; i++) {
+        pwsp_tile_core_free(&issue->cores[i]);
+    }
+    pwsp_memory_free(&memory, issue->cores, (size_t)issue->core_capacity * sizeof(pwsp_tile_core));
+    pwsp_memory_free(&memory, issue->process_last,
+                     (size_t)issue->process_capacity * sizeof(uint64_t));
+    pwsp_memory_free(&memory, issue->cells, (size_t)issue->cell_count * sizeof(uint32_t));
+    pwsp_memory_free(&memory, issue->edges, program->edge_count * sizeof(pwsp_token));
+    pwsp_memory_free(&memory, issue->streams, program->schedule.stream_count * sizeof(pwsp_token));
+    pwsp_memory_free(&memory, issue->variables,
+                     ((size_t)program->tasks.count + 1) * sizeof(pwsp_issue_variables));
+    pwsp_memory_free(&memory, issue->scopes, program->scope_depth * sizeof(pwsp_issue_scope));
+    pwsp_deps_free(&issue->deps);
+    pwsp_reorder_free(&issue->reorder);
+    pwsp_memory_free(&memory, issue, sizeof(pwsp_issue));
+}
+
+PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue) {
+    if (!issue) {
+        return 0;
+    }
+    const ptowsp_program *program = issue->run->program;
+    size_t bytes = sizeof(pwsp_issue) + pwsp_reorder_bytes(&issue->reorder) +
+                   pwsp_deps_bytes(&issue->deps) + program->scope_depth * sizeof(pwsp_issue_scope) +
+                   ((size_t)program->tasks.count + 1) * sizeof(pwsp_issue_variables) +
+                   (issue->streams ? program->schedule.stream_count * sizeof(pwsp_token) : 0) +
+                   program->edge_count * sizeof(pwsp_token) +
+                   (size_t)issue->cell_count * sizeof(uint32_t) +
+                   (size_t)issue->process_capacity * sizeof(uint64_t) +
+                   (size_t)issue->core_capacity * sizeof(pwsp_tile_core);
+    for (uint32_t i = 0; i < issue->core_count; i++) {
+        bytes += pwsp_tile_core_bytes(&issue->cores[i]);
+    }
+    return bytes;
 }
 
 // =================================================================================================
@@ -31523,7 +32526,8 @@ static void pwsp_run_record_process_task(ptowsp_run *run, const pwsp_process *pr
 static bool pwsp_run_process_task(void *user, const pwsp_process *process,
                                   ptowsp_cycles *out_cycles) {
     ptowsp_run *run = (ptowsp_run *)user;
-    if (!pwsp_run_kernel(run, run->is_time_only, out_cycles)) {
+    if (!(run->is_issued ? pwsp_issue_process_task(run->issue, process->index, out_cycles)
+                         : pwsp_run_kernel(run, run->is_time_only, out_cycles))) {
         return false;
     }
     if (run->has_records) {
@@ -31538,6 +32542,10 @@ static bool pwsp_run_process_task(void *user, const pwsp_process *process,
     return true;
 }
 
+static bool pwsp_run_process_load(void *user) {
+    return pwsp_issue_process_load(((ptowsp_run *)user)->issue);
+}
+
 // -- pipelines ------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_options *options) {
@@ -31546,6 +32554,7 @@ PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_op
     pwsp_pipeline_host host;
     memset(&host, 0, sizeof host);
     host.task = pwsp_run_process_task;
+    host.load = run->is_issued ? pwsp_run_process_load : NULL;
     host.user = run;
     host.is_ordered = !run->is_time_only;
     host.has_records = options->record_tasks;
@@ -31696,6 +32705,944 @@ void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
 }
 
 // =================================================================================================
+// src/exec/issue.c
+// =================================================================================================
+
+// Issuing and retiring: see issue.h.
+//
+// The walking thread retires whatever is done at the head of the reorder buffer before it issues the
+// next task, and helps to run tasks while the buffer is full, a slot has to be loaded, or all has
+// been issued. After a failure it issues nothing more, and waits for what is in flight.
+//
+// Errors keep program order: what the walk finds wrong counts only when all before it has been
+// retired; and the failure that is retired first is the one that would have come without lanes.
+//
+// A pipeline is walked by the rules of time, with its processes' tasks issued as they come. All that
+// is before it has been retired by then, so it waits for nothing; what follows waits for its tasks.
+
+// -- what to wait for -----------------------------------------------------------------------------
+
+// A child of the open scope is done when this is.
+static void pwsp_issue_child(pwsp_issue *issue, const pwsp_token *token) {
+    pwsp_issue_scope *scope = &issue->scopes[issue->depth - 1];
+    if (scope->is_parallel) {
+        pwsp_reorder_merge(&issue->reorder, &scope->done, token);
+    } else {
+        pwsp_reorder_set(&issue->reorder, &scope->ready, token);
+    }
+}
+
+static void pwsp_issue_scope_begin(pwsp_issue *issue, bool is_parallel) {
+    PTOWSP_ASSERT(issue->depth < issue->run->program->scope_depth);
+    pwsp_issue_scope scope = {is_parallel, pwsp_reorder_no_token(), pwsp_reorder_no_token()};
+    pwsp_reorder_set(&issue->reorder, &scope.ready, &issue->scopes[issue->depth - 1].ready);
+    issue->scopes[issue->depth++] = scope;
+}
+
+static void pwsp_issue_scope_end(pwsp_issue *issue) {
+    PTOWSP_ASSERT(issue->depth > 1);
+    pwsp_issue_scope scope = issue->scopes[--issue->depth];
+    bool has_done = scope.done.task != PWSP_NO_TOKEN_TASK;
+    pwsp_issue_child(issue, has_done ? &scope.done : &scope.ready);
+    pwsp_reorder_drop(&issue->reorder, &scope.done);
+    pwsp_reorder_drop(&issue->reorder, &scope.ready);
+}
+
+PWSP_INLINE uint32_t pwsp_issue_edge(const pwsp_issue *issue, uint32_t i) {
+    return *PWSP_PROGRAM_AT(issue->run->program, edges, uint32_t, i);
+}
+
+static void pwsp_issue_reset(pwsp_issue *issue, pwsp_range edges) {
+    pwsp_token none = pwsp_reorder_no_token();
+    for (uint32_t i = 0; i < edges.count; i++) {
+        pwsp_reorder_set(&issue->reorder, &issue->edges[pwsp_issue_edge(issue, edges.first + i)],
+                         &none);
+    }
+}
+
+static void pwsp_issue_out(pwsp_issue *issue, const pwsp_task_op *op, const pwsp_token *token) {
+    for (uint32_t i = 0; i < op->out_count; i++) {
+        uint32_t edge = pwsp_issue_edge(issue, op->first_out + i);
+        pwsp_reorder_merge(&issue->reorder, &issue->edges[edge], token);
+    }
+}
+
+// Connects the task that has been opened with those before it. False when memory is out.
+static bool pwsp_issue_connect(pwsp_issue *issue, const pwsp_expander *x, uint64_t stream_key) {
+    pwsp_reorder *reorder = &issue->reorder;
+    const pwsp_task_op *op = x->task_op;
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, op->first_view);
+    pwsp_token token = pwsp_reorder_token(reorder);
+    if (issue->has_structure) {
+        pwsp_reorder_wait(reorder, &issue->scopes[issue->depth - 1].ready);
+    }
+    for (uint32_t i = 0; i < op->in_count; i++) {
+        pwsp_reorder_wait(reorder, &issue->edges[pwsp_issue_edge(issue, op->first_in + i)]);
+    }
+    if (issue->streams) {
+        uint32_t count = x->program->schedule.stream_count;
+        pwsp_token *last = &issue->streams[pwsp_modulo(stream_key, count)];
+        pwsp_reorder_wait(reorder, last);
+        *last = token;
+    }
+    if (!pwsp_deps_query(&issue->deps, views, x->tiles_at, op->view_count) ||
+        !pwsp_deps_add(&issue->deps, views, x->tiles_at, op->view_count, &token)) {
+        return false;
+    }
+    if (issue->has_structure) {
+        pwsp_issue_child(issue, &token);
+    }
+    pwsp_issue_out(issue, op, &token);
+    return true;
+}
+
+// -- entries --------------------------------------------------------------------------------------
+
+PWSP_INLINE uint32_t pwsp_issue_op_index(const pwsp_issue *issue, const pwsp_task_op *op) {
+    return (uint32_t)(op - (const pwsp_task_op *)issue->run->program->tasks.items);
+}
+
+// The words of a task: axis arguments, scalars, keys (dispatch, priority, stream), variables.
+static void pwsp_issue_fill(pwsp_issue *issue, const pwsp_expander *x, pwsp_entry *entry,
+                            const pwsp_arrival *arrival) {
+    const pwsp_task_op *op = x->task_op;
+    const uint64_t *args = x->task.args;
+    uint64_t *word = pwsp_entry_words(entry);
+    entry->op = op;
+    entry->node = x->node;
+    entry->index = x->task.index;
+    for (uint32_t i = 0; i < op->axis_count; i++) {
+        *word++ = args[i];
+    }
+    for (uint32_t i = 0; i < op->scalar_count; i++) {
+        *word++ = args[x->task.axis_arg_count + i];
+    }
+    if (issue->has_keys) {
+        *word++ = arrival->dispatch_key;
+        *word++ = arrival->priority_key;
+        *word++ = arrival->stream_key;
+    }
+    pwsp_issue_variables variables = issue->variables[pwsp_issue_op_index(issue, op)];
+    for (uint32_t i = 0; i < variables.count; i++) {
+        *word++ = x->cells[issue->cells[variables.first + i]];
+    }
+    memcpy(pwsp_entry_tiles(&issue->reorder, entry), x->tiles_at,
+           op->view_count * sizeof(pwsp_tile_at));
+}
+
+// The lane or core that dispatch chooses.
+static uint32_t pwsp_issue_home(const pwsp_issue *issue, const pwsp_expander *x, uint64_t key) {
+    uint32_t group = issue->home_counts[1] > 0 && x->kernel->unit == PTOWSP_UNIT_CUBE;
+    key = x->program->schedule.dispatch == PTOWSP_DISPATCH_HASH ? pwsp_mix64(key) : key;
+    return issue->home_first[group] + pwsp_modulo(key, issue->home_counts[group]);
+}
+
+// The task of an entry as its kernel sees it; args and tiles have room for any.
+static ptowsp_task pwsp_issue_task_of(const pwsp_issue *issue, const pwsp_entry *entry,
+                                      uint64_t *args, ptowsp_tile *tiles) {
+    const pwsp_task_op *op = entry->op;
+    const pwsp_tile_at *at = pwsp_entry_tiles(&issue->reorder, entry);
+    const uint64_t *words = pwsp_entry_words(entry);
+    uint64_t *arg = args;
+    for (uint32_t i = 0; i < op->axis_count; i++) {
+        *arg++ = words[i];
+    }
+    for (uint32_t i = 0; i < op->view_count; i++) {
+        const pwsp_bound_tensor *tensor = &issue->run->effective[at[i].tensor];
+        *arg++ = at[i].rows;
+        *arg++ = at[i].cols;
+        tiles[i].data =
+            tensor->data + pwsp_tile_offset(tensor, &at[i]) * (int64_t)tensor->element_size;
+        tiles[i].row_stride = tensor->row_stride;
+        tiles[i].col_stride = tensor->col_stride;
+    }
+    for (uint32_t i = 0; i < op->scalar_count; i++) {
+        *arg++ = words[op->axis_count + i];
+    }
+    ptowsp_task task;
+    task.args = args;
+    task.arg_count = (uint32_t)(arg - args);
+    task.axis_arg_count = task.arg_count - op->scalar_count;
+    task.user_axis_count = op->axis_count;
+    task.tile_count = op->view_count;
+    task.tiles = tiles;
+    task.index = entry->index;
+    task.kernel_name =
+        PWSP_PROGRAM_AT(issue->run->program, kernels, pwsp_kernel_info, op->kernel)->name;
+    task.lane = 0;
+    return task;
+}
+
+PWSP_INTERNAL ptowsp_cycles pwsp_issue_call(void *user, const pwsp_entry *entry, uint32_t lane) {
+    const pwsp_issue *issue = (const pwsp_issue *)user;
+    const pwsp_kernel_info *kernel =
+        PWSP_PROGRAM_AT(issue->run->program, kernels, pwsp_kernel_info, entry->op->kernel);
+    uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
+    ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
+    ptowsp_task task = pwsp_issue_task_of(issue, entry, args, tiles);
+    task.lane = lane;
+    if (kernel->code) {
+        ptowsp_cycles cycles;
+        bool is_good = pwsp_tile_core_run(&issue->cores[lane], kernel->code, &task, false, &cycles);
+        return is_good ? cycles : ptowsp_task_fail(PTOWSP_INVALID_PARAMS);
+    }
+    if (entry->kind == PWSP_ENTRY_PROCESS_TASK) {
+        return kernel->fn(&task, kernel->user);
+    }
+    return pwsp_kernel_call(kernel, &task, false);
+}
+
+// -- retiring -------------------------------------------------------------------------------------
+
+static bool pwsp_issue_fail(pwsp_issue *issue, pwsp_issue_failure failure) {
+    issue->failure = failure;
+    return false;
+}
+
+static bool pwsp_issue_no_memory(pwsp_issue *issue) {
+    pwsp_sim_no_memory(&issue->run->sim);
+    return pwsp_issue_fail(issue, PWSP_ISSUE_FAILED_TIME);
+}
+
+// A task has failed: tells it as the walk would have, had it stopped there.
+static bool pwsp_issue_fail_task(pwsp_issue *issue, const pwsp_entry *entry) {
+    ptowsp_run *run = issue->run;
+    pwsp_expander *x = &run->expander;
+    const pwsp_kernel_info *kernel =
+        PWSP_PROGRAM_AT(x->program, kernels, pwsp_kernel_info, entry->op->kernel);
+    if ((int64_t)entry->cycles == PTOWSP_SKIPPED && issue->reorder.is_out_of_memory) {
+        return pwsp_issue_no_memory(issue);
+    }
+    const uint64_t *word = pwsp_entry_words(entry) + entry->op->axis_count +
+                           entry->op->scalar_count + (issue->has_keys ? 3 : 0);
+    pwsp_issue_variables variables = issue->variables[pwsp_issue_op_index(issue, entry->op)];
+    for (uint32_t i = 0; i < variables.count; i++) {
+        x->cells[issue->cells[variables.first + i]] = word[i];
+    }
+    x->node = entry->node;
+    x->task.index = entry->index;
+    if (kernel->code) {
+        uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
+        ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
+        ptowsp_task task = pwsp_issue_task_of(issue, entry, args, tiles);
+        ptowsp_cycles cycles;
+        pwsp_tile_core_run(&run->tile_core, kernel->code, &task, true, &cycles);
+        pwsp_run_fail_tiles(run);
+    } else {
+        pwsp_run_fail_kernel(x, entry->cycles);
+    }
+    return pwsp_issue_fail(issue, PWSP_ISSUE_FAILED_WALK);
+}
+
+static bool pwsp_issue_retire_task(pwsp_issue *issue, const pwsp_entry *entry) {
+    ptowsp_run *run = issue->run;
+    const pwsp_task_op *op = entry->op;
+    const uint64_t *keys = pwsp_entry_words(entry) + op->axis_count + op->scalar_count;
+    pwsp_arrival arrival;
+    arrival.cycles = entry->cycles;
+    arrival.dispatch_key = issue->has_keys ? keys[0] : 0;
+    arrival.priority_key = issue->has_keys ? keys[1] : 0;
+    arrival.stream_key = issue->has_keys ? keys[2] : 0;
+    arrival.op = op;
+    arrival.tiles = pwsp_entry_tiles(&issue->reorder, entry);
+    arrival.views = PWSP_PROGRAM_AT(run->program, views, pwsp_tile_view, op->first_view);
+    arrival.unit = PWSP_PROGRAM_AT(run->program, kernels, pwsp_kernel_info, op->kernel)->unit;
+    arrival.node = entry->node;
+    bool is_good = run->is_flow ? pwsp_flow_task(&run->flow, &arrival)
+                                : pwsp_lanes_task(&run->lanes, &arrival);
+    return is_good || pwsp_issue_fail(issue, PWSP_ISSUE_FAILED_TIME);
+}
+
+static bool pwsp_issue_time(pwsp_issue *issue, pwsp_event event, pwsp_range reset,
+                            const pwsp_tile_at *load_at) {
+    return pwsp_run_time(issue->run, event, reset, load_at) ||
+           pwsp_issue_fail(issue, PWSP_ISSUE_FAILED_TIME);
+}
+
+static bool pwsp_issue_retire_one(pwsp_issue *issue, const pwsp_entry *entry) {
+    pwsp_range none = {0, 0};
+    if (entry->kind <= PWSP_ENTRY_PROCESS_TASK && entry->cycles > PTOWSP_CYCLES_MAX) {
+        return pwsp_issue_fail_task(issue, entry);
+    }
+    switch (entry->kind) {
+    case PWSP_ENTRY_TASK: return pwsp_issue_retire_task(issue, entry);
+    case PWSP_ENTRY_PROCESS_TASK: return true;
+    case PWSP_ENTRY_LOAD:
+        return entry->index == PWSP_ISSUE_LOAD_IN_PROCESS ||
+               pwsp_issue_time(issue, PWSP_EVENT_SLOT_LOAD, none,
+                               pwsp_entry_tiles(&issue->reorder, entry));
+    case PWSP_ENTRY_PARALLEL: return pwsp_issue_time(issue, PWSP_EVENT_PARALLEL, none, NULL);
+    case PWSP_ENTRY_SEQUENTIAL: return pwsp_issue_time(issue, PWSP_EVENT_SEQUENTIAL, none, NULL);
+    case PWSP_ENTRY_SCOPE_END: return pwsp_issue_time(issue, PWSP_EVENT_SCOPE_END, none, NULL);
+    case PWSP_ENTRY_RESET: {
+        const uint64_t *words = pwsp_entry_words(entry);
+        pwsp_range reset = {(uint32_t)words[0], (uint32_t)words[1]};
+        return pwsp_issue_time(issue, PWSP_EVENT_RESET, reset, NULL);
+    }
+    }
+    return true;
+}
+
+// Retires what is done at the head. False after a failure.
+static bool pwsp_issue_retire(pwsp_issue *issue) {
+    pwsp_reorder *reorder = &issue->reorder;
+    while (reorder->head < reorder->tail) {
+        const pwsp_entry *entry = pwsp_reorder_entry(reorder, reorder->head);
+        if (!pwsp_entry_is_done(entry)) {
+            return true;
+        }
+        if (!pwsp_issue_retire_one(issue, entry)) {
+            return false;
+        }
+        reorder->head++;
+    }
+    return true;
+}
+
+static void pwsp_issue_help(pwsp_issue *issue, uint32_t ticket) {
+    issue->reorder.executor.help(issue->reorder.executor.user, ticket);
+}
+
+// Retires until there is room for another entry. False after a failure.
+static bool pwsp_issue_room(pwsp_issue *issue) {
+    for (;;) {
+        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
+        if (!pwsp_issue_retire(issue)) {
+            return false;
+        }
+        if (!pwsp_reorder_is_full(&issue->reorder)) {
+            return true;
+        }
+        pwsp_issue_help(issue, ticket);
+    }
+}
+
+// Retires until nothing is in flight. False after a failure.
+static bool pwsp_issue_settle(pwsp_issue *issue) {
+    for (;;) {
+        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
+        if (!pwsp_issue_retire(issue)) {
+            return false;
+        }
+        if (issue->reorder.head == issue->reorder.tail) {
+            return true;
+        }
+        pwsp_issue_help(issue, ticket);
+    }
+}
+
+// Retires until an entry is done. False after a failure, also of what it waits for.
+static bool pwsp_issue_await(pwsp_issue *issue, const pwsp_entry *entry) {
+    for (;;) {
+        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
+        if (!pwsp_issue_retire(issue)) {
+            return false;
+        }
+        if (pwsp_entry_is_done(entry)) {
+            return !pwsp_load_relaxed(&entry->fan.is_poisoned) || pwsp_issue_settle(issue);
+        }
+        pwsp_issue_help(issue, ticket);
+    }
+}
+
+// Waits for what is in flight, and forgets it.
+static void pwsp_issue_drain(pwsp_issue *issue) {
+    pwsp_reorder *reorder = &issue->reorder;
+    while (reorder->head < reorder->tail) {
+        uint32_t ticket = pwsp_reorder_ticket(reorder);
+        if (pwsp_entry_is_done(pwsp_reorder_entry(reorder, reorder->head))) {
+            reorder->head++;
+        } else {
+            pwsp_issue_help(issue, ticket);
+        }
+    }
+}
+
+// -- issuing --------------------------------------------------------------------------------------
+
+// Issues what has been opened; `is_good` is false when memory is out. False after a failure.
+static bool pwsp_issue_end(pwsp_issue *issue, bool is_good) {
+    issue->reorder.is_out_of_memory = issue->reorder.is_out_of_memory || !is_good;
+    pwsp_reorder_issue(&issue->reorder);
+    return !issue->reorder.is_out_of_memory || pwsp_issue_no_memory(issue);
+}
+
+static bool pwsp_issue_task(pwsp_issue *issue) {
+    pwsp_expander *x = &issue->run->expander;
+    pwsp_arrival keys;
+    if (!pwsp_run_keys(x, &keys)) {
+        return pwsp_issue_settle(issue) && pwsp_issue_fail(issue, PWSP_ISSUE_FAILED_WALK);
+    }
+    if (!pwsp_issue_room(issue)) {
+        return false;
+    }
+    pwsp_entry *entry = pwsp_reorder_open(&issue->reorder, PWSP_ENTRY_TASK);
+    pwsp_issue_fill(issue, x, entry, &keys);
+    if (issue->is_homed) {
+        entry->home = pwsp_issue_home(issue, x, keys.dispatch_key);
+    }
+    return pwsp_issue_end(issue, pwsp_issue_connect(issue, x, keys.stream_key));
+}
+
+// Waits for what writes the element, and loads it.
+static bool pwsp_issue_load(pwsp_issue *issue, uint64_t in_process) {
+    pwsp_expander *x = &issue->run->expander;
+    if (!pwsp_issue_room(issue)) {
+        return false;
+    }
+    pwsp_entry *entry = pwsp_reorder_open(&issue->reorder, PWSP_ENTRY_LOAD);
+    entry->index = in_process;
+    *pwsp_entry_tiles(&issue->reorder, entry) = x->load_at;
+    pwsp_deps_query_load(&issue->deps, &x->load_at);
+    if (!pwsp_issue_end(issue, true) || !pwsp_issue_await(issue, entry)) {
+        return false;
+    }
+    pwsp_expander_load(x);
+    return true;
+}
+
+// A scope, or forgotten edges: time is told when that is retired, or at once if nothing is in flight.
+static bool pwsp_issue_mark(pwsp_issue *issue, pwsp_event event, pwsp_entry_kind kind) {
+    const pwsp_expander *x = &issue->run->expander;
+    if (event == PWSP_EVENT_RESET) {
+        pwsp_issue_reset(issue, x->reset);
+    } else if (issue->has_structure && event == PWSP_EVENT_SCOPE_END) {
+        pwsp_issue_scope_end(issue);
+    } else if (issue->has_structure) {
+        pwsp_issue_scope_begin(issue, event == PWSP_EVENT_PARALLEL);
+    }
+    if (!pwsp_issue_room(issue)) {
+        return false;
+    }
+    if (issue->reorder.head == issue->reorder.tail) {
+        return pwsp_issue_time(issue, event, x->reset, NULL);
+    }
+    pwsp_entry *entry = pwsp_reorder_open(&issue->reorder, kind);
+    if (event == PWSP_EVENT_RESET) {
+        pwsp_entry_words(entry)[0] = x->reset.first;
+        pwsp_entry_words(entry)[1] = x->reset.count;
+    }
+    return pwsp_issue_end(issue, true);
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+static bool pwsp_issue_pipeline(pwsp_issue *issue) {
+    ptowsp_run *run = issue->run;
+    const pwsp_pipeline_op *op = run->expander.pipeline;
+    if (!pwsp_issue_settle(issue)) {
+        return false;
+    }
+    for (uint64_t i = 0; i < issue->process_capacity; i++) {
+        issue->process_last[i] = PWSP_NO_TOKEN_TASK;
+    }
+    issue->pipeline_done = pwsp_reorder_no_token();
+    bool is_good = pwsp_run_pipeline(run);
+    if (!is_good && issue->failure == PWSP_ISSUE_GOOD) {
+        bool is_walk = run->expander.status != PTOWSP_OK;
+        return pwsp_issue_settle(issue) &&
+               pwsp_issue_fail(issue, is_walk ? PWSP_ISSUE_FAILED_WALK : PWSP_ISSUE_FAILED_TIME);
+    }
+    if (is_good && issue->pipeline_done.task != PWSP_NO_TOKEN_TASK) {
+        if (issue->has_structure) {
+            pwsp_issue_child(issue, &issue->pipeline_done);
+        }
+        pwsp_issue_out(issue, &op->task, &issue->pipeline_done);
+    }
+    pwsp_reorder_drop(&issue->reorder, &issue->pipeline_done);
+    return is_good;
+}
+
+// Are a kernel's cycles known before it runs? False with *out_failed false if they are not.
+static bool pwsp_issue_cycles(ptowsp_run *run, ptowsp_cycles *out_cycles, bool *out_failed) {
+    pwsp_expander *x = &run->expander;
+    const pwsp_kernel_info *kernel = x->kernel;
+    *out_failed = false;
+    if (!kernel->code && !kernel->cost && !kernel->cycles) {
+        return false;
+    }
+    *out_failed = !pwsp_run_kernel(run, true, out_cycles);
+    return !*out_failed;
+}
+
+PWSP_INTERNAL bool pwsp_issue_process_task(pwsp_issue *issue, uint32_t process,
+                                           ptowsp_cycles *out_cycles) {
+    ptowsp_run *run = issue->run;
+    pwsp_expander *x = &run->expander;
+    pwsp_reorder *reorder = &issue->reorder;
+    bool has_failed, is_known = pwsp_issue_cycles(run, out_cycles, &has_failed);
+    if (has_failed || !pwsp_issue_room(issue)) {
+        return false;
+    }
+    void *last = issue->process_last;
+    uint64_t before = issue->process_capacity;
+    if (!pwsp_memory_grow(&issue->memory, &last, &issue->process_capacity, (uint64_t)process + 1,
+                          sizeof(uint64_t))) {
+        return pwsp_issue_no_memory(issue);
+    }
+    issue->process_last = (uint64_t *)last;
+    for (uint64_t i = before; i < issue->process_capacity; i++) {
+        issue->process_last[i] = PWSP_NO_TOKEN_TASK;
+    }
+    pwsp_arrival keys = {0, 0, 0, 0, NULL, NULL, NULL, PTOWSP_UNIT_VECTOR, 0};
+    pwsp_entry *entry = pwsp_reorder_open(reorder, PWSP_ENTRY_PROCESS_TASK);
+    pwsp_issue_fill(issue, x, entry, &keys);
+    pwsp_token token = pwsp_reorder_token(reorder);
+    pwsp_token previous = {0, issue->process_last[process]};
+    pwsp_reorder_wait(reorder, &previous);
+    issue->process_last[process] = token.task;
+    const pwsp_task_op *op = x->task_op;
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, op->first_view);
+    bool is_good = pwsp_deps_query(&issue->deps, views, x->tiles_at, op->view_count) &&
+                   pwsp_deps_add(&issue->deps, views, x->tiles_at, op->view_count, &token);
+    pwsp_reorder_merge(reorder, &issue->pipeline_done, &token);
+    if (!pwsp_issue_end(issue, is_good)) {
+        return false;
+    }
+    if (is_known) {
+        return true;
+    }
+    if (!pwsp_issue_await(issue, entry)) {
+        return false;
+    }
+    *out_cycles = entry->cycles;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_issue_process_load(pwsp_issue *issue) {
+    return pwsp_issue_load(issue, PWSP_ISSUE_LOAD_IN_PROCESS);
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+// One event of the walk. False after a failure.
+static bool pwsp_issue_event(pwsp_issue *issue, pwsp_event event) {
+    pwsp_range none = {0, 0};
+    switch (event) {
+    case PWSP_EVENT_TASK: return pwsp_issue_task(issue);
+    case PWSP_EVENT_PARALLEL: return pwsp_issue_mark(issue, event, PWSP_ENTRY_PARALLEL);
+    case PWSP_EVENT_SEQUENTIAL: return pwsp_issue_mark(issue, event, PWSP_ENTRY_SEQUENTIAL);
+    case PWSP_EVENT_SCOPE_END: return pwsp_issue_mark(issue, event, PWSP_ENTRY_SCOPE_END);
+    case PWSP_EVENT_RESET: return pwsp_issue_mark(issue, event, PWSP_ENTRY_RESET);
+    case PWSP_EVENT_SLOT_LOAD: return pwsp_issue_load(issue, 0);
+    case PWSP_EVENT_PIPELINE: return pwsp_issue_pipeline(issue);
+    case PWSP_EVENT_END:
+        return pwsp_issue_settle(issue) && pwsp_issue_time(issue, event, none, NULL);
+    case PWSP_EVENT_ERROR:
+        return pwsp_issue_settle(issue) && pwsp_issue_fail(issue, PWSP_ISSUE_FAILED_WALK);
+    case PWSP_EVENT_PROCESS_END:
+    case PWSP_EVENT_SEND:
+    case PWSP_EVENT_RECEIVE:
+    case PWSP_EVENT_CLOSE:
+    case PWSP_EVENT_NONE: break;
+    }
+    return true;
+}
+
+static void pwsp_issue_begin(pwsp_issue *issue, const pwsp_executor *executor,
+                             uint32_t vector_count, uint32_t cube_count) {
+    const ptowsp_program *program = issue->run->program;
+    pwsp_token none = pwsp_reorder_no_token();
+    pwsp_issue_scope root = {false, none, none};
+    pwsp_reorder_begin(&issue->reorder, executor);
+    pwsp_deps_begin_data(&issue->deps, program, issue->run->effective);
+    issue->scopes[0] = root;
+    issue->depth = 1;
+    issue->failure = PWSP_ISSUE_GOOD;
+    for (uint32_t i = 0; issue->streams && i < program->schedule.stream_count; i++) {
+        issue->streams[i] = none;
+    }
+    for (uint32_t i = 0; i < program->edge_count; i++) {
+        issue->edges[i] = none;
+    }
+    issue->home_first[0] = 0;
+    issue->home_first[1] = vector_count;
+    issue->home_counts[0] = vector_count;
+    issue->home_counts[1] = cube_count;
+    for (uint32_t i = 0; i < issue->core_count; i++) {
+        issue->cores[i].cost = &issue->run->cost;
+    }
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_issue_walk(pwsp_issue *issue, const pwsp_executor *executor,
+                                            uint32_t vector_count, uint32_t cube_count) {
+    ptowsp_run *run = issue->run;
+    pwsp_expander *x = &run->expander;
+    pwsp_issue_begin(issue, executor, vector_count, cube_count);
+    pwsp_run_begin_walk(run, false);
+    pwsp_event event;
+    do {
+        event = pwsp_expander_next(x);
+    } while (pwsp_issue_event(issue, event) && event != PWSP_EVENT_END);
+    pwsp_issue_drain(issue);
+    switch (issue->failure) {
+    case PWSP_ISSUE_FAILED_WALK: return pwsp_run_fail_walk(run);
+    case PWSP_ISSUE_FAILED_TIME: return pwsp_run_fail_sim(run);
+    case PWSP_ISSUE_GOOD: break;
+    }
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/exec/crew.h
+// =================================================================================================
+
+// The lanes of a context, as who runs a program's tasks: one walks and issues, all run what is ready.
+
+#ifndef PWSP_CREW_H
+#define PWSP_CREW_H
+
+// Makes a crew, with no lanes yet. NULL when memory is out.
+PWSP_INTERNAL pwsp_crew *pwsp_crew_create(ptowsp_run *run);
+PWSP_INTERNAL void pwsp_crew_destroy(pwsp_crew *crew);  // NULL is ignored
+PWSP_INTERNAL size_t pwsp_crew_bytes(const pwsp_crew *crew);
+
+// Makes room for lane_count lanes. False when memory is out.
+PWSP_INTERNAL bool pwsp_crew_reserve(pwsp_crew *crew, uint32_t lane_count);
+
+// Walks the run's program on lane_count lanes of its context, which has been entered. Time has been
+// begun, run->issue has room for as many lanes.
+PWSP_INTERNAL ptowsp_status pwsp_crew_walk(pwsp_crew *crew, uint32_t lane_count);
+
+#endif
+
+// =================================================================================================
+// src/exec/crew.c
+// =================================================================================================
+
+// The crew: lanes that run what is ready.
+//
+// Each lane has a queue of ready tasks, oldest first, linked through their entries. Lane 0 walks; it
+// hands what it finds ready to the lanes that have come, in turn, and runs tasks itself when it has
+// to wait. What a lane makes ready it keeps. A lane without tasks takes the oldest of another one;
+// where dispatch chooses the lane, only from lanes that have not come (with your executor, or when
+// threads wake late).
+//
+// With own threads lane 0 is the calling thread. An executor may run lanes in any order, one after
+// another even: so with one, lanes are numbered as they come, and the first one walks. It needs no
+// other.
+//
+// Sleep. A lane that finds nothing spins for some 20 us and then sleeps; it counts itself in
+// `sleeper_count` and then looks at the queues again. Who adds a task changes the count of its queue
+// and then reads sleeper_count. All are sequentially consistent, so either the sleeper sees the task
+// or the other one sees the sleeper. In the same way the walking lane raises `is_walker_asleep` and
+// looks at done_count again, which others change before they look at the flag; as they add tasks
+// before that, it need not be woken for these.
+
+#define PWSP_CREW_NONE UINT32_MAX
+
+#define PWSP_CREW_SPIN_LONG  1000u
+#define PWSP_CREW_SPIN_SHORT 50u
+
+typedef struct pwsp_crew_lane {
+    pwsp_mutex mutex;      // protects the queue
+    uint32_t spinlock;     // instead, in builds without threads
+    uint32_t first, last;  // places of entries
+    uint32_t count;        // atomic; changed under the lock
+    uint32_t has_come;     // atomic
+    char padding[PWSP_FALSE_SHARING];
+} pwsp_crew_lane;
+
+struct pwsp_crew {
+    ptowsp_run *run;
+    pwsp_memory memory;
+    pwsp_crew_lane *lanes;
+    uint32_t lane_capacity;
+    uint32_t lane_count;  // of this walk
+    uint32_t spin_count;
+    bool is_homed;
+    bool is_numbered;  // as they come
+    uint32_t next;     // lane that gets what the walk finds ready
+    ptowsp_status status;
+    pwsp_mutex mutex;  // protects sleep
+    pwsp_cond wake, walker_wake;
+    char padding[PWSP_FALSE_SHARING];
+    uint32_t come_count;        // atomic
+    uint32_t is_over;           // atomic
+    uint32_t sleeper_count;     // atomic
+    uint32_t is_walker_asleep;  // atomic
+};
+
+// -- queues ---------------------------------------------------------------------------------------
+
+static void pwsp_crew_lock(pwsp_crew_lane *lane) {
+#if PWSP_HAS_THREADS
+    pwsp_mutex_lock(&lane->mutex);
+#else
+    while (pwsp_exchange_acquire(&lane->spinlock, 1u)) {  // lanes may be threads of the user's
+        pwsp_pause();
+    }
+#endif
+}
+
+static void pwsp_crew_unlock(pwsp_crew_lane *lane) {
+#if PWSP_HAS_THREADS
+    pwsp_mutex_unlock(&lane->mutex);
+#else
+    pwsp_store_release(&lane->spinlock, 0u);
+#endif
+}
+
+static void pwsp_crew_wake(pwsp_crew *crew, bool all) {
+    if (pwsp_load_seq_cst(&crew->sleeper_count)) {
+        pwsp_mutex_lock(&crew->mutex);
+        if (all) {
+            pwsp_cond_broadcast(&crew->wake);
+        } else {
+            pwsp_cond_signal(&crew->wake);
+        }
+        pwsp_mutex_unlock(&crew->mutex);
+    }
+}
+
+static void pwsp_crew_push(pwsp_crew *crew, uint32_t index, uint32_t place) {
+    pwsp_crew_lane *lane = &crew->lanes[index];
+    pwsp_reorder *reorder = &crew->run->issue->reorder;
+    pwsp_reorder_at(reorder, place)->next = PWSP_CREW_NONE;
+    pwsp_crew_lock(lane);
+    if (lane->first == PWSP_CREW_NONE) {
+        lane->first = place;
+    } else {
+        pwsp_reorder_at(reorder, lane->last)->next = place;
+    }
+    lane->last = place;
+    pwsp_fetch_add_seq_cst(&lane->count, 1u);
+    pwsp_crew_unlock(lane);
+    pwsp_crew_wake(crew, crew->is_homed);
+}
+
+// The oldest of a queue, or PWSP_CREW_NONE.
+static uint32_t pwsp_crew_pop(pwsp_crew *crew, pwsp_crew_lane *lane) {
+    if (!pwsp_load_relaxed(&lane->count)) {
+        return PWSP_CREW_NONE;
+    }
+    pwsp_crew_lock(lane);
+    uint32_t place = lane->first;
+    if (place != PWSP_CREW_NONE) {
+        lane->first = pwsp_reorder_at(&crew->run->issue->reorder, place)->next;
+        pwsp_fetch_sub_seq_cst(&lane->count, 1u);
+    }
+    pwsp_crew_unlock(lane);
+    return place;
+}
+
+// May a lane take what is in the queue of another one?
+static bool pwsp_crew_may_take(const pwsp_crew *crew, uint32_t index, uint32_t other) {
+    return index == other || !crew->is_homed || !pwsp_load_seq_cst(&crew->lanes[other].has_come);
+}
+
+static uint32_t pwsp_crew_take(pwsp_crew *crew, uint32_t index) {
+    for (uint32_t i = 0; i < crew->lane_count; i++) {
+        uint32_t other = (index + i) % crew->lane_count;
+        if (pwsp_crew_may_take(crew, index, other)) {
+            uint32_t place = pwsp_crew_pop(crew, &crew->lanes[other]);
+            if (place != PWSP_CREW_NONE) {
+                return place;
+            }
+        }
+    }
+    return PWSP_CREW_NONE;
+}
+
+static bool pwsp_crew_has_work(const pwsp_crew *crew, uint32_t index) {
+    for (uint32_t i = 0; i < crew->lane_count; i++) {
+        if (pwsp_load_seq_cst(&crew->lanes[i].count) && pwsp_crew_may_take(crew, index, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// -- the executor ---------------------------------------------------------------------------------
+
+// The lane that is next to get what the walk finds ready: one that has come.
+static uint32_t pwsp_crew_next(pwsp_crew *crew) {
+    uint32_t lane = crew->next;
+    do {
+        lane = lane + 1 == crew->lane_count ? 0 : lane + 1;
+    } while (lane != 0 && !pwsp_load_relaxed(&crew->lanes[lane].has_come));
+    crew->next = lane;
+    return lane;
+}
+
+static void pwsp_crew_ready(void *user, uint32_t by, uint32_t place) {
+    pwsp_crew *crew = (pwsp_crew *)user;
+    uint32_t home = pwsp_reorder_at(&crew->run->issue->reorder, place)->home;
+    if (home == PWSP_NO_HOME) {
+        home = by == PWSP_BY_WALK ? pwsp_crew_next(crew) : by;
+    }
+    pwsp_crew_push(crew, home, place);
+}
+
+static void pwsp_crew_run(pwsp_crew *crew, uint32_t index, uint32_t place) {
+    pwsp_reorder *reorder = &crew->run->issue->reorder;
+    pwsp_reorder_run(reorder, place, index);
+    pwsp_reorder_done(reorder, place, index);
+    if (pwsp_load_seq_cst(&crew->is_walker_asleep)) {
+        pwsp_mutex_lock(&crew->mutex);
+        pwsp_cond_signal(&crew->walker_wake);
+        pwsp_mutex_unlock(&crew->mutex);
+    }
+}
+
+static void pwsp_crew_help(void *user, uint32_t ticket) {
+    pwsp_crew *crew = (pwsp_crew *)user;
+    const pwsp_reorder *reorder = &crew->run->issue->reorder;
+    uint32_t place = pwsp_crew_take(crew, 0);
+    if (place != PWSP_CREW_NONE) {
+        pwsp_crew_run(crew, 0, place);
+        return;
+    }
+    for (uint32_t i = 0; i < crew->spin_count; i++) {
+        if (pwsp_reorder_ticket(reorder) != ticket) {
+            return;
+        }
+        pwsp_pause();
+    }
+#if PWSP_HAS_THREADS
+    pwsp_mutex_lock(&crew->mutex);
+    pwsp_store_seq_cst(&crew->is_walker_asleep, 1u);
+    while (pwsp_reorder_ticket(reorder) == ticket) {
+        pwsp_cond_wait(&crew->walker_wake, &crew->mutex);
+    }
+    pwsp_store_seq_cst(&crew->is_walker_asleep, 0u);
+    pwsp_mutex_unlock(&crew->mutex);
+#endif
+}
+
+// -- lanes ----------------------------------------------------------------------------------------
+
+static void pwsp_crew_sleep(pwsp_crew *crew, uint32_t index) {
+#if PWSP_HAS_THREADS
+    pwsp_mutex_lock(&crew->mutex);
+    pwsp_fetch_add_seq_cst(&crew->sleeper_count, 1u);
+    if (!pwsp_load_seq_cst(&crew->is_over) && !pwsp_crew_has_work(crew, index)) {
+        pwsp_cond_wait(&crew->wake, &crew->mutex);
+    }
+    pwsp_fetch_sub_seq_cst(&crew->sleeper_count, 1u);
+    pwsp_mutex_unlock(&crew->mutex);
+#else
+    (void)crew, (void)index;
+    pwsp_pause();
+#endif
+}
+
+static void pwsp_crew_work(pwsp_crew *crew, uint32_t index) {
+    uint32_t idle = 0;
+    pwsp_store_seq_cst(&crew->lanes[index].has_come, 1u);
+    while (!pwsp_load_seq_cst(&crew->is_over)) {
+        uint32_t place = pwsp_crew_take(crew, index);
+        if (place != PWSP_CREW_NONE) {
+            pwsp_crew_run(crew, index, place);
+            idle = 0;
+        } else if (idle < crew->spin_count) {
+            idle++;
+            pwsp_pause();
+        } else {
+            pwsp_crew_sleep(crew, index);
+        }
+    }
+}
+
+static void pwsp_crew_lane_main(void *user, uint32_t lane) {
+    pwsp_crew *crew = (pwsp_crew *)user;
+    uint32_t index = crew->is_numbered ? pwsp_fetch_add_seq_cst(&crew->come_count, 1u) : lane;
+    if (index >= crew->lane_count) {
+        return;
+    }
+    if (index > 0) {
+        pwsp_crew_work(crew, index);
+        return;
+    }
+    pwsp_executor executor = {pwsp_crew_ready, pwsp_crew_help, crew};
+    crew->status = pwsp_issue_walk(crew->run->issue, &executor, crew->lane_count, 0);
+    pwsp_store_seq_cst(&crew->is_over, 1u);
+    pwsp_crew_wake(crew, true);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_crew_walk(pwsp_crew *crew, uint32_t lane_count) {
+    ptowsp_context *context = crew->run->context;
+    crew->lane_count = lane_count;
+    crew->spin_count = lane_count > pwsp_cpu_count() ? PWSP_CREW_SPIN_SHORT : PWSP_CREW_SPIN_LONG;
+    crew->is_homed = crew->run->issue->is_homed;
+    crew->is_numbered = pwsp_pool_is_user(context->pool);
+    crew->next = 0;
+    crew->come_count = 0;
+    crew->is_over = 0;
+    crew->sleeper_count = 0;
+    crew->is_walker_asleep = 0;
+    for (uint32_t i = 0; i < lane_count; i++) {
+        pwsp_crew_lane *lane = &crew->lanes[i];
+        lane->first = PWSP_CREW_NONE;
+        lane->count = 0;
+        lane->has_come = i == 0;
+    }
+    bool is_good = pwsp_pool_run(context->pool, pwsp_crew_lane_main, crew);
+    if (!is_good && crew->status == PTOWSP_OK) {
+        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                         "run: run_lanes did not call each lane once (the work is done)");
+    }
+    return crew->status;
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_crew *pwsp_crew_create(ptowsp_run *run) {
+    pwsp_crew *crew = (pwsp_crew *)pwsp_memory_alloc(&run->memory, sizeof(pwsp_crew));
+    if (crew) {
+        crew->run = run;
+        crew->memory = run->memory;
+        pwsp_mutex_init(&crew->mutex);
+        pwsp_cond_init(&crew->wake);
+        pwsp_cond_init(&crew->walker_wake);
+    }
+    return crew;
+}
+
+PWSP_INTERNAL bool pwsp_crew_reserve(pwsp_crew *crew, uint32_t lane_count) {
+    if (lane_count <= crew->lane_capacity) {
+        return true;
+    }
+    pwsp_crew_lane *lanes =
+        (pwsp_crew_lane *)pwsp_memory_alloc(&crew->memory, lane_count * sizeof(pwsp_crew_lane));
+    if (!lanes) {
+        return false;
+    }
+    for (uint32_t i = 0; i < crew->lane_capacity; i++) {  // mutexes are not moved
+        pwsp_mutex_destroy(&crew->lanes[i].mutex);
+    }
+    pwsp_memory_free(&crew->memory, crew->lanes,
+                     (size_t)crew->lane_capacity * sizeof(pwsp_crew_lane));
+    for (uint32_t i = 0; i < lane_count; i++) {
+        pwsp_mutex_init(&lanes[i].mutex);
+    }
+    crew->lanes = lanes;
+    crew->lane_capacity = lane_count;
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_crew_destroy(pwsp_crew *crew) {
+    if (!crew) {
+        return;
+    }
+    pwsp_memory memory = crew->memory;
+    for (uint32_t i = 0; i < crew->lane_capacity; i++) {
+        pwsp_mutex_destroy(&crew->lanes[i].mutex);
+    }
+    pwsp_memory_free(&memory, crew->lanes, (size_t)crew->lane_capacity * sizeof(pwsp_crew_lane));
+    pwsp_cond_destroy(&crew->walker_wake);
+    pwsp_cond_destroy(&crew->wake);
+    pwsp_mutex_destroy(&crew->mutex);
+    pwsp_memory_free(&memory, crew, sizeof(pwsp_crew));
+}
+
+PWSP_INTERNAL size_t pwsp_crew_bytes(const pwsp_crew *crew) {
+    return crew ? sizeof(pwsp_crew) + (size_t)crew->lane_capacity * sizeof(pwsp_crew_lane) : 0;
+}
+
+// =================================================================================================
 // src/exec/run.c
 // =================================================================================================
 
@@ -31795,6 +33742,8 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     pwsp_flow_free(&run->flow);
     pwsp_sim_free(&run->sim);
     pwsp_pipelines_free(&run->pipelines);
+    pwsp_crew_destroy(run->crew);
+    pwsp_issue_destroy(run->issue);
     pwsp_tile_core_free(&run->tile_core);
     pwsp_memory_free(&memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
 #define PWSP_RUN_FREE(field, type, count)                                                          \
@@ -31809,7 +33758,8 @@ static size_t pwsp_run_bytes(const ptowsp_run *run) {
     size_t bytes = sizeof(ptowsp_run) + pwsp_sim_bytes(&run->sim) +
                    (run->is_flow ? pwsp_flow_bytes(&run->flow) : pwsp_lanes_bytes(&run->lanes)) +
                    (size_t)run->critical_capacity * sizeof(uint64_t) +
-                   pwsp_tile_core_bytes(&run->tile_core) + pwsp_pipelines_bytes(&run->pipelines);
+                   pwsp_tile_core_bytes(&run->tile_core) + pwsp_pipelines_bytes(&run->pipelines) +
+                   pwsp_issue_bytes(run->issue) + pwsp_crew_bytes(run->crew);
 #define PWSP_RUN_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
     PWSP_RUN_ARRAYS(PWSP_RUN_SIZE)
 #undef PWSP_RUN_SIZE
@@ -31818,7 +33768,7 @@ static size_t pwsp_run_bytes(const ptowsp_run *run) {
 
 // -- walking --------------------------------------------------------------------------------------
 
-static void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry) {
+PWSP_INTERNAL void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry) {
     pwsp_expander *x = &run->expander;
     x->program = run->program;
     x->cells = run->cells;
@@ -31832,26 +33782,9 @@ static void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry) {
     pwsp_expander_begin(x);
 }
 
-static ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
     const pwsp_expander *x = &run->expander;
     return pwsp_fail(run->context, x->status, x->index, "%s", x->text);
-}
-
-// The keys of a task; false with the expander's error.
-PWSP_FORCE_INLINE bool pwsp_run_keys(pwsp_expander *x, pwsp_arrival *arrival) {
-    arrival->dispatch_key = pwsp_expander_value(x, x->task_op->dispatch);
-    arrival->priority_key = pwsp_expander_value(x, x->task_op->priority);
-    arrival->stream_key = pwsp_expander_value(x, x->task_op->stream);
-    if (PWSP_LIKELY(!x->fault.is_set)) {
-        return true;
-    }
-    const pwsp_array_info *array =
-        PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
-    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
-                       "a key of the schedule reads array %s at %" PRId64 "; it has %" PRIu64
-                       " elements",
-                       array->name, x->fault.index, x->arrays[x->fault.array].count);
-    return false;
 }
 
 // Walks the program without kernels. *out_count is the number of its tasks, or one that is enough
@@ -31894,9 +33827,8 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     }
 }
 
-// One event of the walk, for time. False with an error in sim or in the expander.
-static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
-    const pwsp_expander *x = &run->expander;
+PWSP_INTERNAL bool pwsp_run_time(ptowsp_run *run, pwsp_event event, pwsp_range reset,
+                                 const pwsp_tile_at *load_at) {
     switch (event) {
     case PWSP_EVENT_PARALLEL:
     case PWSP_EVENT_SEQUENTIAL:
@@ -31913,18 +33845,17 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
         return true;
     case PWSP_EVENT_RESET:
         if (run->is_flow) {
-            pwsp_flow_reset(&run->flow, x->reset);
+            pwsp_flow_reset(&run->flow, reset);
         } else {
-            pwsp_lanes_reset(&run->lanes, x->reset);
+            pwsp_lanes_reset(&run->lanes, reset);
         }
         return true;
     case PWSP_EVENT_SLOT_LOAD:
         run->sim.stats.slot_load_count++;
-        pwsp_expander_load(&run->expander);
-        return run->is_flow ? pwsp_flow_slot_load(&run->flow, &x->load_at)
-                            : pwsp_lanes_slot_load(&run->lanes, &x->load_at);
-    case PWSP_EVENT_PIPELINE: return pwsp_run_pipeline(run);
+        return run->is_flow ? pwsp_flow_slot_load(&run->flow, load_at)
+                            : pwsp_lanes_slot_load(&run->lanes, load_at);
     case PWSP_EVENT_END: return !run->is_flow || pwsp_flow_end(&run->flow);
+    case PWSP_EVENT_PIPELINE:
     case PWSP_EVENT_TASK:
     case PWSP_EVENT_PROCESS_END:
     case PWSP_EVENT_SEND:
@@ -31936,7 +33867,19 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
     return true;
 }
 
-static ptowsp_status pwsp_run_fail_sim(ptowsp_run *run) {
+// One event of the walk that is not a task. False with an error in sim or in the expander.
+static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
+    pwsp_expander *x = &run->expander;
+    if (event == PWSP_EVENT_PIPELINE) {
+        return pwsp_run_pipeline(run);
+    }
+    if (event == PWSP_EVENT_SLOT_LOAD) {
+        pwsp_expander_load(x);
+    }
+    return pwsp_run_time(run, event, x->reset, &x->load_at);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_sim(ptowsp_run *run) {
     const pwsp_sim *sim = &run->sim;
     return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
 }
@@ -32162,7 +34105,46 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
     } else {
         pwsp_lanes_begin(&run->lanes);
     }
-    return pwsp_run_finish(run, pwsp_run_walk(run, is_time_only));
+    status = run->is_issued ? pwsp_crew_walk(run->crew, options->lane_count)
+                            : pwsp_run_walk(run, is_time_only);
+    return pwsp_run_finish(run, status);
+}
+
+// The same on lanes of the context, which is busy with it.
+static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run_options *options) {
+    ptowsp_context *context = run->context;
+    uint32_t lane_count = options->lane_count;
+    if (!pwsp_context_enter(context)) {
+        return PTOWSP_BUSY;
+    }
+    run->issue = run->issue ? run->issue : pwsp_issue_create(run);
+    run->crew = run->crew ? run->crew : pwsp_crew_create(run);
+    bool has_room = run->issue && run->crew && pwsp_issue_reserve(run->issue, lane_count) &&
+                    pwsp_crew_reserve(run->crew, lane_count);
+    ptowsp_status status =
+        has_room ? pwsp_run_execute(run, options)
+                 : pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    pwsp_context_leave(context);
+    return status;
+}
+
+static ptowsp_status pwsp_run_check_options(ptowsp_run *run, const ptowsp_run_options *options) {
+    if ((uint32_t)options->mode > PTOWSP_RUN_TIME_ONLY) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: there is no mode %d", (int)options->mode);
+    }
+    if (!pwsp_cost_is_valid(&options->cost)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: there is no cost model %d, or it lacks its function",
+                         (int)options->cost.model);
+    }
+    uint32_t lane_count = pwsp_pool_lane_count(run->context->pool);
+    if (options->lane_count > lane_count) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: lane_count is %u, but the context has %u lane%s",
+                         options->lane_count, lane_count, lane_count == 1 ? "" : "s");
+    }
+    return PTOWSP_OK;
 }
 
 ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
@@ -32171,24 +34153,19 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
     if (options) {
         chosen = *options;
     }
-    if (run->is_running || pwsp_load_relaxed(&run->context->busy)) {
+    if (pwsp_load_relaxed(&run->context->busy) || pwsp_exchange_acquire(&run->is_running, 1u)) {
         return PTOWSP_BUSY;
     }
-    if ((uint32_t)chosen.mode > PTOWSP_RUN_TIME_ONLY) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: there is no mode %d", (int)chosen.mode);
+    ptowsp_status status = pwsp_run_check_options(run, &chosen);
+    if (status == PTOWSP_OK) {
+        run->cost = chosen.cost;
+        run->tile_core.cost = &run->cost;
+        memset(run->memos, 0, (run->program->kernels.count + 1) * sizeof run->memos[0]);
+        run->is_issued = chosen.lane_count > 1 && chosen.mode == PTOWSP_RUN_EXECUTE;
+        status = run->is_issued ? pwsp_run_execute_on_lanes(run, &chosen)
+                                : pwsp_run_execute(run, &chosen);
     }
-    if (!pwsp_cost_is_valid(&chosen.cost)) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: there is no cost model %d, or it lacks its function",
-                         (int)chosen.cost.model);
-    }
-    run->cost = chosen.cost;
-    run->tile_core.cost = &run->cost;
-    memset(run->memos, 0, (run->program->kernels.count + 1) * sizeof run->memos[0]);
-    run->is_running = true;
-    ptowsp_status status = pwsp_run_execute(run, &chosen);
-    run->is_running = false;
+    pwsp_store_release(&run->is_running, 0u);
     return status;
 }
 

@@ -98,8 +98,10 @@ src/time/flow.h src/time/nodes.h src/time/nodes.c src/time/flow.c
 src/time/channel.h src/time/channel.c
 src/time/pipeline.h src/time/steps.c src/time/stuck.c
 src/time/walk.h src/time/walk.c src/time/kahn.c src/time/pipeline.c
-src/exec/run.h src/exec/bind.c src/exec/verify.c src/exec/tiles.c
-src/exec/call.h src/exec/call.c src/exec/pipelines.c src/exec/run.c
+src/exec/run.h src/exec/bind.c src/exec/verify.c
+src/exec/call.h src/exec/call.c src/exec/tiles.c src/exec/reorder.h src/exec/reorder.c
+    src/exec/issue.h src/exec/issue_setup.c src/exec/pipelines.c src/exec/issue.c
+    src/exec/crew.h src/exec/crew.c src/exec/run.c
 src/exec/deque.h src/exec/deque.c
 src/exec/graph.h src/exec/graph_seal.c src/exec/graph_step.c src/exec/graph_lanes.c
 src/exec/graph_classes.c src/exec/graph_run.c

@@ -13,6 +13,7 @@
 
 // These return the value from before.
 #define pwsp_exchange_acquire(ptr, value)  __atomic_exchange_n(ptr, value, __ATOMIC_ACQUIRE)
+#define pwsp_exchange_acq_rel(ptr, value)  __atomic_exchange_n(ptr, value, __ATOMIC_ACQ_REL)
 #define pwsp_fetch_sub_acq_rel(ptr, value) __atomic_fetch_sub(ptr, value, __ATOMIC_ACQ_REL)
 #define pwsp_fetch_add_seq_cst(ptr, value) __atomic_fetch_add(ptr, value, __ATOMIC_SEQ_CST)
 #define pwsp_fetch_sub_seq_cst(ptr, value) __atomic_fetch_sub(ptr, value, __ATOMIC_SEQ_CST)
@@ -25,6 +26,8 @@
     __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
 #define pwsp_cas_seq_cst(ptr, expected, desired)                                                   \
     __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)
+#define pwsp_cas_acq_rel(ptr, expected, desired)                                                   \
+    __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 #define pwsp_cas_relaxed(ptr, expected, desired)                                                   \
     __atomic_compare_exchange_n(ptr, expected, desired, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 

@@ -211,6 +211,10 @@ PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool) {
     return pool->lane_count;
 }
 
+PWSP_INTERNAL bool pwsp_pool_is_user(const pwsp_pool *pool) {
+    return pool->threads == PTOWSP_THREADS_USER;
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
                                              const ptowsp_context_desc *desc,
                                              pwsp_pool **out_pool) {

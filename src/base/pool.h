@@ -14,6 +14,7 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
                                              const ptowsp_context_desc *desc, pwsp_pool **out_pool);
 PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool);
 PWSP_INTERNAL uint32_t pwsp_pool_lane_count(const pwsp_pool *pool);
+PWSP_INTERNAL bool pwsp_pool_is_user(const pwsp_pool *pool);  // the user's executor runs lanes
 
 // Calls lane(job, i) at most once for each lane i, on the calling thread for lane 0, and returns
 // when all calls have returned. A lane whose thread wakes too late is left out, so the lanes must

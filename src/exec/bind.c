@@ -5,6 +5,8 @@
 
 #include "run.h"
 
+#include "../base/atomic.h"
+
 #include <inttypes.h>
 
 // The index that a name has as a thing of some kind; 0 with an error.
@@ -12,7 +14,7 @@ static uint32_t pwsp_bind_find(ptowsp_run *run, const char *what, const char *na
                                ptowsp_status *out_status) {
     const pwsp_name *found = name ? pwsp_names_find(&run->program->names, name) : NULL;
     *out_status = PTOWSP_OK;
-    if (run->is_running) {
+    if (pwsp_load_relaxed(&run->is_running)) {
         *out_status = PTOWSP_BUSY;
         return 0;
     }
@@ -54,7 +56,7 @@ ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol, uint64
 }
 
 ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value) {
-    if (run->is_running) {
+    if (pwsp_load_relaxed(&run->is_running)) {
         return PTOWSP_BUSY;
     }
     if (slot >= run->program->slot_count) {

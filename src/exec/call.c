@@ -1,4 +1,4 @@
-// What a kernel that returns no cycles means.
+// What a kernel that returns no cycles means, and a key that cannot be read.
 
 #include "call.h"
 
@@ -11,5 +11,15 @@ PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) 
     }
     pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
                        ptowsp_status_name(status));
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_run_fail_keys(pwsp_expander *x) {
+    const pwsp_array_info *array =
+        PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
+    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
+                       "a key of the schedule reads array %s at %" PRId64 "; it has %" PRIu64
+                       " elements",
+                       array->name, x->fault.index, x->arrays[x->fault.array].count);
     return false;
 }

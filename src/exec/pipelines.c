@@ -7,6 +7,7 @@
 // depend on tokens.
 
 #include "call.h"
+#include "issue.h"
 
 // -- tasks ----------------------------------------------------------------------------------------
 
@@ -28,7 +29,8 @@ static void pwsp_run_record_process_task(ptowsp_run *run, const pwsp_process *pr
 static bool pwsp_run_process_task(void *user, const pwsp_process *process,
                                   ptowsp_cycles *out_cycles) {
     ptowsp_run *run = (ptowsp_run *)user;
-    if (!pwsp_run_kernel(run, run->is_time_only, out_cycles)) {
+    if (!(run->is_issued ? pwsp_issue_process_task(run->issue, process->index, out_cycles)
+                         : pwsp_run_kernel(run, run->is_time_only, out_cycles))) {
         return false;
     }
     if (run->has_records) {
@@ -43,6 +45,10 @@ static bool pwsp_run_process_task(void *user, const pwsp_process *process,
     return true;
 }
 
+static bool pwsp_run_process_load(void *user) {
+    return pwsp_issue_process_load(((ptowsp_run *)user)->issue);
+}
+
 // -- pipelines ------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_options *options) {
@@ -51,6 +57,7 @@ PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_op
     pwsp_pipeline_host host;
     memset(&host, 0, sizeof host);
     host.task = pwsp_run_process_task;
+    host.load = run->is_issued ? pwsp_run_process_load : NULL;
     host.user = run;
     host.is_ordered = !run->is_time_only;
     host.has_records = options->record_tasks;

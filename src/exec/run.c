@@ -9,6 +9,7 @@
 // for, where it may run and how long it takes.
 
 #include "call.h"
+#include "crew.h"
 
 #include "../base/atomic.h"
 
@@ -98,6 +99,8 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     pwsp_flow_free(&run->flow);
     pwsp_sim_free(&run->sim);
     pwsp_pipelines_free(&run->pipelines);
+    pwsp_crew_destroy(run->crew);
+    pwsp_issue_destroy(run->issue);
     pwsp_tile_core_free(&run->tile_core);
     pwsp_memory_free(&memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
 #define PWSP_RUN_FREE(field, type, count)                                                          \
@@ -112,7 +115,8 @@ static size_t pwsp_run_bytes(const ptowsp_run *run) {
     size_t bytes = sizeof(ptowsp_run) + pwsp_sim_bytes(&run->sim) +
                    (run->is_flow ? pwsp_flow_bytes(&run->flow) : pwsp_lanes_bytes(&run->lanes)) +
                    (size_t)run->critical_capacity * sizeof(uint64_t) +
-                   pwsp_tile_core_bytes(&run->tile_core) + pwsp_pipelines_bytes(&run->pipelines);
+                   pwsp_tile_core_bytes(&run->tile_core) + pwsp_pipelines_bytes(&run->pipelines) +
+                   pwsp_issue_bytes(run->issue) + pwsp_crew_bytes(run->crew);
 #define PWSP_RUN_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
     PWSP_RUN_ARRAYS(PWSP_RUN_SIZE)
 #undef PWSP_RUN_SIZE
@@ -121,7 +125,7 @@ static size_t pwsp_run_bytes(const ptowsp_run *run) {
 
 // -- walking --------------------------------------------------------------------------------------
 
-static void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry) {
+PWSP_INTERNAL void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry) {
     pwsp_expander *x = &run->expander;
     x->program = run->program;
     x->cells = run->cells;
@@ -135,26 +139,9 @@ static void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry) {
     pwsp_expander_begin(x);
 }
 
-static ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
     const pwsp_expander *x = &run->expander;
     return pwsp_fail(run->context, x->status, x->index, "%s", x->text);
-}
-
-// The keys of a task; false with the expander's error.
-PWSP_FORCE_INLINE bool pwsp_run_keys(pwsp_expander *x, pwsp_arrival *arrival) {
-    arrival->dispatch_key = pwsp_expander_value(x, x->task_op->dispatch);
-    arrival->priority_key = pwsp_expander_value(x, x->task_op->priority);
-    arrival->stream_key = pwsp_expander_value(x, x->task_op->stream);
-    if (PWSP_LIKELY(!x->fault.is_set)) {
-        return true;
-    }
-    const pwsp_array_info *array =
-        PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
-    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
-                       "a key of the schedule reads array %s at %" PRId64 "; it has %" PRIu64
-                       " elements",
-                       array->name, x->fault.index, x->arrays[x->fault.array].count);
-    return false;
 }
 
 // Walks the program without kernels. *out_count is the number of its tasks, or one that is enough
@@ -197,9 +184,8 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     }
 }
 
-// One event of the walk, for time. False with an error in sim or in the expander.
-static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
-    const pwsp_expander *x = &run->expander;
+PWSP_INTERNAL bool pwsp_run_time(ptowsp_run *run, pwsp_event event, pwsp_range reset,
+                                 const pwsp_tile_at *load_at) {
     switch (event) {
     case PWSP_EVENT_PARALLEL:
     case PWSP_EVENT_SEQUENTIAL:
@@ -216,18 +202,17 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
         return true;
     case PWSP_EVENT_RESET:
         if (run->is_flow) {
-            pwsp_flow_reset(&run->flow, x->reset);
+            pwsp_flow_reset(&run->flow, reset);
         } else {
-            pwsp_lanes_reset(&run->lanes, x->reset);
+            pwsp_lanes_reset(&run->lanes, reset);
         }
         return true;
     case PWSP_EVENT_SLOT_LOAD:
         run->sim.stats.slot_load_count++;
-        pwsp_expander_load(&run->expander);
-        return run->is_flow ? pwsp_flow_slot_load(&run->flow, &x->load_at)
-                            : pwsp_lanes_slot_load(&run->lanes, &x->load_at);
-    case PWSP_EVENT_PIPELINE: return pwsp_run_pipeline(run);
+        return run->is_flow ? pwsp_flow_slot_load(&run->flow, load_at)
+                            : pwsp_lanes_slot_load(&run->lanes, load_at);
     case PWSP_EVENT_END: return !run->is_flow || pwsp_flow_end(&run->flow);
+    case PWSP_EVENT_PIPELINE:
     case PWSP_EVENT_TASK:
     case PWSP_EVENT_PROCESS_END:
     case PWSP_EVENT_SEND:
@@ -239,7 +224,19 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
     return true;
 }
 
-static ptowsp_status pwsp_run_fail_sim(ptowsp_run *run) {
+// One event of the walk that is not a task. False with an error in sim or in the expander.
+static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
+    pwsp_expander *x = &run->expander;
+    if (event == PWSP_EVENT_PIPELINE) {
+        return pwsp_run_pipeline(run);
+    }
+    if (event == PWSP_EVENT_SLOT_LOAD) {
+        pwsp_expander_load(x);
+    }
+    return pwsp_run_time(run, event, x->reset, &x->load_at);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_sim(ptowsp_run *run) {
     const pwsp_sim *sim = &run->sim;
     return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
 }
@@ -465,7 +462,46 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
     } else {
         pwsp_lanes_begin(&run->lanes);
     }
-    return pwsp_run_finish(run, pwsp_run_walk(run, is_time_only));
+    status = run->is_issued ? pwsp_crew_walk(run->crew, options->lane_count)
+                            : pwsp_run_walk(run, is_time_only);
+    return pwsp_run_finish(run, status);
+}
+
+// The same on lanes of the context, which is busy with it.
+static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run_options *options) {
+    ptowsp_context *context = run->context;
+    uint32_t lane_count = options->lane_count;
+    if (!pwsp_context_enter(context)) {
+        return PTOWSP_BUSY;
+    }
+    run->issue = run->issue ? run->issue : pwsp_issue_create(run);
+    run->crew = run->crew ? run->crew : pwsp_crew_create(run);
+    bool has_room = run->issue && run->crew && pwsp_issue_reserve(run->issue, lane_count) &&
+                    pwsp_crew_reserve(run->crew, lane_count);
+    ptowsp_status status =
+        has_room ? pwsp_run_execute(run, options)
+                 : pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    pwsp_context_leave(context);
+    return status;
+}
+
+static ptowsp_status pwsp_run_check_options(ptowsp_run *run, const ptowsp_run_options *options) {
+    if ((uint32_t)options->mode > PTOWSP_RUN_TIME_ONLY) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: there is no mode %d", (int)options->mode);
+    }
+    if (!pwsp_cost_is_valid(&options->cost)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: there is no cost model %d, or it lacks its function",
+                         (int)options->cost.model);
+    }
+    uint32_t lane_count = pwsp_pool_lane_count(run->context->pool);
+    if (options->lane_count > lane_count) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: lane_count is %u, but the context has %u lane%s",
+                         options->lane_count, lane_count, lane_count == 1 ? "" : "s");
+    }
+    return PTOWSP_OK;
 }
 
 ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
@@ -474,24 +510,19 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
     if (options) {
         chosen = *options;
     }
-    if (run->is_running || pwsp_load_relaxed(&run->context->busy)) {
+    if (pwsp_load_relaxed(&run->context->busy) || pwsp_exchange_acquire(&run->is_running, 1u)) {
         return PTOWSP_BUSY;
     }
-    if ((uint32_t)chosen.mode > PTOWSP_RUN_TIME_ONLY) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: there is no mode %d", (int)chosen.mode);
+    ptowsp_status status = pwsp_run_check_options(run, &chosen);
+    if (status == PTOWSP_OK) {
+        run->cost = chosen.cost;
+        run->tile_core.cost = &run->cost;
+        memset(run->memos, 0, (run->program->kernels.count + 1) * sizeof run->memos[0]);
+        run->is_issued = chosen.lane_count > 1 && chosen.mode == PTOWSP_RUN_EXECUTE;
+        status = run->is_issued ? pwsp_run_execute_on_lanes(run, &chosen)
+                                : pwsp_run_execute(run, &chosen);
     }
-    if (!pwsp_cost_is_valid(&chosen.cost)) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "run: there is no cost model %d, or it lacks its function",
-                         (int)chosen.cost.model);
-    }
-    run->cost = chosen.cost;
-    run->tile_core.cost = &run->cost;
-    memset(run->memos, 0, (run->program->kernels.count + 1) * sizeof run->memos[0]);
-    run->is_running = true;
-    ptowsp_status status = pwsp_run_execute(run, &chosen);
-    run->is_running = false;
+    pwsp_store_release(&run->is_running, 0u);
     return status;
 }
 

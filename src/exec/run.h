@@ -15,13 +15,16 @@ typedef struct pwsp_tile_memo {
     ptowsp_cycles cycles;
 } pwsp_tile_memo;
 
+typedef struct pwsp_issue pwsp_issue;
+typedef struct pwsp_crew pwsp_crew;
+
 struct ptowsp_run {
     ptowsp_context *context;
     pwsp_memory memory;
     const ptowsp_program *program;
-    bool is_running;
-    bool is_flow;       // lanes choose: event-driven time
-    bool is_time_only;  // this execution
+    uint32_t is_running;  // atomic
+    bool is_flow;         // lanes choose: event-driven time
+    bool is_time_only;    // this execution
     // Bindings.
     uint64_t *initial;           // cells as a run begins
     bool *is_bound;              // by cell: sizes and symbols
@@ -48,6 +51,10 @@ struct ptowsp_run {
     pwsp_tile_core tile_core;
     ptowsp_cost cost;
     pwsp_tile_memo *memos;  // by kernel
+    // On lanes, or on a device; made when that is first asked for.
+    pwsp_issue *issue;
+    pwsp_crew *crew;
+    bool is_issued;  // this execution
     // Results.
     uint64_t *critical;
     uint64_t critical_count, critical_capacity;
@@ -62,6 +69,18 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
 
 // Checks all that a run needs before it walks; finds what is unknown before kernels have run.
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
+
+// Begins to walk the program from its start, dry: leaving out what is unknown.
+PWSP_INTERNAL void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry);
+
+// Tells time of an event of the walk that is neither a task nor a pipeline; which edges it resets,
+// and which element it loads. False with an error in sim.
+PWSP_INTERNAL bool pwsp_run_time(ptowsp_run *run, pwsp_event event, pwsp_range reset,
+                                 const pwsp_tile_at *load_at);
+
+// The error of the expander, or of sim, as that of the run.
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run);
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_sim(ptowsp_run *run);
 
 // Makes room for the processes of pipelines. False with the expander's error.
 PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_options *options);

@@ -1,12 +1,11 @@
 // Tile kernels of a run: their tasks are checked before anything is touched, and then executed, or
 // only counted, on the run's core.
 
-#include "run.h"
+#include "call.h"
 
 #include <inttypes.h>
 
-// A task whose sizes do not go together.
-static bool pwsp_run_fail_tiles(ptowsp_run *run) {
+PWSP_INTERNAL bool pwsp_run_fail_tiles(ptowsp_run *run) {
     pwsp_expander *x = &run->expander;
     pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, x->task.index, "task %" PRIu64 ": %s",
                        x->task.index, run->tile_core.text);

@@ -679,21 +679,16 @@ static void pwsp_deps_find_groups(pwsp_deps *deps) {
     }
 }
 
-PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
-                                   const pwsp_bound_tensor *bound) {
-    const ptowsp_schedule *schedule = &program->schedule;
+// Forgets all accesses, and learns where tensors lie.
+static void pwsp_deps_forget(pwsp_deps *deps, const ptowsp_program *program,
+                             const pwsp_bound_tensor *bound) {
     deps->bound = bound;
-    deps->is_exact = (schedule->dependencies & PTOWSP_DEPENDENCIES_EXACT) != 0;
-    deps->is_overlap = (schedule->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
-    deps->hazards = schedule->hazards;
     deps->clock = 0;
     deps->access_count = 0;
     deps->access_max = 0;
     deps->owner = 0;
     deps->sweep_at = 0;
     deps->link_count = 0;
-    bool is_all = deps->is_exact || deps->is_overlap;
-    bool is_dataflow = schedule->issue == PTOWSP_ISSUE_DATAFLOW;
     for (uint32_t i = 1; i < deps->tensor_count; i++) {
         pwsp_deps_tensor *tensor = &deps->tensors[i];
         memset(tensor, 0, sizeof *tensor);
@@ -701,10 +696,38 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
         tensor->is_written = program->tensor_is_written[i];
         if (bound[i].is_bound) {
             tensor->is_plain = pwsp_deps_layout(&bound[i], &tensor->low, &tensor->high);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
+                                   const pwsp_bound_tensor *bound) {
+    const ptowsp_schedule *schedule = &program->schedule;
+    pwsp_deps_forget(deps, program, bound);
+    deps->is_exact = (schedule->dependencies & PTOWSP_DEPENDENCIES_EXACT) != 0;
+    deps->is_overlap = (schedule->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
+    deps->hazards = schedule->hazards;
+    bool is_all = deps->is_exact || deps->is_overlap;
+    bool is_dataflow = schedule->issue == PTOWSP_ISSUE_DATAFLOW;
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        pwsp_deps_tensor *tensor = &deps->tensors[i];
+        if (bound[i].is_bound) {
             bool is_loaded = is_dataflow && program->tensor_is_loaded[i];
             tensor->is_tracked = is_all || is_loaded;
             tensor->is_loaded = is_loaded && !(is_all && (schedule->hazards & PTOWSP_HAZARD_WAW));
         }
+    }
+    pwsp_deps_find_groups(deps);
+}
+
+PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
+                                        const pwsp_bound_tensor *bound) {
+    pwsp_deps_forget(deps, program, bound);
+    deps->is_exact = false;
+    deps->is_overlap = true;
+    deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        deps->tensors[i].is_tracked = bound[i].is_bound && program->tensor_is_written[i];
     }
     pwsp_deps_find_groups(deps);
 }

@@ -81,6 +81,11 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
 // Forgets all accesses, and learns which tensors share memory as they are bound now.
 PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
                                    const pwsp_bound_tensor *bound);
+
+// As above, for the order that data needs in any case: of tiles that overlap, all hazards, and only
+// tensors that tasks write.
+PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
+                                        const pwsp_bound_tensor *bound);
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
 

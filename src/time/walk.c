@@ -371,6 +371,9 @@ static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *proces
     case PWSP_EVENT_PROCESS_END: pwsp_pipelines_end_process(pipelines, process); break;
     case PWSP_EVENT_SLOT_LOAD:
         pipelines->slot_load_count++;
+        if (pipelines->host.load) {
+            return pipelines->host.load(pipelines->host.user);
+        }
         pwsp_expander_load(pipelines->x);
         break;
     case PWSP_EVENT_PIPELINE:  // refused when compiling

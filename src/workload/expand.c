@@ -108,10 +108,6 @@ static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *vi
     return true;
 }
 
-static inline int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
-    return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
-}
-
 // -- tasks ----------------------------------------------------------------------------------------
 
 static inline pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op) {

@@ -33,6 +33,11 @@ typedef struct pwsp_tile_at {
     int64_t row, col;     // of the tile in that matrix
 } pwsp_tile_at;
 
+// The offset of its first element, in elements.
+PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
+    return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
+}
+
 typedef struct pwsp_frame {
     uint32_t loop;  // or, of a call, where to go on
     bool is_call;

@@ -1,0 +1,434 @@
+// The reorder buffer: see reorder.h for who waits for whom.
+//
+// Tokens: of an entry, time is 0 and task its sequence number, which is dead once it has been
+// retired; of a join, time is 1 and task its id. Each token that is held counts as a reference of
+// its join; a join is free when nobody refers to it and it is done, which any thread may find out.
+
+#include "reorder.h"
+
+#define PWSP_FAN_BIAS (UINT32_C(1) << 31)
+#define PWSP_JOIN     (UINT32_C(1) << 31)
+#define PWSP_JOIN_MAX (UINT32_C(1) << 30)  // links to one join
+
+// -- pieces ---------------------------------------------------------------------------------------
+
+// Where item id is: in piece *out_piece, at the place that is returned.
+PWSP_INLINE uint32_t pwsp_piece_of(uint32_t id, uint32_t *out_piece) {
+    uint32_t piece = 31 - (uint32_t)__builtin_clz(id / PWSP_PIECE_FIRST + 1);
+    *out_piece = piece;
+    return id - ((PWSP_PIECE_FIRST << piece) - PWSP_PIECE_FIRST);
+}
+
+PWSP_INLINE pwsp_reorder_link *pwsp_reorder_link_at(const pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece, place = pwsp_piece_of(id, &piece);
+    return &reorder->links[piece][place];
+}
+
+PWSP_INLINE pwsp_join *pwsp_reorder_join_at(const pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece, place = pwsp_piece_of(id, &piece);
+    return &reorder->joins[piece][place];
+}
+
+PWSP_INLINE pwsp_fan *pwsp_reorder_fan(const pwsp_reorder *reorder, uint32_t node) {
+    return node & PWSP_JOIN ? &pwsp_reorder_join_at(reorder, node & ~PWSP_JOIN)->fan
+                            : &pwsp_reorder_at(reorder, node)->fan;
+}
+
+// A link that is free, or 0 when memory is out.
+static uint32_t pwsp_reorder_new_link(pwsp_reorder *reorder) {
+    if (!reorder->free_link) {
+        reorder->free_link = pwsp_exchange_acq_rel(&reorder->freed_link, 0u);
+    }
+    uint32_t id = reorder->free_link;
+    if (id) {
+        reorder->free_link = pwsp_reorder_link_at(reorder, id)->next;
+        return id;
+    }
+    uint32_t piece;
+    id = reorder->link_count;
+    pwsp_piece_of(id, &piece);
+    if (piece >= PWSP_PIECE_COUNT) {
+        return 0;
+    }
+    if (!reorder->links[piece]) {
+        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_reorder_link);
+        reorder->links[piece] = (pwsp_reorder_link *)pwsp_memory_alloc(reorder->memory, size);
+        if (!reorder->links[piece]) {
+            return 0;
+        }
+    }
+    reorder->link_count++;
+    return id;
+}
+
+static uint32_t pwsp_reorder_free_join_id(pwsp_reorder *reorder) {
+    if (!reorder->free_join) {
+        reorder->free_join = pwsp_exchange_acq_rel(&reorder->freed_join, 0u);
+    }
+    uint32_t id = reorder->free_join;
+    if (id) {
+        reorder->free_join = pwsp_reorder_join_at(reorder, id)->next;
+        return id;
+    }
+    uint32_t piece;
+    id = reorder->join_count;
+    pwsp_piece_of(id, &piece);
+    if (piece >= PWSP_PIECE_COUNT) {
+        return 0;
+    }
+    if (!reorder->joins[piece]) {
+        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_join);
+        reorder->joins[piece] = (pwsp_join *)pwsp_memory_alloc(reorder->memory, size);
+        if (!reorder->joins[piece]) {
+            return 0;
+        }
+    }
+    reorder->join_count++;
+    return id;
+}
+
+// An open join, referred to once; 0 when memory is out.
+static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {
+    uint32_t id = pwsp_reorder_free_join_id(reorder);
+    if (!id) {
+        reorder->is_out_of_memory = true;
+        return 0;
+    }
+    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
+    pwsp_store_relaxed(&join->fan.waiters, 0u);
+    pwsp_store_relaxed(&join->fan.pending, PWSP_FAN_BIAS);
+    pwsp_store_relaxed(&join->fan.is_poisoned, 0u);
+    pwsp_store_relaxed(&join->refs, 2u);  // and until it is done
+    join->count = 0;
+    join->is_open = true;
+    return id;
+}
+
+static void pwsp_reorder_unref(pwsp_reorder *reorder, uint32_t id) {
+    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
+    if (pwsp_fetch_sub_acq_rel(&join->refs, 1u) > 1) {
+        return;
+    }
+    uint32_t first = pwsp_load_relaxed(&reorder->freed_join);
+    do {
+        join->next = first;
+    } while (!pwsp_cas_acq_rel(&reorder->freed_join, &first, id));
+}
+
+// -- completing, on any thread --------------------------------------------------------------------
+
+static void pwsp_reorder_give_back(pwsp_reorder *reorder, uint32_t first, uint32_t last) {
+    uint32_t before = pwsp_load_relaxed(&reorder->freed_link);
+    do {
+        pwsp_reorder_link_at(reorder, last)->next = before;
+    } while (!pwsp_cas_acq_rel(&reorder->freed_link, &before, first));
+}
+
+// An entry waits for nothing any more.
+static void pwsp_reorder_ready(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    if (entry->kind == PWSP_ENTRY_LOAD) {  // nothing waits for it but the walking thread
+        pwsp_exchange_acq_rel(&entry->fan.waiters, PWSP_WAITERS_CLOSED);
+        pwsp_fetch_add_seq_cst(&reorder->done_count, 1u);
+        return;
+    }
+    reorder->executor.ready(reorder->executor.user, by, place);
+}
+
+// Something is done: tells who waits for it, and for joins that are done by that. The joins that
+// are still to be told about are linked by `next`.
+static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t join,
+                                  uint32_t by) {
+    uint32_t joins = 0;
+    for (;;) {
+        uint32_t is_poisoned = pwsp_load_relaxed(&fan->is_poisoned), last = 0;
+        uint32_t first = pwsp_exchange_acq_rel(&fan->waiters, PWSP_WAITERS_CLOSED);  // (2)
+        for (uint32_t id = first; id; id = pwsp_reorder_link_at(reorder, id)->next) {
+            uint32_t waiter = pwsp_reorder_link_at(reorder, id)->waiter;
+            pwsp_fan *other = pwsp_reorder_fan(reorder, waiter);
+            if (is_poisoned) {
+                pwsp_store_relaxed(&other->is_poisoned, 1u);
+            }
+            if (pwsp_fetch_sub_acq_rel(&other->pending, 1u) == 1) {  // (3)
+                if (waiter & PWSP_JOIN) {
+                    pwsp_reorder_join_at(reorder, waiter & ~PWSP_JOIN)->next = joins;
+                    joins = waiter & ~PWSP_JOIN;
+                } else {
+                    pwsp_reorder_ready(reorder, waiter, by);
+                }
+            }
+            last = id;
+        }
+        if (first) {
+            pwsp_reorder_give_back(reorder, first, last);
+        }
+        if (join) {
+            pwsp_reorder_unref(reorder, join);
+        }
+        if (!joins) {
+            return;
+        }
+        join = joins;
+        joins = pwsp_reorder_join_at(reorder, join)->next;
+        fan = &pwsp_reorder_join_at(reorder, join)->fan;
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane) {
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    if (pwsp_load_relaxed(&entry->fan.is_poisoned)) {
+        entry->cycles = (uint64_t)(int64_t)PTOWSP_SKIPPED;
+        return;
+    }
+    entry->cycles = reorder->call(reorder->call_user, entry, lane);
+    if (entry->cycles > PTOWSP_CYCLES_MAX) {
+        pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
+    pwsp_reorder_complete(reorder, &pwsp_reorder_at(reorder, place)->fan, 0, by);
+    pwsp_fetch_add_seq_cst(&reorder->done_count, 1u);
+}
+
+// -- issuing, on the walking thread ---------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_kind kind) {
+    PTOWSP_ASSERT(!pwsp_reorder_is_full(reorder));
+    uint32_t place = (uint32_t)reorder->tail & (reorder->capacity - 1);
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    bool is_task = kind <= PWSP_ENTRY_LOAD;
+    pwsp_store_relaxed(&entry->fan.waiters, is_task ? 0u : PWSP_WAITERS_CLOSED);
+    pwsp_store_relaxed(&entry->fan.pending, PWSP_FAN_BIAS);
+    pwsp_store_relaxed(&entry->fan.is_poisoned, 0u);
+    entry->home = PWSP_NO_HOME;
+    entry->kind = kind;
+    entry->cycles = 0;
+    reorder->waiter = place;
+    reorder->waiter_links = 0;
+    return entry;
+}
+
+PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
+    uint32_t place = (uint32_t)reorder->tail & (reorder->capacity - 1);
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    reorder->tail++;
+    if (entry->kind > PWSP_ENTRY_LOAD) {
+        return;
+    }
+    if (reorder->is_out_of_memory) {  // it may wait for too little
+        pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
+    }
+    uint32_t excess = PWSP_FAN_BIAS - reorder->waiter_links;
+    if (pwsp_fetch_sub_acq_rel(&entry->fan.pending, excess) == excess) {  // (4)
+        pwsp_reorder_ready(reorder, place, PWSP_BY_WALK);
+    }
+}
+
+// Makes a node wait for something with links: adds one, and says so, if it is not done yet.
+static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *fan) {
+    uint32_t first = pwsp_load_acquire(&fan->waiters), id = 0;
+    if (first != PWSP_WAITERS_CLOSED) {
+        id = pwsp_reorder_new_link(reorder);
+        if (!id) {
+            reorder->is_out_of_memory = true;
+            return false;
+        }
+        pwsp_reorder_link *link = pwsp_reorder_link_at(reorder, id);
+        link->waiter = waiter;
+        do {
+            link->next = first;
+        } while (!pwsp_cas_acq_rel(&fan->waiters, &first, id) &&  // (1)
+                 first != PWSP_WAITERS_CLOSED);
+        if (first != PWSP_WAITERS_CLOSED) {
+            return true;
+        }
+        link->next = reorder->free_link;
+        reorder->free_link = id;
+    }
+    if (pwsp_load_relaxed(&fan->is_poisoned)) {
+        pwsp_store_relaxed(&pwsp_reorder_fan(reorder, waiter)->is_poisoned, 1u);
+    }
+    return false;
+}
+
+// No more will come to a join: it is done when all of them are.
+static void pwsp_reorder_close(pwsp_reorder *reorder, uint32_t id) {
+    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
+    if (!join->is_open) {
+        return;
+    }
+    join->is_open = false;
+    uint32_t excess = PWSP_FAN_BIAS - join->count;
+    if (pwsp_fetch_sub_acq_rel(&join->fan.pending, excess) == excess) {  // (4)
+        pwsp_reorder_complete(reorder, &join->fan, id, PWSP_BY_WALK);
+    }
+}
+
+// The links of what a living token stands for; a join is closed by that. NULL: it is done.
+static pwsp_fan *pwsp_reorder_fan_of(pwsp_reorder *reorder, const pwsp_token *token) {
+    if (token->task == PWSP_NO_TOKEN_TASK) {
+        return NULL;
+    }
+    if (token->time) {
+        pwsp_reorder_close(reorder, (uint32_t)token->task);
+        return &pwsp_reorder_join_at(reorder, (uint32_t)token->task)->fan;
+    }
+    return token->task >= reorder->head ? &pwsp_reorder_entry(reorder, token->task)->fan : NULL;
+}
+
+PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *token) {
+    pwsp_fan *fan = pwsp_reorder_fan_of(reorder, token);
+    if (fan) {
+        reorder->waiter_links += pwsp_reorder_tie(reorder, reorder->waiter, fan);
+    }
+}
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_token pwsp_reorder_no_token(void) {
+    pwsp_token token = {0, PWSP_NO_TOKEN_TASK};
+    return token;
+}
+
+PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder) {
+    pwsp_token token = {0, reorder->tail};
+    return token;
+}
+
+PWSP_INTERNAL bool pwsp_reorder_is_dead(void *user, const pwsp_token *token) {
+    const pwsp_reorder *reorder = (const pwsp_reorder *)user;
+    if (token->task == PWSP_NO_TOKEN_TASK) {
+        return true;
+    }
+    const pwsp_fan *fan;
+    if (token->time) {
+        const pwsp_join *join = pwsp_reorder_join_at(reorder, (uint32_t)token->task);
+        fan = &join->fan;
+        bool is_done = join->is_open
+                           ? pwsp_load_acquire(&fan->pending) == PWSP_FAN_BIAS - join->count
+                           : pwsp_load_acquire(&fan->waiters) == PWSP_WAITERS_CLOSED;
+        return is_done && !pwsp_load_relaxed(&fan->is_poisoned);
+    }
+    if (token->task < reorder->head) {
+        return true;
+    }
+    fan = &pwsp_reorder_entry(reorder, token->task)->fan;
+    return pwsp_load_acquire(&fan->waiters) == PWSP_WAITERS_CLOSED &&
+           !pwsp_load_relaxed(&fan->is_poisoned);
+}
+
+PWSP_INTERNAL void pwsp_reorder_visit(void *user, const pwsp_token *token) {
+    pwsp_reorder_wait((pwsp_reorder *)user, token);
+}
+
+PWSP_INTERNAL void pwsp_reorder_keep(void *user, const pwsp_token *token) {
+    const pwsp_reorder *reorder = (const pwsp_reorder *)user;
+    if (token->time) {
+        pwsp_fetch_add_seq_cst(&pwsp_reorder_join_at(reorder, (uint32_t)token->task)->refs, 1u);
+    }
+}
+
+// Who drops a join adds nothing to it any more.
+PWSP_INTERNAL void pwsp_reorder_drop(void *user, const pwsp_token *token) {
+    pwsp_reorder *reorder = (pwsp_reorder *)user;
+    if (token->time) {
+        pwsp_reorder_close(reorder, (uint32_t)token->task);
+        pwsp_reorder_unref(reorder, (uint32_t)token->task);
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token,
+                                    const pwsp_token *other) {
+    pwsp_token before = *token;
+    pwsp_reorder_keep(reorder, other);
+    *token = *other;
+    pwsp_reorder_drop(reorder, &before);
+}
+
+// Another one comes to an open join.
+static void pwsp_reorder_join(pwsp_reorder *reorder, uint32_t id, const pwsp_token *token) {
+    pwsp_fan *fan = pwsp_reorder_fan_of(reorder, token);
+    if (fan) {
+        pwsp_reorder_join_at(reorder, id)->count += pwsp_reorder_tie(reorder, id | PWSP_JOIN, fan);
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_merge(void *user, pwsp_token *into, const pwsp_token *other) {
+    pwsp_reorder *reorder = (pwsp_reorder *)user;
+    if (into->time) {
+        pwsp_join *join = pwsp_reorder_join_at(reorder, (uint32_t)into->task);
+        if (join->is_open && join->count < PWSP_JOIN_MAX) {
+            pwsp_reorder_join(reorder, (uint32_t)into->task, other);
+            return;
+        }
+    }
+    if (pwsp_reorder_is_dead(reorder, into)) {
+        pwsp_reorder_set(reorder, into, other);
+        return;
+    }
+    uint32_t id = pwsp_reorder_new_join(reorder);
+    if (!id) {
+        return;
+    }
+    pwsp_token token = {1, id};
+    pwsp_reorder_join(reorder, id, into);
+    pwsp_reorder_join(reorder, id, other);
+    pwsp_reorder_drop(reorder, into);
+    *into = token;
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
+                                     uint32_t capacity, uint32_t word_count, uint32_t tile_count) {
+    memset(reorder, 0, sizeof *reorder);
+    reorder->memory = memory;
+    reorder->capacity = capacity;
+    reorder->word_count = word_count;
+    reorder->stride =
+        sizeof(pwsp_entry) + word_count * sizeof(uint64_t) + tile_count * sizeof(pwsp_tile_at);
+    reorder->link_count = 1;
+    reorder->join_count = 1;
+    reorder->ring = (char *)pwsp_memory_alloc(memory, capacity * reorder->stride);
+    return reorder->ring != NULL;
+}
+
+PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder) {
+    if (!reorder->memory) {
+        return;
+    }
+    for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
+        size_t count = (size_t)PWSP_PIECE_FIRST << i;
+        pwsp_memory_free(reorder->memory, reorder->links[i],
+                         reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0);
+        pwsp_memory_free(reorder->memory, reorder->joins[i],
+                         reorder->joins[i] ? count * sizeof(pwsp_join) : 0);
+    }
+    pwsp_memory_free(reorder->memory, reorder->ring,
+                     reorder->ring ? reorder->capacity * reorder->stride : 0);
+    memset(reorder, 0, sizeof *reorder);
+}
+
+PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder) {
+    size_t bytes = reorder->ring ? reorder->capacity * reorder->stride : 0;
+    for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
+        size_t count = (size_t)PWSP_PIECE_FIRST << i;
+        bytes += reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0;
+        bytes += reorder->joins[i] ? count * sizeof(pwsp_join) : 0;
+    }
+    return bytes;
+}
+
+PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor *executor) {
+    reorder->executor = *executor;
+    reorder->head = 0;
+    reorder->tail = 0;
+    reorder->link_count = 1;
+    reorder->free_link = 0;
+    reorder->freed_link = 0;
+    reorder->join_count = 1;
+    reorder->free_join = 0;
+    reorder->freed_join = 0;
+    reorder->is_out_of_memory = false;
+}
