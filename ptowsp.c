@@ -21726,42 +21726,42 @@ PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule);
 
 // Directive, value, its number in the description; cpu_sim, threads, ascend_npu.
 #define PWSP_CAPABILITIES(ROW)                                                                     \
-    ROW("issue", "dataflow", PTOWSP_ISSUE_DATAFLOW, PWSP_E, PWSP_R, PWSP_R)                        \
-    ROW("issue", "in order", PTOWSP_ISSUE_IN_ORDER, PWSP_E, PWSP_R, PWSP_R)                        \
-    ROW("dispatch", "round robin", PTOWSP_DISPATCH_ROUND_ROBIN, PWSP_E, PWSP_R, PWSP_R)            \
-    ROW("dispatch", "affinity", PTOWSP_DISPATCH_AFFINITY, PWSP_E, PWSP_R, PWSP_R)                  \
-    ROW("dispatch", "hash", PTOWSP_DISPATCH_HASH, PWSP_E, PWSP_R, PWSP_R)                          \
-    ROW("dispatch", "custom", PTOWSP_DISPATCH_CUSTOM, PWSP_E, PWSP_R, PWSP_R)                      \
-    ROW("dispatch", "work stealing", PTOWSP_DISPATCH_WORK_STEALING, PWSP_E, PWSP_R, PWSP_R)        \
-    ROW("pools", "one", PTOWSP_POOLS_ONE, PWSP_E, PWSP_R, PWSP_R)                                  \
-    ROW("pools", "by unit", PTOWSP_POOLS_BY_UNIT, PWSP_E, PWSP_R, PWSP_R)                          \
-    ROW("window", "none", PTOWSP_WINDOW_DEFAULT, PWSP_E, PWSP_R, PWSP_R)                           \
-    ROW("window", "stall", PTOWSP_WINDOW_STALL, PWSP_E, PWSP_R, PWSP_R)                            \
-    ROW("window", "abort", PTOWSP_WINDOW_ABORT, PWSP_E, PWSP_R, PWSP_R)                            \
-    ROW("window", "benchmark", PTOWSP_WINDOW_BENCHMARK, PWSP_E, PWSP_R, PWSP_R)                    \
-    ROW("dependencies", "structure", PTOWSP_DEPENDENCIES_STRUCTURE, PWSP_E, PWSP_R, PWSP_R)        \
-    ROW("dependencies", "exact", PTOWSP_DEPENDENCIES_EXACT, PWSP_E, PWSP_R, PWSP_R)                \
-    ROW("dependencies", "overlap", PTOWSP_DEPENDENCIES_OVERLAP, PWSP_E, PWSP_R, PWSP_R)            \
-    ROW("dependencies", "explicit", PTOWSP_DEPENDENCIES_EXPLICIT, PWSP_E, PWSP_R, PWSP_R)          \
-    ROW("hazards", "raw", PTOWSP_HAZARD_RAW, PWSP_E, PWSP_R, PWSP_R)                               \
-    ROW("hazards", "war", PTOWSP_HAZARD_WAR, PWSP_E, PWSP_R, PWSP_R)                               \
-    ROW("hazards", "waw", PTOWSP_HAZARD_WAW, PWSP_E, PWSP_R, PWSP_R)                               \
-    ROW("ready", "fifo", PTOWSP_READY_FIFO, PWSP_E, PWSP_R, PWSP_R)                                \
-    ROW("ready", "priority", PTOWSP_READY_PRIORITY, PWSP_E, PWSP_R, PWSP_R)                        \
-    ROW("ready", "work stealing", PTOWSP_READY_WORK_STEALING, PWSP_E, PWSP_R, PWSP_R)              \
-    ROW("start", "at once", PTOWSP_START_AT_ONCE, PWSP_E, PWSP_R, PWSP_R)                          \
-    ROW("start", "threshold", PTOWSP_START_THRESHOLD, PWSP_E, PWSP_R, PWSP_R)                      \
-    ROW("start", "all issued", PTOWSP_START_ALL_ISSUED, PWSP_E, PWSP_R, PWSP_R)                    \
-    ROW("streams", "none", 0, PWSP_E, PWSP_R, PWSP_R)                                              \
-    ROW("streams", "by key", 1, PWSP_E, PWSP_R, PWSP_R)                                            \
-    ROW("timing", "immediate", PTOWSP_TIMING_IMMEDIATE, PWSP_E, PWSP_R, PWSP_R)                    \
-    ROW("timing", "batched", PTOWSP_TIMING_BATCHED, PWSP_E, PWSP_R, PWSP_R)                        \
-    ROW("timing", "rate limited", PTOWSP_TIMING_RATE_LIMITED, PWSP_E, PWSP_R, PWSP_R)              \
-    ROW("timing", "interleaved", PTOWSP_TIMING_INTERLEAVED, PWSP_E, PWSP_R, PWSP_R)                \
-    ROW("location", "global", PTOWSP_LOCATION_GLOBAL, PWSP_E, PWSP_R, PWSP_R)                      \
-    ROW("location", "l2", PTOWSP_LOCATION_L2, PWSP_O, PWSP_R, PWSP_R)                              \
-    ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_R, PWSP_R)                              \
-    ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_R, PWSP_R)
+    ROW("issue", "dataflow", PTOWSP_ISSUE_DATAFLOW, PWSP_E, PWSP_E, PWSP_R)                        \
+    ROW("issue", "in order", PTOWSP_ISSUE_IN_ORDER, PWSP_E, PWSP_O, PWSP_R)                        \
+    ROW("dispatch", "round robin", PTOWSP_DISPATCH_ROUND_ROBIN, PWSP_E, PWSP_O, PWSP_R)            \
+    ROW("dispatch", "affinity", PTOWSP_DISPATCH_AFFINITY, PWSP_E, PWSP_E, PWSP_R)                  \
+    ROW("dispatch", "hash", PTOWSP_DISPATCH_HASH, PWSP_E, PWSP_E, PWSP_R)                          \
+    ROW("dispatch", "custom", PTOWSP_DISPATCH_CUSTOM, PWSP_E, PWSP_E, PWSP_R)                      \
+    ROW("dispatch", "work stealing", PTOWSP_DISPATCH_WORK_STEALING, PWSP_E, PWSP_E, PWSP_R)        \
+    ROW("pools", "one", PTOWSP_POOLS_ONE, PWSP_E, PWSP_E, PWSP_R)                                  \
+    ROW("pools", "by unit", PTOWSP_POOLS_BY_UNIT, PWSP_E, PWSP_O, PWSP_R)                          \
+    ROW("window", "none", PTOWSP_WINDOW_DEFAULT, PWSP_E, PWSP_O, PWSP_R)                           \
+    ROW("window", "stall", PTOWSP_WINDOW_STALL, PWSP_E, PWSP_E, PWSP_R)                            \
+    ROW("window", "abort", PTOWSP_WINDOW_ABORT, PWSP_E, PWSP_O, PWSP_R)                            \
+    ROW("window", "benchmark", PTOWSP_WINDOW_BENCHMARK, PWSP_E, PWSP_O, PWSP_R)                    \
+    ROW("dependencies", "structure", PTOWSP_DEPENDENCIES_STRUCTURE, PWSP_E, PWSP_E, PWSP_R)        \
+    ROW("dependencies", "exact", PTOWSP_DEPENDENCIES_EXACT, PWSP_E, PWSP_E, PWSP_R)                \
+    ROW("dependencies", "overlap", PTOWSP_DEPENDENCIES_OVERLAP, PWSP_E, PWSP_E, PWSP_R)            \
+    ROW("dependencies", "explicit", PTOWSP_DEPENDENCIES_EXPLICIT, PWSP_E, PWSP_E, PWSP_R)          \
+    ROW("hazards", "raw", PTOWSP_HAZARD_RAW, PWSP_E, PWSP_E, PWSP_R)                               \
+    ROW("hazards", "war", PTOWSP_HAZARD_WAR, PWSP_E, PWSP_E, PWSP_R)                               \
+    ROW("hazards", "waw", PTOWSP_HAZARD_WAW, PWSP_E, PWSP_E, PWSP_R)                               \
+    ROW("ready", "fifo", PTOWSP_READY_FIFO, PWSP_E, PWSP_E, PWSP_R)                                \
+    ROW("ready", "priority", PTOWSP_READY_PRIORITY, PWSP_E, PWSP_O, PWSP_R)                        \
+    ROW("ready", "work stealing", PTOWSP_READY_WORK_STEALING, PWSP_E, PWSP_E, PWSP_R)              \
+    ROW("start", "at once", PTOWSP_START_AT_ONCE, PWSP_E, PWSP_E, PWSP_R)                          \
+    ROW("start", "threshold", PTOWSP_START_THRESHOLD, PWSP_E, PWSP_O, PWSP_R)                      \
+    ROW("start", "all issued", PTOWSP_START_ALL_ISSUED, PWSP_E, PWSP_O, PWSP_R)                    \
+    ROW("streams", "none", 0, PWSP_E, PWSP_E, PWSP_R)                                              \
+    ROW("streams", "by key", 1, PWSP_E, PWSP_E, PWSP_R)                                            \
+    ROW("timing", "immediate", PTOWSP_TIMING_IMMEDIATE, PWSP_E, PWSP_E, PWSP_R)                    \
+    ROW("timing", "batched", PTOWSP_TIMING_BATCHED, PWSP_E, PWSP_O, PWSP_R)                        \
+    ROW("timing", "rate limited", PTOWSP_TIMING_RATE_LIMITED, PWSP_E, PWSP_O, PWSP_R)              \
+    ROW("timing", "interleaved", PTOWSP_TIMING_INTERLEAVED, PWSP_E, PWSP_O, PWSP_R)                \
+    ROW("location", "global", PTOWSP_LOCATION_GLOBAL, PWSP_E, PWSP_E, PWSP_R)                      \
+    ROW("location", "l2", PTOWSP_LOCATION_L2, PWSP_O, PWSP_O, PWSP_R)                              \
+    ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_O, PWSP_R)                              \
+    ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)
 // clang-format on
 
 typedef struct pwsp_capability {

@@ -195,7 +195,7 @@ static ptowsp_run *run_create(const example *e, const char *workload,
 }
 
 static ptowsp_cycles makespan(const example *e, ptowsp_run *run, ptowsp_run_mode mode) {
-    ptowsp_run_options options = {.mode = mode};
+    ptowsp_run_options options = {.mode = mode, .lane_count = (uint32_t)e->s.thread_count};
     command_check(e->s.context, ptowsp_run_execute(run, &options));
     return ptowsp_run_result(run)->makespan_cycles;
 }

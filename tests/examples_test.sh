@@ -135,10 +135,25 @@ for name in left right questions answers numbers largest divide kept found; do
     says "$name"
 done
 
-for program in softmax rmsnorm matmul attention llama_block topk quantized_matmul csp_pipeline \
-    work_queue deadlock; do
+# What they print is the same on any number of threads.
+for program in softmax rmsnorm matmul attention llama_block topk quantized_matmul csp_pipeline; do
+    good $program --help
+    says "  --threads N"
+    good $program
+    cp "$DIR/out" "$DIR/serial"
+    for threads in 2 3 8; do
+        good $program --threads $threads
+        cmp -s "$DIR/serial" "$DIR/out" || fail "$last: another output than without threads"
+    done
+    bad "--threads takes a whole number from 1 to 64, not '0'" $program --threads 0
+done
+for program in work_queue deadlock; do
     good $program --help
     says "takes no options"
+done
+
+for program in softmax rmsnorm matmul attention llama_block topk quantized_matmul csp_pipeline \
+    work_queue deadlock; do
     bad "unknown option '--wrong'" $program --wrong
     bad "unknown option '64'" $program 64
     set +e

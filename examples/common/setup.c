@@ -11,12 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char help_text[] =
+    "Prints what it computes, and how far it is off.\n"
+    "  --threads N   lanes that run kernels, 1 to 64 (1); what is printed is the same for all\n";
+
 void setup_create(setup *s, int argc, char **argv) {
-    command_parse(argc, argv, "takes no options; prints what it computes, and how far it is off\n",
-                  NULL, 0);
     memset(s, 0, sizeof *s);
+    s->thread_count = 1;
+    const command_option options[] = {{"--threads", &s->thread_count, NULL, 1, 64}};
+    command_parse(argc, argv, help_text, options, sizeof options / sizeof *options);
     s->random = 1;
-    command_check(NULL, ptowsp_context_create(NULL, &s->context));
+    ptowsp_context_desc desc = {.lane_count = (uint32_t)s->thread_count};
+    desc.threads = s->thread_count > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL;
+    command_check(NULL, ptowsp_context_create(&desc, &s->context));
     command_check(s->context, ptowsp_module_create(s->context, NULL, &s->module));
 }
 
@@ -152,7 +159,8 @@ static ptowsp_run *create_run(setup *s, const ptowsp_schedule *schedule,
 }
 
 static bool execute(setup *s, ptowsp_run *run, ptowsp_model model) {
-    ptowsp_run_options options = {.cost = {.model = model}};
+    ptowsp_run_options options = {.cost = {.model = model},
+                                  .lane_count = (uint32_t)s->thread_count};
     if (s->prepare) {
         s->prepare(s->user);
     }

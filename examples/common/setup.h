@@ -26,7 +26,8 @@ typedef struct setup {
     ptowsp_module *module;
     setup_matrix matrices[SETUP_MATRIX_MAX];
     uint32_t matrix_count;
-    uint64_t random;  // state of the numbers that matrices are filled with
+    uint64_t thread_count;  // --threads: lanes that run kernels
+    uint64_t random;        // state of the numbers that matrices are filled with
     void (*bind)(void *user, ptowsp_run *run);  // binds what is no matrix; may be NULL
     void (*prepare)(void *user);                // called before each execution; may be NULL
     bool (*check)(void *user);  // called after each: are the results right? may be NULL
@@ -34,7 +35,7 @@ typedef struct setup {
 } setup;
 
 // Creates a context and a module; whatever fails, here and below, ends the program with its text.
-// The program has no options but --help.
+// The program has the options --threads and --help.
 void setup_create(setup *s, int argc, char **argv);
 void setup_destroy(setup *s);
 
