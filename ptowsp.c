@@ -33316,7 +33316,8 @@ PWSP_INTERNAL ptowsp_status pwsp_crew_walk(pwsp_crew *crew, uint32_t lane_count)
 //
 // Each lane has a queue of ready tasks, oldest first, linked through their entries. Lane 0 walks; it
 // hands what it finds ready to the lanes that have come, in turn, and runs tasks itself when it has
-// to wait. What a lane makes ready it keeps. A lane without tasks takes the oldest of another one;
+// to wait. The first task that another lane makes ready is what it does next, without any queue;
+// further ones it adds to its own. A lane without tasks takes the oldest of another one;
 // where dispatch chooses the lane, only from lanes that have not come (with your executor, or when
 // threads wake late).
 //
@@ -33342,6 +33343,7 @@ typedef struct pwsp_crew_lane {
     uint32_t first, last;  // places of entries
     uint32_t count;        // atomic; changed under the lock
     uint32_t has_come;     // atomic
+    uint32_t kept;         // what the lane does next, or PWSP_CREW_NONE
     char padding[PWSP_FALSE_SHARING];
 } pwsp_crew_lane;
 
@@ -33473,11 +33475,18 @@ static void pwsp_crew_ready(void *user, uint32_t by, uint32_t place) {
     if (home == PWSP_NO_HOME) {
         home = by == PWSP_BY_WALK ? pwsp_crew_next(crew) : by;
     }
-    pwsp_crew_push(crew, home, place);
+    if (home == by && crew->lanes[by].kept == PWSP_CREW_NONE) {
+        crew->lanes[by].kept = place;
+    } else {
+        pwsp_crew_push(crew, home, place);
+    }
 }
 
-static void pwsp_crew_run(pwsp_crew *crew, uint32_t index, uint32_t place) {
+// Runs a task; returns the one that it has made ready, or PWSP_CREW_NONE.
+static uint32_t pwsp_crew_run(pwsp_crew *crew, uint32_t index, uint32_t place) {
     pwsp_reorder *reorder = &crew->run->issue->reorder;
+    pwsp_crew_lane *lane = &crew->lanes[index];
+    lane->kept = PWSP_CREW_NONE;
     pwsp_reorder_run(reorder, place, index);
     pwsp_reorder_done(reorder, place, index);
     if (pwsp_load_seq_cst(&crew->is_walker_asleep)) {
@@ -33485,6 +33494,7 @@ static void pwsp_crew_run(pwsp_crew *crew, uint32_t index, uint32_t place) {
         pwsp_cond_signal(&crew->walker_wake);
         pwsp_mutex_unlock(&crew->mutex);
     }
+    return lane->kept;
 }
 
 static void pwsp_crew_help(void *user, uint32_t ticket) {
@@ -33492,7 +33502,10 @@ static void pwsp_crew_help(void *user, uint32_t ticket) {
     const pwsp_reorder *reorder = &crew->run->issue->reorder;
     uint32_t place = pwsp_crew_take(crew, 0);
     if (place != PWSP_CREW_NONE) {
-        pwsp_crew_run(crew, 0, place);
+        uint32_t next = pwsp_crew_run(crew, 0, place);
+        if (next != PWSP_CREW_NONE) {
+            pwsp_crew_push(crew, 0, next);
+        }
         return;
     }
     for (uint32_t i = 0; i < crew->spin_count; i++) {
@@ -33530,12 +33543,12 @@ static void pwsp_crew_sleep(pwsp_crew *crew, uint32_t index) {
 }
 
 static void pwsp_crew_work(pwsp_crew *crew, uint32_t index) {
-    uint32_t idle = 0;
+    uint32_t idle = 0, next = PWSP_CREW_NONE;
     pwsp_store_seq_cst(&crew->lanes[index].has_come, 1u);
     while (!pwsp_load_seq_cst(&crew->is_over)) {
-        uint32_t place = pwsp_crew_take(crew, index);
+        uint32_t place = next != PWSP_CREW_NONE ? next : pwsp_crew_take(crew, index);
         if (place != PWSP_CREW_NONE) {
-            pwsp_crew_run(crew, index, place);
+            next = pwsp_crew_run(crew, index, place);
             idle = 0;
         } else if (idle < crew->spin_count) {
             idle++;
@@ -33577,6 +33590,7 @@ PWSP_INTERNAL ptowsp_status pwsp_crew_walk(pwsp_crew *crew, uint32_t lane_count)
         pwsp_crew_lane *lane = &crew->lanes[i];
         lane->first = PWSP_CREW_NONE;
         lane->count = 0;
+        lane->kept = PWSP_CREW_NONE;
         lane->has_come = i == 0;
     }
     bool is_good = pwsp_pool_run(context->pool, pwsp_crew_lane_main, crew);

@@ -608,6 +608,9 @@ int main(int argc, char **argv) {
     if (!only || strcmp(only, "kernel") == 0) {
         bench_kernel();
     }
+    if (!only || strcmp(only, "lanes") == 0) {
+        bench_lanes();
+    }
     if (!only || strcmp(only, "graph") == 0) {
         bench_graph();
     }

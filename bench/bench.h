@@ -45,6 +45,9 @@ void bench_pipeline(void);
 // Tile kernels: instructions beside plain loops, kernels as tasks, and making one.
 void bench_kernel(void);
 
+// Programs on threads, beside the same without.
+void bench_lanes(void);
+
 // Task graphs on threads: building, running empty tasks, and efficiency.
 void bench_graph(void);
 
