@@ -80,7 +80,7 @@ CC=gcc CXX=g++ OUT="$OUT/gcc" sh tests/packaging_test.sh
 CC=clang CXX=clang++ OUT="$OUT/clang" sh tests/packaging_test.sh
 
 step "README: its programs compile and print what it says"
-for number in 1 2 3 4; do
+for number in 1 2 3 4 5; do
     awk -v want=$number -v program="$OUT/readme.c" -v text="$OUT/readme.expected" '
         /^```c$/ { block++; mode = block == want ? "program" : ""; next }
         /^```/ { if (mode == "text") exit; mode = mode == "program" ? "between" : mode == "between" ? "text" : ""; next }
