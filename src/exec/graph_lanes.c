@@ -523,8 +523,8 @@ PWSP_INTERNAL void pwsp_graph_lane_main(void *arg, uint32_t index) {
         pwsp_graph_run_tasks(graph, lane, task);
         lane->is_alone = false;
         pwsp_fetch_sub_seq_cst(&graph->busy_count, 1u);  // (6), pairs with (7)
-        if (graph->runs_direct) {
-            pwsp_graph_report(graph, lane);
+        if (graph->runs_direct && pwsp_load_relaxed(&graph->keeper) == 0) {
+            pwsp_graph_report(graph, lane);  // what is left is for all lanes
             break;
         }
     }

@@ -40,8 +40,10 @@ static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
 }
 
 // Runs the lanes of the context; or first, if it seems that waking them takes longer than it helps,
-// the calling one. That lane comes back when it has run dry: either all is done, or tasks have
-// become long, and all lanes go on with the rest. Now and then they are called all the same.
+// the calling one. That lane comes back when all is done, or when it has let the others in: tasks
+// have become long, some have failed or are ranges. All lanes then go on with the rest, whichever
+// comes first; it must not be the keeper by then, as it may come last, or, left out, never. Now and
+// then they are called all the same.
 static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
     ptowsp_lane_fn lane = graph->is_classed ? pwsp_graph_classes_lane : pwsp_graph_lane_main;
     uint64_t start = pwsp_graph_ticks();
