@@ -31,8 +31,8 @@
 //      keeper                                      another lane
 //      CAS keeper from 0 to itself (5)             offers all it has, busy_count - 1 (6)
 //      reads busy_count 1: it is alone (7)         to take anything: busy_count + 1 (8),
-//      ... plain counters ...                      reads keeper (9); if there is one, back again
-//      stores keeper = 0 (10)
+//      ... plain counters ...                      reads keeper (9); if there is one, only helps
+//      stores keeper = 0 (10)                      with open ranges, and busy_count - 1
 //
 // All are sequentially consistent: of (5), (7) and (8), (9) either the keeper sees the other lane
 // as busy, or that lane sees the keeper. (7) acquires from (6) what the others have written, (9)
@@ -116,12 +116,18 @@ static bool pwsp_graph_is_let_in(const ptowsp_graph *graph, const pwsp_graph_lan
     return keeper == 0 || keeper == lane->index + 1;
 }
 
+// There is something that this lane may take: ranges even if it is not let in. Whoever has opened
+// one is busy, so the keeper is not alone.
+static bool pwsp_graph_has_work_for(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
+    return pwsp_graph_is_let_in(graph, lane) ? pwsp_graph_has_work(graph)
+                                             : pwsp_graph_has_open_range(graph);
+}
+
 static void pwsp_graph_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
 #if PWSP_HAS_THREADS
     pwsp_graph_lock(graph);
     pwsp_fetch_add_seq_cst(&graph->sleeper_count, 1u);
-    if (pwsp_load_seq_cst(&graph->remaining) > 0 &&
-        !(pwsp_graph_is_let_in(graph, lane) && pwsp_graph_has_work(graph))) {
+    if (pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_work_for(graph, lane)) {
         pwsp_cond_wait(&graph->wake, &graph->mutex);
     }
     pwsp_fetch_sub_seq_cst(&graph->sleeper_count, 1u);
@@ -438,7 +444,7 @@ static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
 
 // Takes a task from anywhere, if there is one and the lane may; it is then counted as busy.
 static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    if (!pwsp_graph_is_let_in(graph, lane) || !pwsp_graph_has_work(graph)) {
+    if (!pwsp_graph_has_work_for(graph, lane)) {
         return PWSP_GRAPH_NONE;
     }
     uint32_t nobody = 0;
@@ -453,6 +459,8 @@ static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) 
         lane->is_alone = graph->lane_count == 1 || pwsp_graph_is_alone(graph, lane);
         task = pwsp_graph_own(graph, lane);
         task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_take(graph, lane);
+    } else {
+        pwsp_graph_help(graph, lane, &task);
     }
     if (task == PWSP_GRAPH_NONE) {
         lane->is_alone = false;
@@ -462,10 +470,12 @@ static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) 
 }
 
 // The graph is known to take less than a millisecond on one lane: then a lane that is not let in
-// leaves the run. Sleeping, it would have to be woken at the end, and waited for.
+// leaves the run. Sleeping, it would have to be woken at the end, and waited for. How long ranges
+// take is not known.
 PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph) {
     uint64_t ticks = pwsp_load_relaxed(&graph->alone_ticks);
-    return ticks > 0 && ticks * graph->task_count / 16 < 1000 * PWSP_GRAPH_US;
+    return ticks > 0 && graph->range_count == 0 &&
+           ticks * graph->task_count / 16 < 1000 * PWSP_GRAPH_US;
 }
 
 // Waits for a task; PWSP_GRAPH_NONE when the run is over.
