@@ -35430,6 +35430,9 @@ static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         uint32_t count = pwsp_deque_steal(&victim->deque, tasks);
         if (count > 0) {
             lane->stats.steal_count += count;
+            if (pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0) {
+                pwsp_graph_wake(graph, false);  // there is more than the one that was woken takes
+            }
             for (uint32_t k = 0; k + 1 < count; k++) {
                 pwsp_graph_push(graph, lane, tasks[k]);
             }
