@@ -34492,7 +34492,7 @@ struct ptowsp_graph {
     uint32_t spinlock;  // instead of the mutex in builds without threads
     // Queues of classes: linked through `spare`.
     uint32_t class_head[PWSP_GRAPH_CLASSES], class_tail[PWSP_GRAPH_CLASSES];
-    uint32_t unit_lane_count[2];  // lanes of a unit that are in the run
+    uint32_t unit_lane_count[2];  // atomic: lanes of a unit that are in the run
 
     // Whether to wake other lanes at all; see pwsp_graph_call_lanes.
     bool runs_direct;       // the calling lane is the only one that has been called
@@ -34553,6 +34553,8 @@ PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph);
 // For graphs with classes: puts the sources into their queues; and what a lane runs.
 PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph);
 PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
+PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
+                                             uint32_t task);
 
 // -- shared by both ways to run -------------------------------------------------------------------
 
@@ -34569,8 +34571,9 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 // pwsp_graph_step if it did the last ones.
 PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t *out_task);
 
-// Some lane has opened a range that has items left.
-PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph);
+// Some lane has opened a range that has items left, which this one may do.
+PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph,
+                                             const pwsp_graph_lane *lane);
 
 // Reports the tasks that the lane has done, and wakes all lanes if they were the last.
 PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane);
@@ -34949,12 +34952,19 @@ static uint32_t pwsp_graph_range_open(ptowsp_graph *graph, pwsp_graph_lane *lane
     return count ? pwsp_graph_range_done(graph, lane, range, count) : PWSP_GRAPH_NONE;
 }
 
-PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph) {
+static bool pwsp_graph_may_help(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
+                                const pwsp_graph_range *range) {
+    return graph->cube_lane_count == 0 || pwsp_graph_classes_may_do(graph, lane, range->task);
+}
+
+PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph,
+                                             const pwsp_graph_lane *lane) {
     for (uint32_t i = 0; graph->range_count > 0 && i < graph->lane_count; i++) {
         uint32_t open = pwsp_load_seq_cst(&graph->lanes[i].open_range);
         if (open) {
-            pwsp_queue *queue = &graph->ranges[open - 1].queue;
-            if (pwsp_load_relaxed(&queue->cursor) < queue->item_count) {
+            const pwsp_graph_range *range = &graph->ranges[open - 1];
+            if (pwsp_load_relaxed(&range->queue.cursor) < range->queue.item_count &&
+                pwsp_graph_may_help(graph, lane, range)) {
                 return true;
             }
         }
@@ -34970,7 +34980,9 @@ PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, u
         if (open) {
             // The range may be over by now, but it is not opened again in this run.
             pwsp_graph_range *range = &graph->ranges[open - 1];
-            uint64_t count = pwsp_graph_range_work(graph, lane, range);
+            uint64_t count = pwsp_graph_may_help(graph, lane, range)
+                                 ? pwsp_graph_range_work(graph, lane, range)
+                                 : 0;
             if (count) {
                 *out_task = pwsp_graph_range_done(graph, lane, range, count);
                 return true;
@@ -35094,7 +35106,7 @@ PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all) {
 }
 
 // There is something that a lane without work can take.
-static bool pwsp_graph_has_work(const ptowsp_graph *graph) {
+static bool pwsp_graph_has_work(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     if (pwsp_load_seq_cst(&graph->source_next) < graph->source_count ||
         pwsp_load_seq_cst(&graph->block_count) > 0) {
         return true;
@@ -35104,7 +35116,7 @@ static bool pwsp_graph_has_work(const ptowsp_graph *graph) {
             return true;
         }
     }
-    return pwsp_graph_has_open_range(graph);
+    return pwsp_graph_has_open_range(graph, lane);
 }
 
 // There is no keeper but, perhaps, this lane.
@@ -35116,8 +35128,8 @@ static bool pwsp_graph_is_let_in(const ptowsp_graph *graph, const pwsp_graph_lan
 // There is something that this lane may take: ranges even if it is not let in. Whoever has opened
 // one is busy, so the keeper is not alone.
 static bool pwsp_graph_has_work_for(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-    return pwsp_graph_is_let_in(graph, lane) ? pwsp_graph_has_work(graph)
-                                             : pwsp_graph_has_open_range(graph);
+    return pwsp_graph_is_let_in(graph, lane) ? pwsp_graph_has_work(graph, lane)
+                                             : pwsp_graph_has_open_range(graph, lane);
 }
 
 static void pwsp_graph_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
@@ -35430,7 +35442,7 @@ static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         uint32_t count = pwsp_deque_steal(&victim->deque, tasks);
         if (count > 0) {
             lane->stats.steal_count += count;
-            if (pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0) {
+            if (!lane->is_alone && pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0) {
                 pwsp_graph_wake(graph, false);  // there is more than the one that was woken takes
             }
             for (uint32_t k = 0; k + 1 < count; k++) {
@@ -35552,8 +35564,9 @@ PWSP_INTERNAL void pwsp_graph_lane_main(void *arg, uint32_t index) {
 // some 50 ns. So priorities hold among all ready tasks, whichever lane made them ready, which
 // deques of lanes could not give; the price is fit for tasks of microseconds.
 //
-// A lane takes tasks of its own unit. While no lane of the other unit is in the run, it takes those
-// as well: lanes come late, or one after another, and nothing may wait for them.
+// A lane takes tasks of its own unit, and helps with ranges of them. While no lane of the other unit
+// is in the run, it does those as well: lanes come late, or one after another, and nothing may wait
+// for them.
 
 static uint32_t pwsp_graph_class_of(const ptowsp_graph *graph, uint32_t task) {
     return task < graph->class_count ? graph->classes[task] : 0;
@@ -35588,7 +35601,14 @@ static uint32_t pwsp_graph_unit_of_lane(const ptowsp_graph *graph, const pwsp_gr
 }
 
 static bool pwsp_graph_may_take(const ptowsp_graph *graph, uint32_t own_unit, uint32_t unit) {
-    return graph->cube_lane_count == 0 || unit == own_unit || graph->unit_lane_count[unit] == 0;
+    return graph->cube_lane_count == 0 || unit == own_unit ||
+           pwsp_load_relaxed(&graph->unit_lane_count[unit]) == 0;
+}
+
+PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
+                                             uint32_t task) {
+    return pwsp_graph_may_take(graph, pwsp_graph_unit_of_lane(graph, lane),
+                               pwsp_graph_class_of(graph, task) / PWSP_GRAPH_LEVELS);
 }
 
 // The class of the best task that a lane of this unit may do, or PWSP_GRAPH_NONE. Under the lock.
@@ -35654,7 +35674,7 @@ static void pwsp_graph_classes_sleep(ptowsp_graph *graph, const pwsp_graph_lane 
     pwsp_fetch_add_seq_cst(&graph->sleeper_count, 1u);
     uint32_t unit = pwsp_graph_unit_of_lane(graph, lane);
     if (pwsp_graph_best_class(graph, unit) == PWSP_GRAPH_NONE &&
-        pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_open_range(graph)) {
+        pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_open_range(graph, lane)) {
         pwsp_cond_wait(&graph->wake, &graph->mutex);
     }
     pwsp_fetch_sub_seq_cst(&graph->sleeper_count, 1u);
@@ -35668,9 +35688,7 @@ static void pwsp_graph_classes_sleep(ptowsp_graph *graph, const pwsp_graph_lane 
 PWSP_INTERNAL void pwsp_graph_classes_lane(void *arg, uint32_t index) {
     ptowsp_graph *graph = (ptowsp_graph *)arg;
     pwsp_graph_lane *lane = &graph->lanes[index];
-    pwsp_graph_lock(graph);
-    graph->unit_lane_count[pwsp_graph_unit_of_lane(graph, lane)]++;
-    pwsp_graph_unlock(graph);
+    pwsp_fetch_add_seq_cst(&graph->unit_lane_count[pwsp_graph_unit_of_lane(graph, lane)], 1u);
     for (uint32_t round = 0;;) {
         uint32_t task = pwsp_graph_exchange(graph, lane), next = PWSP_GRAPH_NONE;
         if (task != PWSP_GRAPH_NONE) {

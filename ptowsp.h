@@ -2569,7 +2569,7 @@ PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 //
 // Memory   37 bytes for a task (41 if it has nothing before it) and 12 for an edge, once sealed; up
 //          to twice that while it is built; 3 KiB for a lane. Running allocates nothing.
-// Limits   2^32 - 2 tasks and as many edges; names of tasks as everywhere (PTOWSP_NAME_MAX).
+// Limits   2^32 - 1 tasks and as many edges; names of tasks as everywhere (PTOWSP_NAME_MAX).
 
 typedef struct ptowsp_graph ptowsp_graph;
 
@@ -2607,6 +2607,7 @@ typedef struct ptowsp_graph_call {
 typedef struct ptowsp_graph_task_desc {
     ptowsp_graph_fn fn;
     ptowsp_graph_range_fn range;      // instead of fn: item_count independent items, on all lanes
+                                      // (of its unit)
     uint64_t item_count;              // range only; 0 is valid
     uint64_t grain;                   // range only, as in ptowsp_parallel_for; default: chosen
     const ptowsp_graph_call *kernel;  // instead of fn

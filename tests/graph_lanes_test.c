@@ -103,6 +103,149 @@ static void graph_lanes__lanes_of_a_unit_that_never_come_are_not_waited_for(void
     ptowsp_context_destroy(context);
 }
 
+// Leaves the processor to other lanes.
+static void pause_us(uint64_t us) {
+    for (uint64_t end = ptowsp_clock_ns() + us * 1000; ptowsp_clock_ns() < end;) {
+        sched_yield();
+    }
+}
+
+// Notes the lane of each item, which takes a while.
+static ptowsp_status note_items(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    for (uint64_t i = begin; i < end; i++) {
+        ((uint32_t *)user)[i] = lane;
+    }
+    pause_us(20);
+    return PTOWSP_OK;
+}
+
+static void graph_lanes__ranges_of_a_unit_are_done_by_its_lanes(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(1);
+    ptowsp_graph_desc graph_desc = {.cube_lane_count = 1};
+    ptowsp_graph *graph;
+    uint32_t lane_0, lanes[100];
+    assert_int_equal(ptowsp_graph_create(context, &graph_desc, &graph), PTOWSP_OK);
+    ptowsp_graph_task_desc first = {.fn = note_lane, .user = &lane_0};
+    ptowsp_graph_task_desc range = {.range = note_items, .user = lanes, .item_count = 100};
+    range.unit = PTOWSP_UNIT_CUBE;
+    range.grain = 1;
+    assert_int_equal(ptowsp_graph_task_make(graph, &first, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_task_make(graph, &range, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_OK);
+    bool is_kept = false;
+    for (int run = 0; run < 100 && !is_kept; run++) {
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        is_kept = true;
+        for (int i = 0; i < 100; i++) {
+            is_kept = is_kept && lanes[i] == 2;
+        }
+    }
+    assert_true(is_kept);
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+// -- lanes that have nothing to do ----------------------------------------------------------------
+
+#ifndef PTOWSP_NO_THREADS
+
+static ptowsp_status do_nothing(void *user, uint64_t task, uint32_t lane) {
+    (void)user, (void)task, (void)lane;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pause_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)user, (void)lane;
+    pause_us((end - begin) * 500);
+    return PTOWSP_OK;
+}
+
+// Where one lane would rather run the short tasks alone. A machine that is busy may now and then
+// wake a lane too late.
+static void graph_lanes__all_help_with_a_range_beside_short_tasks(void **state) {
+    (void)state;
+    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 4};
+    ptowsp_context *context;
+    ptowsp_graph *graph;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+    ptowsp_graph_task_desc range = {.range = pause_range, .item_count = 100, .grain = 1};
+    ptowsp_graph_task_desc empty = {.fn = do_nothing};
+    assert_int_equal(ptowsp_graph_task_make(graph, &range, NULL), PTOWSP_OK);
+    for (int i = 0; i < 20000; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &empty, NULL), PTOWSP_OK);
+    }
+    int good_count = 0;
+    for (int run = 0; run < 10; run++) {
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        const ptowsp_graph_lane_stats *lanes = ptowsp_graph_lanes(graph);
+        bool is_good = true;
+        for (int i = 0; i < 4; i++) {
+            is_good = is_good && lanes[i].range_count > 0;
+        }
+        good_count += is_good;
+    }
+    assert_true(good_count >= 5);
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+enum { LEVEL_COUNT = 20, LEVEL_TASKS = 5 };
+
+typedef struct levels {
+    uint32_t begun[LEVEL_COUNT];  // atomic
+    uint32_t met_count;           // atomic: tasks that have seen all of their level
+} levels;
+
+// The first of a level takes a while; the other four then wait for each other, but not for ever.
+static ptowsp_status meet(void *user, uint64_t task, uint32_t lane) {
+    levels *l = (levels *)user;
+    uint32_t *begun = &l->begun[task / LEVEL_TASKS];
+    (void)lane;
+    if (task % LEVEL_TASKS == 0) {
+        pause_us(2000);
+        return PTOWSP_OK;
+    }
+    __atomic_fetch_add(begun, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 1000 && __atomic_load_n(begun, __ATOMIC_RELAXED) < 4; i++) {
+        pause_us(50);
+    }
+    if (__atomic_load_n(begun, __ATOMIC_RELAXED) == 4) {
+        __atomic_fetch_add(&l->met_count, 1, __ATOMIC_RELAXED);
+    }
+    return PTOWSP_OK;
+}
+
+static void graph_lanes__all_lanes_wake_for_as_many_tasks(void **state) {
+    (void)state;
+    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 4};
+    ptowsp_context *context;
+    ptowsp_graph *graph;
+    levels l = {{0}, 0};
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+    ptowsp_graph_task_desc task = {.fn = meet, .user = &l};
+    for (uint64_t i = 0; i < LEVEL_COUNT * LEVEL_TASKS; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+    }
+    for (uint64_t i = 0; i < LEVEL_COUNT; i++) {
+        for (uint64_t k = 1; k < LEVEL_TASKS; k++) {
+            uint64_t first = i * LEVEL_TASKS, next = first + LEVEL_TASKS;
+            assert_int_equal(ptowsp_graph_edge_make(graph, first, first + k), PTOWSP_OK);
+            if (i + 1 < LEVEL_COUNT) {
+                assert_int_equal(ptowsp_graph_edge_make(graph, first + k, next), PTOWSP_OK);
+            }
+        }
+    }
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    assert_true(l.met_count > 4 * LEVEL_COUNT * 3 / 4);  // of a level that did not meet, one has
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+#endif
+
 // -- tasks of changing length ---------------------------------------------------------------------
 
 enum { PHASE_WIDTH = 64, PHASE_COUNT = 60, PHASE_LAYERS = 30 };
@@ -261,6 +404,11 @@ int main(void) {
         cmocka_unit_test(graph_lanes__of_ready_tasks_the_one_with_the_highest_priority_is_next),
         cmocka_unit_test(graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there),
         cmocka_unit_test(graph_lanes__lanes_of_a_unit_that_never_come_are_not_waited_for),
+        cmocka_unit_test(graph_lanes__ranges_of_a_unit_are_done_by_its_lanes),
+#ifndef PTOWSP_NO_THREADS
+        cmocka_unit_test(graph_lanes__all_help_with_a_range_beside_short_tasks),
+        cmocka_unit_test(graph_lanes__all_lanes_wake_for_as_many_tasks),
+#endif
         cmocka_unit_test(graph_lanes__tasks_that_become_long_and_short_again),
         cmocka_unit_test(graph_lanes__sources_that_become_long_and_short_again),
         cmocka_unit_test(graph_lanes__small_graphs_run_thousands_of_times),

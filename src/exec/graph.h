@@ -139,7 +139,7 @@ struct ptowsp_graph {
     uint32_t spinlock;  // instead of the mutex in builds without threads
     // Queues of classes: linked through `spare`.
     uint32_t class_head[PWSP_GRAPH_CLASSES], class_tail[PWSP_GRAPH_CLASSES];
-    uint32_t unit_lane_count[2];  // lanes of a unit that are in the run
+    uint32_t unit_lane_count[2];  // atomic: lanes of a unit that are in the run
 
     // Whether to wake other lanes at all; see pwsp_graph_call_lanes.
     bool runs_direct;       // the calling lane is the only one that has been called
@@ -200,6 +200,8 @@ PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph);
 // For graphs with classes: puts the sources into their queues; and what a lane runs.
 PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph);
 PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
+PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
+                                             uint32_t task);
 
 // -- shared by both ways to run -------------------------------------------------------------------
 
@@ -216,8 +218,9 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 // pwsp_graph_step if it did the last ones.
 PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t *out_task);
 
-// Some lane has opened a range that has items left.
-PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph);
+// Some lane has opened a range that has items left, which this one may do.
+PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph,
+                                             const pwsp_graph_lane *lane);
 
 // Reports the tasks that the lane has done, and wakes all lanes if they were the last.
 PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane);

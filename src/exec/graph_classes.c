@@ -6,8 +6,9 @@
 // some 50 ns. So priorities hold among all ready tasks, whichever lane made them ready, which
 // deques of lanes could not give; the price is fit for tasks of microseconds.
 //
-// A lane takes tasks of its own unit. While no lane of the other unit is in the run, it takes those
-// as well: lanes come late, or one after another, and nothing may wait for them.
+// A lane takes tasks of its own unit, and helps with ranges of them. While no lane of the other unit
+// is in the run, it does those as well: lanes come late, or one after another, and nothing may wait
+// for them.
 
 #include "graph.h"
 
@@ -46,7 +47,14 @@ static uint32_t pwsp_graph_unit_of_lane(const ptowsp_graph *graph, const pwsp_gr
 }
 
 static bool pwsp_graph_may_take(const ptowsp_graph *graph, uint32_t own_unit, uint32_t unit) {
-    return graph->cube_lane_count == 0 || unit == own_unit || graph->unit_lane_count[unit] == 0;
+    return graph->cube_lane_count == 0 || unit == own_unit ||
+           pwsp_load_relaxed(&graph->unit_lane_count[unit]) == 0;
+}
+
+PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
+                                             uint32_t task) {
+    return pwsp_graph_may_take(graph, pwsp_graph_unit_of_lane(graph, lane),
+                               pwsp_graph_class_of(graph, task) / PWSP_GRAPH_LEVELS);
 }
 
 // The class of the best task that a lane of this unit may do, or PWSP_GRAPH_NONE. Under the lock.
@@ -112,7 +120,7 @@ static void pwsp_graph_classes_sleep(ptowsp_graph *graph, const pwsp_graph_lane 
     pwsp_fetch_add_seq_cst(&graph->sleeper_count, 1u);
     uint32_t unit = pwsp_graph_unit_of_lane(graph, lane);
     if (pwsp_graph_best_class(graph, unit) == PWSP_GRAPH_NONE &&
-        pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_open_range(graph)) {
+        pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_open_range(graph, lane)) {
         pwsp_cond_wait(&graph->wake, &graph->mutex);
     }
     pwsp_fetch_sub_seq_cst(&graph->sleeper_count, 1u);
@@ -126,9 +134,7 @@ static void pwsp_graph_classes_sleep(ptowsp_graph *graph, const pwsp_graph_lane 
 PWSP_INTERNAL void pwsp_graph_classes_lane(void *arg, uint32_t index) {
     ptowsp_graph *graph = (ptowsp_graph *)arg;
     pwsp_graph_lane *lane = &graph->lanes[index];
-    pwsp_graph_lock(graph);
-    graph->unit_lane_count[pwsp_graph_unit_of_lane(graph, lane)]++;
-    pwsp_graph_unlock(graph);
+    pwsp_fetch_add_seq_cst(&graph->unit_lane_count[pwsp_graph_unit_of_lane(graph, lane)], 1u);
     for (uint32_t round = 0;;) {
         uint32_t task = pwsp_graph_exchange(graph, lane), next = PWSP_GRAPH_NONE;
         if (task != PWSP_GRAPH_NONE) {

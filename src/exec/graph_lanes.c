@@ -97,7 +97,7 @@ PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all) {
 }
 
 // There is something that a lane without work can take.
-static bool pwsp_graph_has_work(const ptowsp_graph *graph) {
+static bool pwsp_graph_has_work(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     if (pwsp_load_seq_cst(&graph->source_next) < graph->source_count ||
         pwsp_load_seq_cst(&graph->block_count) > 0) {
         return true;
@@ -107,7 +107,7 @@ static bool pwsp_graph_has_work(const ptowsp_graph *graph) {
             return true;
         }
     }
-    return pwsp_graph_has_open_range(graph);
+    return pwsp_graph_has_open_range(graph, lane);
 }
 
 // There is no keeper but, perhaps, this lane.
@@ -119,8 +119,8 @@ static bool pwsp_graph_is_let_in(const ptowsp_graph *graph, const pwsp_graph_lan
 // There is something that this lane may take: ranges even if it is not let in. Whoever has opened
 // one is busy, so the keeper is not alone.
 static bool pwsp_graph_has_work_for(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-    return pwsp_graph_is_let_in(graph, lane) ? pwsp_graph_has_work(graph)
-                                             : pwsp_graph_has_open_range(graph);
+    return pwsp_graph_is_let_in(graph, lane) ? pwsp_graph_has_work(graph, lane)
+                                             : pwsp_graph_has_open_range(graph, lane);
 }
 
 static void pwsp_graph_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
@@ -433,7 +433,7 @@ static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         uint32_t count = pwsp_deque_steal(&victim->deque, tasks);
         if (count > 0) {
             lane->stats.steal_count += count;
-            if (pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0) {
+            if (!lane->is_alone && pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0) {
                 pwsp_graph_wake(graph, false);  // there is more than the one that was woken takes
             }
             for (uint32_t k = 0; k + 1 < count; k++) {

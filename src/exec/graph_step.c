@@ -111,12 +111,19 @@ static uint32_t pwsp_graph_range_open(ptowsp_graph *graph, pwsp_graph_lane *lane
     return count ? pwsp_graph_range_done(graph, lane, range, count) : PWSP_GRAPH_NONE;
 }
 
-PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph) {
+static bool pwsp_graph_may_help(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
+                                const pwsp_graph_range *range) {
+    return graph->cube_lane_count == 0 || pwsp_graph_classes_may_do(graph, lane, range->task);
+}
+
+PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph,
+                                             const pwsp_graph_lane *lane) {
     for (uint32_t i = 0; graph->range_count > 0 && i < graph->lane_count; i++) {
         uint32_t open = pwsp_load_seq_cst(&graph->lanes[i].open_range);
         if (open) {
-            pwsp_queue *queue = &graph->ranges[open - 1].queue;
-            if (pwsp_load_relaxed(&queue->cursor) < queue->item_count) {
+            const pwsp_graph_range *range = &graph->ranges[open - 1];
+            if (pwsp_load_relaxed(&range->queue.cursor) < range->queue.item_count &&
+                pwsp_graph_may_help(graph, lane, range)) {
                 return true;
             }
         }
@@ -132,7 +139,9 @@ PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, u
         if (open) {
             // The range may be over by now, but it is not opened again in this run.
             pwsp_graph_range *range = &graph->ranges[open - 1];
-            uint64_t count = pwsp_graph_range_work(graph, lane, range);
+            uint64_t count = pwsp_graph_may_help(graph, lane, range)
+                                 ? pwsp_graph_range_work(graph, lane, range)
+                                 : 0;
             if (count) {
                 *out_task = pwsp_graph_range_done(graph, lane, range, count);
                 return true;
