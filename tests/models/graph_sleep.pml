@@ -1,0 +1,470 @@
+// Lanes that run a graph: how they sleep, wake, stand back for a keeper, and end. A model of
+// src/exec/graph_lanes.c (and of what graph_step.c does with ranges) for spin.
+//
+//      spin -a graph_sleep.pml && gcc -O2 -DCOLLAPSE -o pan pan.c && ./pan -m100000
+//      spin -a -DENDS graph_sleep.pml && gcc -O2 -DCOLLAPSE -o pan pan.c && ./pan -m100000 -a -f
+//
+// Steps have the numbers that they have there, and the names of functions are those of the code:
+//
+//      (5)  look_shared, take_any    CAS keeper from 0 to itself
+//      (6)  lane_main, take_any      busy - 1
+//      (7)  is_alone                 busy is 1, and then: keeper is this lane
+//      (8)  take_any                 busy + 1
+//      (9)  take_any                 reads keeper; not let in, it only helps with open ranges
+//      (10) share                    keeper = 0
+//
+// What the model leaves out: clocks (whether a lane looks, and whether it finds tasks long or short,
+// is any of both, each time), the order of tasks in a deque (deque.h is about that: here its public
+// and private parts are sets, and each change of the word is one step), spinning (a lane that finds
+// nothing sleeps at once), and weak memory: all steps above are sequentially consistent. Counters of
+// a lane that is alone are read and written in two steps, so that one who is wrongly alone loses
+// edges.
+//
+// The graph: 0 is before 1 and 2; 1, 2 and 4 are before 3; 4 is a range of two items.
+//
+// Checked: no task runs twice, nor before those it depends on (assertions); every lane comes to its
+// end, and then all tasks have run, with counters as before (invalid end states, assertions).
+// With ENDS: if every lane that can go on does so at some time, the run ends (no endless waking up
+// for nothing). Two lanes have 2 million states, a few seconds and 200 MB.
+// Options: -DLANES=3 (too many states for a full search: gcc -DBITSTATE, ./pan -w33); -DSHORT: lanes
+// that are not let in leave (is_short); -DDIRECT: lane 0 has run by itself before, and then never
+// comes again.
+// Seeded faults, which spin finds: -DNO_RECHECK (sleeps without looking again), -DNO_LAST_WAKE,
+// -DNO_GIVE_UP_WAKE, -DNO_KEEPER_CHECK (9), -DNO_BUSY_CHECK (7), and with -DDIRECT -DDIRECT_BREAKS
+// (lane 0 comes back as the keeper).
+
+#ifndef LANES
+#define LANES 2
+#endif
+#define TASKS 5
+#define NONE  7
+#define RANGE 4
+#define ITEMS 2
+
+#define IS_SET(set, i) (((set) >> (i)) & 1)
+#define BIT(i)         (1 << (i))
+
+byte keeper, busy, sleepers, remaining = TASKS, ended;
+bool starts_alone, direct, mutex, over;
+byte waiting;              // lanes inside pwsp_cond_wait
+byte sources = 17, block;  // sets of tasks
+byte offered[LANES];       // public parts of deques
+byte pending[TASKS], fan_in[TASKS], after[TASKS];
+byte open;                 // set of lanes whose open_range is the range
+byte cursor, items_done;
+byte ran;                  // set of tasks
+
+inline lock() {
+    atomic { !mutex; mutex = true }
+}
+
+inline unlock() {
+    mutex = false
+}
+
+inline wake(all) {
+    if
+    :: sleepers > 0 ->
+        lock();
+        if
+        :: all || keeper > 0 -> waiting = 0
+        :: else ->
+            if
+            :: IS_SET(waiting, 0) -> waiting = waiting & ~BIT(0)
+            :: IS_SET(waiting, 1) -> waiting = waiting & ~BIT(1)
+            :: IS_SET(waiting, 2) -> waiting = waiting & ~BIT(2)
+            :: waiting == 0
+            fi
+        fi;
+        unlock()
+    :: else
+    fi
+}
+
+#define HAS_OPEN_RANGE (open != 0 && cursor < ITEMS)
+
+// Reads one thing after the other, as the code does.
+inline has_work_for() {
+    found = false;
+    if
+    :: keeper == 0 || keeper == me + 1 ->
+        found = sources != 0;
+        if
+        :: found
+        :: else ->
+            found = block != 0;
+            i = 0;
+            do
+            :: i < LANES && !found -> found = offered[i] != 0; i++
+            :: else -> break
+            od
+        fi
+    :: else
+    fi;
+    if
+    :: found
+    :: else -> found = HAS_OPEN_RANGE
+    fi;
+    i = 0
+}
+
+inline sleep() {
+    lock();
+    sleepers++;
+    if
+    :: remaining > 0 ->
+#ifdef NO_RECHECK
+        found = false;
+#else
+        has_work_for();
+#endif
+        if
+        :: !found ->
+            atomic { waiting = waiting | BIT(me); mutex = false };
+            !IS_SET(waiting, me);
+            lock()
+        :: else
+        fi
+    :: else
+    fi;
+    sleepers--;
+    unlock();
+    found = false
+}
+
+inline report() {
+    if
+    :: done > 0 ->
+        atomic { remaining = remaining - done; found = remaining == 0; done = 0 };
+        if
+#ifndef NO_LAST_WAKE
+        :: found -> wake(true)
+#endif
+        :: else
+        fi;
+        found = false
+    :: else
+    fi
+}
+
+inline is_alone() {
+#ifdef NO_BUSY_CHECK
+    alone = keeper == me + 1
+#else
+    alone = busy == 1;  // (7)
+    alone = alone && keeper == me + 1
+#endif
+}
+
+inline share() {
+    alone = false;
+    if
+    :: keeper != 0 -> keeper = 0; wake(true)  // (10)
+    :: else
+    fi
+}
+
+// Takes any one of a set that others change as well.
+inline pick(set) {
+    atomic {
+        if
+        :: IS_SET(set, 0) -> task = 0
+        :: IS_SET(set, 1) -> task = 1
+        :: IS_SET(set, 2) -> task = 2
+        :: IS_SET(set, 3) -> task = 3
+        :: IS_SET(set, 4) -> task = 4
+        :: set == 0
+        fi;
+        if
+        :: task != NONE -> set = set & ~BIT(task)
+        :: else
+        fi
+    }
+}
+
+inline own() {
+    pick(mine);
+    if
+    :: task == NONE -> pick(offered[me])
+    :: else
+    fi;
+    if
+    :: task == NONE -> pick(sources)
+    :: else
+    fi
+}
+
+// `task` is done: releases what comes after it.
+inline finish() {
+    done++;
+    next = NONE;
+    i = 0;
+    do
+    :: i < TASKS && IS_SET(after[task], i) ->
+        if
+        :: alone ->
+            seen = pending[i];
+            pending[i] = seen - 1
+        :: else ->
+            if
+            :: pending[i] == 1 -> seen = 1  // nobody else will write it
+            :: else -> atomic { seen = pending[i]; pending[i] = seen - 1 }
+            fi
+        fi;
+        if
+        :: seen == 1 ->
+            pending[i] = fan_in[i];
+            if
+            :: next == NONE -> next = i
+            :: else -> mine = mine | BIT(i)
+            fi
+        :: else
+        fi;
+        i++
+    :: i < TASKS && !IS_SET(after[task], i) -> i++
+    :: else -> break
+    od;
+    atomic { i = 0; seen = 0; task = next; next = NONE }
+}
+
+// Takes items of the range until there are none, and says in `task` what is next if it has done the
+// last one.
+inline range_work() {
+    do
+    :: atomic { cursor < ITEMS -> cursor++ }; items++
+    :: else -> break
+    od
+}
+
+inline range_done() {
+    if
+    :: items > 0 ->
+        atomic { items_done = items_done + items; items = 0; found = items_done == ITEMS };
+        if
+        :: found ->
+            found = false;
+            assert(!IS_SET(ran, RANGE));
+            ran = ran | BIT(RANGE);
+            task = RANGE;
+            finish()
+        :: else
+        fi
+    :: else
+    fi
+}
+
+inline help() {
+    if
+    :: open != 0 && !IS_SET(open, me) -> range_work(); range_done()
+    :: else
+    fi
+}
+
+inline take() {
+    help();
+    if
+    :: task == NONE && block != 0 -> lock(); pick(block); unlock()
+    :: else
+    fi;
+    i = 1;
+    do
+    :: i < LANES && task == NONE -> pick(offered[(me + i) % LANES]); i++
+    :: else -> break
+    od;
+    i = 0
+}
+
+inline take_any() {
+    has_work_for();
+    if
+    :: found ->
+        found = false;
+        atomic { busy++; found = busy == 1 };  // (8)
+        if
+        :: found && starts_alone ->
+            starts_alone = false;
+            atomic {
+                if
+                :: keeper == 0 -> keeper = me + 1  // (5)
+                :: else
+                fi
+            }
+        :: else
+        fi;
+        found = false;
+        if
+#ifdef NO_KEEPER_CHECK
+        :: true ->
+#else
+        :: keeper == 0 || keeper == me + 1 ->  // (9)
+#endif
+            is_alone();
+            own();
+            if
+            :: task == NONE -> take()
+            :: else
+            fi
+        :: else -> help()
+        fi;
+        if
+        :: task == NONE -> alone = false; busy--  // (6)
+        :: else
+        fi
+    :: else
+    fi
+}
+
+inline give_up() {
+    mine = mine | BIT(task);
+    task = NONE;
+    d_step { offered[me] = offered[me] | mine; mine = 0 };
+#ifndef NO_GIVE_UP_WAKE
+    wake(true)
+#endif
+}
+
+// The clock may say anything.
+inline look() {
+    if
+    :: direct -> share(); give_up()  // tasks have become long
+    :: keeper == me + 1 && !alone -> is_alone()
+    :: keeper == me + 1 -> share()
+    :: keeper != 0 && keeper != me + 1 -> give_up()
+    :: atomic { keeper == 0 -> keeper = me + 1 }  // (5)
+    fi
+}
+
+// Offers what it has, or spills it, or keeps it.
+inline offer() {
+    if
+    :: mine != 0 && !alone ->
+        d_step { offered[me] = offered[me] | mine; mine = 0 };
+        wake(false)
+    :: mine != 0 ->
+        lock();
+        d_step { block = block | mine; mine = 0 };
+        unlock();
+        if
+        :: !alone -> wake(false)
+        :: else
+        fi
+    :: true
+    fi
+}
+
+inline run_task() {
+    if
+    :: task == RANGE ->
+        share();
+        open = open | BIT(me);
+        wake(true);
+        task = NONE;
+        range_work();
+        open = open & ~BIT(me);
+        range_done()
+    :: else ->
+        assert(!IS_SET(ran, task));
+        assert(task != 1 && task != 2 || IS_SET(ran, 0));
+        assert(task != 3 || (ran & 22) == 22);
+        ran = ran | BIT(task);
+        finish()
+    fi;
+    if
+    :: task == NONE -> own()
+    :: else
+    fi
+}
+
+proctype Lane(byte me) {
+    byte task = NONE, next = NONE, mine, done, i, seen, items;
+    bool alone, found;
+    do
+    :: true ->
+        // seek
+        take_any();
+        if
+        :: task == NONE ->
+            report();
+            if
+            :: remaining == 0 -> break
+            :: else
+            fi;
+#ifdef SHORT
+            if
+            :: keeper != 0 && keeper != me + 1 -> break
+            :: else
+            fi;
+#endif
+            sleep()
+        :: else ->
+            // run_tasks
+            do
+            :: task != NONE ->
+                offer();
+                run_task();
+                if
+                :: task != NONE -> look()
+                :: true
+                fi
+            :: else -> break
+            od;
+            assert(mine == 0);
+            alone = false;
+            busy--;  // (6)
+            if
+#ifdef DIRECT_BREAKS
+            :: direct -> report(); break
+#else
+            :: direct && keeper == 0 -> report(); break
+#endif
+            :: else
+            fi
+        fi
+    od;
+    assert(mine == 0 && done == 0 && task == NONE);
+    ended++
+}
+
+init {
+    byte i, called;
+    d_step {
+        after[0] = 6;
+        after[1] = 8;
+        after[2] = 8;
+        after[4] = 8;
+        fan_in[1] = 1;
+        fan_in[2] = 1;
+        fan_in[3] = 3;
+        pending[1] = 1;
+        pending[2] = 1;
+        pending[3] = 3
+    };
+#ifdef DIRECT
+    starts_alone = true;
+    direct = true;
+    run Lane(0);
+    ended == 1;
+    direct = false;
+    ended = 0;
+    i = 1;
+#else
+    if
+    :: starts_alone = true
+    :: true
+    fi;
+#endif
+    do
+    :: i < LANES && remaining > 0 -> run Lane(i); i++; called++
+    :: i < LANES && called > 0 -> i++  // left out
+    :: else -> break
+    od;
+    ended == called;
+    assert(remaining == 0 && ran == 31 && busy == 0 && sleepers == 0);
+    assert(pending[1] == 1 && pending[2] == 1 && pending[3] == 3);
+    assert(sources == 0 && block == 0 && offered[0] == 0 && offered[1] == 0);
+    over = true
+}
+
+#ifdef ENDS
+ltl ends { <> over }
+#endif
