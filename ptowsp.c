@@ -34845,14 +34845,14 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
 
 // What happens to a task: it runs, fails or is skipped, and releases what comes after it.
 //
-// Nothing is noted for tasks that are done. One that fails, and one that is skipped, tells all tasks
-// after it, before it releases them: kind, and the lowest task to blame. The first to fail sets a
-// flag that sends all lanes through here, where kinds are looked at, and out of the loop for plain
-// tasks; who sees a task released sees the flag.
+// Nothing is noted for tasks that are done. One that fails or is skipped tells all tasks after it,
+// before it releases them: kind, and the lowest task to blame. The first to fail sets a flag that
+// sends all lanes through here, where kinds are looked at, and out of the loop for plain tasks; who
+// sees a task released sees the flag.
 //
-// A range task is opened by the lane that gets to it, in that lane's slot `open_range`, where others
-// find it. All take items from its queue until there are none left, and then add what they have
-// done to `done`, once each; who adds the last finishes the task. Nobody waits for anybody.
+// A range task is opened by the lane that gets to it, in that lane's slot `open_range`, where
+// others find it. All take items from its queue until there are none left, and then add what they
+// have done to `done`, once each; who adds the last finishes the task. Nobody waits for anybody.
 
 // Notes for all that comes after a task that it must not run, and whom to blame.
 static void pwsp_graph_blame(ptowsp_graph *graph, uint32_t task, uint32_t cause) {
@@ -35017,7 +35017,7 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 // to 0 is what the lane does next, without any queue; others go to its deque. So chains cost no
 // queue at all, and only tasks where edges meet cost an atomic operation:
 //
-//      pending is 1       only this edge is missing: nobody else will write it        load (acquire)
+//      pending is 1       only this edge is missing: nobody else will write it       load (acquire)
 //      pending is more    somebody else may count down as well         fetch_sub (acquire, release)
 //
 // The load or fetch_sub that sees the last 1 acquires what all the other edges' fetch_subs have
@@ -35030,11 +35030,11 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 //
 // Pace. A lane looks at the clock after some tasks, and does what suits their length:
 //
-//      long    from 1 us        offers all that it has before it starts a task, since it cannot know
+//      long    from 1 us        offers all that it has before it starts a task, as it cannot know
 //                               how long that takes; takes sources one at a time
 //      medium                   offers half of what it has whenever nothing is on offer
-//      short   below 0.15 us    the same, once it has as many as take a microsecond: being robbed of
-//                               fewer costs more than they take; and it may want to be alone
+//      short   below 0.15 us    the same, once it has as many as take a microsecond: being robbed
+//                               of fewer costs more than they take; and it may want to be alone
 //
 // Being alone. Tasks of a few nanoseconds take longer on two lanes than on one, unless their edges
 // stay within a lane: every counter that both write travels between caches for some 50 ns. So a
@@ -35158,7 +35158,7 @@ PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane)
     }
 }
 
-// -- taking and offering ---------------------------------------------------------------------------
+// -- taking and offering --------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (graph->is_classed) {
@@ -35564,7 +35564,7 @@ PWSP_INTERNAL void pwsp_graph_lane_main(void *arg, uint32_t index) {
 // some 50 ns. So priorities hold among all ready tasks, whichever lane made them ready, which
 // deques of lanes could not give; the price is fit for tasks of microseconds.
 //
-// A lane takes tasks of its own unit, and helps with ranges of them. While no lane of the other unit
+// A lane takes tasks of its own unit and helps with ranges of them. While no lane of the other unit
 // is in the run, it does those as well: lanes come late, or one after another, and nothing may wait
 // for them.
 

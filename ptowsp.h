@@ -2642,7 +2642,7 @@ PTOWSP_API ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph,
 // Adds an edge: `before` is done before `after` starts. The same edge may be added again: it counts
 // as another one and changes nothing.
 //
-// Errors   INVALID_PARAMS (no such task, or both are the same), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY.
+// Errors   INVALID_PARAMS (no such task, both are the same), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY.
 // Cost     3 ns.
 PTOWSP_API ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before,
                                                 uint64_t after);
@@ -2664,8 +2664,8 @@ PTOWSP_API ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph);
 //          ptowsp_graph_seal.
 // Cost     Per task with its edges, for empty tasks on one lane: 3 to 6 ns where the order of
 //          memory is kind, 25 with four edges from anywhere. Where tasks are so short that lanes
-//          would only hinder each other, one lane runs them alone; a graph that takes no longer than
-//          waking threads does runs on the calling thread, as lane 0, without them (and without
+//          would only hinder each other, one lane runs them alone; a graph that takes no longer
+//          than waking threads runs on the calling thread, as lane 0, without them (and without
 //          run_lanes). How long tasks take is found out while they run, and remembered.
 PTOWSP_API ptowsp_status ptowsp_graph_run(ptowsp_graph *graph);
 

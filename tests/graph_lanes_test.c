@@ -374,7 +374,7 @@ static void run_all_but_the_first(void *user, uint32_t lane_count, ptowsp_lane_f
     }
 }
 
-// More tasks become ready at once than a lane's ring holds, in graphs that are over in microseconds.
+// More tasks become ready at once than a lane's ring holds, in graphs of a few microseconds.
 static void graph_lanes__what_one_lane_has_begun_the_others_end(void **state) {
     (void)state;
     static const ptowsp_run_lanes_fn run_lanes[] = {run_all_but_the_first,

@@ -6,7 +6,7 @@
 // some 50 ns. So priorities hold among all ready tasks, whichever lane made them ready, which
 // deques of lanes could not give; the price is fit for tasks of microseconds.
 //
-// A lane takes tasks of its own unit, and helps with ranges of them. While no lane of the other unit
+// A lane takes tasks of its own unit and helps with ranges of them. While no lane of the other unit
 // is in the run, it does those as well: lanes come late, or one after another, and nothing may wait
 // for them.
 

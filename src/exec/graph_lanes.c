@@ -4,7 +4,7 @@
 // to 0 is what the lane does next, without any queue; others go to its deque. So chains cost no
 // queue at all, and only tasks where edges meet cost an atomic operation:
 //
-//      pending is 1       only this edge is missing: nobody else will write it        load (acquire)
+//      pending is 1       only this edge is missing: nobody else will write it       load (acquire)
 //      pending is more    somebody else may count down as well         fetch_sub (acquire, release)
 //
 // The load or fetch_sub that sees the last 1 acquires what all the other edges' fetch_subs have
@@ -17,11 +17,11 @@
 //
 // Pace. A lane looks at the clock after some tasks, and does what suits their length:
 //
-//      long    from 1 us        offers all that it has before it starts a task, since it cannot know
+//      long    from 1 us        offers all that it has before it starts a task, as it cannot know
 //                               how long that takes; takes sources one at a time
 //      medium                   offers half of what it has whenever nothing is on offer
-//      short   below 0.15 us    the same, once it has as many as take a microsecond: being robbed of
-//                               fewer costs more than they take; and it may want to be alone
+//      short   below 0.15 us    the same, once it has as many as take a microsecond: being robbed
+//                               of fewer costs more than they take; and it may want to be alone
 //
 // Being alone. Tasks of a few nanoseconds take longer on two lanes than on one, unless their edges
 // stay within a lane: every counter that both write travels between caches for some 50 ns. So a
@@ -149,7 +149,7 @@ PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane)
     }
 }
 
-// -- taking and offering ---------------------------------------------------------------------------
+// -- taking and offering --------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (graph->is_classed) {

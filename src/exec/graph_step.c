@@ -1,13 +1,13 @@
 // What happens to a task: it runs, fails or is skipped, and releases what comes after it.
 //
-// Nothing is noted for tasks that are done. One that fails, and one that is skipped, tells all tasks
-// after it, before it releases them: kind, and the lowest task to blame. The first to fail sets a
-// flag that sends all lanes through here, where kinds are looked at, and out of the loop for plain
-// tasks; who sees a task released sees the flag.
+// Nothing is noted for tasks that are done. One that fails or is skipped tells all tasks after it,
+// before it releases them: kind, and the lowest task to blame. The first to fail sets a flag that
+// sends all lanes through here, where kinds are looked at, and out of the loop for plain tasks; who
+// sees a task released sees the flag.
 //
-// A range task is opened by the lane that gets to it, in that lane's slot `open_range`, where others
-// find it. All take items from its queue until there are none left, and then add what they have
-// done to `done`, once each; who adds the last finishes the task. Nobody waits for anybody.
+// A range task is opened by the lane that gets to it, in that lane's slot `open_range`, where
+// others find it. All take items from its queue until there are none left, and then add what they
+// have done to `done`, once each; who adds the last finishes the task. Nobody waits for anybody.
 
 #include "graph.h"
 

@@ -13,12 +13,12 @@
 //      (9)  take_any                 reads keeper; not let in, it only helps with open ranges
 //      (10) share                    keeper = 0
 //
-// What the model leaves out: clocks (whether a lane looks, and whether it finds tasks long or short,
-// is any of both, each time), the order of tasks in a deque (deque.h is about that: here its public
-// and private parts are sets, and each change of the word is one step), spinning (a lane that finds
-// nothing sleeps at once), and weak memory: all steps above are sequentially consistent. Counters of
-// a lane that is alone are read and written in two steps, so that one who is wrongly alone loses
-// edges.
+// What the model leaves out: clocks (whether a lane looks, and whether it finds tasks long or
+// short, is any of both, each time), the order of tasks in a deque (deque.h is about that: here its
+// public and private parts are sets, and each change of the word is one step), spinning (a lane
+// that finds nothing sleeps at once), and weak memory: all steps above are sequentially consistent.
+// A lane that is alone reads and writes counters in two steps, so that one who is wrongly alone
+// loses edges.
 //
 // The graph: 0 is before 1 and 2; 1, 2 and 4 are before 3; 4 is a range of two items.
 //
@@ -26,9 +26,9 @@
 // end, and then all tasks have run, with counters as before (invalid end states, assertions).
 // With ENDS: if every lane that can go on does so at some time, the run ends (no endless waking up
 // for nothing). Two lanes have 2 million states, a few seconds and 200 MB.
-// Options: -DLANES=3 (too many states for a full search: gcc -DBITSTATE, ./pan -w33); -DSHORT: lanes
-// that are not let in leave (is_short); -DDIRECT: lane 0 has run by itself before, and then never
-// comes again.
+// Options: -DLANES=3 (too many states for a full search: gcc -DBITSTATE, ./pan -w33); -DSHORT:
+// lanes that are not let in leave (is_short); -DDIRECT: lane 0 has run by itself before, and then
+// never comes again.
 // Seeded faults, which spin finds: -DNO_RECHECK (sleeps without looking again), -DNO_LAST_WAKE,
 // -DNO_GIVE_UP_WAKE, -DNO_KEEPER_CHECK (9), -DNO_BUSY_CHECK (7), and with -DDIRECT -DDIRECT_BREAKS
 // (lane 0 comes back as the keeper).
