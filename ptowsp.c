@@ -34461,7 +34461,7 @@ struct ptowsp_graph {
     bool is_classed;  // some task has a priority, or units have lanes of their own
     bool is_marked;   // kinds and outcomes are not all as before a run
     uint32_t lane_count, cube_lane_count;
-    uint32_t spin_count;
+    uint32_t spin_count;  // rounds of looking for work before a lane sleeps
 
     pwsp_graph_node *nodes;
     pwsp_graph_count *counts;
@@ -35723,9 +35723,6 @@ PWSP_INTERNAL void pwsp_graph_classes_lane(void *arg, uint32_t index) {
 // all lanes has taken, and whether it has ended with one lane that was alone; where that says that
 // other lanes would not help, the calling one begins by itself.
 
-#define PWSP_GRAPH_SPIN_LONG  1000
-#define PWSP_GRAPH_SPIN_SHORT 50
-
 #define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_GRAPH_US)  // runs for which others may not be woken
 
 // Makes kinds and outcomes what they are before a run.
@@ -35795,8 +35792,6 @@ PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
     graph->starts_alone = was_alone;
     graph->keeper = 0;
     graph->share_ticks = pwsp_max_u64(graph->share_ticks, PWSP_GRAPH_SHARE_MIN);
-    graph->spin_count =
-        graph->lane_count > pwsp_cpu_count() ? PWSP_GRAPH_SPIN_SHORT : PWSP_GRAPH_SPIN_LONG;
     for (uint32_t i = 0; i < graph->lane_count; i++) {
         pwsp_graph_lane_reset(graph, i);
     }
@@ -35819,6 +35814,10 @@ PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
 // graph is sealed. Arrays double, without being cleared, so large ones grow by moving pages.
 
 #include <inttypes.h>
+
+// Fewer when there are more lanes than processors, where spinning keeps others from working.
+#define PWSP_GRAPH_SPIN_LONG  1000
+#define PWSP_GRAPH_SPIN_SHORT 50
 
 PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
                                    uint64_t needed, size_t item_size) {
@@ -35880,6 +35879,9 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     graph->context = context;
     graph->memory = context->memory;
     graph->lane_count = lane_count;
+    // Here, as the system opens a file to count processors.
+    graph->spin_count =
+        lane_count > pwsp_cpu_count() ? PWSP_GRAPH_SPIN_SHORT : PWSP_GRAPH_SPIN_LONG;
     graph->cube_lane_count = desc ? desc->cube_lane_count : 0;
     if (graph->cube_lane_count >= lane_count) {
         graph->cube_lane_count = lane_count - 1;

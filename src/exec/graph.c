@@ -10,6 +10,10 @@
 
 #include <inttypes.h>
 
+// Fewer when there are more lanes than processors, where spinning keeps others from working.
+#define PWSP_GRAPH_SPIN_LONG  1000
+#define PWSP_GRAPH_SPIN_SHORT 50
+
 PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
                                    uint64_t needed, size_t item_size) {
     if (needed <= *capacity) {
@@ -70,6 +74,9 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     graph->context = context;
     graph->memory = context->memory;
     graph->lane_count = lane_count;
+    // Here, as the system opens a file to count processors.
+    graph->spin_count =
+        lane_count > pwsp_cpu_count() ? PWSP_GRAPH_SPIN_SHORT : PWSP_GRAPH_SPIN_LONG;
     graph->cube_lane_count = desc ? desc->cube_lane_count : 0;
     if (graph->cube_lane_count >= lane_count) {
         graph->cube_lane_count = lane_count - 1;

@@ -108,7 +108,7 @@ struct ptowsp_graph {
     bool is_classed;  // some task has a priority, or units have lanes of their own
     bool is_marked;   // kinds and outcomes are not all as before a run
     uint32_t lane_count, cube_lane_count;
-    uint32_t spin_count;
+    uint32_t spin_count;  // rounds of looking for work before a lane sleeps
 
     pwsp_graph_node *nodes;
     pwsp_graph_count *counts;

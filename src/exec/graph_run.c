@@ -8,9 +8,6 @@
 
 #include "../base/atomic.h"
 
-#define PWSP_GRAPH_SPIN_LONG  1000
-#define PWSP_GRAPH_SPIN_SHORT 50
-
 #define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_GRAPH_US)  // runs for which others may not be woken
 
 // Makes kinds and outcomes what they are before a run.
@@ -80,8 +77,6 @@ PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
     graph->starts_alone = was_alone;
     graph->keeper = 0;
     graph->share_ticks = pwsp_max_u64(graph->share_ticks, PWSP_GRAPH_SHARE_MIN);
-    graph->spin_count =
-        graph->lane_count > pwsp_cpu_count() ? PWSP_GRAPH_SPIN_SHORT : PWSP_GRAPH_SPIN_LONG;
     for (uint32_t i = 0; i < graph->lane_count; i++) {
         pwsp_graph_lane_reset(graph, i);
     }
