@@ -42,6 +42,7 @@
 #define PWSP_RESTRICT       __restrict__
 #define PWSP_LIKELY(x)      __builtin_expect(!!(x), 1)
 #define PWSP_UNLIKELY(x)    __builtin_expect(!!(x), 0)
+#define PWSP_PREFETCH(at)   __builtin_prefetch(at)
 #define PWSP_PRINTF(at, va) __attribute__((format(printf, at, va)))
 #define PWSP_INLINE         static inline PWSP_UNUSED
 #define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))
@@ -86,6 +87,10 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
 // False, and nothing changed, when memory is out or sizes would overflow.
 PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
                                     uint64_t needed, size_t item_size);
+
+// The same for what is large and many: it grows by an eighth or less from 128 items on.
+PWSP_INTERNAL bool pwsp_memory_grow_little(const pwsp_memory *memory, void **array,
+                                           uint64_t *capacity, uint64_t needed, size_t item_size);
 
 // Makes room for at least `needed` items in an array that keeps nothing when it grows: then all is
 // zeroed, and as large as needed. False, and the array empty, when memory is out or sizes would
@@ -185,12 +190,9 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
     }
 }
 
-PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
-                                    uint64_t needed, size_t item_size) {
-    if (needed <= *capacity) {
-        return true;
-    }
-    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+// Makes an array larger: to `grown` items.
+static bool pwsp_memory_extend(const pwsp_memory *memory, void **array, uint64_t *capacity,
+                               uint64_t grown, size_t item_size) {
     if (grown > SIZE_MAX / 2 / item_size) {
         return false;
     }
@@ -203,6 +205,19 @@ PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uin
     *array = moved;
     *capacity = grown;
     return true;
+}
+
+PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
+                                    uint64_t needed, size_t item_size) {
+    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+    return needed <= *capacity || pwsp_memory_extend(memory, array, capacity, grown, item_size);
+}
+
+PWSP_INTERNAL bool pwsp_memory_grow_little(const pwsp_memory *memory, void **array,
+                                           uint64_t *capacity, uint64_t needed, size_t item_size) {
+    uint64_t step = *capacity < 128 ? *capacity : *capacity / (*capacity < 4096 ? 8 : 16);
+    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity + step);
+    return needed <= *capacity || pwsp_memory_extend(memory, array, capacity, grown, item_size);
 }
 
 PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void **array, uint64_t *capacity,
@@ -25651,40 +25666,63 @@ typedef struct pwsp_token_ops {
     void (*drop)(void *user, const pwsp_token *token);   // the map holds it no more
     void (*merge)(void *user, pwsp_token *into, const pwsp_token *other);
     void *user;
+    bool is_small;  // tokens are a task below 2^32 and time 0: they take less memory
 } pwsp_token_ops;
 
 // One access of a tile by a task in flight.
 typedef struct pwsp_access {
-    pwsp_tile_at at;
-    bool is_read, is_written;
-    bool is_gone;    // waits to be swept out
-    bool is_hidden;  // a later write covers it: only slot loads still look at it
-    pwsp_token token;
-    uint64_t owner;  // whose it is; of several that have merged, whose came last
+    uint32_t place[2];    // of a plain tensor: its leading indices' matrix; else its
+                          // first element
+    uint32_t row, col;    // of a plain tensor
+    uint32_t rows, cols;  // rows 0: the whole tensor
+    uint32_t tensor;
+    uint32_t token;                // of small tokens: the task
+    uint8_t flags;                 // PWSP_ACCESS_...
+    uint8_t row_shift, col_shift;  // of its level
 } pwsp_access;
 
-typedef struct pwsp_access_link {
-    uint32_t access, next;
-} pwsp_access_link;
+#define PWSP_ACCESS_READ    1u
+#define PWSP_ACCESS_WRITTEN 2u
+#define PWSP_ACCESS_GONE    4u   // its token has been dropped
+#define PWSP_ACCESS_HIDDEN  8u   // a later write covers it: only slot loads still look at it
+#define PWSP_ACCESS_OWN     16u  // of the task being added; of several that have merged, the last
+#define PWSP_ACCESS_LINKED  32u  // in a list
+#define PWSP_ACCESS_FREE    64u  // in the list of free ones
+
+// Accesses of a group of about one size: cells of 2^row_shift x 2^col_shift, or, of tensors that
+// are not plain, blocks of 2^row_shift bytes. Each is in the list of the cell that it begins in.
+typedef struct pwsp_deps_level {
+    uint32_t next;   // of the group; 0 is none
+    uint32_t count;  // accesses
+    uint8_t row_shift, col_shift;
+    bool row_over, col_over;  // some run over into the next cell
+} pwsp_deps_level;
 
 // What is known about a tensor, beside where it is.
 typedef struct pwsp_deps_tensor {
-    uint32_t group;  // the lowest tensor that shares memory with it; itself if none does
+    uint32_t group;  // the lowest tensor that may share memory with it; itself if none does
     bool is_plain;   // alone in its group, and different indices are different elements
     bool is_tracked;
-    bool is_written;  // by a task, through this tensor or another one of the group
-    bool is_loaded;   // by a slot, where a write does not wait for the writes that it covers
-    bool has_cells;   // of a group: the cells are known, from the first access
-    uint8_t row_shift, col_shift;  // log2 of the size of its cells
-    uint64_t low, high;            // bytes [low, high) hold all its elements
-    uint32_t wide;                 // of a group: links to accesses that are in no cell; 0 is none
+    bool is_written;       // by a task, through this tensor or another one of the group
+    bool is_loaded;        // by a slot, where a write does not wait for the writes that it covers
+    uint32_t levels;       // of a group: the first; 0 is none
+    uint32_t wides;        // of a group: accesses of whole tensors, and others that have no cell
+    uint64_t low, high;    // bytes [low, high) hold all its elements
+    uint64_t origin;       // of a group: the lowest of these
+    uint64_t key, window;  // while groups are found
 } pwsp_deps_tensor;
+
+// The hash of the cell of a level in which a tile begins.
+typedef struct pwsp_deps_hint {
+    uint64_t hash;
+    uint8_t row_shift, col_shift;
+} pwsp_deps_hint;
 
 typedef struct pwsp_deps {
     const pwsp_memory *memory;
     const pwsp_bound_tensor *bound;  // by tensor
     pwsp_deps_tensor *tensors;       // by tensor
-    uint32_t *order;                 // tensors by where they begin
+    uint32_t *order;                 // tensors by where they begin; behind, room for as many
     uint32_t tensor_count;
     bool is_exact, is_overlap;  // what tasks wait for; slot loads always look at overlap
     uint32_t hazards;
@@ -25692,16 +25730,24 @@ typedef struct pwsp_deps {
     uint64_t clock;
     pwsp_token latest;     // without ops: of it as it was set and the tokens visited since
     uint64_t visit_count;  // without ops
+    bool has_tasks;        // unset: nobody asks for the tasks of times
     pwsp_access *accesses;
-    uint64_t access_count, access_capacity;
-    uint64_t sweep_at;  // accesses at which the dead are swept out
-    pwsp_access_link *links;
-    uint64_t link_count, link_capacity;
-    uint32_t *buckets;
-    uint64_t bucket_count;  // a power of two, or 0
-    uint64_t access_max;    // high-water mark of accesses
-    uint64_t owner;         // of the last that were added: they are counted, from 1
-    uint32_t *same;         // from query to add, by tile: an access to take over, + 1
+    uint32_t *nexts;  // by access: links of lists
+    uint64_t *times;  // by access, unless tokens are small
+    uint64_t *tasks;  // by access, unless tokens are small or without tasks
+    uint64_t access_count;
+    uint64_t access_capacity, next_capacity, time_capacity, task_capacity;
+    uint32_t free_first, free_last, free_count;  // places that can be taken: a list by nexts
+    uint32_t hand;                               // the access that is looked at next for being dead
+    bool wants_sweep;                            // most are dead
+    pwsp_deps_level *levels;                     // from 1
+    uint64_t level_count, level_capacity;
+    uint32_t *buckets;  // lists of cells by hash
+    uint64_t bucket_count;
+    uint32_t index_mask;  // of a link: the bits that say which access; the others are of the hash
+    uint64_t access_max;  // high-water mark of accesses
+    uint32_t *same;       // from query to add, by tile: an access to take over, + 1
+    pwsp_deps_hint hints[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
     uint32_t same_count;
 } pwsp_deps;
 
@@ -25716,6 +25762,10 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
 // tensors that tasks write.
 PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
                                         const pwsp_bound_tensor *bound);
+
+// The part of that which looks at tensors; what is only read may be left out.
+PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const ptowsp_program *program,
+                                          bool is_data);
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
 
@@ -25736,53 +25786,352 @@ PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_view *
 #endif
 
 // =================================================================================================
-// src/time/deps.c
+// src/time/groups.c
 // =================================================================================================
 
-// The map of regions.
+// Which tensors share memory.
 //
-// A tensor whose indices all have memory of their own, and which shares none with another tensor,
-// is *plain*: two tiles of it overlap exactly when their leading indices are the same and their
-// windows intersect. For plain tensors the last two dimensions are covered by a grid, whose cells
-// have the size of the first tile that is seen, rounded up to powers of two. An access is entered
-// in a hash table under each cell that it touches:
+// Tensors whose spans of bytes overlap, directly or through others, may share some: they are a run
+// in the order of where they begin. But packed ones (Q, K and V, row by row in one buffer) lie
+// interleaved and share nothing. Modulo the distance of rows each has a window of its own:
 //
-//      +-----+-----+-----+        tiles of the usual tiling touch one cell each, and two of them
-//      |  A  |  BBBBB    |        share a cell exactly if they are the same tile: looking one up is
-//      +-----+--BBBBB----+        one probe. Shifted ones (B) touch up to four.
-//      |     |     |     |
-//      +-----+-----+-----+
+//      q q q k k v v | q q q k k v v | q q q k k v v        q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7
 //
-// An access of a whole tensor, or one that would touch more than PWSP_DEPS_CELL_MAX cells, is
-// *wide*: it is in a list of its tensor instead, which every query of the tensor looks through, and
-// looking for what a wide one overlaps means looking at all accesses. Tensors that are not plain
-// are grouped with those whose memory they share or lie interleaved with (packed Q, K and V, say);
-// the cells of a group are blocks of addresses, as large as the span of its first access, and tiles
-// are compared byte by byte.
-//
-// A write makes older accesses within its tile invisible: whoever comes later waits for it, and it
-// has waited for them (or, where the hazards do not ask for that, does not care about them; slot
-// loads do, so writes that they may look at are hidden and not dropped). Accesses of tasks that
-// ended before the clock are dead. Both are unlinked when met, and swept out when the map has
-// doubled; so it is as large as what is in flight.
+// A tensor's window modulo m is what the dimensions span whose strides are no multiples of m, from
+// where the tensor begins modulo m on. Tensors whose windows are disjoint share no bytes. So a run
+// is split by windows modulo one of the strides of its first tensor, where that makes groups of it.
+// Not in programs with pipelines, to which a tensor is all the bytes from its first to its last.
 
-#define PWSP_DEPS_CELL_MAX  16
-#define PWSP_DEPS_SWEEP_MIN 1024
+// A dimension of a tensor: the leading ones, then rows and columns.
+static int64_t pwsp_deps_size(const pwsp_bound_tensor *bound, uint32_t dimension) {
+    return dimension < PWSP_TENSOR_LEAD_MAX    ? bound->lead_shape[dimension]
+           : dimension == PWSP_TENSOR_LEAD_MAX ? bound->rows
+                                               : bound->cols;
+}
 
-typedef struct pwsp_cells {
-    uint64_t name;  // of what they divide: a matrix, or the memory of a group
-    uint64_t first_row, last_row, first_col, last_col;
-    bool is_wide;
-} pwsp_cells;
+static int64_t pwsp_deps_stride(const pwsp_bound_tensor *bound, uint32_t dimension) {
+    return dimension < PWSP_TENSOR_LEAD_MAX    ? bound->lead_strides[dimension]
+           : dimension == PWSP_TENSOR_LEAD_MAX ? bound->row_stride
+                                               : bound->col_stride;
+}
 
-// -- regions --------------------------------------------------------------------------------------
+// Does a tensor's layout give every index its own element? Also its span of bytes.
+static bool pwsp_deps_layout(const pwsp_bound_tensor *bound, uint64_t *out_low,
+                             uint64_t *out_high) {
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
+    for (uint32_t i = 0; i < PTOWSP_TENSOR_RANK_MAX; i++) {
+        shape[i] = pwsp_deps_size(bound, i);
+        strides[i] = pwsp_deps_stride(bound, i);
+    }
+    *out_low = *out_high = 0;
+    if (!pwsp_layout_span(PTOWSP_TENSOR_RANK_MAX, shape, strides, &low, &high)) {
+        return false;
+    }
+    *out_low = bound->base + (uint64_t)low * bound->element_size;
+    *out_high = bound->base + (uint64_t)(high + 1) * bound->element_size;
+    return pwsp_layout_is_injective(PTOWSP_TENSOR_RANK_MAX, shape, strides);
+}
 
-static pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_tile_at *at) {
+// -- order ----------------------------------------------------------------------------------------
+
+static bool pwsp_deps_is_before(const pwsp_deps *deps, uint32_t a, uint32_t b) {
+    uint64_t a_key = deps->tensors[a].key, b_key = deps->tensors[b].key;
+    return a_key < b_key || (a_key == b_key && a < b);
+}
+
+// Puts the tensor at a place of a heap, or at one below it, the last on top.
+static void pwsp_deps_sift(const pwsp_deps *deps, uint32_t *order, uint32_t count, uint32_t place,
+                           uint32_t tensor) {
+    for (uint32_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
+        child += child + 1 < count && pwsp_deps_is_before(deps, order[child], order[child + 1]);
+        if (!pwsp_deps_is_before(deps, tensor, order[child])) {
+            break;
+        }
+        order[place] = order[child];
+        place = child;
+    }
+    order[place] = tensor;
+}
+
+// Sorts tensors by their keys. From one execution to the next they seldom change.
+static void pwsp_deps_sort(const pwsp_deps *deps, uint32_t *order, uint32_t count) {
+    uint32_t sorted = 1;
+    while (sorted < count && pwsp_deps_is_before(deps, order[sorted - 1], order[sorted])) {
+        sorted++;
+    }
+    if (sorted >= count) {
+        return;
+    }
+    for (uint32_t i = count / 2; i > 0; i--) {
+        pwsp_deps_sift(deps, order, count, i - 1, order[i - 1]);
+    }
+    for (uint32_t i = count - 1; i > 0; i--) {
+        uint32_t tensor = order[i];
+        order[i] = order[0];
+        pwsp_deps_sift(deps, order, i, 0, tensor);
+    }
+}
+
+// -- groups ---------------------------------------------------------------------------------------
+
+// Makes a group of tensors, if they are several. It is named after the lowest, and none is plain.
+static void pwsp_deps_make_group(pwsp_deps *deps, const uint32_t *members, uint32_t count) {
+    uint32_t lowest = members[0];
+    uint64_t origin = deps->tensors[members[0]].low;
+    for (uint32_t i = 1; i < count; i++) {
+        lowest = members[i] < lowest ? members[i] : lowest;
+        origin = pwsp_min_u64(origin, deps->tensors[members[i]].low);
+    }
+    for (uint32_t i = 0; count > 1 && i < count; i++) {
+        deps->tensors[members[i]].group = lowest;
+        deps->tensors[members[i]].is_plain = false;
+    }
+    deps->tensors[lowest].origin = origin;
+}
+
+// The length of a tensor's window, or 0 if it may be everything.
+static uint64_t pwsp_deps_window(const pwsp_bound_tensor *bound, uint64_t modulus) {
+    uint64_t length = bound->element_size;
+    for (uint32_t i = 0; i < PTOWSP_TENSOR_RANK_MAX; i++) {
+        int64_t size = pwsp_deps_size(bound, i), stride = pwsp_deps_stride(bound, i);
+        uint64_t step =
+            (stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride) * bound->element_size;
+        if (size > 1 && step % modulus != 0) {
+            length += (uint64_t)(size - 1) * step;  // no more than it spans
+        }
+    }
+    return length < modulus ? length : 0;
+}
+
+// Sorts tensors by where their windows begin. False if one has none.
+static bool pwsp_deps_find_windows(pwsp_deps *deps, uint32_t *members, uint32_t count,
+                                   uint64_t modulus) {
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_deps_tensor *tensor = &deps->tensors[members[i]];
+        tensor->key = tensor->low % modulus;
+        tensor->window = pwsp_deps_window(&deps->bound[members[i]], modulus);
+        if (tensor->window == 0) {
+            return false;
+        }
+    }
+    pwsp_deps_sort(deps, members, count);
+    return true;
+}
+
+// How many of the first windows run into each other. The last may run over into the first of all:
+// those that `over` reaches do.
+static uint32_t pwsp_deps_windows_run(const pwsp_deps *deps, const uint32_t *members,
+                                      uint32_t count, uint64_t *out_end) {
+    uint32_t run = 0;
+    uint64_t end = 0;
+    while (run < count && (run == 0 || deps->tensors[members[run]].key < end)) {
+        const pwsp_deps_tensor *tensor = &deps->tensors[members[run]];
+        end = pwsp_max_u64(end, tensor->key + tensor->window);
+        run++;
+    }
+    *out_end = end;
+    return run;
+}
+
+// Counts the groups of sorted windows, and makes them if asked to.
+static uint32_t pwsp_deps_split(pwsp_deps *deps, uint32_t *members, uint32_t count,
+                                uint64_t modulus, bool makes) {
+    uint32_t groups = 0, last = 0;
+    uint64_t end = 0, over = 0;
+    for (uint32_t i = 0; i < count;) {
+        last = i;
+        i += pwsp_deps_windows_run(deps, members + i, count - i, &end);
+        over = end > modulus ? end - modulus : 0;
+    }
+    // What the last group runs over into becomes part of it.
+    uint32_t begin = 0;
+    while (begin < last && deps->tensors[members[begin]].key < over) {
+        begin += pwsp_deps_windows_run(deps, members + begin, last - begin, &end);
+        over = pwsp_max_u64(over, end);
+    }
+    for (uint32_t i = begin; i < last; groups++) {
+        uint32_t run = pwsp_deps_windows_run(deps, members + i, last - i, &end);
+        if (makes) {
+            pwsp_deps_make_group(deps, members + i, run);
+        }
+        i += run;
+    }
+    if (makes) {  // the last moves to the front, behind those at the beginning
+        for (uint32_t i = last; i < count; i++) {
+            uint32_t moved = members[i];
+            members[i] = members[begin + (i - last)];
+            members[begin + (i - last)] = moved;
+        }
+        pwsp_deps_make_group(deps, members, begin + count - last);
+    }
+    return groups + 1;
+}
+
+// Makes groups of tensors whose spans overlap, directly or through others.
+static void pwsp_deps_make_groups(pwsp_deps *deps, uint32_t *members, uint32_t count,
+                                  bool is_split) {
+    const pwsp_bound_tensor *bound = &deps->bound[members[0]];
+    uint64_t best = 0;
+    uint32_t best_groups = 1;
+    for (uint32_t i = 0; is_split && count > 1 && i < PTOWSP_TENSOR_RANK_MAX; i++) {
+        int64_t stride = pwsp_deps_stride(bound, i);
+        uint64_t step =
+            (stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride) * bound->element_size;
+        if (pwsp_deps_size(bound, i) > 1 && step > bound->element_size &&
+            pwsp_deps_find_windows(deps, members, count, step)) {
+            uint32_t groups = pwsp_deps_split(deps, members, count, step, false);
+            best = groups > best_groups ? step : best;
+            best_groups = groups > best_groups ? groups : best_groups;
+        }
+    }
+    if (best == 0) {
+        pwsp_deps_make_group(deps, members, count);
+        return;
+    }
+    pwsp_deps_find_windows(deps, members, count, best);
+    pwsp_deps_split(deps, members, count, best, true);
+}
+
+// Groups tensors: in the order of where they begin, those whose spans overlap are a run in which
+// all but the first begin before an earlier one ends.
+static void pwsp_deps_find_groups(pwsp_deps *deps, bool is_split) {
+    uint32_t *members = deps->order + deps->tensor_count + 1;
+    for (uint32_t i = 0; i < deps->tensor_count; i++) {
+        deps->tensors[i].key = deps->tensors[i].low;
+    }
+    pwsp_deps_sort(deps, deps->order, deps->tensor_count);
+    for (uint32_t next = 0; next < deps->tensor_count;) {
+        uint32_t count = 0;
+        uint64_t high = deps->tensors[deps->order[next]].high;
+        do {
+            const pwsp_deps_tensor *tensor = &deps->tensors[deps->order[next]];
+            if (tensor->low < tensor->high) {
+                members[count++] = deps->order[next];
+                high = pwsp_max_u64(high, tensor->high);
+            }
+            next++;
+        } while (next < deps->tensor_count && deps->tensors[deps->order[next]].low < high);
+        if (count) {
+            pwsp_deps_make_groups(deps, members, count, is_split);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const ptowsp_program *program,
+                                          bool is_data) {
+    const ptowsp_schedule *schedule = &program->schedule;
+    const pwsp_bound_tensor *bound = deps->bound;
+    bool is_all = deps->is_exact || deps->is_overlap;
+    bool is_dataflow = schedule->issue == PTOWSP_ISSUE_DATAFLOW;
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        pwsp_deps_tensor *tensor = &deps->tensors[i];
+        memset(tensor, 0, sizeof *tensor);
+        tensor->group = i;
+        tensor->is_written = program->tensor_is_written[i];
+        if (bound[i].is_bound) {
+            tensor->is_plain = pwsp_deps_layout(&bound[i], &tensor->low, &tensor->high) &&
+                               bound[i].rows <= UINT32_MAX && bound[i].cols <= UINT32_MAX;
+            tensor->origin = tensor->low;
+            bool is_loaded = is_dataflow && program->tensor_is_loaded[i];
+            tensor->is_tracked = is_data ? tensor->is_written : is_all || is_loaded;
+            tensor->is_loaded =
+                is_loaded && !is_data && !(is_all && (schedule->hazards & PTOWSP_HAZARD_WAW));
+        }
+    }
+    pwsp_deps_find_groups(deps, program->pipelines.count == 0);
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {  // what one is, its group is
+        pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
+        first->is_tracked |= deps->tensors[i].is_tracked;
+        first->is_loaded |= deps->tensors[i].is_loaded;
+        first->is_written |= deps->tensors[i].is_written;
+    }
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        const pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
+        deps->tensors[i].is_tracked = first->is_tracked;
+        deps->tensors[i].is_loaded = first->is_loaded;
+        deps->tensors[i].is_written = first->is_written;
+    }
+}
+
+// =================================================================================================
+// src/time/access.h
+// =================================================================================================
+
+// An access of a tile as the map of regions keeps it, and whether two of them meet.
+
+#ifndef PWSP_ACCESS_H
+#define PWSP_ACCESS_H
+
+PWSP_INLINE uint64_t pwsp_access_place(const pwsp_access *access) {
+    uint64_t place;  // stored as one, and loaded as one: two halves would have to wait for stores
+    memcpy(&place, access->place, sizeof place);
+    return place;
+}
+
+PWSP_INLINE void pwsp_deps_access(const pwsp_deps *deps, const pwsp_tile_at *at,
+                                  pwsp_access *access) {
+    uint64_t place = (uint64_t)at->lead;
+    access->row = access->col = 0;
+    if (PWSP_LIKELY(deps->tensors[at->tensor].is_plain)) {
+        access->row = (uint32_t)at->row;
+        access->col = (uint32_t)at->col;
+    } else {
+        const pwsp_bound_tensor *tensor = &deps->bound[at->tensor];
+        place += (uint64_t)at->row * (uint64_t)tensor->row_stride +
+                 (uint64_t)at->col * (uint64_t)tensor->col_stride;
+    }
+    memcpy(access->place, &place, sizeof place);
+    access->rows = at->rows;
+    access->cols = at->cols;
+    access->tensor = at->tensor;
+    access->token = 0;
+    access->flags = access->row_shift = access->col_shift = 0;
+}
+
+// Of an access of a tensor that is not plain.
+PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at);
+
+// The whole of a tensor counts as all the bytes from its first element to its last.
+PWSP_INLINE bool pwsp_deps_is_whole(const pwsp_access *at) {
+    return at->rows == 0;
+}
+
+PWSP_INLINE bool pwsp_deps_same_matrix(const pwsp_access *a, const pwsp_access *b) {
+    return a->tensor == b->tensor && pwsp_access_place(a) == pwsp_access_place(b);
+}
+
+PWSP_INLINE bool pwsp_deps_is_plain_equal(const pwsp_access *a, const pwsp_access *b) {
+    return a->row == b->row && a->col == b->col && a->rows == b->rows && a->cols == b->cols &&
+           pwsp_deps_same_matrix(a, b);
+}
+
+// Differences wrap around to what is larger than any size.
+PWSP_INLINE bool pwsp_deps_is_plain_overlap(const pwsp_access *a, const pwsp_access *b) {
+    return (a->row - b->row < b->rows || b->row - a->row < a->rows) &&
+           (a->col - b->col < b->cols || b->col - a->col < a->cols) && pwsp_deps_same_matrix(a, b);
+}
+
+PWSP_INTERNAL bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
+                                      const pwsp_access *b);
+
+PWSP_INTERNAL bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
+                                        const pwsp_access *b);
+
+PWSP_INTERNAL bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain,
+                                       const pwsp_access *outer, const pwsp_access *inner);
+
+#endif
+
+// =================================================================================================
+// src/time/access.c
+// =================================================================================================
+
+// Whether two accesses meet: by their indices and windows where a tensor is plain, else byte by byte.
+
+PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at) {
     const pwsp_bound_tensor *tensor = &deps->bound[at->tensor];
     uint64_t element = tensor->element_size;
-    uint64_t offset = (uint64_t)at->lead + (uint64_t)at->row * (uint64_t)tensor->row_stride +
-                      (uint64_t)at->col * (uint64_t)tensor->col_stride;
-    pwsp_region region = {tensor->base + offset * element,
+    pwsp_region region = {tensor->base + pwsp_access_place(at) * element,
                           (int64_t)((uint64_t)tensor->row_stride * element),
                           (int64_t)((uint64_t)tensor->col_stride * element),
                           at->rows,
@@ -25791,12 +26140,7 @@ static pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_tile_at *a
     return region;
 }
 
-// The whole of a tensor counts as all the bytes from its first element to its last.
-static bool pwsp_deps_is_whole(const pwsp_tile_at *at) {
-    return at->rows == 0;
-}
-
-static void pwsp_deps_span(const pwsp_deps *deps, const pwsp_tile_at *at, uint64_t *out_low,
+static void pwsp_deps_span(const pwsp_deps *deps, const pwsp_access *at, uint64_t *out_low,
                            uint64_t *out_high) {
     if (pwsp_deps_is_whole(at)) {
         *out_low = deps->tensors[at->tensor].low;
@@ -25809,8 +26153,8 @@ static void pwsp_deps_span(const pwsp_deps *deps, const pwsp_tile_at *at, uint64
 
 // Whether two accesses meet, one of which is of a whole tensor. Differences are taken from one of
 // the starts, as addresses wrap around.
-static bool pwsp_deps_whole_meets(const pwsp_deps *deps, const pwsp_tile_at *a,
-                                  const pwsp_tile_at *b) {
+static bool pwsp_deps_whole_meets(const pwsp_deps *deps, const pwsp_access *a,
+                                  const pwsp_access *b) {
     uint64_t a_low, a_high, b_low, b_high;
     if (a->tensor == b->tensor) {
         return true;
@@ -25820,38 +26164,32 @@ static bool pwsp_deps_whole_meets(const pwsp_deps *deps, const pwsp_tile_at *a,
     return b_low - a_low < a_high - a_low || a_low - b_low < b_high - b_low;
 }
 
-static bool pwsp_deps_same_matrix(const pwsp_tile_at *a, const pwsp_tile_at *b) {
-    return a->tensor == b->tensor && a->lead == b->lead;
-}
-
-static bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *a,
-                               const pwsp_tile_at *b) {
+PWSP_INTERNAL bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
+                                      const pwsp_access *b) {
     if (pwsp_deps_is_whole(a) || pwsp_deps_is_whole(b)) {
         return a->tensor == b->tensor && a->rows == b->rows;
     }
     if (is_plain) {
-        return pwsp_deps_same_matrix(a, b) && a->row == b->row && a->col == b->col &&
-               a->rows == b->rows && a->cols == b->cols;
+        return pwsp_deps_is_plain_equal(a, b);
     }
     pwsp_region x = pwsp_deps_region(deps, a), y = pwsp_deps_region(deps, b);
     return pwsp_region_equal(&x, &y);
 }
 
-static bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *a,
-                                 const pwsp_tile_at *b) {
+PWSP_INTERNAL bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
+                                        const pwsp_access *b) {
     if (pwsp_deps_is_whole(a) || pwsp_deps_is_whole(b)) {
         return pwsp_deps_whole_meets(deps, a, b);
     }
     if (is_plain) {
-        return pwsp_deps_same_matrix(a, b) && a->row < b->row + b->rows &&
-               b->row < a->row + a->rows && a->col < b->col + b->cols && b->col < a->col + a->cols;
+        return pwsp_deps_is_plain_overlap(a, b);
     }
     pwsp_region x = pwsp_deps_region(deps, a), y = pwsp_deps_region(deps, b);
     return pwsp_region_overlaps(&x, &y);
 }
 
-static bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain, const pwsp_tile_at *outer,
-                                const pwsp_tile_at *inner) {
+PWSP_INTERNAL bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain,
+                                       const pwsp_access *outer, const pwsp_access *inner) {
     if (pwsp_deps_is_whole(outer) || pwsp_deps_is_whole(inner)) {
         return pwsp_deps_is_whole(outer) && outer->tensor == inner->tensor;
     }
@@ -25864,305 +26202,729 @@ static bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain, const pwsp
     return pwsp_region_contains(&x, &y);
 }
 
-// -- cells and links ------------------------------------------------------------------------------
+// =================================================================================================
+// src/time/cells.h
+// =================================================================================================
+
+// The lists of the map of regions: by level and cell, with room for new accesses.
+
+#ifndef PWSP_CELLS_H
+#define PWSP_CELLS_H
+
+#define PWSP_DEPS_SWEEP_MIN 1024  // accesses
+
+// Where an access lies in the grids of its group.
+typedef struct pwsp_extent_at {
+    uint64_t name;  // of what they divide: a matrix, or the memory of a group
+    uint64_t row, rows, col, cols;
+    bool is_wide;  // in no grid
+} pwsp_extent_at;
 
 // log2 of a size, rounded up.
-static uint8_t pwsp_deps_log2(uint64_t size) {
-    uint8_t shift = 0;
-    while (shift < 63 && (UINT64_C(1) << shift) < size) {
-        shift++;
-    }
-    return shift;
+PWSP_INLINE uint8_t pwsp_deps_log2(uint64_t size) {
+    return size > 1 ? (uint8_t)(64 - __builtin_clzll(size - 1)) : 0;
 }
 
-// The blocks of addresses that a tile of a group touches.
-static pwsp_cells pwsp_deps_blocks(const pwsp_deps *deps, const pwsp_deps_tensor *first,
-                                   const pwsp_tile_at *at) {
+// The extent of an access that is not of a plain tensor.
+PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
+                                             pwsp_extent_at *extent);
+
+PWSP_FORCE_INLINE void pwsp_deps_extent(const pwsp_deps *deps, const pwsp_access *at,
+                                        pwsp_extent_at *extent) {
+    extent->is_wide = pwsp_deps_is_whole(at);
+    if (PWSP_UNLIKELY(extent->is_wide)) {
+        return;
+    }
+    if (PWSP_UNLIKELY(!deps->tensors[at->tensor].is_plain)) {
+        pwsp_deps_extent_of_bytes(deps, at, extent);
+        return;
+    }
+    extent->name = pwsp_access_place(at) * UINT64_C(0x9e3779b97f4a7c15) + at->tensor;
+    extent->row = at->row;
+    extent->rows = at->rows;
+    extent->col = at->col;
+    extent->cols = at->cols;
+}
+
+// The hash of a cell: a mix of all that names it. The upper half says which list it is in.
+PWSP_INLINE uint64_t pwsp_deps_hash(const pwsp_extent_at *extent, uint32_t row_shift,
+                                    uint32_t col_shift, uint64_t row, uint64_t col) {
+    uint64_t z = extent->name + row_shift * 64u + col_shift;
+    z = (z ^ (z >> 29)) * UINT64_C(0xbf58476d1ce4e5b9) + row * UINT64_C(0xd6e8feb86659fd93) +
+        col * UINT64_C(0xa0761d6478bd642f);
+    z = (z ^ (z >> 32)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+PWSP_INLINE uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, uint64_t hash) {
+    return &deps->buckets[((hash >> 32) * deps->bucket_count) >> 32];
+}
+
+// Links say which access comes next, + 1, and have some bits of its cell's hash, so that accesses
+// of other cells in the same list need not be looked at.
+PWSP_INLINE uint32_t pwsp_deps_linked(const pwsp_deps *deps, uint32_t link) {
+    return (link & deps->index_mask) - 1;
+}
+
+// Enters an access where queries look for it. The hint may be NULL. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint);
+
+// An access has been taken out of the list of its cell.
+PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
+    uint32_t id = deps->tensors[deps->tensors[access->tensor].group].levels;
+    while (deps->levels[id].row_shift != access->row_shift ||
+           deps->levels[id].col_shift != access->col_shift) {
+        id = deps->levels[id].next;
+    }
+    pwsp_deps_level *level = &deps->levels[id];
+    if (--level->count == 0) {
+        level->row_over = level->col_over = false;
+    }
+}
+
+// The list that an access is in.
+PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access);
+
+// Takes an access out of its list.
+PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list);
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+PWSP_INLINE pwsp_token pwsp_deps_token(const pwsp_deps *deps, uint32_t index) {
+    pwsp_token token = {0, PTOWSP_NO_INDEX};
+    if (deps->ops.is_small) {
+        token.task = deps->accesses[index].token;
+    } else {
+        token.time = deps->times[index];
+        token.task = deps->has_tasks ? deps->tasks[index] : PTOWSP_NO_INDEX;
+    }
+    return token;
+}
+
+PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token);
+
+PWSP_INLINE bool pwsp_deps_is_dead(const pwsp_deps *deps, uint32_t index) {
+    if (deps->accesses[index].flags & PWSP_ACCESS_GONE) {
+        return true;
+    }
+    if (!deps->ops.is_dead) {
+        return deps->times[index] < deps->clock;
+    }
+    pwsp_token token = pwsp_deps_token(deps, index);
+    return deps->ops.is_dead(deps->ops.user, &token);
+}
+
+PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index);
+
+// -- room -----------------------------------------------------------------------------------------
+
+// Keeps the living accesses only, closely together. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps);
+
+// The hand goes on, and frees what is dead, unless so much is free that it can go round meanwhile.
+// Not between a query and adding: what was found must stay where it is. Lists are fetched from
+// memory while the hand looks for more.
+PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count);
+
+// A place for an access, + 1; 0 when memory is out.
+PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps);
+
+#endif
+
+// =================================================================================================
+// src/time/cells.c
+// =================================================================================================
+
+// Levels, cells and room of the map of regions: see deps.c for what they are.
+
+#define PWSP_DEPS_HAND_STEPS 8  // for each access that is added; half of it for times
+#define PWSP_DEPS_TIMES_MAX  2  // log2 of how much too large a level may be
+
+PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
+                                             pwsp_extent_at *extent) {
+    uint32_t group = deps->tensors[at->tensor].group;
     uint64_t low, high;
     pwsp_region region = pwsp_deps_region(deps, at);
     pwsp_region_span(&region, &low, &high);
-    pwsp_cells cells = {first->group, low >> first->row_shift, (high - 1) >> first->row_shift, 0, 0,
-                        false};
-    cells.is_wide = high <= low || cells.last_row - cells.first_row >= PWSP_DEPS_CELL_MAX;
-    return cells;
+    extent->name = group;
+    extent->row = low - deps->tensors[group].origin;
+    extent->rows = high - low;
+    extent->col = 0;
+    extent->cols = 1;
+    extent->is_wide = high <= low || extent->row > UINT64_MAX - extent->rows;
 }
 
-static inline pwsp_cells pwsp_deps_cells(const pwsp_deps *deps, const pwsp_tile_at *at) {
-    const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
-    const pwsp_deps_tensor *first = &deps->tensors[tensor->group];
-    pwsp_cells cells = {0, 0, 0, 0, 0, true};
-    if (!first->has_cells || pwsp_deps_is_whole(at)) {
-        return cells;
-    }
-    if (!tensor->is_plain) {
-        return pwsp_deps_blocks(deps, first, at);
-    }
-    cells.name = (uint64_t)at->lead * UINT64_C(0x9e3779b97f4a7c15) + at->tensor;
-    cells.first_row = (uint64_t)at->row >> tensor->row_shift;
-    cells.first_col = (uint64_t)at->col >> tensor->col_shift;
-    cells.last_row = ((uint64_t)at->row + at->rows - 1) >> tensor->row_shift;
-    cells.last_col = ((uint64_t)at->col + at->cols - 1) >> tensor->col_shift;
-    uint64_t rows = cells.last_row - cells.first_row + 1;
-    uint64_t cols = cells.last_col - cells.first_col + 1;
-    cells.is_wide =
-        rows > PWSP_DEPS_CELL_MAX || cols > PWSP_DEPS_CELL_MAX || rows * cols > PWSP_DEPS_CELL_MAX;
-    return cells;
+static void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint64_t hash) {
+    deps->nexts[index] = *list;
+    *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);
 }
 
-// Chooses the cells of a group by the first access.
-static void pwsp_deps_choose_cells(pwsp_deps *deps, const pwsp_tile_at *at) {
+// The level of a group for what is entered; 0 when memory is out.
+static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
+                                       const pwsp_extent_at *extent) {
     const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
+    const pwsp_bound_tensor *bound = &deps->bound[at->tensor];
     pwsp_deps_tensor *first = &deps->tensors[tensor->group];
-    first->has_cells = true;
-    first->row_shift = pwsp_deps_log2(at->rows);
-    first->col_shift = pwsp_deps_log2(at->cols);
-    if (!tensor->is_plain) {
-        uint64_t low, high;
-        pwsp_region region = pwsp_deps_region(deps, at);
-        pwsp_region_span(&region, &low, &high);
-        first->row_shift = pwsp_deps_log2(high - low);
-    }
-}
-
-// The bucket of a cell: the finalizer of SplitMix64 over all that names it.
-static uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, uint64_t name, uint64_t row,
-                                  uint64_t col) {
-    uint64_t z = name;
-    z = (z ^ (z >> 29)) * UINT64_C(0xbf58476d1ce4e5b9) + row * UINT64_C(0xd6e8feb86659fd93) + col;
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return &deps->buckets[(z ^ (z >> 31)) & (deps->bucket_count - 1)];
-}
-
-static bool pwsp_deps_link(pwsp_deps *deps, uint32_t *head, uint32_t access) {
-    void *links = deps->links;
-    uint64_t id = deps->link_count ? deps->link_count : 1;
-    if (id >= UINT32_MAX || !pwsp_memory_grow(deps->memory, &links, &deps->link_capacity, id + 1,
-                                              sizeof(pwsp_access_link))) {
-        return false;
-    }
-    deps->links = (pwsp_access_link *)links;
-    pwsp_access_link link = {access, *head};
-    deps->links[id] = link;
-    *head = (uint32_t)id;
-    deps->link_count = id + 1;
-    return true;
-}
-
-// Enters an access wherever queries look for it.
-static bool pwsp_deps_enter(pwsp_deps *deps, uint32_t access) {
-    const pwsp_tile_at *at = &deps->accesses[access].at;
-    const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
-    pwsp_cells cells = pwsp_deps_cells(deps, at);
-    if (cells.is_wide) {
-        return pwsp_deps_link(deps, &deps->tensors[tensor->group].wide, access);
-    }
-    for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
-        for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
-            if (!pwsp_deps_link(deps, pwsp_deps_bucket(deps, cells.name, row, col), access)) {
-                return false;
+    uint8_t row_shift = pwsp_deps_log2(extent->rows), col_shift = pwsp_deps_log2(extent->cols);
+    bool is_last_row = tensor->is_plain && extent->row + extent->rows == (uint64_t)bound->rows;
+    bool is_last_col = tensor->is_plain && extent->col + extent->cols == (uint64_t)bound->cols;
+    uint32_t best = 0, empty = 0, best_times = UINT32_MAX;
+    for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
+        const pwsp_deps_level *level = &deps->levels[id];
+        if (level->row_shift == row_shift && level->col_shift == col_shift) {
+            return id;
+        }
+        if (level->count == 0) {
+            empty = id;
+        } else if (level->row_shift >= row_shift && level->col_shift >= col_shift) {
+            uint32_t row_times = level->row_shift - row_shift;
+            uint32_t col_times = level->col_shift - col_shift;
+            uint32_t counted = (is_last_row ? 0 : row_times) + (is_last_col ? 0 : col_times);
+            if (counted <= PWSP_DEPS_TIMES_MAX && row_times + col_times < best_times) {
+                best = id;
+                best_times = row_times + col_times;
             }
         }
     }
+    if (best) {
+        return best;
+    }
+    if (!empty) {
+        void *levels = deps->levels;
+        empty = (uint32_t)pwsp_max_u64(deps->level_count, 1);
+        if (!pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity, empty + 1u,
+                              sizeof(pwsp_deps_level))) {
+            return 0;
+        }
+        deps->levels = (pwsp_deps_level *)levels;
+        deps->level_count = empty + 1u;
+        deps->levels[empty].next = first->levels;
+        first->levels = empty;
+    }
+    pwsp_deps_level level = {deps->levels[empty].next, 0, row_shift, col_shift, false, false};
+    deps->levels[empty] = level;
+    return empty;
+}
+
+PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint) {
+    pwsp_access *access = &deps->accesses[index];
+    pwsp_extent_at extent;
+    pwsp_deps_extent(deps, access, &extent);
+    access->flags |= PWSP_ACCESS_LINKED;
+    if (PWSP_UNLIKELY(extent.is_wide)) {
+        pwsp_deps_push(deps, &deps->tensors[deps->tensors[access->tensor].group].wides, index, 0);
+        return true;
+    }
+    uint32_t id = pwsp_deps_choose_level(deps, access, &extent);
+    if (id == 0) {
+        return false;
+    }
+    pwsp_deps_level *level = &deps->levels[id];
+    uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
+    level->count++;
+    level->row_over |= (extent.row + extent.rows - 1) >> level->row_shift != row;
+    level->col_over |= (extent.col + extent.cols - 1) >> level->col_shift != col;
+    access->row_shift = level->row_shift;
+    access->col_shift = level->col_shift;
+    uint64_t hash;
+    if (hint && hint->row_shift == level->row_shift && hint->col_shift == level->col_shift) {
+        hash = hint->hash;
+    } else {
+        hash = pwsp_deps_hash(&extent, level->row_shift, level->col_shift, row, col);
+    }
+    pwsp_deps_push(deps, pwsp_deps_bucket(deps, hash), index, hash);
     return true;
 }
 
-static bool pwsp_deps_is_dead(const pwsp_deps *deps, const pwsp_access *access) {
-    return access->is_gone || (deps->ops.is_dead ? deps->ops.is_dead(deps->ops.user, &access->token)
-                                                 : access->token.time < deps->clock);
+PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access) {
+    pwsp_extent_at extent;
+    pwsp_deps_extent(deps, access, &extent);
+    if (extent.is_wide) {
+        return &deps->tensors[deps->tensors[access->tensor].group].wides;
+    }
+    return pwsp_deps_bucket(deps, pwsp_deps_hash(&extent, access->row_shift, access->col_shift,
+                                                 extent.row >> access->row_shift,
+                                                 extent.col >> access->col_shift));
 }
 
-static void pwsp_deps_drop(pwsp_deps *deps, pwsp_access *access) {
-    if (!access->is_gone) {
-        access->is_gone = true;
+PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
+    pwsp_access *access = &deps->accesses[index];
+    uint32_t *at = list;
+    access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+    if (list != &deps->tensors[deps->tensors[access->tensor].group].wides) {
+        pwsp_deps_left(deps, access);
+    }
+    while (pwsp_deps_linked(deps, *at) != index) {
+        at = &deps->nexts[pwsp_deps_linked(deps, *at)];
+    }
+    *at = deps->nexts[index];
+}
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    if (deps->ops.is_small) {
+        PTOWSP_ASSERT(token->time == 0 && token->task <= UINT32_MAX);
+        deps->accesses[index].token = (uint32_t)token->task;
+    } else {
+        deps->times[index] = token->time;
+        if (deps->has_tasks) {
+            deps->tasks[index] = token->task;
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    if (!(access->flags & PWSP_ACCESS_GONE)) {
+        access->flags |= PWSP_ACCESS_GONE;
+        if (!deps->ops.is_dead) {
+            deps->times[index] = 0;  // the hand looks here first
+        }
         if (deps->ops.drop) {
-            deps->ops.drop(deps->ops.user, &access->token);
+            pwsp_token token = pwsp_deps_token(deps, index);
+            deps->ops.drop(deps->ops.user, &token);
         }
     }
 }
 
-// Keeps the living accesses only and enters them anew. False when memory is out.
-static bool pwsp_deps_sweep(pwsp_deps *deps) {
-    uint64_t living = 0;
-    for (uint64_t i = 0; i < deps->access_count; i++) {
-        if (pwsp_deps_is_dead(deps, &deps->accesses[i])) {
-            pwsp_deps_drop(deps, &deps->accesses[i]);
-        } else {
-            deps->accesses[living++] = deps->accesses[i];
-        }
-    }
-    deps->access_count = living;
-    deps->sweep_at = pwsp_max_u64(PWSP_DEPS_SWEEP_MIN, 2 * living);
-    uint64_t buckets = 2 * PWSP_DEPS_SWEEP_MIN;
-    while (buckets < deps->sweep_at) {
-        buckets *= 2;
-    }
-    if (buckets > deps->bucket_count) {
-        void *grown = deps->buckets;
-        uint64_t capacity = deps->bucket_count;
-        if (!pwsp_memory_grow(deps->memory, &grown, &capacity, buckets, sizeof(uint32_t))) {
-            return false;
-        }
-        deps->buckets = (uint32_t *)grown;
-        deps->bucket_count = buckets;
-    }
+// -- room -----------------------------------------------------------------------------------------
+
+// Makes all lists anew, of accesses that are in some.
+static bool pwsp_deps_enter_all(pwsp_deps *deps) {
     memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
     for (uint32_t i = 0; i < deps->tensor_count; i++) {
-        deps->tensors[i].wide = 0;
+        deps->tensors[i].wides = 0;
     }
-    deps->link_count = 0;
-    for (uint64_t i = 0; i < living; i++) {
-        if (!pwsp_deps_enter(deps, (uint32_t)i)) {
+    for (uint64_t i = 1; i < deps->level_count; i++) {
+        deps->levels[i].count = 0;
+        deps->levels[i].row_over = deps->levels[i].col_over = false;
+    }
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        if ((deps->accesses[i].flags & PWSP_ACCESS_LINKED) && !pwsp_deps_enter(deps, i, NULL)) {
             return false;
         }
     }
     return true;
 }
+
+PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
+    uint32_t living = 0;
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        if (pwsp_deps_is_dead(deps, i)) {
+            pwsp_deps_drop(deps, i);
+            continue;
+        }
+        pwsp_token token = pwsp_deps_token(deps, i);
+        deps->accesses[living] = deps->accesses[i];
+        pwsp_deps_put_token(deps, living++, &token);
+    }
+    deps->access_count = living;
+    deps->free_count = 0;
+    deps->hand = 0;
+    deps->wants_sweep = false;
+    return pwsp_deps_enter_all(deps);
+}
+
+// Places are taken in the order in which they become free, so that neighbours are of about one age.
+static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
+    pwsp_deps_drop(deps, index);
+    deps->accesses[index].flags |= PWSP_ACCESS_FREE;
+    if (deps->free_count++) {
+        deps->nexts[deps->free_last] = index;
+    } else {
+        deps->free_first = index;
+    }
+    deps->free_last = index;
+}
+
+PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
+    uint32_t found[PWSP_DEPS_HAND_STEPS], *lists[PWSP_DEPS_HAND_STEPS];
+    uint32_t steps = deps->ops.is_small ? PWSP_DEPS_HAND_STEPS : PWSP_DEPS_HAND_STEPS / 2;
+    steps = deps->access_count < steps ? (uint32_t)deps->access_count : steps;
+    uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
+    const uint64_t *times = deps->ops.is_dead ? NULL : deps->times;
+    uint64_t clock = pwsp_max_u64(deps->clock, 1);  // what is gone has time 0
+    uint32_t token = UINT32_MAX;                    // small: neighbours are often of one task
+    bool is_dead = false;
+    for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
+        uint32_t found_count = 0;
+        for (uint32_t i = 0; i < steps; i++) {
+            uint32_t index = deps->hand < deps->access_count ? deps->hand : 0;
+            deps->hand = index + 1;
+            if (times && times[index] >= clock) {
+                continue;
+            }
+            const pwsp_access *access = &deps->accesses[index];
+            if (access->flags & PWSP_ACCESS_FREE) {
+                continue;
+            }
+            if (!deps->ops.is_small || access->token != token || access->flags & PWSP_ACCESS_GONE) {
+                is_dead = pwsp_deps_is_dead(deps, index);
+                token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
+            }
+            if (is_dead) {
+                uint32_t *list = NULL;
+                if (deps->accesses[index].flags & PWSP_ACCESS_LINKED) {
+                    list = pwsp_deps_list(deps, &deps->accesses[index]);
+                    PWSP_PREFETCH(list);
+                }
+                found[found_count] = index;
+                lists[found_count++] = list;
+            }
+        }
+        for (uint32_t i = 0; i < found_count; i++) {
+            if (lists[i]) {
+                pwsp_deps_leave(deps, found[i], lists[i]);
+            }
+            pwsp_deps_free_access(deps, found[i]);
+        }
+    }
+}
+
+static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
+    const pwsp_memory *memory = deps->memory;
+    void *accesses = deps->accesses, *nexts = deps->nexts;
+    void *times = deps->times, *tasks = deps->tasks;
+    bool has_times = !deps->ops.is_small, has_tasks = has_times && deps->has_tasks;
+    bool is_good =
+        pwsp_memory_grow_little(memory, &accesses, &deps->access_capacity, needed,
+                                sizeof(pwsp_access)) &&
+        pwsp_memory_grow_little(memory, &nexts, &deps->next_capacity, needed, sizeof(uint32_t)) &&
+        (!has_times ||
+         pwsp_memory_grow_little(memory, &times, &deps->time_capacity, needed, sizeof(uint64_t))) &&
+        (!has_tasks ||
+         pwsp_memory_grow_little(memory, &tasks, &deps->task_capacity, needed, sizeof(uint64_t)));
+    deps->accesses = (pwsp_access *)accesses;
+    deps->nexts = (uint32_t *)nexts;
+    deps->times = (uint64_t *)times;
+    deps->tasks = (uint64_t *)tasks;
+    return is_good;
+}
+
+PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
+    if (deps->free_count) {
+        uint32_t index = deps->free_first;
+        deps->free_first = deps->nexts[index];
+        deps->free_count--;
+        return index + 1;
+    }
+    uint64_t needed = deps->access_count + 1;
+    if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {
+        return 0;
+    }
+    if (needed > deps->bucket_count) {
+        void *buckets = deps->buckets;
+        bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,
+                                         pwsp_max_u64(needed + needed / 4, PWSP_DEPS_SWEEP_MIN),
+                                         sizeof(uint32_t));
+        deps->buckets = (uint32_t *)buckets;
+        deps->index_mask = (uint32_t)((UINT64_C(2) << pwsp_deps_log2(deps->bucket_count)) - 1);
+        if (!has_room || !pwsp_deps_enter_all(deps)) {
+            return 0;
+        }
+    }
+    deps->access_count = needed;
+    deps->access_max = pwsp_max_u64(deps->access_max, needed);
+    return (uint32_t)needed;
+}
+
+// =================================================================================================
+// src/time/deps.c
+// =================================================================================================
+
+// The map of regions.
+//
+// A tensor whose indices all have memory of their own, and which shares none with another tensor,
+// is *plain*: two tiles of it overlap exactly when their leading indices are the same and their
+// windows intersect. For plain tensors the last two dimensions are covered by grids. Tensors that
+// are not plain are in a group with those whose memory they may share (groups.c); the grid of a
+// group is one of blocks of addresses, and tiles are compared byte by byte.
+//
+// There is a grid for each size of tiles, rounded up to powers of two: a *level*. So a tile is not
+// larger than a cell of its level, and it is in the list of one cell: that in which it begins.
+//
+//      +-----+-----+-----+        Tiles of the usual tiling are cells: looking one up is one probe
+//      |  A  |  BBBBB    |        of a hash table for each level in use. Once a tile of a level runs
+//      +-----+--BBBBB----+        over into the next cell (B), queries of the level begin one cell
+//      |     |     |     |        earlier.
+//      +-----+-----+-----+
+//
+// A panel among small tiles has a level of its own: small ones find it with one probe, and it looks
+// at as many small cells as it covers, or at all accesses if these are fewer. Levels are few: a
+// tile goes to a level in use that is at most four times too large; so does one that the end of its
+// tensor has cut off, whatever its size. A level without tiles is given away. Whole tensors are in
+// a list of their group that every query looks through, and they are compared with all.
+//
+// A write makes older accesses within its tile invisible: whoever comes later waits for it, and it
+// has waited for them (or, where the hazards do not ask for that, does not care about them; slot
+// loads do, so writes that they may look at are hidden and not dropped). Accesses of tasks that
+// ended before the clock are dead. New ones take their places: a hand goes round all accesses, a
+// few steps for each that is added, so that the map is hardly larger than what is in flight.
+//
+// What is found, and so who waits for whom and how much memory that takes, does not depend on the
+// order of lists or on what a hash brings together: only accesses that overlap a query are touched.
 
 // -- queries --------------------------------------------------------------------------------------
 
 typedef struct pwsp_deps_query_state {
-    const pwsp_tile_at *at;
-    bool is_load;  // of a slot
+    pwsp_access at;
+    pwsp_extent_at extent;
+    uint32_t level;       // the first of its group, or 0
+    pwsp_deps_hint hint;  // of that
+    bool is_load;         // of a slot
     bool is_read, is_written;
     bool is_plain;
     bool is_exact;            // only the very same tile counts
     bool supersedes;          // older accesses within the tile are dropped
     const pwsp_token *token;  // of the task that is being added, or NULL
-    uint64_t owner;           // it, or 0: its own accesses are not older
     uint32_t same;            // an access of the very same tile, + 1
 } pwsp_deps_query_state;
 
-static void pwsp_deps_visit(pwsp_deps *deps, const pwsp_token *token) {
+// What does not depend on what else is found, so that it can be fetched from memory meanwhile.
+PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_at *tile,
+                                         pwsp_deps_query_state *query) {
+    const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
+    pwsp_deps_access(deps, tile, &query->at);
+    pwsp_deps_extent(deps, &query->at, &query->extent);
+    query->level = deps->tensors[tensor->group].levels;
+    query->is_plain = tensor->is_plain;
+    query->hint.hash = 0;
+    query->hint.row_shift = UINT8_MAX;  // of none
+    query->same = 0;
+    if (PWSP_LIKELY(query->level && !query->extent.is_wide)) {
+        const pwsp_deps_level *level = &deps->levels[query->level];
+        query->hint.row_shift = level->row_shift;
+        query->hint.col_shift = level->col_shift;
+        query->hint.hash = pwsp_deps_hash(&query->extent, level->row_shift, level->col_shift,
+                                          query->extent.row >> level->row_shift,
+                                          query->extent.col >> level->col_shift);
+        PWSP_PREFETCH(pwsp_deps_bucket(deps, query->hint.hash));
+    }
+}
+
+// Of tokens with the same time the lowest task counts, in whatever order they are found.
+static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
+    pwsp_token token = pwsp_deps_token(deps, index);
     if (deps->ops.visit) {
-        deps->ops.visit(deps->ops.user, token);
+        deps->ops.visit(deps->ops.user, &token);
         return;
     }
     deps->visit_count++;
-    if (token->time > deps->latest.time) {
-        deps->latest = *token;
+    if (token.time > deps->latest.time ||
+        (token.time == deps->latest.time && token.task < deps->latest.task)) {
+        deps->latest = token;
     }
 }
 
 // An access becomes one of the task that is being added.
-static void pwsp_deps_set_token(pwsp_deps *deps, pwsp_access *access, const pwsp_token *token) {
+static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
     if (deps->ops.keep) {
+        pwsp_token before = pwsp_deps_token(deps, index);
         deps->ops.keep(deps->ops.user, token);
-        deps->ops.drop(deps->ops.user, &access->token);
+        deps->ops.drop(deps->ops.user, &before);
     }
-    access->token = *token;
-    access->owner = deps->owner;
+    pwsp_deps_put_token(deps, index, token);
+    deps->accesses[index].flags |= PWSP_ACCESS_OWN;
 }
 
 // A write covers an access: what is older of it is not waited for any more.
-static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query,
-                            pwsp_access *access) {
-    if (access->owner == query->owner) {
-        pwsp_deps_set_token(deps, access, query->token);
-    } else if (access->is_written && deps->tensors[access->at.tensor].is_loaded) {
-        access->is_hidden = true;
+static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    if (access->flags & PWSP_ACCESS_OWN) {
+        pwsp_deps_set_token(deps, index, query->token);
+    } else if ((access->flags & PWSP_ACCESS_WRITTEN) && deps->tensors[access->tensor].is_loaded) {
+        access->flags |= PWSP_ACCESS_HIDDEN;
     } else {
-        pwsp_deps_drop(deps, access);
+        pwsp_deps_drop(deps, index);
     }
 }
 
 // An access of the very same tile, of which a new one may take the place: a reader that of another
-// reader, a writer that of any. Of several that a writer supersedes, one stays for that; best its
-// own, which may have been a read.
+// reader, a writer that of any. Of several that a writer supersedes, one stays for that: its own,
+// which may have been a read, or the first.
 static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
+    const pwsp_access *access = &deps->accesses[index];
+    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
     if (!query->supersedes) {
-        query->same = access->is_written ? query->same : index + 1;
+        bool is_first = query->same == 0 || index < query->same;
+        query->same = !is_written && is_first ? index + 1 : query->same;
         return;
     }
     if (query->same == index + 1) {
-        return;  // met in another cell
+        return;  // met in another cell with the same list
     }
-    bool is_own = access->owner == query->owner;
-    bool is_kept = access->is_written && deps->tensors[access->at.tensor].is_loaded;
-    if (!is_own && (query->same || is_kept)) {
-        pwsp_deps_cover(deps, query, access);
+    bool is_own = (access->flags & PWSP_ACCESS_OWN) != 0;
+    if (!is_own && is_written && deps->tensors[access->tensor].is_loaded) {
+        pwsp_deps_cover(deps, query, index);  // slot loads look at it
         return;
     }
-    if (query->same && deps->accesses[query->same - 1].owner != query->owner) {
-        pwsp_deps_cover(deps, query, &deps->accesses[query->same - 1]);
+    if (query->same) {
+        bool is_same_own = (deps->accesses[query->same - 1].flags & PWSP_ACCESS_OWN) != 0;
+        bool stays = is_same_own != is_own ? is_same_own : query->same - 1 < index;
+        if (stays) {
+            pwsp_deps_cover(deps, query, index);
+            return;
+        }
+        pwsp_deps_cover(deps, query, query->same - 1);
     }
     query->same = index + 1;
 }
 
-// One older access. True if it is gone now.
+// One older access. True if it is dead or gone.
 static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
-    if (access->is_hidden && !query->is_load) {
+    const pwsp_access *at = &query->at;
+    if (query->is_plain ? access->tensor != at->tensor
+                        : deps->tensors[access->tensor].group != deps->tensors[at->tensor].group) {
         return false;
     }
-    bool is_equal = pwsp_deps_is_equal(deps, query->is_plain, query->at, &access->at);
-    bool is_exact =
-        query->is_exact && !pwsp_deps_is_whole(query->at) && !pwsp_deps_is_whole(&access->at);
-    if (!is_equal &&
-        (is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, query->at, &access->at))) {
+    if ((access->flags & PWSP_ACCESS_HIDDEN) && !query->is_load) {
         return false;
     }
-    if ((access->is_written && query->is_read && (deps->hazards & PTOWSP_HAZARD_RAW)) ||
-        (access->is_read && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAR)) ||
-        (access->is_written && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAW))) {
-        pwsp_deps_visit(deps, &access->token);
+    bool is_equal = pwsp_deps_is_equal(deps, query->is_plain, at, access);
+    bool is_exact = query->is_exact && !pwsp_deps_is_whole(at) && !pwsp_deps_is_whole(access);
+    if (!is_equal && (is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, at, access))) {
+        return false;
+    }
+    if (pwsp_deps_is_dead(deps, index)) {
+        return true;
+    }
+    bool is_read = (access->flags & PWSP_ACCESS_READ) != 0;
+    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
+    if ((is_written && query->is_read && (deps->hazards & PTOWSP_HAZARD_RAW)) ||
+        (is_read && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAR)) ||
+        (is_written && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAW))) {
+        pwsp_deps_visit(deps, index);
     }
     if (is_equal) {
         pwsp_deps_meet_same(deps, query, index);
     } else if (query->supersedes && !query->is_exact &&
-               pwsp_deps_is_within(deps, query->is_plain, query->at, &access->at)) {
-        pwsp_deps_cover(deps, query, access);
+               pwsp_deps_is_within(deps, query->is_plain, at, access)) {
+        pwsp_deps_cover(deps, query, index);
     }
-    return access->is_gone;
+    return (access->flags & PWSP_ACCESS_GONE) != 0;
 }
 
-// Meets all accesses of a list, and unlinks those that are dead or gone.
-static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t *head) {
-    uint32_t *at = head;
+// Meets all accesses of a cell, and takes out those that are dead or gone.
+static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64_t hash) {
+    uint32_t *at = pwsp_deps_bucket(deps, hash), mask = deps->index_mask;
     while (*at) {
-        pwsp_access_link *link = &deps->links[*at];
-        if (pwsp_deps_is_dead(deps, &deps->accesses[link->access]) ||
-            pwsp_deps_meet(deps, query, link->access)) {
-            pwsp_deps_drop(deps, &deps->accesses[link->access]);
-            *at = link->next;
+        uint32_t link = *at, index = (link & mask) - 1;
+        if (((link ^ (uint32_t)hash) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
+            *at = deps->nexts[index];
+            deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+            pwsp_deps_left(deps, &deps->accesses[index]);
+            pwsp_deps_drop(deps, index);
         } else {
-            at = &link->next;
+            at = &deps->nexts[index];
+        }
+    }
+}
+
+// Meets those of a group that are in no cell.
+static void pwsp_deps_walk_wides(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t *list) {
+    uint32_t *at = list;
+    while (*at) {
+        uint32_t index = pwsp_deps_linked(deps, *at);
+        if (pwsp_deps_meet(deps, query, index)) {
+            *at = deps->nexts[index];
+            deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+            pwsp_deps_drop(deps, index);
+        } else {
+            at = &deps->nexts[index];
+        }
+    }
+}
+
+static void pwsp_deps_meet_all(pwsp_deps *deps, pwsp_deps_query_state *query) {
+    uint64_t dead = 0;
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        if (pwsp_deps_is_dead(deps, i)) {
+            dead++;
+        } else {
+            pwsp_deps_meet(deps, query, i);
+        }
+    }
+    deps->wants_sweep = deps->access_count >= PWSP_DEPS_SWEEP_MIN && dead > deps->access_count / 2;
+}
+
+// The cells of a level in which accesses begin that may overlap an extent.
+typedef struct pwsp_cells {
+    uint64_t first_row, last_row, first_col, last_col;
+} pwsp_cells;
+
+PWSP_INLINE pwsp_cells pwsp_deps_cells(const pwsp_deps_level *level, const pwsp_extent_at *extent) {
+    pwsp_cells cells;
+    cells.first_row = extent->row >> level->row_shift;
+    cells.first_col = extent->col >> level->col_shift;
+    cells.last_row = (extent->row + extent->rows - 1) >> level->row_shift;
+    cells.last_col = (extent->col + extent->cols - 1) >> level->col_shift;
+    cells.first_row -= cells.first_row > 0 ? level->row_over : 0;
+    cells.first_col -= cells.first_col > 0 ? level->col_over : 0;
+    return cells;
+}
+
+// Are there more cells to look at than accesses?
+PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_count) {
+    uint64_t rows = cells->last_row - cells->first_row + 1;
+    uint64_t cols = cells->last_col - cells->first_col + 1, count;
+    return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);
+}
+
+// The same tile is in a level that is not smaller than it, and begins in the same cell.
+static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t levels,
+                                 const pwsp_extent_at *extent) {
+    for (uint32_t id = levels; id; id = deps->levels[id].next) {
+        const pwsp_deps_level *level = &deps->levels[id];
+        if (level->count && extent->rows - 1 <= (UINT64_C(1) << level->row_shift) - 1 &&
+            extent->cols - 1 <= (UINT64_C(1) << level->col_shift) - 1) {
+            pwsp_deps_walk(deps, query,
+                           pwsp_deps_hash(extent, level->row_shift, level->col_shift,
+                                          extent->row >> level->row_shift,
+                                          extent->col >> level->col_shift));
         }
     }
 }
 
 static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
-    const pwsp_deps_tensor *tensor = &deps->tensors[query->at->tensor];
-    pwsp_deps_tensor *first = &deps->tensors[tensor->group];
-    query->is_plain = tensor->is_plain;
-    query->same = 0;
-    if (deps->access_count == 0) {
+    pwsp_deps_tensor *first = &deps->tensors[deps->tensors[query->at.tensor].group];
+    const pwsp_extent_at *extent = &query->extent;
+    if (first->wides) {
+        pwsp_deps_walk_wides(deps, query, &first->wides);
+    }
+    if (!first->levels) {
         return;
     }
-    if (first->wide) {
-        pwsp_deps_walk(deps, query, &first->wide);
+    if (extent->is_wide) {
+        pwsp_deps_meet_all(deps, query);
+        return;
     }
-    if (!first->has_cells) {
-        return;  // no other access of the group yet
+    if (query->is_exact) {
+        pwsp_deps_look_exact(deps, query, first->levels, extent);
+        return;
     }
-    pwsp_cells cells = pwsp_deps_cells(deps, query->at);
-    if (cells.is_wide) {
-        for (uint32_t i = 0; i < deps->access_count; i++) {
-            if (deps->tensors[deps->accesses[i].at.tensor].group == tensor->group &&
-                !pwsp_deps_is_dead(deps, &deps->accesses[i])) {
-                pwsp_deps_meet(deps, query, i);
-            }
+    for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
+        const pwsp_deps_level *level = &deps->levels[id];
+        if (level->count == 0) {
+            continue;
         }
-        return;
-    }
-    if (query->is_exact) {  // the same tile has the same first cell
-        pwsp_deps_walk(deps, query,
-                       pwsp_deps_bucket(deps, cells.name, cells.first_row, cells.first_col));
-        return;
-    }
-    for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
-        for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
-            pwsp_deps_walk(deps, query, pwsp_deps_bucket(deps, cells.name, row, col));
+        pwsp_cells cells = pwsp_deps_cells(level, extent);
+        if (id == query->level && cells.first_row == cells.last_row &&
+            cells.first_col == cells.last_col) {
+            pwsp_deps_walk(deps, query, query->hint.hash);
+            continue;
+        }
+        if (pwsp_deps_is_large(&cells, deps->access_count)) {
+            pwsp_deps_meet_all(deps, query);
+            return;
+        }
+        for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
+            for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
+                pwsp_deps_walk(
+                    deps, query,
+                    pwsp_deps_hash(extent, level->row_shift, level->col_shift, row, col));
+            }
         }
     }
 }
@@ -26174,33 +26936,36 @@ static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
            deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
 }
 
-// Sweeps if that is due. Not between a query and adding: what was found must stay where it is.
-static bool pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
-    return deps->access_count + count <= deps->sweep_at || pwsp_deps_sweep(deps);
-}
-
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
                                    const pwsp_tile_at *tiles, uint32_t count) {
     if (!deps->is_exact && !deps->is_overlap) {
         return true;
     }
-    if (!pwsp_deps_make_room(deps, count)) {
+    if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
         return false;
     }
+    pwsp_deps_query_state queries[PTOWSP_TASK_TILE_MAX];
     bool is_one_pass = pwsp_deps_is_one_pass(deps);
-    for (uint32_t i = 0; i < count; i++) {
-        pwsp_deps_query_state query = {&tiles[i],
-                                       false,
-                                       views[i].is_read,
-                                       views[i].is_written,
-                                       false,
-                                       !deps->is_overlap,
-                                       is_one_pass && views[i].is_written,
-                                       NULL,
-                                       0,
-                                       0};
-        pwsp_deps_look(deps, &query);
-        deps->same[i] = query.same;
+    for (uint32_t first = 0; first < count; first += PTOWSP_TASK_TILE_MAX) {
+        uint32_t end = count - first < PTOWSP_TASK_TILE_MAX ? count : first + PTOWSP_TASK_TILE_MAX;
+        for (uint32_t i = first; i < end; i++) {
+            pwsp_deps_prepare(deps, &tiles[i], &queries[i - first]);
+        }
+        if (first == 0) {
+            pwsp_deps_make_room(deps, count);
+        }
+        for (uint32_t i = first; i < end; i++) {
+            pwsp_deps_query_state *query = &queries[i - first];
+            query->is_load = false;
+            query->is_read = views[i].is_read;
+            query->is_written = views[i].is_written;
+            query->is_exact = !deps->is_overlap;
+            query->supersedes = is_one_pass && views[i].is_written;
+            query->token = NULL;
+            pwsp_deps_look(deps, query);
+            deps->same[i] = query->same;
+            deps->hints[i - first] = query->hint;
+        }
     }
     return true;
 }
@@ -26208,7 +26973,11 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
     uint32_t hazards = deps->hazards;
     deps->hazards = PTOWSP_HAZARD_RAW;
-    pwsp_deps_query_state query = {tile, true, true, false, false, false, false, NULL, 0, 0};
+    pwsp_deps_query_state query;
+    pwsp_deps_prepare(deps, tile, &query);
+    query.is_load = query.is_read = true;
+    query.is_written = query.is_exact = query.supersedes = false;
+    query.token = NULL;
     pwsp_deps_look(deps, &query);
     deps->hazards = hazards;
 }
@@ -26225,74 +26994,92 @@ PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_view *
 // -- adding ---------------------------------------------------------------------------------------
 
 // A reader of a tile that others only read, too: they count as one.
-static void pwsp_deps_merge(pwsp_deps *deps, pwsp_access *access, const pwsp_token *token) {
+static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    pwsp_token merged = pwsp_deps_token(deps, index);
     if (deps->ops.merge) {
-        deps->ops.merge(deps->ops.user, &access->token, token);
-    } else if (token->time > access->token.time) {
-        access->token = *token;
+        deps->ops.merge(deps->ops.user, &merged, token);
+    } else if (token->time > merged.time) {
+        merged = *token;
     }
-    access->owner = deps->owner;
+    pwsp_deps_put_token(deps, index, &merged);
+    deps->accesses[index].flags |= PWSP_ACCESS_OWN;
 }
 
-// Adds the access of a task's tile.
-static bool pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view, const pwsp_tile_at *at,
-                              uint32_t tile, const pwsp_token *token) {
-    if (!deps->tensors[deps->tensors[at->tensor].group].has_cells && !pwsp_deps_is_whole(at)) {
-        pwsp_deps_choose_cells(deps, at);
-    }
-    uint32_t found = deps->same[tile];
+static uint8_t pwsp_deps_flags(bool is_read, bool is_written) {
+    return (uint8_t)((is_read ? PWSP_ACCESS_READ : 0) | (is_written ? PWSP_ACCESS_WRITTEN : 0));
+}
+
+// Adds an access; same is one to take over, + 1. Returns where it is now, + 1, or 0 when memory is
+// out.
+static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view,
+                                  const pwsp_tile_at *at, uint32_t same, const pwsp_deps_hint *hint,
+                                  const pwsp_token *token) {
     if (!pwsp_deps_is_one_pass(deps)) {
-        bool is_exact = deps->is_exact && !deps->is_overlap;
-        pwsp_deps_query_state query = {at,          false,    view->is_read,    view->is_written,
-                                       false,       is_exact, view->is_written, token,
-                                       deps->owner, 0};
+        pwsp_deps_query_state query;
+        pwsp_deps_prepare(deps, at, &query);
+        query.is_load = false;
+        query.is_read = view->is_read;
+        query.is_written = query.supersedes = view->is_written;
+        query.is_exact = deps->is_exact && !deps->is_overlap;
+        query.token = token;
         uint32_t hazards = deps->hazards;
         deps->hazards = 0;  // only to find what is the same, and what is superseded
         pwsp_deps_look(deps, &query);
         deps->hazards = hazards;
-        found = query.same;
+        same = query.same;
     }
-    bool is_found = found && !deps->accesses[found - 1].is_gone;
-    pwsp_access *same = is_found ? &deps->accesses[found - 1] : NULL;
-    if (same && view->is_written) {
-        bool is_own = same->owner == deps->owner;
-        same->is_read = view->is_read || (is_own && same->is_read);
-        same->is_written = true;
-        pwsp_deps_set_token(deps, same, token);
-        return true;
+    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
+        pwsp_access *found = &deps->accesses[same - 1];
+        if (!view->is_written) {
+            pwsp_deps_merge(deps, same - 1, token);
+            return same;
+        }
+        uint8_t own = found->flags & PWSP_ACCESS_OWN ? found->flags & PWSP_ACCESS_READ : 0;
+        found->flags = (uint8_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own |
+                                 pwsp_deps_flags(view->is_read, true));
+        pwsp_deps_set_token(deps, same - 1, token);
+        return same;
     }
-    if (same) {
-        pwsp_deps_merge(deps, same, token);
-        return true;
+    uint32_t place = pwsp_deps_place(deps);
+    if (place == 0) {
+        return 0;
     }
-    void *accesses = deps->accesses;
-    if (deps->access_count >= UINT32_MAX - 1 ||
-        !pwsp_memory_grow(deps->memory, &accesses, &deps->access_capacity, deps->access_count + 1,
-                          sizeof(pwsp_access))) {
-        return false;
-    }
-    deps->accesses = (pwsp_access *)accesses;
-    pwsp_access access = {*at, view->is_read, view->is_written, false, false, *token, deps->owner};
-    deps->accesses[deps->access_count++] = access;
-    deps->access_max = pwsp_max_u64(deps->access_max, deps->access_count);
+    pwsp_access *access = &deps->accesses[place - 1];
+    pwsp_deps_access(deps, at, access);
+    access->flags = pwsp_deps_flags(view->is_read, view->is_written) | PWSP_ACCESS_OWN;
+    pwsp_deps_put_token(deps, place - 1, token);
     if (deps->ops.keep) {
         deps->ops.keep(deps->ops.user, token);
     }
-    return pwsp_deps_enter(deps, (uint32_t)deps->access_count - 1);
+    return pwsp_deps_enter(deps, place - 1, hint) ? place : 0;
 }
 
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
                                  const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token) {
     bool is_queried = deps->is_exact || deps->is_overlap;
-    if (!is_queried && !pwsp_deps_make_room(deps, count)) {
-        return false;
-    }
-    deps->owner++;
-    for (uint32_t i = 0; i < count; i++) {
-        if (deps->tensors[tiles[i].tensor].is_tracked &&
-            !pwsp_deps_add_one(deps, &views[i], &tiles[i], i, token)) {
+    if (!is_queried) {
+        if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
             return false;
+        }
+        pwsp_deps_make_room(deps, count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_tracked = deps->tensors[tiles[i].tensor].is_tracked;
+        uint32_t same = is_queried ? deps->same[i] : 0;
+        deps->same[i] = 0;
+        if (is_tracked) {
+            const pwsp_deps_hint *hint =
+                is_queried && count <= PTOWSP_TASK_TILE_MAX ? &deps->hints[i] : NULL;
+            deps->same[i] = pwsp_deps_add_one(deps, &views[i], &tiles[i], same, hint, token);
+            if (deps->same[i] == 0) {
+                return false;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (deps->same[i]) {
+            deps->accesses[deps->same[i] - 1].flags &= (uint8_t)~PWSP_ACCESS_OWN;
         }
     }
     return true;
@@ -26308,7 +27095,7 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
     deps->tensors = (pwsp_deps_tensor *)pwsp_memory_alloc(memory, (tensor_count + 1) *
                                                                       sizeof(pwsp_deps_tensor));
     deps->order =
-        (uint32_t *)pwsp_memory_alloc(memory, ((size_t)tensor_count + 1) * sizeof(uint32_t));
+        (uint32_t *)pwsp_memory_alloc(memory, 2 * ((size_t)tensor_count + 1) * sizeof(uint32_t));
     deps->same_count = tensor_count > PTOWSP_TASK_TILE_MAX ? tensor_count : PTOWSP_TASK_TILE_MAX;
     deps->same = (uint32_t *)pwsp_memory_alloc(memory, deps->same_count * sizeof(uint32_t));
     for (uint32_t i = 0; deps->order && i < tensor_count; i++) {
@@ -26317,158 +27104,38 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
     return deps->tensors && deps->order && deps->same;
 }
 
-// Does a tensor's layout give every index its own element? Also its span of bytes.
-static bool pwsp_deps_layout(const pwsp_bound_tensor *bound, uint64_t *out_low,
-                             uint64_t *out_high) {
-    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
-    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
-        shape[i] = bound->lead_shape[i];
-        strides[i] = bound->lead_strides[i];
-    }
-    shape[PWSP_TENSOR_LEAD_MAX] = bound->rows;
-    strides[PWSP_TENSOR_LEAD_MAX] = bound->row_stride;
-    shape[PWSP_TENSOR_LEAD_MAX + 1] = bound->cols;
-    strides[PWSP_TENSOR_LEAD_MAX + 1] = bound->col_stride;
-    *out_low = *out_high = 0;
-    if (!pwsp_layout_span(PTOWSP_TENSOR_RANK_MAX, shape, strides, &low, &high)) {
-        return false;
-    }
-    *out_low = bound->base + (uint64_t)low * bound->element_size;
-    *out_high = bound->base + (uint64_t)(high + 1) * bound->element_size;
-    return pwsp_layout_is_injective(PTOWSP_TENSOR_RANK_MAX, shape, strides);
-}
-
-static bool pwsp_deps_begins_before(const pwsp_deps *deps, uint32_t a, uint32_t b) {
-    uint64_t a_low = deps->tensors[a].low, b_low = deps->tensors[b].low;
-    return a_low < b_low || (a_low == b_low && a < b);
-}
-
-// Puts the tensor at a place of a heap, or at one below it, the one that begins last on top.
-static void pwsp_deps_sift(pwsp_deps *deps, uint32_t count, uint32_t place, uint32_t tensor) {
-    uint32_t *order = deps->order;
-    for (uint32_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
-        child += child + 1 < count && pwsp_deps_begins_before(deps, order[child], order[child + 1]);
-        if (!pwsp_deps_begins_before(deps, tensor, order[child])) {
-            break;
-        }
-        order[place] = order[child];
-        place = child;
-    }
-    order[place] = tensor;
-}
-
-// Sorts tensors by where they begin. From one execution to the next that seldom changes.
-static void pwsp_deps_sort(pwsp_deps *deps) {
-    uint32_t count = deps->tensor_count, sorted = 1;
-    while (sorted < count &&
-           pwsp_deps_begins_before(deps, deps->order[sorted - 1], deps->order[sorted])) {
-        sorted++;
-    }
-    if (sorted >= count) {
-        return;
-    }
-    for (uint32_t i = count / 2; i > 0; i--) {
-        pwsp_deps_sift(deps, count, i - 1, deps->order[i - 1]);
-    }
-    for (uint32_t i = count - 1; i > 0; i--) {
-        uint32_t tensor = deps->order[i];
-        deps->order[i] = deps->order[0];
-        pwsp_deps_sift(deps, i, 0, tensor);
-    }
-}
-
-// Groups tensors whose spans of bytes overlap, directly or through others: in the order of where
-// they begin, each group is a run in which all but the first begin before an earlier one ends.
-// Groups are named after their lowest tensor, and who is in one with others is not plain.
-static void pwsp_deps_find_groups(pwsp_deps *deps) {
-    pwsp_deps_sort(deps);
-    for (uint32_t first = 0, end; first < deps->tensor_count; first = end) {
-        uint32_t lowest = deps->order[first], count = 0;
-        uint64_t high = deps->tensors[lowest].high;
-        for (end = first + 1; end < deps->tensor_count; end++) {
-            const pwsp_deps_tensor *tensor = &deps->tensors[deps->order[end]];
-            if (tensor->low >= high) {
-                break;
-            }
-            if (tensor->low < tensor->high) {
-                high = pwsp_max_u64(high, tensor->high);
-                lowest = deps->order[end] < lowest ? deps->order[end] : lowest;
-                count++;
-            }
-        }
-        for (uint32_t i = first; count > 0 && i < end; i++) {
-            pwsp_deps_tensor *tensor = &deps->tensors[deps->order[i]];
-            if (tensor->low < tensor->high) {
-                tensor->group = lowest;
-                tensor->is_plain = false;
-            }
-        }
-    }
-    for (uint32_t i = 1; i < deps->tensor_count; i++) {  // what one is, its group is
-        pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
-        first->is_tracked |= deps->tensors[i].is_tracked;
-        first->is_loaded |= deps->tensors[i].is_loaded;
-        first->is_written |= deps->tensors[i].is_written;
-    }
-    for (uint32_t i = 1; i < deps->tensor_count; i++) {
-        const pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
-        deps->tensors[i].is_tracked = first->is_tracked;
-        deps->tensors[i].is_loaded = first->is_loaded;
-        deps->tensors[i].is_written = first->is_written;
-    }
-}
-
-// Forgets all accesses, and learns where tensors lie.
-static void pwsp_deps_forget(pwsp_deps *deps, const ptowsp_program *program,
-                             const pwsp_bound_tensor *bound) {
+static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
     deps->bound = bound;
     deps->clock = 0;
-    deps->access_count = 0;
+    deps->has_tasks = true;
     deps->access_max = 0;
-    deps->owner = 0;
-    deps->sweep_at = 0;
-    deps->link_count = 0;
-    for (uint32_t i = 1; i < deps->tensor_count; i++) {
-        pwsp_deps_tensor *tensor = &deps->tensors[i];
-        memset(tensor, 0, sizeof *tensor);
-        tensor->group = i;
-        tensor->is_written = program->tensor_is_written[i];
-        if (bound[i].is_bound) {
-            tensor->is_plain = pwsp_deps_layout(&bound[i], &tensor->low, &tensor->high);
-        }
+    if (deps->access_count) {
+        memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
     }
+    deps->access_count = 0;
+    deps->free_count = 0;
+    deps->hand = 0;
+    deps->wants_sweep = false;
+    deps->level_count = 0;
 }
 
 PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
                                    const pwsp_bound_tensor *bound) {
     const ptowsp_schedule *schedule = &program->schedule;
-    pwsp_deps_forget(deps, program, bound);
+    pwsp_deps_forget(deps, bound);
     deps->is_exact = (schedule->dependencies & PTOWSP_DEPENDENCIES_EXACT) != 0;
     deps->is_overlap = (schedule->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
     deps->hazards = schedule->hazards;
-    bool is_all = deps->is_exact || deps->is_overlap;
-    bool is_dataflow = schedule->issue == PTOWSP_ISSUE_DATAFLOW;
-    for (uint32_t i = 1; i < deps->tensor_count; i++) {
-        pwsp_deps_tensor *tensor = &deps->tensors[i];
-        if (bound[i].is_bound) {
-            bool is_loaded = is_dataflow && program->tensor_is_loaded[i];
-            tensor->is_tracked = is_all || is_loaded;
-            tensor->is_loaded = is_loaded && !(is_all && (schedule->hazards & PTOWSP_HAZARD_WAW));
-        }
-    }
-    pwsp_deps_find_groups(deps);
+    pwsp_deps_find_tensors(deps, program, false);
 }
 
 PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
                                         const pwsp_bound_tensor *bound) {
-    pwsp_deps_forget(deps, program, bound);
+    pwsp_deps_forget(deps, bound);
     deps->is_exact = false;
     deps->is_overlap = true;
     deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
-    for (uint32_t i = 1; i < deps->tensor_count; i++) {
-        deps->tensors[i].is_tracked = bound[i].is_bound && program->tensor_is_written[i];
-    }
-    pwsp_deps_find_groups(deps);
+    pwsp_deps_find_tensors(deps, program, true);
 }
 
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
@@ -26478,21 +27145,26 @@ PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
     pwsp_memory_free(deps->memory, deps->tensors,
                      (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
     pwsp_memory_free(deps->memory, deps->order,
-                     ((size_t)deps->tensor_count + 1) * sizeof(uint32_t));
+                     2 * ((size_t)deps->tensor_count + 1) * sizeof(uint32_t));
     pwsp_memory_free(deps->memory, deps->same, deps->same_count * sizeof(uint32_t));
     pwsp_memory_free(deps->memory, deps->accesses,
                      (size_t)deps->access_capacity * sizeof(pwsp_access));
-    pwsp_memory_free(deps->memory, deps->links,
-                     (size_t)deps->link_capacity * sizeof(pwsp_access_link));
+    pwsp_memory_free(deps->memory, deps->nexts, (size_t)deps->next_capacity * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->times, (size_t)deps->time_capacity * sizeof(uint64_t));
+    pwsp_memory_free(deps->memory, deps->tasks, (size_t)deps->task_capacity * sizeof(uint64_t));
+    pwsp_memory_free(deps->memory, deps->levels,
+                     (size_t)deps->level_capacity * sizeof(pwsp_deps_level));
     pwsp_memory_free(deps->memory, deps->buckets, (size_t)deps->bucket_count * sizeof(uint32_t));
     memset(deps, 0, sizeof *deps);
 }
 
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
-    return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + sizeof(uint32_t)) +
+    return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + 2 * sizeof(uint32_t)) +
            deps->same_count * sizeof(uint32_t) +
            (size_t)deps->access_capacity * sizeof(pwsp_access) +
-           (size_t)deps->link_capacity * sizeof(pwsp_access_link) +
+           (size_t)deps->next_capacity * sizeof(uint32_t) +
+           (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +
+           (size_t)deps->level_capacity * sizeof(pwsp_deps_level) +
            (size_t)deps->bucket_count * sizeof(uint32_t);
 }
 
@@ -26886,6 +27558,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     sim->task_count = 0;
     sim->issue_count = 0;
     sim->deps.access_max = 0;
+    sim->deps.has_tasks = has_records;  // they say what records wait for
     sim->batch_clock = 0;
     memset(&sim->stats, 0, sizeof sim->stats);
     sim->stats.lane_count = program->lane_count;
@@ -27839,29 +28512,35 @@ PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *t
 #define PWSP_FLOW_NONE PTOWSP_NO_INDEX  // no node
 
 typedef struct pwsp_flow_node {
-    uint64_t time;   // what it waits for is done by then; of a task that has ended, its end
-    uint64_t cause;  // the task that this time comes from
-    uint64_t index, cycles, rank;  // of a task
-    uint64_t clock, turn;          // of a task: when it was issued, and may start at all
-    uint64_t ready, ready_cause;   // of a task
-    uint32_t pending;              // what it still waits for
+    uint64_t time;           // what it waits for is done by then; of a task that has ended, its end
+    uint64_t index, cycles;  // of a task
+    uint64_t clock;          // of a task: when it was issued
+    uint32_t pending;        // what it still waits for
     uint32_t refs;
     uint32_t waiters;  // links
-    uint32_t lane;     // of a task: its lane, or its pool
-    uint32_t kernel, node;
-    bool is_task, is_pipeline, is_done;
+    uint16_t lane;     // of a task: its lane, or its pool
+    uint8_t kind;      // PWSP_FLOW_JOIN, ...
+    bool is_done;
 } pwsp_flow_node;
 
-// Of a pipeline, index is its first task, rank how many tasks it has, and turn the one that it ends
-// with; lane is the pipeline, and kernel the how-manieth of its runs this is.
+enum { PWSP_FLOW_JOIN, PWSP_FLOW_TASK, PWSP_FLOW_PIPELINE };
+
+// More of a pipeline. Its node has the first task as index, and says where this is instead of
+// cycles.
+typedef struct pwsp_flow_pipeline_node {
+    uint64_t task_count, end_task;
+    uint64_t cycles;
+    uint32_t node, pipeline, run;
+    uint32_t next_free;  // + 1
+} pwsp_flow_pipeline_node;
 
 typedef struct pwsp_flow_link {
     uint32_t node, next;
 } pwsp_flow_link;
 
 typedef struct pwsp_flow_entry {
-    uint64_t rank, index;  // smaller first
-    uint64_t node;
+    uint32_t key_low, key_high;  // a smaller key comes first, then a smaller index
+    uint32_t node;
 } pwsp_flow_entry;
 
 typedef struct pwsp_flow_queue {  // a binary heap
@@ -27880,6 +28559,13 @@ typedef struct pwsp_flow {
     uint64_t now;
     pwsp_flow_node *nodes;  // from 1
     uint64_t node_count, node_capacity;
+    // By node, where they are needed: with records, the task that its time comes from; with
+    // priorities, of a task, what comes first; interleaved, of a task, when it may start at all.
+    uint64_t *causes, *ranks, *turns_at;
+    uint64_t cause_capacity, rank_capacity, turn_capacity;
+    pwsp_flow_pipeline_node *pipelines;  // those issued and not done
+    uint64_t pipeline_node_count, pipeline_capacity;
+    uint32_t free_pipeline;  // + 1
     uint32_t free_node;
     pwsp_flow_link *links;  // from 1
     uint64_t link_count, link_capacity;
@@ -27941,8 +28627,29 @@ PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow);
 #ifndef PWSP_NODES_H
 #define PWSP_NODES_H
 
+PWSP_INLINE uint64_t pwsp_flow_entry_key(const pwsp_flow_entry *entry) {
+    return (uint64_t)entry->key_high << 32 | entry->key_low;
+}
+
+// The task that a node's time comes from; without records nobody asks for it.
+PWSP_INLINE uint64_t pwsp_flow_cause(const pwsp_flow *flow, uint32_t id) {
+    return flow->sim->has_records ? flow->causes[id] : PTOWSP_NO_INDEX;
+}
+
+PWSP_INLINE void pwsp_flow_set_cause(pwsp_flow *flow, uint32_t id, uint64_t cause) {
+    if (flow->sim->has_records) {
+        flow->causes[id] = cause;
+    }
+}
+
+// When a task may start at all.
+PWSP_INLINE uint64_t pwsp_flow_turn(const pwsp_flow *flow, uint32_t id) {
+    return flow->sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED ? flow->turns_at[id]
+                                                                    : flow->nodes[id].clock;
+}
+
 // Takes the least entry of a heap that is not empty.
-PWSP_INTERNAL pwsp_flow_entry pwsp_flow_queue_pop(pwsp_flow_queue *queue);
+PWSP_INTERNAL pwsp_flow_entry pwsp_flow_queue_pop(const pwsp_flow *flow, pwsp_flow_queue *queue);
 
 // A node that is referred to once; 0 when memory is out.
 PWSP_INTERNAL uint32_t pwsp_flow_node_new(pwsp_flow *flow);
@@ -27987,20 +28694,28 @@ PWSP_INTERNAL void pwsp_flow_token_set(pwsp_flow *flow, pwsp_token *token, uint6
 
 // -- heaps ----------------------------------------------------------------------------------------
 
-static bool pwsp_flow_entry_is_less(const pwsp_flow_entry *a, const pwsp_flow_entry *b) {
-    return a->rank < b->rank || (a->rank == b->rank && a->index < b->index);
+static pwsp_flow_entry pwsp_flow_entry_make(uint64_t key, uint32_t node) {
+    pwsp_flow_entry entry = {(uint32_t)key, (uint32_t)(key >> 32), node};
+    return entry;
+}
+
+PWSP_INLINE bool pwsp_flow_entry_is_less(const pwsp_flow *flow, const pwsp_flow_entry *a,
+                                         const pwsp_flow_entry *b) {
+    uint64_t a_key = pwsp_flow_entry_key(a), b_key = pwsp_flow_entry_key(b);
+    return a_key < b_key ||
+           (a_key == b_key && flow->nodes[a->node].index < flow->nodes[b->node].index);
 }
 
 static bool pwsp_flow_queue_push(pwsp_flow *flow, pwsp_flow_queue *queue, pwsp_flow_entry entry) {
     void *entries = queue->entries;
-    if (!pwsp_memory_grow(&flow->sim->memory, &entries, &queue->capacity, queue->count + 1,
-                          sizeof entry)) {
+    if (!pwsp_memory_grow_little(&flow->sim->memory, &entries, &queue->capacity, queue->count + 1,
+                                 sizeof entry)) {
         flow->is_out_of_memory = true;
         return false;
     }
     queue->entries = (pwsp_flow_entry *)entries;
     uint64_t i = queue->count++;
-    while (i > 0 && pwsp_flow_entry_is_less(&entry, &queue->entries[(i - 1) / 2])) {
+    while (i > 0 && pwsp_flow_entry_is_less(flow, &entry, &queue->entries[(i - 1) / 2])) {
         queue->entries[i] = queue->entries[(i - 1) / 2];
         i = (i - 1) / 2;
     }
@@ -28008,7 +28723,7 @@ static bool pwsp_flow_queue_push(pwsp_flow *flow, pwsp_flow_queue *queue, pwsp_f
     return true;
 }
 
-PWSP_INTERNAL pwsp_flow_entry pwsp_flow_queue_pop(pwsp_flow_queue *queue) {
+PWSP_INTERNAL pwsp_flow_entry pwsp_flow_queue_pop(const pwsp_flow *flow, pwsp_flow_queue *queue) {
     PTOWSP_ASSERT(queue->count > 0);
     pwsp_flow_entry first = queue->entries[0];
     pwsp_flow_entry last = queue->entries[--queue->count];
@@ -28019,8 +28734,8 @@ PWSP_INTERNAL pwsp_flow_entry pwsp_flow_queue_pop(pwsp_flow_queue *queue) {
             break;
         }
         child += child + 1 < queue->count &&
-                 pwsp_flow_entry_is_less(&queue->entries[child + 1], &queue->entries[child]);
-        if (!pwsp_flow_entry_is_less(&queue->entries[child], &last)) {
+                 pwsp_flow_entry_is_less(flow, &queue->entries[child + 1], &queue->entries[child]);
+        if (!pwsp_flow_entry_is_less(flow, &queue->entries[child], &last)) {
             break;
         }
         queue->entries[i] = queue->entries[child];
@@ -28032,25 +28747,45 @@ PWSP_INTERNAL pwsp_flow_entry pwsp_flow_queue_pop(pwsp_flow_queue *queue) {
 
 // -- nodes ----------------------------------------------------------------------------------------
 
+// Makes room for a node in an array by node.
+static bool pwsp_flow_grow(pwsp_flow *flow, uint64_t **array, uint64_t *capacity, uint64_t needed) {
+    void *items = *array;
+    bool is_good =
+        pwsp_memory_grow_little(&flow->sim->memory, &items, capacity, needed, sizeof(uint64_t));
+    *array = (uint64_t *)items;
+    return is_good;
+}
+
+static bool pwsp_flow_grow_nodes(pwsp_flow *flow, uint64_t needed) {
+    void *nodes = flow->nodes;
+    const ptowsp_schedule *schedule = flow->sim->schedule;
+    bool is_good = pwsp_memory_grow_little(&flow->sim->memory, &nodes, &flow->node_capacity, needed,
+                                           sizeof(pwsp_flow_node));
+    flow->nodes = (pwsp_flow_node *)nodes;
+    return is_good &&
+           (!flow->sim->has_records ||
+            pwsp_flow_grow(flow, &flow->causes, &flow->cause_capacity, needed)) &&
+           (schedule->ready != PTOWSP_READY_PRIORITY ||
+            pwsp_flow_grow(flow, &flow->ranks, &flow->rank_capacity, needed)) &&
+           (schedule->timing != PTOWSP_TIMING_INTERLEAVED ||
+            pwsp_flow_grow(flow, &flow->turns_at, &flow->turn_capacity, needed));
+}
+
 PWSP_INTERNAL uint32_t pwsp_flow_node_new(pwsp_flow *flow) {
     uint32_t id = flow->free_node;
     if (id) {
         flow->free_node = flow->nodes[id].waiters;
     } else {
-        void *nodes = flow->nodes;
         uint64_t next = flow->node_count ? flow->node_count : 1;
-        if (next >= UINT32_MAX ||
-            !pwsp_memory_grow(&flow->sim->memory, &nodes, &flow->node_capacity, next + 1,
-                              sizeof(pwsp_flow_node))) {
+        if (next >= UINT32_MAX || !pwsp_flow_grow_nodes(flow, next + 1)) {
             flow->is_out_of_memory = true;
             return 0;
         }
-        flow->nodes = (pwsp_flow_node *)nodes;
         flow->node_count = next + 1;
         id = (uint32_t)next;
     }
     memset(&flow->nodes[id], 0, sizeof flow->nodes[id]);
-    flow->nodes[id].cause = PWSP_FLOW_NONE;
+    pwsp_flow_set_cause(flow, id, PTOWSP_NO_INDEX);
     flow->nodes[id].refs = 1;
     return id;
 }
@@ -28069,6 +28804,19 @@ PWSP_INTERNAL void pwsp_flow_unref(pwsp_flow *flow, uint64_t node) {
     }
 }
 
+// One node has waited for another. Of several that are done at one time the lowest task counts.
+PWSP_INLINE void pwsp_flow_later(pwsp_flow *flow, uint32_t waiter, uint32_t done) {
+    uint64_t time = flow->nodes[done].time, before = flow->nodes[waiter].time;
+    if (time < before) {
+        return;
+    }
+    uint64_t cause = pwsp_flow_cause(flow, done);
+    if (time > before || cause < pwsp_flow_cause(flow, waiter)) {
+        flow->nodes[waiter].time = time;
+        pwsp_flow_set_cause(flow, waiter, cause);
+    }
+}
+
 // Makes one node wait for another, or for nothing if that is done.
 PWSP_INTERNAL void pwsp_flow_wait(pwsp_flow *flow, uint32_t waiter, uint64_t other) {
     if (other == PWSP_FLOW_NONE || waiter == 0) {
@@ -28076,10 +28824,7 @@ PWSP_INTERNAL void pwsp_flow_wait(pwsp_flow *flow, uint32_t waiter, uint64_t oth
     }
     pwsp_flow_node *node = &flow->nodes[other];
     if (node->is_done) {
-        if (node->time > flow->nodes[waiter].time) {
-            flow->nodes[waiter].time = node->time;
-            flow->nodes[waiter].cause = node->cause;
-        }
+        pwsp_flow_later(flow, waiter, (uint32_t)other);
         return;
     }
     uint32_t id = flow->free_link;
@@ -28089,8 +28834,8 @@ PWSP_INTERNAL void pwsp_flow_wait(pwsp_flow *flow, uint32_t waiter, uint64_t oth
         void *links = flow->links;
         uint64_t next = flow->link_count ? flow->link_count : 1;
         if (next >= UINT32_MAX ||
-            !pwsp_memory_grow(&flow->sim->memory, &links, &flow->link_capacity, next + 1,
-                              sizeof(pwsp_flow_link))) {
+            !pwsp_memory_grow_little(&flow->sim->memory, &links, &flow->link_capacity, next + 1,
+                                     sizeof(pwsp_flow_link))) {
             flow->is_out_of_memory = true;
             return;
         }
@@ -28119,37 +28864,39 @@ PWSP_INTERNAL void pwsp_flow_fire(pwsp_flow *flow, uint32_t id) {
 // A task waits for nothing but a lane: into its queue.
 PWSP_INTERNAL void pwsp_flow_make_ready(pwsp_flow *flow, uint32_t id) {
     const pwsp_flow_node *node = &flow->nodes[id];
-    pwsp_flow_entry entry = {node->rank, node->index, id};
-    if (!pwsp_flow_queue_push(flow, &flow->queues[node->lane], entry)) {
+    uint32_t lane = node->lane;
+    pwsp_flow_entry entry = pwsp_flow_entry_make(
+        flow->sim->schedule->ready == PTOWSP_READY_PRIORITY ? flow->ranks[id] : node->index, id);
+    if (!pwsp_flow_queue_push(flow, &flow->queues[lane], entry)) {
         return;
     }
     if (flow->is_shared) {
-        flow->ready_count[node->lane]++;
+        flow->ready_count[lane]++;
         return;
     }
     const pwsp_sim *sim = flow->sim;
-    flow->ready_count[node->lane >= sim->pools[0].count]++;
-    flow->able[node->lane / 64] |= flow->idle[node->lane / 64] & (UINT64_C(1) << node->lane % 64);
+    flow->ready_count[lane >= sim->pools[0].count]++;
+    flow->able[lane / 64] |= flow->idle[lane / 64] & (UINT64_C(1) << lane % 64);
 }
 
 // A pipeline waits for nothing any more: it starts.
 static void pwsp_flow_start_pipeline(pwsp_flow *flow, uint32_t id) {
-    pwsp_flow_node *node = &flow->nodes[id];
+    const pwsp_flow_node *node = &flow->nodes[id];
+    pwsp_flow_pipeline_node *more = &flow->pipelines[node->cycles];
     pwsp_sim *sim = flow->sim;
-    pwsp_token ready = {node->time, node->cause};
-    uint64_t start = pwsp_max_u64(node->time, node->clock), end = start + node->cycles;
+    pwsp_token ready = {node->time, pwsp_flow_cause(flow, id)};
+    uint64_t start = pwsp_max_u64(node->time, node->clock), end = start + more->cycles;
     if (end > PTOWSP_CYCLES_MAX) {
         flow->late = id;
         return;
     }
     uint64_t cause =
-        pwsp_sim_place_records(sim, node->index, node->rank, &ready, node->clock, start);
-    node->turn = node->turn != PTOWSP_NO_INDEX ? node->turn : cause;
-    pwsp_sim_start_pipeline(sim, node->lane, node->kernel, start);
+        pwsp_sim_place_records(sim, node->index, more->task_count, &ready, node->clock, start);
+    more->end_task = more->end_task != PTOWSP_NO_INDEX ? more->end_task : cause;
+    pwsp_sim_start_pipeline(sim, more->pipeline, more->run, start);
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - node->clock;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
-    pwsp_flow_entry entry = {end, node->index, id};
-    pwsp_flow_queue_push(flow, flow->ends, entry);
+    pwsp_flow_queue_push(flow, flow->ends, pwsp_flow_entry_make(end, id));
 }
 
 // One thing less to wait for.
@@ -28159,19 +28906,17 @@ PWSP_INTERNAL void pwsp_flow_arrive(pwsp_flow *flow, uint32_t id) {
     if (--node->pending > 0) {
         return;
     }
-    if (node->is_pipeline) {
+    if (node->kind == PWSP_FLOW_PIPELINE) {
         pwsp_flow_start_pipeline(flow, id);
         return;
     }
-    if (!node->is_task) {
+    if (node->kind == PWSP_FLOW_JOIN) {
         pwsp_flow_fire(flow, id);
         return;
     }
-    node->ready = node->time;
-    node->ready_cause = node->cause;
-    if (node->turn > flow->now) {
-        pwsp_flow_entry entry = {node->turn, node->index, id};
-        pwsp_flow_queue_push(flow, flow->turns, entry);
+    uint64_t turn = pwsp_flow_turn(flow, id);
+    if (turn > flow->now) {
+        pwsp_flow_queue_push(flow, flow->turns, pwsp_flow_entry_make(turn, id));
     } else {
         pwsp_flow_make_ready(flow, id);
     }
@@ -28187,10 +28932,7 @@ PWSP_INTERNAL void pwsp_flow_settle(pwsp_flow *flow) {
             uint32_t next = flow->links[link].next, waiter = flow->links[link].node;
             flow->links[link].next = flow->free_link;
             flow->free_link = link;
-            if (flow->nodes[id].time > flow->nodes[waiter].time) {
-                flow->nodes[waiter].time = flow->nodes[id].time;
-                flow->nodes[waiter].cause = flow->nodes[id].cause;
-            }
+            pwsp_flow_later(flow, waiter, id);
             pwsp_flow_arrive(flow, waiter);
             link = next;
         }
@@ -28306,6 +29048,11 @@ PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow) {
     const pwsp_memory *memory = &flow->sim->memory;
     size_t words = ((size_t)flow->sim->program->lane_count + 63) / 64;
     pwsp_memory_free(memory, flow->nodes, (size_t)flow->node_capacity * sizeof(pwsp_flow_node));
+    pwsp_memory_free(memory, flow->causes, (size_t)flow->cause_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, flow->ranks, (size_t)flow->rank_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, flow->turns_at, (size_t)flow->turn_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, flow->pipelines,
+                     (size_t)flow->pipeline_capacity * sizeof(pwsp_flow_pipeline_node));
     pwsp_memory_free(memory, flow->links, (size_t)flow->link_capacity * sizeof(pwsp_flow_link));
     pwsp_memory_free(memory, flow->fired, (size_t)flow->fired_capacity * sizeof(uint32_t));
     for (uint32_t i = 0; flow->queues && i < flow->queue_count + 2; i++) {
@@ -28322,7 +29069,10 @@ PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow) {
 
 PWSP_INTERNAL size_t pwsp_flow_bytes(const pwsp_flow *flow) {
     size_t words = ((size_t)flow->sim->program->lane_count + 63) / 64;
+    uint64_t by_node = flow->cause_capacity + flow->rank_capacity + flow->turn_capacity;
     size_t bytes = (size_t)flow->node_capacity * sizeof(pwsp_flow_node) +
+                   (size_t)by_node * sizeof(uint64_t) +
+                   (size_t)flow->pipeline_capacity * sizeof(pwsp_flow_pipeline_node) +
                    (size_t)flow->link_capacity * sizeof(pwsp_flow_link) +
                    (size_t)flow->fired_capacity * sizeof(uint32_t) +
                    (flow->queue_count + 2) * sizeof(pwsp_flow_queue) +
@@ -28340,6 +29090,8 @@ PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
     flow->now = 0;
     flow->node_count = 0;
     flow->free_node = 0;
+    flow->pipeline_node_count = 0;
+    flow->free_pipeline = 0;
     flow->link_count = 0;
     flow->free_link = 0;
     flow->fired_count = 0;
@@ -28361,8 +29113,13 @@ PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
     flow->last_ended = PWSP_FLOW_NONE;
     flow->is_out_of_memory = false;
     flow->has_ended = false;
-    pwsp_token_ops ops = {pwsp_flow_token_is_dead, pwsp_flow_token_visit, pwsp_flow_token_keep,
-                          pwsp_flow_token_drop,    pwsp_flow_token_merge, flow};
+    pwsp_token_ops ops = {pwsp_flow_token_is_dead,
+                          pwsp_flow_token_visit,
+                          pwsp_flow_token_keep,
+                          pwsp_flow_token_drop,
+                          pwsp_flow_token_merge,
+                          flow,
+                          true};
     flow->sim->deps.ops = ops;
 }
 
@@ -28371,7 +29128,8 @@ PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
 // What could not be told where it happened.
 static bool pwsp_flow_check(pwsp_flow *flow) {
     if (flow->late) {
-        return pwsp_sim_fail_pipeline(flow->sim, flow->nodes[flow->late].node);
+        return pwsp_sim_fail_pipeline(flow->sim,
+                                      flow->pipelines[flow->nodes[flow->late].cycles].node);
     }
     return !flow->is_out_of_memory || pwsp_sim_no_memory(flow->sim);
 }
@@ -28442,15 +29200,15 @@ static uint32_t pwsp_flow_first_bit(uint64_t word) {
 // Runs the best task of a queue on a lane, from now on. False with an error.
 static bool pwsp_flow_run(pwsp_flow *flow, uint32_t lane, pwsp_flow_queue *queue) {
     pwsp_sim *sim = flow->sim;
-    uint32_t id = (uint32_t)pwsp_flow_queue_pop(queue).node;
+    uint32_t id = pwsp_flow_queue_pop(flow, queue).node;
     pwsp_flow_node *node = &flow->nodes[id];
     uint64_t end = flow->now + node->cycles;
     if (end > PTOWSP_CYCLES_MAX) {
         return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->index,
                              "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->index);
     }
-    uint64_t known = pwsp_max_u64(node->clock, node->ready);
-    uint64_t due = pwsp_max_u64(node->turn, known);
+    uint64_t known = pwsp_max_u64(node->clock, node->time);
+    uint64_t turn = pwsp_flow_turn(flow, id), due = pwsp_max_u64(turn, known);
     uint64_t able = pwsp_max_u64(due, sim->gate_time);
     ptowsp_run_stats *stats = &sim->stats;
     stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
@@ -28460,16 +29218,16 @@ static bool pwsp_flow_run(pwsp_flow *flow, uint32_t lane, pwsp_flow_queue *queue
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
     if (sim->has_records) {
         ptowsp_task_record *record = &sim->records[node->index];
-        pwsp_token ready = {node->ready, node->ready_cause};
+        pwsp_token ready = {node->time, pwsp_flow_cause(flow, id)};
         uint64_t clock_cause = record->cause;  // what moved the clock, noted at issue
         ptowsp_stall clock_stall = record->stall;
-        record->ready = node->ready;
+        record->ready = node->time;
         record->start = flow->now;
         record->end = end;
         record->lane = lane;
         record->stall =
-            pwsp_sim_cause(sim, &ready, &sim->lanes[lane], node->turn, flow->now, &record->cause);
-        if (record->start > 0 && record->start == node->turn && node->ready != flow->now &&
+            pwsp_sim_cause(sim, &ready, &sim->lanes[lane], turn, flow->now, &record->cause);
+        if (record->start > 0 && record->start == turn && node->time != flow->now &&
             sim->lanes[lane].free != flow->now) {
             record->stall = clock_stall;
             record->cause = clock_cause;
@@ -28505,10 +29263,13 @@ static bool pwsp_flow_take_own(pwsp_flow *flow) {
 // The queue of a pool from which an idle lane steals: that of the oldest ready task.
 static pwsp_flow_queue *pwsp_flow_victim(pwsp_flow *flow, const pwsp_pool_lanes *pool) {
     pwsp_flow_queue *best = NULL;
+    uint64_t best_index = UINT64_MAX;
     for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
         pwsp_flow_queue *queue = &flow->queues[i];
-        if (queue->count && (!best || queue->entries[0].index < best->entries[0].index)) {
+        uint64_t index = queue->count ? flow->nodes[queue->entries[0].node].index : UINT64_MAX;
+        if (index < best_index) {
             best = queue;
+            best_index = index;
         }
     }
     return best;
@@ -28554,7 +29315,7 @@ static void pwsp_flow_complete(pwsp_flow *flow) {
         uint32_t id = (uint32_t)pwsp_window_pop(&flow->running, &lane).task;
         pwsp_flow_node *node = &flow->nodes[id];
         node->time = flow->now;
-        node->cause = node->index;
+        pwsp_flow_set_cause(flow, id, node->index);
         flow->last_ended = node->index;
         flow->in_flight--;
         uint64_t bit = UINT64_C(1) << lane % 64;
@@ -28565,16 +29326,19 @@ static void pwsp_flow_complete(pwsp_flow *flow) {
         pwsp_flow_fire(flow, id);
         pwsp_flow_settle(flow);
     }
-    while (flow->ends->count && flow->ends->entries[0].rank <= flow->now) {
-        uint32_t id = (uint32_t)pwsp_flow_queue_pop(flow->ends).node;
+    while (flow->ends->count && pwsp_flow_entry_key(&flow->ends->entries[0]) <= flow->now) {
+        uint32_t id = pwsp_flow_queue_pop(flow, flow->ends).node;
+        uint64_t at = flow->nodes[id].cycles;
         flow->nodes[id].time = flow->now;
-        flow->nodes[id].cause = flow->nodes[id].turn;
+        pwsp_flow_set_cause(flow, id, flow->pipelines[at].end_task);
+        flow->pipelines[at].next_free = flow->free_pipeline;
+        flow->free_pipeline = (uint32_t)at + 1;
         flow->pipeline_count--;
         pwsp_flow_fire(flow, id);
         pwsp_flow_settle(flow);
     }
-    while (flow->turns->count && flow->turns->entries[0].rank <= flow->now) {
-        pwsp_flow_make_ready(flow, (uint32_t)pwsp_flow_queue_pop(flow->turns).node);
+    while (flow->turns->count && pwsp_flow_entry_key(&flow->turns->entries[0]) <= flow->now) {
+        pwsp_flow_make_ready(flow, pwsp_flow_queue_pop(flow, flow->turns).node);
     }
 }
 
@@ -28586,10 +29350,10 @@ static bool pwsp_flow_step(pwsp_flow *flow, uint64_t until, bool *out_moved) {
     }
     uint64_t next = pwsp_min_u64(pwsp_window_first_end(&flow->running), until);
     if (flow->turns->count) {
-        next = pwsp_min_u64(next, flow->turns->entries[0].rank);
+        next = pwsp_min_u64(next, pwsp_flow_entry_key(&flow->turns->entries[0]));
     }
     if (flow->ends->count) {
-        next = pwsp_min_u64(next, flow->ends->entries[0].rank);
+        next = pwsp_min_u64(next, pwsp_flow_entry_key(&flow->ends->entries[0]));
     }
     *out_moved = next != UINT64_MAX;
     if (*out_moved) {
@@ -28698,22 +29462,25 @@ PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival) 
         return pwsp_sim_no_memory(sim);
     }
     pwsp_flow_node *node = &flow->nodes[id];
-    node->is_task = true;
+    node->kind = PWSP_FLOW_TASK;
     node->pending = 1;  // until all it waits for is known
     node->index = sim->task_count;
     node->cycles = arrival->cycles;
     node->clock = flow->now;
-    node->turn =
-        schedule->timing == PTOWSP_TIMING_INTERLEAVED ? pwsp_sim_turn(sim, stream) : flow->now;
+    uint64_t turn = flow->now;
+    if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
+        turn = flow->turns_at[id] = pwsp_sim_turn(sim, stream);
+    }
     if (schedule->ready == PTOWSP_READY_PRIORITY) {
         uint64_t sign = sim->program->is_priority_signed ? UINT64_C(1) << 63 : 0;
-        node->rank = ~(arrival->priority_key ^ sign);
+        flow->ranks[id] = ~(arrival->priority_key ^ sign);
     }
-    node->lane = flow->is_shared ? (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools)
-                                 : pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key);
+    node->lane =
+        (uint16_t)(flow->is_shared ? (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools)
+                                   : pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key));
     if (sim->has_records) {
         ptowsp_task_record *record = &sim->records[sim->task_count];
-        bool is_turn = node->turn > flow->now;
+        bool is_turn = turn > flow->now;
         record->start = record->end = record->ready = 0;
         record->issue = flow->now;
         record->kernel = arrival->op->kernel;
@@ -28743,6 +29510,35 @@ PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival) 
     return pwsp_flow_check(flow);
 }
 
+// What a pipeline's node has no room for. False when memory is out.
+static bool pwsp_flow_pipeline_node_new(pwsp_flow *flow, const pwsp_pipeline_arrival *arrival,
+                                        uint64_t *out_at) {
+    uint64_t at = flow->pipeline_node_count;
+    if (flow->free_pipeline) {
+        at = flow->free_pipeline - 1;
+        flow->free_pipeline = flow->pipelines[at].next_free;
+    } else {
+        void *pipelines = flow->pipelines;
+        if (at >= UINT32_MAX ||
+            !pwsp_memory_grow(&flow->sim->memory, &pipelines, &flow->pipeline_capacity, at + 1,
+                              sizeof(pwsp_flow_pipeline_node))) {
+            return false;
+        }
+        flow->pipelines = (pwsp_flow_pipeline_node *)pipelines;
+        flow->pipeline_node_count = at + 1;
+    }
+    pwsp_flow_pipeline_node more = {arrival->task_count,
+                                    arrival->end_task,
+                                    arrival->cycles,
+                                    arrival->node,
+                                    arrival->pipeline,
+                                    arrival->run,
+                                    0};
+    flow->pipelines[at] = more;
+    *out_at = at;
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arrival *arrival) {
     pwsp_sim *sim = flow->sim;
     uint32_t id = pwsp_flow_node_new(flow);
@@ -28750,17 +29546,14 @@ PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arriv
         return pwsp_sim_no_memory(sim);
     }
     pwsp_flow_node *node = &flow->nodes[id];
-    node->is_pipeline = true;
+    node->kind = PWSP_FLOW_PIPELINE;
     node->pending = 1;  // until all it waits for is known
     node->index = arrival->first_task;
-    node->rank = arrival->task_count;
-    node->turn = arrival->end_task;
-    node->cycles = arrival->cycles;
     node->clock = sim->clock.now;
-    node->node = arrival->node;
+    if (!pwsp_flow_pipeline_node_new(flow, arrival, &node->cycles)) {
+        return pwsp_sim_no_memory(sim);
+    }
     flow->pipeline_count++;
-    node->lane = arrival->pipeline;
-    node->kernel = arrival->run;
     pwsp_token token = {0, id};
     flow->current = id;
     pwsp_deps_query_loads(&sim->deps, arrival->views, arrival->tiles, arrival->op->view_count);
@@ -28797,7 +29590,7 @@ PWSP_INTERNAL bool pwsp_flow_slot_load(pwsp_flow *flow, const pwsp_tile_at *tile
             return pwsp_flow_fail_stuck(flow, "a slot load needs the result of a task");
         }
     }
-    uint64_t cause = flow->nodes[id].cause;
+    uint64_t cause = pwsp_flow_cause(flow, id);
     pwsp_flow_unref(flow, id);
     if (flow->now > sim->clock.now) {
         pwsp_sim_move_clock(sim, flow->now, PTOWSP_STALL_SLOT, cause);
@@ -32383,8 +33176,13 @@ static bool pwsp_issue_init(pwsp_issue *issue) {
     const ptowsp_program *program = issue->run->program;
     const ptowsp_schedule *schedule = &program->schedule;
     const pwsp_memory *memory = &issue->memory;
-    pwsp_token_ops ops = {pwsp_reorder_is_dead, pwsp_reorder_visit, pwsp_reorder_keep,
-                          pwsp_reorder_drop,    pwsp_reorder_merge, &issue->reorder};
+    pwsp_token_ops ops = {pwsp_reorder_is_dead,
+                          pwsp_reorder_visit,
+                          pwsp_reorder_keep,
+                          pwsp_reorder_drop,
+                          pwsp_reorder_merge,
+                          &issue->reorder,
+                          false};
     uint32_t word_count;
     issue->has_structure = (schedule->dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
     issue->is_homed = schedule->dispatch == PTOWSP_DISPATCH_AFFINITY ||

@@ -2286,9 +2286,10 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 // of the first task in program order that failed, as without lanes.
 //
 // Memory   A run grows with the tasks in flight, that is with the window, not with the number of
-//          tasks: 30 to 60 bytes for each in order or fifo, 300 more for each tile that
-//          dependencies look at, 100 more where lanes choose. Recording tasks takes 56 bytes for
-//          each. Executing again what has been executed before allocates nothing.
+//          tasks: 20 to 40 bytes for each in order or fifo, some 65 more for each tile that
+//          dependencies look at, 60 to 80 more where lanes choose: with three tiles, no more than
+//          256. Recording tasks takes 56 bytes for each, and up to 32 more for each in flight.
+//          Executing again what has been executed before allocates nothing.
 
 typedef struct ptowsp_run ptowsp_run;
 
@@ -2361,9 +2362,12 @@ typedef struct ptowsp_run_options {
 //          that failed, with the task as index. The run may be used again; its results are then
 //          those of what was done.
 // Cost     About 15 ns per task, in order or fifo by structure; a tile adds 10 ns, and some 60
-//          where dependencies look at data; lanes that choose cost 100 more. Where
-//          tensors share memory, a tile that spans far more of it than the first one seen is
-//          compared with all in flight. Executing looks at every task twice.
+//          where dependencies look at data; lanes that choose cost 100 more. A tile
+//          is looked up among those in flight of each size that its tensor has in use. Tensors
+//          packed into one buffer are as good as separate ones where strides show that they share
+//          no bytes (rows of Q, K and V behind each other), in programs without pipelines; else
+//          their tiles are compared by what lies between their first and their last byte, and then
+//          exactly. Executing looks at every task twice.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
 
 // Why a task did not start earlier, and where time went. A task that starts at 0 has NONE; else the

@@ -90,7 +90,8 @@ src/workload/compile_pipeline.c src/workload/program.c
 src/workload/known.c
 src/workload/print_module.c src/workload/print_program.c
 src/workload/expand.h src/workload/expand.c
-src/time/deps.h src/time/deps.c
+src/time/deps.h src/time/groups.c src/time/access.h src/time/access.c
+    src/time/cells.h src/time/cells.c src/time/deps.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c

@@ -63,12 +63,9 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
     }
 }
 
-PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
-                                    uint64_t needed, size_t item_size) {
-    if (needed <= *capacity) {
-        return true;
-    }
-    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+// Makes an array larger: to `grown` items.
+static bool pwsp_memory_extend(const pwsp_memory *memory, void **array, uint64_t *capacity,
+                               uint64_t grown, size_t item_size) {
     if (grown > SIZE_MAX / 2 / item_size) {
         return false;
     }
@@ -81,6 +78,19 @@ PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uin
     *array = moved;
     *capacity = grown;
     return true;
+}
+
+PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
+                                    uint64_t needed, size_t item_size) {
+    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+    return needed <= *capacity || pwsp_memory_extend(memory, array, capacity, grown, item_size);
+}
+
+PWSP_INTERNAL bool pwsp_memory_grow_little(const pwsp_memory *memory, void **array,
+                                           uint64_t *capacity, uint64_t needed, size_t item_size) {
+    uint64_t step = *capacity < 128 ? *capacity : *capacity / (*capacity < 4096 ? 8 : 16);
+    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity + step);
+    return needed <= *capacity || pwsp_memory_extend(memory, array, capacity, grown, item_size);
 }
 
 PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void **array, uint64_t *capacity,

@@ -31,6 +31,7 @@
 #define PWSP_RESTRICT       __restrict__
 #define PWSP_LIKELY(x)      __builtin_expect(!!(x), 1)
 #define PWSP_UNLIKELY(x)    __builtin_expect(!!(x), 0)
+#define PWSP_PREFETCH(at)   __builtin_prefetch(at)
 #define PWSP_PRINTF(at, va) __attribute__((format(printf, at, va)))
 #define PWSP_INLINE         static inline PWSP_UNUSED
 #define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))
@@ -75,6 +76,10 @@ PWSP_INTERNAL void pwsp_memory_free(const pwsp_memory *memory, void *ptr, size_t
 // False, and nothing changed, when memory is out or sizes would overflow.
 PWSP_INTERNAL bool pwsp_memory_grow(const pwsp_memory *memory, void **array, uint64_t *capacity,
                                     uint64_t needed, size_t item_size);
+
+// The same for what is large and many: it grows by an eighth or less from 128 items on.
+PWSP_INTERNAL bool pwsp_memory_grow_little(const pwsp_memory *memory, void **array,
+                                           uint64_t *capacity, uint64_t needed, size_t item_size);
 
 // Makes room for at least `needed` items in an array that keeps nothing when it grows: then all is
 // zeroed, and as large as needed. False, and the array empty, when memory is out or sizes would

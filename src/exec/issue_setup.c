@@ -68,8 +68,13 @@ static bool pwsp_issue_init(pwsp_issue *issue) {
     const ptowsp_program *program = issue->run->program;
     const ptowsp_schedule *schedule = &program->schedule;
     const pwsp_memory *memory = &issue->memory;
-    pwsp_token_ops ops = {pwsp_reorder_is_dead, pwsp_reorder_visit, pwsp_reorder_keep,
-                          pwsp_reorder_drop,    pwsp_reorder_merge, &issue->reorder};
+    pwsp_token_ops ops = {pwsp_reorder_is_dead,
+                          pwsp_reorder_visit,
+                          pwsp_reorder_keep,
+                          pwsp_reorder_drop,
+                          pwsp_reorder_merge,
+                          &issue->reorder,
+                          false};
     uint32_t word_count;
     issue->has_structure = (schedule->dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
     issue->is_homed = schedule->dispatch == PTOWSP_DISPATCH_AFFINITY ||

@@ -21,40 +21,63 @@ typedef struct pwsp_token_ops {
     void (*drop)(void *user, const pwsp_token *token);   // the map holds it no more
     void (*merge)(void *user, pwsp_token *into, const pwsp_token *other);
     void *user;
+    bool is_small;  // tokens are a task below 2^32 and time 0: they take less memory
 } pwsp_token_ops;
 
 // One access of a tile by a task in flight.
 typedef struct pwsp_access {
-    pwsp_tile_at at;
-    bool is_read, is_written;
-    bool is_gone;    // waits to be swept out
-    bool is_hidden;  // a later write covers it: only slot loads still look at it
-    pwsp_token token;
-    uint64_t owner;  // whose it is; of several that have merged, whose came last
+    uint32_t place[2];    // of a plain tensor: its leading indices' matrix; else its
+                          // first element
+    uint32_t row, col;    // of a plain tensor
+    uint32_t rows, cols;  // rows 0: the whole tensor
+    uint32_t tensor;
+    uint32_t token;                // of small tokens: the task
+    uint8_t flags;                 // PWSP_ACCESS_...
+    uint8_t row_shift, col_shift;  // of its level
 } pwsp_access;
 
-typedef struct pwsp_access_link {
-    uint32_t access, next;
-} pwsp_access_link;
+#define PWSP_ACCESS_READ    1u
+#define PWSP_ACCESS_WRITTEN 2u
+#define PWSP_ACCESS_GONE    4u   // its token has been dropped
+#define PWSP_ACCESS_HIDDEN  8u   // a later write covers it: only slot loads still look at it
+#define PWSP_ACCESS_OWN     16u  // of the task being added; of several that have merged, the last
+#define PWSP_ACCESS_LINKED  32u  // in a list
+#define PWSP_ACCESS_FREE    64u  // in the list of free ones
+
+// Accesses of a group of about one size: cells of 2^row_shift x 2^col_shift, or, of tensors that
+// are not plain, blocks of 2^row_shift bytes. Each is in the list of the cell that it begins in.
+typedef struct pwsp_deps_level {
+    uint32_t next;   // of the group; 0 is none
+    uint32_t count;  // accesses
+    uint8_t row_shift, col_shift;
+    bool row_over, col_over;  // some run over into the next cell
+} pwsp_deps_level;
 
 // What is known about a tensor, beside where it is.
 typedef struct pwsp_deps_tensor {
-    uint32_t group;  // the lowest tensor that shares memory with it; itself if none does
+    uint32_t group;  // the lowest tensor that may share memory with it; itself if none does
     bool is_plain;   // alone in its group, and different indices are different elements
     bool is_tracked;
-    bool is_written;  // by a task, through this tensor or another one of the group
-    bool is_loaded;   // by a slot, where a write does not wait for the writes that it covers
-    bool has_cells;   // of a group: the cells are known, from the first access
-    uint8_t row_shift, col_shift;  // log2 of the size of its cells
-    uint64_t low, high;            // bytes [low, high) hold all its elements
-    uint32_t wide;                 // of a group: links to accesses that are in no cell; 0 is none
+    bool is_written;       // by a task, through this tensor or another one of the group
+    bool is_loaded;        // by a slot, where a write does not wait for the writes that it covers
+    uint32_t levels;       // of a group: the first; 0 is none
+    uint32_t wides;        // of a group: accesses of whole tensors, and others that have no cell
+    uint64_t low, high;    // bytes [low, high) hold all its elements
+    uint64_t origin;       // of a group: the lowest of these
+    uint64_t key, window;  // while groups are found
 } pwsp_deps_tensor;
+
+// The hash of the cell of a level in which a tile begins.
+typedef struct pwsp_deps_hint {
+    uint64_t hash;
+    uint8_t row_shift, col_shift;
+} pwsp_deps_hint;
 
 typedef struct pwsp_deps {
     const pwsp_memory *memory;
     const pwsp_bound_tensor *bound;  // by tensor
     pwsp_deps_tensor *tensors;       // by tensor
-    uint32_t *order;                 // tensors by where they begin
+    uint32_t *order;                 // tensors by where they begin; behind, room for as many
     uint32_t tensor_count;
     bool is_exact, is_overlap;  // what tasks wait for; slot loads always look at overlap
     uint32_t hazards;
@@ -62,16 +85,24 @@ typedef struct pwsp_deps {
     uint64_t clock;
     pwsp_token latest;     // without ops: of it as it was set and the tokens visited since
     uint64_t visit_count;  // without ops
+    bool has_tasks;        // unset: nobody asks for the tasks of times
     pwsp_access *accesses;
-    uint64_t access_count, access_capacity;
-    uint64_t sweep_at;  // accesses at which the dead are swept out
-    pwsp_access_link *links;
-    uint64_t link_count, link_capacity;
-    uint32_t *buckets;
-    uint64_t bucket_count;  // a power of two, or 0
-    uint64_t access_max;    // high-water mark of accesses
-    uint64_t owner;         // of the last that were added: they are counted, from 1
-    uint32_t *same;         // from query to add, by tile: an access to take over, + 1
+    uint32_t *nexts;  // by access: links of lists
+    uint64_t *times;  // by access, unless tokens are small
+    uint64_t *tasks;  // by access, unless tokens are small or without tasks
+    uint64_t access_count;
+    uint64_t access_capacity, next_capacity, time_capacity, task_capacity;
+    uint32_t free_first, free_last, free_count;  // places that can be taken: a list by nexts
+    uint32_t hand;                               // the access that is looked at next for being dead
+    bool wants_sweep;                            // most are dead
+    pwsp_deps_level *levels;                     // from 1
+    uint64_t level_count, level_capacity;
+    uint32_t *buckets;  // lists of cells by hash
+    uint64_t bucket_count;
+    uint32_t index_mask;  // of a link: the bits that say which access; the others are of the hash
+    uint64_t access_max;  // high-water mark of accesses
+    uint32_t *same;       // from query to add, by tile: an access to take over, + 1
+    pwsp_deps_hint hints[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
     uint32_t same_count;
 } pwsp_deps;
 
@@ -86,6 +117,10 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
 // tensors that tasks write.
 PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
                                         const pwsp_bound_tensor *bound);
+
+// The part of that which looks at tensors; what is only read may be left out.
+PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const ptowsp_program *program,
+                                          bool is_data);
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
 

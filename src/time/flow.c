@@ -53,6 +53,11 @@ PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow) {
     const pwsp_memory *memory = &flow->sim->memory;
     size_t words = ((size_t)flow->sim->program->lane_count + 63) / 64;
     pwsp_memory_free(memory, flow->nodes, (size_t)flow->node_capacity * sizeof(pwsp_flow_node));
+    pwsp_memory_free(memory, flow->causes, (size_t)flow->cause_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, flow->ranks, (size_t)flow->rank_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, flow->turns_at, (size_t)flow->turn_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, flow->pipelines,
+                     (size_t)flow->pipeline_capacity * sizeof(pwsp_flow_pipeline_node));
     pwsp_memory_free(memory, flow->links, (size_t)flow->link_capacity * sizeof(pwsp_flow_link));
     pwsp_memory_free(memory, flow->fired, (size_t)flow->fired_capacity * sizeof(uint32_t));
     for (uint32_t i = 0; flow->queues && i < flow->queue_count + 2; i++) {
@@ -69,7 +74,10 @@ PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow) {
 
 PWSP_INTERNAL size_t pwsp_flow_bytes(const pwsp_flow *flow) {
     size_t words = ((size_t)flow->sim->program->lane_count + 63) / 64;
+    uint64_t by_node = flow->cause_capacity + flow->rank_capacity + flow->turn_capacity;
     size_t bytes = (size_t)flow->node_capacity * sizeof(pwsp_flow_node) +
+                   (size_t)by_node * sizeof(uint64_t) +
+                   (size_t)flow->pipeline_capacity * sizeof(pwsp_flow_pipeline_node) +
                    (size_t)flow->link_capacity * sizeof(pwsp_flow_link) +
                    (size_t)flow->fired_capacity * sizeof(uint32_t) +
                    (flow->queue_count + 2) * sizeof(pwsp_flow_queue) +
@@ -87,6 +95,8 @@ PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
     flow->now = 0;
     flow->node_count = 0;
     flow->free_node = 0;
+    flow->pipeline_node_count = 0;
+    flow->free_pipeline = 0;
     flow->link_count = 0;
     flow->free_link = 0;
     flow->fired_count = 0;
@@ -108,8 +118,13 @@ PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
     flow->last_ended = PWSP_FLOW_NONE;
     flow->is_out_of_memory = false;
     flow->has_ended = false;
-    pwsp_token_ops ops = {pwsp_flow_token_is_dead, pwsp_flow_token_visit, pwsp_flow_token_keep,
-                          pwsp_flow_token_drop,    pwsp_flow_token_merge, flow};
+    pwsp_token_ops ops = {pwsp_flow_token_is_dead,
+                          pwsp_flow_token_visit,
+                          pwsp_flow_token_keep,
+                          pwsp_flow_token_drop,
+                          pwsp_flow_token_merge,
+                          flow,
+                          true};
     flow->sim->deps.ops = ops;
 }
 
@@ -118,7 +133,8 @@ PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
 // What could not be told where it happened.
 static bool pwsp_flow_check(pwsp_flow *flow) {
     if (flow->late) {
-        return pwsp_sim_fail_pipeline(flow->sim, flow->nodes[flow->late].node);
+        return pwsp_sim_fail_pipeline(flow->sim,
+                                      flow->pipelines[flow->nodes[flow->late].cycles].node);
     }
     return !flow->is_out_of_memory || pwsp_sim_no_memory(flow->sim);
 }
@@ -189,15 +205,15 @@ static uint32_t pwsp_flow_first_bit(uint64_t word) {
 // Runs the best task of a queue on a lane, from now on. False with an error.
 static bool pwsp_flow_run(pwsp_flow *flow, uint32_t lane, pwsp_flow_queue *queue) {
     pwsp_sim *sim = flow->sim;
-    uint32_t id = (uint32_t)pwsp_flow_queue_pop(queue).node;
+    uint32_t id = pwsp_flow_queue_pop(flow, queue).node;
     pwsp_flow_node *node = &flow->nodes[id];
     uint64_t end = flow->now + node->cycles;
     if (end > PTOWSP_CYCLES_MAX) {
         return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->index,
                              "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->index);
     }
-    uint64_t known = pwsp_max_u64(node->clock, node->ready);
-    uint64_t due = pwsp_max_u64(node->turn, known);
+    uint64_t known = pwsp_max_u64(node->clock, node->time);
+    uint64_t turn = pwsp_flow_turn(flow, id), due = pwsp_max_u64(turn, known);
     uint64_t able = pwsp_max_u64(due, sim->gate_time);
     ptowsp_run_stats *stats = &sim->stats;
     stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
@@ -207,16 +223,16 @@ static bool pwsp_flow_run(pwsp_flow *flow, uint32_t lane, pwsp_flow_queue *queue
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
     if (sim->has_records) {
         ptowsp_task_record *record = &sim->records[node->index];
-        pwsp_token ready = {node->ready, node->ready_cause};
+        pwsp_token ready = {node->time, pwsp_flow_cause(flow, id)};
         uint64_t clock_cause = record->cause;  // what moved the clock, noted at issue
         ptowsp_stall clock_stall = record->stall;
-        record->ready = node->ready;
+        record->ready = node->time;
         record->start = flow->now;
         record->end = end;
         record->lane = lane;
         record->stall =
-            pwsp_sim_cause(sim, &ready, &sim->lanes[lane], node->turn, flow->now, &record->cause);
-        if (record->start > 0 && record->start == node->turn && node->ready != flow->now &&
+            pwsp_sim_cause(sim, &ready, &sim->lanes[lane], turn, flow->now, &record->cause);
+        if (record->start > 0 && record->start == turn && node->time != flow->now &&
             sim->lanes[lane].free != flow->now) {
             record->stall = clock_stall;
             record->cause = clock_cause;
@@ -252,10 +268,13 @@ static bool pwsp_flow_take_own(pwsp_flow *flow) {
 // The queue of a pool from which an idle lane steals: that of the oldest ready task.
 static pwsp_flow_queue *pwsp_flow_victim(pwsp_flow *flow, const pwsp_pool_lanes *pool) {
     pwsp_flow_queue *best = NULL;
+    uint64_t best_index = UINT64_MAX;
     for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
         pwsp_flow_queue *queue = &flow->queues[i];
-        if (queue->count && (!best || queue->entries[0].index < best->entries[0].index)) {
+        uint64_t index = queue->count ? flow->nodes[queue->entries[0].node].index : UINT64_MAX;
+        if (index < best_index) {
             best = queue;
+            best_index = index;
         }
     }
     return best;
@@ -301,7 +320,7 @@ static void pwsp_flow_complete(pwsp_flow *flow) {
         uint32_t id = (uint32_t)pwsp_window_pop(&flow->running, &lane).task;
         pwsp_flow_node *node = &flow->nodes[id];
         node->time = flow->now;
-        node->cause = node->index;
+        pwsp_flow_set_cause(flow, id, node->index);
         flow->last_ended = node->index;
         flow->in_flight--;
         uint64_t bit = UINT64_C(1) << lane % 64;
@@ -312,16 +331,19 @@ static void pwsp_flow_complete(pwsp_flow *flow) {
         pwsp_flow_fire(flow, id);
         pwsp_flow_settle(flow);
     }
-    while (flow->ends->count && flow->ends->entries[0].rank <= flow->now) {
-        uint32_t id = (uint32_t)pwsp_flow_queue_pop(flow->ends).node;
+    while (flow->ends->count && pwsp_flow_entry_key(&flow->ends->entries[0]) <= flow->now) {
+        uint32_t id = pwsp_flow_queue_pop(flow, flow->ends).node;
+        uint64_t at = flow->nodes[id].cycles;
         flow->nodes[id].time = flow->now;
-        flow->nodes[id].cause = flow->nodes[id].turn;
+        pwsp_flow_set_cause(flow, id, flow->pipelines[at].end_task);
+        flow->pipelines[at].next_free = flow->free_pipeline;
+        flow->free_pipeline = (uint32_t)at + 1;
         flow->pipeline_count--;
         pwsp_flow_fire(flow, id);
         pwsp_flow_settle(flow);
     }
-    while (flow->turns->count && flow->turns->entries[0].rank <= flow->now) {
-        pwsp_flow_make_ready(flow, (uint32_t)pwsp_flow_queue_pop(flow->turns).node);
+    while (flow->turns->count && pwsp_flow_entry_key(&flow->turns->entries[0]) <= flow->now) {
+        pwsp_flow_make_ready(flow, pwsp_flow_queue_pop(flow, flow->turns).node);
     }
 }
 
@@ -333,10 +355,10 @@ static bool pwsp_flow_step(pwsp_flow *flow, uint64_t until, bool *out_moved) {
     }
     uint64_t next = pwsp_min_u64(pwsp_window_first_end(&flow->running), until);
     if (flow->turns->count) {
-        next = pwsp_min_u64(next, flow->turns->entries[0].rank);
+        next = pwsp_min_u64(next, pwsp_flow_entry_key(&flow->turns->entries[0]));
     }
     if (flow->ends->count) {
-        next = pwsp_min_u64(next, flow->ends->entries[0].rank);
+        next = pwsp_min_u64(next, pwsp_flow_entry_key(&flow->ends->entries[0]));
     }
     *out_moved = next != UINT64_MAX;
     if (*out_moved) {
@@ -445,22 +467,25 @@ PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival) 
         return pwsp_sim_no_memory(sim);
     }
     pwsp_flow_node *node = &flow->nodes[id];
-    node->is_task = true;
+    node->kind = PWSP_FLOW_TASK;
     node->pending = 1;  // until all it waits for is known
     node->index = sim->task_count;
     node->cycles = arrival->cycles;
     node->clock = flow->now;
-    node->turn =
-        schedule->timing == PTOWSP_TIMING_INTERLEAVED ? pwsp_sim_turn(sim, stream) : flow->now;
+    uint64_t turn = flow->now;
+    if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
+        turn = flow->turns_at[id] = pwsp_sim_turn(sim, stream);
+    }
     if (schedule->ready == PTOWSP_READY_PRIORITY) {
         uint64_t sign = sim->program->is_priority_signed ? UINT64_C(1) << 63 : 0;
-        node->rank = ~(arrival->priority_key ^ sign);
+        flow->ranks[id] = ~(arrival->priority_key ^ sign);
     }
-    node->lane = flow->is_shared ? (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools)
-                                 : pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key);
+    node->lane =
+        (uint16_t)(flow->is_shared ? (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools)
+                                   : pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key));
     if (sim->has_records) {
         ptowsp_task_record *record = &sim->records[sim->task_count];
-        bool is_turn = node->turn > flow->now;
+        bool is_turn = turn > flow->now;
         record->start = record->end = record->ready = 0;
         record->issue = flow->now;
         record->kernel = arrival->op->kernel;
@@ -490,6 +515,35 @@ PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival) 
     return pwsp_flow_check(flow);
 }
 
+// What a pipeline's node has no room for. False when memory is out.
+static bool pwsp_flow_pipeline_node_new(pwsp_flow *flow, const pwsp_pipeline_arrival *arrival,
+                                        uint64_t *out_at) {
+    uint64_t at = flow->pipeline_node_count;
+    if (flow->free_pipeline) {
+        at = flow->free_pipeline - 1;
+        flow->free_pipeline = flow->pipelines[at].next_free;
+    } else {
+        void *pipelines = flow->pipelines;
+        if (at >= UINT32_MAX ||
+            !pwsp_memory_grow(&flow->sim->memory, &pipelines, &flow->pipeline_capacity, at + 1,
+                              sizeof(pwsp_flow_pipeline_node))) {
+            return false;
+        }
+        flow->pipelines = (pwsp_flow_pipeline_node *)pipelines;
+        flow->pipeline_node_count = at + 1;
+    }
+    pwsp_flow_pipeline_node more = {arrival->task_count,
+                                    arrival->end_task,
+                                    arrival->cycles,
+                                    arrival->node,
+                                    arrival->pipeline,
+                                    arrival->run,
+                                    0};
+    flow->pipelines[at] = more;
+    *out_at = at;
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arrival *arrival) {
     pwsp_sim *sim = flow->sim;
     uint32_t id = pwsp_flow_node_new(flow);
@@ -497,17 +551,14 @@ PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arriv
         return pwsp_sim_no_memory(sim);
     }
     pwsp_flow_node *node = &flow->nodes[id];
-    node->is_pipeline = true;
+    node->kind = PWSP_FLOW_PIPELINE;
     node->pending = 1;  // until all it waits for is known
     node->index = arrival->first_task;
-    node->rank = arrival->task_count;
-    node->turn = arrival->end_task;
-    node->cycles = arrival->cycles;
     node->clock = sim->clock.now;
-    node->node = arrival->node;
+    if (!pwsp_flow_pipeline_node_new(flow, arrival, &node->cycles)) {
+        return pwsp_sim_no_memory(sim);
+    }
     flow->pipeline_count++;
-    node->lane = arrival->pipeline;
-    node->kernel = arrival->run;
     pwsp_token token = {0, id};
     flow->current = id;
     pwsp_deps_query_loads(&sim->deps, arrival->views, arrival->tiles, arrival->op->view_count);
@@ -544,7 +595,7 @@ PWSP_INTERNAL bool pwsp_flow_slot_load(pwsp_flow *flow, const pwsp_tile_at *tile
             return pwsp_flow_fail_stuck(flow, "a slot load needs the result of a task");
         }
     }
-    uint64_t cause = flow->nodes[id].cause;
+    uint64_t cause = pwsp_flow_cause(flow, id);
     pwsp_flow_unref(flow, id);
     if (flow->now > sim->clock.now) {
         pwsp_sim_move_clock(sim, flow->now, PTOWSP_STALL_SLOT, cause);

@@ -9,29 +9,35 @@
 #define PWSP_FLOW_NONE PTOWSP_NO_INDEX  // no node
 
 typedef struct pwsp_flow_node {
-    uint64_t time;   // what it waits for is done by then; of a task that has ended, its end
-    uint64_t cause;  // the task that this time comes from
-    uint64_t index, cycles, rank;  // of a task
-    uint64_t clock, turn;          // of a task: when it was issued, and may start at all
-    uint64_t ready, ready_cause;   // of a task
-    uint32_t pending;              // what it still waits for
+    uint64_t time;           // what it waits for is done by then; of a task that has ended, its end
+    uint64_t index, cycles;  // of a task
+    uint64_t clock;          // of a task: when it was issued
+    uint32_t pending;        // what it still waits for
     uint32_t refs;
     uint32_t waiters;  // links
-    uint32_t lane;     // of a task: its lane, or its pool
-    uint32_t kernel, node;
-    bool is_task, is_pipeline, is_done;
+    uint16_t lane;     // of a task: its lane, or its pool
+    uint8_t kind;      // PWSP_FLOW_JOIN, ...
+    bool is_done;
 } pwsp_flow_node;
 
-// Of a pipeline, index is its first task, rank how many tasks it has, and turn the one that it ends
-// with; lane is the pipeline, and kernel the how-manieth of its runs this is.
+enum { PWSP_FLOW_JOIN, PWSP_FLOW_TASK, PWSP_FLOW_PIPELINE };
+
+// More of a pipeline. Its node has the first task as index, and says where this is instead of
+// cycles.
+typedef struct pwsp_flow_pipeline_node {
+    uint64_t task_count, end_task;
+    uint64_t cycles;
+    uint32_t node, pipeline, run;
+    uint32_t next_free;  // + 1
+} pwsp_flow_pipeline_node;
 
 typedef struct pwsp_flow_link {
     uint32_t node, next;
 } pwsp_flow_link;
 
 typedef struct pwsp_flow_entry {
-    uint64_t rank, index;  // smaller first
-    uint64_t node;
+    uint32_t key_low, key_high;  // a smaller key comes first, then a smaller index
+    uint32_t node;
 } pwsp_flow_entry;
 
 typedef struct pwsp_flow_queue {  // a binary heap
@@ -50,6 +56,13 @@ typedef struct pwsp_flow {
     uint64_t now;
     pwsp_flow_node *nodes;  // from 1
     uint64_t node_count, node_capacity;
+    // By node, where they are needed: with records, the task that its time comes from; with
+    // priorities, of a task, what comes first; interleaved, of a task, when it may start at all.
+    uint64_t *causes, *ranks, *turns_at;
+    uint64_t cause_capacity, rank_capacity, turn_capacity;
+    pwsp_flow_pipeline_node *pipelines;  // those issued and not done
+    uint64_t pipeline_node_count, pipeline_capacity;
+    uint32_t free_pipeline;  // + 1
     uint32_t free_node;
     pwsp_flow_link *links;  // from 1
     uint64_t link_count, link_capacity;

@@ -5,8 +5,29 @@
 
 #include "flow.h"
 
+PWSP_INLINE uint64_t pwsp_flow_entry_key(const pwsp_flow_entry *entry) {
+    return (uint64_t)entry->key_high << 32 | entry->key_low;
+}
+
+// The task that a node's time comes from; without records nobody asks for it.
+PWSP_INLINE uint64_t pwsp_flow_cause(const pwsp_flow *flow, uint32_t id) {
+    return flow->sim->has_records ? flow->causes[id] : PTOWSP_NO_INDEX;
+}
+
+PWSP_INLINE void pwsp_flow_set_cause(pwsp_flow *flow, uint32_t id, uint64_t cause) {
+    if (flow->sim->has_records) {
+        flow->causes[id] = cause;
+    }
+}
+
+// When a task may start at all.
+PWSP_INLINE uint64_t pwsp_flow_turn(const pwsp_flow *flow, uint32_t id) {
+    return flow->sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED ? flow->turns_at[id]
+                                                                    : flow->nodes[id].clock;
+}
+
 // Takes the least entry of a heap that is not empty.
-PWSP_INTERNAL pwsp_flow_entry pwsp_flow_queue_pop(pwsp_flow_queue *queue);
+PWSP_INTERNAL pwsp_flow_entry pwsp_flow_queue_pop(const pwsp_flow *flow, pwsp_flow_queue *queue);
 
 // A node that is referred to once; 0 when memory is out.
 PWSP_INTERNAL uint32_t pwsp_flow_node_new(pwsp_flow *flow);

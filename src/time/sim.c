@@ -191,6 +191,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     sim->task_count = 0;
     sim->issue_count = 0;
     sim->deps.access_max = 0;
+    sim->deps.has_tasks = has_records;  // they say what records wait for
     sim->batch_clock = 0;
     memset(&sim->stats, 0, sizeof sim->stats);
     sim->stats.lane_count = program->lane_count;

@@ -1,0 +1,295 @@
+// Levels, cells and room of the map of regions: see deps.c for what they are.
+
+#include "cells.h"
+
+#define PWSP_DEPS_HAND_STEPS 8  // for each access that is added; half of it for times
+#define PWSP_DEPS_TIMES_MAX  2  // log2 of how much too large a level may be
+
+PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
+                                             pwsp_extent_at *extent) {
+    uint32_t group = deps->tensors[at->tensor].group;
+    uint64_t low, high;
+    pwsp_region region = pwsp_deps_region(deps, at);
+    pwsp_region_span(&region, &low, &high);
+    extent->name = group;
+    extent->row = low - deps->tensors[group].origin;
+    extent->rows = high - low;
+    extent->col = 0;
+    extent->cols = 1;
+    extent->is_wide = high <= low || extent->row > UINT64_MAX - extent->rows;
+}
+
+static void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint64_t hash) {
+    deps->nexts[index] = *list;
+    *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);
+}
+
+// The level of a group for what is entered; 0 when memory is out.
+static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
+                                       const pwsp_extent_at *extent) {
+    const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
+    const pwsp_bound_tensor *bound = &deps->bound[at->tensor];
+    pwsp_deps_tensor *first = &deps->tensors[tensor->group];
+    uint8_t row_shift = pwsp_deps_log2(extent->rows), col_shift = pwsp_deps_log2(extent->cols);
+    bool is_last_row = tensor->is_plain && extent->row + extent->rows == (uint64_t)bound->rows;
+    bool is_last_col = tensor->is_plain && extent->col + extent->cols == (uint64_t)bound->cols;
+    uint32_t best = 0, empty = 0, best_times = UINT32_MAX;
+    for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
+        const pwsp_deps_level *level = &deps->levels[id];
+        if (level->row_shift == row_shift && level->col_shift == col_shift) {
+            return id;
+        }
+        if (level->count == 0) {
+            empty = id;
+        } else if (level->row_shift >= row_shift && level->col_shift >= col_shift) {
+            uint32_t row_times = level->row_shift - row_shift;
+            uint32_t col_times = level->col_shift - col_shift;
+            uint32_t counted = (is_last_row ? 0 : row_times) + (is_last_col ? 0 : col_times);
+            if (counted <= PWSP_DEPS_TIMES_MAX && row_times + col_times < best_times) {
+                best = id;
+                best_times = row_times + col_times;
+            }
+        }
+    }
+    if (best) {
+        return best;
+    }
+    if (!empty) {
+        void *levels = deps->levels;
+        empty = (uint32_t)pwsp_max_u64(deps->level_count, 1);
+        if (!pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity, empty + 1u,
+                              sizeof(pwsp_deps_level))) {
+            return 0;
+        }
+        deps->levels = (pwsp_deps_level *)levels;
+        deps->level_count = empty + 1u;
+        deps->levels[empty].next = first->levels;
+        first->levels = empty;
+    }
+    pwsp_deps_level level = {deps->levels[empty].next, 0, row_shift, col_shift, false, false};
+    deps->levels[empty] = level;
+    return empty;
+}
+
+PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint) {
+    pwsp_access *access = &deps->accesses[index];
+    pwsp_extent_at extent;
+    pwsp_deps_extent(deps, access, &extent);
+    access->flags |= PWSP_ACCESS_LINKED;
+    if (PWSP_UNLIKELY(extent.is_wide)) {
+        pwsp_deps_push(deps, &deps->tensors[deps->tensors[access->tensor].group].wides, index, 0);
+        return true;
+    }
+    uint32_t id = pwsp_deps_choose_level(deps, access, &extent);
+    if (id == 0) {
+        return false;
+    }
+    pwsp_deps_level *level = &deps->levels[id];
+    uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
+    level->count++;
+    level->row_over |= (extent.row + extent.rows - 1) >> level->row_shift != row;
+    level->col_over |= (extent.col + extent.cols - 1) >> level->col_shift != col;
+    access->row_shift = level->row_shift;
+    access->col_shift = level->col_shift;
+    uint64_t hash;
+    if (hint && hint->row_shift == level->row_shift && hint->col_shift == level->col_shift) {
+        hash = hint->hash;
+    } else {
+        hash = pwsp_deps_hash(&extent, level->row_shift, level->col_shift, row, col);
+    }
+    pwsp_deps_push(deps, pwsp_deps_bucket(deps, hash), index, hash);
+    return true;
+}
+
+PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access) {
+    pwsp_extent_at extent;
+    pwsp_deps_extent(deps, access, &extent);
+    if (extent.is_wide) {
+        return &deps->tensors[deps->tensors[access->tensor].group].wides;
+    }
+    return pwsp_deps_bucket(deps, pwsp_deps_hash(&extent, access->row_shift, access->col_shift,
+                                                 extent.row >> access->row_shift,
+                                                 extent.col >> access->col_shift));
+}
+
+PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
+    pwsp_access *access = &deps->accesses[index];
+    uint32_t *at = list;
+    access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+    if (list != &deps->tensors[deps->tensors[access->tensor].group].wides) {
+        pwsp_deps_left(deps, access);
+    }
+    while (pwsp_deps_linked(deps, *at) != index) {
+        at = &deps->nexts[pwsp_deps_linked(deps, *at)];
+    }
+    *at = deps->nexts[index];
+}
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    if (deps->ops.is_small) {
+        PTOWSP_ASSERT(token->time == 0 && token->task <= UINT32_MAX);
+        deps->accesses[index].token = (uint32_t)token->task;
+    } else {
+        deps->times[index] = token->time;
+        if (deps->has_tasks) {
+            deps->tasks[index] = token->task;
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    if (!(access->flags & PWSP_ACCESS_GONE)) {
+        access->flags |= PWSP_ACCESS_GONE;
+        if (!deps->ops.is_dead) {
+            deps->times[index] = 0;  // the hand looks here first
+        }
+        if (deps->ops.drop) {
+            pwsp_token token = pwsp_deps_token(deps, index);
+            deps->ops.drop(deps->ops.user, &token);
+        }
+    }
+}
+
+// -- room -----------------------------------------------------------------------------------------
+
+// Makes all lists anew, of accesses that are in some.
+static bool pwsp_deps_enter_all(pwsp_deps *deps) {
+    memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
+    for (uint32_t i = 0; i < deps->tensor_count; i++) {
+        deps->tensors[i].wides = 0;
+    }
+    for (uint64_t i = 1; i < deps->level_count; i++) {
+        deps->levels[i].count = 0;
+        deps->levels[i].row_over = deps->levels[i].col_over = false;
+    }
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        if ((deps->accesses[i].flags & PWSP_ACCESS_LINKED) && !pwsp_deps_enter(deps, i, NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
+    uint32_t living = 0;
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        if (pwsp_deps_is_dead(deps, i)) {
+            pwsp_deps_drop(deps, i);
+            continue;
+        }
+        pwsp_token token = pwsp_deps_token(deps, i);
+        deps->accesses[living] = deps->accesses[i];
+        pwsp_deps_put_token(deps, living++, &token);
+    }
+    deps->access_count = living;
+    deps->free_count = 0;
+    deps->hand = 0;
+    deps->wants_sweep = false;
+    return pwsp_deps_enter_all(deps);
+}
+
+// Places are taken in the order in which they become free, so that neighbours are of about one age.
+static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
+    pwsp_deps_drop(deps, index);
+    deps->accesses[index].flags |= PWSP_ACCESS_FREE;
+    if (deps->free_count++) {
+        deps->nexts[deps->free_last] = index;
+    } else {
+        deps->free_first = index;
+    }
+    deps->free_last = index;
+}
+
+PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
+    uint32_t found[PWSP_DEPS_HAND_STEPS], *lists[PWSP_DEPS_HAND_STEPS];
+    uint32_t steps = deps->ops.is_small ? PWSP_DEPS_HAND_STEPS : PWSP_DEPS_HAND_STEPS / 2;
+    steps = deps->access_count < steps ? (uint32_t)deps->access_count : steps;
+    uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
+    const uint64_t *times = deps->ops.is_dead ? NULL : deps->times;
+    uint64_t clock = pwsp_max_u64(deps->clock, 1);  // what is gone has time 0
+    uint32_t token = UINT32_MAX;                    // small: neighbours are often of one task
+    bool is_dead = false;
+    for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
+        uint32_t found_count = 0;
+        for (uint32_t i = 0; i < steps; i++) {
+            uint32_t index = deps->hand < deps->access_count ? deps->hand : 0;
+            deps->hand = index + 1;
+            if (times && times[index] >= clock) {
+                continue;
+            }
+            const pwsp_access *access = &deps->accesses[index];
+            if (access->flags & PWSP_ACCESS_FREE) {
+                continue;
+            }
+            if (!deps->ops.is_small || access->token != token || access->flags & PWSP_ACCESS_GONE) {
+                is_dead = pwsp_deps_is_dead(deps, index);
+                token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
+            }
+            if (is_dead) {
+                uint32_t *list = NULL;
+                if (deps->accesses[index].flags & PWSP_ACCESS_LINKED) {
+                    list = pwsp_deps_list(deps, &deps->accesses[index]);
+                    PWSP_PREFETCH(list);
+                }
+                found[found_count] = index;
+                lists[found_count++] = list;
+            }
+        }
+        for (uint32_t i = 0; i < found_count; i++) {
+            if (lists[i]) {
+                pwsp_deps_leave(deps, found[i], lists[i]);
+            }
+            pwsp_deps_free_access(deps, found[i]);
+        }
+    }
+}
+
+static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
+    const pwsp_memory *memory = deps->memory;
+    void *accesses = deps->accesses, *nexts = deps->nexts;
+    void *times = deps->times, *tasks = deps->tasks;
+    bool has_times = !deps->ops.is_small, has_tasks = has_times && deps->has_tasks;
+    bool is_good =
+        pwsp_memory_grow_little(memory, &accesses, &deps->access_capacity, needed,
+                                sizeof(pwsp_access)) &&
+        pwsp_memory_grow_little(memory, &nexts, &deps->next_capacity, needed, sizeof(uint32_t)) &&
+        (!has_times ||
+         pwsp_memory_grow_little(memory, &times, &deps->time_capacity, needed, sizeof(uint64_t))) &&
+        (!has_tasks ||
+         pwsp_memory_grow_little(memory, &tasks, &deps->task_capacity, needed, sizeof(uint64_t)));
+    deps->accesses = (pwsp_access *)accesses;
+    deps->nexts = (uint32_t *)nexts;
+    deps->times = (uint64_t *)times;
+    deps->tasks = (uint64_t *)tasks;
+    return is_good;
+}
+
+PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
+    if (deps->free_count) {
+        uint32_t index = deps->free_first;
+        deps->free_first = deps->nexts[index];
+        deps->free_count--;
+        return index + 1;
+    }
+    uint64_t needed = deps->access_count + 1;
+    if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {
+        return 0;
+    }
+    if (needed > deps->bucket_count) {
+        void *buckets = deps->buckets;
+        bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,
+                                         pwsp_max_u64(needed + needed / 4, PWSP_DEPS_SWEEP_MIN),
+                                         sizeof(uint32_t));
+        deps->buckets = (uint32_t *)buckets;
+        deps->index_mask = (uint32_t)((UINT64_C(2) << pwsp_deps_log2(deps->bucket_count)) - 1);
+        if (!has_room || !pwsp_deps_enter_all(deps)) {
+            return 0;
+        }
+    }
+    deps->access_count = needed;
+    deps->access_max = pwsp_max_u64(deps->access_max, needed);
+    return (uint32_t)needed;
+}
