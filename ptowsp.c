@@ -32484,7 +32484,8 @@ typedef struct pwsp_reorder {
     void *call_user;
     char *ring;
     size_t stride;                               // bytes of an entry with words and tiles
-    uint32_t capacity;                           // a power of two
+    uint32_t capacity;                           // entries in flight, at most
+    uint32_t place_mask;                         // places of the ring, a power of two, - 1
     uint32_t word_count;                         // of each entry
     pwsp_reorder_link *links[PWSP_PIECE_COUNT];  // from 1
     pwsp_join *joins[PWSP_PIECE_COUNT];          // from 1
@@ -32516,7 +32517,7 @@ PWSP_INLINE pwsp_entry *pwsp_reorder_at(const pwsp_reorder *reorder, uint32_t pl
     return (pwsp_entry *)(void *)(reorder->ring + place * reorder->stride);
 }
 PWSP_INLINE pwsp_entry *pwsp_reorder_entry(const pwsp_reorder *reorder, uint64_t sequence) {
-    return pwsp_reorder_at(reorder, (uint32_t)sequence & (reorder->capacity - 1));
+    return pwsp_reorder_at(reorder, (uint32_t)sequence & reorder->place_mask);
 }
 PWSP_INLINE uint64_t *pwsp_entry_words(const pwsp_entry *entry) {
     return (uint64_t *)(uintptr_t)(entry + 1);
@@ -32774,7 +32775,7 @@ PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint
 
 PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_kind kind) {
     PTOWSP_ASSERT(!pwsp_reorder_is_full(reorder));
-    uint32_t place = (uint32_t)reorder->tail & (reorder->capacity - 1);
+    uint32_t place = (uint32_t)reorder->tail & reorder->place_mask;
     pwsp_entry *entry = pwsp_reorder_at(reorder, place);
     bool is_task = kind <= PWSP_ENTRY_LOAD;
     pwsp_store_relaxed(&entry->fan.waiters, is_task ? 0u : PWSP_WAITERS_CLOSED);
@@ -32789,7 +32790,7 @@ PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_ki
 }
 
 PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
-    uint32_t place = (uint32_t)reorder->tail & (reorder->capacity - 1);
+    uint32_t place = (uint32_t)reorder->tail & reorder->place_mask;
     pwsp_entry *entry = pwsp_reorder_at(reorder, place);
     reorder->tail++;
     if (entry->kind > PWSP_ENTRY_LOAD) {
@@ -32959,17 +32960,24 @@ PWSP_INTERNAL void pwsp_reorder_merge(void *user, pwsp_token *into, const pwsp_t
 
 // -- life -----------------------------------------------------------------------------------------
 
+static size_t pwsp_reorder_ring_size(const pwsp_reorder *reorder) {
+    return ((size_t)reorder->place_mask + 1) * reorder->stride;
+}
+
 PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
                                      uint32_t capacity, uint32_t word_count, uint32_t tile_count) {
     memset(reorder, 0, sizeof *reorder);
     reorder->memory = memory;
     reorder->capacity = capacity;
+    while (reorder->place_mask < capacity - 1) {
+        reorder->place_mask = 2 * reorder->place_mask + 1;
+    }
     reorder->word_count = word_count;
     reorder->stride =
         sizeof(pwsp_entry) + word_count * sizeof(uint64_t) + tile_count * sizeof(pwsp_tile_at);
     reorder->link_count = 1;
     reorder->join_count = 1;
-    reorder->ring = (char *)pwsp_memory_alloc(memory, capacity * reorder->stride);
+    reorder->ring = (char *)pwsp_memory_alloc(memory, pwsp_reorder_ring_size(reorder));
     return reorder->ring != NULL;
 }
 
@@ -32985,12 +32993,12 @@ PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder) {
                          reorder->joins[i] ? count * sizeof(pwsp_join) : 0);
     }
     pwsp_memory_free(reorder->memory, reorder->ring,
-                     reorder->ring ? reorder->capacity * reorder->stride : 0);
+                     reorder->ring ? pwsp_reorder_ring_size(reorder) : 0);
     memset(reorder, 0, sizeof *reorder);
 }
 
 PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder) {
-    size_t bytes = reorder->ring ? reorder->capacity * reorder->stride : 0;
+    size_t bytes = reorder->ring ? pwsp_reorder_ring_size(reorder) : 0;
     for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
         size_t count = (size_t)PWSP_PIECE_FIRST << i;
         bytes += reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0;
@@ -33156,11 +33164,8 @@ static bool pwsp_issue_list_variables(pwsp_issue *issue, uint32_t *out_word_coun
 }
 
 static uint32_t pwsp_issue_capacity(const ptowsp_schedule *schedule) {
-    uint32_t capacity = 1;
-    while (capacity < PWSP_ISSUE_WINDOW_MAX && (!schedule->window || capacity < schedule->window)) {
-        capacity *= 2;
-    }
-    return capacity;
+    bool has_window = schedule->window > 0 && schedule->window < PWSP_ISSUE_WINDOW_MAX;
+    return has_window ? schedule->window : PWSP_ISSUE_WINDOW_MAX;
 }
 
 static uint32_t pwsp_issue_tile_max(const ptowsp_program *program) {

@@ -48,11 +48,8 @@ static bool pwsp_issue_list_variables(pwsp_issue *issue, uint32_t *out_word_coun
 }
 
 static uint32_t pwsp_issue_capacity(const ptowsp_schedule *schedule) {
-    uint32_t capacity = 1;
-    while (capacity < PWSP_ISSUE_WINDOW_MAX && (!schedule->window || capacity < schedule->window)) {
-        capacity *= 2;
-    }
-    return capacity;
+    bool has_window = schedule->window > 0 && schedule->window < PWSP_ISSUE_WINDOW_MAX;
+    return has_window ? schedule->window : PWSP_ISSUE_WINDOW_MAX;
 }
 
 static uint32_t pwsp_issue_tile_max(const ptowsp_program *program) {

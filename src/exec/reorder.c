@@ -195,7 +195,7 @@ PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint
 
 PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_kind kind) {
     PTOWSP_ASSERT(!pwsp_reorder_is_full(reorder));
-    uint32_t place = (uint32_t)reorder->tail & (reorder->capacity - 1);
+    uint32_t place = (uint32_t)reorder->tail & reorder->place_mask;
     pwsp_entry *entry = pwsp_reorder_at(reorder, place);
     bool is_task = kind <= PWSP_ENTRY_LOAD;
     pwsp_store_relaxed(&entry->fan.waiters, is_task ? 0u : PWSP_WAITERS_CLOSED);
@@ -210,7 +210,7 @@ PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_ki
 }
 
 PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
-    uint32_t place = (uint32_t)reorder->tail & (reorder->capacity - 1);
+    uint32_t place = (uint32_t)reorder->tail & reorder->place_mask;
     pwsp_entry *entry = pwsp_reorder_at(reorder, place);
     reorder->tail++;
     if (entry->kind > PWSP_ENTRY_LOAD) {
@@ -380,17 +380,24 @@ PWSP_INTERNAL void pwsp_reorder_merge(void *user, pwsp_token *into, const pwsp_t
 
 // -- life -----------------------------------------------------------------------------------------
 
+static size_t pwsp_reorder_ring_size(const pwsp_reorder *reorder) {
+    return ((size_t)reorder->place_mask + 1) * reorder->stride;
+}
+
 PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
                                      uint32_t capacity, uint32_t word_count, uint32_t tile_count) {
     memset(reorder, 0, sizeof *reorder);
     reorder->memory = memory;
     reorder->capacity = capacity;
+    while (reorder->place_mask < capacity - 1) {
+        reorder->place_mask = 2 * reorder->place_mask + 1;
+    }
     reorder->word_count = word_count;
     reorder->stride =
         sizeof(pwsp_entry) + word_count * sizeof(uint64_t) + tile_count * sizeof(pwsp_tile_at);
     reorder->link_count = 1;
     reorder->join_count = 1;
-    reorder->ring = (char *)pwsp_memory_alloc(memory, capacity * reorder->stride);
+    reorder->ring = (char *)pwsp_memory_alloc(memory, pwsp_reorder_ring_size(reorder));
     return reorder->ring != NULL;
 }
 
@@ -406,12 +413,12 @@ PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder) {
                          reorder->joins[i] ? count * sizeof(pwsp_join) : 0);
     }
     pwsp_memory_free(reorder->memory, reorder->ring,
-                     reorder->ring ? reorder->capacity * reorder->stride : 0);
+                     reorder->ring ? pwsp_reorder_ring_size(reorder) : 0);
     memset(reorder, 0, sizeof *reorder);
 }
 
 PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder) {
-    size_t bytes = reorder->ring ? reorder->capacity * reorder->stride : 0;
+    size_t bytes = reorder->ring ? pwsp_reorder_ring_size(reorder) : 0;
     for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
         size_t count = (size_t)PWSP_PIECE_FIRST << i;
         bytes += reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0;

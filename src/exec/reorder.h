@@ -107,7 +107,8 @@ typedef struct pwsp_reorder {
     void *call_user;
     char *ring;
     size_t stride;                               // bytes of an entry with words and tiles
-    uint32_t capacity;                           // a power of two
+    uint32_t capacity;                           // entries in flight, at most
+    uint32_t place_mask;                         // places of the ring, a power of two, - 1
     uint32_t word_count;                         // of each entry
     pwsp_reorder_link *links[PWSP_PIECE_COUNT];  // from 1
     pwsp_join *joins[PWSP_PIECE_COUNT];          // from 1
@@ -139,7 +140,7 @@ PWSP_INLINE pwsp_entry *pwsp_reorder_at(const pwsp_reorder *reorder, uint32_t pl
     return (pwsp_entry *)(void *)(reorder->ring + place * reorder->stride);
 }
 PWSP_INLINE pwsp_entry *pwsp_reorder_entry(const pwsp_reorder *reorder, uint64_t sequence) {
-    return pwsp_reorder_at(reorder, (uint32_t)sequence & (reorder->capacity - 1));
+    return pwsp_reorder_at(reorder, (uint32_t)sequence & reorder->place_mask);
 }
 PWSP_INLINE uint64_t *pwsp_entry_words(const pwsp_entry *entry) {
     return (uint64_t *)(uintptr_t)(entry + 1);

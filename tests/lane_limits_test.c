@@ -1,0 +1,264 @@
+// Programs on lanes at their limits: how far the walk runs ahead, in which order errors come when
+// memory is missing or a pipeline is stuck, and what is asked of options.
+
+#include "test.h"
+
+#include <sched.h>
+
+enum { TASKS = 200 };
+
+typedef struct fixture {
+    test_memory memory;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    int32_t data[TASKS];
+    uint32_t has_ended[TASKS];  // atomic
+    uint32_t is_far;            // atomic: a task began too early
+    uint32_t call_count;        // atomic
+    uint64_t window;
+    uint64_t failing;  // tasks from this one on fail
+} fixture;
+
+static void run_forwards(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
+    (void)user;
+    for (uint32_t i = 0; i < lane_count; i++) {
+        lane(job, i);
+    }
+}
+
+static void fixture_make(fixture *f, ptowsp_run_lanes_fn run_lanes) {
+    memset(f, 0, sizeof *f);
+    f->failing = UINT64_MAX;
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.resize = test_resize;
+    desc.resize_user = &f->memory;
+    desc.threads = PTOWSP_THREADS_USER;
+    desc.lane_count = 4;
+    desc.run_lanes = run_lanes;
+    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
+}
+
+static void fixture_free(fixture *f) {
+    ptowsp_run_destroy(f->run);
+    ptowsp_program_destroy(f->program);
+    ptowsp_module_destroy(f->m);
+    ptowsp_context_destroy(f->context);
+    assert_int_equal(f->memory.live_blocks, 0);
+}
+
+static ptowsp_kernel kernel_make(fixture *f, const char *name, ptowsp_kernel_fn fn, bool has_tile,
+                                 ptowsp_cycles cycles) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.fn = fn;
+    desc.cycles = cycles;
+    desc.user = f;
+    if (has_tile) {
+        const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
+        desc.tiles[0] = tile;
+    }
+    return ptowsp_kernel_make(f->m, &desc);
+}
+
+// A loop of tasks, each with an element of its own.
+static void workload_make(fixture *f, ptowsp_kernel_fn fn, uint32_t window) {
+    const ptowsp_tensor_desc tensor = {
+        "x", PTOWSP_I32, 1, {TASKS, 0, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = kernel_make(f, "k", fn, true, 0);
+    task.views[0].tensor = ptowsp_tensor_make(f->m, &tensor);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, i, ptowsp_axis_dense(f->m, "n", TASKS)) {
+            task.views[0].col = i;
+            ptowsp_task_make(f->m, &task);
+        }
+    }
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.lane_count = 2;
+    schedule.window = window;
+    f->window = window;
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    assert_int_equal(ptowsp_program_create(f->context, f->m, &desc, &f->program), PTOWSP_OK);
+}
+
+static ptowsp_status execute(fixture *f, ptowsp_run_mode mode, uint32_t lane_count) {
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = mode;
+    options.lane_count = lane_count;
+    return ptowsp_run_execute(f->run, &options);
+}
+
+static void bind(fixture *f) {
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = f->data;
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+}
+
+// -- how far the walk runs ahead ------------------------------------------------------------------
+
+// Each tenth task takes its time; none may begin while one that is a window before it runs.
+static ptowsp_cycles watch_window(const ptowsp_task *task, void *user) {
+    fixture *f = (fixture *)user;
+    if (task->index >= f->window) {
+        for (uint64_t i = 0; i <= task->index - f->window; i++) {
+            if (!__atomic_load_n(&f->has_ended[i], __ATOMIC_ACQUIRE)) {
+                __atomic_store_n(&f->is_far, 1u, __ATOMIC_RELAXED);
+            }
+        }
+    }
+    for (int i = 0; task->index % 10 == 0 && i < 200; i++) {
+        sched_yield();
+    }
+    __atomic_store_n(&f->has_ended[task->index], 1u, __ATOMIC_RELEASE);
+    return 1;
+}
+
+static void lane_limits__no_task_begins_a_window_before_the_oldest_has_ended(void **state) {
+    (void)state;
+    static const uint32_t windows[] = {1, 2, 3, 5, 6, 9};
+    for (int i = 0; i < 6; i++) {
+        fixture f;
+        fixture_make(&f, test_run_lanes_on_threads);
+        workload_make(&f, watch_window, windows[i]);
+        assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
+        bind(&f);
+        assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, 4), PTOWSP_OK);
+        assert_int_equal(f.is_far, 0);
+        fixture_free(&f);
+    }
+}
+
+// -- errors ---------------------------------------------------------------------------------------
+
+static ptowsp_cycles fail_late(const ptowsp_task *task, void *user) {
+    fixture *f = (fixture *)user;
+    __atomic_fetch_add(&f->call_count, 1u, __ATOMIC_RELAXED);
+    return task->index >= f->failing ? ptowsp_task_fail(PTOWSP_KERNEL_FAILED) : 1;
+}
+
+// All tasks from the third on fail. Memory is refused at each allocation: if that is met while tasks
+// are issued, those before it count, and of them the first that fails.
+static void lane_limits__a_failure_comes_before_memory_that_is_missing_behind_it(void **state) {
+    (void)state;
+    unsigned refused = 0, failed = 0;
+    for (size_t at = 1;; at++) {
+        fixture f;
+        fixture_make(&f, run_forwards);
+        workload_make(&f, fail_late, 0);
+        assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
+        bind(&f);
+        f.failing = 2;
+        f.memory.refuse_at = f.memory.allocations + at;
+        ptowsp_status status = execute(&f, PTOWSP_RUN_EXECUTE, 3);
+        bool is_reached = f.memory.allocations >= f.memory.refuse_at;
+        f.memory.refuse_at = 0;
+        if (status == PTOWSP_OUT_OF_MEMORY) {
+            refused++;
+            assert_true(ptowsp_run_result(f.run)->task_count <= 2);  // perhaps for their time
+        } else {
+            assert_int_equal(status, PTOWSP_KERNEL_FAILED);
+            assert_int_equal(ptowsp_context_error(f.context).index, 2);
+            assert_int_equal(ptowsp_run_result(f.run)->task_count, 2);
+            failed += is_reached;
+        }
+        f.failing = UINT64_MAX;
+        assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, 3), PTOWSP_OK);
+        fixture_free(&f);
+        if (!is_reached) {
+            break;
+        }
+    }
+    assert_true(refused > 0 && failed > 0);
+}
+
+// The task's cycles are known, so the walk goes on before it has run, and then gets stuck.
+static void lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck(void **state) {
+    (void)state;
+    for (uint32_t lane_count = 1; lane_count <= 3; lane_count += 2) {
+        fixture f;
+        char text[256] = "";
+        ptowsp_text_buffer buffer = {text, sizeof text, 0};
+        fixture_make(&f, run_forwards);
+        ptowsp_task_desc task;
+        memset(&task, 0, sizeof task);
+        task.kernel = kernel_make(&f, "k", fail_late, false, 7);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_PIPELINE(f.m, "p") {
+                ptowsp_channel_desc desc;
+                memset(&desc, 0, sizeof desc);
+                desc.name = "a";
+                desc.depth = 1;
+                ptowsp_channel a = ptowsp_channel_make(f.m, &desc);
+                desc.name = "b";
+                ptowsp_channel b = ptowsp_channel_make(f.m, &desc);
+                PTOWSP_PROCESS(f.m, "one") {
+                    ptowsp_consumes(f.m, a);
+                    ptowsp_produces(f.m, b);
+                    ptowsp_task_make(f.m, &task);
+                    PTOWSP_CONSUME(f.m, t, a) {
+                        ptowsp_send(f.m, b, t);
+                    }
+                }
+                PTOWSP_PROCESS(f.m, "two") {
+                    ptowsp_consumes(f.m, b);
+                    ptowsp_produces(f.m, a);
+                    PTOWSP_CONSUME(f.m, t, b) {
+                        ptowsp_send(f.m, a, t);
+                    }
+                }
+            }
+        }
+        assert_int_equal(ptowsp_program_create(f.context, f.m, NULL, &f.program), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
+        assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, lane_count), PTOWSP_STUCK);
+        f.failing = 0;
+        assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, lane_count), PTOWSP_KERNEL_FAILED);
+        assert_int_equal(ptowsp_context_error(f.context).index, 0);
+        ptowsp_run_print_stuck(f.run, ptowsp_text_to_buffer(&buffer));
+        assert_string_equal(text, "");
+        for (uint32_t i = 0; i < 2; i++) {
+            const ptowsp_process_stats *process = &ptowsp_run_processes(f.run, NULL)[i];
+            assert_int_equal(process->state, PTOWSP_PROCESS_STOPPED);
+            assert_true(process->channel == UINT32_MAX);
+        }
+        fixture_free(&f);
+    }
+}
+
+static void lane_limits__time_alone_takes_no_notice_of_lanes(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f, run_forwards);
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = kernel_make(&f, "k", fail_late, false, 7);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        ptowsp_task_make(f.m, &task);
+    }
+    assert_int_equal(ptowsp_program_create(f.context, f.m, NULL, &f.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
+    assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, 5), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(execute(&f, PTOWSP_RUN_TIME_ONLY, 5), PTOWSP_OK);
+    assert_int_equal(f.call_count, 0);
+    assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 7);
+    fixture_free(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lane_limits__no_task_begins_a_window_before_the_oldest_has_ended),
+        cmocka_unit_test(lane_limits__a_failure_comes_before_memory_that_is_missing_behind_it),
+        cmocka_unit_test(lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck),
+        cmocka_unit_test(lane_limits__time_alone_takes_no_notice_of_lanes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
