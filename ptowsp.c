@@ -34956,7 +34956,7 @@ static ptowsp_status pwsp_run_check_options(ptowsp_run *run, const ptowsp_run_op
                          (int)options->cost.model);
     }
     uint32_t lane_count = pwsp_pool_lane_count(run->context->pool);
-    if (options->lane_count > lane_count) {
+    if (options->mode == PTOWSP_RUN_EXECUTE && options->lane_count > lane_count) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: lane_count is %u, but the context has %u lane%s",
                          options->lane_count, lane_count, lane_count == 1 ? "" : "s");
