@@ -355,11 +355,13 @@ static void pwsp_issue_drain(pwsp_issue *issue) {
 
 // -- issuing --------------------------------------------------------------------------------------
 
-// Issues what has been opened; `is_good` is false when memory is out. False after a failure.
+// Issues what has been opened; `is_good` is false when memory is out: then it does not run, but what
+// is before it does, and may have failed. False after a failure.
 static bool pwsp_issue_end(pwsp_issue *issue, bool is_good) {
     issue->reorder.is_out_of_memory = issue->reorder.is_out_of_memory || !is_good;
     pwsp_reorder_issue(&issue->reorder);
-    return !issue->reorder.is_out_of_memory || pwsp_issue_no_memory(issue);
+    return !issue->reorder.is_out_of_memory ||
+           (pwsp_issue_settle(issue) && pwsp_issue_no_memory(issue));
 }
 
 static bool pwsp_issue_task(pwsp_issue *issue) {
@@ -473,7 +475,7 @@ PWSP_INTERNAL bool pwsp_issue_process_task(pwsp_issue *issue, uint32_t process,
     uint64_t before = issue->process_capacity;
     if (!pwsp_memory_grow(&issue->memory, &last, &issue->process_capacity, (uint64_t)process + 1,
                           sizeof(uint64_t))) {
-        return pwsp_issue_no_memory(issue);
+        return pwsp_issue_settle(issue) && pwsp_issue_no_memory(issue);
     }
     issue->process_last = (uint64_t *)last;
     for (uint64_t i = before; i < issue->process_capacity; i++) {
