@@ -29885,6 +29885,9 @@ typedef struct pwsp_pipeline_host {
     // Loads the slot that the expander is at, in a process, when its element has been written. NULL:
     // it has been. False after a failure.
     bool (*load)(void *user);
+    // Waits for the tasks that run later than they were told about. NULL: there are none. False with
+    // the expander's error if one has failed.
+    bool (*settle)(void *user);
     void *user;
     bool is_ordered;   // tasks must be run in the order of time
     bool has_records;  // steps are recorded
@@ -31559,7 +31562,11 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
                            "out of memory for records of steps");
         is_good = false;
     }
-    pipelines->is_stuck = is_good && pipelines->ended_count < pipelines->running_count;
+    bool has_stopped = pipelines->ended_count < pipelines->running_count;
+    if (is_good && has_stopped && pipelines->host.settle) {
+        is_good = pipelines->host.settle(pipelines->host.user);
+    }
+    pipelines->is_stuck = is_good && has_stopped;
     pwsp_pipelines_account(pipelines);
     return is_good;
 }
@@ -33110,6 +33117,10 @@ PWSP_INTERNAL bool pwsp_issue_process_task(pwsp_issue *issue, uint32_t process,
                                            ptowsp_cycles *out_cycles);
 PWSP_INTERNAL bool pwsp_issue_process_load(pwsp_issue *issue);
 
+// Waits for the tasks of processes, before a pipeline is told to be stuck. False with the error of
+// one that has failed.
+PWSP_INTERNAL bool pwsp_issue_process_settle(pwsp_issue *issue);
+
 #endif
 
 // =================================================================================================
@@ -33349,6 +33360,10 @@ static bool pwsp_run_process_load(void *user) {
     return pwsp_issue_process_load(((ptowsp_run *)user)->issue);
 }
 
+static bool pwsp_run_process_settle(void *user) {
+    return pwsp_issue_process_settle(((ptowsp_run *)user)->issue);
+}
+
 // -- pipelines ------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_options *options) {
@@ -33358,6 +33373,7 @@ PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_op
     memset(&host, 0, sizeof host);
     host.task = pwsp_run_process_task;
     host.load = run->is_issued ? pwsp_run_process_load : NULL;
+    host.settle = run->is_issued ? pwsp_run_process_settle : NULL;
     host.user = run;
     host.is_ordered = !run->is_time_only;
     host.has_records = options->record_tasks;
@@ -34018,6 +34034,10 @@ PWSP_INTERNAL bool pwsp_issue_process_task(pwsp_issue *issue, uint32_t process,
 
 PWSP_INTERNAL bool pwsp_issue_process_load(pwsp_issue *issue) {
     return pwsp_issue_load(issue, PWSP_ISSUE_LOAD_IN_PROCESS);
+}
+
+PWSP_INTERNAL bool pwsp_issue_process_settle(pwsp_issue *issue) {
+    return pwsp_issue_settle(issue);
 }
 
 // -- walking --------------------------------------------------------------------------------------

@@ -511,6 +511,10 @@ PWSP_INTERNAL bool pwsp_issue_process_load(pwsp_issue *issue) {
     return pwsp_issue_load(issue, PWSP_ISSUE_LOAD_IN_PROCESS);
 }
 
+PWSP_INTERNAL bool pwsp_issue_process_settle(pwsp_issue *issue) {
+    return pwsp_issue_settle(issue);
+}
+
 // -- walking --------------------------------------------------------------------------------------
 
 // One event of the walk. False after a failure.

@@ -87,4 +87,8 @@ PWSP_INTERNAL bool pwsp_issue_process_task(pwsp_issue *issue, uint32_t process,
                                            ptowsp_cycles *out_cycles);
 PWSP_INTERNAL bool pwsp_issue_process_load(pwsp_issue *issue);
 
+// Waits for the tasks of processes, before a pipeline is told to be stuck. False with the error of
+// one that has failed.
+PWSP_INTERNAL bool pwsp_issue_process_settle(pwsp_issue *issue);
+
 #endif

@@ -49,6 +49,10 @@ static bool pwsp_run_process_load(void *user) {
     return pwsp_issue_process_load(((ptowsp_run *)user)->issue);
 }
 
+static bool pwsp_run_process_settle(void *user) {
+    return pwsp_issue_process_settle(((ptowsp_run *)user)->issue);
+}
+
 // -- pipelines ------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_options *options) {
@@ -58,6 +62,7 @@ PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_op
     memset(&host, 0, sizeof host);
     host.task = pwsp_run_process_task;
     host.load = run->is_issued ? pwsp_run_process_load : NULL;
+    host.settle = run->is_issued ? pwsp_run_process_settle : NULL;
     host.user = run;
     host.is_ordered = !run->is_time_only;
     host.has_records = options->record_tasks;

@@ -417,7 +417,11 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
                            "out of memory for records of steps");
         is_good = false;
     }
-    pipelines->is_stuck = is_good && pipelines->ended_count < pipelines->running_count;
+    bool has_stopped = pipelines->ended_count < pipelines->running_count;
+    if (is_good && has_stopped && pipelines->host.settle) {
+        is_good = pipelines->host.settle(pipelines->host.user);
+    }
+    pipelines->is_stuck = is_good && has_stopped;
     pwsp_pipelines_account(pipelines);
     return is_good;
 }

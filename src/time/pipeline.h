@@ -82,6 +82,9 @@ typedef struct pwsp_pipeline_host {
     // Loads the slot that the expander is at, in a process, when its element has been written. NULL:
     // it has been. False after a failure.
     bool (*load)(void *user);
+    // Waits for the tasks that run later than they were told about. NULL: there are none. False with
+    // the expander's error if one has failed.
+    bool (*settle)(void *user);
     void *user;
     bool is_ordered;   // tasks must be run in the order of time
     bool has_records;  // steps are recorded
