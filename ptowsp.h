@@ -2266,8 +2266,9 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 // inside a consume or a receive.
 //
 // On lanes. With lane_count in its options an execution uses that many lanes of the context: the
-// thread that walks the program issues tasks, at most a window of them ahead of the oldest that is
-// not done, and any lane runs one as soon as what it waits for is done:
+// thread that walks the program issues tasks, at most a window of them (4096 without one, or with a
+// larger one) ahead of the oldest that is not done, and any lane runs one as soon as what it waits
+// for is done:
 //
 //      program order    retired | done  running  done  waits  ready | not yet issued
 //                                 ^ oldest in flight                ^ the walk, at most window ahead
@@ -2276,20 +2277,24 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 // overwritten), whatever the schedule says; and for what the schedule's structure, explicit edges
 // and streams say. A slot is loaded when what writes its element is done. So outputs are the same,
 // to the bit, for any number of lanes, if kernels touch no data but their tiles; data that kernels
-// reach through `user` is theirs to protect. Time is simulated in program order from what kernels
-// return, so it is the same, too. Affinity, custom and hash choose the real lane as well (by key
-// modulo lanes); otherwise any lane takes any task. In pipelines, tasks whose cycles are known
-// before they run (tile kernels; constant cycles; a cost) run on lanes, each after the one before
-// it in its process; for another one the walk waits.
+// (or cost functions, which several lanes may call at once, too) reach through `user` is theirs to
+// protect. Time is simulated in program order from what kernels return, so it is the same, too.
+// Affinity, custom and hash choose the real lane as well (by key modulo lanes; while the thread of
+// that lane is slow to wake, others take its tasks); otherwise any lane takes any task. In
+// pipelines, tasks whose cycles are known before they run (tile kernels; constant cycles; a cost)
+// run on lanes, each after the one before it in its process; for another one the walk waits.
 //
 // When a kernel fails, what does not depend on it and has been issued still runs; the error is that
-// of the first task in program order that failed, as without lanes.
+// of the first task in program order that failed, as without lanes. Slots are then what the walk,
+// which was ahead, has made of them.
 //
 // Memory   A run grows with the tasks in flight, that is with the window, not with the number of
 //          tasks: 20 to 40 bytes for each in order or fifo, some 65 more for each tile that
 //          dependencies look at, 60 to 80 more where lanes choose: with three tiles, no more than
-//          256. Recording tasks takes 56 bytes for each, and up to 32 more for each in flight.
-//          Executing again what has been executed before allocates nothing.
+//          256. Recording tasks takes 56 bytes for each, and up to 32 more for each in flight. On
+//          lanes, some 150 bytes more for each task of the window and 100 for each tile. Executing
+//          again what has been executed before allocates nothing; on lanes, only if more is in
+//          flight at once than ever before.
 
 typedef struct ptowsp_run ptowsp_run;
 
