@@ -138,6 +138,7 @@ static uint32_t pwsp_crew_take(pwsp_crew *crew, uint32_t index) {
     return PWSP_CREW_NONE;
 }
 
+#if PWSP_HAS_THREADS
 static bool pwsp_crew_has_work(const pwsp_crew *crew, uint32_t index) {
     for (uint32_t i = 0; i < crew->lane_count; i++) {
         if (pwsp_load_seq_cst(&crew->lanes[i].count) && pwsp_crew_may_take(crew, index, i)) {
@@ -146,6 +147,7 @@ static bool pwsp_crew_has_work(const pwsp_crew *crew, uint32_t index) {
     }
     return false;
 }
+#endif
 
 // -- the executor ---------------------------------------------------------------------------------
 
