@@ -9,7 +9,7 @@
 #ifndef PTOWSP_WORKLOAD_PROGRAM_H
 #define PTOWSP_WORKLOAD_PROGRAM_H
 
-#include "test.h"
+#include "lane_fixture.h"
 
 enum {
     REF_AXIS_MAX = 6,
@@ -960,7 +960,8 @@ static inline int32_t ref_update(int32_t old, int32_t output) {
 typedef struct ref_watch {
     uint64_t (*args)[REF_ARG_MAX];
     uint64_t task_count;
-    uint64_t calls;
+    uint64_t calls;     // atomic
+    lane_watch *lanes;  // which sees each call; NULL: tasks are called in program order
 } ref_watch;
 
 typedef struct ref_kernel_user {
@@ -981,14 +982,23 @@ static inline bool ref_task_is_expected(const ptowsp_task *task, const ref_kerne
             memcmp(task->args, watch->args[task->index], task->arg_count * sizeof(uint64_t)) == 0);
 }
 
+// Notes a call; false if it should not have been, then or at all.
+static inline bool ref_call_begins(const ptowsp_task *task, const ref_kernel_user *user) {
+    ref_watch *watch = user->watch;
+    uint64_t calls = __atomic_fetch_add(&watch->calls, 1u, __ATOMIC_RELAXED);
+    if (watch->lanes) {
+        lane_watch_enter(watch->lanes, task);
+    }
+    return ref_task_is_expected(task, user) && (watch->lanes || task->index == calls);
+}
+
 static inline ptowsp_cycles ref_kernel_run(const ptowsp_task *task, void *arg) {
     ref_kernel_user *user = (ref_kernel_user *)arg;
     const ref_kernel *kernel = user->kernel;
-    if (!ref_task_is_expected(task, user) || task->index != user->watch->calls) {
+    if (!ref_call_begins(task, user)) {
         print_message("task %llu: unexpected\n", (unsigned long long)task->index);
         return ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
     }
-    user->watch->calls++;
     uint64_t mixed = ref_mix_args(kernel, task->args, task->arg_count);
     for (uint32_t t = 0; t < task->tile_count; t++) {
         const ptowsp_tile *tile = &task->tiles[t];
@@ -1013,6 +1023,9 @@ static inline ptowsp_cycles ref_kernel_run(const ptowsp_task *task, void *arg) {
                     kernel->directions[t] == PTOWSP_OUT ? output : ref_update(*element, output);
             }
         }
+    }
+    if (user->watch->lanes) {
+        lane_watch_leave(user->watch->lanes, task);
     }
     if (kernel->cost != REF_COST_RETURNED) {
         return 123456789;  // nobody looks at it

@@ -1,0 +1,161 @@
+// What tests of programs on lanes share: contexts with all kinds of lanes, and a watch that kernels
+// report to, which sees that each task is called once, that no two are on one lane at a time, and
+// which makes some tasks take a little longer than others.
+
+#ifndef LANE_FIXTURE_H
+#define LANE_FIXTURE_H
+
+#include "test.h"
+
+#include <sched.h>
+
+// Tests do less where every access is checked.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LANE_IS_CHECKED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define LANE_IS_CHECKED 1
+#endif
+#endif
+#ifndef LANE_IS_CHECKED
+#define LANE_IS_CHECKED 0
+#endif
+
+// -- contexts -------------------------------------------------------------------------------------
+
+typedef enum lane_kind {
+    LANE_IN_ORDER = 0,  // the user's, one after another
+    LANE_BACKWARDS,     // the last first
+    LANE_THREADS,       // a thread for each
+    LANE_LATE,          // threads that start late, the first one, too
+    LANE_OWN,           // the context's own, if it may have threads
+    LANE_KIND_COUNT
+} lane_kind;
+
+static inline void lane_run_in_order(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
+                                     void *job) {
+    (void)user;
+    for (uint32_t i = 0; i < lane_count; i++) {
+        lane(job, i);
+    }
+}
+
+static inline void lane_yield(uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        sched_yield();
+    }
+}
+
+static inline void *lane_late_main(void *arg) {
+    const test_lane_call *call = (const test_lane_call *)arg;
+    uint64_t random = call->lane * UINT64_C(7919) + (uint64_t)(uintptr_t)call;
+    lane_yield(test_random(&random) % 100);
+    call->lane_fn(call->job, call->lane);
+    return NULL;
+}
+
+static inline void lane_run_late(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
+    pthread_t threads[8];
+    test_lane_call calls[8];
+    (void)user;
+    assert_true(lane_count <= 8);
+    for (uint32_t i = 0; i < lane_count; i++) {
+        test_lane_call call = {lane, job, i};
+        calls[i] = call;
+        assert_int_equal(pthread_create(&threads[i], NULL, lane_late_main, &calls[i]), 0);
+    }
+    for (uint32_t i = 0; i < lane_count; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+}
+
+// A context with such lanes, up to 8; memory may be NULL. Without threads, own ones are the user's.
+static inline ptowsp_context *lane_context(lane_kind kind, uint32_t lane_count,
+                                           test_memory *memory) {
+    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_USER, .lane_count = lane_count};
+    switch (kind) {
+    case LANE_IN_ORDER: desc.run_lanes = lane_run_in_order; break;
+    case LANE_BACKWARDS: desc.run_lanes = test_run_lanes_backwards; break;
+    case LANE_THREADS: desc.run_lanes = test_run_lanes_on_threads; break;
+    case LANE_LATE: desc.run_lanes = lane_run_late; break;
+    default:
+#ifdef PTOWSP_NO_THREADS
+        desc.run_lanes = test_run_lanes_on_threads;
+#else
+        desc.threads = PTOWSP_THREADS_OWN;
+#endif
+        break;
+    }
+    if (memory) {
+        desc.resize = test_resize;
+        desc.resize_user = memory;
+    }
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    return context;
+}
+
+// -- the watch ------------------------------------------------------------------------------------
+
+typedef struct lane_watch {
+    uint32_t lane_count;  // of this execution
+    uint64_t seed;        // of who takes longer; 0: nobody
+    uint64_t task_max;
+    uint8_t *calls;        // by task: how often it was called
+    uint32_t inside[8];    // by lane; atomic
+    uint32_t wrong_count;  // atomic: calls that should not have been
+} lane_watch;
+
+static inline void lane_watch_begin(lane_watch *watch, uint64_t task_max) {
+    memset(watch, 0, sizeof *watch);
+    watch->task_max = task_max;
+    watch->calls = (uint8_t *)calloc(task_max + 1, 1);
+    assert_non_null(watch->calls);
+}
+
+static inline void lane_watch_end(lane_watch *watch) {
+    free(watch->calls);
+}
+
+// Before an execution.
+static inline void lane_watch_restart(lane_watch *watch, uint32_t lane_count, uint64_t seed) {
+    memset(watch->calls, 0, watch->task_max);
+    memset(watch->inside, 0, sizeof watch->inside);
+    watch->wrong_count = 0;
+    watch->lane_count = lane_count;
+    watch->seed = seed;
+}
+
+// Now and then a few microseconds, chosen by the task.
+static inline void lane_watch_delay(const lane_watch *watch, uint64_t task) {
+    uint64_t random = watch->seed + task * UINT64_C(1000003), spins = 0;
+    if (watch->seed) {
+        uint64_t kind = test_random(&random) % 32;
+        spins = kind < 8 ? test_random(&random) % 4000 : 0;
+        lane_yield(kind == 31 ? 5 : 0);
+    }
+    for (volatile uint64_t i = 0; i < spins; i++) {
+    }
+}
+
+// A task begins, and ends, in its kernel. Executions without lanes are on lane 0.
+static inline void lane_watch_enter(lane_watch *watch, const ptowsp_task *task) {
+    uint32_t lane_count = watch->lane_count ? watch->lane_count : 1;
+    bool is_good = task->lane < lane_count && task->index < watch->task_max;
+    if (is_good) {
+        is_good = __atomic_fetch_add(&watch->inside[task->lane], 1u, __ATOMIC_SEQ_CST) == 0 &&
+                  __atomic_fetch_add(&watch->calls[task->index], 1u, __ATOMIC_RELAXED) == 0;
+    }
+    if (!is_good) {
+        __atomic_fetch_add(&watch->wrong_count, 1u, __ATOMIC_RELAXED);
+    }
+    lane_watch_delay(watch, task->index);
+}
+
+static inline void lane_watch_leave(lane_watch *watch, const ptowsp_task *task) {
+    if (task->lane < 8) {
+        __atomic_fetch_sub(&watch->inside[task->lane], 1u, __ATOMIC_SEQ_CST);
+    }
+}
+
+#endif
