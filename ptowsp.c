@@ -25763,6 +25763,9 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
 PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
                                         const pwsp_bound_tensor *bound);
 
+// Makes room for as many accesses as there usually are; ops have been set. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps);
+
 // The part of that which looks at tensors; what is only read may be left out.
 PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const ptowsp_program *program,
                                           bool is_data);
@@ -26602,6 +26605,22 @@ static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
     return is_good;
 }
 
+// Makes room for lists of so many accesses; what is in lists has to be entered anew.
+static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {
+    void *buckets = deps->buckets;
+    bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,
+                                     pwsp_max_u64(count, PWSP_DEPS_SWEEP_MIN), sizeof(uint32_t));
+    deps->buckets = (uint32_t *)buckets;
+    deps->index_mask = (uint32_t)((UINT64_C(2) << pwsp_deps_log2(deps->bucket_count)) - 1);
+    return has_room;
+}
+
+PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps) {
+    deps->has_tasks = true;
+    return pwsp_deps_grow(deps, PWSP_DEPS_SWEEP_MIN) &&
+           pwsp_deps_grow_buckets(deps, PWSP_DEPS_SWEEP_MIN);
+}
+
 PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
     if (deps->free_count) {
         uint32_t index = deps->free_first;
@@ -26614,13 +26633,7 @@ PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
         return 0;
     }
     if (needed > deps->bucket_count) {
-        void *buckets = deps->buckets;
-        bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,
-                                         pwsp_max_u64(needed + needed / 4, PWSP_DEPS_SWEEP_MIN),
-                                         sizeof(uint32_t));
-        deps->buckets = (uint32_t *)buckets;
-        deps->index_mask = (uint32_t)((UINT64_C(2) << pwsp_deps_log2(deps->bucket_count)) - 1);
-        if (!has_room || !pwsp_deps_enter_all(deps)) {
+        if (!pwsp_deps_grow_buckets(deps, needed + needed / 4) || !pwsp_deps_enter_all(deps)) {
             return 0;
         }
     }
@@ -32511,7 +32524,8 @@ typedef struct pwsp_reorder {
     char padding_after[PWSP_FALSE_SHARING];
 } pwsp_reorder;
 
-// Makes room for entries with word_count words and tile_count tiles. False when memory is out.
+// Makes room for entries with word_count words and tile_count tiles, and for some links.
+// False when memory is out.
 PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
                                      uint32_t capacity, uint32_t word_count, uint32_t tile_count);
 PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder);
@@ -32597,6 +32611,8 @@ PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint
 #define PWSP_JOIN     (UINT32_C(1) << 31)
 #define PWSP_JOIN_MAX (UINT32_C(1) << 30)  // links to one join
 
+#define PWSP_LINK_LEAST 2048u  // there from the start
+
 // -- pieces ---------------------------------------------------------------------------------------
 
 // Where item id is: in piece *out_piece, at the place that is returned.
@@ -32621,6 +32637,27 @@ PWSP_INLINE pwsp_fan *pwsp_reorder_fan(const pwsp_reorder *reorder, uint32_t nod
                             : &pwsp_reorder_at(reorder, node)->fan;
 }
 
+// Is there a link, or a join, of this id? Makes its piece if need be; false when memory is out.
+static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece;
+    pwsp_piece_of(id, &piece);
+    if (piece < PWSP_PIECE_COUNT && !reorder->links[piece]) {
+        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_reorder_link);
+        reorder->links[piece] = (pwsp_reorder_link *)pwsp_memory_alloc(reorder->memory, size);
+    }
+    return piece < PWSP_PIECE_COUNT && reorder->links[piece];
+}
+
+static bool pwsp_reorder_has_join(pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece;
+    pwsp_piece_of(id, &piece);
+    if (piece < PWSP_PIECE_COUNT && !reorder->joins[piece]) {
+        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_join);
+        reorder->joins[piece] = (pwsp_join *)pwsp_memory_alloc(reorder->memory, size);
+    }
+    return piece < PWSP_PIECE_COUNT && reorder->joins[piece];
+}
+
 // A link that is free, or 0 when memory is out.
 static uint32_t pwsp_reorder_new_link(pwsp_reorder *reorder) {
     if (!reorder->free_link) {
@@ -32631,18 +32668,9 @@ static uint32_t pwsp_reorder_new_link(pwsp_reorder *reorder) {
         reorder->free_link = pwsp_reorder_link_at(reorder, id)->next;
         return id;
     }
-    uint32_t piece;
     id = reorder->link_count;
-    pwsp_piece_of(id, &piece);
-    if (piece >= PWSP_PIECE_COUNT) {
+    if (!pwsp_reorder_has_link(reorder, id)) {
         return 0;
-    }
-    if (!reorder->links[piece]) {
-        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_reorder_link);
-        reorder->links[piece] = (pwsp_reorder_link *)pwsp_memory_alloc(reorder->memory, size);
-        if (!reorder->links[piece]) {
-            return 0;
-        }
     }
     reorder->link_count++;
     return id;
@@ -32657,18 +32685,9 @@ static uint32_t pwsp_reorder_free_join_id(pwsp_reorder *reorder) {
         reorder->free_join = pwsp_reorder_join_at(reorder, id)->next;
         return id;
     }
-    uint32_t piece;
     id = reorder->join_count;
-    pwsp_piece_of(id, &piece);
-    if (piece >= PWSP_PIECE_COUNT) {
+    if (!pwsp_reorder_has_join(reorder, id)) {
         return 0;
-    }
-    if (!reorder->joins[piece]) {
-        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_join);
-        reorder->joins[piece] = (pwsp_join *)pwsp_memory_alloc(reorder->memory, size);
-        if (!reorder->joins[piece]) {
-            return 0;
-        }
     }
     reorder->join_count++;
     return id;
@@ -32812,10 +32831,14 @@ PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
     }
 }
 
-// Makes a node wait for something with links: adds one, and says so, if it is not done yet.
+// Makes a node wait for something with links: adds one, and says so, if it is not done yet and the
+// node does not wait for it already.
 static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *fan) {
     uint32_t first = pwsp_load_acquire(&fan->waiters), id = 0;
     if (first != PWSP_WAITERS_CLOSED) {
+        if (first && pwsp_reorder_link_at(reorder, first)->waiter == waiter) {
+            return false;  // it waits already, as several tiles are shared: links are not reused now
+        }
         id = pwsp_reorder_new_link(reorder);
         if (!id) {
             reorder->is_out_of_memory = true;
@@ -32985,7 +33008,11 @@ PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *m
     reorder->link_count = 1;
     reorder->join_count = 1;
     reorder->ring = (char *)pwsp_memory_alloc(memory, pwsp_reorder_ring_size(reorder));
-    return reorder->ring != NULL;
+    bool is_good = reorder->ring && pwsp_reorder_has_join(reorder, 1);
+    for (uint32_t id = 1; is_good && id <= PWSP_LINK_LEAST; id *= 2) {
+        is_good = pwsp_reorder_has_link(reorder, id);
+    }
+    return is_good;
 }
 
 PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder) {
@@ -33188,6 +33215,23 @@ static uint32_t pwsp_issue_tile_max(const ptowsp_program *program) {
     return count;
 }
 
+// Makes the map of what tasks in flight touch. How many accesses and waits there are at once depends
+// on when tasks are done: what most programs ever need is there from the start, so that executing
+// again allocates nothing.
+static bool pwsp_issue_init_deps(pwsp_issue *issue, const pwsp_token_ops *ops) {
+    const ptowsp_program *program = issue->run->program;
+    uint32_t count = (uint32_t)program->tensors.count;
+    bool is_any_written = false;
+    for (uint32_t i = 1; i < count; i++) {
+        is_any_written = is_any_written || program->tensor_is_written[i];
+    }
+    if (!pwsp_deps_init(&issue->deps, &issue->memory, count)) {
+        return false;
+    }
+    issue->deps.ops = *ops;
+    return !is_any_written || pwsp_deps_reserve(&issue->deps);
+}
+
 static bool pwsp_issue_init(pwsp_issue *issue) {
     const ptowsp_program *program = issue->run->program;
     const ptowsp_schedule *schedule = &program->schedule;
@@ -33222,8 +33266,7 @@ static bool pwsp_issue_init(pwsp_issue *issue) {
     is_good = is_good && pwsp_issue_list_variables(issue, &word_count) &&
               pwsp_reorder_init(&issue->reorder, memory, pwsp_issue_capacity(schedule), word_count,
                                 pwsp_issue_tile_max(program)) &&
-              pwsp_deps_init(&issue->deps, memory, (uint32_t)program->tensors.count);
-    issue->deps.ops = ops;
+              pwsp_issue_init_deps(issue, &ops);
     issue->reorder.call = pwsp_issue_call;
     issue->reorder.call_user = issue;
     return is_good;

@@ -61,6 +61,23 @@ static uint32_t pwsp_issue_tile_max(const ptowsp_program *program) {
     return count;
 }
 
+// Makes the map of what tasks in flight touch. How many accesses and waits there are at once depends
+// on when tasks are done: what most programs ever need is there from the start, so that executing
+// again allocates nothing.
+static bool pwsp_issue_init_deps(pwsp_issue *issue, const pwsp_token_ops *ops) {
+    const ptowsp_program *program = issue->run->program;
+    uint32_t count = (uint32_t)program->tensors.count;
+    bool is_any_written = false;
+    for (uint32_t i = 1; i < count; i++) {
+        is_any_written = is_any_written || program->tensor_is_written[i];
+    }
+    if (!pwsp_deps_init(&issue->deps, &issue->memory, count)) {
+        return false;
+    }
+    issue->deps.ops = *ops;
+    return !is_any_written || pwsp_deps_reserve(&issue->deps);
+}
+
 static bool pwsp_issue_init(pwsp_issue *issue) {
     const ptowsp_program *program = issue->run->program;
     const ptowsp_schedule *schedule = &program->schedule;
@@ -95,8 +112,7 @@ static bool pwsp_issue_init(pwsp_issue *issue) {
     is_good = is_good && pwsp_issue_list_variables(issue, &word_count) &&
               pwsp_reorder_init(&issue->reorder, memory, pwsp_issue_capacity(schedule), word_count,
                                 pwsp_issue_tile_max(program)) &&
-              pwsp_deps_init(&issue->deps, memory, (uint32_t)program->tensors.count);
-    issue->deps.ops = ops;
+              pwsp_issue_init_deps(issue, &ops);
     issue->reorder.call = pwsp_issue_call;
     issue->reorder.call_user = issue;
     return is_good;

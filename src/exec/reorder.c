@@ -10,6 +10,8 @@
 #define PWSP_JOIN     (UINT32_C(1) << 31)
 #define PWSP_JOIN_MAX (UINT32_C(1) << 30)  // links to one join
 
+#define PWSP_LINK_LEAST 2048u  // there from the start
+
 // -- pieces ---------------------------------------------------------------------------------------
 
 // Where item id is: in piece *out_piece, at the place that is returned.
@@ -34,6 +36,27 @@ PWSP_INLINE pwsp_fan *pwsp_reorder_fan(const pwsp_reorder *reorder, uint32_t nod
                             : &pwsp_reorder_at(reorder, node)->fan;
 }
 
+// Is there a link, or a join, of this id? Makes its piece if need be; false when memory is out.
+static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece;
+    pwsp_piece_of(id, &piece);
+    if (piece < PWSP_PIECE_COUNT && !reorder->links[piece]) {
+        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_reorder_link);
+        reorder->links[piece] = (pwsp_reorder_link *)pwsp_memory_alloc(reorder->memory, size);
+    }
+    return piece < PWSP_PIECE_COUNT && reorder->links[piece];
+}
+
+static bool pwsp_reorder_has_join(pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece;
+    pwsp_piece_of(id, &piece);
+    if (piece < PWSP_PIECE_COUNT && !reorder->joins[piece]) {
+        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_join);
+        reorder->joins[piece] = (pwsp_join *)pwsp_memory_alloc(reorder->memory, size);
+    }
+    return piece < PWSP_PIECE_COUNT && reorder->joins[piece];
+}
+
 // A link that is free, or 0 when memory is out.
 static uint32_t pwsp_reorder_new_link(pwsp_reorder *reorder) {
     if (!reorder->free_link) {
@@ -44,18 +67,9 @@ static uint32_t pwsp_reorder_new_link(pwsp_reorder *reorder) {
         reorder->free_link = pwsp_reorder_link_at(reorder, id)->next;
         return id;
     }
-    uint32_t piece;
     id = reorder->link_count;
-    pwsp_piece_of(id, &piece);
-    if (piece >= PWSP_PIECE_COUNT) {
+    if (!pwsp_reorder_has_link(reorder, id)) {
         return 0;
-    }
-    if (!reorder->links[piece]) {
-        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_reorder_link);
-        reorder->links[piece] = (pwsp_reorder_link *)pwsp_memory_alloc(reorder->memory, size);
-        if (!reorder->links[piece]) {
-            return 0;
-        }
     }
     reorder->link_count++;
     return id;
@@ -70,18 +84,9 @@ static uint32_t pwsp_reorder_free_join_id(pwsp_reorder *reorder) {
         reorder->free_join = pwsp_reorder_join_at(reorder, id)->next;
         return id;
     }
-    uint32_t piece;
     id = reorder->join_count;
-    pwsp_piece_of(id, &piece);
-    if (piece >= PWSP_PIECE_COUNT) {
+    if (!pwsp_reorder_has_join(reorder, id)) {
         return 0;
-    }
-    if (!reorder->joins[piece]) {
-        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_join);
-        reorder->joins[piece] = (pwsp_join *)pwsp_memory_alloc(reorder->memory, size);
-        if (!reorder->joins[piece]) {
-            return 0;
-        }
     }
     reorder->join_count++;
     return id;
@@ -225,10 +230,14 @@ PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
     }
 }
 
-// Makes a node wait for something with links: adds one, and says so, if it is not done yet.
+// Makes a node wait for something with links: adds one, and says so, if it is not done yet and the
+// node does not wait for it already.
 static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *fan) {
     uint32_t first = pwsp_load_acquire(&fan->waiters), id = 0;
     if (first != PWSP_WAITERS_CLOSED) {
+        if (first && pwsp_reorder_link_at(reorder, first)->waiter == waiter) {
+            return false;  // it waits already, as several tiles are shared: links are not reused now
+        }
         id = pwsp_reorder_new_link(reorder);
         if (!id) {
             reorder->is_out_of_memory = true;
@@ -398,7 +407,11 @@ PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *m
     reorder->link_count = 1;
     reorder->join_count = 1;
     reorder->ring = (char *)pwsp_memory_alloc(memory, pwsp_reorder_ring_size(reorder));
-    return reorder->ring != NULL;
+    bool is_good = reorder->ring && pwsp_reorder_has_join(reorder, 1);
+    for (uint32_t id = 1; is_good && id <= PWSP_LINK_LEAST; id *= 2) {
+        is_good = pwsp_reorder_has_link(reorder, id);
+    }
+    return is_good;
 }
 
 PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder) {

@@ -127,7 +127,8 @@ typedef struct pwsp_reorder {
     char padding_after[PWSP_FALSE_SHARING];
 } pwsp_reorder;
 
-// Makes room for entries with word_count words and tile_count tiles. False when memory is out.
+// Makes room for entries with word_count words and tile_count tiles, and for some links.
+// False when memory is out.
 PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
                                      uint32_t capacity, uint32_t word_count, uint32_t tile_count);
 PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder);

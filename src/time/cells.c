@@ -267,6 +267,22 @@ static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
     return is_good;
 }
 
+// Makes room for lists of so many accesses; what is in lists has to be entered anew.
+static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {
+    void *buckets = deps->buckets;
+    bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,
+                                     pwsp_max_u64(count, PWSP_DEPS_SWEEP_MIN), sizeof(uint32_t));
+    deps->buckets = (uint32_t *)buckets;
+    deps->index_mask = (uint32_t)((UINT64_C(2) << pwsp_deps_log2(deps->bucket_count)) - 1);
+    return has_room;
+}
+
+PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps) {
+    deps->has_tasks = true;
+    return pwsp_deps_grow(deps, PWSP_DEPS_SWEEP_MIN) &&
+           pwsp_deps_grow_buckets(deps, PWSP_DEPS_SWEEP_MIN);
+}
+
 PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
     if (deps->free_count) {
         uint32_t index = deps->free_first;
@@ -279,13 +295,7 @@ PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
         return 0;
     }
     if (needed > deps->bucket_count) {
-        void *buckets = deps->buckets;
-        bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,
-                                         pwsp_max_u64(needed + needed / 4, PWSP_DEPS_SWEEP_MIN),
-                                         sizeof(uint32_t));
-        deps->buckets = (uint32_t *)buckets;
-        deps->index_mask = (uint32_t)((UINT64_C(2) << pwsp_deps_log2(deps->bucket_count)) - 1);
-        if (!has_room || !pwsp_deps_enter_all(deps)) {
+        if (!pwsp_deps_grow_buckets(deps, needed + needed / 4) || !pwsp_deps_enter_all(deps)) {
             return 0;
         }
     }
