@@ -1,6 +1,7 @@
 // What tests of programs on lanes share: contexts with all kinds of lanes, and a watch that kernels
-// report to, which sees that each task is called once, that no two are on one lane at a time, and
-// which makes some tasks take a little longer than others.
+// report to. It sees that each task is called once and that no two are on one lane at a time, notes
+// when tasks begin and end, and makes some take a little longer than others. It orders nothing
+// itself: all its atomics are relaxed.
 
 #ifndef LANE_FIXTURE_H
 #define LANE_FIXTURE_H
@@ -101,26 +102,36 @@ typedef struct lane_watch {
     uint32_t lane_count;  // of this execution
     uint64_t seed;        // of who takes longer; 0: nobody
     uint64_t task_max;
-    uint8_t *calls;        // by task: how often it was called
-    uint32_t inside[8];    // by lane; atomic
-    uint32_t wrong_count;  // atomic: calls that should not have been
+    uint8_t *calls;           // by task: how often it was called
+    uint64_t *begins, *ends;  // by task: numbers from 1, in the order of what happened
+    uint32_t *lanes;          // by task
+    uint64_t clock;           // atomic
+    uint32_t inside[8];       // by lane; atomic
+    uint32_t wrong_count;     // atomic: calls that should not have been
 } lane_watch;
 
 static inline void lane_watch_begin(lane_watch *watch, uint64_t task_max) {
     memset(watch, 0, sizeof *watch);
     watch->task_max = task_max;
     watch->calls = (uint8_t *)calloc(task_max + 1, 1);
-    assert_non_null(watch->calls);
+    watch->begins = (uint64_t *)calloc(task_max + 1, sizeof(uint64_t));
+    watch->ends = (uint64_t *)calloc(task_max + 1, sizeof(uint64_t));
+    watch->lanes = (uint32_t *)calloc(task_max + 1, sizeof(uint32_t));
+    assert_true(watch->calls && watch->begins && watch->ends && watch->lanes);
 }
 
 static inline void lane_watch_end(lane_watch *watch) {
     free(watch->calls);
+    free(watch->begins);
+    free(watch->ends);
+    free(watch->lanes);
 }
 
 // Before an execution.
 static inline void lane_watch_restart(lane_watch *watch, uint32_t lane_count, uint64_t seed) {
     memset(watch->calls, 0, watch->task_max);
     memset(watch->inside, 0, sizeof watch->inside);
+    watch->clock = 0;
     watch->wrong_count = 0;
     watch->lane_count = lane_count;
     watch->seed = seed;
@@ -138,24 +149,99 @@ static inline void lane_watch_delay(const lane_watch *watch, uint64_t task) {
     }
 }
 
+static inline uint64_t lane_watch_stamp(lane_watch *watch) {
+    return __atomic_add_fetch(&watch->clock, 1u, __ATOMIC_RELAXED);
+}
+
 // A task begins, and ends, in its kernel. Executions without lanes are on lane 0.
 static inline void lane_watch_enter(lane_watch *watch, const ptowsp_task *task) {
     uint32_t lane_count = watch->lane_count ? watch->lane_count : 1;
     bool is_good = task->lane < lane_count && task->index < watch->task_max;
     if (is_good) {
-        is_good = __atomic_fetch_add(&watch->inside[task->lane], 1u, __ATOMIC_SEQ_CST) == 0 &&
+        is_good = __atomic_fetch_add(&watch->inside[task->lane], 1u, __ATOMIC_RELAXED) == 0 &&
                   __atomic_fetch_add(&watch->calls[task->index], 1u, __ATOMIC_RELAXED) == 0;
     }
-    if (!is_good) {
+    if (is_good) {
+        watch->lanes[task->index] = task->lane;
+        watch->begins[task->index] = lane_watch_stamp(watch);
+    } else {
         __atomic_fetch_add(&watch->wrong_count, 1u, __ATOMIC_RELAXED);
     }
     lane_watch_delay(watch, task->index);
 }
 
 static inline void lane_watch_leave(lane_watch *watch, const ptowsp_task *task) {
-    if (task->lane < 8) {
-        __atomic_fetch_sub(&watch->inside[task->lane], 1u, __ATOMIC_SEQ_CST);
+    if (task->index < watch->task_max) {
+        watch->ends[task->index] = lane_watch_stamp(watch);
     }
+    if (task->lane < 8) {
+        __atomic_fetch_sub(&watch->inside[task->lane], 1u, __ATOMIC_RELAXED);
+    }
+}
+
+// -- fleets ---------------------------------------------------------------------------------------
+
+// A context of each kind, of 8 own lanes and 3 others, and what is tried in them.
+typedef struct lane_fleet {
+    test_memory memories[LANE_KIND_COUNT];
+    ptowsp_context *contexts[LANE_KIND_COUNT];
+    lane_watch watch;
+    uint64_t seed;  // of the next execution
+} lane_fleet;
+
+enum { LANE_SETTING_COUNT = 7 };
+
+static const struct {
+    lane_kind kind;
+    uint32_t lane_count;
+} lane_settings[LANE_SETTING_COUNT] = {{LANE_OWN, 2},      {LANE_OWN, 3},       {LANE_OWN, 8},
+                                       {LANE_IN_ORDER, 3}, {LANE_BACKWARDS, 3}, {LANE_LATE, 3},
+                                       {LANE_OWN, 1}};
+
+static inline void lane_fleet_make(lane_fleet *fleet, uint64_t task_max) {
+    memset(fleet, 0, sizeof *fleet);
+    fleet->seed = test_seed();
+    for (int kind = 0; kind < LANE_KIND_COUNT; kind++) {
+        fleet->contexts[kind] =
+            lane_context((lane_kind)kind, kind == LANE_OWN ? 8 : 3, &fleet->memories[kind]);
+    }
+    lane_watch_begin(&fleet->watch, task_max);
+}
+
+static inline void lane_fleet_free(lane_fleet *fleet) {
+    for (int kind = 0; kind < LANE_KIND_COUNT; kind++) {
+        ptowsp_context_destroy(fleet->contexts[kind]);
+        assert_int_equal(fleet->memories[kind].live_blocks, 0);
+    }
+    lane_watch_end(&fleet->watch);
+}
+
+// -- errors ---------------------------------------------------------------------------------------
+
+// A copy of an error, to be compared with that of another execution.
+typedef struct lane_error {
+    ptowsp_status status;
+    uint64_t index;
+    char text[1024];
+} lane_error;
+
+// What ended an execution.
+static inline lane_error lane_error_of(const ptowsp_context *context, ptowsp_status status) {
+    lane_error copy = {status, 0, ""};
+    if (status != PTOWSP_OK) {
+        ptowsp_error error = ptowsp_context_error(context);
+        copy.index = error.index;
+        snprintf(copy.text, sizeof copy.text, "%s", error.text);
+    }
+    return copy;
+}
+
+static inline bool lane_error_is(const lane_error *a, const lane_error *b) {
+    bool is_same = a->status == b->status && a->index == b->index && !strcmp(a->text, b->text);
+    if (!is_same) {
+        print_message("%s\nand not: %s\n", a->text, b->text);
+    }
+    return is_same;
 }
 
 #endif

@@ -2,7 +2,9 @@
 // like the loops that it describes, and the same made with the public builder, bound and logged.
 //
 // All tasks use one kernel of four axis arguments, which are all that its cycles depend on: what it
-// costs and what it returns when called are the same number, and its calls are logged.
+// costs and what it returns when called are the same number, and its calls are logged. If asked to,
+// each also updates a cell of a tensor that its first argument chooses, and before it a slot is
+// loaded from another one, which is logged, too.
 
 #ifndef PTOWSP_PIPELINE_BUILD_H
 #define PTOWSP_PIPELINE_BUILD_H
@@ -183,6 +185,7 @@ static inline void sim_slot_set(sim_writer *w, uint32_t slot, int value) {
 
 enum {
     SIM_CALL_MAX = 3 * SIM_STEP_MAX + 2,
+    SIM_CELL_COUNT = 8,
     SIM_SITE_BEFORE = SIM_STMT_MAX,  // of the tasks around the pipeline
     SIM_SITE_AFTER
 };
@@ -199,6 +202,7 @@ typedef struct sim_around {
     int64_t before, after;  // cycles of a task there; 0: there is none
     sim_issue issue;
     bool has_no_cost;  // the kernel says its cycles when called
+    bool has_data;     // tasks update cells, slots are loaded from them
 } sim_around;
 
 typedef struct sim_built {
@@ -214,8 +218,12 @@ typedef struct sim_built {
     ptowsp_expr variables[SIM_STMT_MAX], replica, round;
     uint32_t nodes[SIM_STMT_MAX];  // of tasks
     int32_t bound_lengths[SIM_LENGTH_COUNT];
-    uint64_t call_count;
+    ptowsp_tensor cells;
+    int32_t data[SIM_CELL_COUNT];
+    lane_watch *lanes;    // which sees each call; NULL: tasks are called in program order
+    uint64_t call_count;  // atomic
     int64_t calls[SIM_CALL_MAX][2];
+    uint64_t loaded[SIM_CALL_MAX];  // by task
 } sim_built;
 
 // "chan_c". There are few things of a kind, and none's name is a part of another's.
@@ -241,12 +249,32 @@ static inline ptowsp_cycles sim_kernel_cost(const ptowsp_task *task, void *user)
                       ptowsp_task_axis(task, 2), ptowsp_task_axis(task, 3));
 }
 
+// What a task makes of its cell.
+static inline int32_t sim_update(int32_t cell, int64_t value, int64_t site) {
+    uint64_t random = (uint64_t)cell * 31 + (uint64_t)value * 7 + (uint64_t)site;
+    return (int32_t)(test_random(&random) >> 33);
+}
+
 static inline ptowsp_cycles sim_kernel_fn(const ptowsp_task *task, void *user) {
     sim_built *built = (sim_built *)user;
-    assert_true(built->call_count < SIM_CALL_MAX);
-    assert_true(task->index == built->call_count);
-    built->calls[built->call_count][0] = ptowsp_task_axis(task, 0);
-    built->calls[built->call_count++][1] = ptowsp_task_axis(task, 1);
+    int64_t value = ptowsp_task_axis(task, 0), site = ptowsp_task_axis(task, 1);
+    uint64_t call = __atomic_fetch_add(&built->call_count, 1u, __ATOMIC_RELAXED);
+    if (built->lanes) {
+        lane_watch_enter(built->lanes, task);
+    } else {
+        assert_true(task->index == call);
+    }
+    assert_true(task->index < SIM_CALL_MAX);
+    built->calls[task->index][0] = value;
+    built->calls[task->index][1] = site;
+    if (task->tile_count > 0) {
+        int32_t *cell = (int32_t *)task->tiles[0].data;
+        built->loaded[task->index] = ptowsp_task_scalar(task, 0);
+        *cell = sim_update(*cell, value, site);
+    }
+    if (built->lanes) {
+        lane_watch_leave(built->lanes, task);
+    }
     return sim_kernel_cost(task, NULL);
 }
 
@@ -273,15 +301,33 @@ static inline ptowsp_expr sim_build_expr(const sim_built *built, int number) {
     }
 }
 
+// The cell that a value chooses.
+static inline ptowsp_view sim_cell(const sim_built *built, ptowsp_expr value) {
+    ptowsp_view view;
+    memset(&view, 0, sizeof view);
+    view.tensor = built->cells;
+    view.col = ptowsp_bitand(value, ptowsp_i64(built->module, SIM_CELL_COUNT - 1));
+    view.rows = view.cols = 1;
+    return view;
+}
+
+// A task, before which a slot is loaded if there are cells.
 static inline ptowsp_task_desc sim_task_desc(const sim_built *built, ptowsp_expr value,
                                              int64_t site, int64_t base, int64_t spread) {
+    ptowsp_module *m = built->module;
     ptowsp_task_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.kernel = built->kernel;
     desc.axes[0] = value;
-    desc.axes[1] = ptowsp_i64(built->module, site);
-    desc.axes[2] = ptowsp_i64(built->module, base);
-    desc.axes[3] = ptowsp_i64(built->module, spread);
+    desc.axes[1] = ptowsp_i64(m, site);
+    desc.axes[2] = ptowsp_i64(m, base);
+    desc.axes[3] = ptowsp_i64(m, spread);
+    if (built->around.has_data) {
+        ptowsp_view other = sim_cell(built, ptowsp_add(value, ptowsp_i64(m, site % 3)));
+        ptowsp_slot_load(m, SIM_SLOT_COUNT, &other, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
+        desc.views[0] = sim_cell(built, value);
+        desc.scalars[0] = ptowsp_slot_u64(m, SIM_SLOT_COUNT);
+    }
     return desc;
 }
 
@@ -466,6 +512,15 @@ static inline void sim_build(sim_built *built, ptowsp_context *context, const si
     kernel.fn = sim_kernel_fn;
     kernel.cost = around->has_no_cost ? NULL : sim_kernel_cost;
     kernel.user = built;
+    if (around->has_data) {
+        const ptowsp_tensor_desc cells = {
+            "cells", PTOWSP_I32, 1, {SIM_CELL_COUNT, 0, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+        const ptowsp_tile_param tile = {"cell", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
+        const ptowsp_scalar_param loaded = {"loaded", PTOWSP_TYPE_U64};
+        built->cells = ptowsp_tensor_make(built->module, &cells);
+        kernel.tiles[0] = tile;
+        kernel.scalars[0] = loaded;
+    }
     built->kernel = ptowsp_kernel_make(built->module, &kernel);
     sim_build_axes(built);
     sim_build_workload(built);
@@ -528,6 +583,11 @@ static inline void sim_bind(sim_built *built, const sim_bindings *b, ptowsp_run 
             PTOWSP_OK);
     }
     assert_int_equal(ptowsp_run_bind_size(run, "rounds", b->rounds), PTOWSP_OK);
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = built->data;
+    buffer.size = sizeof built->data;
+    (void)ptowsp_run_bind_tensor(run, "cells", &buffer);
     if (b->has_latency) {
         assert_int_equal(ptowsp_run_bind_symbol(run, PTOWSP_CHANNEL_LATENCY_SYMBOL, b->latency),
                          PTOWSP_OK);

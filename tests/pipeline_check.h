@@ -180,7 +180,7 @@ static inline void sim_check_status(const sim_sample *s, const ptowsp_run *run,
         sim_complain(s, run, s->status == PTOWSP_OK ? "it should end" : "it should be stuck");
     }
     if (status != PTOWSP_OK) {
-        assert_int_equal(ptowsp_context_error(s->context).status, status);
+        assert_int_equal(ptowsp_context_error(s->run_context).status, status);
     }
     sim_check_results(s, run);
     sim_check_stuck_text(s, run);

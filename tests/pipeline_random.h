@@ -5,7 +5,7 @@
 #ifndef PTOWSP_PIPELINE_RANDOM_H
 #define PTOWSP_PIPELINE_RANDOM_H
 
-#include "pipeline_build.h"
+#include "pipeline_sample.h"
 
 typedef enum sim_shape {
     SIM_CHAIN = 0,  // process i sends to process i + 1
@@ -497,6 +497,46 @@ static inline void sim_around_random(uint64_t *state, sim_around *around) {
     around->after = sim_one_in(&g, 4) ? sim_in(&g, 1, 99) : 0;
     around->issue = (sim_issue)(sim_one_in(&g, 2) ? 0 : sim_in(&g, 1, SIM_ISSUE_COUNT - 1));
     around->has_no_cost = sim_one_in(&g, 8);
+}
+
+// Whether no statement sends to some channel, or none receives from it: known when compiling.
+static inline bool sim_has_loose_channel(const sim_pipeline *p) {
+    bool sends[SIM_CHANNEL_MAX] = {false}, receives[SIM_CHANNEL_MAX] = {false};
+    for (int i = 0; i < p->stmt_count; i++) {
+        const sim_stmt *stmt = &p->stmts[i];
+        switch (stmt->kind) {
+        case SIM_SEND:
+        case SIM_SEND_TASK:
+        case SIM_RECORD: sends[stmt->channel] = true; break;
+        case SIM_CONSUME:
+        case SIM_RECEIVE:
+        case SIM_WAIT: receives[stmt->channel] = true; break;
+        default: break;
+        }
+    }
+    for (int c = 0; c < p->channel_count; c++) {
+        if (!sends[c] || !receives[c]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A random pipeline that comes to an end, or with a lesser chance one that is stuck.
+static inline sim_sample *sim_sample_random(uint64_t seed, unsigned number) {
+    sim_sample *s = sim_sample_make("pipeline", number);
+    uint64_t random = seed + number * UINT64_C(1000003);
+    for (;;) {
+        sim_pipeline_random(&s->p, test_random(&random));
+        sim_bindings_random(&s->p, &random, &s->b);
+        sim_around_random(&random, &s->around);
+        bool takes_stuck = test_random(&random) % 4 == 0;
+        bool takes_small = test_random(&random) % 4 == 0;
+        if (!s->p.is_full && sim_sample_expect(s) && (takes_stuck || s->status == PTOWSP_OK) &&
+            (takes_small || s->rounds[0].step_count >= 20)) {
+            return s;
+        }
+    }
 }
 
 #endif

@@ -7,16 +7,7 @@
 #include "pipeline_random.h"
 
 // Fewer where every access is checked.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PIPELINES 1000
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PIPELINES 1000
-#endif
-#endif
-#ifndef PIPELINES
-#define PIPELINES 12000
-#endif
+enum { PIPELINES = LANE_IS_CHECKED ? 1000 : 12000 };
 
 // -- the reference, on paper ----------------------------------------------------------------------
 
@@ -137,46 +128,6 @@ typedef struct tally {
     unsigned ok, stuck, compiling;
 } tally;
 
-// Whether no statement sends to some channel, or none receives from it: known when compiling.
-static bool has_loose_channel(const sim_pipeline *p) {
-    bool sends[SIM_CHANNEL_MAX] = {false}, receives[SIM_CHANNEL_MAX] = {false};
-    for (int i = 0; i < p->stmt_count; i++) {
-        const sim_stmt *stmt = &p->stmts[i];
-        switch (stmt->kind) {
-        case SIM_SEND:
-        case SIM_SEND_TASK:
-        case SIM_RECORD: sends[stmt->channel] = true; break;
-        case SIM_CONSUME:
-        case SIM_RECEIVE:
-        case SIM_WAIT: receives[stmt->channel] = true; break;
-        default: break;
-        }
-    }
-    for (int c = 0; c < p->channel_count; c++) {
-        if (!sends[c] || !receives[c]) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// A random pipeline that comes to an end, or with a lesser chance one that is stuck.
-static sim_sample *sample_random(uint64_t seed, unsigned number) {
-    sim_sample *s = sim_sample_make("pipeline", number);
-    uint64_t random = seed + number * UINT64_C(1000003);
-    for (;;) {
-        sim_pipeline_random(&s->p, test_random(&random));
-        sim_bindings_random(&s->p, &random, &s->b);
-        sim_around_random(&random, &s->around);
-        bool takes_stuck = test_random(&random) % 4 == 0;
-        bool takes_small = test_random(&random) % 4 == 0;
-        if (!s->p.is_full && sim_sample_expect(s) && (takes_stuck || s->status == PTOWSP_OK) &&
-            (takes_small || s->rounds[0].step_count >= 20)) {
-            return s;
-        }
-    }
-}
-
 // The same run with other sizes, depths and symbols, and with those that it had: what has been
 // executed before takes no more memory. What has been bound once stays bound.
 static void check_rebound(sim_sample *s, ptowsp_run *run, uint64_t random) {
@@ -201,7 +152,7 @@ static void check_rebound(sim_sample *s, ptowsp_run *run, uint64_t random) {
 
 static void check_sample(sim_sample *s, uint64_t random, tally *counts) {
     sim_sample_build(s);
-    ptowsp_status compiled = has_loose_channel(&s->p) ? PTOWSP_STUCK : PTOWSP_OK;
+    ptowsp_status compiled = sim_has_loose_channel(&s->p) ? PTOWSP_STUCK : PTOWSP_OK;
     if (s->built.status != compiled) {
         sim_complain(s, NULL, compiled == PTOWSP_OK ? "it does not compile" : "it compiles");
     }
@@ -224,7 +175,7 @@ static void pipeline__agrees_with_the_slow_reference(void **state) {
     uint64_t seed = test_seed();
     tally counts = {0, 0, 0};
     for (unsigned number = 0; number < PIPELINES; number++) {
-        sim_sample *s = sample_random(seed, number);
+        sim_sample *s = sim_sample_random(seed, number);
         check_sample(s, seed + number, &counts);
         sim_sample_free(s);
     }
@@ -263,7 +214,7 @@ static void pipeline__results_are_one_number_everywhere(void **state) {
     (void)state;
     uint64_t hash = PTOWSP_HASH_START;
     for (unsigned number = 0; number < 400; number++) {
-        sim_sample *s = sample_random(1, number);
+        sim_sample *s = sim_sample_random(1, number);
         sim_sample_build(s);
         ptowsp_run *run = NULL;
         if (s->built.status == PTOWSP_OK) {

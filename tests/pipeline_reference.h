@@ -16,7 +16,7 @@
 #ifndef PTOWSP_PIPELINE_REFERENCE_H
 #define PTOWSP_PIPELINE_REFERENCE_H
 
-#include "test.h"
+#include "lane_fixture.h"
 
 enum {
     SIM_PROCESS_MAX = 12,

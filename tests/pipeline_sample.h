@@ -20,6 +20,8 @@ typedef struct sim_sample {
     sim_result rounds[SIM_ROUND_MAX];
     test_memory memory;
     ptowsp_context *context;
+    ptowsp_context *run_context;  // of the run, whose errors are told
+    uint32_t lane_count;          // of its executions
     sim_built built;
 } sim_sample;
 
@@ -54,6 +56,7 @@ static inline void sim_sample_build(sim_sample *s) {
     desc.resize = test_resize;
     desc.resize_user = &s->memory;
     assert_int_equal(ptowsp_context_create(&desc, &s->context), PTOWSP_OK);
+    s->run_context = s->context;
     sim_build(&s->built, s->context, &s->p, &s->around);
 }
 
@@ -72,7 +75,9 @@ static inline ptowsp_status sim_sample_execute(sim_sample *s, ptowsp_run *run, p
     memset(&options, 0, sizeof options);
     options.mode = mode;
     options.record_tasks = record;
+    options.lane_count = s->lane_count;
     s->built.call_count = 0;
+    memset(s->built.data, 0, sizeof s->built.data);
     return ptowsp_run_execute(run, &options);
 }
 
@@ -118,7 +123,7 @@ static inline void sim_complain(const sim_sample *s, const ptowsp_run *run, cons
         ptowsp_run_print(run, text);
         ptowsp_run_print_stuck(run, text);
     }
-    print_message("\nlast error: %s\n", ptowsp_context_error(s->context).text);
+    print_message("\nlast error: %s\n", ptowsp_context_error(s->run_context).text);
     fail_msg("%s %llu: %s", s->name, (unsigned long long)s->number, what);
 }
 

@@ -6,62 +6,12 @@
 
 #include "workload_sample.h"
 
-enum { PROGRAMS = LANE_IS_CHECKED ? 12 : 100, SCHEDULES = 6, SETTING_COUNT = 7 };
+enum { PROGRAMS = LANE_IS_CHECKED ? 12 : 100, SCHEDULES = 6 };
 
-// -- settings -------------------------------------------------------------------------------------
-
-static const struct {
-    lane_kind kind;
-    uint32_t lane_count;
-} settings[SETTING_COUNT] = {{LANE_OWN, 2},       {LANE_OWN, 3},  {LANE_OWN, 8}, {LANE_IN_ORDER, 3},
-                             {LANE_BACKWARDS, 3}, {LANE_LATE, 3}, {LANE_OWN, 1}};
-
-// All that runs are made in, and how often they were executed.
-typedef struct fleet {
-    test_memory memories[LANE_KIND_COUNT];
-    ptowsp_context *contexts[LANE_KIND_COUNT];
-    lane_watch watch;
-    uint64_t seed;
-    unsigned ok, failed, refused;
-} fleet;
-
-static void fleet_make(fleet *f) {
-    memset(f, 0, sizeof *f);
-    f->seed = test_seed();
-    for (int kind = 0; kind < LANE_KIND_COUNT; kind++) {
-        uint32_t lane_count = kind == LANE_OWN ? 8 : 3;
-        f->contexts[kind] = lane_context((lane_kind)kind, lane_count, &f->memories[kind]);
-    }
-    lane_watch_begin(&f->watch, REF_TASK_MAX);
-}
-
-static void fleet_free(fleet *f) {
-    for (int kind = 0; kind < LANE_KIND_COUNT; kind++) {
-        ptowsp_context_destroy(f->contexts[kind]);
-        assert_int_equal(f->memories[kind].live_blocks, 0);
-    }
-    lane_watch_end(&f->watch);
-    print_message("%u executions were fine, %u failed, %u were refused\n", f->ok, f->failed,
-                  f->refused);
-    assert_true(f->ok > 0 && f->failed > 0);
-}
-
-// What ended a run, beside what it left behind.
-typedef struct ending {
-    ptowsp_status status;
-    uint64_t index;
-    char text[512];
-} ending;
-
-static ending ending_of(const ptowsp_context *context, ptowsp_status status) {
-    ending end = {status, 0, ""};
-    if (status != PTOWSP_OK) {
-        ptowsp_error error = ptowsp_context_error(context);
-        end.index = error.index;
-        snprintf(end.text, sizeof end.text, "%s", error.text);
-    }
-    return end;
-}
+typedef struct tally {
+    lane_fleet fleet;
+    unsigned ok, failed, refused;  // executions
+} tally;
 
 // -- executions -----------------------------------------------------------------------------------
 
@@ -78,15 +28,14 @@ static void check_calls(sample *s, const ptowsp_run *run, const lane_watch *watc
 }
 
 // Executes on lanes and compares all there is: with the reference, and with the run without lanes.
-static void check_on_lanes(fleet *f, sample *s, ptowsp_run *run, uint32_t lane_count,
-                           bool record_tasks, const outcome *first, const ending *end) {
+static void check_on_lanes(tally *t, sample *s, ptowsp_run *run, uint32_t lane_count,
+                           bool record_tasks, const outcome *first, const lane_error *end) {
     s->lane_count = lane_count;
-    lane_watch_restart(&f->watch, lane_count, f->seed++);
+    lane_watch_restart(&t->fleet.watch, lane_count, t->fleet.seed++);
     sample_refresh(s);
     ptowsp_status status = check_as_expected(s, run, record_tasks);
-    ending got = ending_of(s->run_context, status);
-    if (got.status != end->status || got.index != end->index || strcmp(got.text, end->text) != 0) {
-        print_message("not: %s\n", end->text);
+    lane_error got = lane_error_of(s->run_context, status);
+    if (!lane_error_is(&got, end)) {
         complain(s, run, -1, "another error on lanes");
     }
     check_same(s, first, run, status, "lanes change something");
@@ -94,67 +43,67 @@ static void check_on_lanes(fleet *f, sample *s, ptowsp_run *run, uint32_t lane_c
         complain(s, run, -1, "lanes change the statistics of a failure");
     }
     if (!is_refused(s, status)) {
-        check_calls(s, run, &f->watch);
+        check_calls(s, run, &t->fleet.watch);
     }
-    f->ok += status == PTOWSP_OK;
-    f->refused += is_refused(s, status);
-    f->failed += status != PTOWSP_OK && !is_refused(s, status);
+    t->ok += status == PTOWSP_OK;
+    t->refused += is_refused(s, status);
+    t->failed += status != PTOWSP_OK && !is_refused(s, status);
 }
 
 // A run of the program in a context of the fleet.
-static ptowsp_run *run_make(fleet *f, sample *s, const ptowsp_program *program, lane_kind kind) {
+static ptowsp_run *run_make(tally *t, sample *s, const ptowsp_program *program, lane_kind kind) {
     ptowsp_run *run = NULL;
-    s->run_context = f->contexts[kind];
+    s->run_context = t->fleet.contexts[kind];
     assert_int_equal(ptowsp_run_create(s->run_context, program, &run), PTOWSP_OK);
     return run;
 }
 
-static void check_setting(fleet *f, sample *s, const ptowsp_program *program, int setting,
-                          const outcome *first, const ending *end) {
-    lane_kind kind = settings[setting].kind;
-    uint32_t lane_count = settings[setting].lane_count;
-    ptowsp_run *run = run_make(f, s, program, kind);
-    check_on_lanes(f, s, run, lane_count, true, first, end);
-    size_t allocations = f->memories[kind].allocations;
-    check_on_lanes(f, s, run, lane_count, true, first, end);
-    check_on_lanes(f, s, run, lane_count, false, first, end);
-    if (f->memories[kind].allocations != allocations) {
+static void check_setting(tally *t, sample *s, const ptowsp_program *program, int setting,
+                          const outcome *first, const lane_error *end) {
+    lane_kind kind = lane_settings[setting].kind;
+    uint32_t lane_count = lane_settings[setting].lane_count;
+    ptowsp_run *run = run_make(t, s, program, kind);
+    check_on_lanes(t, s, run, lane_count, true, first, end);
+    size_t allocations = t->fleet.memories[kind].allocations;
+    check_on_lanes(t, s, run, lane_count, true, first, end);
+    check_on_lanes(t, s, run, lane_count, false, first, end);
+    if (t->fleet.memories[kind].allocations != allocations) {
         complain(s, run, -1, "the second execution allocates");
     }
     ptowsp_run_destroy(run);
 }
 
 // One run with 8, 2, no and 3 lanes in turn.
-static void check_in_turn(fleet *f, sample *s, const ptowsp_program *program, const outcome *first,
-                          const ending *end) {
+static void check_in_turn(tally *t, sample *s, const ptowsp_program *program, const outcome *first,
+                          const lane_error *end) {
     static const uint32_t counts[] = {8, 2, 0, 3, 0, 2, 8, 3};
-    ptowsp_run *run = run_make(f, s, program, LANE_OWN);
+    ptowsp_run *run = run_make(t, s, program, LANE_OWN);
     for (int i = 0; i < 8; i++) {
-        check_on_lanes(f, s, run, counts[i], i % 3 != 1, first, end);
+        check_on_lanes(t, s, run, counts[i], i % 3 != 1, first, end);
     }
     ptowsp_run_destroy(run);
 }
 
 // The program with its present bindings without lanes, and then in the settings of a set.
-static void check_settings(fleet *f, sample *s, const ptowsp_program *program, unsigned set) {
+static void check_settings(tally *t, sample *s, const ptowsp_program *program, unsigned set) {
     sample_expect(s);
-    ptowsp_run *run = run_make(f, s, program, LANE_OWN);
+    ptowsp_run *run = run_make(t, s, program, LANE_OWN);
     s->lane_count = 0;
     s->module.watch.lanes = NULL;
     ptowsp_status status = check_as_expected(s, run, true);
     outcome *first = outcome_of(run, status);
-    ending end = ending_of(s->run_context, status);
-    s->module.watch.lanes = &f->watch;
-    for (int i = 0; i < SETTING_COUNT; i++) {
+    lane_error end = lane_error_of(s->run_context, status);
+    s->module.watch.lanes = &t->fleet.watch;
+    for (int i = 0; i < LANE_SETTING_COUNT; i++) {
         if (set >> i & 1) {
-            check_setting(f, s, program, i, first, &end);
+            check_setting(t, s, program, i, first, &end);
         }
     }
-    if (set >> SETTING_COUNT & 1) {
-        check_in_turn(f, s, program, first, &end);
+    if (set >> LANE_SETTING_COUNT & 1) {
+        check_in_turn(t, s, program, first, &end);
     }
     // The run that has been on no lanes so far, and is recorded or not.
-    check_on_lanes(f, s, run, 2, s->number % 2, first, &end);
+    check_on_lanes(t, s, run, 2, s->number % 2, first, &end);
     ptowsp_run_destroy(run);
     s->module.watch.lanes = NULL;
     s->lane_count = 0;
@@ -162,7 +111,7 @@ static void check_settings(fleet *f, sample *s, const ptowsp_program *program, u
     free(first);
 }
 
-static void check_sample(fleet *f, sample *s) {
+static void check_sample(tally *t, sample *s) {
     ptowsp_program *program = NULL;
     sample_expect(s);
     ptowsp_status status = sample_compile(s, &s->module, &program);
@@ -171,26 +120,30 @@ static void check_sample(fleet *f, sample *s) {
     } else if (status != PTOWSP_OK) {
         complain(s, NULL, -1, "the program is refused");
     }
-    check_settings(f, s, program, s->schedule_number == 0 ? 0xff : 0x2b);
+    check_settings(t, s, program, s->schedule_number == 0 ? 0xff : 0x2b);
     sample_rebind(s);
-    check_settings(f, s, program, 0x14);
+    check_settings(t, s, program, 0x14);
     ptowsp_program_destroy(program);
 }
 
 static void workload_lanes__agree_with_the_slow_reference(void **state) {
-    fleet f;
+    static tally t;
     (void)state;
-    fleet_make(&f);
-    uint64_t seed = f.seed;
+    memset(&t, 0, sizeof t);
+    lane_fleet_make(&t.fleet, REF_TASK_MAX);
+    uint64_t seed = t.fleet.seed;
     for (unsigned number = 0; number < PROGRAMS; number++) {
         sample *s = sample_make(seed, number);
         for (unsigned i = 0; i < SCHEDULES; i++) {
             sample_schedule(s, i);
-            check_sample(&f, s);
+            check_sample(&t, s);
         }
         sample_free(s);
     }
-    fleet_free(&f);
+    lane_fleet_free(&t.fleet);
+    print_message("%u executions were fine, %u failed, %u were refused\n", t.ok, t.failed,
+                  t.refused);
+    assert_true(t.ok > 0 && t.failed > 0);
 }
 
 int main(void) {
