@@ -14,7 +14,7 @@ enum { CASE_COUNT = sizeof(oracle_cases) / sizeof(oracle_cases[0]) };
 typedef struct oracle oracle;
 
 // What a kernel function is handed: it notes each call before it does its work. Tile kernels do
-// not.
+// not. Without lanes calls come in the order of tasks.
 typedef struct oracle_callee {
     oracle *o;
     const oracle_kernel *kernel;
@@ -37,8 +37,9 @@ struct oracle {
     bool is_declared;            // of a pipeline: latency and cycles, not bound and not data
     bool time_only;              // time does not depend on data
     bool has_tile_kernels;
-    uint64_t call_count, wrong_call_count, next_task;
-    int64_t (*called_axes)[ARG_MAX];  // of each task; NOT_CALLED
+    uint32_t lane_count;                               // of executions
+    uint64_t call_count, wrong_call_count, next_task;  // atomic
+    int64_t (*called_axes)[ARG_MAX];                   // of each task; NOT_CALLED
 };
 
 #define NOT_CALLED INT64_C(-0x5eed)
@@ -111,7 +112,9 @@ static ptowsp_cycles noted_call(const ptowsp_task *task, void *user) {
     oracle *o = callee->o;
     uint32_t axis_count = o->c->workload->axis_arg_count;
     uint32_t tile_count = tile_count_of(kernel);
-    bool good = task->index >= o->next_task && task->index < o->variant->task_count &&
+    uint64_t next = __atomic_exchange_n(&o->next_task, task->index + 1, __ATOMIC_RELAXED);
+    bool good = (o->lane_count > 1 || task->index >= next) &&
+                task->index < o->variant->task_count && task->lane < o->lane_count &&
                 task->user_axis_count == axis_count && !strcmp(task->kernel_name, kernel->name);
     good = good && task->tile_count == tile_count &&
            task->arg_count == task->axis_arg_count + scalar_count_of(kernel) &&
@@ -120,10 +123,9 @@ static ptowsp_cycles noted_call(const ptowsp_task *task, void *user) {
         good = ptowsp_task_rows(task, i) == kernel->tiles[i].rows &&
                ptowsp_task_cols(task, i) == kernel->tiles[i].cols;
     }
-    o->call_count++;
-    o->next_task = task->index + 1;
+    __atomic_fetch_add(&o->call_count, 1u, __ATOMIC_RELAXED);
     if (!good) {
-        o->wrong_call_count++;
+        __atomic_fetch_add(&o->wrong_call_count, 1u, __ATOMIC_RELAXED);
         return ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
     }
     for (uint32_t i = 0; i < axis_count; i++) {

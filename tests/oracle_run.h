@@ -11,9 +11,9 @@
 //      structure, exact, all hazards   the same
 //      the default: hybrid             no sooner than by structure
 //
-// Each executes twice, which must make no difference and allocate nothing the second time, and
-// where time does not depend on data a third time without kernels. What tensors hold afterwards is
-// compared with sums over what v9 left in them.
+// Each executes twice, which must make no difference and allocate nothing the second time, where
+// time does not depend on data a third time without kernels, and once more on lanes. What tensors
+// hold afterwards is compared with sums over what v9 left in them.
 //
 // A workload that is a pipeline takes the same time in all modes; its processes and channels are
 // checked, too.
@@ -25,6 +25,8 @@
 #define ORACLE_RUN_H
 
 #include "oracle_build.h"
+
+enum { LANE_COUNT = 3 };
 
 // -- data and bindings ----------------------------------------------------------------------------
 
@@ -275,6 +277,7 @@ static void execute(oracle *o, ptowsp_run *run, int mode, ptowsp_run_mode run_mo
     ptowsp_run_options options = {0};
     options.mode = run_mode;
     options.record_tasks = true;
+    options.lane_count = o->lane_count;
     o->call_count = o->wrong_call_count = o->next_task = 0;
     for (uint64_t i = 0; i < o->variant->task_count; i++) {
         for (uint32_t k = 0; k < ARG_MAX; k++) {
@@ -311,6 +314,17 @@ static void execute_time_only(oracle *o, ptowsp_run *run, int mode) {
     }
 }
 
+// On three lanes: the same data and times.
+static void execute_on_lanes(oracle *o, ptowsp_run *run, int mode) {
+    o->step = "on lanes";
+    bind_variant(o, run, true);
+    o->lane_count = LANE_COUNT;
+    execute(o, run, mode, PTOWSP_RUN_EXECUTE);
+    check_calls(o);
+    check_outputs(o);
+    o->lane_count = 1;
+}
+
 static void test_mode(oracle *o, const ptowsp_program *program, int mode) {
     ptowsp_run *run = NULL;
     o->variant = NULL;
@@ -336,6 +350,7 @@ static void test_mode(oracle *o, const ptowsp_program *program, int mode) {
         if (o->time_only) {
             execute_time_only(o, run, mode);
         }
+        execute_on_lanes(o, run, mode);
         free(o->called_axes);
     }
     ptowsp_run_destroy(run);
@@ -357,6 +372,14 @@ static void oracle__gives_what_v9_gave(void **state) {
     ptowsp_context_desc desc = {0};
     desc.resize = test_resize;
     desc.resize_user = &o.memory;
+    desc.lane_count = LANE_COUNT;
+#ifdef PTOWSP_NO_THREADS
+    desc.threads = PTOWSP_THREADS_USER;
+    desc.run_lanes = test_run_lanes_on_threads;
+#else
+    desc.threads = PTOWSP_THREADS_OWN;
+#endif
+    o.lane_count = 1;
     assert_int_equal(ptowsp_context_create(&desc, &o.context), PTOWSP_OK);
     check_ok(&o, "module", ptowsp_module_create(o.context, NULL, &o.module));
     build_module(&o);
