@@ -1,0 +1,217 @@
+// Small programs on lanes, written by hand: a matrix of integers, kernels with one tile of it or
+// none, and for each task how long it takes, what it returns and what it does besides.
+
+#ifndef LANE_PROGRAM_H
+#define LANE_PROGRAM_H
+
+#include "lane_fixture.h"
+
+enum { LP_SIDE = 16, LP_TASK_MAX = 512, LP_CYCLES = 10 };
+
+typedef struct lp lp;
+struct lp {
+    test_memory memory;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_axis batch;              // dynamic
+    ptowsp_tensor x;                // i32 [LP_SIDE, LP_SIDE]
+    ptowsp_kernel step;             // no tile
+    ptowsp_kernel get, put, touch;  // a tile of any size: in, out, inout
+    ptowsp_kernel known;            // as step, and its cycles are known
+    ptowsp_program *program;
+    ptowsp_run *run;
+    int32_t data[LP_SIDE * LP_SIDE];
+    lane_watch watch;
+    uint32_t lane_count;  // of executions
+    // By task:
+    bool is_slow[LP_TASK_MAX];
+    ptowsp_cycles result[LP_TASK_MAX];               // what it returns; 0: LP_CYCLES
+    void (*inside)(lp *p, const ptowsp_task *task);  // called by all
+    uint64_t count;                                  // atomic, for `inside`
+};
+
+// A tile's elements become the axis argument; of inout that much more.
+static inline ptowsp_cycles lp_kernel(const ptowsp_task *task, void *user) {
+    lp *p = (lp *)user;
+    int32_t sum = 0;
+    lane_watch_enter(&p->watch, task);
+    if (task->index < LP_TASK_MAX && p->is_slow[task->index]) {
+        lane_yield(300);
+    }
+    if (p->inside) {
+        p->inside(p, task);
+    }
+    for (uint32_t t = 0; t < task->tile_count; t++) {
+        int32_t *data = (int32_t *)task->tiles[t].data;
+        for (int64_t r = 0; r < ptowsp_task_rows(task, t); r++) {
+            for (int64_t c = 0; c < ptowsp_task_cols(task, t); c++) {
+                int32_t *element = &data[r * task->tiles[t].row_stride + c];
+                switch (task->kernel_name[0]) {
+                case 'g': sum += *element; break;
+                case 'p': *element = (int32_t)ptowsp_task_axis(task, 0); break;
+                default: *element += (int32_t)ptowsp_task_axis(task, 0); break;
+                }
+            }
+        }
+    }
+    lane_watch_leave(&p->watch, task);
+    ptowsp_cycles result = task->index < LP_TASK_MAX ? p->result[task->index] : 0;
+    return result ? result : LP_CYCLES + (ptowsp_cycles)(sum & 7);
+}
+
+static inline ptowsp_kernel lp_kernel_make(lp *p, const char *name, bool has_tile,
+                                           ptowsp_direction direction, ptowsp_cycles cycles) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.axis_count = 1;
+    desc.fn = lp_kernel;
+    desc.cycles = cycles;
+    desc.user = p;
+    if (has_tile) {
+        const ptowsp_tile_param tile = {"tile", direction, PTOWSP_I32, PTOWSP_DYNAMIC,
+                                        PTOWSP_DYNAMIC};
+        desc.tiles[0] = tile;
+    }
+    return ptowsp_kernel_make(p->m, &desc);
+}
+
+// Begins a module; its workload comes next, and then lp_compile.
+static inline void lp_begin(lp *p, lane_kind kind, uint32_t lane_count) {
+    memset(p, 0, sizeof *p);
+    p->lane_count = lane_count;
+    p->context = lane_context(kind, lane_count, &p->memory);
+    lane_watch_begin(&p->watch, LP_TASK_MAX);
+    assert_int_equal(ptowsp_module_create(p->context, NULL, &p->m), PTOWSP_OK);
+    const ptowsp_tensor_desc x = {
+        "x", PTOWSP_I32, 2, {LP_SIDE, LP_SIDE, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+    p->batch = ptowsp_axis_dynamic(p->m, "batch");
+    p->x = ptowsp_tensor_make(p->m, &x);
+    p->step = lp_kernel_make(p, "step", false, PTOWSP_IN, 0);
+    p->get = lp_kernel_make(p, "get", true, PTOWSP_IN, 0);
+    p->put = lp_kernel_make(p, "put", true, PTOWSP_OUT, 0);
+    p->touch = lp_kernel_make(p, "touch", true, PTOWSP_INOUT, 0);
+    p->known = lp_kernel_make(p, "known", false, PTOWSP_IN, LP_CYCLES);
+}
+
+static inline ptowsp_expr lp_number(const lp *p, int64_t value) {
+    return ptowsp_i64(p->m, value);
+}
+
+static inline ptowsp_node lp_step(const lp *p, int64_t value) {
+    ptowsp_task_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kernel = p->step;
+    desc.axes[0] = lp_number(p, value);
+    return ptowsp_task_make(p->m, &desc);
+}
+
+static inline ptowsp_view lp_view(const lp *p, int64_t row, int64_t col, int64_t rows,
+                                  int64_t cols) {
+    ptowsp_view view;
+    memset(&view, 0, sizeof view);
+    view.tensor = p->x;
+    view.row = lp_number(p, row);
+    view.col = lp_number(p, col);
+    view.rows = rows;
+    view.cols = cols;
+    return view;
+}
+
+// A task of a kernel on rows x cols elements of x.
+static inline ptowsp_node lp_task(const lp *p, ptowsp_kernel kernel, int64_t row, int64_t col,
+                                  int64_t rows, int64_t cols) {
+    ptowsp_task_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kernel = kernel;
+    desc.axes[0] = lp_number(p, 1);
+    desc.views[0] = lp_view(p, row, col, rows, cols);
+    return ptowsp_task_make(p->m, &desc);
+}
+
+static inline void lp_load(const lp *p, uint32_t slot, int64_t row, int64_t col) {
+    ptowsp_view view = lp_view(p, row, col, 1, 1);
+    ptowsp_slot_load(p->m, slot, &view, lp_number(p, 0), lp_number(p, 0));
+}
+
+// A schedule of dataflow issue that waits for this beside data.
+static inline ptowsp_schedule lp_schedule(uint32_t dependencies) {
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.dependencies = dependencies;
+    return schedule;
+}
+
+static inline ptowsp_status lp_try_compile(lp *p, const ptowsp_schedule *schedule) {
+    const ptowsp_program_desc desc = {NULL, schedule};
+    ptowsp_status status = ptowsp_program_create(p->context, p->m, &desc, &p->program);
+    status = status ? status : ptowsp_run_create(p->context, p->program, &p->run);
+    if (status == PTOWSP_OK) {
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = p->data;
+        buffer.size = sizeof p->data;
+        (void)ptowsp_run_bind_tensor(p->run, "x", &buffer);
+    }
+    return status;
+}
+
+static inline void lp_compile(lp *p, const ptowsp_schedule *schedule) {
+    if (lp_try_compile(p, schedule) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(p->context).text);
+    }
+}
+
+static inline void lp_end(lp *p) {
+    ptowsp_run_destroy(p->run);
+    ptowsp_program_destroy(p->program);
+    ptowsp_module_destroy(p->m);
+    ptowsp_context_destroy(p->context);
+    lane_watch_end(&p->watch);
+    assert_int_equal(p->memory.live_blocks, 0);
+}
+
+// -- executing ------------------------------------------------------------------------------------
+
+// On so many lanes; data is zero before.
+static inline ptowsp_status lp_execute(lp *p, uint32_t lane_count) {
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.lane_count = lane_count;
+    options.record_tasks = true;
+    memset(p->data, 0, sizeof p->data);
+    lane_watch_restart(&p->watch, lane_count, 0);
+    ptowsp_status status = ptowsp_run_execute(p->run, &options);
+    assert_int_equal(p->watch.wrong_count, 0);
+    return status;
+}
+
+// All tasks run, each once.
+static inline void lp_works(lp *p, uint64_t task_count) {
+    if (lp_execute(p, p->lane_count) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(p->context).text);
+    }
+    assert_int_equal(ptowsp_run_result(p->run)->task_count, task_count);
+    for (uint64_t i = 0; i < task_count && i < LP_TASK_MAX; i++) {
+        assert_int_equal(p->watch.calls[i], 1);
+    }
+}
+
+// Has task a ended before task b began?
+static inline bool lp_is_before(const lp *p, uint64_t a, uint64_t b) {
+    return p->watch.calls[a] && p->watch.calls[b] && p->watch.ends[a] < p->watch.begins[b];
+}
+
+// Executes some times with task `a` being slow; b waits for it each time.
+static inline void lp_waits(lp *p, uint64_t task_count, uint64_t a, uint64_t b) {
+    p->is_slow[a] = true;
+    for (int i = 0; i < 4; i++) {
+        lp_works(p, task_count);
+        if (!lp_is_before(p, a, b)) {
+            fail_msg("task %d does not wait for task %d", (int)b, (int)a);
+        }
+    }
+    p->is_slow[a] = false;
+}
+
+#endif

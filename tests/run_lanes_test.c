@@ -1,0 +1,525 @@
+// Programs on lanes: who waits for whom, where tasks run, and what does not depend on lanes. On
+// paper: each case makes the task slow that another one has to wait for.
+
+#include "lane_program.h"
+
+// -- data -----------------------------------------------------------------------------------------
+
+static void run_lanes__a_write_waits_for_all_readers_of_its_tile(void **state) {
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_OWN, 3);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_COMBINE(p.m) {
+            lp_task(&p, p.put, 4, 4, 4, 4);  // 0
+            for (int i = 0; i < 5; i++) {
+                lp_task(&p, p.get, 4, 4, 4, 4);  // 1 to 5
+            }
+            lp_task(&p, p.get, 2, 2, 3, 3);    // 6: one element of it
+            lp_task(&p, p.get, 7, 0, 1, 16);   // 7: a row
+            lp_task(&p, p.touch, 4, 4, 4, 4);  // 8
+            lp_task(&p, p.get, 0, 0, 16, 16);  // 9
+            lp_task(&p, p.put, 5, 5, 1, 1);    // 10: within what 8 has written
+            lp_task(&p, p.put, 0, 0, 16, 16);  // 11
+        }
+    }
+    const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
+    lp_compile(&p, &schedule);
+    for (uint64_t i = 1; i <= 5; i++) {
+        lp_waits(&p, 12, 0, i);
+        lp_waits(&p, 12, i, 8);
+    }
+    lp_waits(&p, 12, 0, 6);
+    lp_waits(&p, 12, 0, 7);
+    lp_waits(&p, 12, 6, 8);
+    lp_waits(&p, 12, 7, 8);
+    lp_waits(&p, 12, 8, 9);
+    lp_waits(&p, 12, 8, 10);
+    lp_waits(&p, 12, 9, 10);
+    lp_waits(&p, 12, 9, 11);
+    lp_waits(&p, 12, 10, 11);
+    lp_end(&p);
+}
+
+// Readers of readers: each round many read and one writes, and rounds overlap in flight.
+static void run_lanes__many_readers_and_one_writer_take_turns(void **state) {
+    enum { ROUNDS = 8, READERS = 12, EACH = READERS + 1 };
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_OWN, 3);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_COMBINE(p.m) {
+            for (int i = 0; i < ROUNDS * EACH; i++) {
+                lp_task(&p, i % EACH == 0 ? p.touch : p.get, 0, 0, 2, 2);
+            }
+        }
+    }
+    const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
+    lp_compile(&p, &schedule);
+    for (uint64_t round = 0; round < 40; round++) {
+        for (uint64_t i = 0; i < ROUNDS * EACH; i++) {
+            p.is_slow[i] = (i * 7 + round) % 31 == 0;
+        }
+        lp_works(&p, ROUNDS * EACH);
+        for (uint64_t i = 0; i < ROUNDS * EACH; i++) {
+            uint64_t writer = i - i % EACH, next = writer + EACH;
+            assert_true(i == writer || lp_is_before(&p, writer, i));
+            assert_true(next >= ROUNDS * EACH || lp_is_before(&p, i, next));
+        }
+        assert_int_equal(p.data[0], ROUNDS);
+    }
+    lp_end(&p);
+}
+
+// What is loaded decides how many tasks follow: 1 by then, and 2 when the second load is done.
+static void run_lanes__a_slot_load_waits_for_its_writer(void **state) {
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_OWN, 2);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_COMBINE(p.m) {
+            lp_task(&p, p.touch, 0, 0, 3, 3);  // 0
+            lp_load(&p, 0, 2, 2);
+            PTOWSP_WHEN(p.m, ptowsp_eq(ptowsp_slot_i64(p.m, 0), lp_number(&p, 1))) {
+                lp_step(&p, 0);                    // 1
+                lp_task(&p, p.touch, 2, 2, 4, 4);  // 2: again, by an overlapping tile
+            }
+            lp_load(&p, 1, 2, 2);
+            PTOWSP_WHEN(p.m, ptowsp_eq(ptowsp_slot_i64(p.m, 1), lp_number(&p, 2))) {
+                lp_step(&p, 0);  // 3
+            }
+        }
+    }
+    const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
+    lp_compile(&p, &schedule);
+    lp_waits(&p, 4, 0, 1);
+    lp_waits(&p, 4, 0, 2);
+    lp_waits(&p, 4, 2, 3);
+    assert_int_equal(ptowsp_run_slot(p.run, 0), 1);
+    assert_int_equal(ptowsp_run_slot(p.run, 1), 2);
+    lp_end(&p);
+}
+
+// -- what else is waited for ----------------------------------------------------------------------
+
+// 0, then 1 and 2 and (3, then 4) side by side, then 5; then nothing in scopes, then 6.
+static void run_lanes__sequential_scopes_order_tasks_that_share_nothing(void **state) {
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_OWN, 3);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        lp_step(&p, 0);
+        PTOWSP_COMBINE(p.m) {
+            lp_step(&p, 1);
+            lp_step(&p, 2);
+            PTOWSP_SEQUENCE(p.m) {
+                lp_step(&p, 3);
+                lp_step(&p, 4);
+            }
+        }
+        lp_step(&p, 5);
+        PTOWSP_COMBINE(p.m) {
+            PTOWSP_PARALLEL(p.m, i, p.batch) {
+                lp_step(&p, 7);
+            }
+            PTOWSP_SEQUENCE(p.m) {
+            }
+        }
+        lp_step(&p, 6);
+    }
+    const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_STRUCTURE);
+    lp_compile(&p, &schedule);
+    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 0), PTOWSP_OK);
+    static const uint64_t waits[][2] = {{0, 1}, {0, 2}, {0, 3}, {3, 4}, {1, 5},
+                                        {2, 5}, {3, 5}, {4, 5}, {5, 6}, {0, 6}};
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        lp_waits(&p, 7, waits[i][0], waits[i][1]);
+    }
+    lp_end(&p);
+}
+
+static void run_lanes__for_each_orders_its_iterations(void **state) {
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_OWN, 3);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_FOR_EACH(p.m, i, p.batch) {
+            PTOWSP_COMBINE(p.m) {
+                lp_step(&p, 0);
+                lp_step(&p, 1);
+            }
+        }
+    }
+    lp_compile(&p, NULL);
+    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 50), PTOWSP_OK);
+    for (uint64_t slow = 0; slow < 100; slow += 9) {
+        p.is_slow[slow] = true;
+        lp_works(&p, 100);
+        for (uint64_t i = 0; i + 2 < 100; i++) {
+            uint64_t next = i - i % 2 + 2;
+            assert_true(lp_is_before(&p, i, next) && lp_is_before(&p, i, next + 1));
+        }
+    }
+    lp_end(&p);
+}
+
+// 2 after 0 and 1, though nothing else orders them; and 3 after 0 of its own iteration.
+static void run_lanes__explicit_edges_order_tasks(void **state) {
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_OWN, 3);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_PARALLEL(p.m, i, p.batch) {
+            ptowsp_task_desc desc;
+            memset(&desc, 0, sizeof desc);
+            ptowsp_node first = lp_step(&p, 0), second = lp_step(&p, 1);
+            desc.kernel = p.step;
+            desc.axes[0] = lp_number(&p, 2);
+            desc.after[0] = first;
+            desc.after[1] = second;
+            ptowsp_task_make(p.m, &desc);
+        }
+    }
+    const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
+    lp_compile(&p, &schedule);
+    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 3), PTOWSP_OK);
+    for (uint64_t i = 0; i < 9; i += 3) {
+        lp_waits(&p, 9, i, i + 2);
+        lp_waits(&p, 9, i + 1, i + 2);
+    }
+    lp_end(&p);
+}
+
+// Tasks of one stream run one after another.
+static void run_lanes__streams_order_tasks(void **state) {
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_OWN, 3);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_COMBINE(p.m) {
+            for (int i = 0; i < 30; i++) {
+                lp_step(&p, i);
+            }
+        }
+    }
+    ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
+    schedule.stream_count = 3;
+    schedule.stream_key = ptowsp_task_arg(p.m, 0);
+    schedule.lane_count = 2;
+    lp_compile(&p, &schedule);
+    for (uint64_t slow = 0; slow < 30; slow += 4) {
+        p.is_slow[slow] = true;
+        for (int round = 0; round < 3; round++) {
+            lp_works(&p, 30);
+            for (uint64_t i = 0; i + 3 < 30; i++) {
+                assert_true(lp_is_before(&p, i, i + 3));
+            }
+        }
+    }
+    lp_end(&p);
+}
+
+// With room for 4 no task begins before the fourth one before it is done.
+static void run_lanes__tasks_in_flight_are_no_more_than_the_window(void **state) {
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_OWN, 3);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_PARALLEL(p.m, i, p.batch) {
+            lp_step(&p, 0);
+        }
+    }
+    ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_STRUCTURE);
+    schedule.window = 4;
+    lp_compile(&p, &schedule);
+    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 100), PTOWSP_OK);
+    for (uint64_t slow = 0; slow < 100; slow += 9) {
+        p.is_slow[slow] = true;
+    }
+    for (int round = 0; round < 5; round++) {
+        lp_works(&p, 100);
+        for (uint64_t i = 0; i + 4 < 100; i++) {
+            assert_true(lp_is_before(&p, i, i + 4));
+        }
+    }
+    lp_end(&p);
+}
+
+// -- where tasks run ------------------------------------------------------------------------------
+
+// Waits until so many tasks are here at once, or for a while.
+static void meet(lp *p, const ptowsp_task *task) {
+    (void)task;
+    __atomic_fetch_add(&p->count, 1u, __ATOMIC_RELAXED);
+    for (int i = 0; i < 20000 && __atomic_load_n(&p->count, __ATOMIC_RELAXED) < 2; i++) {
+        sched_yield();
+    }
+}
+
+// A lane may be late, so not every time.
+static void run_lanes__independent_tasks_run_at_the_same_time(void **state) {
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_OWN, 2);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_COMBINE(p.m) {
+            lp_task(&p, p.touch, 0, 0, 4, 4);
+            lp_task(&p, p.touch, 0, 4, 4, 4);
+        }
+    }
+    lp_compile(&p, NULL);
+    p.inside = meet;
+    bool have_met = false;
+    for (int i = 0; i < 20 && !have_met; i++) {
+        p.count = 0;
+        lp_works(&p, 2);
+        have_met = p.watch.begins[0] < p.watch.ends[1] && p.watch.begins[1] < p.watch.ends[0];
+        assert_true(!have_met || p.watch.lanes[0] != p.watch.lanes[1]);
+    }
+    assert_true(have_met);
+    lp_end(&p);
+}
+
+// The first task of each key waits until all three lanes are there.
+static void come(lp *p, const ptowsp_task *task) {
+    if (task->index < 3) {
+        __atomic_fetch_add(&p->count, 1u, __ATOMIC_RELAXED);
+        for (int i = 0; i < 20000 && __atomic_load_n(&p->count, __ATOMIC_RELAXED) < 3; i++) {
+            sched_yield();
+        }
+    }
+}
+
+static void affinity_is(ptowsp_dispatch dispatch, uint32_t simulated) {
+    enum { TASKS = 240 };
+    lp p;
+    lp_begin(&p, LANE_OWN, 3);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_COMBINE(p.m) {
+            for (int i = 0; i < TASKS; i++) {
+                lp_step(&p, i < 3 ? i : i * 5 % 7);
+            }
+        }
+    }
+    ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
+    schedule.dispatch = dispatch;
+    schedule.dispatch_key = ptowsp_task_arg(p.m, 0);
+    schedule.lane_count = simulated;
+    lp_compile(&p, &schedule);
+    p.inside = come;
+    bool is_exact = false;
+    for (int round = 0; round < 20 && !is_exact; round++) {
+        p.count = 0;
+        lp_works(&p, TASKS);
+        is_exact = true;
+        for (uint64_t i = 0; i < TASKS; i++) {
+            uint64_t key = i < 3 ? i : i * 5 % 7;
+            is_exact = is_exact && p.watch.lanes[i] == key % 3;
+            const ptowsp_task_record *record = &ptowsp_run_records(p.run)[i];
+            assert_int_equal(record->lane, key % simulated);  // in simulated time
+        }
+    }
+    assert_true(is_exact);  // once all lanes had come
+    lp_end(&p);
+}
+
+static void run_lanes__affinity_chooses_the_lane(void **state) {
+    (void)state;
+    affinity_is(PTOWSP_DISPATCH_AFFINITY, 5);
+    affinity_is(PTOWSP_DISPATCH_CUSTOM, 2);
+}
+
+// -- tile kernels ---------------------------------------------------------------------------------
+
+enum { TILES = 40, TILE = 32 };
+
+typedef struct tiles {
+    float x[TILES * TILE][TILE], y[TILES * TILE][TILE], sum[TILE][TILE];
+} tiles;
+
+static ptowsp_tensor tiles_tensor(lp *p, const char *name, int64_t rows) {
+    const ptowsp_tensor_desc desc = {
+        name, PTOWSP_F32, 2, {rows, TILE, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+    return ptowsp_tensor_make(p->m, &desc);
+}
+
+// y = softmax(x) of each tile, and the sum of all y.
+static void tiles_compile(lp *p, tiles *data, bool in_pipeline) {
+    ptowsp_task_desc soften, add;
+    const ptowsp_body_desc body = {.name = "soften"}, sum = {.name = "add"};
+    memset(&soften, 0, sizeof soften);
+    memset(&add, 0, sizeof add);
+    ptowsp_body *k = ptowsp_kernel_begin(p->m, &body);
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, TILE, TILE);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, TILE, TILE);
+    ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(x, ptowsp_tile_rowmax(x)));
+    ptowsp_tile_store(y, ptowsp_tile_div(e, ptowsp_tile_rowsum(e)));
+    soften.kernel = ptowsp_kernel_end(k);
+    k = ptowsp_kernel_begin(p->m, &sum);
+    x = ptowsp_tile_in(k, "x", PTOWSP_F32, TILE, TILE);
+    y = ptowsp_tile_inout(k, "y", PTOWSP_F32, TILE, TILE);
+    ptowsp_tile_store(y, ptowsp_tile_add(ptowsp_tile_load(y), x));
+    add.kernel = ptowsp_kernel_end(k);
+    soften.views[0].tensor = tiles_tensor(p, "a", TILES * TILE);
+    soften.views[1].tensor = add.views[0].tensor = tiles_tensor(p, "b", TILES * TILE);
+    add.views[1].tensor = tiles_tensor(p, "c", TILE);
+    PTOWSP_WORKLOAD(p->m, "main") {
+        if (in_pipeline) {
+            PTOWSP_PIPELINE(p->m, "line") {
+                const ptowsp_channel_desc desc = {.name = "done", .depth = 3};
+                ptowsp_channel done = ptowsp_channel_make(p->m, &desc);
+                PTOWSP_PROCESS(p->m, "first") {
+                    ptowsp_produces(p->m, done);
+                    PTOWSP_FOR_EACH(p->m, i, p->batch) {
+                        soften.views[0].row = soften.views[1].row =
+                            ptowsp_mul(i, lp_number(p, TILE));
+                        ptowsp_task_make(p->m, &soften);
+                        ptowsp_send(p->m, done, i);
+                    }
+                }
+                PTOWSP_PROCESS(p->m, "second") {
+                    ptowsp_consumes(p->m, done);
+                    PTOWSP_CONSUME(p->m, t, done) {
+                        add.views[0].row = ptowsp_mul(t, lp_number(p, TILE));
+                        ptowsp_task_make(p->m, &add);
+                    }
+                }
+            }
+        } else {
+            PTOWSP_PARALLEL(p->m, i, p->batch) {
+                soften.views[0].row = soften.views[1].row = add.views[0].row =
+                    ptowsp_mul(i, lp_number(p, TILE));
+                ptowsp_task_make(p->m, &soften);
+                ptowsp_task_make(p->m, &add);
+            }
+        }
+    }
+    lp_compile(p, NULL);
+    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", TILES), PTOWSP_OK);
+    static const char *const names[] = {"a", "b", "c"};
+    void *const memory[] = {data->x, data->y, data->sum};
+    for (int i = 0; i < 3; i++) {
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = memory[i];
+        assert_int_equal(ptowsp_run_bind_tensor(p->run, names[i], &buffer), PTOWSP_OK);
+    }
+}
+
+static void tiles_fill(tiles *data) {
+    uint64_t random = 5;
+    memset(data, 0, sizeof *data);
+    for (int i = 0; i < TILES * TILE * TILE; i++) {
+        data->x[i / TILE][i % TILE] = (float)test_random_in(&random, -4000, 4000) / 1000.0f;
+    }
+}
+
+static void run_lanes__tile_kernels_give_the_same_bits(void **state) {
+    static tiles data, expected;
+    (void)state;
+    for (int in_pipeline = 0; in_pipeline < 2; in_pipeline++) {
+        for (int kind = 0; kind < LANE_KIND_COUNT; kind++) {
+            lp p;
+            lp_begin(&p, (lane_kind)kind, 3);
+            tiles_compile(&p, &data, in_pipeline);
+            tiles_fill(&data);
+            assert_int_equal(lp_execute(&p, 0), PTOWSP_OK);
+            expected = data;
+            ptowsp_run_stats stats = *ptowsp_run_result(p.run);
+            assert_true(expected.sum[0][0] != 0 && stats.task_count == 2 * TILES);
+            for (uint32_t lane_count = 2; lane_count <= 3; lane_count++) {
+                for (int round = 0; round < 3; round++) {
+                    tiles_fill(&data);
+                    assert_int_equal(lp_execute(&p, lane_count), PTOWSP_OK);
+                    assert_memory_equal(&data, &expected, sizeof data);
+                    assert_true(ptowsp_run_result(p.run)->makespan_cycles == stats.makespan_cycles);
+                }
+            }
+            lp_end(&p);
+        }
+    }
+}
+
+// -- many tasks -----------------------------------------------------------------------------------
+
+// Two streams of tasks on two tiles, and tasks without tiles.
+static size_t bytes_of(lp *p, int64_t count) {
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.lane_count = 2;
+    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", count), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(p->run, &options), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_result(p->run)->task_count, 2 * count);
+    assert_true(ptowsp_run_result(p->run)->memory_bytes == p->memory.live_bytes - p->count);
+    return ptowsp_run_result(p->run)->memory_bytes;
+}
+
+static ptowsp_cycles count_only(const ptowsp_task *task, void *user) {
+    (void)user;
+    if (task->tile_count > 0) {
+        int32_t *element = (int32_t *)task->tiles[0].data;
+        *element = (int32_t)((uint32_t)*element + 1);
+    }
+    return 1;
+}
+
+static void run_lanes__memory_does_not_grow_with_the_number_of_tasks(void **state) {
+    enum { WINDOW = 64 };
+    const int64_t many = LANE_IS_CHECKED ? 50000 : 5000000;
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_OWN, 2);
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "count";
+    desc.axis_count = 1;
+    desc.fn = count_only;
+    const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
+    desc.tiles[0] = tile;
+    p.touch = ptowsp_kernel_make(p.m, &desc);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_PARALLEL(p.m, i, p.batch) {
+            lp_task(&p, p.touch, 0, 0, 1, 1);
+            lp_task(&p, p.touch, 8, 8, 1, 1);
+        }
+    }
+    ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
+    schedule.window = WINDOW;
+    size_t before = p.memory.live_bytes;
+    lp_compile(&p, &schedule);
+    ptowsp_run_destroy(p.run);
+    p.count = p.memory.live_bytes;  // all that is not the run's
+    assert_true(p.count > before);
+    assert_int_equal(ptowsp_run_create(p.context, p.program, &p.run), PTOWSP_OK);
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = p.data;
+    assert_int_equal(ptowsp_run_bind_tensor(p.run, "x", &buffer), PTOWSP_OK);
+    size_t few = bytes_of(&p, 500000 / (LANE_IS_CHECKED ? 100 : 1));
+    size_t bytes = bytes_of(&p, many);
+    // Each in flight less than 1 KB; 256 KB is what the map of regions and lists begin with.
+    assert_true(few < WINDOW * 1024 + 256 * 1024);
+    assert_int_equal(bytes, few);
+    int64_t all = many + 500000 / (LANE_IS_CHECKED ? 100 : 1);
+    assert_int_equal(p.data[0], all);
+    assert_int_equal(p.data[8 * LP_SIDE + 8], all);
+    lp_end(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(run_lanes__a_write_waits_for_all_readers_of_its_tile),
+        cmocka_unit_test(run_lanes__many_readers_and_one_writer_take_turns),
+        cmocka_unit_test(run_lanes__a_slot_load_waits_for_its_writer),
+        cmocka_unit_test(run_lanes__sequential_scopes_order_tasks_that_share_nothing),
+        cmocka_unit_test(run_lanes__for_each_orders_its_iterations),
+        cmocka_unit_test(run_lanes__explicit_edges_order_tasks),
+        cmocka_unit_test(run_lanes__streams_order_tasks),
+        cmocka_unit_test(run_lanes__tasks_in_flight_are_no_more_than_the_window),
+        cmocka_unit_test(run_lanes__independent_tasks_run_at_the_same_time),
+        cmocka_unit_test(run_lanes__affinity_chooses_the_lane),
+        cmocka_unit_test(run_lanes__tile_kernels_give_the_same_bits),
+        cmocka_unit_test(run_lanes__memory_does_not_grow_with_the_number_of_tasks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
