@@ -6,7 +6,7 @@
 
 #include "lane_fixture.h"
 
-enum { LP_SIDE = 16, LP_TASK_MAX = 512, LP_CYCLES = 10 };
+enum { LP_SIDE = 16, LP_TASK_MAX = 8192, LP_CYCLES = 10 };
 
 typedef struct lp lp;
 struct lp {
