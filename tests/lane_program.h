@@ -22,7 +22,8 @@ struct lp {
     ptowsp_run *run;
     int32_t data[LP_SIDE * LP_SIDE];
     lane_watch watch;
-    uint32_t lane_count;  // of executions
+    uint32_t lane_count;   // of executions
+    uint64_t token_limit;  // of executions
     // By task:
     bool is_slow[LP_TASK_MAX];
     ptowsp_cycles result[LP_TASK_MAX];               // what it returns; 0: LP_CYCLES
@@ -179,6 +180,7 @@ static inline ptowsp_status lp_execute(lp *p, uint32_t lane_count) {
     memset(&options, 0, sizeof options);
     options.lane_count = lane_count;
     options.record_tasks = true;
+    options.token_limit = p->token_limit;
     memset(p->data, 0, sizeof p->data);
     lane_watch_restart(&p->watch, lane_count, 0);
     ptowsp_status status = ptowsp_run_execute(p->run, &options);

@@ -290,14 +290,27 @@ static void come(lp *p, const ptowsp_task *task) {
     }
 }
 
+// The finalizer of SplitMix64.
+static uint64_t mixed(uint64_t z) {
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+// Mixed, the keys 0, 1 and 3 are 0, 1 and 2 modulo 3.
 static void affinity_is(ptowsp_dispatch dispatch, uint32_t simulated) {
     enum { TASKS = 240 };
     lp p;
+    bool is_hash = dispatch == PTOWSP_DISPATCH_HASH;
+    int keys[TASKS] = {0, 1, is_hash ? 3 : 2};
+    for (int i = 3; i < TASKS; i++) {
+        keys[i] = i * 5 % 7;
+    }
     lp_begin(&p, LANE_OWN, 3);
     PTOWSP_WORKLOAD(p.m, "main") {
         PTOWSP_COMBINE(p.m) {
             for (int i = 0; i < TASKS; i++) {
-                lp_step(&p, i < 3 ? i : i * 5 % 7);
+                lp_step(&p, keys[i]);
             }
         }
     }
@@ -313,7 +326,7 @@ static void affinity_is(ptowsp_dispatch dispatch, uint32_t simulated) {
         lp_works(&p, TASKS);
         is_exact = true;
         for (uint64_t i = 0; i < TASKS; i++) {
-            uint64_t key = i < 3 ? i : i * 5 % 7;
+            uint64_t key = is_hash ? mixed((uint64_t)keys[i]) : (uint64_t)keys[i];
             is_exact = is_exact && p.watch.lanes[i] == key % 3;
             const ptowsp_task_record *record = &ptowsp_run_records(p.run)[i];
             assert_int_equal(record->lane, key % simulated);  // in simulated time
@@ -327,6 +340,7 @@ static void run_lanes__affinity_chooses_the_lane(void **state) {
     (void)state;
     affinity_is(PTOWSP_DISPATCH_AFFINITY, 5);
     affinity_is(PTOWSP_DISPATCH_CUSTOM, 2);
+    affinity_is(PTOWSP_DISPATCH_HASH, 4);
 }
 
 // -- tile kernels ---------------------------------------------------------------------------------

@@ -1,0 +1,427 @@
+// Misuse of programs on lanes: more lanes than there are, calls from kernels and from two threads at
+// once, executors that break their contract; and memory that is refused.
+
+#include "lane_program.h"
+
+// -- misuse ---------------------------------------------------------------------------------------
+
+static void build_steps(lp *p, lane_kind kind, uint32_t lane_count) {
+    lp_begin(p, kind, lane_count);
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_PARALLEL(p->m, i, p->batch) {
+            lp_task(p, p->touch, 0, 0, 2, 2);
+            lp_step(p, 0);
+        }
+    }
+    lp_compile(p, NULL);
+    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 20), PTOWSP_OK);
+}
+
+static void run_lanes_misuse__more_lanes_than_there_are(void **state) {
+    lp p;
+    (void)state;
+    build_steps(&p, LANE_IN_ORDER, 3);
+    ptowsp_run_options options = {.lane_count = 4};
+    assert_int_equal(ptowsp_run_execute(p.run, &options), PTOWSP_INVALID_PARAMS);
+    test_error_is(p.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "run: lane_count is 4, but the context has 3 lanes");
+    options.lane_count = UINT32_MAX;
+    assert_int_equal(ptowsp_run_execute(p.run, &options), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(p.watch.clock, 0);
+    lp_works(&p, 40);
+    lp_end(&p);
+}
+
+static void nothing_at_all(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)user, (void)begin, (void)end, (void)lane;
+    abort();
+}
+
+// On any lane, all that would need the context or the run is refused; nothing comes of it.
+static void misuse(lp *p, const ptowsp_task *task) {
+    static int32_t other[LP_SIDE * LP_SIDE];
+    (void)task;
+    const ptowsp_run_options options = {.lane_count = 2};
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = other;
+    bool is_refused = ptowsp_run_execute(p->run, NULL) == PTOWSP_BUSY &&
+                      ptowsp_run_execute(p->run, &options) == PTOWSP_BUSY &&
+                      ptowsp_run_bind_size(p->run, "batch", 3) == PTOWSP_BUSY &&
+                      ptowsp_run_bind_slot(p->run, 0, 3) == PTOWSP_BUSY &&
+                      ptowsp_run_bind_tensor(p->run, "x", &buffer) == PTOWSP_BUSY &&
+                      ptowsp_parallel_for(p->context, 100, 0, nothing_at_all, NULL) == PTOWSP_BUSY;
+    __atomic_fetch_add(&p->count, is_refused, __ATOMIC_RELAXED);
+}
+
+static void run_lanes_misuse__calls_from_a_kernel_are_refused(void **state) {
+    (void)state;
+    for (int kind = 0; kind < LANE_KIND_COUNT; kind++) {
+        lp p;
+        build_steps(&p, (lane_kind)kind, 3);
+        p.inside = misuse;
+        lp_works(&p, 40);
+        assert_int_equal(p.count, 40);
+        assert_int_equal(p.data[0], 20);
+        assert_int_equal(ptowsp_context_error(p.context).status, PTOWSP_OK);
+        lp_end(&p);
+    }
+}
+
+// Waits until the other thread has been refused, or for a while.
+static void wait_for_refusal(lp *p, const ptowsp_task *task) {
+    for (int i = 0; task->index == 0 && i < 20000; i++) {
+        if (__atomic_load_n(&p->count, __ATOMIC_RELAXED) > 0) {
+            return;
+        }
+        sched_yield();
+    }
+}
+
+typedef struct rival {
+    lp *p;
+    ptowsp_run *run;
+    ptowsp_status status;
+    uint32_t lane_count;
+} rival;
+
+static void *rival_main(void *arg) {
+    rival *r = (rival *)arg;
+    const ptowsp_run_options options = {.lane_count = r->lane_count};
+    r->status = ptowsp_run_execute(r->run, &options);
+    __atomic_fetch_add(&r->p->count, r->status == PTOWSP_BUSY, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+// The same run, or two runs of one context: one gets it and the other one is told.
+static void run_lanes_misuse__of_two_threads_one_is_busy(void **state) {
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        lp p;
+        build_steps(&p, LANE_OWN, 2);
+        ptowsp_run *other = NULL;
+        assert_int_equal(ptowsp_run_create(p.context, p.program, &other), PTOWSP_OK);
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = p.data;
+        assert_int_equal(ptowsp_run_bind_tensor(other, "x", &buffer), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_size(other, "batch", 20), PTOWSP_OK);
+        p.inside = wait_for_refusal;
+        p.watch.lane_count = 2;
+        rival rivals[2] = {{&p, p.run, PTOWSP_OK, 2},
+                           {&p, round % 2 ? other : p.run, PTOWSP_OK, 2}};
+        pthread_t threads[2];
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(pthread_create(&threads[i], NULL, rival_main, &rivals[i]), 0);
+        }
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(pthread_join(threads[i], NULL), 0);
+        }
+        assert_int_equal(rivals[0].status + rivals[1].status, (int)PTOWSP_OK + (int)PTOWSP_BUSY);
+        assert_int_equal(p.data[0], 20);
+        assert_int_equal(p.watch.wrong_count, 0);
+        ptowsp_run_destroy(other);
+        lp_end(&p);
+    }
+}
+
+// -- executors ------------------------------------------------------------------------------------
+
+static void run_none(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
+    (void)user, (void)lane_count, (void)lane, (void)job;
+}
+
+static void run_last_only(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
+    (void)user;
+    lane(job, lane_count - 1);
+}
+
+static void run_twice(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
+    (void)user;
+    for (uint32_t i = 0; i < lane_count; i++) {
+        lane(job, i);
+        lane(job, i);
+    }
+}
+
+// The work is done all the same; and a failure of a kernel comes first.
+static void run_lanes_misuse__executors_that_break_their_contract(void **state) {
+    static const ptowsp_run_lanes_fn executors[] = {run_none, run_last_only, run_twice};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        lp p;
+        build_steps(&p, LANE_IN_ORDER, 3);
+        ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_USER, .lane_count = 3};
+        desc.run_lanes = executors[i];
+        ptowsp_context *context = NULL, *own = p.context;
+        ptowsp_run *run = p.run;
+        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_create(context, p.program, &p.run), PTOWSP_OK);
+        p.context = context;
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = p.data;
+        assert_int_equal(ptowsp_run_bind_tensor(p.run, "x", &buffer), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 20), PTOWSP_OK);
+        for (int round = 0; round < 3; round++) {
+            bool fails = round == 1;
+            p.result[5] = fails ? ptowsp_task_fail(PTOWSP_UNBOUND) : 0;
+            assert_int_equal(lp_execute(&p, 2), fails ? PTOWSP_UNBOUND : PTOWSP_SYSTEM_FAILED);
+            assert_true(fails || p.data[0] == 20);
+            assert_true(fails || ptowsp_run_result(p.run)->task_count == 40);
+        }
+        ptowsp_run_destroy(p.run);
+        ptowsp_context_destroy(context);
+        p.run = run;
+        p.context = own;
+        lp_end(&p);
+    }
+}
+
+typedef struct sharer {
+    const ptowsp_program *program;
+    bool is_good;
+} sharer;
+
+static ptowsp_cycles no_watch(const ptowsp_task *task, void *user) {
+    (void)user;
+    int32_t *data = (int32_t *)task->tiles[0].data;
+    data[0]++;
+    return 1;
+}
+
+static void *sharer_main(void *arg) {
+    sharer *s = (sharer *)arg;
+    static const ptowsp_run_options options = {.lane_count = 2};
+    ptowsp_context *context = lane_context(LANE_OWN, 2, NULL);
+    ptowsp_run *run = NULL;
+    int32_t data[LP_SIDE * LP_SIDE] = {0};
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = data;
+    s->is_good = ptowsp_run_create(context, s->program, &run) == PTOWSP_OK &&
+                 ptowsp_run_bind_tensor(run, "x", &buffer) == PTOWSP_OK &&
+                 ptowsp_run_bind_size(run, "batch", 100) == PTOWSP_OK;
+    for (int i = 0; i < 10 && s->is_good; i++) {
+        s->is_good = ptowsp_run_execute(run, &options) == PTOWSP_OK && data[0] == (i + 1) * 100;
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_context_destroy(context);
+    return NULL;
+}
+
+// A program is immutable: runs of it are on lanes of several contexts at the same time.
+static void run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts(void **state) {
+    lp p;
+    pthread_t threads[3];
+    sharer sharers[3];
+    (void)state;
+    lp_begin(&p, LANE_IN_ORDER, 2);
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "count";
+    desc.axis_count = 1;
+    desc.fn = no_watch;
+    const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
+    desc.tiles[0] = tile;
+    ptowsp_kernel count = ptowsp_kernel_make(p.m, &desc);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_PARALLEL(p.m, i, p.batch) {
+            lp_task(&p, count, 0, 0, 1, 1);
+        }
+    }
+    lp_compile(&p, NULL);
+    for (int i = 0; i < 3; i++) {
+        sharers[i].program = p.program;
+        assert_int_equal(pthread_create(&threads[i], NULL, sharer_main, &sharers[i]), 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_true(sharers[i].is_good);
+    }
+    lp_end(&p);
+}
+
+// Lanes are for kernels: measuring takes none, and takes the same time.
+static void run_lanes_misuse__measuring_takes_no_notice(void **state) {
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_OWN, 3);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_PARALLEL(p.m, i, p.batch) {
+            ptowsp_task_desc desc;
+            memset(&desc, 0, sizeof desc);
+            desc.kernel = p.known;
+            desc.axes[0] = i;
+            ptowsp_task_make(p.m, &desc);
+        }
+    }
+    lp_compile(&p, NULL);
+    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 30), PTOWSP_OK);
+    lp_works(&p, 30);
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .lane_count = 3};
+    lane_watch_restart(&p.watch, 3, 0);
+    assert_int_equal(ptowsp_run_execute(p.run, &options), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_result(p.run)->makespan_cycles, 30 * LP_CYCLES);
+    assert_int_equal(p.watch.clock, 0);
+    lp_end(&p);
+}
+
+// -- memory ---------------------------------------------------------------------------------------
+
+// Everything: tiles that are read by many, scopes, edges, streams, loads, tile kernels, a pipeline.
+static void build_all(lp *p, bool has_pipeline) {
+    lp_begin(p, LANE_OWN, 2);
+    ptowsp_task_desc soften, edge;
+    memset(&soften, 0, sizeof soften);
+    memset(&edge, 0, sizeof edge);
+    const ptowsp_body_desc body = {.name = "double"};
+    const ptowsp_tensor_desc y = {
+        "y", PTOWSP_F32, 2, {8, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+    ptowsp_body *k = ptowsp_kernel_begin(p->m, &body);
+    ptowsp_value v = ptowsp_tile_inout(k, "v", PTOWSP_F32, 8, 8);
+    ptowsp_tile_store(v, ptowsp_tile_add(ptowsp_tile_load(v), ptowsp_tile_load(v)));
+    soften.kernel = ptowsp_kernel_end(k);
+    soften.views[0].tensor = ptowsp_tensor_make(p->m, &y);
+    edge.kernel = p->step;
+    edge.axes[0] = lp_number(p, 3);
+    PTOWSP_WORKLOAD(p->m, "main") {
+        PTOWSP_PARALLEL(p->m, i, p->batch) {
+            ptowsp_task_make(p->m, &soften);
+            lp_task(p, p->get, 0, 0, 4, 4);
+            lp_task(p, p->get, 0, 0, 4, 4);
+            edge.after[0] = lp_task(p, p->get, 0, 0, 8, 8);
+            lp_task(p, p->touch, 0, 0, 4, 4);
+            ptowsp_task_make(p->m, &edge);
+        }
+        lp_load(p, 0, 0, 0);
+        if (has_pipeline) {
+            PTOWSP_PIPELINE(p->m, "line") {
+                const ptowsp_channel_desc desc = {.name = "c", .depth = 2};
+                ptowsp_channel c = ptowsp_channel_make(p->m, &desc);
+                PTOWSP_PROCESS(p->m, "a") {
+                    ptowsp_produces(p->m, c);
+                    PTOWSP_FOR_EACH(p->m, i, p->batch) {
+                        ptowsp_task_make(p->m, &soften);
+                        ptowsp_send(p->m, c, i);
+                    }
+                }
+                PTOWSP_PROCESS(p->m, "b") {
+                    ptowsp_consumes(p->m, c);
+                    PTOWSP_CONSUME(p->m, t, c) {
+                        lp_task(p, p->touch, 0, 0, 4, 4);
+                    }
+                }
+            }
+        }
+    }
+}
+
+static ptowsp_status compile_all(lp *p, float *y) {
+    ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
+    schedule.dependencies |= PTOWSP_DEPENDENCIES_EXPLICIT;
+    schedule.stream_count = 3;
+    schedule.stream_key = ptowsp_task_arg(p->m, 0);
+    ptowsp_status status = lp_try_compile(p, &schedule);
+    if (status == PTOWSP_OK) {
+        ptowsp_buffer buffer;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = y;
+        status = ptowsp_run_bind_tensor(p->run, "y", &buffer);
+    }
+    status = status ? status : ptowsp_run_bind_size(p->run, "batch", 30);
+    return status ? status : lp_execute(p, 2);
+}
+
+static void all_is_right(lp *p, float *y) {
+    y[0] = 1;
+    assert_int_equal(lp_execute(p, 2), PTOWSP_OK);
+    bool has_pipeline = ptowsp_run_pipelines(p->run, NULL) != NULL;
+    assert_true(y[0] == (has_pipeline ? 0x1p60f : 0x1p30f));
+    assert_int_equal(p->data[0], has_pipeline ? 60 : 30);
+    assert_int_equal(ptowsp_run_slot(p->run, 0), 30);
+}
+
+// Each allocation from compiling on is refused once: it is told, and all works afterwards.
+static void refuse_each(bool has_pipeline) {
+    ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
+    size_t executing = 0;
+    for (size_t n = 1; status != PTOWSP_OK; n++) {
+        static float y[64];
+        lp p;
+        build_all(&p, has_pipeline);
+        p.memory.refuse_at = p.memory.allocations + n;
+        status = compile_all(&p, y);
+        p.memory.refuse_at = 0;
+        if (status != PTOWSP_OK) {
+            assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+            assert_non_null(strstr(ptowsp_context_error(p.context).text, "out of memory"));
+            executing += p.run != NULL;
+        }
+        if (p.run) {
+            all_is_right(&p, y);
+        }
+        lp_end(&p);
+    }
+    assert_true(executing > 10);
+}
+
+static void run_lanes_misuse__any_allocation_may_fail(void **state) {
+    (void)state;
+    refuse_each(false);
+    refuse_each(true);
+}
+
+// What is taken while tasks wait for each other: 2000 readers of one tile, then a writer, and again.
+static void run_lanes_misuse__memory_may_end_while_tasks_wait(void **state) {
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_IN_ORDER, 2);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_PARALLEL(p.m, i, p.batch) {
+            lp_task(&p, p.touch, 0, 0, 4, 4);
+            PTOWSP_PARALLEL(p.m, k, p.batch) {
+                for (int t = 0; t < 4; t++) {
+                    lp_task(&p, p.get, t, t, 1, 1);
+                    lp_task(&p, p.get, 0, 0, 4, 4);
+                }
+            }
+        }
+    }
+    const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
+    lp_compile(&p, &schedule);
+    size_t refused = 0;
+    ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
+    for (int64_t batch = 4; batch <= 24; batch += 4) {
+        assert_int_equal(ptowsp_run_bind_size(p.run, "batch", batch), PTOWSP_OK);
+        do {
+            // One more each time: what has been allocated before stays.
+            p.memory.refuse_at = p.memory.allocations + 1;
+            status = lp_execute(&p, 2);
+            p.memory.refuse_at = 0;
+            if (status != PTOWSP_OK) {
+                assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+                refused++;
+                assert_int_equal(lp_execute(&p, 2), PTOWSP_OK);
+                assert_int_equal(p.data[0], batch);
+            }
+        } while (status != PTOWSP_OK);
+        assert_int_equal(p.data[0], batch);
+    }
+    assert_true(refused > 3);
+    lp_end(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(run_lanes_misuse__more_lanes_than_there_are),
+        cmocka_unit_test(run_lanes_misuse__calls_from_a_kernel_are_refused),
+        cmocka_unit_test(run_lanes_misuse__of_two_threads_one_is_busy),
+        cmocka_unit_test(run_lanes_misuse__executors_that_break_their_contract),
+        cmocka_unit_test(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts),
+        cmocka_unit_test(run_lanes_misuse__measuring_takes_no_notice),
+        cmocka_unit_test(run_lanes_misuse__any_allocation_may_fail),
+        cmocka_unit_test(run_lanes_misuse__memory_may_end_while_tasks_wait),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
