@@ -7,7 +7,7 @@
 #include "pipeline_check.h"
 #include "pipeline_random.h"
 
-enum { PIPELINES = LANE_IS_CHECKED ? 150 : 4000 };
+enum { PIPELINES = LANE_IS_CHECKED ? 400 : 4000 };
 
 typedef struct tally {
     lane_fleet fleet;

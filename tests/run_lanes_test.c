@@ -251,7 +251,7 @@ static void run_lanes__tasks_in_flight_are_no_more_than_the_window(void **state)
 static void meet(lp *p, const ptowsp_task *task) {
     (void)task;
     __atomic_fetch_add(&p->count, 1u, __ATOMIC_RELAXED);
-    for (int i = 0; i < 20000 && __atomic_load_n(&p->count, __ATOMIC_RELAXED) < 2; i++) {
+    for (int i = 0; i < LANE_PATIENCE && __atomic_load_n(&p->count, __ATOMIC_RELAXED) < 2; i++) {
         sched_yield();
     }
 }
@@ -284,7 +284,8 @@ static void run_lanes__independent_tasks_run_at_the_same_time(void **state) {
 static void come(lp *p, const ptowsp_task *task) {
     if (task->index < 3) {
         __atomic_fetch_add(&p->count, 1u, __ATOMIC_RELAXED);
-        for (int i = 0; i < 20000 && __atomic_load_n(&p->count, __ATOMIC_RELAXED) < 3; i++) {
+        for (int i = 0; i < LANE_PATIENCE && __atomic_load_n(&p->count, __ATOMIC_RELAXED) < 3;
+             i++) {
             sched_yield();
         }
     }
