@@ -32269,6 +32269,9 @@ PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only) 
 #ifndef PWSP_CALL_H
 #define PWSP_CALL_H
 
+// The status that a kernel failed with: it returned more than PTOWSP_CYCLES_MAX.
+PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result);
+
 // A kernel returned a failure: tells it in the expander, and returns false.
 PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
 
@@ -32333,11 +32336,14 @@ PWSP_FORCE_INLINE bool pwsp_run_keys(pwsp_expander *x, pwsp_arrival *arrival) {
 
 #include <inttypes.h>
 
+PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result) {
+    PTOWSP_ASSERT(result > PTOWSP_CYCLES_MAX);
+    bool is_status = (int64_t)result >= PTOWSP_LEAKED;  // the last one
+    return is_status ? (ptowsp_status)(int64_t)result : PTOWSP_KERNEL_FAILED;
+}
+
 PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
-    ptowsp_status status = (ptowsp_status)(int64_t)result;
-    if ((int64_t)result < PTOWSP_SKIPPED) {  // the last one
-        status = PTOWSP_KERNEL_FAILED;
-    }
+    ptowsp_status status = pwsp_kernel_status(result);
     pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
                        ptowsp_status_name(status));
     return false;
@@ -35263,6 +35269,16 @@ typedef struct pwsp_graph_edge {
     uint32_t before, after;
 } pwsp_graph_edge;
 
+// A kernel to call, in the graph's arena: one block with its arguments and tiles behind it.
+typedef struct pwsp_graph_kernel {
+    const ptowsp_graph *graph;
+    ptowsp_kernel_fn fn;
+    void *user;
+    ptowsp_task task;      // all but index and lane
+    ptowsp_cycles cycles;  // that it returned in run `run_number`; 0: it failed
+    uint64_t run_number;
+} pwsp_graph_kernel;
+
 typedef struct pwsp_graph_range {
     ptowsp_graph_range_fn fn;
     void *user;
@@ -35275,6 +35291,12 @@ typedef struct pwsp_graph_range {
     ptowsp_status failed_status;    // its status
     uint32_t is_cut;                // atomic: not all items were done, as the run was cancelled
 } pwsp_graph_range;
+
+// What a lane has counted in a run.
+typedef struct pwsp_graph_tally {
+    uint64_t failed_count, skipped_count;
+    uint32_t first_failed;  // PWSP_GRAPH_NONE: none
+} pwsp_graph_tally;
 
 enum {
     PWSP_GRAPH_DONE = 0,
@@ -35315,8 +35337,7 @@ typedef struct pwsp_graph_lane {
     uint64_t share_at;            // ticks: when the keeper tries to share again
     uint32_t source, source_end;  // sources that it has taken and not yet run
     uint64_t done_count;          // not yet subtracted from `remaining`
-    uint64_t failed_count, skipped_count;
-    uint32_t first_failed;
+    pwsp_graph_tally tally;
     ptowsp_graph_lane_stats stats;
     uint32_t open_range;  // atomic: index + 1 of the range that it has opened, or 0
     pwsp_deque deque;
@@ -35344,18 +35365,24 @@ struct ptowsp_graph {
     uint64_t name_count, name_capacity;
     uint8_t *classes;  // by task, as far as class_count; 0 beyond
     uint64_t class_count, class_capacity;
-    pwsp_arena arena;  // names
+    pwsp_arena arena;  // names and kernels
 
     uint32_t *first, *targets, *outcomes, *spare, *sources;
     uint8_t *kinds;
     uint64_t first_capacity, target_capacity, outcome_capacity, spare_capacity, source_capacity;
     uint64_t kind_capacity;
+    uint64_t run_number;    // counts runs, from 1
     uint64_t ran_count;     // tasks of the last run
     uint64_t marked_count;  // kinds and outcomes that have a value
-    uint64_t done_count, failed_count, skipped_count;
+    uint64_t done_count;
+    pwsp_graph_tally tally;  // of all lanes
 
     pwsp_graph_lane *lanes;
     ptowsp_graph_lane_stats *lane_stats;
+    // Of the last run, if that was on a device: by core.
+    ptowsp_graph_lane_stats *core_stats;
+    uint64_t core_capacity;
+    uint32_t core_count;  // 0: it was on lanes
 
     pwsp_mutex mutex;   // protects blocks, class queues, ranges that fail, and sleep
     pwsp_cond wake;     // lanes sleep here
@@ -35404,6 +35431,27 @@ PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *
 // The name of a task, or NULL.
 PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task);
 
+// Adds a kernel of a task that has been checked; NULL when memory is out.
+PWSP_INTERNAL pwsp_graph_kernel *pwsp_graph_add_kernel(ptowsp_graph *graph,
+                                                       const ptowsp_graph_task_desc *task);
+
+// What is wrong with a kernel's call, or NULL.
+PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call);
+
+// The fn of tasks that are kernels, with a pwsp_graph_kernel as user; and of those that are empty.
+PWSP_INTERNAL ptowsp_status pwsp_graph_run_kernel(void *user, uint64_t task, uint32_t lane);
+PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane);
+
+// Calls a kernel; notes nothing of it.
+PWSP_INTERNAL ptowsp_status pwsp_graph_call_kernel(const pwsp_graph_kernel *kernel, uint64_t task,
+                                                   uint32_t lane, ptowsp_cycles *out_cycles);
+
+// What has to be done before and after a run of a sealed graph, wherever it runs. After it all
+// tallies have been added; the status of the run, with an error.
+PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph);
+PWSP_INTERNAL void pwsp_graph_add_tally(ptowsp_graph *graph, const pwsp_graph_tally *tally);
+PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whole);
+
 // Sealing, after the first error of building has been looked at.
 PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph);
 
@@ -35428,7 +35476,11 @@ PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pw
 
 // -- shared by both ways to run -------------------------------------------------------------------
 
-// A task is over, with a status or skipped: releases what comes after it as pwsp_graph_step does.
+// Notes what became of a task, and tells what comes after it if that must not run.
+PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task,
+                                   ptowsp_status status, bool is_skipped);
+
+// A task is over, with a status or skipped: marks it, and releases what comes after it as pwsp_graph_step does.
 PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
                                          ptowsp_status status, bool is_skipped);
 
@@ -35503,6 +35555,87 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_release_all(ptowsp_graph *graph, pwsp_grap
 }
 
 #endif
+
+// =================================================================================================
+// src/exec/graph_kernel.c
+// =================================================================================================
+
+// Kernels as tasks of graphs.
+//
+// What a kernel is to see is copied into one block of the graph's arena:
+//
+//      pwsp_graph_kernel | args ... | tiles ...
+//
+// and the task's fn and user are pwsp_graph_run_kernel and this block, so lanes know nothing of
+// kernels. Cycles are kept with the number of the run that they are of: nothing has to be cleared
+// before a run.
+
+PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call) {
+    uint64_t arg_count = call->user_axis_count + UINT64_C(2) * call->tile_count;
+    arg_count += call->scalar_count;
+    return !call->fn                                      ? "has a kernel without fn"
+           : call->user_axis_count > PTOWSP_TASK_AXIS_MAX ? "has a kernel with too many axes"
+           : call->tile_count > PTOWSP_TASK_TILE_MAX      ? "has a kernel with too many tiles"
+           : call->scalar_count > PTOWSP_TASK_SCALAR_MAX  ? "has a kernel with too many scalars"
+           : arg_count > 0 && !call->args                 ? "has a kernel without args"
+           : call->tile_count > 0 && !call->tiles         ? "has a kernel without tiles"
+                                                          : NULL;
+}
+
+PWSP_INTERNAL pwsp_graph_kernel *pwsp_graph_add_kernel(ptowsp_graph *graph,
+                                                       const ptowsp_graph_task_desc *desc) {
+    const ptowsp_graph_call *call = desc->kernel;
+    uint32_t axis_arg_count = call->user_axis_count + 2 * call->tile_count;
+    size_t arg_bytes = (axis_arg_count + call->scalar_count) * sizeof(uint64_t);
+    size_t tile_bytes = call->tile_count * sizeof(ptowsp_tile);
+    char *block = (char *)pwsp_arena_alloc(
+        &graph->arena, sizeof(pwsp_graph_kernel) + arg_bytes + tile_bytes, sizeof(uint64_t));
+    if (!block) {
+        return NULL;
+    }
+    pwsp_graph_kernel *kernel = (pwsp_graph_kernel *)(void *)block;
+    uint64_t *args = (uint64_t *)(void *)(block + sizeof *kernel);
+    ptowsp_tile *tiles = (ptowsp_tile *)(void *)(block + sizeof *kernel + arg_bytes);
+    if (arg_bytes > 0) {
+        memcpy(args, call->args, arg_bytes);
+    }
+    if (tile_bytes > 0) {
+        memcpy(tiles, call->tiles, tile_bytes);
+    }
+    const char *name = desc->name ? graph->names[graph->name_count - 1] : "kernel";
+    kernel->graph = graph;
+    kernel->fn = call->fn;
+    kernel->user = desc->user;
+    kernel->task.args = args;
+    kernel->task.arg_count = axis_arg_count + call->scalar_count;
+    kernel->task.axis_arg_count = axis_arg_count;
+    kernel->task.user_axis_count = call->user_axis_count;
+    kernel->task.tile_count = call->tile_count;
+    kernel->task.tiles = tiles;
+    kernel->task.kernel_name = name;
+    return kernel;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_graph_call_kernel(const pwsp_graph_kernel *kernel, uint64_t task,
+                                                   uint32_t lane, ptowsp_cycles *out_cycles) {
+    ptowsp_task seen = kernel->task;
+    seen.index = task;
+    seen.lane = lane;
+    ptowsp_cycles result = kernel->fn(&seen, kernel->user);
+    if (PWSP_UNLIKELY(result > PTOWSP_CYCLES_MAX)) {
+        *out_cycles = 0;
+        return pwsp_kernel_status(result);
+    }
+    *out_cycles = result;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_graph_run_kernel(void *user, uint64_t task, uint32_t lane) {
+    pwsp_graph_kernel *kernel = (pwsp_graph_kernel *)user;
+    ptowsp_status status = pwsp_graph_call_kernel(kernel, task, lane, &kernel->cycles);
+    kernel->run_number = kernel->graph->run_number;
+    return status;
+}
 
 // =================================================================================================
 // src/exec/graph_seal.c
@@ -35735,20 +35868,27 @@ static void pwsp_graph_blame(ptowsp_graph *graph, uint32_t task, uint32_t cause)
     }
 }
 
-PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
-                                         ptowsp_status status, bool is_skipped) {
+PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task,
+                                   ptowsp_status status, bool is_skipped) {
     if (is_skipped) {
-        lane->skipped_count++;
+        tally->skipped_count++;
         pwsp_store_relaxed(&graph->kinds[task], (uint8_t)PWSP_GRAPH_SKIPPED);
         pwsp_graph_blame(graph, task, pwsp_load_relaxed(&graph->outcomes[task]));
     } else if (status < 0) {
-        lane->failed_count++;
-        lane->first_failed = lane->first_failed < task ? lane->first_failed : task;
+        tally->failed_count++;
+        tally->first_failed = tally->first_failed < task ? tally->first_failed : task;
         pwsp_store_relaxed(&graph->kinds[task], (uint8_t)PWSP_GRAPH_FAILED);
         pwsp_store_relaxed(&graph->outcomes[task], (uint32_t)(int32_t)status);
         pwsp_graph_blame(graph, task, task);
         // Before releasing: a lane that sees the task done sees this as well, and looks at kinds.
         pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_HAS_FAILED);
+    }
+}
+
+PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
+                                         ptowsp_status status, bool is_skipped) {
+    if (PWSP_UNLIKELY(is_skipped || status < 0)) {
+        pwsp_graph_mark(graph, &lane->tally, task, status, is_skipped);
     }
     lane->done_count++;
     return lane->is_alone ? pwsp_graph_release_all(graph, lane, task, true)
@@ -36593,15 +36733,60 @@ PWSP_INTERNAL void pwsp_graph_classes_lane(void *arg, uint32_t index) {
 // all lanes has taken, and whether it has ended with one lane that was alone; where that says that
 // other lanes would not help, the calling one begins by itself.
 
+#include <inttypes.h>
+
 #define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_GRAPH_US)  // runs for which others may not be woken
 
-// Makes kinds and outcomes what they are before a run.
-static void pwsp_graph_unmark(ptowsp_graph *graph) {
+PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
+    pwsp_store_relaxed(&graph->flags, 0u);
+    pwsp_store_seq_cst(&graph->is_running, 1u);
+    graph->run_number++;
+    graph->ran_count = graph->task_count;
+    memset(&graph->tally, 0, sizeof graph->tally);
+    graph->tally.first_failed = PWSP_GRAPH_NONE;
+    graph->core_count = 0;
+    graph->remaining = graph->task_count;
+    // Kinds and outcomes as they are before a run.
     if (graph->task_count > 0 && (graph->is_marked || graph->marked_count < graph->task_count)) {
         memset(graph->kinds, 0, (size_t)graph->task_count);
         memset(graph->outcomes, 0xff, (size_t)graph->task_count * sizeof *graph->outcomes);
         graph->marked_count = graph->task_count;
     }
+}
+
+PWSP_INTERNAL void pwsp_graph_add_tally(ptowsp_graph *graph, const pwsp_graph_tally *tally) {
+    pwsp_graph_tally *sum = &graph->tally;
+    sum->failed_count += tally->failed_count;
+    sum->skipped_count += tally->skipped_count;
+    sum->first_failed =
+        sum->first_failed < tally->first_failed ? sum->first_failed : tally->first_failed;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whole) {
+    ptowsp_context *context = graph->context;
+    uint32_t first_failed = graph->tally.first_failed;
+    pwsp_store_seq_cst(&graph->is_running, 0u);
+    uint64_t bad_count = graph->tally.failed_count + graph->tally.skipped_count;
+    graph->is_marked = bad_count > 0;
+    graph->done_count = graph->ran_count - bad_count;
+    if (!is_whole) {
+        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                         "threads: run_lanes did not call each of its %u lanes once",
+                         (unsigned)graph->lane_count);
+    }
+    if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT) {
+        return pwsp_fail(context, PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+                         "graph: cancelled; %" PRIu64 " of %" PRIu64 " tasks done",
+                         graph->done_count, graph->ran_count);
+    }
+    if (first_failed != PWSP_GRAPH_NONE) {
+        const char *name = pwsp_graph_name(graph, first_failed);
+        ptowsp_status status = (ptowsp_status)(int32_t)graph->outcomes[first_failed];
+        return pwsp_fail(context, status, first_failed, "graph: task %u%s%s%s failed: %s",
+                         (unsigned)first_failed, name ? " '" : "", name ? name : "",
+                         name ? "'" : "", ptowsp_status_name(status));
+    }
+    return PTOWSP_OK;
 }
 
 static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
@@ -36611,9 +36796,8 @@ static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
     lane->source = 0;
     lane->source_end = 0;
     lane->done_count = 0;
-    lane->failed_count = 0;
-    lane->skipped_count = 0;
-    lane->first_failed = PWSP_GRAPH_NONE;
+    memset(&lane->tally, 0, sizeof lane->tally);
+    lane->tally.first_failed = PWSP_GRAPH_NONE;
     memset(&lane->stats, 0, sizeof lane->stats);
     lane->open_range = 0;
     pwsp_deque_reset(&lane->deque);
@@ -36652,10 +36836,8 @@ static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
 }
 
 PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
-    pwsp_graph_unmark(graph);
     graph->source_next = 0;
     graph->block_count = 0;
-    graph->remaining = graph->task_count;
     graph->sleeper_count = 0;
     graph->busy_count = 0;
     bool was_alone = graph->keeper != 0;  // when the last run ended
@@ -36666,12 +36848,18 @@ PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
         pwsp_graph_lane_reset(graph, i);
     }
     if (graph->task_count == 0) {
+        memset(graph->lane_stats, 0, graph->lane_count * sizeof(ptowsp_graph_lane_stats));
         return true;
     }
     if (graph->is_classed) {
         pwsp_graph_classes_begin(graph);
     }
-    return pwsp_graph_call_lanes(graph, was_alone);
+    bool is_whole = pwsp_graph_call_lanes(graph, was_alone);
+    for (uint32_t i = 0; i < graph->lane_count; i++) {
+        graph->lane_stats[i] = graph->lanes[i].stats;
+        pwsp_graph_add_tally(graph, &graph->lanes[i].tally);
+    }
+    return is_whole;
 }
 
 // =================================================================================================
@@ -36790,6 +36978,7 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     PWSP_GRAPH_FREE(graph, outcomes, outcome_capacity);
     PWSP_GRAPH_FREE(graph, spare, spare_capacity);
     PWSP_GRAPH_FREE(graph, sources, source_capacity);
+    PWSP_GRAPH_FREE(graph, core_stats, core_capacity);
     pwsp_arena_free(&graph->arena);
     pwsp_memory memory = graph->memory;
     pwsp_memory_free(&memory, graph->lanes, graph->lane_count * sizeof(pwsp_graph_lane));
@@ -36815,13 +37004,13 @@ void ptowsp_graph_clear(ptowsp_graph *graph) {
     graph->class_count = 0;
     graph->ran_count = 0;
     graph->done_count = 0;
-    graph->failed_count = 0;
-    graph->skipped_count = 0;
+    memset(&graph->tally, 0, sizeof graph->tally);
+    graph->core_count = 0;
     memset(graph->lane_stats, 0, graph->lane_count * sizeof(ptowsp_graph_lane_stats));
     pwsp_arena_reset(&graph->arena);
 }
 
-static ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane) {
+PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane) {
     (void)user, (void)task, (void)lane;
     return PTOWSP_OK;
 }
@@ -36831,6 +37020,8 @@ static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
     const char *wrong = NULL;
     if (task->fn && task->range) {
         wrong = "has both fn and range";
+    } else if (task->kernel && (task->fn || task->range)) {
+        wrong = "has a kernel and fn or range";
     } else if (!task->range && (task->item_count || task->grain)) {
         wrong = "has items but no range";
     } else if (task->name && !pwsp_name_is_valid(task->name)) {
@@ -36839,6 +37030,8 @@ static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
         wrong = "has a priority above PTOWSP_GRAPH_PRIORITY_MAX";
     } else if (task->unit != PTOWSP_UNIT_VECTOR && task->unit != PTOWSP_UNIT_CUBE) {
         wrong = "has an unknown unit";
+    } else if (task->kernel) {
+        wrong = pwsp_graph_check_kernel(task->kernel);
     }
     if (wrong) {
         return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
@@ -36919,14 +37112,23 @@ ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph, const ptowsp_graph_tas
         return pwsp_graph_keep_error(graph, status);
     }
     uint64_t index = graph->task_count;
+    pwsp_graph_kernel *kernel = NULL;
     if (!PWSP_GRAPH_GROW(graph, nodes, node_capacity, index + 1) ||
         !PWSP_GRAPH_GROW(graph, counts, count_capacity, index + 1) ||
-        !pwsp_graph_add_extras(graph, task)) {
+        !pwsp_graph_add_extras(graph, task) ||
+        (task->kernel && !(kernel = pwsp_graph_add_kernel(graph, task)))) {
         return pwsp_graph_no_memory(graph, "task");
     }
     pwsp_graph_node *node = &graph->nodes[index];
-    node->fn = task->range ? NULL : task->fn ? task->fn : pwsp_graph_do_nothing;
-    node->user = task->range ? (void *)(uintptr_t)(graph->range_count - 1) : task->user;
+    node->fn = task->fn ? task->fn : pwsp_graph_do_nothing;
+    node->user = task->user;
+    if (task->range) {
+        node->fn = NULL;
+        node->user = (void *)(uintptr_t)(graph->range_count - 1);
+    } else if (kernel) {
+        node->fn = pwsp_graph_run_kernel;
+        node->user = kernel;
+    }
     graph->counts[index].pending = 0;
     graph->counts[index].fan_in = 0;
     graph->task_count = index + 1;
@@ -36997,54 +37199,15 @@ ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph) {
     return graph->is_sealed ? PTOWSP_OK : pwsp_graph_seal(graph);
 }
 
-// Adds up what the lanes have counted; the status of the run, with an error.
-static ptowsp_status pwsp_graph_conclude(ptowsp_graph *graph, bool is_whole) {
-    ptowsp_context *context = graph->context;
-    uint32_t first_failed = PWSP_GRAPH_NONE;
-    uint32_t flags = pwsp_load_relaxed(&graph->flags);
-    for (uint32_t i = 0; i < graph->lane_count; i++) {
-        pwsp_graph_lane *lane = &graph->lanes[i];
-        graph->lane_stats[i] = lane->stats;
-        graph->failed_count += lane->failed_count;
-        graph->skipped_count += lane->skipped_count;
-        first_failed = first_failed < lane->first_failed ? first_failed : lane->first_failed;
-    }
-    graph->is_marked = graph->failed_count + graph->skipped_count > 0;
-    graph->done_count = graph->ran_count - graph->failed_count - graph->skipped_count;
-    if (!is_whole) {
-        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                         "threads: run_lanes did not call each of its %u lanes once",
-                         (unsigned)graph->lane_count);
-    }
-    if (flags & PWSP_GRAPH_IS_CUT) {
-        return pwsp_fail(context, PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
-                         "graph: cancelled; %" PRIu64 " of %" PRIu64 " tasks done",
-                         graph->done_count, graph->ran_count);
-    }
-    if (first_failed != PWSP_GRAPH_NONE) {
-        const char *name = pwsp_graph_name(graph, first_failed);
-        ptowsp_status status = (ptowsp_status)(int32_t)graph->outcomes[first_failed];
-        return pwsp_fail(context, status, first_failed, "graph: task %u%s%s%s failed: %s",
-                         (unsigned)first_failed, name ? " '" : "", name ? name : "",
-                         name ? "'" : "", ptowsp_status_name(status));
-    }
-    return PTOWSP_OK;
-}
-
 ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
     if (!pwsp_context_enter(graph->context)) {
         return PTOWSP_BUSY;
     }
     ptowsp_status status = ptowsp_graph_seal(graph);
     if (status == PTOWSP_OK) {
-        pwsp_store_relaxed(&graph->flags, 0u);
-        pwsp_store_seq_cst(&graph->is_running, 1u);
-        graph->ran_count = graph->task_count;
-        graph->failed_count = 0;
-        graph->skipped_count = 0;
+        pwsp_graph_begin_run(graph);
         bool is_whole = pwsp_graph_run_lanes(graph);
-        pwsp_store_seq_cst(&graph->is_running, 0u);
-        status = pwsp_graph_conclude(graph, is_whole);
+        status = pwsp_graph_end_run(graph, is_whole);
     }
     pwsp_context_leave(graph->context);
     return status;
@@ -37078,17 +37241,28 @@ ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
     return status;
 }
 
+ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task) {
+    PTOWSP_ASSERT(task < graph->task_count && !pwsp_load_relaxed(&graph->is_running));
+    const pwsp_graph_node *node = &graph->nodes[task];
+    if (node->fn != pwsp_graph_run_kernel) {
+        return 0;
+    }
+    const pwsp_graph_kernel *kernel = (const pwsp_graph_kernel *)node->user;
+    return kernel->run_number == graph->run_number ? kernel->cycles : 0;
+}
+
 ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     ptowsp_graph_stats stats;
     memset(&stats, 0, sizeof stats);
     stats.task_count = graph->task_count;
     stats.edge_count = graph->edge_count;
     stats.done_count = graph->done_count;
-    stats.failed_count = graph->failed_count;
-    stats.skipped_count = graph->skipped_count;
-    stats.lane_count = graph->lane_count;
+    stats.failed_count = graph->tally.failed_count;
+    stats.skipped_count = graph->tally.skipped_count;
+    stats.lane_count = graph->core_count ? graph->core_count : graph->lane_count;
     uint64_t lane_size = sizeof(pwsp_graph_lane) + sizeof(ptowsp_graph_lane_stats);
     uint64_t bytes = sizeof *graph + graph->lane_count * lane_size + graph->arena.allocated;
+    bytes += graph->core_capacity * sizeof *graph->core_stats;
     bytes += graph->node_capacity * sizeof *graph->nodes;
     bytes += graph->count_capacity * sizeof *graph->counts;
     bytes += graph->edge_capacity * sizeof *graph->edges;
@@ -37102,7 +37276,7 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
 }
 
 const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
-    return graph->lane_stats;
+    return graph->core_count ? graph->core_stats : graph->lane_stats;
 }
 
 // =================================================================================================

@@ -2601,7 +2601,7 @@ typedef struct ptowsp_graph_desc {
 } ptowsp_graph_desc;
 
 // A kernel (section 12) as a task, with what it is to see: arguments and tiles are copied, what
-// tiles point to is not.
+// tiles point to is not. Its kernel_name is the name of the task, or "kernel".
 typedef struct ptowsp_graph_call {
     ptowsp_kernel_fn fn;
     const uint64_t *args;      // as in ptowsp_task: axes, rows and cols of each tile, scalars

@@ -104,7 +104,7 @@ src/exec/call.h src/exec/call.c src/exec/tiles.c src/exec/reorder.h src/exec/reo
     src/exec/issue.h src/exec/issue_setup.c src/exec/pipelines.c src/exec/issue.c
     src/exec/crew.h src/exec/crew.c src/exec/run.c
 src/exec/deque.h src/exec/deque.c
-src/exec/graph.h src/exec/graph_seal.c src/exec/graph_step.c src/exec/graph_lanes.c
+src/exec/graph.h src/exec/graph_kernel.c src/exec/graph_seal.c src/exec/graph_step.c src/exec/graph_lanes.c
 src/exec/graph_classes.c src/exec/graph_run.c
 src/exec/graph.c
 src/report/report.h src/report/pipelines.c src/report/stats.c

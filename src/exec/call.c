@@ -4,11 +4,14 @@
 
 #include <inttypes.h>
 
+PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result) {
+    PTOWSP_ASSERT(result > PTOWSP_CYCLES_MAX);
+    bool is_status = (int64_t)result >= PTOWSP_LEAKED;  // the last one
+    return is_status ? (ptowsp_status)(int64_t)result : PTOWSP_KERNEL_FAILED;
+}
+
 PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
-    ptowsp_status status = (ptowsp_status)(int64_t)result;
-    if ((int64_t)result < PTOWSP_SKIPPED) {  // the last one
-        status = PTOWSP_KERNEL_FAILED;
-    }
+    ptowsp_status status = pwsp_kernel_status(result);
     pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
                        ptowsp_status_name(status));
     return false;

@@ -5,6 +5,9 @@
 
 #include "run.h"
 
+// The status that a kernel failed with: it returned more than PTOWSP_CYCLES_MAX.
+PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result);
+
 // A kernel returned a failure: tells it in the expander, and returns false.
 PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
 

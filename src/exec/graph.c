@@ -115,6 +115,7 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     PWSP_GRAPH_FREE(graph, outcomes, outcome_capacity);
     PWSP_GRAPH_FREE(graph, spare, spare_capacity);
     PWSP_GRAPH_FREE(graph, sources, source_capacity);
+    PWSP_GRAPH_FREE(graph, core_stats, core_capacity);
     pwsp_arena_free(&graph->arena);
     pwsp_memory memory = graph->memory;
     pwsp_memory_free(&memory, graph->lanes, graph->lane_count * sizeof(pwsp_graph_lane));
@@ -140,13 +141,13 @@ void ptowsp_graph_clear(ptowsp_graph *graph) {
     graph->class_count = 0;
     graph->ran_count = 0;
     graph->done_count = 0;
-    graph->failed_count = 0;
-    graph->skipped_count = 0;
+    memset(&graph->tally, 0, sizeof graph->tally);
+    graph->core_count = 0;
     memset(graph->lane_stats, 0, graph->lane_count * sizeof(ptowsp_graph_lane_stats));
     pwsp_arena_reset(&graph->arena);
 }
 
-static ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane) {
+PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane) {
     (void)user, (void)task, (void)lane;
     return PTOWSP_OK;
 }
@@ -156,6 +157,8 @@ static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
     const char *wrong = NULL;
     if (task->fn && task->range) {
         wrong = "has both fn and range";
+    } else if (task->kernel && (task->fn || task->range)) {
+        wrong = "has a kernel and fn or range";
     } else if (!task->range && (task->item_count || task->grain)) {
         wrong = "has items but no range";
     } else if (task->name && !pwsp_name_is_valid(task->name)) {
@@ -164,6 +167,8 @@ static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
         wrong = "has a priority above PTOWSP_GRAPH_PRIORITY_MAX";
     } else if (task->unit != PTOWSP_UNIT_VECTOR && task->unit != PTOWSP_UNIT_CUBE) {
         wrong = "has an unknown unit";
+    } else if (task->kernel) {
+        wrong = pwsp_graph_check_kernel(task->kernel);
     }
     if (wrong) {
         return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
@@ -244,14 +249,23 @@ ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph, const ptowsp_graph_tas
         return pwsp_graph_keep_error(graph, status);
     }
     uint64_t index = graph->task_count;
+    pwsp_graph_kernel *kernel = NULL;
     if (!PWSP_GRAPH_GROW(graph, nodes, node_capacity, index + 1) ||
         !PWSP_GRAPH_GROW(graph, counts, count_capacity, index + 1) ||
-        !pwsp_graph_add_extras(graph, task)) {
+        !pwsp_graph_add_extras(graph, task) ||
+        (task->kernel && !(kernel = pwsp_graph_add_kernel(graph, task)))) {
         return pwsp_graph_no_memory(graph, "task");
     }
     pwsp_graph_node *node = &graph->nodes[index];
-    node->fn = task->range ? NULL : task->fn ? task->fn : pwsp_graph_do_nothing;
-    node->user = task->range ? (void *)(uintptr_t)(graph->range_count - 1) : task->user;
+    node->fn = task->fn ? task->fn : pwsp_graph_do_nothing;
+    node->user = task->user;
+    if (task->range) {
+        node->fn = NULL;
+        node->user = (void *)(uintptr_t)(graph->range_count - 1);
+    } else if (kernel) {
+        node->fn = pwsp_graph_run_kernel;
+        node->user = kernel;
+    }
     graph->counts[index].pending = 0;
     graph->counts[index].fan_in = 0;
     graph->task_count = index + 1;
@@ -322,54 +336,15 @@ ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph) {
     return graph->is_sealed ? PTOWSP_OK : pwsp_graph_seal(graph);
 }
 
-// Adds up what the lanes have counted; the status of the run, with an error.
-static ptowsp_status pwsp_graph_conclude(ptowsp_graph *graph, bool is_whole) {
-    ptowsp_context *context = graph->context;
-    uint32_t first_failed = PWSP_GRAPH_NONE;
-    uint32_t flags = pwsp_load_relaxed(&graph->flags);
-    for (uint32_t i = 0; i < graph->lane_count; i++) {
-        pwsp_graph_lane *lane = &graph->lanes[i];
-        graph->lane_stats[i] = lane->stats;
-        graph->failed_count += lane->failed_count;
-        graph->skipped_count += lane->skipped_count;
-        first_failed = first_failed < lane->first_failed ? first_failed : lane->first_failed;
-    }
-    graph->is_marked = graph->failed_count + graph->skipped_count > 0;
-    graph->done_count = graph->ran_count - graph->failed_count - graph->skipped_count;
-    if (!is_whole) {
-        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                         "threads: run_lanes did not call each of its %u lanes once",
-                         (unsigned)graph->lane_count);
-    }
-    if (flags & PWSP_GRAPH_IS_CUT) {
-        return pwsp_fail(context, PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
-                         "graph: cancelled; %" PRIu64 " of %" PRIu64 " tasks done",
-                         graph->done_count, graph->ran_count);
-    }
-    if (first_failed != PWSP_GRAPH_NONE) {
-        const char *name = pwsp_graph_name(graph, first_failed);
-        ptowsp_status status = (ptowsp_status)(int32_t)graph->outcomes[first_failed];
-        return pwsp_fail(context, status, first_failed, "graph: task %u%s%s%s failed: %s",
-                         (unsigned)first_failed, name ? " '" : "", name ? name : "",
-                         name ? "'" : "", ptowsp_status_name(status));
-    }
-    return PTOWSP_OK;
-}
-
 ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
     if (!pwsp_context_enter(graph->context)) {
         return PTOWSP_BUSY;
     }
     ptowsp_status status = ptowsp_graph_seal(graph);
     if (status == PTOWSP_OK) {
-        pwsp_store_relaxed(&graph->flags, 0u);
-        pwsp_store_seq_cst(&graph->is_running, 1u);
-        graph->ran_count = graph->task_count;
-        graph->failed_count = 0;
-        graph->skipped_count = 0;
+        pwsp_graph_begin_run(graph);
         bool is_whole = pwsp_graph_run_lanes(graph);
-        pwsp_store_seq_cst(&graph->is_running, 0u);
-        status = pwsp_graph_conclude(graph, is_whole);
+        status = pwsp_graph_end_run(graph, is_whole);
     }
     pwsp_context_leave(graph->context);
     return status;
@@ -403,17 +378,28 @@ ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
     return status;
 }
 
+ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task) {
+    PTOWSP_ASSERT(task < graph->task_count && !pwsp_load_relaxed(&graph->is_running));
+    const pwsp_graph_node *node = &graph->nodes[task];
+    if (node->fn != pwsp_graph_run_kernel) {
+        return 0;
+    }
+    const pwsp_graph_kernel *kernel = (const pwsp_graph_kernel *)node->user;
+    return kernel->run_number == graph->run_number ? kernel->cycles : 0;
+}
+
 ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     ptowsp_graph_stats stats;
     memset(&stats, 0, sizeof stats);
     stats.task_count = graph->task_count;
     stats.edge_count = graph->edge_count;
     stats.done_count = graph->done_count;
-    stats.failed_count = graph->failed_count;
-    stats.skipped_count = graph->skipped_count;
-    stats.lane_count = graph->lane_count;
+    stats.failed_count = graph->tally.failed_count;
+    stats.skipped_count = graph->tally.skipped_count;
+    stats.lane_count = graph->core_count ? graph->core_count : graph->lane_count;
     uint64_t lane_size = sizeof(pwsp_graph_lane) + sizeof(ptowsp_graph_lane_stats);
     uint64_t bytes = sizeof *graph + graph->lane_count * lane_size + graph->arena.allocated;
+    bytes += graph->core_capacity * sizeof *graph->core_stats;
     bytes += graph->node_capacity * sizeof *graph->nodes;
     bytes += graph->count_capacity * sizeof *graph->counts;
     bytes += graph->edge_capacity * sizeof *graph->edges;
@@ -427,5 +413,5 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
 }
 
 const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
-    return graph->lane_stats;
+    return graph->core_count ? graph->core_stats : graph->lane_stats;
 }

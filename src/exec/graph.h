@@ -40,6 +40,16 @@ typedef struct pwsp_graph_edge {
     uint32_t before, after;
 } pwsp_graph_edge;
 
+// A kernel to call, in the graph's arena: one block with its arguments and tiles behind it.
+typedef struct pwsp_graph_kernel {
+    const ptowsp_graph *graph;
+    ptowsp_kernel_fn fn;
+    void *user;
+    ptowsp_task task;      // all but index and lane
+    ptowsp_cycles cycles;  // that it returned in run `run_number`; 0: it failed
+    uint64_t run_number;
+} pwsp_graph_kernel;
+
 typedef struct pwsp_graph_range {
     ptowsp_graph_range_fn fn;
     void *user;
@@ -52,6 +62,12 @@ typedef struct pwsp_graph_range {
     ptowsp_status failed_status;    // its status
     uint32_t is_cut;                // atomic: not all items were done, as the run was cancelled
 } pwsp_graph_range;
+
+// What a lane has counted in a run.
+typedef struct pwsp_graph_tally {
+    uint64_t failed_count, skipped_count;
+    uint32_t first_failed;  // PWSP_GRAPH_NONE: none
+} pwsp_graph_tally;
 
 enum {
     PWSP_GRAPH_DONE = 0,
@@ -92,8 +108,7 @@ typedef struct pwsp_graph_lane {
     uint64_t share_at;            // ticks: when the keeper tries to share again
     uint32_t source, source_end;  // sources that it has taken and not yet run
     uint64_t done_count;          // not yet subtracted from `remaining`
-    uint64_t failed_count, skipped_count;
-    uint32_t first_failed;
+    pwsp_graph_tally tally;
     ptowsp_graph_lane_stats stats;
     uint32_t open_range;  // atomic: index + 1 of the range that it has opened, or 0
     pwsp_deque deque;
@@ -121,18 +136,24 @@ struct ptowsp_graph {
     uint64_t name_count, name_capacity;
     uint8_t *classes;  // by task, as far as class_count; 0 beyond
     uint64_t class_count, class_capacity;
-    pwsp_arena arena;  // names
+    pwsp_arena arena;  // names and kernels
 
     uint32_t *first, *targets, *outcomes, *spare, *sources;
     uint8_t *kinds;
     uint64_t first_capacity, target_capacity, outcome_capacity, spare_capacity, source_capacity;
     uint64_t kind_capacity;
+    uint64_t run_number;    // counts runs, from 1
     uint64_t ran_count;     // tasks of the last run
     uint64_t marked_count;  // kinds and outcomes that have a value
-    uint64_t done_count, failed_count, skipped_count;
+    uint64_t done_count;
+    pwsp_graph_tally tally;  // of all lanes
 
     pwsp_graph_lane *lanes;
     ptowsp_graph_lane_stats *lane_stats;
+    // Of the last run, if that was on a device: by core.
+    ptowsp_graph_lane_stats *core_stats;
+    uint64_t core_capacity;
+    uint32_t core_count;  // 0: it was on lanes
 
     pwsp_mutex mutex;   // protects blocks, class queues, ranges that fail, and sleep
     pwsp_cond wake;     // lanes sleep here
@@ -181,6 +202,27 @@ PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *
 // The name of a task, or NULL.
 PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task);
 
+// Adds a kernel of a task that has been checked; NULL when memory is out.
+PWSP_INTERNAL pwsp_graph_kernel *pwsp_graph_add_kernel(ptowsp_graph *graph,
+                                                       const ptowsp_graph_task_desc *task);
+
+// What is wrong with a kernel's call, or NULL.
+PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call);
+
+// The fn of tasks that are kernels, with a pwsp_graph_kernel as user; and of those that are empty.
+PWSP_INTERNAL ptowsp_status pwsp_graph_run_kernel(void *user, uint64_t task, uint32_t lane);
+PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane);
+
+// Calls a kernel; notes nothing of it.
+PWSP_INTERNAL ptowsp_status pwsp_graph_call_kernel(const pwsp_graph_kernel *kernel, uint64_t task,
+                                                   uint32_t lane, ptowsp_cycles *out_cycles);
+
+// What has to be done before and after a run of a sealed graph, wherever it runs. After it all
+// tallies have been added; the status of the run, with an error.
+PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph);
+PWSP_INTERNAL void pwsp_graph_add_tally(ptowsp_graph *graph, const pwsp_graph_tally *tally);
+PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whole);
+
 // Sealing, after the first error of building has been looked at.
 PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph);
 
@@ -205,7 +247,11 @@ PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pw
 
 // -- shared by both ways to run -------------------------------------------------------------------
 
-// A task is over, with a status or skipped: releases what comes after it as pwsp_graph_step does.
+// Notes what became of a task, and tells what comes after it if that must not run.
+PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task,
+                                   ptowsp_status status, bool is_skipped);
+
+// A task is over, with a status or skipped: marks it, and releases what comes after it as pwsp_graph_step does.
 PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
                                          ptowsp_status status, bool is_skipped);
 

@@ -8,15 +8,60 @@
 
 #include "../base/atomic.h"
 
+#include <inttypes.h>
+
 #define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_GRAPH_US)  // runs for which others may not be woken
 
-// Makes kinds and outcomes what they are before a run.
-static void pwsp_graph_unmark(ptowsp_graph *graph) {
+PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
+    pwsp_store_relaxed(&graph->flags, 0u);
+    pwsp_store_seq_cst(&graph->is_running, 1u);
+    graph->run_number++;
+    graph->ran_count = graph->task_count;
+    memset(&graph->tally, 0, sizeof graph->tally);
+    graph->tally.first_failed = PWSP_GRAPH_NONE;
+    graph->core_count = 0;
+    graph->remaining = graph->task_count;
+    // Kinds and outcomes as they are before a run.
     if (graph->task_count > 0 && (graph->is_marked || graph->marked_count < graph->task_count)) {
         memset(graph->kinds, 0, (size_t)graph->task_count);
         memset(graph->outcomes, 0xff, (size_t)graph->task_count * sizeof *graph->outcomes);
         graph->marked_count = graph->task_count;
     }
+}
+
+PWSP_INTERNAL void pwsp_graph_add_tally(ptowsp_graph *graph, const pwsp_graph_tally *tally) {
+    pwsp_graph_tally *sum = &graph->tally;
+    sum->failed_count += tally->failed_count;
+    sum->skipped_count += tally->skipped_count;
+    sum->first_failed =
+        sum->first_failed < tally->first_failed ? sum->first_failed : tally->first_failed;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whole) {
+    ptowsp_context *context = graph->context;
+    uint32_t first_failed = graph->tally.first_failed;
+    pwsp_store_seq_cst(&graph->is_running, 0u);
+    uint64_t bad_count = graph->tally.failed_count + graph->tally.skipped_count;
+    graph->is_marked = bad_count > 0;
+    graph->done_count = graph->ran_count - bad_count;
+    if (!is_whole) {
+        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                         "threads: run_lanes did not call each of its %u lanes once",
+                         (unsigned)graph->lane_count);
+    }
+    if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT) {
+        return pwsp_fail(context, PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+                         "graph: cancelled; %" PRIu64 " of %" PRIu64 " tasks done",
+                         graph->done_count, graph->ran_count);
+    }
+    if (first_failed != PWSP_GRAPH_NONE) {
+        const char *name = pwsp_graph_name(graph, first_failed);
+        ptowsp_status status = (ptowsp_status)(int32_t)graph->outcomes[first_failed];
+        return pwsp_fail(context, status, first_failed, "graph: task %u%s%s%s failed: %s",
+                         (unsigned)first_failed, name ? " '" : "", name ? name : "",
+                         name ? "'" : "", ptowsp_status_name(status));
+    }
+    return PTOWSP_OK;
 }
 
 static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
@@ -26,9 +71,8 @@ static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
     lane->source = 0;
     lane->source_end = 0;
     lane->done_count = 0;
-    lane->failed_count = 0;
-    lane->skipped_count = 0;
-    lane->first_failed = PWSP_GRAPH_NONE;
+    memset(&lane->tally, 0, sizeof lane->tally);
+    lane->tally.first_failed = PWSP_GRAPH_NONE;
     memset(&lane->stats, 0, sizeof lane->stats);
     lane->open_range = 0;
     pwsp_deque_reset(&lane->deque);
@@ -67,10 +111,8 @@ static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
 }
 
 PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
-    pwsp_graph_unmark(graph);
     graph->source_next = 0;
     graph->block_count = 0;
-    graph->remaining = graph->task_count;
     graph->sleeper_count = 0;
     graph->busy_count = 0;
     bool was_alone = graph->keeper != 0;  // when the last run ended
@@ -81,10 +123,16 @@ PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
         pwsp_graph_lane_reset(graph, i);
     }
     if (graph->task_count == 0) {
+        memset(graph->lane_stats, 0, graph->lane_count * sizeof(ptowsp_graph_lane_stats));
         return true;
     }
     if (graph->is_classed) {
         pwsp_graph_classes_begin(graph);
     }
-    return pwsp_graph_call_lanes(graph, was_alone);
+    bool is_whole = pwsp_graph_call_lanes(graph, was_alone);
+    for (uint32_t i = 0; i < graph->lane_count; i++) {
+        graph->lane_stats[i] = graph->lanes[i].stats;
+        pwsp_graph_add_tally(graph, &graph->lanes[i].tally);
+    }
+    return is_whole;
 }

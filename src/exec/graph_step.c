@@ -24,20 +24,27 @@ static void pwsp_graph_blame(ptowsp_graph *graph, uint32_t task, uint32_t cause)
     }
 }
 
-PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
-                                         ptowsp_status status, bool is_skipped) {
+PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task,
+                                   ptowsp_status status, bool is_skipped) {
     if (is_skipped) {
-        lane->skipped_count++;
+        tally->skipped_count++;
         pwsp_store_relaxed(&graph->kinds[task], (uint8_t)PWSP_GRAPH_SKIPPED);
         pwsp_graph_blame(graph, task, pwsp_load_relaxed(&graph->outcomes[task]));
     } else if (status < 0) {
-        lane->failed_count++;
-        lane->first_failed = lane->first_failed < task ? lane->first_failed : task;
+        tally->failed_count++;
+        tally->first_failed = tally->first_failed < task ? tally->first_failed : task;
         pwsp_store_relaxed(&graph->kinds[task], (uint8_t)PWSP_GRAPH_FAILED);
         pwsp_store_relaxed(&graph->outcomes[task], (uint32_t)(int32_t)status);
         pwsp_graph_blame(graph, task, task);
         // Before releasing: a lane that sees the task done sees this as well, and looks at kinds.
         pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_HAS_FAILED);
+    }
+}
+
+PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
+                                         ptowsp_status status, bool is_skipped) {
+    if (PWSP_UNLIKELY(is_skipped || status < 0)) {
+        pwsp_graph_mark(graph, &lane->tally, task, status, is_skipped);
     }
     lane->done_count++;
     return lane->is_alone ? pwsp_graph_release_all(graph, lane, task, true)

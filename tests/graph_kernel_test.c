@@ -1,0 +1,346 @@
+// Kernels as tasks of graphs: what they see, their cycles, their failures, bad calls.
+
+#include "graph_fixture.h"
+
+static ptowsp_graph *graph_of(ptowsp_context *context) {
+    ptowsp_graph *graph;
+    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+    return graph;
+}
+
+static uint64_t add(ptowsp_graph *graph, const ptowsp_graph_call *call, void *user,
+                    const char *name) {
+    ptowsp_graph_task_desc desc = {.kernel = call, .user = user, .name = name};
+    uint64_t task;
+    assert_int_equal(ptowsp_graph_task_make(graph, &desc, &task), PTOWSP_OK);
+    return task;
+}
+
+// -- what a kernel sees ---------------------------------------------------------------------------
+
+typedef struct seen {
+    ptowsp_task task;
+    uint64_t args[8];
+    ptowsp_tile tiles[2];
+    char name[PTOWSP_NAME_MAX + 1];
+} seen;
+
+static ptowsp_cycles look(const ptowsp_task *task, void *user) {
+    seen *s = (seen *)user;
+    s->task = *task;
+    memcpy(s->args, task->args, task->arg_count * sizeof(uint64_t));
+    memcpy(s->tiles, task->tiles, task->tile_count * sizeof(ptowsp_tile));
+    snprintf(s->name, sizeof s->name, "%s", task->kernel_name);
+    return 77;
+}
+
+static void graph_kernel__sees_copies_of_its_arguments_and_tiles(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph = graph_of(context);
+    float data[6];
+    uint64_t args[] = {10, (uint64_t)-3, 2, 3, 4, 5, 99};
+    ptowsp_tile tiles[] = {{data, 3, 1}, {data + 1, 1, 3}};
+    ptowsp_graph_call call = {look, args, 2, tiles, 2, 1};
+    seen s[2];
+    memset(s, 0, sizeof s);
+    add(graph, &call, &s[0], NULL);
+    assert_int_equal(add(graph, &call, &s[1], "attend"), 1);
+    memset(args, 0, sizeof args);
+    memset(tiles, 0, sizeof tiles);
+    memset(&call, 0, sizeof call);
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        const ptowsp_task *task = &s[i].task;
+        assert_int_equal(task->arg_count, 7);
+        assert_int_equal(task->axis_arg_count, 6);
+        assert_int_equal(task->user_axis_count, 2);
+        assert_int_equal(task->tile_count, 2);
+        assert_int_equal(task->index, i);
+        assert_int_equal(task->lane, 0);
+        assert_string_equal(s[i].name, i ? "attend" : "kernel");
+        static const uint64_t wanted[] = {10, (uint64_t)-3, 2, 3, 4, 5, 99};
+        assert_memory_equal(s[i].args, wanted, sizeof wanted);
+        assert_ptr_equal(s[i].tiles[0].data, data);
+        assert_ptr_equal(s[i].tiles[1].data, data + 1);
+        assert_int_equal(s[i].tiles[1].row_stride, 1);
+        assert_int_equal(s[i].tiles[1].col_stride, 3);
+        assert_int_equal(ptowsp_graph_task_cycles(graph, i), 77);
+    }
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+static ptowsp_cycles count_args(const ptowsp_task *task, void *user) {
+    (void)user;
+    assert_int_equal(task->axis_arg_count + task->arg_count,
+                     2 * PTOWSP_TASK_AXIS_MAX + 4 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX);
+    for (uint32_t i = 0; i < task->arg_count; i++) {
+        assert_int_equal(task->args[i], i);
+    }
+    return PTOWSP_CYCLES_MAX;
+}
+
+static void graph_kernel__may_have_as_many_arguments_as_tasks_have(void **state) {
+    (void)state;
+    enum { ARGS = PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX };
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph = graph_of(context);
+    uint64_t args[ARGS];
+    ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
+    memset(tiles, 0, sizeof tiles);
+    for (uint32_t i = 0; i < ARGS; i++) {
+        args[i] = i;
+    }
+    ptowsp_graph_call call = {count_args,           args,
+                              PTOWSP_TASK_AXIS_MAX, tiles,
+                              PTOWSP_TASK_TILE_MAX, PTOWSP_TASK_SCALAR_MAX};
+    add(graph, &call, NULL, NULL);
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    assert_true(ptowsp_graph_task_cycles(graph, 0) == PTOWSP_CYCLES_MAX);
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+// -- cycles and failures --------------------------------------------------------------------------
+
+typedef struct sums {
+    uint64_t values[2000];
+    uint32_t lane_max;  // atomic
+} sums;
+
+// values[i] = i + values[i / 2]; takes that many cycles.
+static ptowsp_cycles add_half(const ptowsp_task *task, void *user) {
+    sums *s = (sums *)user;
+    uint64_t i = (uint64_t)ptowsp_task_axis(task, 0);
+    uint64_t scale = ptowsp_task_scalar(task, 0);
+    s->values[i] = scale * (i + (i ? s->values[i / 2] : 0));
+    if (task->lane > __atomic_load_n(&s->lane_max, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&s->lane_max, task->lane, __ATOMIC_RELAXED);
+    }
+    return s->values[i];
+}
+
+static void graph_kernel__gives_the_same_cycles_on_any_lanes(void **state) {
+    (void)state;
+    for (size_t k = 0; k < lanes_kind_count; k++) {
+        ptowsp_context *context = lanes_context(k);
+        ptowsp_graph *graph = graph_of(context);
+        sums s;
+        for (int round = 0; round < 2; round++) {
+            memset(&s, 0, sizeof s);
+            ptowsp_graph_clear(graph);
+            uint64_t wanted[2000];
+            for (uint64_t i = 0; i < 2000; i++) {
+                uint64_t args[] = {i, 1};
+                ptowsp_graph_call call = {add_half, args, 1, NULL, 0, 1};
+                add(graph, &call, &s, NULL);
+                assert_int_equal(i ? ptowsp_graph_edge_make(graph, i / 2, i) : 0, PTOWSP_OK);
+                wanted[i] = i + (i ? wanted[i / 2] : 0);
+                assert_int_equal(ptowsp_graph_task_cycles(graph, i), 0);
+            }
+            for (int run = 0; run < 5; run++) {
+                assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+                for (uint64_t i = 0; i < 2000; i++) {
+                    assert_true(ptowsp_graph_task_cycles(graph, i) == wanted[i]);
+                }
+                assert_true(s.lane_max < ptowsp_context_lane_count(context));
+            }
+            uint64_t args[] = {5, 1};
+            ptowsp_graph_call call = {add_half, args, 1, NULL, 0, 1};
+            assert_int_equal(ptowsp_graph_task_cycles(graph, add(graph, &call, &s, NULL)), 0);
+            assert_true(ptowsp_graph_task_cycles(graph, 1999) == wanted[1999]);
+        }
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+static ptowsp_cycles return_told(const ptowsp_task *task, void *user) {
+    return ((const ptowsp_cycles *)user)[task->index];
+}
+
+// 0 -> 1 -> 2, and 3 by itself.
+static void graph_kernel__fails_with_its_status_and_then_has_no_cycles(void **state) {
+    (void)state;
+    const struct {
+        ptowsp_cycles result;
+        ptowsp_status status;
+        const char *text;
+    } rows[] = {
+        {ptowsp_task_fail(PTOWSP_UNSUPPORTED), PTOWSP_UNSUPPORTED,
+         "graph: task 1 failed: UNSUPPORTED"},
+        {ptowsp_task_fail(PTOWSP_LEAKED), PTOWSP_LEAKED, "graph: task 1 failed: LEAKED"},
+        {ptowsp_task_fail((ptowsp_status)-15), PTOWSP_KERNEL_FAILED,
+         "graph: task 1 failed: KERNEL_FAILED"},
+        {ptowsp_task_fail((ptowsp_status)1), PTOWSP_KERNEL_FAILED,
+         "graph: task 1 failed: KERNEL_FAILED"},
+        {PTOWSP_CYCLES_MAX + 1, PTOWSP_KERNEL_FAILED, "graph: task 1 failed: KERNEL_FAILED"},
+    };
+    for (size_t k = 0; k < lanes_kind_count; k++) {
+        ptowsp_context *context = lanes_context(k);
+        ptowsp_graph *graph = graph_of(context);
+        ptowsp_cycles told[4] = {10, 20, 30, 40};
+        ptowsp_graph_call call = {return_told, NULL, 0, NULL, 0, 0};
+        for (int i = 0; i < 4; i++) {
+            add(graph, &call, told, NULL);
+        }
+        assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_OK);
+        assert_int_equal(ptowsp_graph_edge_make(graph, 1, 2), PTOWSP_OK);
+        for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+            told[1] = rows[row].result;
+            assert_int_equal(ptowsp_graph_run(graph), rows[row].status);
+            test_error_is(context, rows[row].status, 1, rows[row].text);
+            uint64_t cause;
+            assert_int_equal(ptowsp_graph_task_status(graph, 2, &cause), PTOWSP_SKIPPED);
+            assert_int_equal(cause, 1);
+            static const ptowsp_cycles wanted[] = {10, 0, 0, 40};
+            for (uint64_t i = 0; i < 4; i++) {
+                assert_int_equal(ptowsp_graph_task_cycles(graph, i), wanted[i]);
+            }
+            told[1] = 20;
+            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            assert_int_equal(ptowsp_graph_task_cycles(graph, 1), 20);
+            assert_int_equal(ptowsp_graph_task_cycles(graph, 2), 30);
+        }
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+static ptowsp_status succeed(void *user, uint64_t task, uint32_t lane) {
+    (void)user, (void)task, (void)lane;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status succeed_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)user, (void)begin, (void)end, (void)lane;
+    return PTOWSP_OK;
+}
+
+static void graph_kernel__other_tasks_have_no_cycles(void **state) {
+    (void)state;
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph = graph_of(context);
+    ptowsp_cycles told[4] = {1, 1, 1, 9};
+    ptowsp_graph_task_desc descs[] = {
+        {.fn = succeed}, {.range = succeed_range, .item_count = 5}, {.name = "nothing"}};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &descs[i], NULL), PTOWSP_OK);
+    }
+    ptowsp_graph_call call = {return_told, NULL, 0, NULL, 0, 0};
+    add(graph, &call, told, NULL);
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    for (uint64_t i = 0; i < 4; i++) {
+        assert_int_equal(ptowsp_graph_task_cycles(graph, i), i == 3 ? 9 : 0);
+    }
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+// -- bad calls ------------------------------------------------------------------------------------
+
+static void graph_kernel__bad_calls(void **state) {
+    (void)state;
+    static const uint64_t args[64] = {0};
+    static const ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX + 1];
+    const struct {
+        ptowsp_graph_call call;
+        ptowsp_graph_fn fn;
+        ptowsp_graph_range_fn range;
+        const char *text;
+    } rows[] = {
+        {{look, NULL, 0, NULL, 0, 0}, succeed, NULL, "graph: task 1 has a kernel and fn or range"},
+        {{look, NULL, 0, NULL, 0, 0},
+         NULL,
+         succeed_range,
+         "graph: task 1 has a kernel and fn or range"},
+        {{NULL, NULL, 0, NULL, 0, 0}, NULL, NULL, "graph: task 1 has a kernel without fn"},
+        {{look, args, 9, NULL, 0, 0}, NULL, NULL, "graph: task 1 has a kernel with too many axes"},
+        {{look, args, 0, tiles, 13, 0},
+         NULL,
+         NULL,
+         "graph: task 1 has a kernel with too many tiles"},
+        {{look, args, 0, NULL, 0, 9},
+         NULL,
+         NULL,
+         "graph: task 1 has a kernel with too many scalars"},
+        {{look, args, UINT32_MAX, tiles, UINT32_MAX, UINT32_MAX},
+         NULL,
+         NULL,
+         "graph: task 1 has a kernel with too many axes"},
+        {{look, NULL, 1, NULL, 0, 0}, NULL, NULL, "graph: task 1 has a kernel without args"},
+        {{look, NULL, 0, tiles, 1, 0}, NULL, NULL, "graph: task 1 has a kernel without args"},
+        {{look, NULL, 0, NULL, 0, 1}, NULL, NULL, "graph: task 1 has a kernel without args"},
+        {{look, args, 0, NULL, 1, 0}, NULL, NULL, "graph: task 1 has a kernel without tiles"},
+    };
+    ptowsp_context *context = lanes_context(0);
+    ptowsp_graph *graph = graph_of(context);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ptowsp_graph_clear(graph);
+        ptowsp_graph_task_desc good = {.fn = succeed}, bad = {.kernel = &rows[i].call};
+        bad.fn = rows[i].fn;
+        bad.range = rows[i].range;
+        assert_int_equal(ptowsp_graph_task_make(graph, &good, NULL), PTOWSP_OK);
+        uint64_t task = 5;
+        assert_int_equal(ptowsp_graph_task_make(graph, &bad, &task), PTOWSP_INVALID_PARAMS);
+        assert_true(task == PTOWSP_NO_INDEX);
+        test_error_is(context, PTOWSP_INVALID_PARAMS, 1, rows[i].text);
+    }
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
+static void graph_kernel__building_anew_allocates_nothing_and_refusals_are_reported(void **state) {
+    (void)state;
+    for (size_t refuse_at = 0;; refuse_at++) {
+        test_memory memory = {0};
+        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+        ptowsp_context *context;
+        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        ptowsp_graph *graph = graph_of(context);
+        sums s;
+        memset(&s, 0, sizeof s);
+        size_t before = memory.allocations;
+        memory.refuse_at = refuse_at ? before + refuse_at : 0;
+        ptowsp_status status = PTOWSP_OK;
+        for (uint64_t round = 0; round < 2; round++) {
+            size_t allocations = memory.allocations;
+            ptowsp_graph_clear(graph);
+            for (uint64_t i = 0; i < 500 && status == PTOWSP_OK; i++) {
+                uint64_t args[] = {i, 2};
+                ptowsp_graph_call call = {add_half, args, 1, NULL, 0, 1};
+                ptowsp_graph_task_desc task = {.kernel = &call, .user = &s, .name = "half"};
+                status = ptowsp_graph_task_make(graph, &task, NULL);
+            }
+            if (status == PTOWSP_OK) {
+                status = ptowsp_graph_run(graph);
+            }
+            if (round && !refuse_at) {
+                assert_int_equal(memory.allocations, allocations);
+            }
+        }
+        bool was_refused = refuse_at && memory.allocations >= memory.refuse_at;
+        assert_int_equal(status, was_refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+        assert_int_equal(memory.live_bytes, 0);
+        if (refuse_at && !was_refused) {
+            assert_true(refuse_at > 10);
+            break;
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(graph_kernel__sees_copies_of_its_arguments_and_tiles),
+        cmocka_unit_test(graph_kernel__may_have_as_many_arguments_as_tasks_have),
+        cmocka_unit_test(graph_kernel__gives_the_same_cycles_on_any_lanes),
+        cmocka_unit_test(graph_kernel__fails_with_its_status_and_then_has_no_cycles),
+        cmocka_unit_test(graph_kernel__other_tasks_have_no_cycles),
+        cmocka_unit_test(graph_kernel__bad_calls),
+        cmocka_unit_test(graph_kernel__building_anew_allocates_nothing_and_refusals_are_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
