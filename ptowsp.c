@@ -549,6 +549,7 @@ typedef void *(*pwsp_thread_fn)(void *arg);
 // False when the system has no room for another thread.
 PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn, void *arg);
 PWSP_INTERNAL void pwsp_thread_join(pwsp_thread thread);
+PWSP_INTERNAL void pwsp_thread_yield(void);  // lets another thread have the processor
 
 PWSP_INTERNAL void pwsp_mutex_init(pwsp_mutex *mutex);
 PWSP_INTERNAL void pwsp_mutex_destroy(pwsp_mutex *mutex);
@@ -558,7 +559,9 @@ PWSP_INTERNAL void pwsp_mutex_unlock(pwsp_mutex *mutex);
 PWSP_INTERNAL void pwsp_cond_init(pwsp_cond *cond);
 PWSP_INTERNAL void pwsp_cond_destroy(pwsp_cond *cond);
 PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex);  // may wake for no reason
-PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);                   // wakes one
+// The same, for some time at most.
+PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64_t time_ns);
+PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);  // wakes one
 PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond);
 
 // Processors that are online, at least 1.
@@ -571,12 +574,32 @@ PWSP_INTERNAL uint32_t pwsp_cpu_count(void);
 // =================================================================================================
 
 // POSIX, kept in one file. In header mode it is too late for feature-test macros, so strict C11
-// hides clock_gettime from us; it is declared here in that case, as POSIX gives it.
+// hides clock_gettime and pthread_condattr_setclock from us; they are declared here in that case, as
+// POSIX gives them. (macOS has no such conditions: there a wait is of the clock on the wall, and who
+// waits looks again.)
 
 #include <time.h>
 #include <unistd.h>
 
+#if defined(CLOCK_MONOTONIC)
+#define PWSP_CLOCK CLOCK_MONOTONIC
+#else
+#define PWSP_CLOCK 1  // Linux
+extern int clock_gettime(int clock, struct timespec *out_time);
+#endif
+
 #if PWSP_HAS_THREADS
+
+#include <sched.h>
+
+#if defined(__APPLE__)
+#define PWSP_COND_CLOCK CLOCK_REALTIME
+#else
+#define PWSP_COND_CLOCK PWSP_CLOCK
+#if !defined(CLOCK_MONOTONIC)
+extern int pthread_condattr_setclock(pthread_condattr_t *attributes, int clock);
+#endif
+#endif
 
 // pthread calls on valid, initialised objects do not fail: a failure is a bug of ours.
 #define PWSP_PTHREAD(call)                                                                         \
@@ -592,6 +615,10 @@ PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn,
 
 PWSP_INTERNAL void pwsp_thread_join(pwsp_thread thread) {
     PWSP_PTHREAD(pthread_join(thread, NULL));
+}
+
+PWSP_INTERNAL void pwsp_thread_yield(void) {
+    sched_yield();
 }
 
 PWSP_INTERNAL void pwsp_mutex_init(pwsp_mutex *mutex) {
@@ -611,7 +638,13 @@ PWSP_INTERNAL void pwsp_mutex_unlock(pwsp_mutex *mutex) {
 }
 
 PWSP_INTERNAL void pwsp_cond_init(pwsp_cond *cond) {
-    PWSP_PTHREAD(pthread_cond_init(cond, NULL));
+    pthread_condattr_t attributes;
+    PWSP_PTHREAD(pthread_condattr_init(&attributes));
+#if !defined(__APPLE__)
+    PWSP_PTHREAD(pthread_condattr_setclock(&attributes, PWSP_COND_CLOCK));
+#endif
+    PWSP_PTHREAD(pthread_cond_init(cond, &attributes));
+    PWSP_PTHREAD(pthread_condattr_destroy(&attributes));
 }
 
 PWSP_INTERNAL void pwsp_cond_destroy(pwsp_cond *cond) {
@@ -620,6 +653,16 @@ PWSP_INTERNAL void pwsp_cond_destroy(pwsp_cond *cond) {
 
 PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex) {
     PWSP_PTHREAD(pthread_cond_wait(cond, mutex));
+}
+
+PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64_t time_ns) {
+    struct timespec until = {0, 0};
+    clock_gettime(PWSP_COND_CLOCK, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + time_ns % UINT64_C(1000000000);
+    uint64_t seconds = time_ns / UINT64_C(1000000000) + ns / UINT64_C(1000000000);
+    until.tv_sec += (time_t)pwsp_min_u64(seconds, 1000000000);
+    until.tv_nsec = (long)(ns % UINT64_C(1000000000));
+    pthread_cond_timedwait(cond, mutex, &until);  // who waits looks at the clock, not at this
 }
 
 PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
@@ -639,6 +682,9 @@ PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn,
 
 PWSP_INTERNAL void pwsp_thread_join(pwsp_thread thread) {
     (void)thread;
+}
+
+PWSP_INTERNAL void pwsp_thread_yield(void) {
 }
 
 PWSP_INTERNAL void pwsp_mutex_init(pwsp_mutex *mutex) {
@@ -669,6 +715,10 @@ PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex) {
     (void)cond, (void)mutex;
 }
 
+PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64_t time_ns) {
+    (void)cond, (void)mutex, (void)time_ns;
+}
+
 PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
     (void)cond;
 }
@@ -684,17 +734,102 @@ PWSP_INTERNAL uint32_t pwsp_cpu_count(void) {
     return count < 1 ? 1 : count > PTOWSP_LANE_COUNT_MAX ? PTOWSP_LANE_COUNT_MAX : (uint32_t)count;
 }
 
-#if defined(CLOCK_MONOTONIC)
-#define PWSP_CLOCK CLOCK_MONOTONIC
-#else
-#define PWSP_CLOCK 1  // Linux
-extern int clock_gettime(int clock, struct timespec *out_time);
-#endif
-
 uint64_t ptowsp_clock_ns(void) {
     struct timespec now = {0, 0};
     clock_gettime(PWSP_CLOCK, &now);
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+// =================================================================================================
+// src/base/sleeper.h
+// =================================================================================================
+
+// Where one thread sleeps until another one has something for it.
+//
+//      sleeper                               waker
+//      begin: locks; asleep = what (1)       makes something visible, seq_cst (3)
+//      looks whether there is something,     wake: reads asleep (4); if it is what is offered:
+//          seq_cst (2)                           locks, asleep = 0, signals, unlocks
+//      end: waits until asleep is 0,
+//          if there was nothing; unlocks
+//
+// All four are sequentially consistent: either (2) sees what (3) has made visible, or (4) sees (1).
+// `what` is a set of bits, so that a waker passes by those who cannot use what it has; and as it
+// takes them back, a second waker goes on to the next sleeper. tests/models/handshake.pml has this
+// protocol in it.
+
+#ifndef PWSP_SLEEPER_H
+#define PWSP_SLEEPER_H
+
+typedef struct pwsp_sleeper {
+    pwsp_mutex mutex;  // protects the sleep, nothing else
+    pwsp_cond cond;
+    uint32_t asleep;  // atomic; 0: awake
+} pwsp_sleeper;
+
+#define PWSP_SLEEPER_ALL UINT32_MAX
+
+PWSP_INTERNAL void pwsp_sleeper_init(pwsp_sleeper *sleeper);
+PWSP_INTERNAL void pwsp_sleeper_destroy(pwsp_sleeper *sleeper);
+
+PWSP_INTERNAL void pwsp_sleeper_begin(pwsp_sleeper *sleeper, uint32_t what);
+
+// limit_ns 0: until woken.
+PWSP_INTERNAL void pwsp_sleeper_end(pwsp_sleeper *sleeper, bool has_something, uint64_t limit_ns);
+
+// The part of waking that is not rare.
+PWSP_INTERNAL bool pwsp_sleeper_rouse(pwsp_sleeper *sleeper, uint32_t what);
+
+// Says whether it was asleep for that.
+PWSP_INLINE bool pwsp_sleeper_wake(pwsp_sleeper *sleeper, uint32_t what) {
+    return (pwsp_load_seq_cst(&sleeper->asleep) & what) && pwsp_sleeper_rouse(sleeper, what);
+}
+
+#endif
+
+// =================================================================================================
+// src/base/sleeper.c
+// =================================================================================================
+
+// Sleeping and waking; see sleeper.h.
+
+PWSP_INTERNAL void pwsp_sleeper_init(pwsp_sleeper *sleeper) {
+    pwsp_mutex_init(&sleeper->mutex);
+    pwsp_cond_init(&sleeper->cond);
+    sleeper->asleep = 0;
+}
+
+PWSP_INTERNAL void pwsp_sleeper_destroy(pwsp_sleeper *sleeper) {
+    pwsp_cond_destroy(&sleeper->cond);
+    pwsp_mutex_destroy(&sleeper->mutex);
+}
+
+PWSP_INTERNAL void pwsp_sleeper_begin(pwsp_sleeper *sleeper, uint32_t what) {
+    PTOWSP_ASSERT(what != 0);
+    pwsp_mutex_lock(&sleeper->mutex);
+    pwsp_store_seq_cst(&sleeper->asleep, what);  // (1)
+}
+
+PWSP_INTERNAL void pwsp_sleeper_end(pwsp_sleeper *sleeper, bool has_something, uint64_t limit_ns) {
+    if (!has_something && limit_ns > 0) {
+        pwsp_cond_wait_for(&sleeper->cond, &sleeper->mutex, limit_ns);
+    }
+    while (!has_something && limit_ns == 0 && pwsp_load_relaxed(&sleeper->asleep)) {
+        pwsp_cond_wait(&sleeper->cond, &sleeper->mutex);
+    }
+    pwsp_store_relaxed(&sleeper->asleep, 0u);
+    pwsp_mutex_unlock(&sleeper->mutex);
+}
+
+PWSP_INTERNAL bool pwsp_sleeper_rouse(pwsp_sleeper *sleeper, uint32_t what) {
+    pwsp_mutex_lock(&sleeper->mutex);
+    bool is_asleep = (pwsp_load_relaxed(&sleeper->asleep) & what) != 0;
+    if (is_asleep) {
+        pwsp_store_relaxed(&sleeper->asleep, 0u);
+        pwsp_cond_signal(&sleeper->cond);
+    }
+    pwsp_mutex_unlock(&sleeper->mutex);
+    return is_asleep;
 }
 
 // =================================================================================================
@@ -37277,6 +37412,2046 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
 
 const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
     return graph->core_count ? graph->core_stats : graph->lane_stats;
+}
+
+// =================================================================================================
+// src/exec/handshake.h
+// =================================================================================================
+
+// The line through which an AICPU thread and a core talk: 64 bytes of shared memory. No locks, no
+// read-modify-write: each field has one writer at a time, so it works between processors that share
+// nothing else.
+//
+//      field        written by   when                                         order
+//      aicpu_ready  AICPU        at open: the line may be used                release
+//      aicore_done  core         then: its number + 1, it polls               release
+//      task         AICPU        a task is given; task_status is IDLE         relaxed
+//      task_status  AICPU        then: ASSIGNED                               release
+//                   core         the task is done: DONE                       release
+//                   AICPU        its result has been read: IDLE               release
+//      control      AICPU        at close, task_status is IDLE: QUIT          release
+//
+// Whoever reads what another one writes reads it with acquire (task after task_status). So
+// task_status hands over the task, what it points to, and the line's turn:
+//
+//            AICPU: ASSIGNED             core: DONE
+//      IDLE ----------------> ASSIGNED --------------> DONE
+//        ^                                              |
+//        +-------------- AICPU: IDLE -------------------+
+//
+// The AICPU writes what `task` points to while IDLE, the core reads it and writes its result there
+// while ASSIGNED, the AICPU reads that while DONE. QUIT is written at IDLE only, so a core that sees
+// it has nothing to do.
+//
+// All but IDLE are sequentially consistent here, which is more than release and acquire, as threads
+// sleep: see src/base/sleeper.h. tests/models/handshake.pml is a model of both sides.
+
+#ifndef PWSP_HANDSHAKE_H
+#define PWSP_HANDSHAKE_H
+
+enum { PWSP_TASK_IDLE = 0, PWSP_TASK_ASSIGNED, PWSP_TASK_DONE };
+enum { PWSP_CONTROL_RUN = 0, PWSP_CONTROL_QUIT };
+
+typedef struct pwsp_handshake {
+    uint32_t aicpu_ready;
+    uint32_t aicore_done;
+    PWSP_ALIGNAS(8) uint64_t task;  // an address
+    uint32_t task_status;
+    uint32_t control;
+    uint8_t reserved[40];
+} pwsp_handshake;
+
+PTOWSP_STATIC_ASSERT(sizeof(pwsp_handshake) == 64, "a line has 64 bytes");
+
+// -- AICPU ----------------------------------------------------------------------------------------
+
+PWSP_INLINE void pwsp_aicpu_open_line(pwsp_handshake *line) {
+    pwsp_store_seq_cst(&line->aicpu_ready, 1u);
+}
+
+PWSP_INLINE bool pwsp_aicpu_sees_core(const pwsp_handshake *line, uint32_t core) {
+    return pwsp_load_seq_cst(&line->aicore_done) == core + 1;
+}
+
+PWSP_INLINE uint32_t pwsp_aicpu_status(const pwsp_handshake *line) {
+    return pwsp_load_acquire(&line->task_status);
+}
+
+// Requires IDLE.
+PWSP_INLINE void pwsp_aicpu_give(pwsp_handshake *line, const void *task) {
+    PTOWSP_ASSERT(pwsp_load_relaxed(&line->task_status) == PWSP_TASK_IDLE);
+    pwsp_store_relaxed(&line->task, (uint64_t)(uintptr_t)task);
+    pwsp_store_seq_cst(&line->task_status, (uint32_t)PWSP_TASK_ASSIGNED);
+}
+
+// The result has been read. Requires DONE.
+PWSP_INLINE void pwsp_aicpu_take_back(pwsp_handshake *line) {
+    PTOWSP_ASSERT(pwsp_load_relaxed(&line->task_status) == PWSP_TASK_DONE);
+    pwsp_store_release(&line->task_status, (uint32_t)PWSP_TASK_IDLE);
+}
+
+// Requires IDLE.
+PWSP_INLINE void pwsp_aicpu_quit_line(pwsp_handshake *line) {
+    PTOWSP_ASSERT(pwsp_load_relaxed(&line->task_status) == PWSP_TASK_IDLE);
+    pwsp_store_seq_cst(&line->control, (uint32_t)PWSP_CONTROL_QUIT);
+}
+
+// -- core -----------------------------------------------------------------------------------------
+
+PWSP_INLINE bool pwsp_core_may_begin(const pwsp_handshake *line) {
+    return pwsp_load_seq_cst(&line->aicpu_ready) != 0;
+}
+
+PWSP_INLINE void pwsp_core_begin(pwsp_handshake *line, uint32_t core) {
+    pwsp_store_seq_cst(&line->aicore_done, core + 1);
+}
+
+// The task that was given, or NULL.
+PWSP_INLINE void *pwsp_core_poll(const pwsp_handshake *line) {
+    if (pwsp_load_seq_cst(&line->task_status) != PWSP_TASK_ASSIGNED) {
+        return NULL;
+    }
+    return (void *)(uintptr_t)pwsp_load_relaxed(&line->task);
+}
+
+// Its result has been written.
+PWSP_INLINE void pwsp_core_done(pwsp_handshake *line) {
+    pwsp_store_seq_cst(&line->task_status, (uint32_t)PWSP_TASK_DONE);
+}
+
+PWSP_INLINE bool pwsp_core_must_quit(const pwsp_handshake *line) {
+    return pwsp_load_seq_cst(&line->control) == PWSP_CONTROL_QUIT;
+}
+
+#endif
+
+// =================================================================================================
+// src/exec/device_memory.h
+// =================================================================================================
+
+// The memory of a device: pieces that the context's allocator gives, within a limit.
+
+#ifndef PWSP_DEVICE_MEMORY_H
+#define PWSP_DEVICE_MEMORY_H
+
+// A piece that is allocated; or a slot for one, then size is 0 and number the next free slot + 1.
+typedef struct pwsp_piece {
+    uint8_t *begin;  // aligned to PTOWSP_DEVICE_ALIGNMENT
+    uint64_t size;
+    uint64_t number;  // counts allocations, from 1
+    uint32_t offset;  // of begin in the allocator's block
+    char name[PTOWSP_NAME_MAX + 1];
+} pwsp_piece;
+
+#define PWSP_FREED_MAX 64
+
+typedef struct pwsp_freed {
+    const uint8_t *begin;  // NULL: none
+    uint64_t size;
+    char name[PTOWSP_NAME_MAX + 1];
+} pwsp_freed;
+
+typedef struct pwsp_device_memory {
+    ptowsp_context *context;
+    pwsp_piece *pieces;  // in any order
+    uint32_t *order;     // indices of pieces, by address
+    uint64_t piece_capacity, order_capacity;
+    uint32_t piece_count, slot_count;  // allocated; ever used
+    uint32_t free_slot;                // index + 1 of a slot, or 0
+    uint64_t limit, used, used_max;    // bytes
+    uint64_t number;
+    pwsp_freed freed[PWSP_FREED_MAX];  // the last ones; a ring
+    uint32_t freed_next;
+} pwsp_device_memory;
+
+PWSP_INTERNAL ptowsp_status pwsp_device_memory_alloc(pwsp_device_memory *memory, const char *name,
+                                                     uint64_t size, void **out_memory);
+PWSP_INTERNAL ptowsp_status pwsp_device_memory_free(pwsp_device_memory *memory, void *address);
+
+// Checks that size > 0 bytes from address are within one piece; `what` they are is for the text
+// ("a copy in").
+PWSP_INTERNAL ptowsp_status pwsp_device_memory_check(const pwsp_device_memory *memory,
+                                                     const void *address, uint64_t size,
+                                                     const char *what);
+
+// Frees all pieces; LEAKED if there were some.
+PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory);
+
+#endif
+
+// =================================================================================================
+// src/exec/device_memory.c
+// =================================================================================================
+
+// Pieces of device memory. An address is found among them by bisection in `order`, which is sorted
+// by address; a new piece moves the 4-byte entries behind it, some 10 us with a hundred thousand
+// pieces. Pieces that have been freed are remembered for a while, so that texts can say so.
+
+#include <inttypes.h>
+
+#define PWSP_LEAKS_NAMED 3
+
+// How many pieces begin at or below an address.
+static uint32_t pwsp_piece_rank(const pwsp_device_memory *memory, const void *address) {
+    uint32_t low = 0, high = memory->piece_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        uintptr_t begin = (uintptr_t)memory->pieces[memory->order[middle]].begin;
+        if (begin <= (uintptr_t)address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// The piece that an address is in, or NULL.
+static pwsp_piece *pwsp_piece_at(const pwsp_device_memory *memory, const void *address) {
+    uint32_t rank = pwsp_piece_rank(memory, address);
+    pwsp_piece *piece = rank > 0 ? &memory->pieces[memory->order[rank - 1]] : NULL;
+    return piece && (uintptr_t)address - (uintptr_t)piece->begin < piece->size ? piece : NULL;
+}
+
+// What was freed where an address is, or NULL: the latest.
+static const pwsp_freed *pwsp_freed_at(const pwsp_device_memory *memory, const void *address) {
+    for (uint32_t i = 1; i <= PWSP_FREED_MAX; i++) {
+        const pwsp_freed *freed =
+            &memory->freed[(memory->freed_next + PWSP_FREED_MAX - i) % PWSP_FREED_MAX];
+        if (freed->begin && (uintptr_t)address - (uintptr_t)freed->begin < freed->size) {
+            return freed;
+        }
+    }
+    return NULL;
+}
+
+// -- allocating -----------------------------------------------------------------------------------
+
+// Makes room for another piece. False when memory is out.
+static bool pwsp_piece_reserve(pwsp_device_memory *memory) {
+    const pwsp_memory *host = &memory->context->memory;
+    void *pieces = memory->pieces, *order = memory->order;
+    uint64_t count = memory->piece_count + UINT64_C(1);
+    bool has_room = count < UINT32_MAX && pwsp_memory_grow(host, &pieces, &memory->piece_capacity,
+                                                           count, sizeof(pwsp_piece));
+    memory->pieces = (pwsp_piece *)pieces;
+    has_room = has_room &&
+               pwsp_memory_grow(host, &order, &memory->order_capacity, count, sizeof(uint32_t));
+    memory->order = (uint32_t *)order;
+    return has_room;
+}
+
+// Bytes of the allocator's block: the piece, and what may be lost before it is aligned.
+static bool pwsp_piece_block_size(uint64_t size, size_t *out_size) {
+    *out_size = (size_t)size + PTOWSP_DEVICE_ALIGNMENT - 1;
+    return size <= SIZE_MAX / 2 - PTOWSP_DEVICE_ALIGNMENT;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_device_memory_alloc(pwsp_device_memory *memory, const char *name,
+                                                     uint64_t size, void **out_memory) {
+    ptowsp_context *context = memory->context;
+    if (!name) {
+        name = "memory";
+    }
+    if (!out_memory || !pwsp_name_is_valid(name) || size == 0) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: %s",
+                         !out_memory ? "out_memory is NULL"
+                         : size == 0 ? "a piece of 0 bytes"
+                                     : "a piece has a bad name");
+    }
+    if (size > memory->limit - memory->used) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                         "device: '%s' asks for %" PRIu64 " bytes, but %" PRIu64 " of %" PRIu64
+                         " are used",
+                         name, size, memory->used, memory->limit);
+    }
+    size_t block_size;
+    uint8_t *block = NULL;
+    if (pwsp_piece_block_size(size, &block_size) && pwsp_piece_reserve(memory)) {
+        const pwsp_memory *host = &context->memory;
+        block = (uint8_t *)host->resize(host->user, NULL, 0, block_size);
+    }
+    if (!block) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                         "device: the host has no memory for '%s' of %" PRIu64 " bytes", name,
+                         size);
+    }
+    uint32_t slot = memory->free_slot ? memory->free_slot - 1 : memory->slot_count++;
+    pwsp_piece *piece = &memory->pieces[slot];
+    memory->free_slot = memory->free_slot ? (uint32_t)piece->number : 0;
+    uint32_t low_bits = (uint32_t)((uintptr_t)block % PTOWSP_DEVICE_ALIGNMENT);
+    piece->offset = low_bits ? PTOWSP_DEVICE_ALIGNMENT - low_bits : 0;
+    piece->begin = block + piece->offset;
+    piece->size = size;
+    piece->number = ++memory->number;
+    memcpy(piece->name, name, strlen(name) + 1);
+    uint32_t rank = pwsp_piece_rank(memory, piece->begin);
+    memmove(memory->order + rank + 1, memory->order + rank,
+            (memory->piece_count - rank) * sizeof *memory->order);
+    memory->order[rank] = slot;
+    memory->piece_count++;
+    memory->used += size;
+    memory->used_max = pwsp_max_u64(memory->used_max, memory->used);
+    *out_memory = piece->begin;
+    return PTOWSP_OK;
+}
+
+// -- freeing --------------------------------------------------------------------------------------
+
+static void pwsp_piece_give_back(pwsp_device_memory *memory, const pwsp_piece *piece) {
+    size_t block_size;
+    pwsp_piece_block_size(piece->size, &block_size);
+    pwsp_memory_free(&memory->context->memory, piece->begin - piece->offset, block_size);
+}
+
+static ptowsp_status pwsp_piece_refuse_free(const pwsp_device_memory *memory, const void *address) {
+    ptowsp_context *context = memory->context;
+    const pwsp_piece *piece = pwsp_piece_at(memory, address);
+    const pwsp_freed *freed = pwsp_freed_at(memory, address);
+    if (piece) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "device: free of an address %" PRIu64 " bytes into '%s'",
+                         (uint64_t)((uintptr_t)address - (uintptr_t)piece->begin), piece->name);
+    }
+    return freed ? pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "device: free of '%s' (%" PRIu64 " bytes), which has been freed",
+                             freed->name, freed->size)
+                 : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "device: free of what is not memory of the device");
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_device_memory_free(pwsp_device_memory *memory, void *address) {
+    if (!address) {
+        return PTOWSP_OK;
+    }
+    pwsp_piece *piece = pwsp_piece_at(memory, address);
+    if (!piece || piece->begin != address) {
+        return pwsp_piece_refuse_free(memory, address);
+    }
+    pwsp_freed *freed = &memory->freed[memory->freed_next];
+    memory->freed_next = (memory->freed_next + 1) % PWSP_FREED_MAX;
+    freed->begin = piece->begin;
+    freed->size = piece->size;
+    memcpy(freed->name, piece->name, sizeof freed->name);
+    uint32_t rank = pwsp_piece_rank(memory, address) - 1, slot = memory->order[rank];
+    pwsp_piece_give_back(memory, piece);
+    memory->piece_count--;
+    memmove(memory->order + rank, memory->order + rank + 1,
+            (memory->piece_count - rank) * sizeof *memory->order);
+    memory->used -= piece->size;
+    piece->size = 0;
+    piece->number = memory->free_slot;
+    memory->free_slot = slot + 1;
+    return PTOWSP_OK;
+}
+
+// -- checks ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_device_memory_check(const pwsp_device_memory *memory,
+                                                     const void *address, uint64_t size,
+                                                     const char *what) {
+    PTOWSP_ASSERT(size > 0);
+    const pwsp_piece *piece = pwsp_piece_at(memory, address);
+    if (!piece) {
+        const pwsp_freed *freed = pwsp_freed_at(memory, address);
+        return pwsp_fail(memory->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "device: %s of %" PRIu64 " bytes is at no memory of the device%s%s%s",
+                         what, size, freed ? ": '" : "", freed ? freed->name : "",
+                         freed ? "' has been freed" : "");
+    }
+    uint64_t at = (uintptr_t)address - (uintptr_t)piece->begin;
+    if (size > piece->size - at) {
+        return pwsp_fail(memory->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "device: %s of %" PRIu64 " bytes at %" PRIu64 " of '%s' (%" PRIu64
+                         " bytes) goes %" PRIu64 " beyond its end",
+                         what, size, at, piece->name, piece->size, size - (piece->size - at));
+    }
+    return PTOWSP_OK;
+}
+
+// The allocated piece with the lowest number above `number`.
+static const pwsp_piece *pwsp_piece_after(const pwsp_device_memory *memory, uint64_t number) {
+    const pwsp_piece *oldest = NULL;
+    for (uint32_t i = 0; i < memory->slot_count; i++) {
+        const pwsp_piece *piece = &memory->pieces[i];
+        if (piece->size > 0 && piece->number > number &&
+            (!oldest || piece->number < oldest->number)) {
+            oldest = piece;
+        }
+    }
+    return oldest;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory) {
+    ptowsp_status status = PTOWSP_OK;
+    if (memory->piece_count > 0) {
+        char list[PWSP_LEAKS_NAMED * (PTOWSP_NAME_MAX + 40) + 8];
+        ptowsp_text_buffer buffer = {list, sizeof list, 0};
+        ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+        uint32_t named = pwsp_min_u64(memory->piece_count, PWSP_LEAKS_NAMED) & UINT32_MAX;
+        uint64_t number = 0;
+        for (uint32_t i = 0; i < named; i++) {
+            const pwsp_piece *piece = pwsp_piece_after(memory, number);
+            pwsp_text_format(text, "%s'%s' (%" PRIu64 ")", i ? ", " : "", piece->name, piece->size);
+            number = piece->number;
+        }
+        status = pwsp_fail(memory->context, PTOWSP_LEAKED, memory->piece_count,
+                           "device: closed with %u pieces of %" PRIu64 " bytes not freed: %s%s",
+                           (unsigned)memory->piece_count, memory->used, list,
+                           named < memory->piece_count ? ", ..." : "");
+    }
+    for (uint32_t i = 0; i < memory->piece_count; i++) {
+        pwsp_piece_give_back(memory, &memory->pieces[memory->order[i]]);
+    }
+    const pwsp_memory *host = &memory->context->memory;
+    pwsp_memory_free(host, memory->pieces, (size_t)memory->piece_capacity * sizeof(pwsp_piece));
+    pwsp_memory_free(host, memory->order, (size_t)memory->order_capacity * sizeof(uint32_t));
+    return status;
+}
+
+// =================================================================================================
+// src/exec/device.h
+// =================================================================================================
+
+// A device made of threads: the host's side, AICPU threads and cores, and what runs on them.
+//
+//      host thread ----> queues of ready tasks ----> AICPU threads --line--> core threads
+//       opens a run       by unit and priority,       each has cores of       run, DONE
+//       waits             and by core; one lock       its own
+//
+// Whatever runs on a device is a job: some entries with numbers, which somebody finds to be ready.
+// The scheduler knows of them what is in pwsp_job, and not what they are; graphs and launches are
+// jobs.
+//
+//      ready(entry)         by the host, or by an AICPU thread inside done
+//      queue_of(entry)      where it waits
+//      take(entry)          a part of it leaves the queue, or all of it
+//      is_wanted(entry)     it must run; else pass(entry, part) instead of all that follows
+//      run(entry, part)     on a core
+//      done(result)         on the AICPU thread of that core
+//
+// A run is over when somebody has called pwsp_device_finish; then all that is ready has been done.
+// AICPU threads that wake too late for a run are not waited for: they enter and leave under the
+// lock, and what would be theirs waits for them only if it is bound to their cores.
+
+#ifndef PWSP_DEVICE_H
+#define PWSP_DEVICE_H
+
+#define PWSP_DEVICE_NONE   UINT32_MAX
+#define PWSP_DEVICE_QUEUES (PWSP_GRAPH_CLASSES + PTOWSP_DEVICE_CORE_MAX)
+
+// What an AICPU thread sleeps for.
+#define PWSP_AWAIT_ANY    1u  // a task that is done, a run, the end
+#define PWSP_AWAIT_VECTOR 2u  // a task for one of its free cores of a unit: VECTOR << unit
+#define PWSP_AWAIT_CUBE   4u
+// And the host: for something that is done, besides.
+#define PWSP_AWAIT_DONE 2u
+
+typedef struct pwsp_result {
+    uint32_t entry, part;
+    uint32_t core;
+    ptowsp_status status;  // negative: it failed
+    ptowsp_cycles cycles;
+} pwsp_result;
+
+typedef struct pwsp_job {
+    void *user;
+    uint32_t *links;  // by entry: for queues
+    // A queue: unit * PWSP_GRAPH_LEVELS + priority, or PWSP_GRAPH_CLASSES + core.
+    uint32_t (*queue_of)(void *user, uint32_t entry);
+    // Under the device's lock; true: there are more parts. NULL: all are of one part, number 0.
+    bool (*take)(void *user, uint32_t entry, uint32_t *out_part);
+    bool (*is_wanted)(void *user, uint32_t entry);
+    void (*pass)(void *user, uint32_t entry, uint32_t part, uint32_t by);
+    void (*run)(void *user, pwsp_result *result);  // writes status and cycles
+    void (*done)(void *user, const pwsp_result *result, uint32_t by);
+    void (*stop)(void *user);  // from now on nothing is wanted: the device is lost
+    // What it is, for an error, whose index it returns.
+    uint64_t (*describe)(void *user, uint32_t entry, uint32_t part, ptowsp_text text);
+    bool is_awaited;  // the host calls pwsp_device_await
+} pwsp_job;
+
+// What a core is given: the result's entry, part and core, and how to run it.
+typedef struct pwsp_core_task {
+    void (*run)(void *user, pwsp_result *result);
+    void *user;
+    pwsp_result result;
+} pwsp_core_task;
+
+typedef struct pwsp_core {
+    PWSP_ALIGNAS(64) pwsp_handshake line;
+    pwsp_core_task task;  // as the line's turn is
+    char padding[PWSP_FALSE_SHARING];
+    pwsp_sleeper sleeper;
+    struct pwsp_aicpu *aicpu;
+    uint32_t index, unit;
+    pwsp_thread thread;
+    bool is_started;
+    // Of its AICPU thread.
+    bool is_stuck;
+    uint32_t entry, part;  // that it was given
+    uint64_t given_ns;     // if there is a time limit
+    uint64_t task_count;
+} pwsp_core;
+
+typedef struct pwsp_pick {
+    uint32_t core, entry, part;
+} pwsp_pick;
+
+typedef struct pwsp_aicpu {
+    struct ptowsp_device *device;
+    uint32_t index;
+    pwsp_thread thread;
+    bool is_started;
+    pwsp_sleeper sleeper;
+    pwsp_graph_tally tally;
+    ptowsp_status failed_status;  // of the lowest failed one, in launches
+    // Its cores, all and those that are free, by unit, and busy.
+    uint32_t *cores, *free_cores[2], *busy_cores;
+    uint32_t core_count, free_count[2], busy_count;
+    pwsp_pick *picks;                 // core_count of them
+    uint32_t ready_head, ready_tail;  // what it has found to be ready, not yet in queues
+    char padding[PWSP_FALSE_SHARING];
+} pwsp_aicpu;
+
+typedef struct pwsp_device_graph {
+    ptowsp_graph *graph;
+    pwsp_graph_tally tally;  // of the host
+} pwsp_device_graph;
+
+typedef struct pwsp_device_launch {
+    ptowsp_launch desc;
+    uint64_t scalars[PTOWSP_TASK_SCALAR_MAX];
+    bool is_pinned;       // instance i runs on core i of the unit, and is an entry; else a part
+    uint32_t next;        // instance, if it is not pinned; under the lock
+    uint32_t remaining;   // atomic: instances
+    uint32_t is_stopped;  // atomic
+} pwsp_device_launch;
+
+struct ptowsp_device {
+    ptowsp_context *context;
+    void *block;  // that all but pieces of memory is in
+    size_t block_size;
+    uint32_t scheduler_count, vector_count, cube_count, core_count;
+    uint64_t time_limit_ns;
+    uint32_t spin_count, yield_count;  // rounds of waiting, before sleeping
+    pwsp_core *cores;
+    pwsp_aicpu *aicpus;
+    uint32_t *links;  // by core, for launches
+    pwsp_device_memory memory;
+    // What the job of a run is about. It stays: a core that is stuck may look at it later.
+    pwsp_device_graph graph;
+    pwsp_device_launch launch;
+
+    pwsp_sleeper host;  // the host sleeps here
+    pwsp_mutex mutex;   // protects queues, is_open, and what is stuck
+    bool is_open;       // a run may be entered
+    pwsp_job job;       // written while no AICPU thread is inside
+    uint32_t head[PWSP_DEVICE_QUEUES], tail[PWSP_DEVICE_QUEUES];  // head: atomic
+    uint32_t queued_count[2];                      // atomic: entries in the queues of a unit
+    uint32_t stuck_entry, stuck_part, stuck_core;  // of the lowest entry
+    uint64_t stuck_index;
+    char stuck_text[PTOWSP_NAME_MAX + 64];  // what that is
+
+    char padding[PWSP_FALSE_SHARING];
+    uint32_t opened_count;  // atomic: AICPU threads whose cores poll
+    uint32_t generation;    // atomic: counts runs
+    uint32_t is_closing;    // atomic
+    uint32_t inside_count;  // atomic: AICPU threads in the run
+    uint32_t is_over;       // atomic: the run is
+    uint32_t has_stuck;     // atomic: a core is
+    uint32_t done_count;    // atomic: counts what is done, for pwsp_device_await
+    char padding_after[PWSP_FALSE_SHARING];
+};
+
+// -- for jobs -------------------------------------------------------------------------------------
+
+// Puts an entry that is ready where AICPU threads find it. `by` is the AICPU thread inside whose
+// done or pass it is called, or PWSP_DEVICE_NONE: the host.
+PWSP_INTERNAL void pwsp_device_ready(ptowsp_device *device, uint32_t by, uint32_t entry);
+
+// The run is over: all is done. From any thread.
+PWSP_INTERNAL void pwsp_device_finish(ptowsp_device *device);
+
+// Lets AICPU threads in; pwsp_device_ready may be called before, too. The job is copied.
+PWSP_INTERNAL void pwsp_device_prepare(ptowsp_device *device, const pwsp_job *job);
+PWSP_INTERNAL void pwsp_device_begin(ptowsp_device *device);
+
+// Waits, on the host, until something has been done since done_count was `seen`, or the run is over.
+PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, uint32_t seen);
+
+// Waits, on the host, until the run is over, and until all AICPU threads have left it. False if a
+// core is stuck, and then the error is made by pwsp_device_fail_stuck.
+PWSP_INTERNAL bool pwsp_device_end(ptowsp_device *device);
+PWSP_INTERNAL ptowsp_status pwsp_device_fail_stuck(ptowsp_device *device);
+
+// Enters the context for a call that needs the device to be whole. BUSY, or STUCK with an error.
+PWSP_INTERNAL ptowsp_status pwsp_device_enter(ptowsp_device *device);
+
+PWSP_INLINE uint32_t pwsp_device_unit_count(const ptowsp_device *device, uint32_t unit) {
+    return unit == PTOWSP_UNIT_CUBE ? device->cube_count : device->vector_count;
+}
+
+// -- threads --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void *pwsp_core_main(void *core);
+PWSP_INTERNAL void *pwsp_aicpu_main(void *aicpu);
+
+// What an AICPU thread does last; the host, if there is no such thread.
+PWSP_INTERNAL void pwsp_aicpu_close(pwsp_aicpu *aicpu);
+
+#endif
+
+// =================================================================================================
+// src/exec/core.c
+// =================================================================================================
+
+// A core of a device: it polls its line, runs what it is given, and knows nothing else.
+//
+// Waiting costs nothing when there is nothing: a core polls for a while, lets other threads go first
+// if there are more threads than processors, and then sleeps until its AICPU thread wakes it.
+
+// Waits until the AICPU has written to the line: the task, or NULL if the core is to quit.
+static pwsp_core_task *pwsp_core_wait(pwsp_core *core) {
+    pwsp_handshake *line = &core->line;
+    const ptowsp_device *device = core->aicpu->device;
+    for (uint32_t round = 0;; round++) {
+        pwsp_core_task *task = (pwsp_core_task *)pwsp_core_poll(line);
+        if (task || pwsp_core_must_quit(line)) {
+            return task;
+        }
+        if (round < device->spin_count) {
+            pwsp_pause();
+        } else if (round < device->spin_count + device->yield_count) {
+            pwsp_thread_yield();
+        } else {
+            pwsp_sleeper_begin(&core->sleeper, PWSP_AWAIT_ANY);
+            pwsp_sleeper_end(&core->sleeper, pwsp_core_poll(line) || pwsp_core_must_quit(line), 0);
+            round = 0;
+        }
+    }
+}
+
+// Waits until the line may be used. False if the core is to quit at once.
+static bool pwsp_core_open(pwsp_core *core) {
+    pwsp_handshake *line = &core->line;
+    while (!pwsp_core_may_begin(line) && !pwsp_core_must_quit(line)) {
+        pwsp_sleeper_begin(&core->sleeper, PWSP_AWAIT_ANY);
+        pwsp_sleeper_end(&core->sleeper, pwsp_core_may_begin(line) || pwsp_core_must_quit(line), 0);
+    }
+    return !pwsp_core_must_quit(line);
+}
+
+PWSP_INTERNAL void *pwsp_core_main(void *arg) {
+    pwsp_core *core = (pwsp_core *)arg;
+    pwsp_sleeper *aicpu = &core->aicpu->sleeper;
+    if (!pwsp_core_open(core)) {
+        return NULL;
+    }
+    pwsp_core_begin(&core->line, core->index);
+    pwsp_sleeper_wake(aicpu, PWSP_AWAIT_ANY);
+    for (;;) {
+        pwsp_core_task *task = pwsp_core_wait(core);
+        if (!task) {
+            return NULL;
+        }
+        task->run(task->user, &task->result);
+        pwsp_core_done(&core->line);
+        pwsp_sleeper_wake(aicpu, PWSP_AWAIT_ANY);
+    }
+}
+
+// =================================================================================================
+// src/exec/aicpu.c
+// =================================================================================================
+
+// An AICPU thread: gives tasks to its cores and takes their results.
+//
+// It goes round: collect what its cores have done, which makes others ready; then, under the lock,
+// put those into the queues and pick something for each free core, of the core's own queue first,
+// then of the highest priority. Cores that were free last are given tasks first: they are awake.
+//
+// What is queued and not picked is for other AICPU threads: who queues wakes as many as there are
+// tasks and that have a free core of the unit, and who is woken and leaves something does the same.
+// Before it sleeps, an AICPU thread says which units it has free cores of, and looks again; queue
+// heads and counts, lines and flags are all written seq_cst (see src/base/sleeper.h).
+
+// -- queues, under the lock -----------------------------------------------------------------------
+
+static void pwsp_device_enqueue(ptowsp_device *device, uint32_t entry) {
+    const pwsp_job *job = &device->job;
+    uint32_t queue = job->queue_of(job->user, entry);
+    PTOWSP_ASSERT(queue < PWSP_DEVICE_QUEUES);
+    job->links[entry] = PWSP_DEVICE_NONE;
+    if (pwsp_load_relaxed(&device->head[queue]) == PWSP_DEVICE_NONE) {
+        pwsp_store_seq_cst(&device->head[queue], entry);
+    } else {
+        job->links[device->tail[queue]] = entry;
+    }
+    device->tail[queue] = entry;
+    if (queue < PWSP_GRAPH_CLASSES) {
+        uint32_t *count = &device->queued_count[queue / PWSP_GRAPH_LEVELS];
+        pwsp_store_seq_cst(count, pwsp_load_relaxed(count) + 1);
+    }
+}
+
+// Takes the first of a queue, or a part of it; false if it is empty.
+static bool pwsp_device_dequeue(ptowsp_device *device, uint32_t queue, pwsp_pick *out_pick) {
+    const pwsp_job *job = &device->job;
+    uint32_t entry = pwsp_load_relaxed(&device->head[queue]);
+    if (entry == PWSP_DEVICE_NONE) {
+        return false;
+    }
+    out_pick->entry = entry;
+    out_pick->part = 0;
+    if (!job->take || !job->take(job->user, entry, &out_pick->part)) {
+        pwsp_store_seq_cst(&device->head[queue], job->links[entry]);
+        if (queue < PWSP_GRAPH_CLASSES) {
+            uint32_t *count = &device->queued_count[queue / PWSP_GRAPH_LEVELS];
+            pwsp_store_seq_cst(count, pwsp_load_relaxed(count) - 1);
+        }
+    }
+    return true;
+}
+
+static bool pwsp_device_dequeue_unit(ptowsp_device *device, uint32_t unit, pwsp_pick *out_pick) {
+    if (pwsp_load_relaxed(&device->queued_count[unit]) == 0) {
+        return false;
+    }
+    for (uint32_t level = PWSP_GRAPH_LEVELS; level-- > 0;) {
+        if (pwsp_device_dequeue(device, unit * PWSP_GRAPH_LEVELS + level, out_pick)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// -- waking ---------------------------------------------------------------------------------------
+
+// Wakes AICPU threads that have free cores for what is queued.
+static void pwsp_device_wake_for_units(ptowsp_device *device, uint32_t from) {
+    for (uint32_t unit = 0; unit < 2; unit++) {
+        uint32_t count = pwsp_load_seq_cst(&device->queued_count[unit]);
+        for (uint32_t i = 0; count > 0 && i < device->scheduler_count; i++) {
+            pwsp_aicpu *aicpu = &device->aicpus[(from + i) % device->scheduler_count];
+            count -= pwsp_sleeper_wake(&aicpu->sleeper, PWSP_AWAIT_VECTOR << unit);
+        }
+    }
+}
+
+static void pwsp_device_wake_all(ptowsp_device *device) {
+    for (uint32_t i = 0; i < device->scheduler_count; i++) {
+        pwsp_sleeper_wake(&device->aicpus[i].sleeper, PWSP_SLEEPER_ALL);
+    }
+}
+
+PWSP_INTERNAL void pwsp_device_finish(ptowsp_device *device) {
+    pwsp_store_seq_cst(&device->is_over, 1u);
+    pwsp_device_wake_all(device);
+    pwsp_sleeper_wake(&device->host, PWSP_SLEEPER_ALL);
+}
+
+PWSP_INTERNAL void pwsp_device_ready(ptowsp_device *device, uint32_t by, uint32_t entry) {
+    if (by != PWSP_DEVICE_NONE) {
+        pwsp_aicpu *aicpu = &device->aicpus[by];
+        uint32_t *links = device->job.links;
+        links[entry] = PWSP_DEVICE_NONE;
+        if (aicpu->ready_head == PWSP_DEVICE_NONE) {
+            aicpu->ready_head = entry;
+        } else {
+            links[aicpu->ready_tail] = entry;
+        }
+        aicpu->ready_tail = entry;
+        return;
+    }
+    pwsp_mutex_lock(&device->mutex);
+    uint32_t queue = device->job.queue_of(device->job.user, entry);
+    pwsp_device_enqueue(device, entry);
+    bool is_open = device->is_open;
+    pwsp_mutex_unlock(&device->mutex);
+    if (is_open && queue >= PWSP_GRAPH_CLASSES) {
+        pwsp_aicpu *aicpu = device->cores[queue - PWSP_GRAPH_CLASSES].aicpu;
+        pwsp_sleeper_wake(&aicpu->sleeper, PWSP_AWAIT_ANY);
+    } else if (is_open) {
+        pwsp_device_wake_for_units(device, 0);
+    }
+}
+
+// -- a round --------------------------------------------------------------------------------------
+
+// Frees the core at place i of the busy ones.
+static void pwsp_aicpu_unbusy(pwsp_aicpu *aicpu, uint32_t i, bool is_free) {
+    uint32_t index = aicpu->busy_cores[i];
+    aicpu->busy_cores[i] = aicpu->busy_cores[--aicpu->busy_count];
+    if (is_free) {
+        uint32_t unit = aicpu->device->cores[index].unit;
+        aicpu->free_cores[unit][aicpu->free_count[unit]++] = index;
+    }
+}
+
+// Something of the run is done, for a host that waits for that.
+static void pwsp_aicpu_count_done(ptowsp_device *device) {
+    if (device->job.is_awaited) {
+        pwsp_fetch_add_seq_cst(&device->done_count, 1u);
+        pwsp_sleeper_wake(&device->host, PWSP_AWAIT_DONE);
+    }
+}
+
+// Takes what the cores have done; says whether there was something.
+static bool pwsp_aicpu_collect(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    bool has_some = false;
+    for (uint32_t i = 0; i < aicpu->busy_count;) {
+        pwsp_core *core = &device->cores[aicpu->busy_cores[i]];
+        if (pwsp_aicpu_status(&core->line) != PWSP_TASK_DONE) {
+            i++;
+            continue;
+        }
+        pwsp_result result = core->task.result;
+        pwsp_aicpu_take_back(&core->line);
+        pwsp_aicpu_unbusy(aicpu, i, true);
+        device->job.done(device->job.user, &result, aicpu->index);
+        pwsp_aicpu_count_done(device);
+        has_some = true;
+    }
+    return has_some;
+}
+
+// Puts what it has found to be ready into the queues. Under the lock. Cores that it wakes the
+// threads of are noted in `owners`, a bit for each AICPU thread.
+static void pwsp_aicpu_flush(pwsp_aicpu *aicpu, uint32_t *owners) {
+    ptowsp_device *device = aicpu->device;
+    const pwsp_job *job = &device->job;
+    while (aicpu->ready_head != PWSP_DEVICE_NONE) {
+        uint32_t entry = aicpu->ready_head;
+        aicpu->ready_head = job->links[entry];
+        uint32_t queue = job->queue_of(job->user, entry);
+        if (queue >= PWSP_GRAPH_CLASSES) {
+            *owners |= UINT32_C(1) << device->cores[queue - PWSP_GRAPH_CLASSES].aicpu->index;
+        }
+        pwsp_device_enqueue(device, entry);
+    }
+}
+
+// Something waits in a queue for one of its free cores; or for anybody, if a core is stuck and all
+// that is ready has to be got rid of.
+static bool pwsp_aicpu_has_queued(const pwsp_aicpu *aicpu) {
+    const ptowsp_device *device = aicpu->device;
+    bool is_any = pwsp_load_seq_cst(&device->has_stuck) != 0;
+    for (uint32_t unit = 0; unit < 2; unit++) {
+        if ((is_any || aicpu->free_count[unit] > 0) &&
+            pwsp_load_seq_cst(&device->queued_count[unit]) > 0) {
+            return true;
+        }
+        for (uint32_t i = 0; i < aicpu->free_count[unit]; i++) {
+            uint32_t queue = PWSP_GRAPH_CLASSES + aicpu->free_cores[unit][i];
+            if (pwsp_load_seq_cst(&device->head[queue]) != PWSP_DEVICE_NONE) {
+                return true;
+            }
+        }
+    }
+    for (uint32_t i = 0; is_any && i < aicpu->core_count; i++) {
+        uint32_t queue = PWSP_GRAPH_CLASSES + aicpu->cores[i];
+        if (pwsp_load_seq_cst(&device->head[queue]) != PWSP_DEVICE_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Picks for each free core, the last of the lists first. Under the lock. Says how many.
+static uint32_t pwsp_aicpu_pick(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    uint32_t count = 0;
+    for (uint32_t unit = 0; unit < 2; unit++) {
+        uint32_t *cores = aicpu->free_cores[unit];
+        for (uint32_t i = aicpu->free_count[unit]; i-- > 0;) {
+            pwsp_pick *pick = &aicpu->picks[count];
+            pick->core = cores[i];
+            if (pwsp_device_dequeue(device, PWSP_GRAPH_CLASSES + cores[i], pick) ||
+                pwsp_device_dequeue_unit(device, unit, pick)) {
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+// The same after a core was stuck, when nothing is given out any more: one thing from anywhere.
+static uint32_t pwsp_aicpu_pick_any(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    for (uint32_t unit = 0; unit < 2; unit++) {
+        if (pwsp_device_dequeue_unit(device, unit, &aicpu->picks[0])) {
+            return 1;
+        }
+    }
+    for (uint32_t i = 0; i < aicpu->core_count; i++) {
+        uint32_t queue = PWSP_GRAPH_CLASSES + aicpu->cores[i];
+        if (pwsp_device_dequeue(device, queue, &aicpu->picks[0])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void pwsp_aicpu_give_to_core(pwsp_aicpu *aicpu, const pwsp_pick *pick) {
+    ptowsp_device *device = aicpu->device;
+    pwsp_core *core = &device->cores[pick->core];
+    uint32_t *cores = aicpu->free_cores[core->unit], *count = &aicpu->free_count[core->unit];
+    uint32_t at = *count;
+    while (cores[--at] != pick->core) {  // it is among the last ones
+    }
+    memmove(cores + at, cores + at + 1, (--*count - at) * sizeof *cores);
+    aicpu->busy_cores[aicpu->busy_count++] = pick->core;
+    core->entry = pick->entry;
+    core->part = pick->part;
+    core->task_count++;
+    core->given_ns = device->time_limit_ns > 0 ? ptowsp_clock_ns() : 0;
+    core->task.run = device->job.run;
+    core->task.user = device->job.user;
+    memset(&core->task.result, 0, sizeof core->task.result);
+    core->task.result.entry = pick->entry;
+    core->task.result.part = pick->part;
+    core->task.result.core = pick->core;
+    pwsp_aicpu_give(&core->line, &core->task);
+    pwsp_sleeper_wake(&core->sleeper, PWSP_AWAIT_ANY);
+}
+
+// Queues what is ready and gives to free cores; says whether there was something.
+static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    const pwsp_job *job = &device->job;
+    bool has_ready = aicpu->ready_head != PWSP_DEVICE_NONE;
+    if (!has_ready && !pwsp_aicpu_has_queued(aicpu)) {
+        return false;
+    }
+    uint32_t owners = 0;
+    pwsp_mutex_lock(&device->mutex);
+    pwsp_aicpu_flush(aicpu, &owners);
+    bool has_stuck = pwsp_load_relaxed(&device->has_stuck);
+    uint32_t count = has_stuck ? pwsp_aicpu_pick_any(aicpu) : pwsp_aicpu_pick(aicpu);
+    pwsp_mutex_unlock(&device->mutex);
+    for (uint32_t i = 0; i < device->scheduler_count && owners; i++) {
+        if (owners & UINT32_C(1) << i) {
+            pwsp_sleeper_wake(&device->aicpus[i].sleeper, PWSP_AWAIT_ANY);
+        }
+    }
+    pwsp_device_wake_for_units(device, aicpu->index + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        const pwsp_pick *pick = &aicpu->picks[i];
+        if (has_stuck || !job->is_wanted(job->user, pick->entry)) {
+            job->pass(job->user, pick->entry, pick->part, aicpu->index);
+            pwsp_aicpu_count_done(device);
+        } else {
+            pwsp_aicpu_give_to_core(aicpu, pick);
+        }
+    }
+    return has_ready || count > 0;
+}
+
+// -- cores that do not come back ------------------------------------------------------------------
+
+// A core has had its time: the run goes on without it, and only to its end.
+static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
+    ptowsp_device *device = aicpu->device;
+    const pwsp_job *job = &device->job;
+    pwsp_core *core = &device->cores[aicpu->busy_cores[i]];
+    core->is_stuck = true;
+    pwsp_aicpu_unbusy(aicpu, i, false);
+    job->stop(job->user);
+    pwsp_mutex_lock(&device->mutex);
+    if (!pwsp_load_relaxed(&device->has_stuck) || core->entry < device->stuck_entry ||
+        (core->entry == device->stuck_entry && core->part < device->stuck_part)) {
+        device->stuck_entry = core->entry;
+        device->stuck_part = core->part;
+        device->stuck_core = core->index;
+        ptowsp_text_buffer buffer = {device->stuck_text, sizeof device->stuck_text, 0};
+        device->stuck_index =
+            job->describe(job->user, core->entry, core->part, ptowsp_text_to_buffer(&buffer));
+    }
+    pwsp_store_seq_cst(&device->has_stuck, 1u);
+    pwsp_mutex_unlock(&device->mutex);
+    pwsp_result result;
+    memset(&result, 0, sizeof result);
+    result.entry = core->entry;
+    result.part = core->part;
+    result.core = core->index;
+    result.status = PTOWSP_STUCK;
+    job->done(job->user, &result, aicpu->index);
+    pwsp_aicpu_count_done(device);
+    pwsp_device_wake_all(device);
+}
+
+// Looks for cores that have had their time. The nanoseconds until the next one has, 0: never.
+static uint64_t pwsp_aicpu_check_time(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    uint64_t limit = device->time_limit_ns, least = 0;
+    if (limit == 0 || aicpu->busy_count == 0) {
+        return 0;
+    }
+    uint64_t now = ptowsp_clock_ns();
+    for (uint32_t i = aicpu->busy_count; i-- > 0;) {
+        const pwsp_core *core = &device->cores[aicpu->busy_cores[i]];
+        uint64_t taken = now - core->given_ns;
+        if (taken <= limit) {
+            uint64_t left = limit - taken + 1;
+            least = least == 0 || left < least ? left : least;
+        } else if (pwsp_aicpu_status(&core->line) != PWSP_TASK_DONE) {
+            pwsp_aicpu_lose(aicpu, i);
+            least = 1;
+        }
+    }
+    return least;
+}
+
+// -- the thread -----------------------------------------------------------------------------------
+
+static bool pwsp_aicpu_has_news(const pwsp_aicpu *aicpu) {
+    const ptowsp_device *device = aicpu->device;
+    if (pwsp_load_seq_cst(&device->is_over) || pwsp_aicpu_has_queued(aicpu)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < aicpu->busy_count; i++) {
+        if (pwsp_load_seq_cst(&device->cores[aicpu->busy_cores[i]].line.task_status) ==
+            PWSP_TASK_DONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Waits a little: longer, the longer there has been nothing. left_ns: until a core has had its time.
+static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t left_ns) {
+    const ptowsp_device *device = aicpu->device;
+    uint32_t round = (*idle_rounds)++;
+    if (round < device->spin_count) {
+        pwsp_pause();
+    } else if (round < device->spin_count + device->yield_count) {
+        pwsp_thread_yield();
+    } else {
+        uint32_t what = PWSP_AWAIT_ANY;
+        what |= aicpu->free_count[0] ? PWSP_AWAIT_VECTOR : 0;
+        what |= aicpu->free_count[1] ? PWSP_AWAIT_CUBE : 0;
+        pwsp_sleeper_begin(&aicpu->sleeper, what);
+        pwsp_sleeper_end(&aicpu->sleeper, pwsp_aicpu_has_news(aicpu), left_ns);
+        *idle_rounds = 0;
+    }
+}
+
+static void pwsp_aicpu_work(pwsp_aicpu *aicpu) {
+    uint32_t idle_rounds = 0;
+    for (uint32_t round = 1; !pwsp_load_seq_cst(&aicpu->device->is_over); round++) {
+        bool has_some = pwsp_aicpu_collect(aicpu);
+        has_some = pwsp_aicpu_give_out(aicpu) || has_some;
+        uint64_t left_ns = has_some && round % 64 != 0 ? 0 : pwsp_aicpu_check_time(aicpu);
+        if (has_some) {
+            idle_rounds = 0;
+        } else {
+            pwsp_aicpu_idle(aicpu, &idle_rounds, left_ns);
+        }
+    }
+}
+
+// Opens the lines of its cores and waits until they poll.
+static void pwsp_aicpu_open(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    for (uint32_t i = 0; i < aicpu->core_count; i++) {
+        pwsp_core *core = &device->cores[aicpu->cores[i]];
+        pwsp_aicpu_open_line(&core->line);
+        pwsp_sleeper_wake(&core->sleeper, PWSP_AWAIT_ANY);
+    }
+    for (uint32_t i = 0; i < aicpu->core_count;) {
+        const pwsp_core *core = &device->cores[aicpu->cores[i]];
+        if (pwsp_aicpu_sees_core(&core->line, core->index)) {
+            i++;
+        } else {
+            pwsp_sleeper_begin(&aicpu->sleeper, PWSP_AWAIT_ANY);
+            pwsp_sleeper_end(&aicpu->sleeper, pwsp_aicpu_sees_core(&core->line, core->index), 0);
+        }
+    }
+    pwsp_fetch_add_seq_cst(&device->opened_count, 1u);
+    pwsp_sleeper_wake(&device->host, PWSP_SLEEPER_ALL);
+}
+
+PWSP_INTERNAL void pwsp_aicpu_close(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    for (uint32_t i = 0; i < aicpu->core_count; i++) {
+        pwsp_core *core = &device->cores[aicpu->cores[i]];
+        if (pwsp_aicpu_status(&core->line) == PWSP_TASK_DONE) {  // it was stuck
+            pwsp_aicpu_take_back(&core->line);
+        }
+        pwsp_aicpu_quit_line(&core->line);
+        pwsp_sleeper_wake(&core->sleeper, PWSP_AWAIT_ANY);
+    }
+}
+
+PWSP_INTERNAL void *pwsp_aicpu_main(void *arg) {
+    pwsp_aicpu *aicpu = (pwsp_aicpu *)arg;
+    ptowsp_device *device = aicpu->device;
+    uint32_t served = 0;
+    pwsp_aicpu_open(aicpu);
+    for (;;) {
+        while (pwsp_load_seq_cst(&device->generation) == served &&
+               !pwsp_load_seq_cst(&device->is_closing)) {
+            pwsp_sleeper_begin(&aicpu->sleeper, PWSP_AWAIT_ANY);
+            bool has_news = pwsp_load_seq_cst(&device->generation) != served ||
+                            pwsp_load_seq_cst(&device->is_closing);
+            pwsp_sleeper_end(&aicpu->sleeper, has_news, 0);
+        }
+        if (pwsp_load_seq_cst(&device->is_closing)) {
+            pwsp_aicpu_close(aicpu);
+            return NULL;
+        }
+        pwsp_mutex_lock(&device->mutex);
+        served = pwsp_load_seq_cst(&device->generation);
+        bool is_in = device->is_open;
+        if (is_in) {
+            pwsp_fetch_add_seq_cst(&device->inside_count, 1u);
+        }
+        pwsp_mutex_unlock(&device->mutex);
+        if (is_in) {
+            pwsp_aicpu_work(aicpu);
+            if (pwsp_fetch_sub_seq_cst(&device->inside_count, 1u) == 1) {
+                pwsp_sleeper_wake(&device->host, PWSP_SLEEPER_ALL);
+            }
+        }
+    }
+}
+
+// =================================================================================================
+// src/exec/device.c
+// =================================================================================================
+
+// Opening and closing a device, its memory, and the host's part of a run.
+//
+// Cores are dealt out to AICPU threads in turn: core c belongs to thread c modulo their number. All
+// threads are started at open and joined at close; between runs they sleep.
+
+#include <inttypes.h>
+
+// Rounds of waiting before sleeping: pauses, a few if there are more threads than processors, and
+// then some in which other threads go first. Even where there are enough processors others use them:
+// pausing for 20 us was seen to cost 60 us a task on a busy machine, this 3.
+#define PWSP_DEVICE_SPIN_LONG  100
+#define PWSP_DEVICE_SPIN_SHORT 20
+#define PWSP_DEVICE_YIELD      20
+
+// -- open -----------------------------------------------------------------------------------------
+
+// Checks a description and fills in its defaults.
+static ptowsp_status pwsp_device_desc_check(ptowsp_context *context, ptowsp_device_desc *desc) {
+    if (desc->scheduler_count > PTOWSP_DEVICE_SCHEDULER_MAX) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "device: %u AICPU threads, more than %u", (unsigned)desc->scheduler_count,
+                         (unsigned)PTOWSP_DEVICE_SCHEDULER_MAX);
+    }
+    uint64_t core_count = (uint64_t)desc->cube_count + desc->vector_count;
+    if (core_count > PTOWSP_DEVICE_CORE_MAX) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "device: %" PRIu64 " cores, more than %u", core_count,
+                         (unsigned)PTOWSP_DEVICE_CORE_MAX);
+    }
+    if (!PWSP_HAS_THREADS) {
+        return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                         "device: this build has no threads");
+    }
+    desc->scheduler_count = desc->scheduler_count ? desc->scheduler_count : 1;
+    desc->vector_count = core_count ? desc->vector_count : 1;
+    desc->memory_bytes = desc->memory_bytes ? desc->memory_bytes : UINT64_C(1) << 30;
+    return PTOWSP_OK;
+}
+
+// Makes one block of cores, AICPU threads and their lists. False when memory is out.
+static bool pwsp_device_allocate(ptowsp_device *device) {
+    uint32_t core_count = device->core_count, scheduler_count = device->scheduler_count;
+    size_t cores = core_count * sizeof(pwsp_core), aicpus = scheduler_count * sizeof(pwsp_aicpu);
+    size_t picks = core_count * sizeof(pwsp_pick), lists = 5 * core_count * sizeof(uint32_t);
+    device->block_size = cores + aicpus + picks + lists + 63;
+    device->block = pwsp_memory_alloc(&device->context->memory, device->block_size);
+    if (!device->block) {
+        return false;
+    }
+    uint8_t *at = (uint8_t *)device->block;
+    at += (64 - (uintptr_t)at % 64) % 64;
+    device->cores = (pwsp_core *)(void *)at;
+    device->aicpus = (pwsp_aicpu *)(void *)(at + cores);
+    pwsp_pick *pick = (pwsp_pick *)(void *)(at + cores + aicpus);
+    uint32_t *list = (uint32_t *)(void *)(at + cores + aicpus + picks);
+    device->links = list;
+    list += core_count;
+    for (uint32_t i = 0; i < scheduler_count; i++) {
+        pwsp_aicpu *aicpu = &device->aicpus[i];
+        uint32_t count = core_count / scheduler_count + (i < core_count % scheduler_count);
+        aicpu->device = device;
+        aicpu->index = i;
+        aicpu->picks = pick;
+        aicpu->cores = list;
+        aicpu->free_cores[0] = list + count;
+        aicpu->free_cores[1] = list + 2 * count;
+        aicpu->busy_cores = list + 3 * count;
+        pick += count;
+        list += 4 * count;
+        pwsp_sleeper_init(&aicpu->sleeper);
+    }
+    for (uint32_t i = 0; i < core_count; i++) {
+        pwsp_core *core = &device->cores[i];
+        pwsp_aicpu *aicpu = &device->aicpus[i % scheduler_count];
+        core->index = i;
+        core->unit = i < device->vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
+        core->aicpu = aicpu;
+        aicpu->cores[aicpu->core_count++] = i;
+        aicpu->free_cores[core->unit][aicpu->free_count[core->unit]++] = i;
+        pwsp_sleeper_init(&core->sleeper);
+    }
+    return true;
+}
+
+// Starts all threads, cores first; false if the system has no more.
+static bool pwsp_device_start(ptowsp_device *device) {
+    bool is_good = true;
+    for (uint32_t i = 0; i < device->core_count && is_good; i++) {
+        pwsp_core *core = &device->cores[i];
+        is_good = core->is_started = pwsp_thread_start(&core->thread, pwsp_core_main, core);
+    }
+    for (uint32_t i = 0; i < device->scheduler_count && is_good; i++) {
+        pwsp_aicpu *aicpu = &device->aicpus[i];
+        is_good = aicpu->is_started = pwsp_thread_start(&aicpu->thread, pwsp_aicpu_main, aicpu);
+    }
+    return is_good;
+}
+
+// Ends all threads that have been started: AICPU threads close the lines of their cores. For those
+// that are not there the host does.
+static void pwsp_device_stop(ptowsp_device *device) {
+    pwsp_store_seq_cst(&device->is_closing, 1u);
+    for (uint32_t i = 0; i < device->scheduler_count; i++) {
+        pwsp_aicpu *aicpu = &device->aicpus[i];
+        if (aicpu->is_started) {
+            pwsp_sleeper_wake(&aicpu->sleeper, PWSP_SLEEPER_ALL);
+            pwsp_thread_join(aicpu->thread);
+        } else {
+            pwsp_aicpu_close(aicpu);
+        }
+    }
+    for (uint32_t i = 0; i < device->core_count; i++) {
+        if (device->cores[i].is_started) {
+            pwsp_thread_join(device->cores[i].thread);
+        }
+    }
+}
+
+static void pwsp_device_free(ptowsp_device *device) {
+    pwsp_memory memory = device->context->memory;
+    for (uint32_t i = 0; device->block && i < device->scheduler_count; i++) {
+        pwsp_sleeper_destroy(&device->aicpus[i].sleeper);
+    }
+    for (uint32_t i = 0; device->block && i < device->core_count; i++) {
+        pwsp_sleeper_destroy(&device->cores[i].sleeper);
+    }
+    pwsp_sleeper_destroy(&device->host);
+    pwsp_mutex_destroy(&device->mutex);
+    pwsp_memory_free(&memory, device->block, device->block_size);
+    pwsp_memory_free(&memory, device, sizeof(ptowsp_device));
+}
+
+static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_device_desc *desc,
+                                      ptowsp_device **out_device) {
+    ptowsp_device *device =
+        (ptowsp_device *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_device));
+    if (!device) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "device: no memory");
+    }
+    device->context = context;
+    device->scheduler_count = desc->scheduler_count;
+    device->vector_count = desc->vector_count;
+    device->cube_count = desc->cube_count;
+    device->core_count = desc->vector_count + desc->cube_count;
+    device->time_limit_ns = desc->time_limit_ns;
+    device->memory.context = context;
+    device->memory.limit = desc->memory_bytes;
+    bool is_crowded = device->core_count + device->scheduler_count > pwsp_cpu_count();
+    device->spin_count = is_crowded ? PWSP_DEVICE_SPIN_SHORT : PWSP_DEVICE_SPIN_LONG;
+    device->yield_count = PWSP_DEVICE_YIELD;
+    pwsp_sleeper_init(&device->host);
+    pwsp_mutex_init(&device->mutex);
+    if (!pwsp_device_allocate(device)) {
+        pwsp_device_free(device);
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                         "device: no memory for %u cores", (unsigned)desc->vector_count);
+    }
+    if (!pwsp_device_start(device)) {
+        pwsp_device_stop(device);
+        pwsp_device_free(device);
+        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                         "device: the system starts no more threads");
+    }
+    while (pwsp_load_seq_cst(&device->opened_count) < device->scheduler_count) {
+        pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY);
+        bool is_open = pwsp_load_seq_cst(&device->opened_count) == device->scheduler_count;
+        pwsp_sleeper_end(&device->host, is_open, 0);
+    }
+    *out_device = device;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptowsp_device_desc *desc,
+                                 ptowsp_device **out_device) {
+    PTOWSP_ASSERT(context);
+    if (out_device) {
+        *out_device = NULL;
+    }
+    if (!pwsp_context_enter(context)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_device_desc checked;
+    memset(&checked, 0, sizeof checked);
+    if (desc) {
+        checked = *desc;
+    }
+    ptowsp_status status = out_device ? pwsp_device_desc_check(context, &checked)
+                                      : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                                  "device: out_device is NULL");
+    if (status == PTOWSP_OK) {
+        status = pwsp_device_open(context, &checked, out_device);
+    }
+    pwsp_context_leave(context);
+    return status;
+}
+
+// -- close ----------------------------------------------------------------------------------------
+
+// The core with the lowest number that is still in the task that it was stuck in, or NULL.
+static const pwsp_core *pwsp_device_find_stuck(const ptowsp_device *device) {
+    for (uint32_t i = 0; i < device->core_count; i++) {
+        const pwsp_core *core = &device->cores[i];
+        if (core->is_stuck && pwsp_aicpu_status(&core->line) != PWSP_TASK_DONE) {
+            return core;
+        }
+    }
+    return NULL;
+}
+
+// Gives cores that were stuck the time limit once more. STUCK if one does not come back.
+static ptowsp_status pwsp_device_await_stuck(ptowsp_device *device) {
+    uint64_t begin = ptowsp_clock_ns();
+    const pwsp_core *core;
+    while ((core = pwsp_device_find_stuck(device)) != NULL) {
+        uint64_t taken = ptowsp_clock_ns() - begin;
+        if (taken > device->time_limit_ns) {
+            return pwsp_fail(device->context, PTOWSP_STUCK, PTOWSP_NO_INDEX,
+                             "device: not closed, as core %u still has not come back",
+                             (unsigned)core->index);
+        }
+        uint64_t left = device->time_limit_ns - taken + 1;
+        pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY);
+        pwsp_sleeper_end(&device->host, false, pwsp_min_u64(left, 1000000));
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_device_close(ptowsp_device *device) {
+    if (!device) {
+        return PTOWSP_OK;
+    }
+    ptowsp_context *context = device->context;
+    if (!pwsp_context_enter(context)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = pwsp_device_await_stuck(device);
+    if (status == PTOWSP_OK) {
+        pwsp_device_stop(device);
+        status = pwsp_device_memory_end(&device->memory);
+        pwsp_device_free(device);
+    }
+    pwsp_context_leave(context);
+    return status;
+}
+
+// -- memory ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_device_enter(ptowsp_device *device) {
+    if (!pwsp_context_enter(device->context)) {
+        return PTOWSP_BUSY;
+    }
+    if (!pwsp_load_relaxed(&device->has_stuck)) {
+        return PTOWSP_OK;
+    }
+    ptowsp_status status =
+        pwsp_fail(device->context, PTOWSP_STUCK, PTOWSP_NO_INDEX,
+                  "device: lost, since core %u was stuck", (unsigned)device->stuck_core);
+    pwsp_context_leave(device->context);
+    return status;
+}
+
+ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *name, uint64_t size,
+                                  void **out_memory) {
+    if (out_memory) {
+        *out_memory = NULL;
+    }
+    ptowsp_status status = pwsp_device_enter(device);
+    if (status == PTOWSP_OK) {
+        status = pwsp_device_memory_alloc(&device->memory, name, size, out_memory);
+        pwsp_context_leave(device->context);
+    }
+    return status;
+}
+
+ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory) {
+    ptowsp_status status = pwsp_device_enter(device);
+    if (status == PTOWSP_OK) {
+        status = pwsp_device_memory_free(&device->memory, memory);
+        pwsp_context_leave(device->context);
+    }
+    return status;
+}
+
+// Copies, when the context has been entered. `inside` is the device's side.
+static ptowsp_status pwsp_device_copy(ptowsp_device *device, void *to, const void *from,
+                                      const void *inside, uint64_t size, const char *what) {
+    if (size == 0) {
+        return PTOWSP_OK;
+    }
+    if (!to || !from) {
+        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "device: %s of %" PRIu64 " bytes %s NULL", what, size, to ? "from" : "to");
+    }
+    ptowsp_status status = pwsp_device_memory_check(&device->memory, inside, size, what);
+    if (status == PTOWSP_OK) {
+        memmove(to, from, (size_t)size);
+    }
+    return status;
+}
+
+ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void *from,
+                                    uint64_t size) {
+    ptowsp_status status = pwsp_device_enter(device);
+    if (status == PTOWSP_OK) {
+        status = pwsp_device_copy(device, to, from, to, size, "copy in");
+        pwsp_context_leave(device->context);
+    }
+    return status;
+}
+
+ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void *from,
+                                     uint64_t size) {
+    if (!pwsp_context_enter(device->context)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = pwsp_device_copy(device, to, from, from, size, "copy out");
+    pwsp_context_leave(device->context);
+    return status;
+}
+
+// -- a run, on the host ---------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_device_prepare(ptowsp_device *device, const pwsp_job *job) {
+    PTOWSP_ASSERT(!device->is_open && pwsp_load_seq_cst(&device->inside_count) == 0);
+    device->job = *job;
+    for (uint32_t i = 0; i < PWSP_DEVICE_QUEUES; i++) {
+        device->head[i] = PWSP_DEVICE_NONE;
+    }
+    device->queued_count[0] = 0;
+    device->queued_count[1] = 0;
+    for (uint32_t i = 0; i < device->scheduler_count; i++) {
+        pwsp_aicpu *aicpu = &device->aicpus[i];
+        aicpu->ready_head = PWSP_DEVICE_NONE;
+        memset(&aicpu->tally, 0, sizeof aicpu->tally);
+        aicpu->tally.first_failed = PWSP_GRAPH_NONE;
+    }
+    pwsp_store_relaxed(&device->is_over, 0u);
+    pwsp_store_relaxed(&device->done_count, 0u);
+}
+
+PWSP_INTERNAL void pwsp_device_begin(ptowsp_device *device) {
+    pwsp_mutex_lock(&device->mutex);
+    device->is_open = true;
+    pwsp_mutex_unlock(&device->mutex);
+    pwsp_fetch_add_seq_cst(&device->generation, 1u);
+    for (uint32_t i = 0; i < device->scheduler_count; i++) {
+        pwsp_sleeper_wake(&device->aicpus[i].sleeper, PWSP_AWAIT_ANY);
+    }
+}
+
+PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, uint32_t seen) {
+    for (uint32_t round = 0;; round++) {
+        if (pwsp_load_seq_cst(&device->done_count) != seen || pwsp_load_seq_cst(&device->is_over)) {
+            return;
+        }
+        if (round < device->spin_count) {
+            pwsp_pause();
+            continue;
+        }
+        pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY | PWSP_AWAIT_DONE);
+        bool has_news =
+            pwsp_load_seq_cst(&device->done_count) != seen || pwsp_load_seq_cst(&device->is_over);
+        pwsp_sleeper_end(&device->host, has_news, 0);
+    }
+}
+
+PWSP_INTERNAL bool pwsp_device_end(ptowsp_device *device) {
+    for (uint32_t round = 0; !pwsp_load_seq_cst(&device->is_over); round++) {
+        if (round < device->spin_count) {
+            pwsp_pause();
+            continue;
+        }
+        pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY);
+        pwsp_sleeper_end(&device->host, pwsp_load_seq_cst(&device->is_over), 0);
+    }
+    pwsp_mutex_lock(&device->mutex);
+    device->is_open = false;
+    pwsp_mutex_unlock(&device->mutex);
+    for (uint32_t round = 0; pwsp_load_seq_cst(&device->inside_count) > 0; round++) {
+        if (round < device->spin_count) {
+            pwsp_pause();
+            continue;
+        }
+        pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY);
+        pwsp_sleeper_end(&device->host, pwsp_load_seq_cst(&device->inside_count) == 0, 0);
+    }
+    return !pwsp_load_relaxed(&device->has_stuck);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_device_fail_stuck(ptowsp_device *device) {
+    return pwsp_fail(device->context, PTOWSP_STUCK, device->stuck_index,
+                     "device: core %u has not come back from %s in %" PRIu64 " ns",
+                     (unsigned)device->stuck_core, device->stuck_text, device->time_limit_ns);
+}
+
+// -- results --------------------------------------------------------------------------------------
+
+ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device) {
+    ptowsp_device_stats stats;
+    memset(&stats, 0, sizeof stats);
+    stats.scheduler_count = device->scheduler_count;
+    stats.cube_count = device->cube_count;
+    stats.vector_count = device->vector_count;
+    for (uint32_t i = 0; i < device->core_count; i++) {
+        stats.task_count += device->cores[i].task_count;
+    }
+    stats.memory_bytes = device->memory.limit;
+    stats.used_bytes = device->memory.used;
+    stats.used_bytes_max = device->memory.used_max;
+    stats.piece_count = device->memory.piece_count;
+    return stats;
+}
+
+uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core) {
+    PTOWSP_ASSERT(core < device->core_count);
+    return device->cores[core].task_count;
+}
+
+// =================================================================================================
+// src/exec/device_graph.c
+// =================================================================================================
+
+// Graphs on a device: entries are tasks, parts those of a range task, one for each core of its unit.
+//
+// What the graph was sealed to is used as lanes use it: edges are counted down by the AICPU thread
+// that has the result of a task. Tasks that need no core are done by that thread at once: empty
+// ones, ranges without items, and those that are skipped; they wait on a list through `spare`, as
+// the ready ones in the device's queues do.
+
+#include <inttypes.h>
+
+// The run of the device is of this graph.
+static ptowsp_graph *pwsp_graph_on(void *device) {
+    return ((ptowsp_device *)device)->graph.graph;
+}
+
+static pwsp_graph_range *pwsp_graph_range_of(const ptowsp_graph *graph, uint32_t task) {
+    const pwsp_graph_node *node = &graph->nodes[task];
+    return node->fn ? NULL : &graph->ranges[(uintptr_t)node->user];
+}
+
+static uint32_t pwsp_graph_class_at(const ptowsp_graph *graph, uint32_t task) {
+    return task < graph->class_count ? graph->classes[task] : 0;
+}
+
+// Parts of a range: one for each core of its unit, but no empty ones.
+static uint32_t pwsp_device_part_count(const ptowsp_device *device, const pwsp_graph_range *range) {
+    uint32_t unit = pwsp_graph_class_at(device->graph.graph, range->task) / PWSP_GRAPH_LEVELS;
+    return (uint32_t)pwsp_min_u64(range->item_count, pwsp_device_unit_count(device, unit));
+}
+
+static uint64_t pwsp_device_part_begin(const pwsp_graph_range *range, uint32_t count,
+                                       uint32_t part) {
+    return range->item_count / count * part + range->item_count % count * part / count;
+}
+
+static bool pwsp_graph_is_unwanted(const ptowsp_graph *graph, uint32_t task) {
+    return (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT) ||
+           pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED;
+}
+
+// The task has something to call.
+static bool pwsp_graph_has_call(const ptowsp_graph *graph, uint32_t task) {
+    const pwsp_graph_range *range = pwsp_graph_range_of(graph, task);
+    return range ? range->item_count > 0 : graph->nodes[task].fn != pwsp_graph_do_nothing;
+}
+
+// Puts a task that has become ready where it belongs: the device's queues, or *list.
+static void pwsp_device_sort_ready(ptowsp_device *device, uint32_t by, uint32_t task,
+                                   uint32_t *list) {
+    ptowsp_graph *graph = device->graph.graph;
+    if (pwsp_graph_is_unwanted(graph, task) || !pwsp_graph_has_call(graph, task)) {
+        graph->spare[task] = *list;
+        *list = task;
+        return;
+    }
+    pwsp_graph_range *range = pwsp_graph_range_of(graph, task);
+    if (range) {
+        range->queue.cursor = 0;
+        range->done = 0;
+        range->failed_begin = UINT64_MAX;
+        range->is_cut = 0;
+    }
+    pwsp_device_ready(device, by, task);
+}
+
+// A task is over: releases what comes after it, and goes on with all that needs no core.
+static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t task,
+                                  ptowsp_status status, bool is_skipped) {
+    ptowsp_graph *graph = device->graph.graph;
+    pwsp_graph_tally *tally =
+        by == PWSP_DEVICE_NONE ? &device->graph.tally : &device->aicpus[by].tally;
+    uint32_t list = PWSP_GRAPH_NONE;
+    uint64_t over_count = 0;
+    for (;;) {
+        if (is_skipped || status < 0) {
+            pwsp_graph_mark(graph, tally, task, status, is_skipped);
+        }
+        over_count++;
+        for (uint32_t i = graph->first[task]; i < graph->first[task + 1]; i++) {
+            uint32_t target = graph->targets[i];
+            if (pwsp_graph_release(&graph->counts[target], false)) {
+                pwsp_device_sort_ready(device, by, target, &list);
+            }
+        }
+        if (list == PWSP_GRAPH_NONE) {
+            break;
+        }
+        task = list;
+        list = graph->spare[task];
+        status = PTOWSP_OK;
+        is_skipped = pwsp_graph_is_unwanted(graph, task);
+    }
+    if (pwsp_fetch_sub_acq_rel(&graph->remaining, over_count) == over_count) {
+        pwsp_device_finish(device);
+    }
+}
+
+// A part of a range is over; who counts the last one ends the task.
+static void pwsp_device_part_over(ptowsp_device *device, uint32_t by, pwsp_graph_range *range) {
+    uint32_t count = pwsp_device_part_count(device, range);
+    if (pwsp_fetch_add_seq_cst(&range->done, UINT64_C(1)) + 1 == count) {
+        bool has_failed = range->failed_begin != UINT64_MAX;
+        pwsp_device_task_over(device, by, range->task,
+                              has_failed ? range->failed_status : PTOWSP_OK,
+                              !has_failed && pwsp_load_relaxed(&range->is_cut));
+    }
+}
+
+// -- the job --------------------------------------------------------------------------------------
+
+static uint32_t pwsp_device_graph_queue(void *user, uint32_t task) {
+    return pwsp_graph_class_at(pwsp_graph_on(user), task);
+}
+
+static bool pwsp_device_graph_take(void *user, uint32_t task, uint32_t *out_part) {
+    pwsp_graph_range *range = pwsp_graph_range_of(pwsp_graph_on(user), task);
+    if (!range) {
+        return false;
+    }
+    *out_part = (uint32_t)range->queue.cursor++;
+    return range->queue.cursor < pwsp_device_part_count((ptowsp_device *)user, range);
+}
+
+static bool pwsp_device_graph_is_wanted(void *user, uint32_t task) {
+    return !pwsp_graph_is_unwanted(pwsp_graph_on(user), task);
+}
+
+static void pwsp_device_graph_pass(void *user, uint32_t task, uint32_t part, uint32_t by) {
+    ptowsp_device *device = (ptowsp_device *)user;
+    pwsp_graph_range *range = pwsp_graph_range_of(device->graph.graph, task);
+    (void)part;
+    if (range) {
+        pwsp_store_relaxed(&range->is_cut, 1u);
+        pwsp_device_part_over(device, by, range);
+    } else {
+        pwsp_device_task_over(device, by, task, PTOWSP_OK, true);
+    }
+}
+
+// On a core. After the task's own function has returned nothing but the result is touched: if the
+// core was stuck, the run is long over.
+static void pwsp_device_graph_run(void *user, pwsp_result *result) {
+    const ptowsp_graph *graph = pwsp_graph_on(user);
+    const pwsp_graph_node *node = &graph->nodes[result->entry];
+    const pwsp_graph_range *range = pwsp_graph_range_of(graph, result->entry);
+    if (range) {
+        uint32_t count = pwsp_device_part_count((ptowsp_device *)user, range);
+        uint64_t begin = pwsp_device_part_begin(range, count, result->part);
+        uint64_t end = pwsp_device_part_begin(range, count, result->part + 1);
+        result->status = range->fn(range->user, begin, end, result->core);
+    } else if (node->fn == pwsp_graph_run_kernel) {
+        const pwsp_graph_kernel *kernel = (const pwsp_graph_kernel *)node->user;
+        result->status =
+            pwsp_graph_call_kernel(kernel, result->entry, result->core, &result->cycles);
+    } else {
+        result->status = node->fn(node->user, result->entry, result->core);
+    }
+}
+
+static void pwsp_device_graph_done(void *user, const pwsp_result *result, uint32_t by) {
+    ptowsp_device *device = (ptowsp_device *)user;
+    ptowsp_graph *graph = device->graph.graph;
+    ptowsp_graph_lane_stats *stats = &graph->core_stats[result->core];
+    const pwsp_graph_node *node = &graph->nodes[result->entry];
+    pwsp_graph_range *range = pwsp_graph_range_of(graph, result->entry);
+    if (range) {
+        uint64_t begin =
+            pwsp_device_part_begin(range, pwsp_device_part_count(device, range), result->part);
+        stats->range_count++;
+        stats->task_count += result->part == 0;
+        if (result->status < 0) {
+            pwsp_graph_lock(graph);
+            if (begin < range->failed_begin) {
+                range->failed_begin = begin;
+                range->failed_status = result->status;
+            }
+            pwsp_graph_unlock(graph);
+        }
+        pwsp_device_part_over(device, by, range);
+        return;
+    }
+    if (node->fn == pwsp_graph_run_kernel) {
+        pwsp_graph_kernel *kernel = (pwsp_graph_kernel *)node->user;
+        kernel->cycles = result->cycles;
+        kernel->run_number = graph->run_number;
+    }
+    stats->task_count++;
+    pwsp_device_task_over(device, by, result->entry, result->status, false);
+}
+
+static void pwsp_device_graph_stop(void *user) {
+    pwsp_fetch_or_seq_cst(&pwsp_graph_on(user)->flags, PWSP_GRAPH_IS_CUT);
+}
+
+static uint64_t pwsp_device_graph_describe(void *user, uint32_t task, uint32_t part,
+                                           ptowsp_text text) {
+    const char *name = pwsp_graph_name(pwsp_graph_on(user), task);
+    (void)part;
+    pwsp_text_format(text, "task %u%s%s%s", (unsigned)task, name ? " '" : "", name ? name : "",
+                     name ? "'" : "");
+    return task;
+}
+
+// -- running --------------------------------------------------------------------------------------
+
+// Is there a core for every task? The first one for which there is none is the error's.
+static ptowsp_status pwsp_device_check_units(ptowsp_device *device, const ptowsp_graph *graph) {
+    if (device->vector_count > 0 && (device->cube_count > 0 || graph->class_count == 0)) {
+        return PTOWSP_OK;
+    }
+    for (uint32_t task = 0; task < graph->task_count; task++) {
+        uint32_t unit = pwsp_graph_class_at(graph, task) / PWSP_GRAPH_LEVELS;
+        if (pwsp_device_unit_count(device, unit) == 0 && pwsp_graph_has_call(graph, task)) {
+            const char *name = pwsp_graph_name(graph, task);
+            return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, task,
+                             "device: task %u%s%s%s needs a %s core, and there is none",
+                             (unsigned)task, name ? " '" : "", name ? name : "", name ? "'" : "",
+                             unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Runs a sealed graph that has tasks.
+static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
+    pwsp_job job;
+    memset(&job, 0, sizeof job);
+    job.user = device;
+    job.links = graph->spare;
+    job.queue_of = pwsp_device_graph_queue;
+    job.take = graph->range_count > 0 ? pwsp_device_graph_take : NULL;
+    job.is_wanted = pwsp_device_graph_is_wanted;
+    job.pass = pwsp_device_graph_pass;
+    job.run = pwsp_device_graph_run;
+    job.done = pwsp_device_graph_done;
+    job.stop = pwsp_device_graph_stop;
+    job.describe = pwsp_device_graph_describe;
+    pwsp_device_prepare(device, &job);
+    // Sources that need no core are over when all the others are queued, as they may release more.
+    uint32_t list = PWSP_GRAPH_NONE;
+    for (uint32_t i = 0; i < graph->source_count; i++) {
+        pwsp_device_sort_ready(device, PWSP_DEVICE_NONE, graph->sources[i], &list);
+    }
+    while (list != PWSP_GRAPH_NONE) {
+        uint32_t task = list;
+        list = graph->spare[task];
+        pwsp_device_task_over(device, PWSP_DEVICE_NONE, task, PTOWSP_OK,
+                              pwsp_graph_is_unwanted(graph, task));
+    }
+    pwsp_device_begin(device);
+    bool is_whole = pwsp_device_end(device);
+    for (uint32_t i = 0; i < device->scheduler_count; i++) {
+        pwsp_graph_add_tally(graph, &device->aicpus[i].tally);
+    }
+    pwsp_graph_add_tally(graph, &device->graph.tally);
+    return is_whole;
+}
+
+// The context has been entered.
+static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph) {
+    if (!graph || graph->context != device->context) {
+        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: %s",
+                         graph ? "the graph is of another context" : "graph is NULL");
+    }
+    ptowsp_status status = ptowsp_graph_seal(graph);
+    if (status == PTOWSP_OK) {
+        status = pwsp_device_check_units(device, graph);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (!PWSP_GRAPH_GROW(graph, core_stats, core_capacity, device->core_count)) {
+        return pwsp_fail(device->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                         "device: no memory for running the graph");
+    }
+    device->graph.graph = graph;
+    memset(&device->graph.tally, 0, sizeof device->graph.tally);
+    device->graph.tally.first_failed = PWSP_GRAPH_NONE;
+    pwsp_graph_begin_run(graph);
+    memset(graph->core_stats, 0, device->core_count * sizeof *graph->core_stats);
+    graph->core_count = device->core_count;
+    bool is_whole = graph->task_count == 0 || pwsp_device_run_tasks(device, graph);
+    status = pwsp_graph_end_run(graph, true);
+    return is_whole ? status : pwsp_device_fail_stuck(device);
+}
+
+ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph) {
+    ptowsp_status status = pwsp_device_enter(device);
+    if (status == PTOWSP_OK) {
+        status = pwsp_device_run_graph(device, graph);
+        pwsp_context_leave(device->context);
+    }
+    return status;
+}
+
+// =================================================================================================
+// src/exec/device_launch.c
+// =================================================================================================
+
+// Launches: instances of kernels that depend on nothing.
+//
+// With one instance for each core of the unit, instances are entries, each in the queue of its core.
+// Otherwise there is one entry, and instances are its parts: cores take them as they become free.
+
+#include <inttypes.h>
+
+static pwsp_device_launch *pwsp_launch_on(void *device) {
+    return &((ptowsp_device *)device)->launch;
+}
+
+static uint32_t pwsp_launch_instance(const pwsp_device_launch *launch, uint32_t entry,
+                                     uint32_t part) {
+    return launch->is_pinned ? entry : part;
+}
+
+// An instance is over; the last one ends the run.
+static void pwsp_launch_over(ptowsp_device *device) {
+    if (pwsp_fetch_sub_acq_rel(&device->launch.remaining, 1u) == 1) {
+        pwsp_device_finish(device);
+    }
+}
+
+// -- the job --------------------------------------------------------------------------------------
+
+static uint32_t pwsp_launch_queue(void *user, uint32_t entry) {
+    const ptowsp_device *device = (const ptowsp_device *)user;
+    const pwsp_device_launch *launch = pwsp_launch_on(user);
+    uint32_t first = launch->desc.unit == PTOWSP_UNIT_CUBE ? device->vector_count : 0;
+    return launch->is_pinned ? PWSP_GRAPH_CLASSES + first + entry
+                             : (uint32_t)launch->desc.unit * PWSP_GRAPH_LEVELS;
+}
+
+static bool pwsp_launch_take(void *user, uint32_t entry, uint32_t *out_part) {
+    pwsp_device_launch *launch = pwsp_launch_on(user);
+    (void)entry;
+    if (launch->is_pinned) {
+        return false;
+    }
+    *out_part = launch->next++;
+    return launch->next < launch->desc.instance_count;
+}
+
+static bool pwsp_launch_is_wanted(void *user, uint32_t entry) {
+    (void)entry;
+    return !pwsp_load_relaxed(&pwsp_launch_on(user)->is_stopped);
+}
+
+static void pwsp_launch_pass(void *user, uint32_t entry, uint32_t part, uint32_t by) {
+    (void)entry, (void)part, (void)by;
+    pwsp_launch_over((ptowsp_device *)user);
+}
+
+// On a core. After the kernel nothing but the result is touched.
+static void pwsp_launch_run(void *user, pwsp_result *result) {
+    const pwsp_device_launch *launch = pwsp_launch_on(user);
+    const ptowsp_launch *desc = &launch->desc;
+    uint32_t instance = pwsp_launch_instance(launch, result->entry, result->part);
+    uint64_t args[2 + PTOWSP_TASK_SCALAR_MAX] = {instance, desc->instance_count};
+    memcpy(args + 2, launch->scalars, sizeof launch->scalars);
+    ptowsp_task task;
+    memset(&task, 0, sizeof task);
+    task.args = args;
+    task.arg_count = 2 + desc->scalar_count;
+    task.axis_arg_count = 2;
+    task.user_axis_count = 2;
+    task.index = instance;
+    task.kernel_name = "kernel";
+    task.lane = result->core;
+    ptowsp_kernel_fn kernel = desc->kernels[desc->ids ? desc->ids[instance] : 0];
+    ptowsp_cycles cycles = kernel(&task, desc->user);
+    if (cycles > PTOWSP_CYCLES_MAX) {
+        result->status = pwsp_kernel_status(cycles);
+    } else {
+        result->cycles = cycles;
+    }
+}
+
+static void pwsp_launch_done(void *user, const pwsp_result *result, uint32_t by) {
+    ptowsp_device *device = (ptowsp_device *)user;
+    const pwsp_device_launch *launch = &device->launch;
+    uint32_t instance = pwsp_launch_instance(launch, result->entry, result->part);
+    if (result->status < 0) {
+        pwsp_aicpu *aicpu = &device->aicpus[by];
+        aicpu->tally.failed_count++;
+        if (instance < aicpu->tally.first_failed) {
+            aicpu->tally.first_failed = instance;
+            aicpu->failed_status = result->status;
+        }
+    } else if (launch->desc.out_cycles) {
+        launch->desc.out_cycles[instance] = result->cycles;
+    }
+    pwsp_launch_over(device);
+}
+
+static void pwsp_launch_stop(void *user) {
+    pwsp_store_seq_cst(&pwsp_launch_on(user)->is_stopped, 1u);
+}
+
+static uint64_t pwsp_launch_describe(void *user, uint32_t entry, uint32_t part, ptowsp_text text) {
+    uint32_t instance = pwsp_launch_instance(pwsp_launch_on(user), entry, part);
+    pwsp_text_format(text, "instance %u", (unsigned)instance);
+    return instance;
+}
+
+// -- launching ------------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_launch_check_ids(ptowsp_device *device, const ptowsp_launch *launch) {
+    for (uint32_t i = 0; i < launch->instance_count; i++) {
+        uint32_t id = launch->ids ? launch->ids[i] : 0;
+        if (id >= launch->kernel_count || !launch->kernels[id]) {
+            return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, i,
+                             "device: instance %u is of kernel %u, which is %s", (unsigned)i,
+                             (unsigned)id,
+                             id < launch->kernel_count ? "NULL" : "outside of the table");
+        }
+        if (!launch->ids) {
+            break;
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Checks a launch and fills in how many instances there are.
+static ptowsp_status pwsp_launch_check(ptowsp_device *device, ptowsp_launch *launch) {
+    const char *wrong = NULL;
+    if (!launch->kernels || launch->kernel_count == 0) {
+        wrong = "has no kernels";
+    } else if (launch->unit != PTOWSP_UNIT_VECTOR && launch->unit != PTOWSP_UNIT_CUBE) {
+        wrong = "has an unknown unit";
+    } else if (launch->scalar_count > PTOWSP_TASK_SCALAR_MAX) {
+        wrong = "has too many scalars";
+    } else if (launch->scalar_count > 0 && !launch->scalars) {
+        wrong = "has scalars that are NULL";
+    } else if (pwsp_device_unit_count(device, launch->unit) == 0) {
+        wrong = launch->unit == PTOWSP_UNIT_CUBE ? "needs a cube core, and there is none"
+                                                 : "needs a vector core, and there is none";
+    }
+    if (wrong) {
+        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "device: a launch %s", wrong);
+    }
+    if (launch->instance_count == 0) {
+        launch->instance_count = pwsp_device_unit_count(device, launch->unit);
+    }
+    return pwsp_launch_check_ids(device, launch);
+}
+
+// The failed instance with the lowest index is the error's.
+static ptowsp_status pwsp_launch_conclude(ptowsp_device *device) {
+    const pwsp_aicpu *first = &device->aicpus[0];
+    for (uint32_t i = 1; i < device->scheduler_count; i++) {
+        const pwsp_aicpu *aicpu = &device->aicpus[i];
+        first = aicpu->tally.first_failed < first->tally.first_failed ? aicpu : first;
+    }
+    uint32_t instance = first->tally.first_failed;
+    return instance == PWSP_GRAPH_NONE
+               ? PTOWSP_OK
+               : pwsp_fail(device->context, first->failed_status, instance,
+                           "device: instance %u failed: %s", (unsigned)instance,
+                           ptowsp_status_name(first->failed_status));
+}
+
+// The context has been entered.
+static ptowsp_status pwsp_device_launch_all(ptowsp_device *device, const ptowsp_launch *desc) {
+    pwsp_device_launch *launch = &device->launch;
+    memset(launch, 0, sizeof *launch);
+    launch->desc = *desc;
+    ptowsp_status status = pwsp_launch_check(device, &launch->desc);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    uint32_t count = launch->desc.instance_count;
+    if (desc->scalar_count > 0) {
+        memcpy(launch->scalars, desc->scalars, desc->scalar_count * sizeof(uint64_t));
+    }
+    if (desc->out_cycles) {
+        memset(desc->out_cycles, 0, count * sizeof(ptowsp_cycles));
+    }
+    launch->is_pinned = count == pwsp_device_unit_count(device, desc->unit);
+    launch->remaining = count;
+    pwsp_job job;
+    memset(&job, 0, sizeof job);
+    job.user = device;
+    job.links = device->links;
+    job.queue_of = pwsp_launch_queue;
+    job.take = pwsp_launch_take;
+    job.is_wanted = pwsp_launch_is_wanted;
+    job.pass = pwsp_launch_pass;
+    job.run = pwsp_launch_run;
+    job.done = pwsp_launch_done;
+    job.stop = pwsp_launch_stop;
+    job.describe = pwsp_launch_describe;
+    pwsp_device_prepare(device, &job);
+    for (uint32_t i = 0; i < (launch->is_pinned ? count : 1); i++) {
+        pwsp_device_ready(device, PWSP_DEVICE_NONE, i);
+    }
+    pwsp_device_begin(device);
+    return pwsp_device_end(device) ? pwsp_launch_conclude(device) : pwsp_device_fail_stuck(device);
+}
+
+ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *launch) {
+    ptowsp_status status = pwsp_device_enter(device);
+    if (status == PTOWSP_OK) {
+        status = launch ? pwsp_device_launch_all(device, launch)
+                        : pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                    "device: launch is NULL");
+        pwsp_context_leave(device->context);
+    }
+    return status;
 }
 
 // =================================================================================================

@@ -51,6 +51,7 @@ src/base/atomic.h
 src/base/cpu.h
 src/base/math.h src/base/math.c
 src/base/os.h src/base/os.c
+src/base/sleeper.h src/base/sleeper.c
 src/base/text.h src/base/text.c
 src/base/pool.h src/base/pool.c
 src/base/context.h src/base/context.c
@@ -107,6 +108,9 @@ src/exec/deque.h src/exec/deque.c
 src/exec/graph.h src/exec/graph_kernel.c src/exec/graph_seal.c src/exec/graph_step.c src/exec/graph_lanes.c
 src/exec/graph_classes.c src/exec/graph_run.c
 src/exec/graph.c
+src/exec/handshake.h src/exec/device_memory.h src/exec/device_memory.c
+src/exec/device.h src/exec/core.c src/exec/aicpu.c src/exec/device.c
+src/exec/device_graph.c src/exec/device_launch.c
 src/report/report.h src/report/pipelines.c src/report/stats.c
 "
 

@@ -1,12 +1,32 @@
 // POSIX, kept in one file. In header mode it is too late for feature-test macros, so strict C11
-// hides clock_gettime from us; it is declared here in that case, as POSIX gives it.
+// hides clock_gettime and pthread_condattr_setclock from us; they are declared here in that case, as
+// POSIX gives them. (macOS has no such conditions: there a wait is of the clock on the wall, and who
+// waits looks again.)
 
 #include "os.h"
 
 #include <time.h>
 #include <unistd.h>
 
+#if defined(CLOCK_MONOTONIC)
+#define PWSP_CLOCK CLOCK_MONOTONIC
+#else
+#define PWSP_CLOCK 1  // Linux
+extern int clock_gettime(int clock, struct timespec *out_time);
+#endif
+
 #if PWSP_HAS_THREADS
+
+#include <sched.h>
+
+#if defined(__APPLE__)
+#define PWSP_COND_CLOCK CLOCK_REALTIME
+#else
+#define PWSP_COND_CLOCK PWSP_CLOCK
+#if !defined(CLOCK_MONOTONIC)
+extern int pthread_condattr_setclock(pthread_condattr_t *attributes, int clock);
+#endif
+#endif
 
 // pthread calls on valid, initialised objects do not fail: a failure is a bug of ours.
 #define PWSP_PTHREAD(call)                                                                         \
@@ -22,6 +42,10 @@ PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn,
 
 PWSP_INTERNAL void pwsp_thread_join(pwsp_thread thread) {
     PWSP_PTHREAD(pthread_join(thread, NULL));
+}
+
+PWSP_INTERNAL void pwsp_thread_yield(void) {
+    sched_yield();
 }
 
 PWSP_INTERNAL void pwsp_mutex_init(pwsp_mutex *mutex) {
@@ -41,7 +65,13 @@ PWSP_INTERNAL void pwsp_mutex_unlock(pwsp_mutex *mutex) {
 }
 
 PWSP_INTERNAL void pwsp_cond_init(pwsp_cond *cond) {
-    PWSP_PTHREAD(pthread_cond_init(cond, NULL));
+    pthread_condattr_t attributes;
+    PWSP_PTHREAD(pthread_condattr_init(&attributes));
+#if !defined(__APPLE__)
+    PWSP_PTHREAD(pthread_condattr_setclock(&attributes, PWSP_COND_CLOCK));
+#endif
+    PWSP_PTHREAD(pthread_cond_init(cond, &attributes));
+    PWSP_PTHREAD(pthread_condattr_destroy(&attributes));
 }
 
 PWSP_INTERNAL void pwsp_cond_destroy(pwsp_cond *cond) {
@@ -50,6 +80,16 @@ PWSP_INTERNAL void pwsp_cond_destroy(pwsp_cond *cond) {
 
 PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex) {
     PWSP_PTHREAD(pthread_cond_wait(cond, mutex));
+}
+
+PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64_t time_ns) {
+    struct timespec until = {0, 0};
+    clock_gettime(PWSP_COND_CLOCK, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + time_ns % UINT64_C(1000000000);
+    uint64_t seconds = time_ns / UINT64_C(1000000000) + ns / UINT64_C(1000000000);
+    until.tv_sec += (time_t)pwsp_min_u64(seconds, 1000000000);
+    until.tv_nsec = (long)(ns % UINT64_C(1000000000));
+    pthread_cond_timedwait(cond, mutex, &until);  // who waits looks at the clock, not at this
 }
 
 PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
@@ -69,6 +109,9 @@ PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn,
 
 PWSP_INTERNAL void pwsp_thread_join(pwsp_thread thread) {
     (void)thread;
+}
+
+PWSP_INTERNAL void pwsp_thread_yield(void) {
 }
 
 PWSP_INTERNAL void pwsp_mutex_init(pwsp_mutex *mutex) {
@@ -99,6 +142,10 @@ PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex) {
     (void)cond, (void)mutex;
 }
 
+PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64_t time_ns) {
+    (void)cond, (void)mutex, (void)time_ns;
+}
+
 PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
     (void)cond;
 }
@@ -113,13 +160,6 @@ PWSP_INTERNAL uint32_t pwsp_cpu_count(void) {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
     return count < 1 ? 1 : count > PTOWSP_LANE_COUNT_MAX ? PTOWSP_LANE_COUNT_MAX : (uint32_t)count;
 }
-
-#if defined(CLOCK_MONOTONIC)
-#define PWSP_CLOCK CLOCK_MONOTONIC
-#else
-#define PWSP_CLOCK 1  // Linux
-extern int clock_gettime(int clock, struct timespec *out_time);
-#endif
 
 uint64_t ptowsp_clock_ns(void) {
     struct timespec now = {0, 0};

@@ -24,6 +24,7 @@ typedef void *(*pwsp_thread_fn)(void *arg);
 // False when the system has no room for another thread.
 PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn, void *arg);
 PWSP_INTERNAL void pwsp_thread_join(pwsp_thread thread);
+PWSP_INTERNAL void pwsp_thread_yield(void);  // lets another thread have the processor
 
 PWSP_INTERNAL void pwsp_mutex_init(pwsp_mutex *mutex);
 PWSP_INTERNAL void pwsp_mutex_destroy(pwsp_mutex *mutex);
@@ -33,7 +34,9 @@ PWSP_INTERNAL void pwsp_mutex_unlock(pwsp_mutex *mutex);
 PWSP_INTERNAL void pwsp_cond_init(pwsp_cond *cond);
 PWSP_INTERNAL void pwsp_cond_destroy(pwsp_cond *cond);
 PWSP_INTERNAL void pwsp_cond_wait(pwsp_cond *cond, pwsp_mutex *mutex);  // may wake for no reason
-PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);                   // wakes one
+// The same, for some time at most.
+PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64_t time_ns);
+PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);  // wakes one
 PWSP_INTERNAL void pwsp_cond_broadcast(pwsp_cond *cond);
 
 // Processors that are online, at least 1.

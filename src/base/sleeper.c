@@ -1,0 +1,42 @@
+// Sleeping and waking; see sleeper.h.
+
+#include "sleeper.h"
+
+PWSP_INTERNAL void pwsp_sleeper_init(pwsp_sleeper *sleeper) {
+    pwsp_mutex_init(&sleeper->mutex);
+    pwsp_cond_init(&sleeper->cond);
+    sleeper->asleep = 0;
+}
+
+PWSP_INTERNAL void pwsp_sleeper_destroy(pwsp_sleeper *sleeper) {
+    pwsp_cond_destroy(&sleeper->cond);
+    pwsp_mutex_destroy(&sleeper->mutex);
+}
+
+PWSP_INTERNAL void pwsp_sleeper_begin(pwsp_sleeper *sleeper, uint32_t what) {
+    PTOWSP_ASSERT(what != 0);
+    pwsp_mutex_lock(&sleeper->mutex);
+    pwsp_store_seq_cst(&sleeper->asleep, what);  // (1)
+}
+
+PWSP_INTERNAL void pwsp_sleeper_end(pwsp_sleeper *sleeper, bool has_something, uint64_t limit_ns) {
+    if (!has_something && limit_ns > 0) {
+        pwsp_cond_wait_for(&sleeper->cond, &sleeper->mutex, limit_ns);
+    }
+    while (!has_something && limit_ns == 0 && pwsp_load_relaxed(&sleeper->asleep)) {
+        pwsp_cond_wait(&sleeper->cond, &sleeper->mutex);
+    }
+    pwsp_store_relaxed(&sleeper->asleep, 0u);
+    pwsp_mutex_unlock(&sleeper->mutex);
+}
+
+PWSP_INTERNAL bool pwsp_sleeper_rouse(pwsp_sleeper *sleeper, uint32_t what) {
+    pwsp_mutex_lock(&sleeper->mutex);
+    bool is_asleep = (pwsp_load_relaxed(&sleeper->asleep) & what) != 0;
+    if (is_asleep) {
+        pwsp_store_relaxed(&sleeper->asleep, 0u);
+        pwsp_cond_signal(&sleeper->cond);
+    }
+    pwsp_mutex_unlock(&sleeper->mutex);
+    return is_asleep;
+}

@@ -1,0 +1,454 @@
+// An AICPU thread: gives tasks to its cores and takes their results.
+//
+// It goes round: collect what its cores have done, which makes others ready; then, under the lock,
+// put those into the queues and pick something for each free core, of the core's own queue first,
+// then of the highest priority. Cores that were free last are given tasks first: they are awake.
+//
+// What is queued and not picked is for other AICPU threads: who queues wakes as many as there are
+// tasks and that have a free core of the unit, and who is woken and leaves something does the same.
+// Before it sleeps, an AICPU thread says which units it has free cores of, and looks again; queue
+// heads and counts, lines and flags are all written seq_cst (see src/base/sleeper.h).
+
+#include "device.h"
+
+// -- queues, under the lock -----------------------------------------------------------------------
+
+static void pwsp_device_enqueue(ptowsp_device *device, uint32_t entry) {
+    const pwsp_job *job = &device->job;
+    uint32_t queue = job->queue_of(job->user, entry);
+    PTOWSP_ASSERT(queue < PWSP_DEVICE_QUEUES);
+    job->links[entry] = PWSP_DEVICE_NONE;
+    if (pwsp_load_relaxed(&device->head[queue]) == PWSP_DEVICE_NONE) {
+        pwsp_store_seq_cst(&device->head[queue], entry);
+    } else {
+        job->links[device->tail[queue]] = entry;
+    }
+    device->tail[queue] = entry;
+    if (queue < PWSP_GRAPH_CLASSES) {
+        uint32_t *count = &device->queued_count[queue / PWSP_GRAPH_LEVELS];
+        pwsp_store_seq_cst(count, pwsp_load_relaxed(count) + 1);
+    }
+}
+
+// Takes the first of a queue, or a part of it; false if it is empty.
+static bool pwsp_device_dequeue(ptowsp_device *device, uint32_t queue, pwsp_pick *out_pick) {
+    const pwsp_job *job = &device->job;
+    uint32_t entry = pwsp_load_relaxed(&device->head[queue]);
+    if (entry == PWSP_DEVICE_NONE) {
+        return false;
+    }
+    out_pick->entry = entry;
+    out_pick->part = 0;
+    if (!job->take || !job->take(job->user, entry, &out_pick->part)) {
+        pwsp_store_seq_cst(&device->head[queue], job->links[entry]);
+        if (queue < PWSP_GRAPH_CLASSES) {
+            uint32_t *count = &device->queued_count[queue / PWSP_GRAPH_LEVELS];
+            pwsp_store_seq_cst(count, pwsp_load_relaxed(count) - 1);
+        }
+    }
+    return true;
+}
+
+static bool pwsp_device_dequeue_unit(ptowsp_device *device, uint32_t unit, pwsp_pick *out_pick) {
+    if (pwsp_load_relaxed(&device->queued_count[unit]) == 0) {
+        return false;
+    }
+    for (uint32_t level = PWSP_GRAPH_LEVELS; level-- > 0;) {
+        if (pwsp_device_dequeue(device, unit * PWSP_GRAPH_LEVELS + level, out_pick)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// -- waking ---------------------------------------------------------------------------------------
+
+// Wakes AICPU threads that have free cores for what is queued.
+static void pwsp_device_wake_for_units(ptowsp_device *device, uint32_t from) {
+    for (uint32_t unit = 0; unit < 2; unit++) {
+        uint32_t count = pwsp_load_seq_cst(&device->queued_count[unit]);
+        for (uint32_t i = 0; count > 0 && i < device->scheduler_count; i++) {
+            pwsp_aicpu *aicpu = &device->aicpus[(from + i) % device->scheduler_count];
+            count -= pwsp_sleeper_wake(&aicpu->sleeper, PWSP_AWAIT_VECTOR << unit);
+        }
+    }
+}
+
+static void pwsp_device_wake_all(ptowsp_device *device) {
+    for (uint32_t i = 0; i < device->scheduler_count; i++) {
+        pwsp_sleeper_wake(&device->aicpus[i].sleeper, PWSP_SLEEPER_ALL);
+    }
+}
+
+PWSP_INTERNAL void pwsp_device_finish(ptowsp_device *device) {
+    pwsp_store_seq_cst(&device->is_over, 1u);
+    pwsp_device_wake_all(device);
+    pwsp_sleeper_wake(&device->host, PWSP_SLEEPER_ALL);
+}
+
+PWSP_INTERNAL void pwsp_device_ready(ptowsp_device *device, uint32_t by, uint32_t entry) {
+    if (by != PWSP_DEVICE_NONE) {
+        pwsp_aicpu *aicpu = &device->aicpus[by];
+        uint32_t *links = device->job.links;
+        links[entry] = PWSP_DEVICE_NONE;
+        if (aicpu->ready_head == PWSP_DEVICE_NONE) {
+            aicpu->ready_head = entry;
+        } else {
+            links[aicpu->ready_tail] = entry;
+        }
+        aicpu->ready_tail = entry;
+        return;
+    }
+    pwsp_mutex_lock(&device->mutex);
+    uint32_t queue = device->job.queue_of(device->job.user, entry);
+    pwsp_device_enqueue(device, entry);
+    bool is_open = device->is_open;
+    pwsp_mutex_unlock(&device->mutex);
+    if (is_open && queue >= PWSP_GRAPH_CLASSES) {
+        pwsp_aicpu *aicpu = device->cores[queue - PWSP_GRAPH_CLASSES].aicpu;
+        pwsp_sleeper_wake(&aicpu->sleeper, PWSP_AWAIT_ANY);
+    } else if (is_open) {
+        pwsp_device_wake_for_units(device, 0);
+    }
+}
+
+// -- a round --------------------------------------------------------------------------------------
+
+// Frees the core at place i of the busy ones.
+static void pwsp_aicpu_unbusy(pwsp_aicpu *aicpu, uint32_t i, bool is_free) {
+    uint32_t index = aicpu->busy_cores[i];
+    aicpu->busy_cores[i] = aicpu->busy_cores[--aicpu->busy_count];
+    if (is_free) {
+        uint32_t unit = aicpu->device->cores[index].unit;
+        aicpu->free_cores[unit][aicpu->free_count[unit]++] = index;
+    }
+}
+
+// Something of the run is done, for a host that waits for that.
+static void pwsp_aicpu_count_done(ptowsp_device *device) {
+    if (device->job.is_awaited) {
+        pwsp_fetch_add_seq_cst(&device->done_count, 1u);
+        pwsp_sleeper_wake(&device->host, PWSP_AWAIT_DONE);
+    }
+}
+
+// Takes what the cores have done; says whether there was something.
+static bool pwsp_aicpu_collect(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    bool has_some = false;
+    for (uint32_t i = 0; i < aicpu->busy_count;) {
+        pwsp_core *core = &device->cores[aicpu->busy_cores[i]];
+        if (pwsp_aicpu_status(&core->line) != PWSP_TASK_DONE) {
+            i++;
+            continue;
+        }
+        pwsp_result result = core->task.result;
+        pwsp_aicpu_take_back(&core->line);
+        pwsp_aicpu_unbusy(aicpu, i, true);
+        device->job.done(device->job.user, &result, aicpu->index);
+        pwsp_aicpu_count_done(device);
+        has_some = true;
+    }
+    return has_some;
+}
+
+// Puts what it has found to be ready into the queues. Under the lock. Cores that it wakes the
+// threads of are noted in `owners`, a bit for each AICPU thread.
+static void pwsp_aicpu_flush(pwsp_aicpu *aicpu, uint32_t *owners) {
+    ptowsp_device *device = aicpu->device;
+    const pwsp_job *job = &device->job;
+    while (aicpu->ready_head != PWSP_DEVICE_NONE) {
+        uint32_t entry = aicpu->ready_head;
+        aicpu->ready_head = job->links[entry];
+        uint32_t queue = job->queue_of(job->user, entry);
+        if (queue >= PWSP_GRAPH_CLASSES) {
+            *owners |= UINT32_C(1) << device->cores[queue - PWSP_GRAPH_CLASSES].aicpu->index;
+        }
+        pwsp_device_enqueue(device, entry);
+    }
+}
+
+// Something waits in a queue for one of its free cores; or for anybody, if a core is stuck and all
+// that is ready has to be got rid of.
+static bool pwsp_aicpu_has_queued(const pwsp_aicpu *aicpu) {
+    const ptowsp_device *device = aicpu->device;
+    bool is_any = pwsp_load_seq_cst(&device->has_stuck) != 0;
+    for (uint32_t unit = 0; unit < 2; unit++) {
+        if ((is_any || aicpu->free_count[unit] > 0) &&
+            pwsp_load_seq_cst(&device->queued_count[unit]) > 0) {
+            return true;
+        }
+        for (uint32_t i = 0; i < aicpu->free_count[unit]; i++) {
+            uint32_t queue = PWSP_GRAPH_CLASSES + aicpu->free_cores[unit][i];
+            if (pwsp_load_seq_cst(&device->head[queue]) != PWSP_DEVICE_NONE) {
+                return true;
+            }
+        }
+    }
+    for (uint32_t i = 0; is_any && i < aicpu->core_count; i++) {
+        uint32_t queue = PWSP_GRAPH_CLASSES + aicpu->cores[i];
+        if (pwsp_load_seq_cst(&device->head[queue]) != PWSP_DEVICE_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Picks for each free core, the last of the lists first. Under the lock. Says how many.
+static uint32_t pwsp_aicpu_pick(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    uint32_t count = 0;
+    for (uint32_t unit = 0; unit < 2; unit++) {
+        uint32_t *cores = aicpu->free_cores[unit];
+        for (uint32_t i = aicpu->free_count[unit]; i-- > 0;) {
+            pwsp_pick *pick = &aicpu->picks[count];
+            pick->core = cores[i];
+            if (pwsp_device_dequeue(device, PWSP_GRAPH_CLASSES + cores[i], pick) ||
+                pwsp_device_dequeue_unit(device, unit, pick)) {
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+// The same after a core was stuck, when nothing is given out any more: one thing from anywhere.
+static uint32_t pwsp_aicpu_pick_any(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    for (uint32_t unit = 0; unit < 2; unit++) {
+        if (pwsp_device_dequeue_unit(device, unit, &aicpu->picks[0])) {
+            return 1;
+        }
+    }
+    for (uint32_t i = 0; i < aicpu->core_count; i++) {
+        uint32_t queue = PWSP_GRAPH_CLASSES + aicpu->cores[i];
+        if (pwsp_device_dequeue(device, queue, &aicpu->picks[0])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void pwsp_aicpu_give_to_core(pwsp_aicpu *aicpu, const pwsp_pick *pick) {
+    ptowsp_device *device = aicpu->device;
+    pwsp_core *core = &device->cores[pick->core];
+    uint32_t *cores = aicpu->free_cores[core->unit], *count = &aicpu->free_count[core->unit];
+    uint32_t at = *count;
+    while (cores[--at] != pick->core) {  // it is among the last ones
+    }
+    memmove(cores + at, cores + at + 1, (--*count - at) * sizeof *cores);
+    aicpu->busy_cores[aicpu->busy_count++] = pick->core;
+    core->entry = pick->entry;
+    core->part = pick->part;
+    core->task_count++;
+    core->given_ns = device->time_limit_ns > 0 ? ptowsp_clock_ns() : 0;
+    core->task.run = device->job.run;
+    core->task.user = device->job.user;
+    memset(&core->task.result, 0, sizeof core->task.result);
+    core->task.result.entry = pick->entry;
+    core->task.result.part = pick->part;
+    core->task.result.core = pick->core;
+    pwsp_aicpu_give(&core->line, &core->task);
+    pwsp_sleeper_wake(&core->sleeper, PWSP_AWAIT_ANY);
+}
+
+// Queues what is ready and gives to free cores; says whether there was something.
+static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    const pwsp_job *job = &device->job;
+    bool has_ready = aicpu->ready_head != PWSP_DEVICE_NONE;
+    if (!has_ready && !pwsp_aicpu_has_queued(aicpu)) {
+        return false;
+    }
+    uint32_t owners = 0;
+    pwsp_mutex_lock(&device->mutex);
+    pwsp_aicpu_flush(aicpu, &owners);
+    bool has_stuck = pwsp_load_relaxed(&device->has_stuck);
+    uint32_t count = has_stuck ? pwsp_aicpu_pick_any(aicpu) : pwsp_aicpu_pick(aicpu);
+    pwsp_mutex_unlock(&device->mutex);
+    for (uint32_t i = 0; i < device->scheduler_count && owners; i++) {
+        if (owners & UINT32_C(1) << i) {
+            pwsp_sleeper_wake(&device->aicpus[i].sleeper, PWSP_AWAIT_ANY);
+        }
+    }
+    pwsp_device_wake_for_units(device, aicpu->index + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        const pwsp_pick *pick = &aicpu->picks[i];
+        if (has_stuck || !job->is_wanted(job->user, pick->entry)) {
+            job->pass(job->user, pick->entry, pick->part, aicpu->index);
+            pwsp_aicpu_count_done(device);
+        } else {
+            pwsp_aicpu_give_to_core(aicpu, pick);
+        }
+    }
+    return has_ready || count > 0;
+}
+
+// -- cores that do not come back ------------------------------------------------------------------
+
+// A core has had its time: the run goes on without it, and only to its end.
+static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
+    ptowsp_device *device = aicpu->device;
+    const pwsp_job *job = &device->job;
+    pwsp_core *core = &device->cores[aicpu->busy_cores[i]];
+    core->is_stuck = true;
+    pwsp_aicpu_unbusy(aicpu, i, false);
+    job->stop(job->user);
+    pwsp_mutex_lock(&device->mutex);
+    if (!pwsp_load_relaxed(&device->has_stuck) || core->entry < device->stuck_entry ||
+        (core->entry == device->stuck_entry && core->part < device->stuck_part)) {
+        device->stuck_entry = core->entry;
+        device->stuck_part = core->part;
+        device->stuck_core = core->index;
+        ptowsp_text_buffer buffer = {device->stuck_text, sizeof device->stuck_text, 0};
+        device->stuck_index =
+            job->describe(job->user, core->entry, core->part, ptowsp_text_to_buffer(&buffer));
+    }
+    pwsp_store_seq_cst(&device->has_stuck, 1u);
+    pwsp_mutex_unlock(&device->mutex);
+    pwsp_result result;
+    memset(&result, 0, sizeof result);
+    result.entry = core->entry;
+    result.part = core->part;
+    result.core = core->index;
+    result.status = PTOWSP_STUCK;
+    job->done(job->user, &result, aicpu->index);
+    pwsp_aicpu_count_done(device);
+    pwsp_device_wake_all(device);
+}
+
+// Looks for cores that have had their time. The nanoseconds until the next one has, 0: never.
+static uint64_t pwsp_aicpu_check_time(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    uint64_t limit = device->time_limit_ns, least = 0;
+    if (limit == 0 || aicpu->busy_count == 0) {
+        return 0;
+    }
+    uint64_t now = ptowsp_clock_ns();
+    for (uint32_t i = aicpu->busy_count; i-- > 0;) {
+        const pwsp_core *core = &device->cores[aicpu->busy_cores[i]];
+        uint64_t taken = now - core->given_ns;
+        if (taken <= limit) {
+            uint64_t left = limit - taken + 1;
+            least = least == 0 || left < least ? left : least;
+        } else if (pwsp_aicpu_status(&core->line) != PWSP_TASK_DONE) {
+            pwsp_aicpu_lose(aicpu, i);
+            least = 1;
+        }
+    }
+    return least;
+}
+
+// -- the thread -----------------------------------------------------------------------------------
+
+static bool pwsp_aicpu_has_news(const pwsp_aicpu *aicpu) {
+    const ptowsp_device *device = aicpu->device;
+    if (pwsp_load_seq_cst(&device->is_over) || pwsp_aicpu_has_queued(aicpu)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < aicpu->busy_count; i++) {
+        if (pwsp_load_seq_cst(&device->cores[aicpu->busy_cores[i]].line.task_status) ==
+            PWSP_TASK_DONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Waits a little: longer, the longer there has been nothing. left_ns: until a core has had its time.
+static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t left_ns) {
+    const ptowsp_device *device = aicpu->device;
+    uint32_t round = (*idle_rounds)++;
+    if (round < device->spin_count) {
+        pwsp_pause();
+    } else if (round < device->spin_count + device->yield_count) {
+        pwsp_thread_yield();
+    } else {
+        uint32_t what = PWSP_AWAIT_ANY;
+        what |= aicpu->free_count[0] ? PWSP_AWAIT_VECTOR : 0;
+        what |= aicpu->free_count[1] ? PWSP_AWAIT_CUBE : 0;
+        pwsp_sleeper_begin(&aicpu->sleeper, what);
+        pwsp_sleeper_end(&aicpu->sleeper, pwsp_aicpu_has_news(aicpu), left_ns);
+        *idle_rounds = 0;
+    }
+}
+
+static void pwsp_aicpu_work(pwsp_aicpu *aicpu) {
+    uint32_t idle_rounds = 0;
+    for (uint32_t round = 1; !pwsp_load_seq_cst(&aicpu->device->is_over); round++) {
+        bool has_some = pwsp_aicpu_collect(aicpu);
+        has_some = pwsp_aicpu_give_out(aicpu) || has_some;
+        uint64_t left_ns = has_some && round % 64 != 0 ? 0 : pwsp_aicpu_check_time(aicpu);
+        if (has_some) {
+            idle_rounds = 0;
+        } else {
+            pwsp_aicpu_idle(aicpu, &idle_rounds, left_ns);
+        }
+    }
+}
+
+// Opens the lines of its cores and waits until they poll.
+static void pwsp_aicpu_open(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    for (uint32_t i = 0; i < aicpu->core_count; i++) {
+        pwsp_core *core = &device->cores[aicpu->cores[i]];
+        pwsp_aicpu_open_line(&core->line);
+        pwsp_sleeper_wake(&core->sleeper, PWSP_AWAIT_ANY);
+    }
+    for (uint32_t i = 0; i < aicpu->core_count;) {
+        const pwsp_core *core = &device->cores[aicpu->cores[i]];
+        if (pwsp_aicpu_sees_core(&core->line, core->index)) {
+            i++;
+        } else {
+            pwsp_sleeper_begin(&aicpu->sleeper, PWSP_AWAIT_ANY);
+            pwsp_sleeper_end(&aicpu->sleeper, pwsp_aicpu_sees_core(&core->line, core->index), 0);
+        }
+    }
+    pwsp_fetch_add_seq_cst(&device->opened_count, 1u);
+    pwsp_sleeper_wake(&device->host, PWSP_SLEEPER_ALL);
+}
+
+PWSP_INTERNAL void pwsp_aicpu_close(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    for (uint32_t i = 0; i < aicpu->core_count; i++) {
+        pwsp_core *core = &device->cores[aicpu->cores[i]];
+        if (pwsp_aicpu_status(&core->line) == PWSP_TASK_DONE) {  // it was stuck
+            pwsp_aicpu_take_back(&core->line);
+        }
+        pwsp_aicpu_quit_line(&core->line);
+        pwsp_sleeper_wake(&core->sleeper, PWSP_AWAIT_ANY);
+    }
+}
+
+PWSP_INTERNAL void *pwsp_aicpu_main(void *arg) {
+    pwsp_aicpu *aicpu = (pwsp_aicpu *)arg;
+    ptowsp_device *device = aicpu->device;
+    uint32_t served = 0;
+    pwsp_aicpu_open(aicpu);
+    for (;;) {
+        while (pwsp_load_seq_cst(&device->generation) == served &&
+               !pwsp_load_seq_cst(&device->is_closing)) {
+            pwsp_sleeper_begin(&aicpu->sleeper, PWSP_AWAIT_ANY);
+            bool has_news = pwsp_load_seq_cst(&device->generation) != served ||
+                            pwsp_load_seq_cst(&device->is_closing);
+            pwsp_sleeper_end(&aicpu->sleeper, has_news, 0);
+        }
+        if (pwsp_load_seq_cst(&device->is_closing)) {
+            pwsp_aicpu_close(aicpu);
+            return NULL;
+        }
+        pwsp_mutex_lock(&device->mutex);
+        served = pwsp_load_seq_cst(&device->generation);
+        bool is_in = device->is_open;
+        if (is_in) {
+            pwsp_fetch_add_seq_cst(&device->inside_count, 1u);
+        }
+        pwsp_mutex_unlock(&device->mutex);
+        if (is_in) {
+            pwsp_aicpu_work(aicpu);
+            if (pwsp_fetch_sub_seq_cst(&device->inside_count, 1u) == 1) {
+                pwsp_sleeper_wake(&device->host, PWSP_SLEEPER_ALL);
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+// A core of a device: it polls its line, runs what it is given, and knows nothing else.
+//
+// Waiting costs nothing when there is nothing: a core polls for a while, lets other threads go first
+// if there are more threads than processors, and then sleeps until its AICPU thread wakes it.
+
+#include "device.h"
+
+// Waits until the AICPU has written to the line: the task, or NULL if the core is to quit.
+static pwsp_core_task *pwsp_core_wait(pwsp_core *core) {
+    pwsp_handshake *line = &core->line;
+    const ptowsp_device *device = core->aicpu->device;
+    for (uint32_t round = 0;; round++) {
+        pwsp_core_task *task = (pwsp_core_task *)pwsp_core_poll(line);
+        if (task || pwsp_core_must_quit(line)) {
+            return task;
+        }
+        if (round < device->spin_count) {
+            pwsp_pause();
+        } else if (round < device->spin_count + device->yield_count) {
+            pwsp_thread_yield();
+        } else {
+            pwsp_sleeper_begin(&core->sleeper, PWSP_AWAIT_ANY);
+            pwsp_sleeper_end(&core->sleeper, pwsp_core_poll(line) || pwsp_core_must_quit(line), 0);
+            round = 0;
+        }
+    }
+}
+
+// Waits until the line may be used. False if the core is to quit at once.
+static bool pwsp_core_open(pwsp_core *core) {
+    pwsp_handshake *line = &core->line;
+    while (!pwsp_core_may_begin(line) && !pwsp_core_must_quit(line)) {
+        pwsp_sleeper_begin(&core->sleeper, PWSP_AWAIT_ANY);
+        pwsp_sleeper_end(&core->sleeper, pwsp_core_may_begin(line) || pwsp_core_must_quit(line), 0);
+    }
+    return !pwsp_core_must_quit(line);
+}
+
+PWSP_INTERNAL void *pwsp_core_main(void *arg) {
+    pwsp_core *core = (pwsp_core *)arg;
+    pwsp_sleeper *aicpu = &core->aicpu->sleeper;
+    if (!pwsp_core_open(core)) {
+        return NULL;
+    }
+    pwsp_core_begin(&core->line, core->index);
+    pwsp_sleeper_wake(aicpu, PWSP_AWAIT_ANY);
+    for (;;) {
+        pwsp_core_task *task = pwsp_core_wait(core);
+        if (!task) {
+            return NULL;
+        }
+        task->run(task->user, &task->result);
+        pwsp_core_done(&core->line);
+        pwsp_sleeper_wake(aicpu, PWSP_AWAIT_ANY);
+    }
+}

@@ -1,0 +1,295 @@
+// Graphs on a device: entries are tasks, parts those of a range task, one for each core of its unit.
+//
+// What the graph was sealed to is used as lanes use it: edges are counted down by the AICPU thread
+// that has the result of a task. Tasks that need no core are done by that thread at once: empty
+// ones, ranges without items, and those that are skipped; they wait on a list through `spare`, as
+// the ready ones in the device's queues do.
+
+#include "device.h"
+
+#include <inttypes.h>
+
+// The run of the device is of this graph.
+static ptowsp_graph *pwsp_graph_on(void *device) {
+    return ((ptowsp_device *)device)->graph.graph;
+}
+
+static pwsp_graph_range *pwsp_graph_range_of(const ptowsp_graph *graph, uint32_t task) {
+    const pwsp_graph_node *node = &graph->nodes[task];
+    return node->fn ? NULL : &graph->ranges[(uintptr_t)node->user];
+}
+
+static uint32_t pwsp_graph_class_at(const ptowsp_graph *graph, uint32_t task) {
+    return task < graph->class_count ? graph->classes[task] : 0;
+}
+
+// Parts of a range: one for each core of its unit, but no empty ones.
+static uint32_t pwsp_device_part_count(const ptowsp_device *device, const pwsp_graph_range *range) {
+    uint32_t unit = pwsp_graph_class_at(device->graph.graph, range->task) / PWSP_GRAPH_LEVELS;
+    return (uint32_t)pwsp_min_u64(range->item_count, pwsp_device_unit_count(device, unit));
+}
+
+static uint64_t pwsp_device_part_begin(const pwsp_graph_range *range, uint32_t count,
+                                       uint32_t part) {
+    return range->item_count / count * part + range->item_count % count * part / count;
+}
+
+static bool pwsp_graph_is_unwanted(const ptowsp_graph *graph, uint32_t task) {
+    return (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT) ||
+           pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED;
+}
+
+// The task has something to call.
+static bool pwsp_graph_has_call(const ptowsp_graph *graph, uint32_t task) {
+    const pwsp_graph_range *range = pwsp_graph_range_of(graph, task);
+    return range ? range->item_count > 0 : graph->nodes[task].fn != pwsp_graph_do_nothing;
+}
+
+// Puts a task that has become ready where it belongs: the device's queues, or *list.
+static void pwsp_device_sort_ready(ptowsp_device *device, uint32_t by, uint32_t task,
+                                   uint32_t *list) {
+    ptowsp_graph *graph = device->graph.graph;
+    if (pwsp_graph_is_unwanted(graph, task) || !pwsp_graph_has_call(graph, task)) {
+        graph->spare[task] = *list;
+        *list = task;
+        return;
+    }
+    pwsp_graph_range *range = pwsp_graph_range_of(graph, task);
+    if (range) {
+        range->queue.cursor = 0;
+        range->done = 0;
+        range->failed_begin = UINT64_MAX;
+        range->is_cut = 0;
+    }
+    pwsp_device_ready(device, by, task);
+}
+
+// A task is over: releases what comes after it, and goes on with all that needs no core.
+static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t task,
+                                  ptowsp_status status, bool is_skipped) {
+    ptowsp_graph *graph = device->graph.graph;
+    pwsp_graph_tally *tally =
+        by == PWSP_DEVICE_NONE ? &device->graph.tally : &device->aicpus[by].tally;
+    uint32_t list = PWSP_GRAPH_NONE;
+    uint64_t over_count = 0;
+    for (;;) {
+        if (is_skipped || status < 0) {
+            pwsp_graph_mark(graph, tally, task, status, is_skipped);
+        }
+        over_count++;
+        for (uint32_t i = graph->first[task]; i < graph->first[task + 1]; i++) {
+            uint32_t target = graph->targets[i];
+            if (pwsp_graph_release(&graph->counts[target], false)) {
+                pwsp_device_sort_ready(device, by, target, &list);
+            }
+        }
+        if (list == PWSP_GRAPH_NONE) {
+            break;
+        }
+        task = list;
+        list = graph->spare[task];
+        status = PTOWSP_OK;
+        is_skipped = pwsp_graph_is_unwanted(graph, task);
+    }
+    if (pwsp_fetch_sub_acq_rel(&graph->remaining, over_count) == over_count) {
+        pwsp_device_finish(device);
+    }
+}
+
+// A part of a range is over; who counts the last one ends the task.
+static void pwsp_device_part_over(ptowsp_device *device, uint32_t by, pwsp_graph_range *range) {
+    uint32_t count = pwsp_device_part_count(device, range);
+    if (pwsp_fetch_add_seq_cst(&range->done, UINT64_C(1)) + 1 == count) {
+        bool has_failed = range->failed_begin != UINT64_MAX;
+        pwsp_device_task_over(device, by, range->task,
+                              has_failed ? range->failed_status : PTOWSP_OK,
+                              !has_failed && pwsp_load_relaxed(&range->is_cut));
+    }
+}
+
+// -- the job --------------------------------------------------------------------------------------
+
+static uint32_t pwsp_device_graph_queue(void *user, uint32_t task) {
+    return pwsp_graph_class_at(pwsp_graph_on(user), task);
+}
+
+static bool pwsp_device_graph_take(void *user, uint32_t task, uint32_t *out_part) {
+    pwsp_graph_range *range = pwsp_graph_range_of(pwsp_graph_on(user), task);
+    if (!range) {
+        return false;
+    }
+    *out_part = (uint32_t)range->queue.cursor++;
+    return range->queue.cursor < pwsp_device_part_count((ptowsp_device *)user, range);
+}
+
+static bool pwsp_device_graph_is_wanted(void *user, uint32_t task) {
+    return !pwsp_graph_is_unwanted(pwsp_graph_on(user), task);
+}
+
+static void pwsp_device_graph_pass(void *user, uint32_t task, uint32_t part, uint32_t by) {
+    ptowsp_device *device = (ptowsp_device *)user;
+    pwsp_graph_range *range = pwsp_graph_range_of(device->graph.graph, task);
+    (void)part;
+    if (range) {
+        pwsp_store_relaxed(&range->is_cut, 1u);
+        pwsp_device_part_over(device, by, range);
+    } else {
+        pwsp_device_task_over(device, by, task, PTOWSP_OK, true);
+    }
+}
+
+// On a core. After the task's own function has returned nothing but the result is touched: if the
+// core was stuck, the run is long over.
+static void pwsp_device_graph_run(void *user, pwsp_result *result) {
+    const ptowsp_graph *graph = pwsp_graph_on(user);
+    const pwsp_graph_node *node = &graph->nodes[result->entry];
+    const pwsp_graph_range *range = pwsp_graph_range_of(graph, result->entry);
+    if (range) {
+        uint32_t count = pwsp_device_part_count((ptowsp_device *)user, range);
+        uint64_t begin = pwsp_device_part_begin(range, count, result->part);
+        uint64_t end = pwsp_device_part_begin(range, count, result->part + 1);
+        result->status = range->fn(range->user, begin, end, result->core);
+    } else if (node->fn == pwsp_graph_run_kernel) {
+        const pwsp_graph_kernel *kernel = (const pwsp_graph_kernel *)node->user;
+        result->status =
+            pwsp_graph_call_kernel(kernel, result->entry, result->core, &result->cycles);
+    } else {
+        result->status = node->fn(node->user, result->entry, result->core);
+    }
+}
+
+static void pwsp_device_graph_done(void *user, const pwsp_result *result, uint32_t by) {
+    ptowsp_device *device = (ptowsp_device *)user;
+    ptowsp_graph *graph = device->graph.graph;
+    ptowsp_graph_lane_stats *stats = &graph->core_stats[result->core];
+    const pwsp_graph_node *node = &graph->nodes[result->entry];
+    pwsp_graph_range *range = pwsp_graph_range_of(graph, result->entry);
+    if (range) {
+        uint64_t begin =
+            pwsp_device_part_begin(range, pwsp_device_part_count(device, range), result->part);
+        stats->range_count++;
+        stats->task_count += result->part == 0;
+        if (result->status < 0) {
+            pwsp_graph_lock(graph);
+            if (begin < range->failed_begin) {
+                range->failed_begin = begin;
+                range->failed_status = result->status;
+            }
+            pwsp_graph_unlock(graph);
+        }
+        pwsp_device_part_over(device, by, range);
+        return;
+    }
+    if (node->fn == pwsp_graph_run_kernel) {
+        pwsp_graph_kernel *kernel = (pwsp_graph_kernel *)node->user;
+        kernel->cycles = result->cycles;
+        kernel->run_number = graph->run_number;
+    }
+    stats->task_count++;
+    pwsp_device_task_over(device, by, result->entry, result->status, false);
+}
+
+static void pwsp_device_graph_stop(void *user) {
+    pwsp_fetch_or_seq_cst(&pwsp_graph_on(user)->flags, PWSP_GRAPH_IS_CUT);
+}
+
+static uint64_t pwsp_device_graph_describe(void *user, uint32_t task, uint32_t part,
+                                           ptowsp_text text) {
+    const char *name = pwsp_graph_name(pwsp_graph_on(user), task);
+    (void)part;
+    pwsp_text_format(text, "task %u%s%s%s", (unsigned)task, name ? " '" : "", name ? name : "",
+                     name ? "'" : "");
+    return task;
+}
+
+// -- running --------------------------------------------------------------------------------------
+
+// Is there a core for every task? The first one for which there is none is the error's.
+static ptowsp_status pwsp_device_check_units(ptowsp_device *device, const ptowsp_graph *graph) {
+    if (device->vector_count > 0 && (device->cube_count > 0 || graph->class_count == 0)) {
+        return PTOWSP_OK;
+    }
+    for (uint32_t task = 0; task < graph->task_count; task++) {
+        uint32_t unit = pwsp_graph_class_at(graph, task) / PWSP_GRAPH_LEVELS;
+        if (pwsp_device_unit_count(device, unit) == 0 && pwsp_graph_has_call(graph, task)) {
+            const char *name = pwsp_graph_name(graph, task);
+            return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, task,
+                             "device: task %u%s%s%s needs a %s core, and there is none",
+                             (unsigned)task, name ? " '" : "", name ? name : "", name ? "'" : "",
+                             unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Runs a sealed graph that has tasks.
+static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
+    pwsp_job job;
+    memset(&job, 0, sizeof job);
+    job.user = device;
+    job.links = graph->spare;
+    job.queue_of = pwsp_device_graph_queue;
+    job.take = graph->range_count > 0 ? pwsp_device_graph_take : NULL;
+    job.is_wanted = pwsp_device_graph_is_wanted;
+    job.pass = pwsp_device_graph_pass;
+    job.run = pwsp_device_graph_run;
+    job.done = pwsp_device_graph_done;
+    job.stop = pwsp_device_graph_stop;
+    job.describe = pwsp_device_graph_describe;
+    pwsp_device_prepare(device, &job);
+    // Sources that need no core are over when all the others are queued, as they may release more.
+    uint32_t list = PWSP_GRAPH_NONE;
+    for (uint32_t i = 0; i < graph->source_count; i++) {
+        pwsp_device_sort_ready(device, PWSP_DEVICE_NONE, graph->sources[i], &list);
+    }
+    while (list != PWSP_GRAPH_NONE) {
+        uint32_t task = list;
+        list = graph->spare[task];
+        pwsp_device_task_over(device, PWSP_DEVICE_NONE, task, PTOWSP_OK,
+                              pwsp_graph_is_unwanted(graph, task));
+    }
+    pwsp_device_begin(device);
+    bool is_whole = pwsp_device_end(device);
+    for (uint32_t i = 0; i < device->scheduler_count; i++) {
+        pwsp_graph_add_tally(graph, &device->aicpus[i].tally);
+    }
+    pwsp_graph_add_tally(graph, &device->graph.tally);
+    return is_whole;
+}
+
+// The context has been entered.
+static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph) {
+    if (!graph || graph->context != device->context) {
+        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: %s",
+                         graph ? "the graph is of another context" : "graph is NULL");
+    }
+    ptowsp_status status = ptowsp_graph_seal(graph);
+    if (status == PTOWSP_OK) {
+        status = pwsp_device_check_units(device, graph);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (!PWSP_GRAPH_GROW(graph, core_stats, core_capacity, device->core_count)) {
+        return pwsp_fail(device->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                         "device: no memory for running the graph");
+    }
+    device->graph.graph = graph;
+    memset(&device->graph.tally, 0, sizeof device->graph.tally);
+    device->graph.tally.first_failed = PWSP_GRAPH_NONE;
+    pwsp_graph_begin_run(graph);
+    memset(graph->core_stats, 0, device->core_count * sizeof *graph->core_stats);
+    graph->core_count = device->core_count;
+    bool is_whole = graph->task_count == 0 || pwsp_device_run_tasks(device, graph);
+    status = pwsp_graph_end_run(graph, true);
+    return is_whole ? status : pwsp_device_fail_stuck(device);
+}
+
+ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph) {
+    ptowsp_status status = pwsp_device_enter(device);
+    if (status == PTOWSP_OK) {
+        status = pwsp_device_run_graph(device, graph);
+        pwsp_context_leave(device->context);
+    }
+    return status;
+}

@@ -1,0 +1,214 @@
+// Launches: instances of kernels that depend on nothing.
+//
+// With one instance for each core of the unit, instances are entries, each in the queue of its core.
+// Otherwise there is one entry, and instances are its parts: cores take them as they become free.
+
+#include "call.h"
+#include "device.h"
+
+#include <inttypes.h>
+
+static pwsp_device_launch *pwsp_launch_on(void *device) {
+    return &((ptowsp_device *)device)->launch;
+}
+
+static uint32_t pwsp_launch_instance(const pwsp_device_launch *launch, uint32_t entry,
+                                     uint32_t part) {
+    return launch->is_pinned ? entry : part;
+}
+
+// An instance is over; the last one ends the run.
+static void pwsp_launch_over(ptowsp_device *device) {
+    if (pwsp_fetch_sub_acq_rel(&device->launch.remaining, 1u) == 1) {
+        pwsp_device_finish(device);
+    }
+}
+
+// -- the job --------------------------------------------------------------------------------------
+
+static uint32_t pwsp_launch_queue(void *user, uint32_t entry) {
+    const ptowsp_device *device = (const ptowsp_device *)user;
+    const pwsp_device_launch *launch = pwsp_launch_on(user);
+    uint32_t first = launch->desc.unit == PTOWSP_UNIT_CUBE ? device->vector_count : 0;
+    return launch->is_pinned ? PWSP_GRAPH_CLASSES + first + entry
+                             : (uint32_t)launch->desc.unit * PWSP_GRAPH_LEVELS;
+}
+
+static bool pwsp_launch_take(void *user, uint32_t entry, uint32_t *out_part) {
+    pwsp_device_launch *launch = pwsp_launch_on(user);
+    (void)entry;
+    if (launch->is_pinned) {
+        return false;
+    }
+    *out_part = launch->next++;
+    return launch->next < launch->desc.instance_count;
+}
+
+static bool pwsp_launch_is_wanted(void *user, uint32_t entry) {
+    (void)entry;
+    return !pwsp_load_relaxed(&pwsp_launch_on(user)->is_stopped);
+}
+
+static void pwsp_launch_pass(void *user, uint32_t entry, uint32_t part, uint32_t by) {
+    (void)entry, (void)part, (void)by;
+    pwsp_launch_over((ptowsp_device *)user);
+}
+
+// On a core. After the kernel nothing but the result is touched.
+static void pwsp_launch_run(void *user, pwsp_result *result) {
+    const pwsp_device_launch *launch = pwsp_launch_on(user);
+    const ptowsp_launch *desc = &launch->desc;
+    uint32_t instance = pwsp_launch_instance(launch, result->entry, result->part);
+    uint64_t args[2 + PTOWSP_TASK_SCALAR_MAX] = {instance, desc->instance_count};
+    memcpy(args + 2, launch->scalars, sizeof launch->scalars);
+    ptowsp_task task;
+    memset(&task, 0, sizeof task);
+    task.args = args;
+    task.arg_count = 2 + desc->scalar_count;
+    task.axis_arg_count = 2;
+    task.user_axis_count = 2;
+    task.index = instance;
+    task.kernel_name = "kernel";
+    task.lane = result->core;
+    ptowsp_kernel_fn kernel = desc->kernels[desc->ids ? desc->ids[instance] : 0];
+    ptowsp_cycles cycles = kernel(&task, desc->user);
+    if (cycles > PTOWSP_CYCLES_MAX) {
+        result->status = pwsp_kernel_status(cycles);
+    } else {
+        result->cycles = cycles;
+    }
+}
+
+static void pwsp_launch_done(void *user, const pwsp_result *result, uint32_t by) {
+    ptowsp_device *device = (ptowsp_device *)user;
+    const pwsp_device_launch *launch = &device->launch;
+    uint32_t instance = pwsp_launch_instance(launch, result->entry, result->part);
+    if (result->status < 0) {
+        pwsp_aicpu *aicpu = &device->aicpus[by];
+        aicpu->tally.failed_count++;
+        if (instance < aicpu->tally.first_failed) {
+            aicpu->tally.first_failed = instance;
+            aicpu->failed_status = result->status;
+        }
+    } else if (launch->desc.out_cycles) {
+        launch->desc.out_cycles[instance] = result->cycles;
+    }
+    pwsp_launch_over(device);
+}
+
+static void pwsp_launch_stop(void *user) {
+    pwsp_store_seq_cst(&pwsp_launch_on(user)->is_stopped, 1u);
+}
+
+static uint64_t pwsp_launch_describe(void *user, uint32_t entry, uint32_t part, ptowsp_text text) {
+    uint32_t instance = pwsp_launch_instance(pwsp_launch_on(user), entry, part);
+    pwsp_text_format(text, "instance %u", (unsigned)instance);
+    return instance;
+}
+
+// -- launching ------------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_launch_check_ids(ptowsp_device *device, const ptowsp_launch *launch) {
+    for (uint32_t i = 0; i < launch->instance_count; i++) {
+        uint32_t id = launch->ids ? launch->ids[i] : 0;
+        if (id >= launch->kernel_count || !launch->kernels[id]) {
+            return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, i,
+                             "device: instance %u is of kernel %u, which is %s", (unsigned)i,
+                             (unsigned)id,
+                             id < launch->kernel_count ? "NULL" : "outside of the table");
+        }
+        if (!launch->ids) {
+            break;
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Checks a launch and fills in how many instances there are.
+static ptowsp_status pwsp_launch_check(ptowsp_device *device, ptowsp_launch *launch) {
+    const char *wrong = NULL;
+    if (!launch->kernels || launch->kernel_count == 0) {
+        wrong = "has no kernels";
+    } else if (launch->unit != PTOWSP_UNIT_VECTOR && launch->unit != PTOWSP_UNIT_CUBE) {
+        wrong = "has an unknown unit";
+    } else if (launch->scalar_count > PTOWSP_TASK_SCALAR_MAX) {
+        wrong = "has too many scalars";
+    } else if (launch->scalar_count > 0 && !launch->scalars) {
+        wrong = "has scalars that are NULL";
+    } else if (pwsp_device_unit_count(device, launch->unit) == 0) {
+        wrong = launch->unit == PTOWSP_UNIT_CUBE ? "needs a cube core, and there is none"
+                                                 : "needs a vector core, and there is none";
+    }
+    if (wrong) {
+        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "device: a launch %s", wrong);
+    }
+    if (launch->instance_count == 0) {
+        launch->instance_count = pwsp_device_unit_count(device, launch->unit);
+    }
+    return pwsp_launch_check_ids(device, launch);
+}
+
+// The failed instance with the lowest index is the error's.
+static ptowsp_status pwsp_launch_conclude(ptowsp_device *device) {
+    const pwsp_aicpu *first = &device->aicpus[0];
+    for (uint32_t i = 1; i < device->scheduler_count; i++) {
+        const pwsp_aicpu *aicpu = &device->aicpus[i];
+        first = aicpu->tally.first_failed < first->tally.first_failed ? aicpu : first;
+    }
+    uint32_t instance = first->tally.first_failed;
+    return instance == PWSP_GRAPH_NONE
+               ? PTOWSP_OK
+               : pwsp_fail(device->context, first->failed_status, instance,
+                           "device: instance %u failed: %s", (unsigned)instance,
+                           ptowsp_status_name(first->failed_status));
+}
+
+// The context has been entered.
+static ptowsp_status pwsp_device_launch_all(ptowsp_device *device, const ptowsp_launch *desc) {
+    pwsp_device_launch *launch = &device->launch;
+    memset(launch, 0, sizeof *launch);
+    launch->desc = *desc;
+    ptowsp_status status = pwsp_launch_check(device, &launch->desc);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    uint32_t count = launch->desc.instance_count;
+    if (desc->scalar_count > 0) {
+        memcpy(launch->scalars, desc->scalars, desc->scalar_count * sizeof(uint64_t));
+    }
+    if (desc->out_cycles) {
+        memset(desc->out_cycles, 0, count * sizeof(ptowsp_cycles));
+    }
+    launch->is_pinned = count == pwsp_device_unit_count(device, desc->unit);
+    launch->remaining = count;
+    pwsp_job job;
+    memset(&job, 0, sizeof job);
+    job.user = device;
+    job.links = device->links;
+    job.queue_of = pwsp_launch_queue;
+    job.take = pwsp_launch_take;
+    job.is_wanted = pwsp_launch_is_wanted;
+    job.pass = pwsp_launch_pass;
+    job.run = pwsp_launch_run;
+    job.done = pwsp_launch_done;
+    job.stop = pwsp_launch_stop;
+    job.describe = pwsp_launch_describe;
+    pwsp_device_prepare(device, &job);
+    for (uint32_t i = 0; i < (launch->is_pinned ? count : 1); i++) {
+        pwsp_device_ready(device, PWSP_DEVICE_NONE, i);
+    }
+    pwsp_device_begin(device);
+    return pwsp_device_end(device) ? pwsp_launch_conclude(device) : pwsp_device_fail_stuck(device);
+}
+
+ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *launch) {
+    ptowsp_status status = pwsp_device_enter(device);
+    if (status == PTOWSP_OK) {
+        status = launch ? pwsp_device_launch_all(device, launch)
+                        : pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                    "device: launch is NULL");
+        pwsp_context_leave(device->context);
+    }
+    return status;
+}

@@ -1,0 +1,51 @@
+// The memory of a device: pieces that the context's allocator gives, within a limit.
+
+#ifndef PWSP_DEVICE_MEMORY_H
+#define PWSP_DEVICE_MEMORY_H
+
+#include "../base/context.h"
+
+// A piece that is allocated; or a slot for one, then size is 0 and number the next free slot + 1.
+typedef struct pwsp_piece {
+    uint8_t *begin;  // aligned to PTOWSP_DEVICE_ALIGNMENT
+    uint64_t size;
+    uint64_t number;  // counts allocations, from 1
+    uint32_t offset;  // of begin in the allocator's block
+    char name[PTOWSP_NAME_MAX + 1];
+} pwsp_piece;
+
+#define PWSP_FREED_MAX 64
+
+typedef struct pwsp_freed {
+    const uint8_t *begin;  // NULL: none
+    uint64_t size;
+    char name[PTOWSP_NAME_MAX + 1];
+} pwsp_freed;
+
+typedef struct pwsp_device_memory {
+    ptowsp_context *context;
+    pwsp_piece *pieces;  // in any order
+    uint32_t *order;     // indices of pieces, by address
+    uint64_t piece_capacity, order_capacity;
+    uint32_t piece_count, slot_count;  // allocated; ever used
+    uint32_t free_slot;                // index + 1 of a slot, or 0
+    uint64_t limit, used, used_max;    // bytes
+    uint64_t number;
+    pwsp_freed freed[PWSP_FREED_MAX];  // the last ones; a ring
+    uint32_t freed_next;
+} pwsp_device_memory;
+
+PWSP_INTERNAL ptowsp_status pwsp_device_memory_alloc(pwsp_device_memory *memory, const char *name,
+                                                     uint64_t size, void **out_memory);
+PWSP_INTERNAL ptowsp_status pwsp_device_memory_free(pwsp_device_memory *memory, void *address);
+
+// Checks that size > 0 bytes from address are within one piece; `what` they are is for the text
+// ("a copy in").
+PWSP_INTERNAL ptowsp_status pwsp_device_memory_check(const pwsp_device_memory *memory,
+                                                     const void *address, uint64_t size,
+                                                     const char *what);
+
+// Frees all pieces; LEAKED if there were some.
+PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory);
+
+#endif

@@ -1,0 +1,41 @@
+// What tests of devices share: devices of several sizes, and kernels that wait.
+
+#ifndef DEVICE_FIXTURE_H
+#define DEVICE_FIXTURE_H
+
+#include "graph_fixture.h"
+
+static inline ptowsp_device *device_of(ptowsp_context *context, uint32_t scheduler_count,
+                                       uint32_t vector_count, uint32_t cube_count) {
+    ptowsp_device_desc desc = {.scheduler_count = scheduler_count};
+    desc.vector_count = vector_count;
+    desc.cube_count = cube_count;
+    ptowsp_device *device;
+    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    return device;
+}
+
+static inline ptowsp_graph *graph_of(ptowsp_context *context) {
+    ptowsp_graph *graph;
+    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+    return graph;
+}
+
+static inline ptowsp_context *plain_context(void) {
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    return context;
+}
+
+static inline void *piece_of(ptowsp_device *device, const char *name, uint64_t size) {
+    void *memory;
+    assert_int_equal(ptowsp_device_alloc(device, name, size, &memory), PTOWSP_OK);
+    return memory;
+}
+
+static inline void device_spend(uint32_t rounds) {
+    for (volatile uint32_t i = 0; i < rounds; i++) {
+    }
+}
+
+#endif

@@ -1,0 +1,241 @@
+// Memory of devices: pieces, limits, copies, and everything that is refused.
+
+#include "device_fixture.h"
+
+static void device_memory__pieces_are_aligned_apart_and_counted(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device *device = device_of(context, 1, 1, 0);
+    uint8_t *pieces[40], copy[40];
+    uint64_t used = 0;
+    for (uint64_t i = 0; i < 40; i++) {
+        pieces[i] = (uint8_t *)piece_of(device, NULL, i + 1);
+        assert_int_equal((uintptr_t)pieces[i] % PTOWSP_DEVICE_ALIGNMENT, 0);
+        memset(copy, (int)i, sizeof copy);
+        assert_int_equal(ptowsp_device_copy_in(device, pieces[i], copy, i + 1), PTOWSP_OK);
+        used += i + 1;
+    }
+    ptowsp_device_stats stats = ptowsp_device_result(device);
+    assert_int_equal(stats.used_bytes, used);
+    assert_int_equal(stats.piece_count, 40);
+    assert_int_equal(stats.memory_bytes, 1 << 30);
+    for (uint64_t i = 0; i < 40; i++) {
+        uint8_t *from = pieces[i] + i / 2;
+        assert_int_equal(ptowsp_device_copy_out(device, copy, from, i + 1 - i / 2), PTOWSP_OK);
+        for (uint64_t k = 0; k < i + 1 - i / 2; k++) {
+            assert_int_equal(copy[k], i);
+        }
+    }
+    for (uint64_t i = 0; i < 40; i++) {
+        assert_int_equal(ptowsp_device_free(device, pieces[i * 7 % 40]), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_device_free(device, NULL), PTOWSP_OK);
+    stats = ptowsp_device_result(device);
+    assert_int_equal(stats.used_bytes, 0);
+    assert_int_equal(stats.used_bytes_max, used);
+    assert_int_equal(stats.piece_count, 0);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+static void device_memory__beyond_the_limit_is_refused_with_all_numbers(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device_desc desc = {.memory_bytes = 1000};
+    ptowsp_device *device;
+    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    void *all = piece_of(device, "kv", 1000), *memory = all;
+    assert_int_equal(ptowsp_device_alloc(device, "out", 1, &memory), PTOWSP_OUT_OF_MEMORY);
+    assert_null(memory);
+    test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                  "device: 'out' asks for 1 bytes, but 1000 of 1000 are used");
+    assert_int_equal(ptowsp_device_free(device, all), PTOWSP_OK);
+    all = piece_of(device, NULL, 600);
+    assert_int_equal(ptowsp_device_alloc(device, NULL, 401, &memory), PTOWSP_OUT_OF_MEMORY);
+    test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                  "device: 'memory' asks for 401 bytes, but 600 of 1000 are used");
+    assert_int_equal(ptowsp_device_alloc(device, NULL, UINT64_MAX, &memory), PTOWSP_OUT_OF_MEMORY);
+    test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                  "device: 'memory' asks for 18446744073709551615 bytes, but 600 of 1000 are used");
+    memory = piece_of(device, NULL, 400);
+    assert_int_equal(ptowsp_device_free(device, all), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_free(device, memory), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    desc.memory_bytes = UINT64_MAX;
+    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_alloc(device, NULL, UINT64_MAX, &memory), PTOWSP_OUT_OF_MEMORY);
+    test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                  "device: the host has no memory for 'memory' of 18446744073709551615 bytes");
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+static void device_memory__bad_pieces_and_bad_frees(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device *device = device_of(context, 1, 1, 0);
+    void *memory = NULL;
+    assert_int_equal(ptowsp_device_alloc(device, NULL, 0, &memory), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: a piece of 0 bytes");
+    assert_int_equal(ptowsp_device_alloc(device, "", 4, &memory), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: a piece has a bad name");
+    assert_int_equal(ptowsp_device_alloc(device, NULL, 4, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: out_memory is NULL");
+    char *kv = (char *)piece_of(device, "kv", 100);
+    assert_int_equal(ptowsp_device_free(device, kv + 64), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: free of an address 64 bytes into 'kv'");
+    assert_int_equal(ptowsp_device_free(device, &kv), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: free of what is not memory of the device");
+    assert_int_equal(ptowsp_device_free(device, kv), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_free(device, kv), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: free of 'kv' (100 bytes), which has been freed");
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+static void device_memory__bad_copies_name_the_piece(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device *device = device_of(context, 1, 1, 0);
+    char *kv = (char *)piece_of(device, "kv", 100), host[300] = {0}, filled[100];
+    memset(filled, 7, sizeof filled);
+    assert_int_equal(ptowsp_device_copy_in(device, kv, filled, 100), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_copy_in(device, kv, host, 101), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: copy in of 101 bytes at 0 of 'kv' (100 bytes) goes 1 beyond its end");
+    assert_int_equal(ptowsp_device_copy_out(device, host, kv + 99, UINT64_MAX),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: copy out of 18446744073709551615 bytes at 99 of 'kv' (100 bytes) goes "
+                  "18446744073709551614 beyond its end");
+    assert_int_equal(ptowsp_device_copy_out(device, host, kv + 100, 1), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: copy out of 1 bytes is at no memory of the device");
+    assert_int_equal(ptowsp_device_copy_in(device, host, kv, 4), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: copy in of 4 bytes is at no memory of the device");
+    assert_int_equal(ptowsp_device_copy_in(device, kv, NULL, 4), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: copy in of 4 bytes from NULL");
+    assert_int_equal(ptowsp_device_copy_out(device, NULL, kv, 4), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: copy out of 4 bytes to NULL");
+    assert_int_equal(ptowsp_device_copy_in(device, NULL, NULL, 0), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_copy_out(device, host, kv, 100), PTOWSP_OK);
+    assert_memory_equal(host, filled, 100);  // what was refused has changed nothing
+    assert_int_equal(ptowsp_device_free(device, kv), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_copy_out(device, host, kv + 4, 1), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: copy out of 1 bytes is at no memory of the device: 'kv' has been freed");
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+static void device_memory__closing_reports_what_was_not_freed(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    size_t before = memory.live_bytes;
+    ptowsp_device *device = device_of(context, 1, 2, 0);
+    void *gone = piece_of(device, "gone", 4);
+    piece_of(device, "weights", 1000);
+    piece_of(device, NULL, 20);
+    assert_int_equal(ptowsp_device_free(device, gone), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_LEAKED);
+    test_error_is(context, PTOWSP_LEAKED, 2,
+                  "device: closed with 2 pieces of 1020 bytes not freed: 'weights' (1000), "
+                  "'memory' (20)");
+    assert_int_equal(memory.live_bytes, before);
+    device = device_of(context, 1, 2, 0);
+    static const char *const names[] = {"a", "b", "c", "d", "e"};
+    void *first = piece_of(device, "gone", 4);
+    for (uint64_t i = 0; i < 5; i++) {
+        if (i == 3) {  // its slot is used again, and is no older for that
+            assert_int_equal(ptowsp_device_free(device, first), PTOWSP_OK);
+        }
+        piece_of(device, names[i], i + 1);
+    }
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_LEAKED);
+    test_error_is(context, PTOWSP_LEAKED, 5,
+                  "device: closed with 5 pieces of 15 bytes not freed: 'a' (1), 'b' (2), "
+                  "'c' (3), ...");
+    assert_int_equal(memory.live_bytes, before);
+    assert_int_equal(ptowsp_device_close(NULL), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+// Pieces of random sizes come and go; each has its own bytes, and every address is found in the
+// piece that it is in, as a slow search says.
+static void device_memory__random_pieces_are_found_by_any_address_in_them(void **state) {
+    (void)state;
+    enum { COUNT = 500 };
+    uint64_t random = test_seed();
+    test_memory memory = {0};
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_device *device = device_of(context, 1, 1, 0);
+    struct {
+        uint8_t *begin;
+        uint64_t size;
+    } pieces[COUNT];
+    memset(pieces, 0, sizeof pieces);
+    uint64_t used = 0, count = 0;
+    for (int round = 0; round < 20000; round++) {
+        size_t i = (size_t)test_random_in(&random, 0, COUNT - 1);
+        if (!pieces[i].begin) {
+            pieces[i].size = (uint64_t)test_random_in(&random, 1, 300);
+            pieces[i].begin = (uint8_t *)piece_of(device, NULL, pieces[i].size);
+            memset(pieces[i].begin, (int)(i % 251), (size_t)pieces[i].size);
+            used += pieces[i].size;
+            count++;
+        } else if (test_random_in(&random, 0, 1)) {
+            assert_int_equal(ptowsp_device_free(device, pieces[i].begin), PTOWSP_OK);
+            used -= pieces[i].size;
+            count--;
+            pieces[i].begin = NULL;
+        } else {
+            uint8_t host[400];
+            uint64_t at = (uint64_t)test_random_in(&random, 0, (int64_t)pieces[i].size - 1);
+            uint64_t size = (uint64_t)test_random_in(&random, 1, 300);
+            ptowsp_status status = ptowsp_device_copy_out(device, host, pieces[i].begin + at, size);
+            bool fits = size <= pieces[i].size - at;
+            assert_int_equal(status, fits ? PTOWSP_OK : PTOWSP_INVALID_PARAMS);
+            for (uint64_t k = 0; fits && k < size; k++) {
+                assert_int_equal(host[k], i % 251);
+            }
+        }
+        ptowsp_device_stats stats = ptowsp_device_result(device);
+        assert_int_equal(stats.used_bytes, used);
+        assert_int_equal(stats.piece_count, count);
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(ptowsp_device_free(device, pieces[i].begin), PTOWSP_OK);
+        pieces[i].begin = NULL;
+    }
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+int main(void) {
+#ifdef PTOWSP_NO_THREADS
+    return 0;  // there are no devices: see device_test.c
+#else
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(device_memory__pieces_are_aligned_apart_and_counted),
+        cmocka_unit_test(device_memory__beyond_the_limit_is_refused_with_all_numbers),
+        cmocka_unit_test(device_memory__bad_pieces_and_bad_frees),
+        cmocka_unit_test(device_memory__bad_copies_name_the_piece),
+        cmocka_unit_test(device_memory__closing_reports_what_was_not_freed),
+        cmocka_unit_test(device_memory__random_pieces_are_found_by_any_address_in_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+#endif
+}
