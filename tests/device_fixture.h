@@ -33,6 +33,13 @@ static inline void *piece_of(ptowsp_device *device, const char *name, uint64_t s
     return memory;
 }
 
+// Without threads there are no devices, and nothing to test but that: see device_test.c.
+#ifdef PTOWSP_NO_THREADS
+#define DEVICE_TESTS(tests) 0
+#else
+#define DEVICE_TESTS(tests) (sizeof(tests) / sizeof((tests)[0]))
+#endif
+
 static inline void device_spend(uint32_t rounds) {
     for (volatile uint32_t i = 0; i < rounds; i++) {
     }

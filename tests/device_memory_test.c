@@ -225,9 +225,6 @@ static void device_memory__random_pieces_are_found_by_any_address_in_them(void *
 }
 
 int main(void) {
-#ifdef PTOWSP_NO_THREADS
-    return 0;  // there are no devices: see device_test.c
-#else
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_memory__pieces_are_aligned_apart_and_counted),
         cmocka_unit_test(device_memory__beyond_the_limit_is_refused_with_all_numbers),
@@ -236,6 +233,5 @@ int main(void) {
         cmocka_unit_test(device_memory__closing_reports_what_was_not_freed),
         cmocka_unit_test(device_memory__random_pieces_are_found_by_any_address_in_them),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-#endif
+    return _cmocka_run_group_tests("tests", tests, DEVICE_TESTS(tests), NULL, NULL);
 }

@@ -1,0 +1,797 @@
+// Devices: what runs on which core, launches, everything that is refused, and cores that are stuck.
+
+#include "device_fixture.h"
+
+// -- opening --------------------------------------------------------------------------------------
+
+static void device__bad_descriptions_are_refused(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    const struct {
+        ptowsp_device_desc desc;
+        const char *text;
+    } rows[] = {
+        {{.scheduler_count = 17}, "device: 17 AICPU threads, more than 16"},
+        {{.cube_count = 257}, "device: 257 cores, more than 256"},
+        {{.cube_count = 1, .vector_count = 256}, "device: 257 cores, more than 256"},
+        {{.cube_count = UINT32_MAX, .vector_count = UINT32_MAX},
+         "device: 8589934590 cores, more than 256"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ptowsp_device *device = (ptowsp_device *)(void *)context;
+        assert_int_equal(ptowsp_device_open(context, &rows[i].desc, &device),
+                         PTOWSP_INVALID_PARAMS);
+        assert_null(device);
+        test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, rows[i].text);
+    }
+    assert_int_equal(ptowsp_device_open(context, NULL, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: out_device is NULL");
+    ptowsp_device *device;
+#ifdef PTOWSP_NO_THREADS
+    assert_int_equal(ptowsp_device_open(context, NULL, &device), PTOWSP_UNSUPPORTED);
+    assert_null(device);
+    test_error_is(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                  "device: this build has no threads");
+#else
+    assert_int_equal(ptowsp_device_open(context, NULL, &device), PTOWSP_OK);
+    ptowsp_device_stats stats = ptowsp_device_result(device);
+    assert_int_equal(stats.scheduler_count, 1);
+    assert_int_equal(stats.vector_count, 1);
+    assert_int_equal(stats.cube_count, 0);
+    assert_int_equal(stats.task_count, 0);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+#endif
+    ptowsp_context_destroy(context);
+}
+
+static void device__opens_with_any_numbers_of_threads_and_closes_at_once(void **state) {
+    (void)state;
+    static const uint32_t sizes[][3] = {{1, 1, 0}, {16, 1, 0},    {3, 0, 2},
+                                        {4, 5, 3}, {16, 200, 56}, {1, 256, 0}};
+    ptowsp_context *context = plain_context();
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        ptowsp_device *device = device_of(context, sizes[i][0], sizes[i][1], sizes[i][2]);
+        ptowsp_device_stats stats = ptowsp_device_result(device);
+        assert_int_equal(stats.scheduler_count, sizes[i][0]);
+        assert_int_equal(stats.vector_count, sizes[i][1]);
+        assert_int_equal(stats.cube_count, sizes[i][2]);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    }
+    ptowsp_context_destroy(context);
+}
+
+// -- graphs ---------------------------------------------------------------------------------------
+
+typedef struct noted {
+    uint32_t core_of[64];  // task, or item: core + 1
+    uint32_t count;        // atomic
+} noted;
+
+static ptowsp_status note_core(void *user, uint64_t task, uint32_t lane) {
+    noted *n = (noted *)user;
+    __atomic_fetch_add(&n->count, 1, __ATOMIC_RELAXED);
+    assert_int_equal(n->core_of[task], 0);
+    n->core_of[task] = lane + 1;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status note_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    noted *n = (noted *)user;
+    __atomic_fetch_add(&n->count, 1, __ATOMIC_RELAXED);
+    for (uint64_t i = begin; i < end; i++) {
+        assert_int_equal(n->core_of[i], 0);
+        n->core_of[i] = lane + 1;
+    }
+    return PTOWSP_OK;
+}
+
+static void device__tasks_run_on_cores_of_their_unit(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device *device = device_of(context, 2, 3, 2);
+    ptowsp_graph *graph = graph_of(context);
+    noted n;
+    memset(&n, 0, sizeof n);
+    for (uint64_t i = 0; i < 64; i++) {
+        ptowsp_graph_task_desc desc = {.fn = note_core, .user = &n};
+        desc.unit = i % 3 ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
+        desc.priority = (uint32_t)i % 4;
+        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+        assert_int_equal(i > 5 ? ptowsp_graph_edge_make(graph, i - 6, i) : PTOWSP_OK, PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_OK);
+    uint64_t by_core[5] = {0};
+    for (uint32_t i = 0; i < 64; i++) {
+        assert_int_equal(n.core_of[i] > 3, i % 3 == 0);
+        by_core[n.core_of[i] - 1]++;
+    }
+    assert_int_equal(ptowsp_graph_result(graph).lane_count, 5);
+    assert_int_equal(ptowsp_graph_result(graph).done_count, 64);
+    for (uint32_t core = 0; core < 5; core++) {
+        assert_int_equal(ptowsp_graph_lanes(graph)[core].task_count, by_core[core]);
+        assert_int_equal(ptowsp_device_core_tasks(device, core), by_core[core]);
+    }
+    assert_int_equal(ptowsp_device_result(device).task_count, 64);
+    // On lanes, it is a graph like any other, with as many lanes as the context has.
+    memset(&n, 0, sizeof n);
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_result(graph).lane_count, 1);
+    assert_int_equal(ptowsp_graph_lanes(graph)[0].task_count, 64);
+    ptowsp_graph_destroy(graph);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+static void device__a_range_task_is_one_range_for_each_core_of_its_unit(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t items;
+        uint32_t ranges;
+    } rows[] = {{64, 3}, {3, 3}, {2, 2}, {1, 1}, {0, 0}, {10, 3}};
+    ptowsp_context *context = plain_context();
+    ptowsp_device *device = device_of(context, 2, 2, 3);
+    ptowsp_graph *graph = graph_of(context);
+    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+        noted n;
+        memset(&n, 0, sizeof n);
+        ptowsp_graph_clear(graph);
+        ptowsp_graph_task_desc desc = {.range = note_range, .user = &n, .grain = 5};
+        desc.item_count = rows[row].items;
+        desc.unit = PTOWSP_UNIT_CUBE;
+        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+        ptowsp_graph_task_desc last = {.name = "last"};
+        assert_int_equal(ptowsp_graph_task_make(graph, &last, NULL), PTOWSP_OK);
+        assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_OK);
+        for (int run = 0; run < 3; run++) {
+            memset(&n, 0, sizeof n);
+            assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_OK);
+            assert_int_equal(n.count, rows[row].ranges);
+            uint64_t ranges = 0;
+            for (uint32_t core = 0; core < 5; core++) {
+                ranges += ptowsp_graph_lanes(graph)[core].range_count;
+            }
+            assert_int_equal(ranges, rows[row].ranges);
+            for (uint64_t i = 0; i < 64; i++) {
+                assert_int_equal(n.core_of[i] > 2, i < rows[row].items);
+            }
+        }
+    }
+    ptowsp_graph_destroy(graph);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+static void device__of_ready_tasks_the_one_with_the_highest_priority_is_next(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device *device = device_of(context, 1, 1, 0);
+    ptowsp_graph *graph = graph_of(context);
+    order o;
+    order_begin(&o, 40);
+    for (uint32_t i = 0; i < 40; i++) {
+        ptowsp_graph_task_desc desc = {.fn = order_note, .user = &o, .priority = i % 4};
+        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_OK);
+    for (uint32_t i = 0; i < 40; i++) {  // ten of each priority, in order
+        assert_int_equal(o.begins[i], 2 * ((3 - i % 4) * 10 + i / 4) + 1);
+    }
+    order_end(&o);
+    ptowsp_graph_destroy(graph);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+static ptowsp_cycles scaled(const ptowsp_task *task, void *user) {
+    const ptowsp_tile *tile = &task->tiles[0];
+    (void)user;
+    for (int64_t i = 0; i < ptowsp_task_cols(task, 0); i++) {
+        ((float *)tile->data)[i] *= 2.0f;
+    }
+    return 100 + task->index;
+}
+
+static void device__kernels_work_on_its_memory_and_their_cycles_are_kept(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device *device = device_of(context, 1, 2, 0);
+    ptowsp_graph *graph = graph_of(context);
+    float host[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    float *memory = (float *)piece_of(device, "x", sizeof host);
+    assert_int_equal(ptowsp_device_copy_in(device, memory, host, sizeof host), PTOWSP_OK);
+    for (uint64_t i = 0; i < 4; i++) {
+        uint64_t args[] = {1, 4};
+        ptowsp_tile tile = {memory + (i % 2) * 4, 4, 1};
+        ptowsp_graph_call call = {scaled, args, 0, &tile, 1, 0};
+        ptowsp_graph_task_desc desc = {.kernel = &call};
+        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+        assert_int_equal(i > 1 ? ptowsp_graph_edge_make(graph, i - 2, i) : PTOWSP_OK, PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_copy_out(device, host, memory, sizeof host), PTOWSP_OK);
+    for (int i = 0; i < 8; i++) {
+        assert_true(host[i] == 4.0f * (float)(i + 1));
+    }
+    for (uint64_t i = 0; i < 4; i++) {
+        assert_int_equal(ptowsp_graph_task_cycles(graph, i), 100 + i);
+    }
+    assert_int_equal(ptowsp_device_free(device, memory), PTOWSP_OK);
+    ptowsp_graph_destroy(graph);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+static void device__graphs_that_it_cannot_run(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context(), *other = plain_context();
+    ptowsp_device *vector = device_of(context, 1, 1, 0), *cube = device_of(context, 1, 0, 1);
+    ptowsp_graph *graph = graph_of(context), *foreign = graph_of(other);
+    noted n;
+    memset(&n, 0, sizeof n);
+    ptowsp_graph_task_desc descs[] = {{.name = "empty", .unit = PTOWSP_UNIT_CUBE},
+                                      {.fn = note_core, .user = &n},
+                                      {.fn = note_core, .user = &n, .unit = PTOWSP_UNIT_CUBE}};
+    descs[2].name = "mul";
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &descs[i], NULL), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_device_run_graph(vector, graph), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 2,
+                  "device: task 2 'mul' needs a cube core, and there is none");
+    assert_int_equal(ptowsp_device_run_graph(cube, graph), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 1,
+                  "device: task 1 needs a vector core, and there is none");
+    assert_int_equal(n.count, 0);
+    assert_int_equal(ptowsp_device_run_graph(vector, foreign), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "device: the graph is of another context");
+    assert_int_equal(ptowsp_device_run_graph(vector, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: graph is NULL");
+    assert_int_equal(ptowsp_graph_edge_make(graph, 1, 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_edge_make(graph, 2, 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run_graph(vector, graph), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 1,
+                  "graph: 2 tasks wait for each other in a circle: 1 -> 2 'mul' -> 1");
+    // An empty graph, and one of tasks without anything to do, need no core at all.
+    ptowsp_graph_clear(graph);
+    assert_int_equal(ptowsp_device_run_graph(cube, graph), PTOWSP_OK);
+    for (uint64_t i = 0; i < 10; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &descs[0], NULL), PTOWSP_OK);
+        assert_int_equal(i ? ptowsp_graph_edge_make(graph, i / 2, i) : PTOWSP_OK, PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_device_run_graph(vector, graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_result(graph).done_count, 10);
+    assert_int_equal(ptowsp_device_result(vector).task_count, 0);
+    ptowsp_graph_destroy(graph);
+    ptowsp_graph_destroy(foreign);
+    assert_int_equal(ptowsp_device_close(cube), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_close(vector), PTOWSP_OK);
+    ptowsp_context_destroy(other);
+    ptowsp_context_destroy(context);
+}
+
+static ptowsp_status fail_second(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)user, (void)lane;
+    return begin > 0 ? (ptowsp_status) - (int)end : PTOWSP_OK;
+}
+
+// 0 -> 1 -> 2, and 3 by itself; 0 is a range whose second and third ranges fail.
+static void device__what_depends_on_a_failed_task_is_skipped(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device *device = device_of(context, 2, 3, 0);
+    ptowsp_graph *graph = graph_of(context);
+    noted n;
+    memset(&n, 0, sizeof n);
+    ptowsp_graph_task_desc descs[] = {{.range = fail_second, .item_count = 300, .name = "parts"},
+                                      {.name = "empty"},
+                                      {.fn = note_core, .user = &n},
+                                      {.fn = note_core, .user = &n}};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &descs[i], NULL), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_edge_make(graph, 1, 2), PTOWSP_OK);
+    for (int run = 0; run < 3; run++) {
+        memset(&n, 0, sizeof n);
+        assert_int_equal(ptowsp_device_run_graph(device, graph), -200);
+        test_error_is(context, (ptowsp_status)-200, 0, "graph: task 0 'parts' failed: UNKNOWN");
+        uint64_t cause;
+        assert_int_equal(ptowsp_graph_task_status(graph, 0, &cause), -200);
+        assert_int_equal(cause, 0);
+        assert_int_equal(ptowsp_graph_task_status(graph, 1, &cause), PTOWSP_SKIPPED);
+        assert_int_equal(cause, 0);
+        assert_int_equal(ptowsp_graph_task_status(graph, 2, &cause), PTOWSP_SKIPPED);
+        assert_int_equal(cause, 0);
+        assert_int_equal(ptowsp_graph_task_status(graph, 3, &cause), PTOWSP_OK);
+        assert_int_equal(n.count, 1);
+    }
+    ptowsp_graph_destroy(graph);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+static ptowsp_status cancel_at_ten(void *user, uint64_t task, uint32_t lane) {
+    (void)lane;
+    if (task == 10) {
+        ptowsp_graph_cancel((ptowsp_graph *)user);
+    }
+    return PTOWSP_OK;
+}
+
+static void device__a_cancelled_graph_starts_nothing_more(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device *device = device_of(context, 2, 2, 0);
+    ptowsp_graph *graph = graph_of(context);
+    noted n;
+    for (uint64_t i = 0; i < 30; i++) {
+        ptowsp_graph_task_desc desc = {.fn = cancel_at_ten, .user = graph};
+        ptowsp_graph_task_desc range = {.range = note_range, .item_count = 64, .user = &n};
+        ptowsp_graph_task_make(graph, i == 11 ? &range : &desc, NULL);
+        assert_int_equal(i ? ptowsp_graph_edge_make(graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_CANCELLED);
+    test_error_is(context, PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+                  "graph: cancelled; 11 of 30 tasks done");
+    assert_int_equal(ptowsp_device_result(device).task_count, 11);
+    ptowsp_graph_destroy(graph);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+// -- launches -------------------------------------------------------------------------------------
+
+typedef struct launched {
+    uint32_t core[300], kernel[300];  // + 1
+    uint64_t sum;                     // atomic
+} launched;
+
+static ptowsp_cycles note_instance(const ptowsp_task *task, launched *l, uint32_t kernel) {
+    uint64_t instance = (uint64_t)ptowsp_task_axis(task, 0);
+    assert_int_equal(task->user_axis_count, 2);
+    assert_int_equal(task->axis_arg_count, 2);
+    assert_int_equal(task->tile_count, 0);
+    assert_int_equal(task->index, instance);
+    assert_string_equal(task->kernel_name, "kernel");
+    assert_int_equal(l->core[instance], 0);
+    l->core[instance] = task->lane + 1;
+    l->kernel[instance] = kernel + 1;
+    uint64_t sum = (uint64_t)ptowsp_task_axis(task, 1);
+    for (uint32_t i = 0; i + 2 < task->arg_count; i++) {
+        sum += ptowsp_task_scalar(task, i);
+    }
+    __atomic_fetch_add(&l->sum, sum, __ATOMIC_RELAXED);
+    return 1000 * (kernel + 1) + instance;
+}
+
+static ptowsp_cycles first_kernel(const ptowsp_task *task, void *user) {
+    return note_instance(task, (launched *)user, 0);
+}
+
+static ptowsp_cycles second_kernel(const ptowsp_task *task, void *user) {
+    return note_instance(task, (launched *)user, 1);
+}
+
+static void device__spmd_runs_one_instance_on_each_core_of_the_unit(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device *device = device_of(context, 2, 3, 4);
+    const ptowsp_kernel_fn kernels[] = {first_kernel};
+    uint64_t scalars[] = {100, 10000};
+    for (int run = 0; run < 6; run++) {
+        ptowsp_unit unit = run % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR;
+        uint32_t count = run % 2 ? 4 : 3, first = run % 2 ? 3 : 0;
+        launched l;
+        memset(&l, 0, sizeof l);
+        ptowsp_cycles cycles[4] = {7, 7, 7, 7};
+        ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .unit = unit};
+        launch.scalars = scalars;
+        launch.scalar_count = 2;
+        launch.user = &l;
+        launch.out_cycles = cycles;
+        launch.instance_count = run < 3 ? 0 : count;
+        assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_OK);
+        assert_int_equal(l.sum, count * (count + 10100));
+        for (uint32_t i = 0; i < 4; i++) {
+            assert_int_equal(l.core[i], i < count ? first + i + 1 : 0);
+            assert_int_equal(cycles[i], i < count ? 1000 + i : 7);
+        }
+    }
+    assert_int_equal(ptowsp_device_result(device).task_count, 3 * 7);
+    assert_int_equal(ptowsp_device_core_tasks(device, 0), 3);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+static void device__mpmd_runs_the_kernel_of_each_id_on_any_core(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device *device = device_of(context, 2, 4, 1);
+    const ptowsp_kernel_fn kernels[] = {first_kernel, NULL, second_kernel};
+    uint32_t ids[300];
+    static const uint32_t counts[] = {1, 3, 4, 5, 300};
+    for (size_t row = 0; row < 5; row++) {
+        launched l;
+        memset(&l, 0, sizeof l);
+        for (uint32_t i = 0; i < counts[row]; i++) {
+            ids[i] = i % 3 ? 2 : 0;
+        }
+        ptowsp_cycles cycles[300];
+        ptowsp_launch launch = {.kernels = kernels, .kernel_count = 3, .ids = ids, .user = &l};
+        launch.instance_count = counts[row];
+        launch.out_cycles = cycles;
+        assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_OK);
+        assert_int_equal(l.sum, counts[row] * counts[row]);
+        for (uint32_t i = 0; i < counts[row]; i++) {
+            assert_in_range(l.core[i], 1, 4);
+            assert_int_equal(l.kernel[i], i % 3 ? 2 : 1);
+            assert_int_equal(cycles[i], (i % 3 ? 2000 : 1000) + i);
+        }
+    }
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+static ptowsp_cycles fail_some(const ptowsp_task *task, void *user) {
+    __atomic_fetch_add((uint32_t *)user, 1, __ATOMIC_RELAXED);
+    return task->index == 7    ? ptowsp_task_fail(PTOWSP_UNSUPPORTED)
+           : task->index == 12 ? ptowsp_task_fail(PTOWSP_BUSY)
+                               : 5;
+}
+
+static void device__of_failed_instances_the_lowest_is_reported(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    for (uint32_t cores = 1; cores <= 20; cores += 19) {  // 20: pinned
+        ptowsp_device *device = device_of(context, 3, cores, 0);
+        const ptowsp_kernel_fn kernels[] = {fail_some};
+        uint32_t count = 0;
+        ptowsp_cycles cycles[20];
+        ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .instance_count = 20};
+        launch.user = &count;
+        launch.out_cycles = cycles;
+        assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_UNSUPPORTED);
+        test_error_is(context, PTOWSP_UNSUPPORTED, 7, "device: instance 7 failed: UNSUPPORTED");
+        assert_int_equal(count, 20);
+        for (uint32_t i = 0; i < 20; i++) {
+            assert_int_equal(cycles[i], i == 7 || i == 12 ? 0 : 5);
+        }
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    }
+    ptowsp_context_destroy(context);
+}
+
+static void device__bad_launches(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device *device = device_of(context, 1, 2, 0);
+    const ptowsp_kernel_fn kernels[] = {first_kernel, NULL};
+    static const uint32_t ids[] = {0, 2}, nulls[] = {0, 1};
+    static const uint64_t scalars[9] = {0};
+    const struct {
+        ptowsp_launch launch;
+        uint64_t index;
+        const char *text;
+    } rows[] = {
+        {{.kernel_count = 1}, PTOWSP_NO_INDEX, "device: a launch has no kernels"},
+        {{.kernels = kernels}, PTOWSP_NO_INDEX, "device: a launch has no kernels"},
+        {{.kernels = kernels, .kernel_count = 1, .unit = (ptowsp_unit)2},
+         PTOWSP_NO_INDEX,
+         "device: a launch has an unknown unit"},
+        {{.kernels = kernels, .kernel_count = 1, .scalar_count = 9, .scalars = scalars},
+         PTOWSP_NO_INDEX,
+         "device: a launch has too many scalars"},
+        {{.kernels = kernels, .kernel_count = 1, .scalar_count = 1},
+         PTOWSP_NO_INDEX,
+         "device: a launch has scalars that are NULL"},
+        {{.kernels = kernels, .kernel_count = 1, .unit = PTOWSP_UNIT_CUBE},
+         PTOWSP_NO_INDEX,
+         "device: a launch needs a cube core, and there is none"},
+        {{.kernels = kernels, .kernel_count = 2, .ids = ids},
+         1,
+         "device: instance 1 is of kernel 2, which is outside of the table"},
+        {{.kernels = kernels, .kernel_count = 2, .ids = nulls},
+         1,
+         "device: instance 1 is of kernel 1, which is NULL"},
+        {{.kernels = kernels + 1, .kernel_count = 1},
+         0,
+         "device: instance 0 is of kernel 0, which is NULL"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(ptowsp_device_launch(device, &rows[i].launch), PTOWSP_INVALID_PARAMS);
+        test_error_is(context, PTOWSP_INVALID_PARAMS, rows[i].index, rows[i].text);
+    }
+    assert_int_equal(ptowsp_device_launch(device, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: launch is NULL");
+    assert_int_equal(ptowsp_device_result(device).task_count, 0);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+// -- calls at the wrong time ----------------------------------------------------------------------
+
+typedef struct meddler {
+    ptowsp_context *context;
+    ptowsp_device *device;
+    ptowsp_graph *graph;
+    void *memory;
+} meddler;
+
+static ptowsp_status meddle(void *user, uint64_t task, uint32_t lane) {
+    meddler *m = (meddler *)user;
+    (void)task, (void)lane;
+    void *memory = m->memory;
+    char host[4];
+    const ptowsp_launch launch = {.kernel_count = 0};
+    ptowsp_device *device;
+    assert_int_equal(ptowsp_device_open(m->context, NULL, &device), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_close(m->device), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_alloc(m->device, NULL, 4, &memory), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_free(m->device, m->memory), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_copy_in(m->device, m->memory, host, 4), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_copy_out(m->device, host, m->memory, 4), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_run_graph(m->device, m->graph), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_launch(m->device, &launch), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_graph_run(m->graph), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_graph_task_make(m->graph, NULL, NULL), PTOWSP_BUSY);
+    return PTOWSP_OK;
+}
+
+static void device__calls_from_inside_a_task_are_busy_and_change_nothing(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    meddler m = {context, device_of(context, 1, 1, 0), graph_of(context), NULL};
+    m.memory = piece_of(m.device, NULL, 4);
+    ptowsp_graph_task_desc desc = {.fn = meddle, .user = &m};
+    assert_int_equal(ptowsp_graph_task_make(m.graph, &desc, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run_graph(m.device, m.graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_context_error(context).status, PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_run(m.graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_free(m.device, m.memory), PTOWSP_OK);
+    ptowsp_graph_destroy(m.graph);
+    assert_int_equal(ptowsp_device_close(m.device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+// -- cores that do not come back ------------------------------------------------------------------
+
+typedef struct stuck {
+    uint32_t flag;   // atomic: it may come back
+    uint32_t count;  // atomic: tasks that have run
+} stuck;
+
+static ptowsp_status wait_for_flag(void *user, uint64_t task, uint32_t lane) {
+    stuck *s = (stuck *)user;
+    (void)lane;
+    while (task == 1 && !__atomic_load_n(&s->flag, __ATOMIC_ACQUIRE)) {
+    }
+    __atomic_fetch_add(&s->count, 1, __ATOMIC_RELAXED);
+    return PTOWSP_OK;
+}
+
+static ptowsp_device *impatient_device(ptowsp_context *context, uint32_t scheduler_count,
+                                       uint32_t vector_count) {
+    ptowsp_device_desc desc = {.scheduler_count = scheduler_count};
+    desc.vector_count = vector_count;
+    desc.time_limit_ns = 500000000;
+    ptowsp_device *device;
+    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    return device;
+}
+
+// A chain of tasks, of which task 1 does not come back, and some beside it.
+static void device__a_stuck_core_is_reported_and_the_device_is_lost(void **state) {
+    (void)state;
+    for (uint32_t cores = 1; cores <= 3; cores++) {
+        ptowsp_context *context = plain_context();
+        ptowsp_device *device = impatient_device(context, cores, cores);
+        ptowsp_graph *graph = graph_of(context);
+        stuck s = {0, 0};
+        ptowsp_graph_task_desc desc = {.fn = wait_for_flag, .user = &s};
+        for (uint64_t i = 0; i < 20; i++) {
+            desc.name = i == 1 ? "spin" : NULL;
+            assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+            assert_int_equal(i && i < 10 ? ptowsp_graph_edge_make(graph, i - 1, i) : 0, PTOWSP_OK);
+        }
+        void *memory = piece_of(device, "x", 4), *more;
+        char host[4] = "abc";
+        assert_int_equal(ptowsp_device_copy_in(device, memory, host, 4), PTOWSP_OK);
+        assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_STUCK);
+        ptowsp_error error = ptowsp_context_error(context);
+        assert_int_equal(error.status, PTOWSP_STUCK);
+        assert_int_equal(error.index, 1);
+        assert_non_null(
+            strstr(error.text, " has not come back from task 1 'spin' in 500000000 ns"));
+        uint64_t cause;
+        assert_int_equal(ptowsp_graph_task_status(graph, 1, &cause), PTOWSP_STUCK);
+        assert_int_equal(ptowsp_graph_task_status(graph, 2, &cause), PTOWSP_SKIPPED);
+        assert_int_equal(ptowsp_graph_result(graph).skipped_count >= 8, 1);
+        // Nothing goes any more but copying out and closing; and that not yet.
+        const ptowsp_launch launch = {.kernel_count = 0};
+        assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_STUCK);
+        error = ptowsp_context_error(context);
+        assert_memory_equal(error.text, "device: lost, since core ", 25);
+        assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_STUCK);
+        assert_int_equal(ptowsp_device_alloc(device, NULL, 4, &more), PTOWSP_STUCK);
+        assert_int_equal(ptowsp_device_free(device, memory), PTOWSP_STUCK);
+        assert_int_equal(ptowsp_device_copy_in(device, memory, "no", 3), PTOWSP_STUCK);
+        char copy[4];
+        assert_int_equal(ptowsp_device_copy_out(device, copy, memory, 4), PTOWSP_OK);
+        assert_memory_equal(copy, host, 4);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_STUCK);
+        error = ptowsp_context_error(context);
+        assert_memory_equal(error.text, "device: not closed, as core ", 28);
+        uint32_t count = __atomic_load_n(&s.count, __ATOMIC_ACQUIRE);
+        __atomic_store_n(&s.flag, 1, __ATOMIC_RELEASE);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_LEAKED);
+        test_error_is(context, PTOWSP_LEAKED, 1,
+                      "device: closed with 1 pieces of 4 bytes not freed: 'x' (4)");
+        assert_int_equal(s.count, count + 1);  // that task has come to its end
+        // The graph is as good as new.
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+static ptowsp_cycles launch_waits(const ptowsp_task *task, void *user) {
+    wait_for_flag(user, task->index == 3 || task->index == 5 ? 1 : 0, task->lane);
+    return 0;
+}
+
+static void device__stuck_instances_are_reported_the_lowest_first(void **state) {
+    (void)state;
+    for (uint32_t cores = 2; cores <= 8; cores += 6) {  // 8: pinned
+        ptowsp_context *context = plain_context();
+        ptowsp_device *device = impatient_device(context, 2, cores);
+        const ptowsp_kernel_fn kernels[] = {launch_waits};
+        stuck s = {0, 0};
+        ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .instance_count = 8};
+        launch.user = &s;
+        assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_STUCK);
+        ptowsp_error error = ptowsp_context_error(context);
+        assert_int_equal(error.index, 3);
+        assert_non_null(strstr(error.text, " has not come back from instance 3 in 500000000 ns"));
+        __atomic_store_n(&s.flag, 1, __ATOMIC_RELEASE);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        ptowsp_context_destroy(context);
+    }
+}
+
+static void device__tasks_within_the_time_limit_are_none_of_its_business(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device_desc desc = {.vector_count = 4, .time_limit_ns = 10000000000};
+    ptowsp_device *device;
+    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    ptowsp_graph *graph = graph_of(context);
+    stuck s = {1, 0};
+    ptowsp_graph_task_desc task = {.fn = wait_for_flag, .user = &s};
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+    }
+    for (int run = 0; run < 10; run++) {
+        assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_OK);
+    }
+    assert_int_equal(s.count, 10000);
+    ptowsp_graph_destroy(graph);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+// -- memory of the host ---------------------------------------------------------------------------
+
+// Opens, allocates, runs, frees, closes; the status of what fails first.
+static ptowsp_status use_device(ptowsp_context *context, ptowsp_graph *graph) {
+    const ptowsp_device_desc desc = {.scheduler_count = 2, .vector_count = 2};
+    ptowsp_device *device;
+    ptowsp_status status = ptowsp_device_open(context, &desc, &device);
+    if (status != PTOWSP_OK) {
+        assert_null(device);
+        return status;
+    }
+    void *pieces[20] = {NULL};
+    for (int i = 0; i < 20 && status == PTOWSP_OK; i++) {
+        status = ptowsp_device_alloc(device, NULL, 8, &pieces[i]);
+    }
+    if (status == PTOWSP_OK) {
+        status = ptowsp_device_run_graph(device, graph);
+    }
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(ptowsp_device_free(device, pieces[i]), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    return status;
+}
+
+static void device__every_allocation_may_be_refused(void **state) {
+    (void)state;
+    for (size_t refuse_at = 1;; refuse_at++) {
+        test_memory memory = {0};
+        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+        ptowsp_context *context;
+        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        ptowsp_graph *graph = graph_of(context);
+        noted n;
+        memset(&n, 0, sizeof n);
+        ptowsp_graph_task_desc task = {.fn = note_core, .user = &n};
+        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+        memory.refuse_at = memory.allocations + refuse_at;
+        ptowsp_status status = use_device(context, graph);
+        bool was_refused = memory.allocations >= memory.refuse_at;
+        assert_int_equal(status, was_refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
+        assert_int_equal(n.count, !was_refused);
+        memory.refuse_at = 0;
+        memset(&n, 0, sizeof n);
+        assert_int_equal(use_device(context, graph), PTOWSP_OK);
+        assert_int_equal(n.count, 1);
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+        assert_int_equal(memory.live_bytes, 0);
+        if (!was_refused) {
+            assert_true(refuse_at > 25);
+            break;
+        }
+    }
+}
+
+// Runs of a graph and launches allocate nothing, once a graph has run on as many cores.
+static void device__running_again_allocates_nothing(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_device *device = device_of(context, 1, 3, 0);
+    ptowsp_graph *graph = graph_of(context);
+    noted n;
+    ptowsp_graph_task_desc task = {.fn = note_core, .user = &n};
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+    }
+    size_t allocations = 0;
+    for (int run = 0; run < 5; run++) {
+        memset(&n, 0, sizeof n);
+        assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_OK);
+        const ptowsp_kernel_fn kernels[] = {first_kernel};
+        launched l;
+        memset(&l, 0, sizeof l);
+        ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .user = &l};
+        assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_OK);
+        assert_true(run == 0 || memory.allocations == allocations);
+        allocations = memory.allocations;
+    }
+    ptowsp_graph_destroy(graph);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest first[] = {
+        cmocka_unit_test(device__bad_descriptions_are_refused),
+    };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(device__opens_with_any_numbers_of_threads_and_closes_at_once),
+        cmocka_unit_test(device__tasks_run_on_cores_of_their_unit),
+        cmocka_unit_test(device__a_range_task_is_one_range_for_each_core_of_its_unit),
+        cmocka_unit_test(device__of_ready_tasks_the_one_with_the_highest_priority_is_next),
+        cmocka_unit_test(device__kernels_work_on_its_memory_and_their_cycles_are_kept),
+        cmocka_unit_test(device__graphs_that_it_cannot_run),
+        cmocka_unit_test(device__what_depends_on_a_failed_task_is_skipped),
+        cmocka_unit_test(device__a_cancelled_graph_starts_nothing_more),
+        cmocka_unit_test(device__spmd_runs_one_instance_on_each_core_of_the_unit),
+        cmocka_unit_test(device__mpmd_runs_the_kernel_of_each_id_on_any_core),
+        cmocka_unit_test(device__of_failed_instances_the_lowest_is_reported),
+        cmocka_unit_test(device__bad_launches),
+        cmocka_unit_test(device__calls_from_inside_a_task_are_busy_and_change_nothing),
+        cmocka_unit_test(device__a_stuck_core_is_reported_and_the_device_is_lost),
+        cmocka_unit_test(device__stuck_instances_are_reported_the_lowest_first),
+        cmocka_unit_test(device__tasks_within_the_time_limit_are_none_of_its_business),
+        cmocka_unit_test(device__every_allocation_may_be_refused),
+        cmocka_unit_test(device__running_again_allocates_nothing),
+    };
+    return cmocka_run_group_tests_name("opening", first, NULL, NULL) +
+           _cmocka_run_group_tests("tests", tests, DEVICE_TESTS(tests), NULL, NULL);
+}
