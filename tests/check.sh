@@ -100,7 +100,7 @@ step "tests: plain, with both compilers; without vector code; without threads"
 make -s -j"$JOBS" test BUILD="$OUT/test-gcc" CC=gcc CXX=g++
 make -s -j"$JOBS" test BUILD="$OUT/test-clang" CC=clang CXX=clang++ NO_ISA_TESTS=1
 make -s -j"$JOBS" test BUILD="$OUT/test-no-simd" CC=gcc CXX=g++ CFLAGS="-O2 -g -DPTOWSP_NO_SIMD"
-THREADED=$(cd tests && grep -lE 'pthread_|THREADS_|graph_fixture' *_test.c | sed 's/\.c$//' | tr '\n' ' ')
+THREADED=$(cd tests && grep -lE 'pthread_|THREADS_|(graph|device)_fixture' *_test.c | sed 's/\.c$//' | tr '\n' ' ')
 make -s -j"$JOBS" test BUILD="$OUT/test-no-threads" CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS" \
     TESTS="$THREADED"
 
@@ -112,6 +112,9 @@ make -s -j"$JOBS" test BUILD="$OUT/test-asan-gcc" CC=gcc CXX=g++ TESTS="$LINKED"
     CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 make -s -j"$JOBS" test BUILD="$OUT/test-tsan" CC=clang TESTS="$THREADED" \
     CFLAGS="-O1 -g -fsanitize=thread"
+
+step "models: spin explores them, and finds the faults that are seeded in them"
+sh tests/models_test.sh
 
 step "fuzzing the trace reader, 20 seconds"
 clang -std=c11 $WC -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iexamples \
