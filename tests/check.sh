@@ -1,6 +1,7 @@
 #!/bin/sh
 # Everything that has to hold before a commit; `make check` runs it. Each step prints a line; the first
 # that fails ends it. Needs gcc, g++, clang, clang-format, cmocka, and clang's sanitizer runtime.
+# Models are explored if spin is there.
 set -eu
 BUILD=${BUILD:-build}
 OUT=$BUILD/check
