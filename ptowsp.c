@@ -31761,6 +31761,9 @@ typedef struct pwsp_tile_memo {
 typedef struct pwsp_issue pwsp_issue;
 typedef struct pwsp_crew pwsp_crew;
 
+// Who walks a program with kernels, issuing its tasks: as pwsp_crew_walk does.
+typedef ptowsp_status (*pwsp_run_walk_fn)(void *user, ptowsp_run *run);
+
 struct ptowsp_run {
     ptowsp_context *context;
     pwsp_memory memory;
@@ -31797,7 +31800,9 @@ struct ptowsp_run {
     // On lanes, or on a device; made when that is first asked for.
     pwsp_issue *issue;
     pwsp_crew *crew;
-    bool is_issued;  // this execution
+    bool is_issued;         // this execution
+    pwsp_run_walk_fn walk;  // by whom it is issued; NULL: by the crew
+    void *walk_user;
     // Results.
     uint64_t *critical;
     uint64_t critical_count, critical_capacity;
@@ -31812,6 +31817,12 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
 
 // Checks all that a run needs before it walks; finds what is unknown before kernels have run.
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
+
+// Executes as ptowsp_run_execute does, but by somebody who has core_count cores to issue to. The
+// context has been entered.
+PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
+                                                uint32_t core_count, pwsp_run_walk_fn walk,
+                                                void *user);
 
 // Begins to walk the program from its start, dry: leaving out what is unknown.
 PWSP_INTERNAL void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry);
@@ -32733,6 +32744,11 @@ PWSP_INTERNAL void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token,
 // Runs a ready entry, or skips it if it is poisoned.
 PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane);
 
+// Notes what the kernel of an entry has returned, or that it has not been called: a failure. For
+// those who do not call pwsp_reorder_run, but reorder->call, or nothing.
+PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,
+                                           ptowsp_cycles result);
+
 // It has been run: makes ready what waited for it. It must not be touched afterwards.
 PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by);
 
@@ -32921,16 +32937,21 @@ static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t
     }
 }
 
-PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane) {
+PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,
+                                           ptowsp_cycles result) {
     pwsp_entry *entry = pwsp_reorder_at(reorder, place);
-    if (pwsp_load_relaxed(&entry->fan.is_poisoned)) {
-        entry->cycles = (uint64_t)(int64_t)PTOWSP_SKIPPED;
-        return;
-    }
-    entry->cycles = reorder->call(reorder->call_user, entry, lane);
-    if (entry->cycles > PTOWSP_CYCLES_MAX) {
+    entry->cycles = result;
+    if (result > PTOWSP_CYCLES_MAX) {
         pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
     }
+}
+
+PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane) {
+    const pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    bool is_poisoned = pwsp_load_relaxed(&entry->fan.is_poisoned) != 0;
+    pwsp_reorder_set_result(reorder, place,
+                            is_poisoned ? ptowsp_task_fail(PTOWSP_SKIPPED)
+                                        : reorder->call(reorder->call_user, entry, lane));
 }
 
 PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
@@ -35130,8 +35151,9 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
     } else {
         pwsp_lanes_begin(&run->lanes);
     }
-    status = run->is_issued ? pwsp_crew_walk(run->crew, options->lane_count)
-                            : pwsp_run_walk(run, is_time_only);
+    status = !run->is_issued ? pwsp_run_walk(run, is_time_only)
+             : run->walk     ? run->walk(run->walk_user, run)
+                             : pwsp_crew_walk(run->crew, options->lane_count);
     return pwsp_run_finish(run, status);
 }
 
@@ -35172,6 +35194,39 @@ static ptowsp_status pwsp_run_check_options(ptowsp_run *run, const ptowsp_run_op
     return PTOWSP_OK;
 }
 
+static void pwsp_run_set_cost(ptowsp_run *run, const ptowsp_cost *cost) {
+    run->cost = *cost;
+    run->tile_core.cost = &run->cost;
+    memset(run->memos, 0, (run->program->kernels.count + 1) * sizeof run->memos[0]);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
+                                                uint32_t core_count, pwsp_run_walk_fn walk,
+                                                void *user) {
+    ptowsp_run_options chosen = *options;
+    chosen.lane_count = 0;
+    if (pwsp_exchange_acquire(&run->is_running, 1u)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = pwsp_run_check_options(run, &chosen);
+    if (status == PTOWSP_OK) {
+        pwsp_run_set_cost(run, &chosen.cost);
+        run->issue = run->issue ? run->issue : pwsp_issue_create(run);
+        if (run->issue && pwsp_issue_reserve(run->issue, core_count)) {
+            run->is_issued = true;
+            run->walk = walk;
+            run->walk_user = user;
+            status = pwsp_run_execute(run, &chosen);
+            run->walk = NULL;
+        } else {
+            status = pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                               "run: out of memory");
+        }
+    }
+    pwsp_store_release(&run->is_running, 0u);
+    return status;
+}
+
 ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
     ptowsp_run_options chosen;
     memset(&chosen, 0, sizeof chosen);
@@ -35183,9 +35238,7 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
     }
     ptowsp_status status = pwsp_run_check_options(run, &chosen);
     if (status == PTOWSP_OK) {
-        run->cost = chosen.cost;
-        run->tile_core.cost = &run->cost;
-        memset(run->memos, 0, (run->program->kernels.count + 1) * sizeof run->memos[0]);
+        pwsp_run_set_cost(run, &chosen.cost);
         run->is_issued = chosen.lane_count > 1 && chosen.mode == PTOWSP_RUN_EXECUTE;
         status = run->is_issued ? pwsp_run_execute_on_lanes(run, &chosen)
                                 : pwsp_run_execute(run, &chosen);
@@ -37909,7 +37962,7 @@ typedef struct pwsp_aicpu {
     // Its cores, all and those that are free, by unit, and busy.
     uint32_t *cores, *free_cores[2], *busy_cores;
     uint32_t core_count, free_count[2], busy_count;
-    pwsp_pick *picks;                 // core_count of them
+    pwsp_pick *picks;                 // one for each of its cores, and one more
     uint32_t ready_head, ready_tail;  // what it has found to be ready, not yet in queues
     char padding[PWSP_FALSE_SHARING];
 } pwsp_aicpu;
@@ -37942,6 +37995,9 @@ struct ptowsp_device {
     // What the job of a run is about. It stays: a core that is stuck may look at it later.
     pwsp_device_graph graph;
     pwsp_device_launch launch;
+    ptowsp_run *run;
+    uint32_t is_run_stopped;                 // atomic
+    uint32_t places[PWSP_ISSUE_WINDOW_MAX];  // links of a program's entries
 
     pwsp_sleeper host;  // the host sleeps here
     pwsp_mutex mutex;   // protects queues, is_open, and what is stuck
@@ -37960,7 +38016,6 @@ struct ptowsp_device {
     uint32_t inside_count;  // atomic: AICPU threads in the run
     uint32_t is_over;       // atomic: the run is
     uint32_t has_stuck;     // atomic: a core is
-    uint32_t done_count;    // atomic: counts what is done, for pwsp_device_await
     char padding_after[PWSP_FALSE_SHARING];
 };
 
@@ -37977,8 +38032,8 @@ PWSP_INTERNAL void pwsp_device_finish(ptowsp_device *device);
 PWSP_INTERNAL void pwsp_device_prepare(ptowsp_device *device, const pwsp_job *job);
 PWSP_INTERNAL void pwsp_device_begin(ptowsp_device *device);
 
-// Waits, on the host, until something has been done since done_count was `seen`, or the run is over.
-PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, uint32_t seen);
+// Waits, on the host, until a count that done and pass change is not `seen` any more.
+PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, const uint32_t *count, uint32_t seen);
 
 // Waits, on the host, until the run is over, and until all AICPU threads have left it. False if a
 // core is stuck, and then the error is made by pwsp_device_fail_stuck.
@@ -38128,20 +38183,25 @@ static bool pwsp_device_dequeue_unit(ptowsp_device *device, uint32_t unit, pwsp_
 
 // -- waking ---------------------------------------------------------------------------------------
 
-// Wakes AICPU threads that have free cores for what is queued.
+static void pwsp_device_wake_all(ptowsp_device *device) {
+    for (uint32_t i = 0; i < device->scheduler_count; i++) {
+        pwsp_sleeper_wake(&device->aicpus[i].sleeper, PWSP_SLEEPER_ALL);
+    }
+}
+
+// Wakes AICPU threads that have free cores for what is queued; all of them, if a core is stuck and
+// what is queued is to be got rid of.
 static void pwsp_device_wake_for_units(ptowsp_device *device, uint32_t from) {
+    if (PWSP_UNLIKELY(pwsp_load_seq_cst(&device->has_stuck))) {
+        pwsp_device_wake_all(device);
+        return;
+    }
     for (uint32_t unit = 0; unit < 2; unit++) {
         uint32_t count = pwsp_load_seq_cst(&device->queued_count[unit]);
         for (uint32_t i = 0; count > 0 && i < device->scheduler_count; i++) {
             pwsp_aicpu *aicpu = &device->aicpus[(from + i) % device->scheduler_count];
             count -= pwsp_sleeper_wake(&aicpu->sleeper, PWSP_AWAIT_VECTOR << unit);
         }
-    }
-}
-
-static void pwsp_device_wake_all(ptowsp_device *device) {
-    for (uint32_t i = 0; i < device->scheduler_count; i++) {
-        pwsp_sleeper_wake(&device->aicpus[i].sleeper, PWSP_SLEEPER_ALL);
     }
 }
 
@@ -38190,9 +38250,8 @@ static void pwsp_aicpu_unbusy(pwsp_aicpu *aicpu, uint32_t i, bool is_free) {
 }
 
 // Something of the run is done, for a host that waits for that.
-static void pwsp_aicpu_count_done(ptowsp_device *device) {
+static void pwsp_aicpu_tell_host(ptowsp_device *device) {
     if (device->job.is_awaited) {
-        pwsp_fetch_add_seq_cst(&device->done_count, 1u);
         pwsp_sleeper_wake(&device->host, PWSP_AWAIT_DONE);
     }
 }
@@ -38211,7 +38270,7 @@ static bool pwsp_aicpu_collect(pwsp_aicpu *aicpu) {
         pwsp_aicpu_take_back(&core->line);
         pwsp_aicpu_unbusy(aicpu, i, true);
         device->job.done(device->job.user, &result, aicpu->index);
-        pwsp_aicpu_count_done(device);
+        pwsp_aicpu_tell_host(device);
         has_some = true;
     }
     return has_some;
@@ -38341,7 +38400,7 @@ static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
         const pwsp_pick *pick = &aicpu->picks[i];
         if (has_stuck || !job->is_wanted(job->user, pick->entry)) {
             job->pass(job->user, pick->entry, pick->part, aicpu->index);
-            pwsp_aicpu_count_done(device);
+            pwsp_aicpu_tell_host(device);
         } else {
             pwsp_aicpu_give_to_core(aicpu, pick);
         }
@@ -38378,7 +38437,7 @@ static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
     result.core = core->index;
     result.status = PTOWSP_STUCK;
     job->done(job->user, &result, aicpu->index);
-    pwsp_aicpu_count_done(device);
+    pwsp_aicpu_tell_host(device);
     pwsp_device_wake_all(device);
 }
 
@@ -38565,7 +38624,8 @@ static ptowsp_status pwsp_device_desc_check(ptowsp_context *context, ptowsp_devi
 static bool pwsp_device_allocate(ptowsp_device *device) {
     uint32_t core_count = device->core_count, scheduler_count = device->scheduler_count;
     size_t cores = core_count * sizeof(pwsp_core), aicpus = scheduler_count * sizeof(pwsp_aicpu);
-    size_t picks = core_count * sizeof(pwsp_pick), lists = 5 * core_count * sizeof(uint32_t);
+    size_t picks = (core_count + scheduler_count) * sizeof(pwsp_pick);
+    size_t lists = 5 * core_count * sizeof(uint32_t);
     device->block_size = cores + aicpus + picks + lists + 63;
     device->block = pwsp_memory_alloc(&device->context->memory, device->block_size);
     if (!device->block) {
@@ -38589,7 +38649,7 @@ static bool pwsp_device_allocate(ptowsp_device *device) {
         aicpu->free_cores[0] = list + count;
         aicpu->free_cores[1] = list + 2 * count;
         aicpu->busy_cores = list + 3 * count;
-        pick += count;
+        pick += count + 1;
         list += 4 * count;
         pwsp_sleeper_init(&aicpu->sleeper);
     }
@@ -38859,7 +38919,6 @@ PWSP_INTERNAL void pwsp_device_prepare(ptowsp_device *device, const pwsp_job *jo
         aicpu->tally.first_failed = PWSP_GRAPH_NONE;
     }
     pwsp_store_relaxed(&device->is_over, 0u);
-    pwsp_store_relaxed(&device->done_count, 0u);
 }
 
 PWSP_INTERNAL void pwsp_device_begin(ptowsp_device *device) {
@@ -38872,19 +38931,14 @@ PWSP_INTERNAL void pwsp_device_begin(ptowsp_device *device) {
     }
 }
 
-PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, uint32_t seen) {
-    for (uint32_t round = 0;; round++) {
-        if (pwsp_load_seq_cst(&device->done_count) != seen || pwsp_load_seq_cst(&device->is_over)) {
-            return;
-        }
+PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, const uint32_t *count, uint32_t seen) {
+    for (uint32_t round = 0; pwsp_load_seq_cst(count) == seen; round++) {
         if (round < device->spin_count) {
             pwsp_pause();
             continue;
         }
         pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY | PWSP_AWAIT_DONE);
-        bool has_news =
-            pwsp_load_seq_cst(&device->done_count) != seen || pwsp_load_seq_cst(&device->is_over);
-        pwsp_sleeper_end(&device->host, has_news, 0);
+        pwsp_sleeper_end(&device->host, pwsp_load_seq_cst(count) != seen, 0);
     }
 }
 
@@ -39449,6 +39503,194 @@ ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *l
         status = launch ? pwsp_device_launch_all(device, launch)
                         : pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                                     "device: launch is NULL");
+        pwsp_context_leave(device->context);
+    }
+    return status;
+}
+
+// =================================================================================================
+// src/exec/device_run.c
+// =================================================================================================
+
+// Programs on a device: the calling thread walks and issues, as for lanes (see issue.h), and the
+// device's cores are who runs what is ready. Entries are places of the reorder buffer.
+//
+// A core leaves what its kernel returned in its own line, and the AICPU thread puts it into the
+// entry: so a core that was stuck, and comes back when the run is over, touches nothing of it.
+
+#include <inttypes.h>
+
+static pwsp_reorder *pwsp_program_on(void *device) {
+    return &((ptowsp_device *)device)->run->issue->reorder;
+}
+
+static const pwsp_kernel_info *pwsp_program_kernel(const ptowsp_program *program,
+                                                   const pwsp_task_op *op) {
+    return PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, op->kernel);
+}
+
+// -- the job --------------------------------------------------------------------------------------
+
+static uint32_t pwsp_program_queue(void *user, uint32_t place) {
+    const ptowsp_device *device = (const ptowsp_device *)user;
+    const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
+    if (entry->home != PWSP_NO_HOME) {
+        return PWSP_GRAPH_CLASSES + entry->home;
+    }
+    uint32_t unit = (uint32_t)pwsp_program_kernel(device->run->program, entry->op)->unit;
+    return unit * PWSP_GRAPH_LEVELS;
+}
+
+static bool pwsp_program_is_wanted(void *user, uint32_t place) {
+    const ptowsp_device *device = (const ptowsp_device *)user;
+    const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
+    return !pwsp_load_relaxed(&entry->fan.is_poisoned) &&
+           !pwsp_load_relaxed(&device->is_run_stopped);
+}
+
+static void pwsp_program_pass(void *user, uint32_t place, uint32_t part, uint32_t by) {
+    pwsp_reorder *reorder = pwsp_program_on(user);
+    (void)part;
+    pwsp_reorder_set_result(reorder, place, ptowsp_task_fail(PTOWSP_SKIPPED));
+    pwsp_reorder_done(reorder, place, by);
+}
+
+static void pwsp_program_run(void *user, pwsp_result *result) {
+    const pwsp_reorder *reorder = pwsp_program_on(user);
+    const pwsp_entry *entry = pwsp_reorder_at(reorder, result->entry);
+    result->cycles = reorder->call(reorder->call_user, entry, result->core);
+}
+
+static void pwsp_program_done(void *user, const pwsp_result *result, uint32_t by) {
+    pwsp_reorder *reorder = pwsp_program_on(user);
+    bool is_stuck = result->status < 0;
+    pwsp_reorder_set_result(reorder, result->entry,
+                            is_stuck ? ptowsp_task_fail(result->status) : result->cycles);
+    pwsp_reorder_done(reorder, result->entry, by);
+}
+
+static void pwsp_program_stop(void *user) {
+    pwsp_store_seq_cst(&((ptowsp_device *)user)->is_run_stopped, 1u);
+}
+
+static uint64_t pwsp_program_describe(void *user, uint32_t place, uint32_t part, ptowsp_text text) {
+    const ptowsp_device *device = (const ptowsp_device *)user;
+    const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
+    (void)part;
+    pwsp_text_format(text, "task %" PRIu64 " of kernel %s", entry->index,
+                     pwsp_program_kernel(device->run->program, entry->op)->name);
+    return entry->index;
+}
+
+// -- the executor ---------------------------------------------------------------------------------
+
+static void pwsp_program_ready(void *user, uint32_t by, uint32_t place) {
+    PTOWSP_ASSERT(PWSP_BY_WALK == PWSP_DEVICE_NONE);
+    pwsp_device_ready((ptowsp_device *)user, by, place);
+}
+
+static void pwsp_program_help(void *user, uint32_t ticket) {
+    pwsp_device_await((ptowsp_device *)user, &pwsp_program_on(user)->done_count, ticket);
+}
+
+// What executing calls for the walk with kernels.
+static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
+    ptowsp_device *device = (ptowsp_device *)user;
+    pwsp_executor executor = {pwsp_program_ready, pwsp_program_help, device};
+    pwsp_job job;
+    memset(&job, 0, sizeof job);
+    job.user = device;
+    job.links = device->places;
+    job.queue_of = pwsp_program_queue;
+    job.is_wanted = pwsp_program_is_wanted;
+    job.pass = pwsp_program_pass;
+    job.run = pwsp_program_run;
+    job.done = pwsp_program_done;
+    job.stop = pwsp_program_stop;
+    job.describe = pwsp_program_describe;
+    job.is_awaited = true;
+    device->is_run_stopped = 0;
+    pwsp_device_prepare(device, &job);
+    pwsp_device_begin(device);
+    ptowsp_status status =
+        pwsp_issue_walk(run->issue, &executor, device->vector_count, device->cube_count);
+    pwsp_device_finish(device);
+    return pwsp_device_end(device) ? status : pwsp_device_fail_stuck(device);
+}
+
+// -- running --------------------------------------------------------------------------------------
+
+// Is every tensor that is bound in the device's memory?
+static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptowsp_run *run) {
+    const ptowsp_program *program = run->program;
+    for (uint32_t i = 1; i < program->tensors.count; i++) {
+        const pwsp_bound_tensor *bound = &run->tensors[i];
+        if (!bound->is_bound || bound->high < bound->low) {
+            continue;
+        }
+        int64_t size = bound->element_size;
+        const void *begin = (const void *)(bound->data + bound->low * size);
+        uint64_t bytes = (uint64_t)(bound->high - bound->low + 1) * (uint64_t)size;
+        char what[PTOWSP_NAME_MAX + 16];
+        ptowsp_text_buffer buffer = {what, sizeof what, 0};
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "tensor %s",
+                         PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i)->name);
+        ptowsp_status status = pwsp_device_memory_check(&device->memory, begin, bytes, what);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Is there a core for every kernel?
+static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
+                                               const ptowsp_program *program) {
+    for (uint32_t i = 0; i < program->tasks.count; i++) {
+        const pwsp_kernel_info *kernel =
+            pwsp_program_kernel(program, PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i));
+        if (pwsp_device_unit_count(device, kernel->unit) == 0) {
+            return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "device: kernel %s needs a %s core, and there is none", kernel->name,
+                             kernel->unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// The context has been entered.
+static ptowsp_status pwsp_device_run_program(ptowsp_device *device, ptowsp_run *run,
+                                             const ptowsp_run_options *options) {
+    const char *wrong = !run                              ? "run is NULL"
+                        : run->context != device->context ? "the run is of another context"
+                        : options->mode == PTOWSP_RUN_TIME_ONLY
+                            ? "a run that only measures time does not run on it"
+                            : NULL;
+    if (wrong) {
+        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: %s",
+                         wrong);
+    }
+    ptowsp_status status = pwsp_device_check_kernels(device, run->program);
+    if (status == PTOWSP_OK) {
+        status = pwsp_device_check_tensors(device, run);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    device->run = run;
+    return pwsp_run_execute_by(run, options, device->core_count, pwsp_device_walk, device);
+}
+
+ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
+                                const ptowsp_run_options *options) {
+    ptowsp_run_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    ptowsp_status status = pwsp_device_enter(device);
+    if (status == PTOWSP_OK) {
+        status = pwsp_device_run_program(device, run, &chosen);
         pwsp_context_leave(device->context);
     }
     return status;

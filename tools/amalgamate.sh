@@ -110,7 +110,7 @@ src/exec/graph_classes.c src/exec/graph_run.c
 src/exec/graph.c
 src/exec/handshake.h src/exec/device_memory.h src/exec/device_memory.c
 src/exec/device.h src/exec/core.c src/exec/aicpu.c src/exec/device.c
-src/exec/device_graph.c src/exec/device_launch.c
+src/exec/device_graph.c src/exec/device_launch.c src/exec/device_run.c
 src/report/report.h src/report/pipelines.c src/report/stats.c
 "
 

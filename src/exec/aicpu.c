@@ -63,20 +63,25 @@ static bool pwsp_device_dequeue_unit(ptowsp_device *device, uint32_t unit, pwsp_
 
 // -- waking ---------------------------------------------------------------------------------------
 
-// Wakes AICPU threads that have free cores for what is queued.
+static void pwsp_device_wake_all(ptowsp_device *device) {
+    for (uint32_t i = 0; i < device->scheduler_count; i++) {
+        pwsp_sleeper_wake(&device->aicpus[i].sleeper, PWSP_SLEEPER_ALL);
+    }
+}
+
+// Wakes AICPU threads that have free cores for what is queued; all of them, if a core is stuck and
+// what is queued is to be got rid of.
 static void pwsp_device_wake_for_units(ptowsp_device *device, uint32_t from) {
+    if (PWSP_UNLIKELY(pwsp_load_seq_cst(&device->has_stuck))) {
+        pwsp_device_wake_all(device);
+        return;
+    }
     for (uint32_t unit = 0; unit < 2; unit++) {
         uint32_t count = pwsp_load_seq_cst(&device->queued_count[unit]);
         for (uint32_t i = 0; count > 0 && i < device->scheduler_count; i++) {
             pwsp_aicpu *aicpu = &device->aicpus[(from + i) % device->scheduler_count];
             count -= pwsp_sleeper_wake(&aicpu->sleeper, PWSP_AWAIT_VECTOR << unit);
         }
-    }
-}
-
-static void pwsp_device_wake_all(ptowsp_device *device) {
-    for (uint32_t i = 0; i < device->scheduler_count; i++) {
-        pwsp_sleeper_wake(&device->aicpus[i].sleeper, PWSP_SLEEPER_ALL);
     }
 }
 
@@ -125,9 +130,8 @@ static void pwsp_aicpu_unbusy(pwsp_aicpu *aicpu, uint32_t i, bool is_free) {
 }
 
 // Something of the run is done, for a host that waits for that.
-static void pwsp_aicpu_count_done(ptowsp_device *device) {
+static void pwsp_aicpu_tell_host(ptowsp_device *device) {
     if (device->job.is_awaited) {
-        pwsp_fetch_add_seq_cst(&device->done_count, 1u);
         pwsp_sleeper_wake(&device->host, PWSP_AWAIT_DONE);
     }
 }
@@ -146,7 +150,7 @@ static bool pwsp_aicpu_collect(pwsp_aicpu *aicpu) {
         pwsp_aicpu_take_back(&core->line);
         pwsp_aicpu_unbusy(aicpu, i, true);
         device->job.done(device->job.user, &result, aicpu->index);
-        pwsp_aicpu_count_done(device);
+        pwsp_aicpu_tell_host(device);
         has_some = true;
     }
     return has_some;
@@ -276,7 +280,7 @@ static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
         const pwsp_pick *pick = &aicpu->picks[i];
         if (has_stuck || !job->is_wanted(job->user, pick->entry)) {
             job->pass(job->user, pick->entry, pick->part, aicpu->index);
-            pwsp_aicpu_count_done(device);
+            pwsp_aicpu_tell_host(device);
         } else {
             pwsp_aicpu_give_to_core(aicpu, pick);
         }
@@ -313,7 +317,7 @@ static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
     result.core = core->index;
     result.status = PTOWSP_STUCK;
     job->done(job->user, &result, aicpu->index);
-    pwsp_aicpu_count_done(device);
+    pwsp_aicpu_tell_host(device);
     pwsp_device_wake_all(device);
 }
 

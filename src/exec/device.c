@@ -43,7 +43,8 @@ static ptowsp_status pwsp_device_desc_check(ptowsp_context *context, ptowsp_devi
 static bool pwsp_device_allocate(ptowsp_device *device) {
     uint32_t core_count = device->core_count, scheduler_count = device->scheduler_count;
     size_t cores = core_count * sizeof(pwsp_core), aicpus = scheduler_count * sizeof(pwsp_aicpu);
-    size_t picks = core_count * sizeof(pwsp_pick), lists = 5 * core_count * sizeof(uint32_t);
+    size_t picks = (core_count + scheduler_count) * sizeof(pwsp_pick);
+    size_t lists = 5 * core_count * sizeof(uint32_t);
     device->block_size = cores + aicpus + picks + lists + 63;
     device->block = pwsp_memory_alloc(&device->context->memory, device->block_size);
     if (!device->block) {
@@ -67,7 +68,7 @@ static bool pwsp_device_allocate(ptowsp_device *device) {
         aicpu->free_cores[0] = list + count;
         aicpu->free_cores[1] = list + 2 * count;
         aicpu->busy_cores = list + 3 * count;
-        pick += count;
+        pick += count + 1;
         list += 4 * count;
         pwsp_sleeper_init(&aicpu->sleeper);
     }
@@ -337,7 +338,6 @@ PWSP_INTERNAL void pwsp_device_prepare(ptowsp_device *device, const pwsp_job *jo
         aicpu->tally.first_failed = PWSP_GRAPH_NONE;
     }
     pwsp_store_relaxed(&device->is_over, 0u);
-    pwsp_store_relaxed(&device->done_count, 0u);
 }
 
 PWSP_INTERNAL void pwsp_device_begin(ptowsp_device *device) {
@@ -350,19 +350,14 @@ PWSP_INTERNAL void pwsp_device_begin(ptowsp_device *device) {
     }
 }
 
-PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, uint32_t seen) {
-    for (uint32_t round = 0;; round++) {
-        if (pwsp_load_seq_cst(&device->done_count) != seen || pwsp_load_seq_cst(&device->is_over)) {
-            return;
-        }
+PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, const uint32_t *count, uint32_t seen) {
+    for (uint32_t round = 0; pwsp_load_seq_cst(count) == seen; round++) {
         if (round < device->spin_count) {
             pwsp_pause();
             continue;
         }
         pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY | PWSP_AWAIT_DONE);
-        bool has_news =
-            pwsp_load_seq_cst(&device->done_count) != seen || pwsp_load_seq_cst(&device->is_over);
-        pwsp_sleeper_end(&device->host, has_news, 0);
+        pwsp_sleeper_end(&device->host, pwsp_load_seq_cst(count) != seen, 0);
     }
 }
 

@@ -26,6 +26,7 @@
 #include "device_memory.h"
 #include "graph.h"
 #include "handshake.h"
+#include "issue.h"
 
 #include "../base/text.h"
 
@@ -101,7 +102,7 @@ typedef struct pwsp_aicpu {
     // Its cores, all and those that are free, by unit, and busy.
     uint32_t *cores, *free_cores[2], *busy_cores;
     uint32_t core_count, free_count[2], busy_count;
-    pwsp_pick *picks;                 // core_count of them
+    pwsp_pick *picks;                 // one for each of its cores, and one more
     uint32_t ready_head, ready_tail;  // what it has found to be ready, not yet in queues
     char padding[PWSP_FALSE_SHARING];
 } pwsp_aicpu;
@@ -134,6 +135,9 @@ struct ptowsp_device {
     // What the job of a run is about. It stays: a core that is stuck may look at it later.
     pwsp_device_graph graph;
     pwsp_device_launch launch;
+    ptowsp_run *run;
+    uint32_t is_run_stopped;                 // atomic
+    uint32_t places[PWSP_ISSUE_WINDOW_MAX];  // links of a program's entries
 
     pwsp_sleeper host;  // the host sleeps here
     pwsp_mutex mutex;   // protects queues, is_open, and what is stuck
@@ -152,7 +156,6 @@ struct ptowsp_device {
     uint32_t inside_count;  // atomic: AICPU threads in the run
     uint32_t is_over;       // atomic: the run is
     uint32_t has_stuck;     // atomic: a core is
-    uint32_t done_count;    // atomic: counts what is done, for pwsp_device_await
     char padding_after[PWSP_FALSE_SHARING];
 };
 
@@ -169,8 +172,8 @@ PWSP_INTERNAL void pwsp_device_finish(ptowsp_device *device);
 PWSP_INTERNAL void pwsp_device_prepare(ptowsp_device *device, const pwsp_job *job);
 PWSP_INTERNAL void pwsp_device_begin(ptowsp_device *device);
 
-// Waits, on the host, until something has been done since done_count was `seen`, or the run is over.
-PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, uint32_t seen);
+// Waits, on the host, until a count that done and pass change is not `seen` any more.
+PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, const uint32_t *count, uint32_t seen);
 
 // Waits, on the host, until the run is over, and until all AICPU threads have left it. False if a
 // core is stuck, and then the error is made by pwsp_device_fail_stuck.

@@ -179,16 +179,21 @@ static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t
     }
 }
 
-PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane) {
+PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,
+                                           ptowsp_cycles result) {
     pwsp_entry *entry = pwsp_reorder_at(reorder, place);
-    if (pwsp_load_relaxed(&entry->fan.is_poisoned)) {
-        entry->cycles = (uint64_t)(int64_t)PTOWSP_SKIPPED;
-        return;
-    }
-    entry->cycles = reorder->call(reorder->call_user, entry, lane);
-    if (entry->cycles > PTOWSP_CYCLES_MAX) {
+    entry->cycles = result;
+    if (result > PTOWSP_CYCLES_MAX) {
         pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
     }
+}
+
+PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane) {
+    const pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    bool is_poisoned = pwsp_load_relaxed(&entry->fan.is_poisoned) != 0;
+    pwsp_reorder_set_result(reorder, place,
+                            is_poisoned ? ptowsp_task_fail(PTOWSP_SKIPPED)
+                                        : reorder->call(reorder->call_user, entry, lane));
 }
 
 PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by) {

@@ -195,6 +195,11 @@ PWSP_INTERNAL void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token,
 // Runs a ready entry, or skips it if it is poisoned.
 PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane);
 
+// Notes what the kernel of an entry has returned, or that it has not been called: a failure. For
+// those who do not call pwsp_reorder_run, but reorder->call, or nothing.
+PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,
+                                           ptowsp_cycles result);
+
 // It has been run: makes ready what waited for it. It must not be touched afterwards.
 PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by);
 

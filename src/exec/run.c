@@ -462,8 +462,9 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
     } else {
         pwsp_lanes_begin(&run->lanes);
     }
-    status = run->is_issued ? pwsp_crew_walk(run->crew, options->lane_count)
-                            : pwsp_run_walk(run, is_time_only);
+    status = !run->is_issued ? pwsp_run_walk(run, is_time_only)
+             : run->walk     ? run->walk(run->walk_user, run)
+                             : pwsp_crew_walk(run->crew, options->lane_count);
     return pwsp_run_finish(run, status);
 }
 
@@ -504,6 +505,39 @@ static ptowsp_status pwsp_run_check_options(ptowsp_run *run, const ptowsp_run_op
     return PTOWSP_OK;
 }
 
+static void pwsp_run_set_cost(ptowsp_run *run, const ptowsp_cost *cost) {
+    run->cost = *cost;
+    run->tile_core.cost = &run->cost;
+    memset(run->memos, 0, (run->program->kernels.count + 1) * sizeof run->memos[0]);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
+                                                uint32_t core_count, pwsp_run_walk_fn walk,
+                                                void *user) {
+    ptowsp_run_options chosen = *options;
+    chosen.lane_count = 0;
+    if (pwsp_exchange_acquire(&run->is_running, 1u)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = pwsp_run_check_options(run, &chosen);
+    if (status == PTOWSP_OK) {
+        pwsp_run_set_cost(run, &chosen.cost);
+        run->issue = run->issue ? run->issue : pwsp_issue_create(run);
+        if (run->issue && pwsp_issue_reserve(run->issue, core_count)) {
+            run->is_issued = true;
+            run->walk = walk;
+            run->walk_user = user;
+            status = pwsp_run_execute(run, &chosen);
+            run->walk = NULL;
+        } else {
+            status = pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                               "run: out of memory");
+        }
+    }
+    pwsp_store_release(&run->is_running, 0u);
+    return status;
+}
+
 ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
     ptowsp_run_options chosen;
     memset(&chosen, 0, sizeof chosen);
@@ -515,9 +549,7 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
     }
     ptowsp_status status = pwsp_run_check_options(run, &chosen);
     if (status == PTOWSP_OK) {
-        run->cost = chosen.cost;
-        run->tile_core.cost = &run->cost;
-        memset(run->memos, 0, (run->program->kernels.count + 1) * sizeof run->memos[0]);
+        pwsp_run_set_cost(run, &chosen.cost);
         run->is_issued = chosen.lane_count > 1 && chosen.mode == PTOWSP_RUN_EXECUTE;
         status = run->is_issued ? pwsp_run_execute_on_lanes(run, &chosen)
                                 : pwsp_run_execute(run, &chosen);

@@ -18,6 +18,9 @@ typedef struct pwsp_tile_memo {
 typedef struct pwsp_issue pwsp_issue;
 typedef struct pwsp_crew pwsp_crew;
 
+// Who walks a program with kernels, issuing its tasks: as pwsp_crew_walk does.
+typedef ptowsp_status (*pwsp_run_walk_fn)(void *user, ptowsp_run *run);
+
 struct ptowsp_run {
     ptowsp_context *context;
     pwsp_memory memory;
@@ -54,7 +57,9 @@ struct ptowsp_run {
     // On lanes, or on a device; made when that is first asked for.
     pwsp_issue *issue;
     pwsp_crew *crew;
-    bool is_issued;  // this execution
+    bool is_issued;         // this execution
+    pwsp_run_walk_fn walk;  // by whom it is issued; NULL: by the crew
+    void *walk_user;
     // Results.
     uint64_t *critical;
     uint64_t critical_count, critical_capacity;
@@ -69,6 +74,12 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
 
 // Checks all that a run needs before it walks; finds what is unknown before kernels have run.
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
+
+// Executes as ptowsp_run_execute does, but by somebody who has core_count cores to issue to. The
+// context has been entered.
+PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
+                                                uint32_t core_count, pwsp_run_walk_fn walk,
+                                                void *user);
 
 // Begins to walk the program from its start, dry: leaving out what is unknown.
 PWSP_INTERNAL void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry);

@@ -1,0 +1,186 @@
+// Programs on a device: the calling thread walks and issues, as for lanes (see issue.h), and the
+// device's cores are who runs what is ready. Entries are places of the reorder buffer.
+//
+// A core leaves what its kernel returned in its own line, and the AICPU thread puts it into the
+// entry: so a core that was stuck, and comes back when the run is over, touches nothing of it.
+
+#include "device.h"
+#include "issue.h"
+
+#include <inttypes.h>
+
+static pwsp_reorder *pwsp_program_on(void *device) {
+    return &((ptowsp_device *)device)->run->issue->reorder;
+}
+
+static const pwsp_kernel_info *pwsp_program_kernel(const ptowsp_program *program,
+                                                   const pwsp_task_op *op) {
+    return PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, op->kernel);
+}
+
+// -- the job --------------------------------------------------------------------------------------
+
+static uint32_t pwsp_program_queue(void *user, uint32_t place) {
+    const ptowsp_device *device = (const ptowsp_device *)user;
+    const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
+    if (entry->home != PWSP_NO_HOME) {
+        return PWSP_GRAPH_CLASSES + entry->home;
+    }
+    uint32_t unit = (uint32_t)pwsp_program_kernel(device->run->program, entry->op)->unit;
+    return unit * PWSP_GRAPH_LEVELS;
+}
+
+static bool pwsp_program_is_wanted(void *user, uint32_t place) {
+    const ptowsp_device *device = (const ptowsp_device *)user;
+    const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
+    return !pwsp_load_relaxed(&entry->fan.is_poisoned) &&
+           !pwsp_load_relaxed(&device->is_run_stopped);
+}
+
+static void pwsp_program_pass(void *user, uint32_t place, uint32_t part, uint32_t by) {
+    pwsp_reorder *reorder = pwsp_program_on(user);
+    (void)part;
+    pwsp_reorder_set_result(reorder, place, ptowsp_task_fail(PTOWSP_SKIPPED));
+    pwsp_reorder_done(reorder, place, by);
+}
+
+static void pwsp_program_run(void *user, pwsp_result *result) {
+    const pwsp_reorder *reorder = pwsp_program_on(user);
+    const pwsp_entry *entry = pwsp_reorder_at(reorder, result->entry);
+    result->cycles = reorder->call(reorder->call_user, entry, result->core);
+}
+
+static void pwsp_program_done(void *user, const pwsp_result *result, uint32_t by) {
+    pwsp_reorder *reorder = pwsp_program_on(user);
+    bool is_stuck = result->status < 0;
+    pwsp_reorder_set_result(reorder, result->entry,
+                            is_stuck ? ptowsp_task_fail(result->status) : result->cycles);
+    pwsp_reorder_done(reorder, result->entry, by);
+}
+
+static void pwsp_program_stop(void *user) {
+    pwsp_store_seq_cst(&((ptowsp_device *)user)->is_run_stopped, 1u);
+}
+
+static uint64_t pwsp_program_describe(void *user, uint32_t place, uint32_t part, ptowsp_text text) {
+    const ptowsp_device *device = (const ptowsp_device *)user;
+    const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
+    (void)part;
+    pwsp_text_format(text, "task %" PRIu64 " of kernel %s", entry->index,
+                     pwsp_program_kernel(device->run->program, entry->op)->name);
+    return entry->index;
+}
+
+// -- the executor ---------------------------------------------------------------------------------
+
+static void pwsp_program_ready(void *user, uint32_t by, uint32_t place) {
+    PTOWSP_ASSERT(PWSP_BY_WALK == PWSP_DEVICE_NONE);
+    pwsp_device_ready((ptowsp_device *)user, by, place);
+}
+
+static void pwsp_program_help(void *user, uint32_t ticket) {
+    pwsp_device_await((ptowsp_device *)user, &pwsp_program_on(user)->done_count, ticket);
+}
+
+// What executing calls for the walk with kernels.
+static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
+    ptowsp_device *device = (ptowsp_device *)user;
+    pwsp_executor executor = {pwsp_program_ready, pwsp_program_help, device};
+    pwsp_job job;
+    memset(&job, 0, sizeof job);
+    job.user = device;
+    job.links = device->places;
+    job.queue_of = pwsp_program_queue;
+    job.is_wanted = pwsp_program_is_wanted;
+    job.pass = pwsp_program_pass;
+    job.run = pwsp_program_run;
+    job.done = pwsp_program_done;
+    job.stop = pwsp_program_stop;
+    job.describe = pwsp_program_describe;
+    job.is_awaited = true;
+    device->is_run_stopped = 0;
+    pwsp_device_prepare(device, &job);
+    pwsp_device_begin(device);
+    ptowsp_status status =
+        pwsp_issue_walk(run->issue, &executor, device->vector_count, device->cube_count);
+    pwsp_device_finish(device);
+    return pwsp_device_end(device) ? status : pwsp_device_fail_stuck(device);
+}
+
+// -- running --------------------------------------------------------------------------------------
+
+// Is every tensor that is bound in the device's memory?
+static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptowsp_run *run) {
+    const ptowsp_program *program = run->program;
+    for (uint32_t i = 1; i < program->tensors.count; i++) {
+        const pwsp_bound_tensor *bound = &run->tensors[i];
+        if (!bound->is_bound || bound->high < bound->low) {
+            continue;
+        }
+        int64_t size = bound->element_size;
+        const void *begin = (const void *)(bound->data + bound->low * size);
+        uint64_t bytes = (uint64_t)(bound->high - bound->low + 1) * (uint64_t)size;
+        char what[PTOWSP_NAME_MAX + 16];
+        ptowsp_text_buffer buffer = {what, sizeof what, 0};
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "tensor %s",
+                         PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i)->name);
+        ptowsp_status status = pwsp_device_memory_check(&device->memory, begin, bytes, what);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Is there a core for every kernel?
+static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
+                                               const ptowsp_program *program) {
+    for (uint32_t i = 0; i < program->tasks.count; i++) {
+        const pwsp_kernel_info *kernel =
+            pwsp_program_kernel(program, PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i));
+        if (pwsp_device_unit_count(device, kernel->unit) == 0) {
+            return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "device: kernel %s needs a %s core, and there is none", kernel->name,
+                             kernel->unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// The context has been entered.
+static ptowsp_status pwsp_device_run_program(ptowsp_device *device, ptowsp_run *run,
+                                             const ptowsp_run_options *options) {
+    const char *wrong = !run                              ? "run is NULL"
+                        : run->context != device->context ? "the run is of another context"
+                        : options->mode == PTOWSP_RUN_TIME_ONLY
+                            ? "a run that only measures time does not run on it"
+                            : NULL;
+    if (wrong) {
+        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: %s",
+                         wrong);
+    }
+    ptowsp_status status = pwsp_device_check_kernels(device, run->program);
+    if (status == PTOWSP_OK) {
+        status = pwsp_device_check_tensors(device, run);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    device->run = run;
+    return pwsp_run_execute_by(run, options, device->core_count, pwsp_device_walk, device);
+}
+
+ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
+                                const ptowsp_run_options *options) {
+    ptowsp_run_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    ptowsp_status status = pwsp_device_enter(device);
+    if (status == PTOWSP_OK) {
+        status = pwsp_device_run_program(device, run, &chosen);
+        pwsp_context_leave(device->context);
+    }
+    return status;
+}
