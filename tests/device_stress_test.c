@@ -1,0 +1,213 @@
+// Devices of all sizes under random graphs, which fail and are cancelled, and under launches.
+
+#include "device_fixture.h"
+#include "graph_random.h"
+
+// Fewer where each memory access is watched.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ROUNDS 150
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ROUNDS 150
+#endif
+#endif
+#ifndef ROUNDS
+#define ROUNDS 1200
+#endif
+
+enum { DEVICES = 8 };
+
+// From one AICPU thread and one core to four and eight; all but the first have cores of both units.
+static ptowsp_device *device_number(ptowsp_context *context, uint32_t i) {
+    static const uint32_t sizes[DEVICES][3] = {{1, 1, 0}, {1, 1, 1}, {1, 3, 2}, {1, 5, 3},
+                                               {2, 1, 1}, {2, 4, 4}, {3, 2, 1}, {4, 6, 2}};
+    return device_of(context, sizes[i][0], sizes[i][1], sizes[i][2]);
+}
+
+static void device_stress__random_graphs_agree_with_running_in_order(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    random_graph *g = (random_graph *)malloc(sizeof *g);
+    random_task *tasks = (random_task *)calloc(TASK_MAX, sizeof *tasks);
+    assert_true(g && tasks);
+    ptowsp_context *context = plain_context();
+    ptowsp_graph *graph = graph_of(context);
+    ptowsp_device *devices[DEVICES];
+    for (uint32_t i = 0; i < DEVICES; i++) {
+        devices[i] = device_number(context, i);
+    }
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        make_shape(g, &random);
+        sort_edges(g);
+        uint64_t first_failed = reference(g);
+        ptowsp_graph_clear(graph);
+        build(graph, g, tasks, round % DEVICES != 0, &random);
+        for (int run = 0; run < 3; run++) {
+            memset(g->values, 0, sizeof g->values);
+            memset(g->runs, 0, sizeof g->runs);
+            // Twice on the device, and once on lanes: they leave nothing behind for each other.
+            ptowsp_status status = run == 1
+                                       ? ptowsp_graph_run(graph)
+                                       : ptowsp_device_run_graph(devices[round % DEVICES], graph);
+            if (first_failed == PTOWSP_NO_INDEX) {
+                assert_int_equal(status, PTOWSP_OK);
+            } else {
+                assert_int_equal(status, -1000 - (int)first_failed);
+                assert_true(ptowsp_context_error(context).index == first_failed);
+            }
+            compare(graph, g);
+        }
+    }
+    for (uint32_t i = 0; i < DEVICES; i++) {
+        assert_int_equal(ptowsp_device_close(devices[i]), PTOWSP_OK);
+    }
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+    free(tasks);
+    free(g);
+}
+
+// -- cancelling -----------------------------------------------------------------------------------
+
+typedef struct cancelled {
+    ptowsp_graph *graph;
+    uint64_t at;
+    uint32_t count;  // atomic: tasks and ranges that have run
+    uint8_t runs[1000];
+} cancelled;
+
+static ptowsp_status cancel_at(void *user, uint64_t task, uint32_t lane) {
+    cancelled *c = (cancelled *)user;
+    (void)lane;
+    c->runs[task]++;
+    __atomic_fetch_add(&c->count, 1, __ATOMIC_RELAXED);
+    if (task == c->at) {
+        ptowsp_graph_cancel(c->graph);
+    }
+    return PTOWSP_OK;
+}
+
+static void device_stress__cancelled_graphs_have_done_what_they_say(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    ptowsp_context *context = plain_context();
+    for (uint32_t i = 0; i < DEVICES; i++) {
+        ptowsp_device *device = device_number(context, i);
+        cancelled c = {graph_of(context), 0, 0, {0}};
+        ptowsp_graph_task_desc desc = {.fn = cancel_at, .user = &c};
+        for (uint64_t task = 0; task < 1000; task++) {
+            assert_int_equal(ptowsp_graph_task_make(c.graph, &desc, NULL), PTOWSP_OK);
+            for (int k = 0; k < 2 && task > 0; k++) {
+                uint64_t before = (uint64_t)test_random_in(&random, 0, (int64_t)task - 1);
+                assert_int_equal(ptowsp_graph_edge_make(c.graph, before, task), PTOWSP_OK);
+            }
+        }
+        for (uint32_t round = 0; round < ROUNDS / 20; round++) {
+            memset(c.runs, 0, sizeof c.runs);
+            c.count = 0;
+            c.at = (uint64_t)test_random_in(&random, 0, 1500);
+            ptowsp_status status = ptowsp_device_run_graph(device, c.graph);
+            assert_int_equal(status, c.at < 1000 ? PTOWSP_CANCELLED : PTOWSP_OK);
+            ptowsp_graph_stats stats = ptowsp_graph_result(c.graph);
+            assert_int_equal(stats.done_count, c.count);
+            assert_int_equal(stats.skipped_count, 1000 - c.count);
+            for (uint64_t task = 0; task < 1000; task++) {
+                assert_int_equal(ptowsp_graph_task_status(c.graph, task, NULL),
+                                 c.runs[task] ? PTOWSP_OK : PTOWSP_SKIPPED);
+                assert_true(c.runs[task] <= 1);
+            }
+        }
+        ptowsp_graph_destroy(c.graph);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    }
+    ptowsp_context_destroy(context);
+}
+
+// -- launches -------------------------------------------------------------------------------------
+
+typedef struct launched {
+    uint8_t runs[200];
+    uint32_t delay;
+    uint32_t first, count;  // cores of the unit
+} launched;
+
+static ptowsp_cycles run_instance(const ptowsp_task *task, void *user) {
+    launched *l = (launched *)user;
+    uint64_t i = task->index;
+    assert_in_range(task->lane, l->first, l->first + l->count - 1);
+    device_spend((uint32_t)(mix(i) % (l->delay + 1)));
+    l->runs[i]++;
+    return i % 50 == 49 ? ptowsp_task_fail(PTOWSP_UNSUPPORTED) : i;
+}
+
+static void device_stress__launches_run_every_instance_once(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    const ptowsp_kernel_fn kernels[] = {run_instance};
+    ptowsp_context *context = plain_context();
+    for (uint32_t i = 1; i < DEVICES; i++) {
+        ptowsp_device *device = device_number(context, i);
+        ptowsp_device_stats stats = ptowsp_device_result(device);
+        for (uint32_t round = 0; round < ROUNDS / 10; round++) {
+            launched l;
+            memset(&l, 0, sizeof l);
+            ptowsp_cycles cycles[200];
+            ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .user = &l};
+            launch.unit = (ptowsp_unit)test_random_in(&random, 0, 1);
+            l.first = launch.unit == PTOWSP_UNIT_CUBE ? stats.vector_count : 0;
+            l.count = launch.unit == PTOWSP_UNIT_CUBE ? stats.cube_count : stats.vector_count;
+            l.delay = (uint32_t)test_random_in(&random, 0, 2000);
+            launch.instance_count =
+                test_random_in(&random, 0, 1) ? 0 : (uint32_t)test_random_in(&random, 1, 200);
+            launch.out_cycles = cycles;
+            uint32_t count = launch.instance_count ? launch.instance_count : l.count;
+            assert_int_equal(ptowsp_device_launch(device, &launch),
+                             count >= 50 ? PTOWSP_UNSUPPORTED : PTOWSP_OK);
+            assert_true(count < 50 || ptowsp_context_error(context).index == 49);
+            for (uint32_t k = 0; k < 200; k++) {
+                assert_int_equal(l.runs[k], k < count);
+                assert_true(k >= count || cycles[k] == (k % 50 == 49 ? 0 : k));
+            }
+        }
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    }
+    ptowsp_context_destroy(context);
+}
+
+// Runs of one task, with pauses in which threads fall asleep: wake-ups that get lost hang here.
+static void device_stress__short_runs_and_pauses(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    ptowsp_context *context = plain_context();
+    for (uint32_t i = 0; i < DEVICES; i++) {
+        ptowsp_device *device = device_number(context, i);
+        shape s = {.context = context, .task_count = 1 + i, .graph = graph_of(context)};
+        uint8_t runs[DEVICES];
+        s.runs = runs;
+        ptowsp_graph_task_desc desc = {.fn = shape_count, .user = runs};
+        for (uint64_t task = 0; task < s.task_count; task++) {
+            assert_int_equal(ptowsp_graph_task_make(s.graph, &desc, NULL), PTOWSP_OK);
+        }
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+            memset(runs, 0, sizeof runs);
+            assert_int_equal(ptowsp_device_run_graph(device, s.graph), PTOWSP_OK);
+            for (uint32_t task = 0; task < DEVICES; task++) {
+                assert_int_equal(runs[task], task <= i);
+            }
+            device_spend((uint32_t)test_random_in(&random, 0, 20000));
+        }
+        ptowsp_graph_destroy(s.graph);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    }
+    ptowsp_context_destroy(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(device_stress__random_graphs_agree_with_running_in_order),
+        cmocka_unit_test(device_stress__cancelled_graphs_have_done_what_they_say),
+        cmocka_unit_test(device_stress__launches_run_every_instance_once),
+        cmocka_unit_test(device_stress__short_runs_and_pauses),
+    };
+    return _cmocka_run_group_tests("tests", tests, DEVICE_TESTS(tests), NULL, NULL);
+}
