@@ -196,4 +196,15 @@ says "blocks of 3: 1 tasks"
 bad "--size is 7, not a multiple of --block, 3" graph_threads --size 7 --block 3
 bad "--threads takes a whole number from 1 to 64, not '0'" graph_threads --threads 0
 
+# Kernels on a device. On paper: 4 kernels for each block, of 128 * 128 / 32 cycles altogether each.
+good graph_formula
+says "32 kernels, 2048 cycles" "all are 42: good"
+rows 4 "^  core"
+good graph_formula --schedulers 3 --cores 9 --blocks 128
+says "512 kernels, 2048 cycles" "all are 42: good"
+rows 9 "^  core"
+good graph_formula --blocks 3 --cores 1
+says "12 kernels" "all are 42: good"
+bad "--cores takes a whole number from 1 to 256, not '257'" graph_formula --cores 257
+
 echo "examples_test: good"
