@@ -1,0 +1,55 @@
+// Devices for which the system has no more threads: each thread that a device starts is refused
+// once, and those that have been started end. (The library is inside, pwsp_thread_start too, so that
+// pthread_create can be replaced.)
+
+#include <pthread.h>
+
+__attribute__((unused)) static int test_pthread_create(pthread_t *out_thread,
+                                                       const pthread_attr_t *attributes,
+                                                       void *(*fn)(void *), void *arg);
+#define pthread_create test_pthread_create
+
+#include "test.h"
+
+#undef pthread_create
+
+static uint32_t started, refuse_at;  // from 1; 0 refuses none
+
+static int test_pthread_create(pthread_t *out_thread, const pthread_attr_t *attributes,
+                               void *(*fn)(void *), void *arg) {
+    return ++started == refuse_at ? 11 : pthread_create(out_thread, attributes, fn, arg);
+}
+
+static void device_threads__any_thread_may_be_refused(void **state) {
+    (void)state;
+#ifndef PTOWSP_NO_THREADS
+    test_memory memory = {0};
+    ptowsp_context_desc context_desc = {.resize = test_resize, .resize_user = &memory};
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);
+    size_t before = memory.live_bytes;
+    const ptowsp_device_desc desc = {.scheduler_count = 3, .vector_count = 4, .cube_count = 1};
+    for (refuse_at = 1; refuse_at <= 9; refuse_at++) {
+        started = 0;
+        ptowsp_device *device;
+        ptowsp_status status = ptowsp_device_open(context, &desc, &device);
+        assert_int_equal(status, refuse_at <= 8 ? PTOWSP_SYSTEM_FAILED : PTOWSP_OK);
+        if (status != PTOWSP_OK) {
+            assert_null(device);
+            test_error_is(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                          "device: the system starts no more threads");
+        }
+        assert_int_equal(started, refuse_at <= 8 ? refuse_at : 8);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_int_equal(memory.live_bytes, before);
+    }
+    ptowsp_context_destroy(context);
+#endif
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(device_threads__any_thread_may_be_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
