@@ -596,7 +596,7 @@ extern int clock_gettime(int clock, struct timespec *out_time);
 #define PWSP_COND_CLOCK CLOCK_REALTIME
 #else
 #define PWSP_COND_CLOCK PWSP_CLOCK
-#if !defined(CLOCK_MONOTONIC)
+#if !defined(__cplusplus)  // where it is never hidden
 extern int pthread_condattr_setclock(pthread_condattr_t *attributes, int clock);
 #endif
 #endif
