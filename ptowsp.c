@@ -38590,10 +38590,10 @@ PWSP_INTERNAL void *pwsp_aicpu_main(void *arg) {
 
 // Rounds of waiting before sleeping: pauses, a few if there are more threads than processors, and
 // then some in which other threads go first. Even where there are enough processors others use them:
-// pausing for 20 us was seen to cost 60 us a task on a busy machine, this 3.
-#define PWSP_DEVICE_SPIN_LONG  100
+// pausing for 20 us was seen to cost 60 us a task on a busy machine, this some 4.
+#define PWSP_DEVICE_SPIN_LONG  50
 #define PWSP_DEVICE_SPIN_SHORT 20
-#define PWSP_DEVICE_YIELD      20
+#define PWSP_DEVICE_YIELD      50
 
 // -- open -----------------------------------------------------------------------------------------
 

@@ -2577,7 +2577,8 @@ PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 // context; only ptowsp_graph_cancel may be called by any thread, and by tasks.
 //
 // Memory   37 bytes for a task (41 if it has nothing before it) and 12 for an edge, once sealed; up
-//          to twice that while it is built; 3 KiB for a lane. Running allocates nothing.
+//          to twice that while it is built; 100 more for a kernel, with its arguments and tiles;
+//          3 KiB for a lane. Running allocates nothing.
 // Limits   2^32 - 1 tasks and as many edges; names of tasks as everywhere (PTOWSP_NAME_MAX).
 
 typedef struct ptowsp_graph ptowsp_graph;
@@ -2742,6 +2743,10 @@ PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph 
 //
 // Threads  A device has threads of its own, which sleep while nothing runs, whatever its context
 //          has. All calls belong to the thread of the context; memory comes from its allocator.
+// Stuck    A core that has not come back still runs its task: the graph, program, kernels and data
+//          that the task is of must stay until the device is closed.
+// Cost     A third of a microsecond for an empty task while threads are awake; waking them costs
+//          what the system charges, so with more threads than processors some microseconds.
 
 typedef struct ptowsp_device ptowsp_device;
 
@@ -2760,7 +2765,7 @@ typedef struct ptowsp_device_desc {
 // Starts the threads of a device and waits until all cores poll; desc may be NULL.
 //
 // Errors   INVALID_PARAMS (more threads or cores than the maxima; out_device NULL), OUT_OF_MEMORY,
-//          SYSTEM_FAILED (a thread could not be started), UNSUPPORTED (PTOWSP_NO_THREADS).
+//          SYSTEM_FAILED (a thread could not be started), UNSUPPORTED (PTOWSP_NO_THREADS), BUSY.
 PTOWSP_API ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptowsp_device_desc *desc,
                                             ptowsp_device **out_device);
 
@@ -2773,10 +2778,10 @@ PTOWSP_API ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptows
 PTOWSP_API ptowsp_status ptowsp_device_close(ptowsp_device *device);
 
 // Memory of the device, as the host sees its addresses; kernels use them, the host copies. A name
-// (NULL: "memory") is copied, and is for texts.
+// (NULL: "memory") is copied, and is for texts. What is in it is not defined.
 //
-// Errors   INVALID_PARAMS (size 0; a bad name), OUT_OF_MEMORY (the device's is exhausted, or the
-//          allocator's), STUCK (after a core was stuck).
+// Errors   INVALID_PARAMS (size 0; a bad name; out_memory NULL), OUT_OF_MEMORY (the device's is
+//          exhausted, or the allocator's), BUSY, STUCK (after a core was stuck).
 PTOWSP_API ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *name, uint64_t size,
                                              void **out_memory);
 // Errors   INVALID_PARAMS: not the start of a piece that is allocated (freed twice, perhaps: the
