@@ -38063,8 +38063,8 @@ PWSP_INTERNAL void pwsp_aicpu_close(pwsp_aicpu *aicpu);
 
 // A core of a device: it polls its line, runs what it is given, and knows nothing else.
 //
-// Waiting costs nothing when there is nothing: a core polls for a while, lets other threads go first
-// if there are more threads than processors, and then sleeps until its AICPU thread wakes it.
+// Waiting costs nothing when there is nothing: a core polls for a while, then lets other threads go
+// first, and then sleeps until its AICPU thread wakes it.
 
 // Waits until the AICPU has written to the line: the task, or NULL if the core is to quit.
 static pwsp_core_task *pwsp_core_wait(pwsp_core *core) {
@@ -38479,7 +38479,8 @@ static bool pwsp_aicpu_has_news(const pwsp_aicpu *aicpu) {
     return false;
 }
 
-// Waits a little: longer, the longer there has been nothing. left_ns: until a core has had its time.
+// Waits a little: longer, the longer there has been nothing. left_ns: until a core has had its
+// time.
 static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t left_ns) {
     const ptowsp_device *device = aicpu->device;
     uint32_t round = (*idle_rounds)++;
@@ -38588,8 +38589,8 @@ PWSP_INTERNAL void *pwsp_aicpu_main(void *arg) {
 
 #include <inttypes.h>
 
-// Rounds of waiting before sleeping: pauses, a few if there are more threads than processors, and
-// then some in which other threads go first. Even where there are enough processors others use them:
+// Rounds of waiting before sleeping: pauses, fewer if there are more threads than processors, and
+// then some in which other threads go first. Where there are enough processors others may use them:
 // pausing for 20 us was seen to cost 60 us a task on a busy machine, this some 4.
 #define PWSP_DEVICE_SPIN_LONG  50
 #define PWSP_DEVICE_SPIN_SHORT 20
@@ -38998,7 +38999,8 @@ uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core) {
 // src/exec/device_graph.c
 // =================================================================================================
 
-// Graphs on a device: entries are tasks, parts those of a range task, one for each core of its unit.
+// Graphs on a device: entries are tasks, parts those of a range task, one for each core of its
+// unit.
 //
 // What the graph was sealed to is used as lanes use it: edges are counted down by the AICPU thread
 // that has the result of a task. Tasks that need no core are done by that thread at once: empty
@@ -39298,8 +39300,9 @@ ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph
 
 // Launches: instances of kernels that depend on nothing.
 //
-// With one instance for each core of the unit, instances are entries, each in the queue of its core.
-// Otherwise there is one entry, and instances are its parts: cores take them as they become free.
+// With one instance for each core of the unit, instances are entries, each in the queue of its
+// core. Otherwise there is one entry, of which instances are parts: cores take them as they become
+// free.
 
 #include <inttypes.h>
 

@@ -359,7 +359,8 @@ static bool pwsp_aicpu_has_news(const pwsp_aicpu *aicpu) {
     return false;
 }
 
-// Waits a little: longer, the longer there has been nothing. left_ns: until a core has had its time.
+// Waits a little: longer, the longer there has been nothing. left_ns: until a core has had its
+// time.
 static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t left_ns) {
     const ptowsp_device *device = aicpu->device;
     uint32_t round = (*idle_rounds)++;

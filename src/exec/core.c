@@ -1,7 +1,7 @@
 // A core of a device: it polls its line, runs what it is given, and knows nothing else.
 //
-// Waiting costs nothing when there is nothing: a core polls for a while, lets other threads go first
-// if there are more threads than processors, and then sleeps until its AICPU thread wakes it.
+// Waiting costs nothing when there is nothing: a core polls for a while, then lets other threads go
+// first, and then sleeps until its AICPU thread wakes it.
 
 #include "device.h"
 

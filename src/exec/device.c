@@ -7,8 +7,8 @@
 
 #include <inttypes.h>
 
-// Rounds of waiting before sleeping: pauses, a few if there are more threads than processors, and
-// then some in which other threads go first. Even where there are enough processors others use them:
+// Rounds of waiting before sleeping: pauses, fewer if there are more threads than processors, and
+// then some in which other threads go first. Where there are enough processors others may use them:
 // pausing for 20 us was seen to cost 60 us a task on a busy machine, this some 4.
 #define PWSP_DEVICE_SPIN_LONG  50
 #define PWSP_DEVICE_SPIN_SHORT 20

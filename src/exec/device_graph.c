@@ -1,4 +1,5 @@
-// Graphs on a device: entries are tasks, parts those of a range task, one for each core of its unit.
+// Graphs on a device: entries are tasks, parts those of a range task, one for each core of its
+// unit.
 //
 // What the graph was sealed to is used as lanes use it: edges are counted down by the AICPU thread
 // that has the result of a task. Tasks that need no core are done by that thread at once: empty

@@ -1,7 +1,8 @@
 // Launches: instances of kernels that depend on nothing.
 //
-// With one instance for each core of the unit, instances are entries, each in the queue of its core.
-// Otherwise there is one entry, and instances are its parts: cores take them as they become free.
+// With one instance for each core of the unit, instances are entries, each in the queue of its
+// core. Otherwise there is one entry, of which instances are parts: cores take them as they become
+// free.
 
 #include "call.h"
 #include "device.h"

@@ -1,0 +1,280 @@
+// Devices: calls at the wrong time, cores that are stuck, and memory of the host that is refused.
+
+#include "device_fixture.h"
+
+// -- calls at the wrong time ----------------------------------------------------------------------
+
+typedef struct meddler {
+    ptowsp_context *context;
+    ptowsp_device *device;
+    ptowsp_graph *graph;
+    void *memory;
+} meddler;
+
+static ptowsp_status meddle(void *user, uint64_t task, uint32_t lane) {
+    meddler *m = (meddler *)user;
+    (void)task, (void)lane;
+    void *memory = m->memory;
+    char host[4];
+    const ptowsp_launch launch = {.kernel_count = 0};
+    ptowsp_device *device;
+    assert_int_equal(ptowsp_device_open(m->context, NULL, &device), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_close(m->device), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_alloc(m->device, NULL, 4, &memory), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_free(m->device, m->memory), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_copy_in(m->device, m->memory, host, 4), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_copy_out(m->device, host, m->memory, 4), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_run_graph(m->device, m->graph), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_device_launch(m->device, &launch), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_graph_run(m->graph), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_graph_task_make(m->graph, NULL, NULL), PTOWSP_BUSY);
+    return PTOWSP_OK;
+}
+
+static void device_faults__calls_from_inside_a_task_are_busy_and_change_nothing(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    meddler m = {context, device_of(context, 1, 1, 0), graph_of(context), NULL};
+    m.memory = piece_of(m.device, NULL, 4);
+    ptowsp_graph_task_desc desc = {.fn = meddle, .user = &m};
+    assert_int_equal(ptowsp_graph_task_make(m.graph, &desc, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run_graph(m.device, m.graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_context_error(context).status, PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_run(m.graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_free(m.device, m.memory), PTOWSP_OK);
+    ptowsp_graph_destroy(m.graph);
+    assert_int_equal(ptowsp_device_close(m.device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+// -- cores that do not come back ------------------------------------------------------------------
+
+typedef struct stuck {
+    uint32_t flag;   // atomic: it may come back
+    uint32_t count;  // atomic: tasks that have run
+} stuck;
+
+static ptowsp_status wait_for_flag(void *user, uint64_t task, uint32_t lane) {
+    stuck *s = (stuck *)user;
+    (void)lane;
+    while (task == 1 && !__atomic_load_n(&s->flag, __ATOMIC_ACQUIRE)) {
+    }
+    __atomic_fetch_add(&s->count, 1, __ATOMIC_RELAXED);
+    return PTOWSP_OK;
+}
+
+static ptowsp_device *impatient_device(ptowsp_context *context, uint32_t scheduler_count,
+                                       uint32_t vector_count) {
+    ptowsp_device_desc desc = {.scheduler_count = scheduler_count};
+    desc.vector_count = vector_count;
+    desc.time_limit_ns = 500000000;
+    ptowsp_device *device;
+    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    return device;
+}
+
+// A chain of tasks, of which task 1 does not come back, and some beside it.
+static void device_faults__a_stuck_core_is_reported_and_the_device_is_lost(void **state) {
+    (void)state;
+    for (uint32_t cores = 1; cores <= 3; cores++) {
+        ptowsp_context *context = plain_context();
+        ptowsp_device *device = impatient_device(context, cores, cores);
+        ptowsp_graph *graph = graph_of(context);
+        stuck s = {0, 0};
+        ptowsp_graph_task_desc desc = {.fn = wait_for_flag, .user = &s};
+        for (uint64_t i = 0; i < 20; i++) {
+            desc.name = i == 1 ? "spin" : NULL;
+            assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+            assert_int_equal(i && i < 10 ? ptowsp_graph_edge_make(graph, i - 1, i) : 0, PTOWSP_OK);
+        }
+        void *memory = piece_of(device, "x", 4), *more;
+        char host[4] = "abc";
+        assert_int_equal(ptowsp_device_copy_in(device, memory, host, 4), PTOWSP_OK);
+        assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_STUCK);
+        ptowsp_error error = ptowsp_context_error(context);
+        assert_int_equal(error.status, PTOWSP_STUCK);
+        assert_int_equal(error.index, 1);
+        assert_non_null(
+            strstr(error.text, " has not come back from task 1 'spin' in 500000000 ns"));
+        uint64_t cause;
+        assert_int_equal(ptowsp_graph_task_status(graph, 1, &cause), PTOWSP_STUCK);
+        assert_int_equal(ptowsp_graph_task_status(graph, 2, &cause), PTOWSP_SKIPPED);
+        assert_int_equal(ptowsp_graph_result(graph).skipped_count >= 8, 1);
+        // Nothing goes any more but copying out and closing; and that not yet.
+        const ptowsp_launch launch = {.kernel_count = 0};
+        assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_STUCK);
+        error = ptowsp_context_error(context);
+        assert_memory_equal(error.text, "device: lost, since core ", 25);
+        assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_STUCK);
+        assert_int_equal(ptowsp_device_alloc(device, NULL, 4, &more), PTOWSP_STUCK);
+        assert_int_equal(ptowsp_device_free(device, memory), PTOWSP_STUCK);
+        assert_int_equal(ptowsp_device_copy_in(device, memory, "no", 3), PTOWSP_STUCK);
+        char copy[4];
+        assert_int_equal(ptowsp_device_copy_out(device, copy, memory, 4), PTOWSP_OK);
+        assert_memory_equal(copy, host, 4);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_STUCK);
+        error = ptowsp_context_error(context);
+        assert_memory_equal(error.text, "device: not closed, as core ", 28);
+        uint32_t count = __atomic_load_n(&s.count, __ATOMIC_ACQUIRE);
+        __atomic_store_n(&s.flag, 1, __ATOMIC_RELEASE);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_LEAKED);
+        test_error_is(context, PTOWSP_LEAKED, 1,
+                      "device: closed with 1 pieces of 4 bytes not freed: 'x' (4)");
+        assert_int_equal(s.count, count + 1);  // that task has come to its end
+        // The graph is as good as new.
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+static ptowsp_cycles launch_waits(const ptowsp_task *task, void *user) {
+    wait_for_flag(user, task->index == 3 || task->index == 5 ? 1 : 0, task->lane);
+    return 0;
+}
+
+static void device_faults__stuck_instances_are_reported_the_lowest_first(void **state) {
+    (void)state;
+    for (uint32_t cores = 2; cores <= 8; cores += 6) {  // 8: pinned
+        ptowsp_context *context = plain_context();
+        ptowsp_device *device = impatient_device(context, 2, cores);
+        const ptowsp_kernel_fn kernels[] = {launch_waits};
+        stuck s = {0, 0};
+        ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .instance_count = 8};
+        launch.user = &s;
+        assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_STUCK);
+        ptowsp_error error = ptowsp_context_error(context);
+        assert_int_equal(error.index, 3);
+        assert_non_null(strstr(error.text, " has not come back from instance 3 in 500000000 ns"));
+        __atomic_store_n(&s.flag, 1, __ATOMIC_RELEASE);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        ptowsp_context_destroy(context);
+    }
+}
+
+static void device_faults__tasks_within_the_time_limit_are_none_of_its_business(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device_desc desc = {.vector_count = 4, .time_limit_ns = 10000000000};
+    ptowsp_device *device;
+    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    ptowsp_graph *graph = graph_of(context);
+    stuck s = {1, 0};
+    ptowsp_graph_task_desc task = {.fn = wait_for_flag, .user = &s};
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+    }
+    for (int run = 0; run < 10; run++) {
+        assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_OK);
+    }
+    assert_int_equal(s.count, 10000);
+    ptowsp_graph_destroy(graph);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
+// -- memory of the host ---------------------------------------------------------------------------
+
+static ptowsp_status count_up(void *user, uint64_t task, uint32_t lane) {
+    (void)task, (void)lane;
+    __atomic_fetch_add((uint32_t *)user, 1, __ATOMIC_RELAXED);
+    return PTOWSP_OK;
+}
+
+static ptowsp_cycles count_instance(const ptowsp_task *task, void *user) {
+    return (ptowsp_cycles)count_up(user, task->index, task->lane);
+}
+
+// Opens, allocates, runs, frees, closes; the status of what fails first.
+static ptowsp_status use_device(ptowsp_context *context, ptowsp_graph *graph) {
+    const ptowsp_device_desc desc = {.scheduler_count = 2, .vector_count = 2};
+    ptowsp_device *device;
+    ptowsp_status status = ptowsp_device_open(context, &desc, &device);
+    if (status != PTOWSP_OK) {
+        assert_null(device);
+        return status;
+    }
+    void *pieces[20] = {NULL};
+    for (int i = 0; i < 20 && status == PTOWSP_OK; i++) {
+        status = ptowsp_device_alloc(device, NULL, 8, &pieces[i]);
+    }
+    if (status == PTOWSP_OK) {
+        status = ptowsp_device_run_graph(device, graph);
+    }
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(ptowsp_device_free(device, pieces[i]), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    return status;
+}
+
+static void device_faults__every_allocation_may_be_refused(void **state) {
+    (void)state;
+    for (size_t refuse_at = 1;; refuse_at++) {
+        test_memory memory = {0};
+        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+        ptowsp_context *context;
+        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        ptowsp_graph *graph = graph_of(context);
+        uint32_t count = 0;
+        ptowsp_graph_task_desc task = {.fn = count_up, .user = &count};
+        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+        memory.refuse_at = memory.allocations + refuse_at;
+        ptowsp_status status = use_device(context, graph);
+        bool was_refused = memory.allocations >= memory.refuse_at;
+        assert_int_equal(status, was_refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
+        assert_int_equal(count, !was_refused);
+        memory.refuse_at = 0;
+        count = 0;
+        assert_int_equal(use_device(context, graph), PTOWSP_OK);
+        assert_int_equal(count, 1);
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+        assert_int_equal(memory.live_bytes, 0);
+        if (!was_refused) {
+            assert_true(refuse_at > 25);
+            break;
+        }
+    }
+}
+
+// Runs of a graph and launches allocate nothing, once a graph has run on as many cores.
+static void device_faults__running_again_allocates_nothing(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_device *device = device_of(context, 1, 3, 0);
+    ptowsp_graph *graph = graph_of(context);
+    uint32_t count = 0;
+    ptowsp_graph_task_desc task = {.fn = count_up, .user = &count};
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+    }
+    size_t allocations = 0;
+    for (int run = 0; run < 5; run++) {
+        assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_OK);
+        const ptowsp_kernel_fn kernels[] = {count_instance};
+        ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .user = &count};
+        assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_OK);
+        assert_true(run == 0 || memory.allocations == allocations);
+        allocations = memory.allocations;
+    }
+    ptowsp_graph_destroy(graph);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(device_faults__calls_from_inside_a_task_are_busy_and_change_nothing),
+        cmocka_unit_test(device_faults__a_stuck_core_is_reported_and_the_device_is_lost),
+        cmocka_unit_test(device_faults__stuck_instances_are_reported_the_lowest_first),
+        cmocka_unit_test(device_faults__tasks_within_the_time_limit_are_none_of_its_business),
+        cmocka_unit_test(device_faults__every_allocation_may_be_refused),
+        cmocka_unit_test(device_faults__running_again_allocates_nothing),
+    };
+    return _cmocka_run_group_tests("tests", tests, DEVICE_TESTS(tests), NULL, NULL);
+}
