@@ -574,9 +574,9 @@ PWSP_INTERNAL uint32_t pwsp_cpu_count(void);
 // =================================================================================================
 
 // POSIX, kept in one file. In header mode it is too late for feature-test macros, so strict C11
-// hides clock_gettime and pthread_condattr_setclock from us; they are declared here in that case, as
-// POSIX gives them. (macOS has no such conditions: there a wait is of the clock on the wall, and who
-// waits looks again.)
+// hides clock_gettime and pthread_condattr_setclock from us; they are declared here, as POSIX gives
+// them. (macOS has no such conditions: there a wait is by the clock on the wall, and who waits looks
+// again.)
 
 #include <time.h>
 #include <unistd.h>
@@ -37493,8 +37493,8 @@ const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
 //        +-------------- AICPU: IDLE -------------------+
 //
 // The AICPU writes what `task` points to while IDLE, the core reads it and writes its result there
-// while ASSIGNED, the AICPU reads that while DONE. QUIT is written at IDLE only, so a core that sees
-// it has nothing to do.
+// while ASSIGNED, the AICPU reads that while DONE. QUIT is written at IDLE only, so a core that
+// sees it has nothing to do.
 //
 // All but IDLE are sequentially consistent here, which is more than release and acquire, as threads
 // sleep: see src/base/sleeper.h. tests/models/handshake.pml is a model of both sides.

@@ -1,6 +1,6 @@
 // Devices for which the system has no more threads: each thread that a device starts is refused
-// once, and those that have been started end. (The library is inside, pwsp_thread_start too, so that
-// pthread_create can be replaced.)
+// once, and those that have been started end. (The library is inside, pwsp_thread_start too, so
+// that pthread_create can be replaced.)
 
 #include <pthread.h>
 

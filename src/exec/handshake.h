@@ -20,8 +20,8 @@
 //        +-------------- AICPU: IDLE -------------------+
 //
 // The AICPU writes what `task` points to while IDLE, the core reads it and writes its result there
-// while ASSIGNED, the AICPU reads that while DONE. QUIT is written at IDLE only, so a core that sees
-// it has nothing to do.
+// while ASSIGNED, the AICPU reads that while DONE. QUIT is written at IDLE only, so a core that
+// sees it has nothing to do.
 //
 // All but IDLE are sequentially consistent here, which is more than release and acquire, as threads
 // sleep: see src/base/sleeper.h. tests/models/handshake.pml is a model of both sides.

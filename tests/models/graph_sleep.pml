@@ -29,9 +29,18 @@
 // Options: -DLANES=3 (too many states for a full search: gcc -DBITSTATE, ./pan -w33); -DSHORT:
 // lanes that are not let in leave (is_short); -DDIRECT: lane 0 has run by itself before, and then
 // never comes again.
-// Seeded faults, which spin finds: -DNO_RECHECK (sleeps without looking again), -DNO_LAST_WAKE,
-// -DNO_GIVE_UP_WAKE, -DNO_KEEPER_CHECK (9), -DNO_BUSY_CHECK (7), and with -DDIRECT -DDIRECT_BREAKS
-// (lane 0 comes back as the keeper).
+// What tests/models_test.sh explores:
+//
+// HOLDS:
+// HOLDS: -DENDS -a -f
+// HOLDS: -DSHORT
+// HOLDS: -DDIRECT
+// FAULT: -DNO_RECHECK               sleeps without looking again
+// FAULT: -DNO_LAST_WAKE
+// FAULT: -DNO_GIVE_UP_WAKE
+// FAULT: -DNO_KEEPER_CHECK          (9)
+// FAULT: -DNO_BUSY_CHECK            (7)
+// FAULT: -DDIRECT -DDIRECT_BREAKS   lane 0 comes back as the keeper
 
 #ifndef LANES
 #define LANES 2
