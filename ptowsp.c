@@ -575,8 +575,8 @@ PWSP_INTERNAL uint32_t pwsp_cpu_count(void);
 
 // POSIX, kept in one file. In header mode it is too late for feature-test macros, so strict C11
 // hides clock_gettime and pthread_condattr_setclock from us; they are declared here, as POSIX gives
-// them. (macOS has no such conditions: there a wait is by the clock on the wall, and who waits looks
-// again.)
+// them. (macOS has no such conditions: there a wait is by the clock on the wall, and who waits
+// looks again.)
 
 #include <time.h>
 #include <unistd.h>
