@@ -1,6 +1,6 @@
 #!/bin/sh
-# Explores every model of tests/models with spin, and every fault that is seeded in it: the model must
-# hold, and each fault must be found. Lines of a model's comments say what to explore:
+# Explores models (those it is given, or all of tests/models) with spin, and every fault that is seeded
+# in them: the model must hold, and each fault must be found. Lines of a model's comments say what to explore:
 #
 #   // HOLDS: -DENDS -a -f     in each of these ways it holds; without such a line, in the plain one
 #   // FAULT: -DNO_RECHECK     and in each of these spin must find an error
@@ -37,7 +37,7 @@ explore() {
     done
     cd "$DIR"
     spin $defines -a "$ROOT/$model" > spin.txt 2>&1 || fail "$what: $(cat spin.txt)"
-    ${CC:-gcc} -O2 -w -DCOLLAPSE $safety pan.c -o pan || fail "$what: pan.c does not compile"
+    ${CC:-gcc} $level -w -DCOLLAPSE $safety pan.c -o pan || fail "$what: pan.c does not compile"
     ./pan -m1000000 $options > pan.txt 2>&1 || true
     cd "$ROOT"
     grep -q 'errors: [0-9]' "$DIR/pan.txt" || fail "$what: $(cat "$DIR/pan.txt")"
@@ -49,19 +49,20 @@ lines() {
     sed -n "s|^// *$2:|:|p" "$1"
 }
 
-models=$(echo tests/models/*.pml)
+models=${*:-$(echo tests/models/*.pml)}
 set -f  # words for the reader are no patterns
 for model in $models; do
     [ -n "$(lines "$model" HOLDS)" ] || echo "models_test: $model has no line that begins // HOLDS:"
     { lines "$model" HOLDS | grep . || echo :; } > "$DIR/holds"
     lines "$model" FAULT > "$DIR/faults"
     states=
+    level=-O2
     while read -r line; do
         explore "$model" $line
         grep -q 'errors: 0' "$DIR/pan.txt" || fail "$model $line: $(cat "$DIR/pan.txt")"
         states="$states $(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$DIR/pan.txt" | head -1)"
     done < "$DIR/holds"
-    count=0
+    count=0 level=-O0  # faults are found soon
     while read -r line; do
         explore "$model" $line
         ! grep -q 'errors: 0' "$DIR/pan.txt" || fail "$model $line: was not found"

@@ -13,14 +13,16 @@
 
    Holds: no entry runs before what it waits for, or twice; skipped are exactly those that wait for a
    failure; places of the ring are not used again while a lane looks at them; all that has been issued
-   is done, and all joins come back.
+   is done, and all joins come back. */
 
-        spin -a reorder.pml && cc -O2 -o pan pan.c && ./pan -m100000
+// HOLDS:
+// FAULT: -DFAULT_BIAS   an entry is issued without the bias
+// FAULT: -DFAULT_TIE    links are added without looking for CLOSED at the same time
+// FAULT: -DFAULT_DEAD   what is poisoned counts as dead
+// FAULT: -DFAULT_LATE   poison is read after CLOSED
+// FAULT: -DFAULT_REF    the reference until a join is done is missing
+// FAULT: -DFAULT_OPEN   an open join is dropped without closing it
 
-   Compiled with one of these, spin finds a counterexample: FAULT_BIAS (issued without the bias),
-   FAULT_TIE (links are added without looking for CLOSED at the same time), FAULT_DEAD (what is
-   poisoned counts as dead), FAULT_LATE (poison is read after CLOSED), FAULT_REF (the reference until
-   a join is done is missing), FAULT_OPEN (an open join is dropped without closing it). */
 
 #define TASKS  5
 #define PLACES 3
