@@ -195,6 +195,99 @@ static void run_lanes_faults__nothing_begins_behind_a_failure_in_a_long_chain(vo
     lp_end(&p);
 }
 
+// Waits for the task that is issued behind all that must not run.
+static void wait_for_last(lp *p, const ptowsp_task *task) {
+    if (task->index == 6) {
+        __atomic_store_n(&p->count, 1u, __ATOMIC_RELAXED);
+    }
+    for (int i = 0; task->index == 0 && i < LANE_PATIENCE; i++) {
+        if (__atomic_load_n(&p->count, __ATOMIC_RELAXED)) {
+            return;
+        }
+        sched_yield();
+    }
+}
+
+// 0, on lane 1, keeps all others from being retired. The walking lane runs 1, 2, which fails, and 3,
+// for which a slot load waits: so 4 and 5 are issued when 2 has already failed, and is still there.
+// They depend on it by data, as one of two readers of a tile, by the tree, or by an edge.
+static void run_lanes_faults__what_is_issued_after_a_failure_does_not_run(void **state) {
+    (void)state;
+    for (int what = 0; what < 4; what++) {
+        lp p;
+        lp_begin(&p, LANE_OWN, 2);
+        PTOWSP_WORKLOAD(p.m, "main") {
+            PTOWSP_COMBINE(p.m) {
+                lp_step(&p, 2);
+                lp_task(&p, what == 1 ? p.get : p.touch, 4, 4, 2, 2);
+                PTOWSP_SEQUENCE(p.m) {
+                    ptowsp_task_desc desc;
+                    memset(&desc, 0, sizeof desc);
+                    desc.kernel = p.step;
+                    desc.axes[0] = lp_number(&p, 0);
+                    PTOWSP_COMBINE(p.m) {
+                        desc.after[0] = what == 0   ? lp_task(&p, p.touch, 0, 0, 2, 2)
+                                        : what == 1 ? lp_task(&p, p.get, 4, 4, 2, 2)
+                                                    : lp_step(&p, 0);
+                        lp_task(&p, p.touch, 8, 8, 1, 1);
+                    }
+                    lp_load(&p, 0, 8, 8);
+                    for (int i = 0; i < 2; i++) {
+                        if (what == 0) {
+                            lp_task(&p, p.get, 0, 0, 2, 2);
+                        } else if (what == 1) {
+                            lp_task(&p, p.put, 4, 4, 2, 2);
+                        } else if (what == 2) {
+                            lp_step(&p, 0);
+                        } else {
+                            ptowsp_task_make(p.m, &desc);
+                        }
+                    }
+                }
+                lp_step(&p, 0);
+            }
+        }
+        ptowsp_schedule schedule =
+            lp_schedule(what == 2 ? PTOWSP_DEPENDENCIES_STRUCTURE : PTOWSP_DEPENDENCIES_EXPLICIT);
+        schedule.dispatch = PTOWSP_DISPATCH_CUSTOM;
+        schedule.dispatch_key = ptowsp_div(ptowsp_task_arg(p.m, 0), lp_number(&p, 2));
+        schedule.lane_count = 2;
+        lp_compile(&p, &schedule);
+        p.inside = wait_for_last;
+        p.result[2] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+        for (int i = 0; i < 5; i++) {
+            p.count = 0;
+            assert_int_equal(lp_execute(&p, 2), PTOWSP_KERNEL_FAILED);
+            assert_true(ptowsp_context_error(p.context).index == 2);
+            assert_int_equal(p.watch.calls[4] + p.watch.calls[5], 0);
+            assert_int_equal(p.watch.calls[3] + p.watch.calls[6], 2);
+        }
+        p.result[2] = 0;
+        lp_works(&p, 7);
+        lp_end(&p);
+    }
+}
+
+// Nothing is run before all are issued, as there is one thread: all are, and run.
+static void run_lanes_faults__what_does_not_depend_on_it_still_runs(void **state) {
+    lp p;
+    (void)state;
+    lp_begin(&p, LANE_IN_ORDER, 2);
+    PTOWSP_WORKLOAD(p.m, "main") {
+        PTOWSP_PARALLEL(p.m, i, p.batch) {
+            lp_step(&p, 0);
+        }
+    }
+    lp_compile(&p, NULL);
+    assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 30), PTOWSP_OK);
+    p.result[3] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+    fails_alike(&p, PTOWSP_KERNEL_FAILED, 3);
+    for (int i = 0; i < 30; i++) {
+        assert_int_equal(p.watch.calls[i], 1);
+    }
+    lp_end(&p);
+}
+
 // -- the walk and time ----------------------------------------------------------------------------
 
 // What is loaded from what task 0 writes says where task 2 is: at row 1, or where `row` is added.
@@ -410,6 +503,8 @@ int main(void) {
         cmocka_unit_test(run_lanes_faults__what_comes_after_it_does_not_run),
         cmocka_unit_test(run_lanes_faults__what_edges_and_streams_lead_to_does_not_run),
         cmocka_unit_test(run_lanes_faults__nothing_begins_behind_a_failure_in_a_long_chain),
+        cmocka_unit_test(run_lanes_faults__what_is_issued_after_a_failure_does_not_run),
+        cmocka_unit_test(run_lanes_faults__what_does_not_depend_on_it_still_runs),
         cmocka_unit_test(run_lanes_faults__an_error_of_the_walk_comes_after_all_before_it),
         cmocka_unit_test(run_lanes_faults__time_ends_where_it_does_without_lanes),
         cmocka_unit_test(run_lanes_faults__pipelines_that_are_stuck_after_tasks),
