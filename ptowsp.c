@@ -34467,7 +34467,7 @@ static bool pwsp_crew_may_take(const pwsp_crew *crew, uint32_t index, uint32_t o
 
 static uint32_t pwsp_crew_take(pwsp_crew *crew, uint32_t index) {
     for (uint32_t i = 0; i < crew->lane_count; i++) {
-        uint32_t other = (index + i) % crew->lane_count;
+        uint32_t other = index + i < crew->lane_count ? index + i : index + i - crew->lane_count;
         if (pwsp_crew_may_take(crew, index, other)) {
             uint32_t place = pwsp_crew_pop(crew, &crew->lanes[other]);
             if (place != PWSP_CREW_NONE) {
