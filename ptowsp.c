@@ -35623,8 +35623,9 @@ PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t ta
 PWSP_INTERNAL pwsp_graph_kernel *pwsp_graph_add_kernel(ptowsp_graph *graph,
                                                        const ptowsp_graph_task_desc *task);
 
-// What is wrong with a kernel's call, or NULL.
-PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call);
+// What is wrong with a kernel's call, or NULL; and which number, where there is one.
+PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call,
+                                                  uint64_t *out_value);
 
 // The fn of tasks that are kernels, with a pwsp_graph_kernel as user; and of those that are empty.
 PWSP_INTERNAL ptowsp_status pwsp_graph_run_kernel(void *user, uint64_t task, uint32_t lane);
@@ -35758,16 +35759,28 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_release_all(ptowsp_graph *graph, pwsp_grap
 // kernels. Cycles are kept with the number of the run that they are of: nothing has to be cleared
 // before a run.
 
-PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call) {
+PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call,
+                                                  uint64_t *out_value) {
     uint64_t arg_count = call->user_axis_count + UINT64_C(2) * call->tile_count;
     arg_count += call->scalar_count;
-    return !call->fn                                      ? "has a kernel without fn"
-           : call->user_axis_count > PTOWSP_TASK_AXIS_MAX ? "has a kernel with too many axes"
-           : call->tile_count > PTOWSP_TASK_TILE_MAX      ? "has a kernel with too many tiles"
-           : call->scalar_count > PTOWSP_TASK_SCALAR_MAX  ? "has a kernel with too many scalars"
-           : arg_count > 0 && !call->args                 ? "has a kernel without args"
-           : call->tile_count > 0 && !call->tiles         ? "has a kernel without tiles"
-                                                          : NULL;
+    if (!call->fn) {
+        return "has a kernel without fn";
+    }
+    if (call->user_axis_count > PTOWSP_TASK_AXIS_MAX) {
+        *out_value = call->user_axis_count;
+        return "has a kernel with more axes than PTOWSP_TASK_AXIS_MAX, 8";
+    }
+    if (call->tile_count > PTOWSP_TASK_TILE_MAX) {
+        *out_value = call->tile_count;
+        return "has a kernel with more tiles than PTOWSP_TASK_TILE_MAX, 12";
+    }
+    if (call->scalar_count > PTOWSP_TASK_SCALAR_MAX) {
+        *out_value = call->scalar_count;
+        return "has a kernel with more scalars than PTOWSP_TASK_SCALAR_MAX, 8";
+    }
+    return arg_count > 0 && !call->args           ? "has a kernel without args"
+           : call->tile_count > 0 && !call->tiles ? "has a kernel without tiles"
+                                                  : NULL;
 }
 
 PWSP_INTERNAL pwsp_graph_kernel *pwsp_graph_add_kernel(ptowsp_graph *graph,
@@ -37206,20 +37219,31 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uin
 static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
                                            const ptowsp_graph_task_desc *task) {
     const char *wrong = NULL;
+    uint64_t value = UINT64_MAX;  // that is wrong, if it can be told
+    if (!task) {
+        return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
+                         "graph: task %" PRIu64 ": desc is NULL", graph->task_count);
+    }
     if (task->fn && task->range) {
         wrong = "has both fn and range";
     } else if (task->kernel && (task->fn || task->range)) {
         wrong = "has a kernel and fn or range";
     } else if (!task->range && (task->item_count || task->grain)) {
-        wrong = "has items but no range";
+        wrong = task->item_count ? "has items but no range" : "has a grain but no range";
     } else if (task->name && !pwsp_name_is_valid(task->name)) {
         wrong = "has a bad name";
     } else if (task->priority > PTOWSP_GRAPH_PRIORITY_MAX) {
-        wrong = "has a priority above PTOWSP_GRAPH_PRIORITY_MAX";
+        wrong = "has a priority above PTOWSP_GRAPH_PRIORITY_MAX, 3";
+        value = task->priority;
     } else if (task->unit != PTOWSP_UNIT_VECTOR && task->unit != PTOWSP_UNIT_CUBE) {
         wrong = "has an unknown unit";
+        value = (uint32_t)task->unit;
     } else if (task->kernel) {
-        wrong = pwsp_graph_check_kernel(task->kernel);
+        wrong = pwsp_graph_check_kernel(task->kernel, &value);
+    }
+    if (wrong && value != UINT64_MAX) {
+        return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
+                         "graph: task %" PRIu64 " %s: %" PRIu64, graph->task_count, wrong, value);
     }
     if (wrong) {
         return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,

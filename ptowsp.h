@@ -90,9 +90,10 @@
 // Functions without a context are pure: they touch only their arguments, allocate nothing and may
 // be called from any thread. A context, and what is made from it, belongs to one thread at a time;
 // different contexts are independent. A user's mistake, a limit or missing memory is a status in
-// every build; a broken precondition (marked "Requires") is an assertion. Whatever fails has
-// changed nothing, unless its comment says otherwise. Descriptions may be zeroed: zero is the
-// default.
+// every build; a broken precondition (marked "Requires") is an assertion. What a function works on
+// (a context, module, program, run, graph, device) must not be NULL; for other pointers that are
+// needed NULL is INVALID_PARAMS. Whatever fails has changed nothing, unless its comment says
+// otherwise. Descriptions may be zeroed: zero is the default.
 
 #ifndef PTOWSP_H
 #define PTOWSP_H
@@ -199,7 +200,8 @@ PTOWSP_API const char *ptowsp_status_text(ptowsp_status status);
 #define PTOWSP_NO_INDEX UINT64_MAX
 
 // The last failure of a context. `text` is one line, "module: what is wrong, with name and value";
-// it belongs to the context and lives until the next failure.
+// it belongs to the context and lives until the next failure. BUSY leaves it as it is, since the
+// context may be another thread's then: ptowsp_status_text says what it means.
 typedef struct ptowsp_error {
     ptowsp_status status;
     uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX
@@ -1151,7 +1153,8 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_
 // A kernel is a C function that does one task: it reads and writes tiles, and returns the cycles
 // that this took. (Or it is written as operations on tiles: section 13.) All tasks of a run are
 // called in program order, on the thread that runs, unless that run asks for more lanes (section
-// 19): then tasks that do not wait for each other run at the same time.
+// 19) or a device runs it (section 21): then tasks that do not wait for each other run at the same
+// time.
 
 typedef uint64_t ptowsp_cycles;
 #define PTOWSP_CYCLES_MAX ((ptowsp_cycles)INT64_MAX)
@@ -1904,7 +1907,7 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // waits keeps the time at which it arrived): so tokens are in the order in which senders arrive,
 // and go to receivers in the order in which those arrive, and all results are one number. Kernels
 // are called in this order of time, too: data that is written before a token is sent is seen by
-// whoever has received it. (Cost functions, when only time is measured, are called in any order.
+// whoever has received it. (On lanes, section 19, that holds for tiles of tensors. Cost functions, when only time is measured, are called in any order.
 // These are the rules of PTO-WSP v9, except that there the end of a stream takes no time and ties
 // are left to threads.)
 //
@@ -2036,8 +2039,8 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 //      both        start = max(free[lane], clock, ready);  end = start + cycles
 //
 // In order is the rule of PTO-WSP v9, which does not look at data: unless dependencies say so,
-// tasks of one parallel scope that share data overlap in time (their kernels still run one by one,
-// in program order). A window counts tasks whose end lies after the clock, waiting or running; when
+// tasks of one parallel scope that share data overlap in time (their kernels still run in program
+// order, as far as data asks for it). A window counts tasks whose end lies after the clock, waiting or running; when
 // it is full the clock moves to the earliest end.
 //
 // Where lanes choose among tasks (dataflow with work stealing or priorities), time moves from event
@@ -2181,7 +2184,7 @@ typedef enum ptowsp_support {
 
 typedef enum ptowsp_target {
     PTOWSP_TARGET_CPU_SIM = 0,  // kernels on the calling thread, lanes in simulated time
-    PTOWSP_TARGET_THREADS,      // lanes are threads
+    PTOWSP_TARGET_THREADS,      // kernels on lanes of a context, or on a device
     PTOWSP_TARGET_ASCEND_NPU,   // an emitted tree
     PTOWSP_TARGET_COUNT,
     PTOWSP_TARGET_FORCE_INT = 0x7fffffff
@@ -2283,6 +2286,8 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 // that lane is slow to wake, others take its tasks); otherwise any lane takes any task. In
 // pipelines, tasks whose cycles are known before they run (tile kernels; constant cycles; a cost)
 // run on lanes, each after the one before it in its process; for another one the walk waits.
+//
+// Meanwhile the context is busy: kernels that call something of it get BUSY.
 //
 // When a kernel fails, what does not depend on it and has been issued still runs; the error is that
 // of the first task in program order that failed, as without lanes. Slots are then what the walk,
@@ -2596,7 +2601,7 @@ typedef ptowsp_status (*ptowsp_graph_range_fn)(void *user, uint64_t begin, uint6
 
 typedef struct ptowsp_graph_desc {
     // Lanes that take tasks of PTOWSP_UNIT_CUBE only, the last ones; the others then take vector
-    // tasks only. At most all but one are. While no lane of a unit takes part in a run (threads may
+    // tasks only. A larger number counts as all lanes but one. While no lane of a unit takes part in a run (threads may
     // come late), the others do its tasks. Default: 0, every lane takes every task.
     uint32_t cube_lane_count;
 } ptowsp_graph_desc;
@@ -2680,13 +2685,14 @@ PTOWSP_API ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph);
 PTOWSP_API ptowsp_status ptowsp_graph_run(ptowsp_graph *graph);
 
 // Makes the current run start no further tasks, nor ranges of tasks: it returns CANCELLED once the
-// started ones are done. Nothing if the graph is not running.
+// started ones are done, even if some task has failed as well. Nothing if the graph is not running.
 // Threads  Any, and inside tasks; the graph must not be destroyed meanwhile.
 PTOWSP_API void ptowsp_graph_cancel(ptowsp_graph *graph);
 
 // What became of a task in the last run: OK, its own negative status, or SKIPPED. *out_cause (may
-// be NULL): FAILED tasks themselves; for skipped ones the lowest of the failed tasks that they
-// depend on; PTOWSP_NO_INDEX for tasks that are done, or that cancelling or no run has left undone.
+// be NULL): of a failed task, itself; of a skipped one, the lowest failed task before it;
+// PTOWSP_NO_INDEX if it is done, or if it is SKIPPED as the run was cancelled, or as it has been added
+// after the last run.
 // Requires task < task_count, and that the graph is not running.
 PTOWSP_API ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
                                                   uint64_t *out_cause);
@@ -2717,8 +2723,9 @@ PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph 
 // -------------------------------------------------------------------------------------------------
 //
 // A device made of threads, in the image of an Ascend NPU's runtime: scheduler threads (AICPU) give
-// tasks to cores (AICore), which poll for them; memory is apart from the host's. What would fail
-// on an NPU for want of a copy or a core fails here, too.
+// tasks to cores (AICore), which poll for them; memory is apart from the host's, and what programs
+// touch must lie in it. (Its addresses are ordinary pointers: that kernels of graphs and launches
+// touch nothing else, and the host only copies, is not checked.)
 //
 //      host                        AICPU threads                   cores, cube and vector
 //      alloc, copy in
@@ -2758,8 +2765,10 @@ typedef struct ptowsp_device_desc {
     uint32_t scheduler_count;  // AICPU threads; default: 1
     uint32_t cube_count;       // cores; default of both: 1 vector core
     uint32_t vector_count;
-    uint64_t memory_bytes;   // default: 1 GiB. A limit: memory is taken when it is allocated
-    uint64_t time_limit_ns;  // for one task; a core that takes longer is stuck. Default: no limit
+    uint64_t memory_bytes;  // default: 1 GiB. A limit: memory is taken when it is allocated
+    // For one task, on the clock of the wall, so with all that the system does meanwhile: let it be
+    // much more than a slice of its scheduler. A core that takes longer is stuck. Default: no limit.
+    uint64_t time_limit_ns;
 } ptowsp_device_desc;
 
 // Starts the threads of a device and waits until all cores poll; desc may be NULL.
@@ -2790,14 +2799,14 @@ PTOWSP_API ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory)
 
 // Copy size bytes in from the host, or out to it. The device's side lies within one piece.
 // Errors   INVALID_PARAMS (not memory of the device; the text names the piece that the copy goes
-//          beyond, and by how much; a pointer NULL with a size), BUSY, STUCK.
+//          beyond, and by how much; a pointer NULL with a size), BUSY, STUCK (copying in only).
 PTOWSP_API ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void *from,
                                                uint64_t size);
 PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void *from,
                                                 uint64_t size);
 
 // Runs a graph: AICPU threads count edges down, tasks run on cores of their unit (a range task as
-// one range for each such core). `lane` is the core: cube cores come after vector cores. Priorities
+// one range for each such core, whatever its grain). `lane` is the core: cube cores come after vector cores. Priorities
 // hold; results are read from the graph as after ptowsp_graph_run, with a lane for each core.
 //
 // Errors   Those of ptowsp_graph_run. INVALID_PARAMS: a task's unit of which the device has no core,
@@ -2844,6 +2853,7 @@ typedef struct ptowsp_device_stats {
 } ptowsp_device_stats;
 
 PTOWSP_API ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device);
+// Tasks that a core has run since then; vector cores come first. Requires that there is such a core.
 PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core);
 
 // -------------------------------------------------------------------------------------------------

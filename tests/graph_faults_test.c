@@ -35,16 +35,20 @@ static void graph_faults__bad_tasks(void **state) {
     } rows[] = {
         {{.fn = succeed, .range = succeed_range}, "graph: task 1 has both fn and range"},
         {{.fn = succeed, .item_count = 1}, "graph: task 1 has items but no range"},
-        {{.grain = 1}, "graph: task 1 has items but no range"},
+        {{.grain = 1}, "graph: task 1 has a grain but no range"},
         {{.name = ""}, "graph: task 1 has a bad name"},
         {{.name = "a\"b"}, "graph: task 1 has a bad name"},
-        {{.priority = 4}, "graph: task 1 has a priority above PTOWSP_GRAPH_PRIORITY_MAX"},
-        {{.unit = (ptowsp_unit)2}, "graph: task 1 has an unknown unit"},
+        {{.priority = 4}, "graph: task 1 has a priority above PTOWSP_GRAPH_PRIORITY_MAX, 3: 4"},
+        {{.unit = (ptowsp_unit)2}, "graph: task 1 has an unknown unit: 2"},
     };
     ptowsp_context *context = lanes_context(0);
     assert_int_equal(ptowsp_graph_create(context, NULL, NULL), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "graph: out_graph is NULL");
     ptowsp_graph *graph = graph_of(context);
+    uint64_t none = 7;
+    assert_int_equal(ptowsp_graph_task_make(graph, NULL, &none), PTOWSP_INVALID_PARAMS);
+    assert_true(none == PTOWSP_NO_INDEX);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 0, "graph: task 0: desc is NULL");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ptowsp_graph_clear(graph);
         add(graph, 1, NULL);

@@ -155,20 +155,31 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uin
 static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
                                            const ptowsp_graph_task_desc *task) {
     const char *wrong = NULL;
+    uint64_t value = UINT64_MAX;  // that is wrong, if it can be told
+    if (!task) {
+        return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
+                         "graph: task %" PRIu64 ": desc is NULL", graph->task_count);
+    }
     if (task->fn && task->range) {
         wrong = "has both fn and range";
     } else if (task->kernel && (task->fn || task->range)) {
         wrong = "has a kernel and fn or range";
     } else if (!task->range && (task->item_count || task->grain)) {
-        wrong = "has items but no range";
+        wrong = task->item_count ? "has items but no range" : "has a grain but no range";
     } else if (task->name && !pwsp_name_is_valid(task->name)) {
         wrong = "has a bad name";
     } else if (task->priority > PTOWSP_GRAPH_PRIORITY_MAX) {
-        wrong = "has a priority above PTOWSP_GRAPH_PRIORITY_MAX";
+        wrong = "has a priority above PTOWSP_GRAPH_PRIORITY_MAX, 3";
+        value = task->priority;
     } else if (task->unit != PTOWSP_UNIT_VECTOR && task->unit != PTOWSP_UNIT_CUBE) {
         wrong = "has an unknown unit";
+        value = (uint32_t)task->unit;
     } else if (task->kernel) {
-        wrong = pwsp_graph_check_kernel(task->kernel);
+        wrong = pwsp_graph_check_kernel(task->kernel, &value);
+    }
+    if (wrong && value != UINT64_MAX) {
+        return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
+                         "graph: task %" PRIu64 " %s: %" PRIu64, graph->task_count, wrong, value);
     }
     if (wrong) {
         return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,

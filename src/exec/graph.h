@@ -206,8 +206,9 @@ PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t ta
 PWSP_INTERNAL pwsp_graph_kernel *pwsp_graph_add_kernel(ptowsp_graph *graph,
                                                        const ptowsp_graph_task_desc *task);
 
-// What is wrong with a kernel's call, or NULL.
-PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call);
+// What is wrong with a kernel's call, or NULL; and which number, where there is one.
+PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call,
+                                                  uint64_t *out_value);
 
 // The fn of tasks that are kernels, with a pwsp_graph_kernel as user; and of those that are empty.
 PWSP_INTERNAL ptowsp_status pwsp_graph_run_kernel(void *user, uint64_t task, uint32_t lane);

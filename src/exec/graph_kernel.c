@@ -11,16 +11,28 @@
 #include "call.h"
 #include "graph.h"
 
-PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call) {
+PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call,
+                                                  uint64_t *out_value) {
     uint64_t arg_count = call->user_axis_count + UINT64_C(2) * call->tile_count;
     arg_count += call->scalar_count;
-    return !call->fn                                      ? "has a kernel without fn"
-           : call->user_axis_count > PTOWSP_TASK_AXIS_MAX ? "has a kernel with too many axes"
-           : call->tile_count > PTOWSP_TASK_TILE_MAX      ? "has a kernel with too many tiles"
-           : call->scalar_count > PTOWSP_TASK_SCALAR_MAX  ? "has a kernel with too many scalars"
-           : arg_count > 0 && !call->args                 ? "has a kernel without args"
-           : call->tile_count > 0 && !call->tiles         ? "has a kernel without tiles"
-                                                          : NULL;
+    if (!call->fn) {
+        return "has a kernel without fn";
+    }
+    if (call->user_axis_count > PTOWSP_TASK_AXIS_MAX) {
+        *out_value = call->user_axis_count;
+        return "has a kernel with more axes than PTOWSP_TASK_AXIS_MAX, 8";
+    }
+    if (call->tile_count > PTOWSP_TASK_TILE_MAX) {
+        *out_value = call->tile_count;
+        return "has a kernel with more tiles than PTOWSP_TASK_TILE_MAX, 12";
+    }
+    if (call->scalar_count > PTOWSP_TASK_SCALAR_MAX) {
+        *out_value = call->scalar_count;
+        return "has a kernel with more scalars than PTOWSP_TASK_SCALAR_MAX, 8";
+    }
+    return arg_count > 0 && !call->args           ? "has a kernel without args"
+           : call->tile_count > 0 && !call->tiles ? "has a kernel without tiles"
+                                                  : NULL;
 }
 
 PWSP_INTERNAL pwsp_graph_kernel *pwsp_graph_add_kernel(ptowsp_graph *graph,
