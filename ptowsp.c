@@ -38028,9 +38028,9 @@ struct ptowsp_device {
     bool is_open;       // a run may be entered
     pwsp_job job;       // written while no AICPU thread is inside
     uint32_t head[PWSP_DEVICE_QUEUES], tail[PWSP_DEVICE_QUEUES];  // head: atomic
-    uint32_t queued_count[2];                      // atomic: entries in the queues of a unit
-    uint32_t stuck_entry, stuck_part, stuck_core;  // of the lowest entry
-    uint64_t stuck_index;
+    uint32_t queued_count[2];  // atomic: entries in the queues of a unit
+    uint64_t stuck_index;      // of the first that is stuck, for the error
+    uint32_t stuck_part, stuck_core;
     char stuck_text[PTOWSP_NAME_MAX + 64];  // what that is
 
     char padding[PWSP_FALSE_SHARING];
@@ -38434,6 +38434,23 @@ static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
 
 // -- cores that do not come back ------------------------------------------------------------------
 
+// Notes what a core is stuck in, under the lock: of several the first, by what describing it says,
+// as entries of programs come round.
+static void pwsp_device_note_stuck(ptowsp_device *device, const pwsp_core *core) {
+    const pwsp_job *job = &device->job;
+    char text[sizeof device->stuck_text];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    uint64_t index =
+        job->describe(job->user, core->entry, core->part, ptowsp_text_to_buffer(&buffer));
+    if (!pwsp_load_relaxed(&device->has_stuck) || index < device->stuck_index ||
+        (index == device->stuck_index && core->part < device->stuck_part)) {
+        device->stuck_index = index;
+        device->stuck_part = core->part;
+        device->stuck_core = core->index;
+        memcpy(device->stuck_text, text, sizeof text);
+    }
+}
+
 // A core has had its time: the run goes on without it, and only to its end.
 static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
     ptowsp_device *device = aicpu->device;
@@ -38443,15 +38460,7 @@ static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
     pwsp_aicpu_unbusy(aicpu, i, false);
     job->stop(job->user);
     pwsp_mutex_lock(&device->mutex);
-    if (!pwsp_load_relaxed(&device->has_stuck) || core->entry < device->stuck_entry ||
-        (core->entry == device->stuck_entry && core->part < device->stuck_part)) {
-        device->stuck_entry = core->entry;
-        device->stuck_part = core->part;
-        device->stuck_core = core->index;
-        ptowsp_text_buffer buffer = {device->stuck_text, sizeof device->stuck_text, 0};
-        device->stuck_index =
-            job->describe(job->user, core->entry, core->part, ptowsp_text_to_buffer(&buffer));
-    }
+    pwsp_device_note_stuck(device, core);
     pwsp_store_seq_cst(&device->has_stuck, 1u);
     pwsp_mutex_unlock(&device->mutex);
     pwsp_result result;

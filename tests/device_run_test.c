@@ -422,6 +422,50 @@ static void device_run__a_stuck_core_ends_the_run(void **state) {
     }
 }
 
+// Two cores are stuck, in tasks 3 and 4, which are in places 3 and 0 of a window of four.
+static ptowsp_cycles wait_at_two(const ptowsp_task *task, void *user) {
+    waiter *w = (waiter *)user;
+    bool waits = task->index == w->at || task->index == w->at + 1;
+    while (waits && !__atomic_load_n(&w->flag, __ATOMIC_ACQUIRE)) {
+    }
+    return 5;
+}
+
+static void device_run__of_stuck_tasks_the_first_in_program_order_is_reported(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device_desc desc = {.vector_count = 2, .time_limit_ns = 500000000};
+    ptowsp_device *device;
+    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    waiter w = {0, 0, 3};
+    ptowsp_module *module;
+    assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+    ptowsp_kernel_desc kernel = {.name = "spin", .axis_count = 1, .fn = wait_at_two, .user = &w};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
+    PTOWSP_WORKLOAD(module, "main") {
+        PTOWSP_PARALLEL(module, i, ptowsp_axis_dense(module, "n", 100)) {
+            task.axes[0] = i;
+            ptowsp_task_make(module, &task);
+        }
+    }
+    ptowsp_schedule schedule = {.lane_count = 2, .window = 4};
+    ptowsp_program_desc program_desc = {NULL, &schedule};
+    ptowsp_program *program;
+    ptowsp_run *run;
+    assert_int_equal(ptowsp_program_create(context, module, &program_desc, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_STUCK);
+    ptowsp_error error = ptowsp_context_error(context);
+    assert_int_equal(error.index, 3);
+    assert_non_null(strstr(error.text, " has not come back from task 3 of kernel spin in "));
+    __atomic_store_n(&w.flag, 1, __ATOMIC_RELEASE);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(module);
+    ptowsp_context_destroy(context);
+}
+
 // -- memory of the host ---------------------------------------------------------------------------
 
 static void device_run__every_allocation_may_be_refused(void **state) {
@@ -467,6 +511,7 @@ int main(void) {
         cmocka_unit_test(device_run__affinity_chooses_the_core),
         cmocka_unit_test(device_run__what_is_refused_before_any_kernel),
         cmocka_unit_test(device_run__a_stuck_core_ends_the_run),
+        cmocka_unit_test(device_run__of_stuck_tasks_the_first_in_program_order_is_reported),
         cmocka_unit_test(device_run__every_allocation_may_be_refused),
     };
     return _cmocka_run_group_tests("tests", tests, DEVICE_TESTS(tests), NULL, NULL);

@@ -290,6 +290,23 @@ static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
 
 // -- cores that do not come back ------------------------------------------------------------------
 
+// Notes what a core is stuck in, under the lock: of several the first, by what describing it says,
+// as entries of programs come round.
+static void pwsp_device_note_stuck(ptowsp_device *device, const pwsp_core *core) {
+    const pwsp_job *job = &device->job;
+    char text[sizeof device->stuck_text];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    uint64_t index =
+        job->describe(job->user, core->entry, core->part, ptowsp_text_to_buffer(&buffer));
+    if (!pwsp_load_relaxed(&device->has_stuck) || index < device->stuck_index ||
+        (index == device->stuck_index && core->part < device->stuck_part)) {
+        device->stuck_index = index;
+        device->stuck_part = core->part;
+        device->stuck_core = core->index;
+        memcpy(device->stuck_text, text, sizeof text);
+    }
+}
+
 // A core has had its time: the run goes on without it, and only to its end.
 static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
     ptowsp_device *device = aicpu->device;
@@ -299,15 +316,7 @@ static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
     pwsp_aicpu_unbusy(aicpu, i, false);
     job->stop(job->user);
     pwsp_mutex_lock(&device->mutex);
-    if (!pwsp_load_relaxed(&device->has_stuck) || core->entry < device->stuck_entry ||
-        (core->entry == device->stuck_entry && core->part < device->stuck_part)) {
-        device->stuck_entry = core->entry;
-        device->stuck_part = core->part;
-        device->stuck_core = core->index;
-        ptowsp_text_buffer buffer = {device->stuck_text, sizeof device->stuck_text, 0};
-        device->stuck_index =
-            job->describe(job->user, core->entry, core->part, ptowsp_text_to_buffer(&buffer));
-    }
+    pwsp_device_note_stuck(device, core);
     pwsp_store_seq_cst(&device->has_stuck, 1u);
     pwsp_mutex_unlock(&device->mutex);
     pwsp_result result;

@@ -144,9 +144,9 @@ struct ptowsp_device {
     bool is_open;       // a run may be entered
     pwsp_job job;       // written while no AICPU thread is inside
     uint32_t head[PWSP_DEVICE_QUEUES], tail[PWSP_DEVICE_QUEUES];  // head: atomic
-    uint32_t queued_count[2];                      // atomic: entries in the queues of a unit
-    uint32_t stuck_entry, stuck_part, stuck_core;  // of the lowest entry
-    uint64_t stuck_index;
+    uint32_t queued_count[2];  // atomic: entries in the queues of a unit
+    uint64_t stuck_index;      // of the first that is stuck, for the error
+    uint32_t stuck_part, stuck_core;
     char stuck_text[PTOWSP_NAME_MAX + 64];  // what that is
 
     char padding[PWSP_FALSE_SHARING];
