@@ -2820,8 +2820,8 @@ PTOWSP_API ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_g
 // custom chooses the core. options may be NULL; its lane_count is not used.
 //
 // Errors   Those of ptowsp_run_execute and ptowsp_device_run_graph. INVALID_PARAMS: TIME_ONLY; a
-//          tensor that is not, as a whole, in one piece of the device's memory (named); a kernel's
-//          unit of which the device has no core; a run of another context.
+//          tensor that is used and not, as a whole, in one piece of the device's memory (named); a
+//          kernel's unit of which the device has no core; a run of another context.
 PTOWSP_API ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
                                            const ptowsp_run_options *options);
 

@@ -366,6 +366,67 @@ static void device_run__what_is_refused_before_any_kernel(void **state) {
     ptowsp_context_destroy(other);
 }
 
+static ptowsp_cycles set_first(const ptowsp_task *task, void *user) {
+    (void)user;
+    *(int64_t *)task->tiles[0].data = 7;
+    return 1;
+}
+
+// x is used, y is only declared.
+static void device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_memory(
+    void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device *device = device_of(context, 1, 1, 0);
+    ptowsp_module *module;
+    assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+    ptowsp_tensor_desc tensor = {"x", PTOWSP_I64, 2, {1, COLS}, PTOWSP_LOCATION_GLOBAL};
+    ptowsp_tensor x = ptowsp_tensor_make(module, &tensor);
+    tensor.name = "y";
+    ptowsp_tensor_make(module, &tensor);
+    ptowsp_kernel_desc kernel = {.name = "set", .fn = set_first};
+    kernel.tiles[0] = (ptowsp_tile_param){"to", PTOWSP_OUT, PTOWSP_I64, 1, COLS};
+    PTOWSP_WORKLOAD(module, "main") {
+        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
+        task.views[0] = row_of(x, ptowsp_i64(module, 0));
+        ptowsp_task_make(module, &task);
+    }
+    ptowsp_program *program;
+    ptowsp_run *run;
+    assert_int_equal(ptowsp_program_create(context, module, NULL, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    int64_t host[COLS] = {0};
+    ptowsp_buffer buffer = {.data = host};
+    assert_int_equal(ptowsp_run_bind_tensor(run, "y", &buffer), PTOWSP_OK);
+    // What is missing is told as on lanes.
+    for (int round = 0; round < 2; round++) {
+        ptowsp_status status =
+            round ? ptowsp_device_run(device, run, NULL) : ptowsp_run_execute(run, NULL);
+        assert_int_equal(status, PTOWSP_UNBOUND);
+        test_error_is(context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: tensor x is not bound");
+    }
+    buffer.data = NULL;
+    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+    for (int round = 0; round < 2; round++) {
+        ptowsp_status status =
+            round ? ptowsp_device_run(device, run, NULL) : ptowsp_run_execute(run, NULL);
+        assert_int_equal(status, PTOWSP_UNBOUND);
+        test_error_is(context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+                      "run: tensor x is bound without data");
+    }
+    buffer.data = piece_of(device, "x", sizeof host);
+    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_copy_out(device, host, buffer.data, sizeof host), PTOWSP_OK);
+    assert_int_equal(host[0], 7);
+    assert_int_equal(ptowsp_device_free(device, buffer.data), PTOWSP_OK);
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(module);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+}
+
 // -- stuck ----------------------------------------------------------------------------------------
 
 typedef struct waiter {
@@ -510,6 +571,7 @@ int main(void) {
         cmocka_unit_test(device_run__agrees_with_one_lane_for_random_programs_and_devices),
         cmocka_unit_test(device_run__affinity_chooses_the_core),
         cmocka_unit_test(device_run__what_is_refused_before_any_kernel),
+        cmocka_unit_test(device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_memory),
         cmocka_unit_test(device_run__a_stuck_core_ends_the_run),
         cmocka_unit_test(device_run__of_stuck_tasks_the_first_in_program_order_is_reported),
         cmocka_unit_test(device_run__every_allocation_may_be_refused),

@@ -109,12 +109,14 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
 
 // -- running --------------------------------------------------------------------------------------
 
-// Is every tensor that is bound in the device's memory?
+// Is every tensor that is used in the device's memory? What is not bound, or has no data, executing
+// finds.
 static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptowsp_run *run) {
     const ptowsp_program *program = run->program;
     for (uint32_t i = 1; i < program->tensors.count; i++) {
         const pwsp_bound_tensor *bound = &run->tensors[i];
-        if (!bound->is_bound || bound->high < bound->low) {
+        bool has_data = bound->is_bound && bound->data && bound->high >= bound->low;
+        if (!has_data || !program->tensor_is_used[i]) {
             continue;
         }
         int64_t size = bound->element_size;
