@@ -238,6 +238,22 @@ static void device_faults__every_allocation_may_be_refused(void **state) {
     }
 }
 
+// The second block of a device holds its threads.
+static void device_faults__refused_threads_are_counted_with_both_units(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    const ptowsp_device_desc device_desc = {.vector_count = 2, .cube_count = 3};
+    ptowsp_device *device;
+    memory.refuse_at = memory.allocations + 2;
+    assert_int_equal(ptowsp_device_open(context, &device_desc, &device), PTOWSP_OUT_OF_MEMORY);
+    test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "device: no memory for 5 cores");
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
 // Runs of a graph and launches allocate nothing, once a graph has run on as many cores.
 static void device_faults__running_again_allocates_nothing(void **state) {
     (void)state;
@@ -274,6 +290,7 @@ int main(void) {
         cmocka_unit_test(device_faults__stuck_instances_are_reported_the_lowest_first),
         cmocka_unit_test(device_faults__tasks_within_the_time_limit_are_none_of_its_business),
         cmocka_unit_test(device_faults__every_allocation_may_be_refused),
+        cmocka_unit_test(device_faults__refused_threads_are_counted_with_both_units),
         cmocka_unit_test(device_faults__running_again_allocates_nothing),
     };
     return _cmocka_run_group_tests("tests", tests, DEVICE_TESTS(tests), NULL, NULL);

@@ -156,7 +156,8 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
     if (!pwsp_device_allocate(device)) {
         pwsp_device_free(device);
         return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                         "device: no memory for %u cores", (unsigned)desc->vector_count);
+                         "device: no memory for %u cores",
+                         (unsigned)(desc->vector_count + desc->cube_count));
     }
     if (!pwsp_device_start(device)) {
         pwsp_device_stop(device);
