@@ -176,8 +176,10 @@ active proctype aicpu() {
     :: given == TASKS -> break
 #endif
     od;
+    assert(status[0] == IDLE);
     quit[0] = true;
     wake(0);
+    assert(status[1] == IDLE);
     quit[1] = true;
     wake(1);
     ended++
