@@ -2750,8 +2750,9 @@ PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph 
 //
 // Threads  A device has threads of its own, which sleep while nothing runs, whatever its context
 //          has. All calls belong to the thread of the context; memory comes from its allocator.
-// Stuck    A core that has not come back still runs its task: the graph, program, kernels and data
-//          that the task is of must stay until the device is closed.
+// Stuck    A core that has not come back still runs its task, or may only be about to begin it: the
+//          graph, run, program, arrays of the launch, kernels and data that it is of must stay until
+//          the device is closed, and a run must neither be bound nor executed.
 // Cost     A third of a microsecond for an empty task while threads are awake; waking them costs
 //          what the system charges, so with more threads than processors some microseconds.
 
