@@ -2807,8 +2807,9 @@ PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to,
                                                 uint64_t size);
 
 // Runs a graph: AICPU threads count edges down, tasks run on cores of their unit (a range task as
-// one range for each such core, whatever its grain). `lane` is the core: cube cores come after vector cores. Priorities
-// hold; results are read from the graph as after ptowsp_graph_run, with a lane for each core.
+// one range for each such core, whatever its grain). `lane` is the core: cube cores come after
+// vector cores. Priorities hold; results are read from the graph as after ptowsp_graph_run, with a
+// lane for each core (tasks that need none, as they are empty or skipped, are counted for none).
 //
 // Errors   Those of ptowsp_graph_run. INVALID_PARAMS: a task's unit of which the device has no core,
 //          or a graph of another context. STUCK: a core has not come back in time; the text names
@@ -2854,7 +2855,9 @@ typedef struct ptowsp_device_stats {
 } ptowsp_device_stats;
 
 PTOWSP_API ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device);
-// Tasks that a core has run since then; vector cores come first. Requires that there is such a core.
+
+// Tasks that a core has been given since it was opened; vector cores come first. Requires core <
+// vector_count + cube_count.
 PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core);
 
 // -------------------------------------------------------------------------------------------------
