@@ -25898,7 +25898,8 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
 PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
                                         const pwsp_bound_tensor *bound);
 
-// Makes room for as many accesses as there usually are; ops have been set. False when memory is out.
+// Makes room for as many accesses as there usually are; ops have been set. False when memory is
+// out.
 PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps);
 
 // The part of that which looks at tensors; what is only read may be left out.
@@ -26264,7 +26265,8 @@ PWSP_INTERNAL bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain,
 // src/time/access.c
 // =================================================================================================
 
-// Whether two accesses meet: by their indices and windows where a tensor is plain, else byte by byte.
+// Whether two accesses meet: by their indices and windows where a tensor is plain, else byte by
+// byte.
 
 PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at) {
     const pwsp_bound_tensor *tensor = &deps->bound[at->tensor];
@@ -30030,11 +30032,11 @@ typedef struct pwsp_pipeline_host {
     // Runs, or counts, the task that the expander is at, in a process. False with the expander's
     // error.
     bool (*task)(void *user, const pwsp_process *process, ptowsp_cycles *out_cycles);
-    // Loads the slot that the expander is at, in a process, when its element has been written. NULL:
-    // it has been. False after a failure.
+    // Loads the slot that the expander is at, in a process, when its element has been written.
+    // NULL: it has been. False after a failure.
     bool (*load)(void *user);
-    // Waits for the tasks that run later than they were told about. NULL: there are none. False with
-    // the expander's error if one has failed.
+    // Waits for the tasks that run later than they were told about. NULL: there are none. False
+    // with the expander's error if one has failed.
     bool (*settle)(void *user);
     void *user;
     bool is_ordered;   // tasks must be run in the order of time
@@ -32571,9 +32573,9 @@ bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycle
 //        or sees CLOSED: E is done
 //      pending of W - (BIAS - its links) (4)
 //
-// (1), (2): acquire and release, so either the link is seen by (2), or CLOSED and the result by (1).
-// (3), (4): acquire and release; whoever brings pending to 0 has seen all that W waits for, and
-// makes it ready. The links of E then belong to whoever did (2), who gives them back on a stack
+// (1), (2): acquire and release, so either the link is seen by (2), or CLOSED and the result by
+// (1). (3), (4): acquire and release; whoever brings pending to 0 has seen all that W waits for,
+// and makes it ready. The links of E then belong to whoever did (2), who gives them back on a stack
 // that many push to and only the walking thread empties.
 //
 // A join stands for several entries at once: the readers of a tile, the children of a parallel
@@ -32581,7 +32583,8 @@ bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycle
 // are; it has links as entries do. Tokens of the map of regions are entries or joins.
 //
 // When an entry has failed, or was skipped as something that it waits for has failed, it is
-// *poisoned*; (3) hands that on. Poisoned entries are ready and done as all others, without running.
+// *poisoned*; (3) hands that on. Poisoned entries are ready and done as all others, without
+// running.
 //
 // Entries are named by sequence numbers, that never come back, as long as only the walking thread
 // uses them; and by their places in the ring for all others.
@@ -32999,7 +33002,7 @@ static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *f
     uint32_t first = pwsp_load_acquire(&fan->waiters), id = 0;
     if (first != PWSP_WAITERS_CLOSED) {
         if (first && pwsp_reorder_link_at(reorder, first)->waiter == waiter) {
-            return false;  // it waits already, as several tiles are shared: links are not reused now
+            return false;  // it waits already, as several tiles are shared
         }
         id = pwsp_reorder_new_link(reorder);
         if (!id) {
@@ -33377,9 +33380,9 @@ static uint32_t pwsp_issue_tile_max(const ptowsp_program *program) {
     return count;
 }
 
-// Makes the map of what tasks in flight touch. How many accesses and waits there are at once depends
-// on when tasks are done: what most programs ever need is there from the start, so that executing
-// again allocates nothing.
+// Makes the map of what tasks in flight touch. How many accesses and waits there are at once
+// depends on when tasks are done: what most programs ever need is there from the start, so that
+// executing again allocates nothing.
 static bool pwsp_issue_init_deps(pwsp_issue *issue, const pwsp_token_ops *ops) {
     const ptowsp_program *program = issue->run->program;
     uint32_t count = (uint32_t)program->tensors.count;
@@ -33734,15 +33737,16 @@ void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
 
 // Issuing and retiring: see issue.h.
 //
-// The walking thread retires whatever is done at the head of the reorder buffer before it issues the
-// next task, and helps to run tasks while the buffer is full, a slot has to be loaded, or all has
-// been issued. After a failure it issues nothing more, and waits for what is in flight.
+// The walking thread retires whatever is done at the head of the reorder buffer before it issues
+// the next task, and helps to run tasks while the buffer is full, a slot has to be loaded, or all
+// has been issued. After a failure it issues nothing more, and waits for what is in flight.
 //
 // Errors keep program order: what the walk finds wrong counts only when all before it has been
 // retired; and the failure that is retired first is the one that would have come without lanes.
 //
-// A pipeline is walked by the rules of time, with its processes' tasks issued as they come. All that
-// is before it has been retired by then, so it waits for nothing; what follows waits for its tasks.
+// A pipeline is walked by the rules of time, with its processes' tasks issued as they come. All
+// that is before it has been retired by then, so it waits for nothing; what follows waits for its
+// tasks.
 
 // -- what to wait for -----------------------------------------------------------------------------
 
@@ -34085,8 +34089,8 @@ static void pwsp_issue_drain(pwsp_issue *issue) {
 
 // -- issuing --------------------------------------------------------------------------------------
 
-// Issues what has been opened; `is_good` is false when memory is out: then it does not run, but what
-// is before it does, and may have failed. False after a failure.
+// Issues what has been opened; `is_good` is false when memory is out: then it does not run, but
+// what is before it does, and may have failed. False after a failure.
 static bool pwsp_issue_end(pwsp_issue *issue, bool is_good) {
     issue->reorder.is_out_of_memory = issue->reorder.is_out_of_memory || !is_good;
     pwsp_reorder_issue(&issue->reorder);
@@ -34128,7 +34132,8 @@ static bool pwsp_issue_load(pwsp_issue *issue, uint64_t in_process) {
     return true;
 }
 
-// A scope, or forgotten edges: time is told when that is retired, or at once if nothing is in flight.
+// A scope, or forgotten edges: time is told when that is retired, or at once if nothing is in
+// flight.
 static bool pwsp_issue_mark(pwsp_issue *issue, pwsp_event event, pwsp_entry_kind kind) {
     const pwsp_expander *x = &issue->run->expander;
     if (event == PWSP_EVENT_RESET) {
@@ -34319,7 +34324,8 @@ PWSP_INTERNAL ptowsp_status pwsp_issue_walk(pwsp_issue *issue, const pwsp_execut
 // src/exec/crew.h
 // =================================================================================================
 
-// The lanes of a context, as who runs a program's tasks: one walks and issues, all run what is ready.
+// The lanes of a context, as who runs a program's tasks: one walks and issues, all run what is
+// ready.
 
 #ifndef PWSP_CREW_H
 #define PWSP_CREW_H
@@ -34344,10 +34350,10 @@ PWSP_INTERNAL ptowsp_status pwsp_crew_walk(pwsp_crew *crew, uint32_t lane_count)
 
 // The crew: lanes that run what is ready.
 //
-// Each lane has a queue of ready tasks, oldest first, linked through their entries. Lane 0 walks; it
-// hands what it finds ready to the lanes that have come, in turn, and runs tasks itself when it has
-// to wait. The first task that another lane makes ready is what it does next, without any queue;
-// further ones it adds to its own. A lane without tasks takes the oldest of another one;
+// Each lane has a queue of ready tasks, oldest first, linked through their entries. Lane 0 walks;
+// it hands what it finds ready to the lanes that have come, in turn, and runs tasks itself when it
+// has to wait. The first task that another lane makes ready is what it does next, without any
+// queue; further ones it adds to its own. A lane without tasks takes the oldest of another one;
 // where dispatch chooses the lane, only from lanes that have not come (with your executor, or when
 // threads wake late).
 //
@@ -34356,11 +34362,11 @@ PWSP_INTERNAL ptowsp_status pwsp_crew_walk(pwsp_crew *crew, uint32_t lane_count)
 // other.
 //
 // Sleep. A lane that finds nothing spins for some 20 us and then sleeps; it counts itself in
-// `sleeper_count` and then looks at the queues again. Who adds a task changes the count of its queue
-// and then reads sleeper_count. All are sequentially consistent, so either the sleeper sees the task
-// or the other one sees the sleeper. In the same way the walking lane raises `is_walker_asleep` and
-// looks at done_count again, which others change before they look at the flag; as they add tasks
-// before that, it need not be woken for these.
+// `sleeper_count` and then looks at the queues again. Who adds a task changes the count of its
+// queue and then reads sleeper_count. All are sequentially consistent, so either the sleeper sees
+// the task or the other one sees the sleeper. In the same way the walking lane raises
+// `is_walker_asleep` and looks at done_count again, which others change before they look at the
+// flag; as they add tasks before that, it need not be woken for these.
 
 #define PWSP_CREW_NONE UINT32_MAX
 
@@ -35669,7 +35675,8 @@ PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pw
 PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task,
                                    ptowsp_status status, bool is_skipped);
 
-// A task is over, with a status or skipped: marks it, and releases what comes after it as pwsp_graph_step does.
+// A task is over, with a status or skipped: marks it, and releases what comes after it as
+// pwsp_graph_step does.
 PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
                                          ptowsp_status status, bool is_skipped);
 

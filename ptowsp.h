@@ -1907,9 +1907,9 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // waits keeps the time at which it arrived): so tokens are in the order in which senders arrive,
 // and go to receivers in the order in which those arrive, and all results are one number. Kernels
 // are called in this order of time, too: data that is written before a token is sent is seen by
-// whoever has received it. (On lanes, section 19, that holds for tiles of tensors. Cost functions, when only time is measured, are called in any order.
-// These are the rules of PTO-WSP v9, except that there the end of a stream takes no time and ties
-// are left to threads.)
+// whoever has received it. (On lanes, section 19, that holds for tiles of tensors. Cost functions,
+// when only time is measured, are called in any order. These are the rules of PTO-WSP v9, except
+// that there the end of a stream takes no time and ties are left to threads.)
 //
 // Slots. Each process begins with the slots as they are when the pipeline starts, and what it sets
 // is its own: processes share tensors and channels, nothing else. Behind the pipeline slots are as
@@ -2040,8 +2040,8 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 //
 // In order is the rule of PTO-WSP v9, which does not look at data: unless dependencies say so,
 // tasks of one parallel scope that share data overlap in time (their kernels still run in program
-// order, as far as data asks for it). A window counts tasks whose end lies after the clock, waiting or running; when
-// it is full the clock moves to the earliest end.
+// order, as far as data asks for it). A window counts tasks whose end lies after the clock, waiting
+// or running; when it is full the clock moves to the earliest end.
 //
 // Where lanes choose among tasks (dataflow with work stealing or priorities), time moves from event
 // to event instead. At each time, until nothing changes any more: first, tasks that end complete;
@@ -2274,7 +2274,7 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 // for is done:
 //
 //      program order    retired | done  running  done  waits  ready | not yet issued
-//                                 ^ oldest in flight                ^ the walk, at most window ahead
+//                                 ^ oldest in flight                ^ the walk, a window ahead
 //
 // A task waits for all before it that touch the same data and write it (or are about to be
 // overwritten), whatever the schedule says; and for what the schedule's structure, explicit edges
@@ -2601,8 +2601,9 @@ typedef ptowsp_status (*ptowsp_graph_range_fn)(void *user, uint64_t begin, uint6
 
 typedef struct ptowsp_graph_desc {
     // Lanes that take tasks of PTOWSP_UNIT_CUBE only, the last ones; the others then take vector
-    // tasks only. A larger number counts as all lanes but one. While no lane of a unit takes part in a run (threads may
-    // come late), the others do its tasks. Default: 0, every lane takes every task.
+    // tasks only. A larger number counts as all lanes but one. While no lane of a unit takes part
+    // in a run (threads may come late), the others do its tasks. Default: 0, every lane takes every
+    // task.
     uint32_t cube_lane_count;
 } ptowsp_graph_desc;
 
@@ -2691,9 +2692,8 @@ PTOWSP_API void ptowsp_graph_cancel(ptowsp_graph *graph);
 
 // What became of a task in the last run: OK, its own negative status, or SKIPPED. *out_cause (may
 // be NULL): of a failed task, itself; of a skipped one, the lowest failed task before it;
-// PTOWSP_NO_INDEX if it is done, or if it is SKIPPED as the run was cancelled, or as it has been added
-// after the last run.
-// Requires task < task_count, and that the graph is not running.
+// PTOWSP_NO_INDEX if it is done, or if it is SKIPPED as the run was cancelled, or as it has been
+// added after the last run. Requires task < task_count, and that the graph is not running.
 PTOWSP_API ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
                                                   uint64_t *out_cause);
 
@@ -2751,8 +2751,8 @@ PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph 
 // Threads  A device has threads of its own, which sleep while nothing runs, whatever its context
 //          has. All calls belong to the thread of the context; memory comes from its allocator.
 // Stuck    A core that has not come back still runs its task, or may only be about to begin it: the
-//          graph, run, program, arrays of the launch, kernels and data that it is of must stay until
-//          the device is closed, and a run must neither be bound nor executed.
+//          graph, run, program, arrays of the launch, kernels and data that it is of must stay
+//          until the device is closed, and a run must neither be bound nor executed.
 // Cost     A third of a microsecond for an empty task while threads are awake; waking them costs
 //          what the system charges, so with more threads than processors some microseconds.
 
@@ -2768,7 +2768,8 @@ typedef struct ptowsp_device_desc {
     uint32_t vector_count;
     uint64_t memory_bytes;  // default: 1 GiB. A limit: memory is taken when it is allocated
     // For one task, on the clock of the wall, so with all that the system does meanwhile: let it be
-    // much more than a slice of its scheduler. A core that takes longer is stuck. Default: no limit.
+    // much more than a slice of its scheduler. A core that takes longer is stuck. Default: no
+    // limit.
     uint64_t time_limit_ns;
 } ptowsp_device_desc;
 
@@ -2811,8 +2812,8 @@ PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to,
 // vector cores. Priorities hold; results are read from the graph as after ptowsp_graph_run, with a
 // lane for each core (tasks that need none, as they are empty or skipped, are counted for none).
 //
-// Errors   Those of ptowsp_graph_run. INVALID_PARAMS: a task's unit of which the device has no core,
-//          or a graph of another context. STUCK: a core has not come back in time; the text names
+// Errors   Those of ptowsp_graph_run. INVALID_PARAMS: a task's unit of which the device has no
+//          core, or a graph of another context. STUCK: a core has not come back in time; the text names
 //          core and task. Tasks that have not been started do not run, and the device is lost: but
 //          for copying out and closing all calls return STUCK.
 PTOWSP_API ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph);

@@ -1,9 +1,9 @@
 // The crew: lanes that run what is ready.
 //
-// Each lane has a queue of ready tasks, oldest first, linked through their entries. Lane 0 walks; it
-// hands what it finds ready to the lanes that have come, in turn, and runs tasks itself when it has
-// to wait. The first task that another lane makes ready is what it does next, without any queue;
-// further ones it adds to its own. A lane without tasks takes the oldest of another one;
+// Each lane has a queue of ready tasks, oldest first, linked through their entries. Lane 0 walks;
+// it hands what it finds ready to the lanes that have come, in turn, and runs tasks itself when it
+// has to wait. The first task that another lane makes ready is what it does next, without any
+// queue; further ones it adds to its own. A lane without tasks takes the oldest of another one;
 // where dispatch chooses the lane, only from lanes that have not come (with your executor, or when
 // threads wake late).
 //
@@ -12,11 +12,11 @@
 // other.
 //
 // Sleep. A lane that finds nothing spins for some 20 us and then sleeps; it counts itself in
-// `sleeper_count` and then looks at the queues again. Who adds a task changes the count of its queue
-// and then reads sleeper_count. All are sequentially consistent, so either the sleeper sees the task
-// or the other one sees the sleeper. In the same way the walking lane raises `is_walker_asleep` and
-// looks at done_count again, which others change before they look at the flag; as they add tasks
-// before that, it need not be woken for these.
+// `sleeper_count` and then looks at the queues again. Who adds a task changes the count of its
+// queue and then reads sleeper_count. All are sequentially consistent, so either the sleeper sees
+// the task or the other one sees the sleeper. In the same way the walking lane raises
+// `is_walker_asleep` and looks at done_count again, which others change before they look at the
+// flag; as they add tasks before that, it need not be woken for these.
 
 #include "crew.h"
 

@@ -1,4 +1,5 @@
-// The lanes of a context, as who runs a program's tasks: one walks and issues, all run what is ready.
+// The lanes of a context, as who runs a program's tasks: one walks and issues, all run what is
+// ready.
 
 #ifndef PWSP_CREW_H
 #define PWSP_CREW_H

@@ -252,7 +252,8 @@ PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pw
 PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task,
                                    ptowsp_status status, bool is_skipped);
 
-// A task is over, with a status or skipped: marks it, and releases what comes after it as pwsp_graph_step does.
+// A task is over, with a status or skipped: marks it, and releases what comes after it as
+// pwsp_graph_step does.
 PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
                                          ptowsp_status status, bool is_skipped);
 

@@ -1,14 +1,15 @@
 // Issuing and retiring: see issue.h.
 //
-// The walking thread retires whatever is done at the head of the reorder buffer before it issues the
-// next task, and helps to run tasks while the buffer is full, a slot has to be loaded, or all has
-// been issued. After a failure it issues nothing more, and waits for what is in flight.
+// The walking thread retires whatever is done at the head of the reorder buffer before it issues
+// the next task, and helps to run tasks while the buffer is full, a slot has to be loaded, or all
+// has been issued. After a failure it issues nothing more, and waits for what is in flight.
 //
 // Errors keep program order: what the walk finds wrong counts only when all before it has been
 // retired; and the failure that is retired first is the one that would have come without lanes.
 //
-// A pipeline is walked by the rules of time, with its processes' tasks issued as they come. All that
-// is before it has been retired by then, so it waits for nothing; what follows waits for its tasks.
+// A pipeline is walked by the rules of time, with its processes' tasks issued as they come. All
+// that is before it has been retired by then, so it waits for nothing; what follows waits for its
+// tasks.
 
 #include "issue.h"
 
@@ -355,8 +356,8 @@ static void pwsp_issue_drain(pwsp_issue *issue) {
 
 // -- issuing --------------------------------------------------------------------------------------
 
-// Issues what has been opened; `is_good` is false when memory is out: then it does not run, but what
-// is before it does, and may have failed. False after a failure.
+// Issues what has been opened; `is_good` is false when memory is out: then it does not run, but
+// what is before it does, and may have failed. False after a failure.
 static bool pwsp_issue_end(pwsp_issue *issue, bool is_good) {
     issue->reorder.is_out_of_memory = issue->reorder.is_out_of_memory || !is_good;
     pwsp_reorder_issue(&issue->reorder);
@@ -398,7 +399,8 @@ static bool pwsp_issue_load(pwsp_issue *issue, uint64_t in_process) {
     return true;
 }
 
-// A scope, or forgotten edges: time is told when that is retired, or at once if nothing is in flight.
+// A scope, or forgotten edges: time is told when that is retired, or at once if nothing is in
+// flight.
 static bool pwsp_issue_mark(pwsp_issue *issue, pwsp_event event, pwsp_entry_kind kind) {
     const pwsp_expander *x = &issue->run->expander;
     if (event == PWSP_EVENT_RESET) {

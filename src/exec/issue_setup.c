@@ -61,9 +61,9 @@ static uint32_t pwsp_issue_tile_max(const ptowsp_program *program) {
     return count;
 }
 
-// Makes the map of what tasks in flight touch. How many accesses and waits there are at once depends
-// on when tasks are done: what most programs ever need is there from the start, so that executing
-// again allocates nothing.
+// Makes the map of what tasks in flight touch. How many accesses and waits there are at once
+// depends on when tasks are done: what most programs ever need is there from the start, so that
+// executing again allocates nothing.
 static bool pwsp_issue_init_deps(pwsp_issue *issue, const pwsp_token_ops *ops) {
     const ptowsp_program *program = issue->run->program;
     uint32_t count = (uint32_t)program->tensors.count;

@@ -241,7 +241,7 @@ static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *f
     uint32_t first = pwsp_load_acquire(&fan->waiters), id = 0;
     if (first != PWSP_WAITERS_CLOSED) {
         if (first && pwsp_reorder_link_at(reorder, first)->waiter == waiter) {
-            return false;  // it waits already, as several tiles are shared: links are not reused now
+            return false;  // it waits already, as several tiles are shared
         }
         id = pwsp_reorder_new_link(reorder);
         if (!id) {

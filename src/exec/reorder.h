@@ -18,9 +18,9 @@
 //        or sees CLOSED: E is done
 //      pending of W - (BIAS - its links) (4)
 //
-// (1), (2): acquire and release, so either the link is seen by (2), or CLOSED and the result by (1).
-// (3), (4): acquire and release; whoever brings pending to 0 has seen all that W waits for, and
-// makes it ready. The links of E then belong to whoever did (2), who gives them back on a stack
+// (1), (2): acquire and release, so either the link is seen by (2), or CLOSED and the result by
+// (1). (3), (4): acquire and release; whoever brings pending to 0 has seen all that W waits for,
+// and makes it ready. The links of E then belong to whoever did (2), who gives them back on a stack
 // that many push to and only the walking thread empties.
 //
 // A join stands for several entries at once: the readers of a tile, the children of a parallel
@@ -28,7 +28,8 @@
 // are; it has links as entries do. Tokens of the map of regions are entries or joins.
 //
 // When an entry has failed, or was skipped as something that it waits for has failed, it is
-// *poisoned*; (3) hands that on. Poisoned entries are ready and done as all others, without running.
+// *poisoned*; (3) hands that on. Poisoned entries are ready and done as all others, without
+// running.
 //
 // Entries are named by sequence numbers, that never come back, as long as only the walking thread
 // uses them; and by their places in the ring for all others.

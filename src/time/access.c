@@ -1,4 +1,5 @@
-// Whether two accesses meet: by their indices and windows where a tensor is plain, else byte by byte.
+// Whether two accesses meet: by their indices and windows where a tensor is plain, else byte by
+// byte.
 
 #include "access.h"
 

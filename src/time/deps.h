@@ -118,7 +118,8 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *progra
 PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
                                         const pwsp_bound_tensor *bound);
 
-// Makes room for as many accesses as there usually are; ops have been set. False when memory is out.
+// Makes room for as many accesses as there usually are; ops have been set. False when memory is
+// out.
 PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps);
 
 // The part of that which looks at tensors; what is only read may be left out.

@@ -79,11 +79,11 @@ typedef struct pwsp_pipeline_host {
     // Runs, or counts, the task that the expander is at, in a process. False with the expander's
     // error.
     bool (*task)(void *user, const pwsp_process *process, ptowsp_cycles *out_cycles);
-    // Loads the slot that the expander is at, in a process, when its element has been written. NULL:
-    // it has been. False after a failure.
+    // Loads the slot that the expander is at, in a process, when its element has been written.
+    // NULL: it has been. False after a failure.
     bool (*load)(void *user);
-    // Waits for the tasks that run later than they were told about. NULL: there are none. False with
-    // the expander's error if one has failed.
+    // Waits for the tasks that run later than they were told about. NULL: there are none. False
+    // with the expander's error if one has failed.
     bool (*settle)(void *user);
     void *user;
     bool is_ordered;   // tasks must be run in the order of time
