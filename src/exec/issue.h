@@ -72,6 +72,19 @@ PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue);
 // Makes what lanes up to lane_count need to run kernels. False when memory is out.
 PWSP_INTERNAL bool pwsp_issue_reserve(pwsp_issue *issue, uint32_t lane_count);
 
+// Order in real time (order.c). A child of the open scope is done when the token is; a scope begins,
+// or ends; edges are forgotten; edges begin at a task or pipeline.
+PWSP_INTERNAL void pwsp_issue_child(pwsp_issue *issue, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_issue_scope_begin(pwsp_issue *issue, bool is_parallel);
+PWSP_INTERNAL void pwsp_issue_scope_end(pwsp_issue *issue);
+PWSP_INTERNAL void pwsp_issue_reset(pwsp_issue *issue, pwsp_range edges);
+PWSP_INTERNAL void pwsp_issue_out(pwsp_issue *issue, const pwsp_task_op *op,
+                                  const pwsp_token *token);
+
+// Connects the task that has been opened with those before it. False when memory is out.
+PWSP_INTERNAL bool pwsp_issue_connect(pwsp_issue *issue, const pwsp_expander *x,
+                                      uint64_t stream_key);
+
 // Walks the program on the calling thread, and returns when all tasks that it has issued are done.
 // Time has been begun. vector_count and cube_count are what affinity chooses from: with cube_count
 // 0, all tasks from the first.

@@ -408,7 +408,7 @@ PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *m
     }
     reorder->word_count = word_count;
     reorder->stride =
-        sizeof(pwsp_entry) + word_count * sizeof(uint64_t) + tile_count * sizeof(pwsp_tile_at);
+        sizeof(pwsp_entry) + word_count * sizeof(uint64_t) + tile_count * sizeof(pwsp_entry_tile);
     reorder->link_count = 1;
     reorder->join_count = 1;
     reorder->ring = (char *)pwsp_memory_alloc(memory, pwsp_reorder_ring_size(reorder));

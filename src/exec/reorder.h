@@ -54,12 +54,17 @@ typedef struct pwsp_fan {
 typedef enum pwsp_entry_kind {
     PWSP_ENTRY_TASK = 0,
     PWSP_ENTRY_PROCESS_TASK,  // time has been accounted for when it was issued
-    PWSP_ENTRY_LOAD,          // of a slot: done as soon as it waits for nothing
-    PWSP_ENTRY_PARALLEL,      // these are done when they are issued
+    PWSP_ENTRY_LOAD,      // of a slot: done as soon as it waits for nothing; word 0 is the tensor
+    PWSP_ENTRY_PARALLEL,  // these are done when they are issued
     PWSP_ENTRY_SEQUENTIAL,
     PWSP_ENTRY_SCOPE_END,
     PWSP_ENTRY_RESET  // of edges: words 0 and 1 are first and count
 } pwsp_entry_kind;
+
+// Where a tile of a task begins: the rest of pwsp_tile_at follows from its view and tensor.
+typedef struct pwsp_entry_tile {
+    int64_t lead, row, col;
+} pwsp_entry_tile;
 
 // Behind it in the ring: words, then tiles.
 typedef struct pwsp_entry {
@@ -147,8 +152,9 @@ PWSP_INLINE pwsp_entry *pwsp_reorder_entry(const pwsp_reorder *reorder, uint64_t
 PWSP_INLINE uint64_t *pwsp_entry_words(const pwsp_entry *entry) {
     return (uint64_t *)(uintptr_t)(entry + 1);
 }
-PWSP_INLINE pwsp_tile_at *pwsp_entry_tiles(const pwsp_reorder *reorder, const pwsp_entry *entry) {
-    return (pwsp_tile_at *)(void *)(pwsp_entry_words(entry) + reorder->word_count);
+PWSP_INLINE pwsp_entry_tile *pwsp_entry_tiles(const pwsp_reorder *reorder,
+                                              const pwsp_entry *entry) {
+    return (pwsp_entry_tile *)(void *)(pwsp_entry_words(entry) + reorder->word_count);
 }
 
 // -- the walking thread ---------------------------------------------------------------------------
