@@ -2297,9 +2297,10 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //          tasks: 20 to 40 bytes for each in order or fifo, some 65 more for each tile that
 //          dependencies look at, 60 to 80 more where lanes choose: with three tiles, no more than
 //          256. Recording tasks takes 56 bytes for each, and up to 32 more for each in flight. On
-//          lanes, some 150 bytes more for each task of the window and 100 for each tile. Executing
-//          again what has been executed before allocates nothing; on lanes, only if more is in
-//          flight at once than ever before.
+//          lanes, some 100 bytes more for each task of the window, 25 for each tile, and 65 for each
+//          tile of a tensor that tasks write: with three tiles, of which one is such, again no more
+//          than 256. Executing again what has been executed before allocates nothing; on lanes,
+//          only if more is in flight at once than ever before.
 
 typedef struct ptowsp_run ptowsp_run;
 
