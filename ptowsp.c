@@ -526,7 +526,8 @@ PWSP_INTERNAL float pwsp_log(float x) {
 // =================================================================================================
 
 // Threads, locks and the clock of the operating system, and nothing else of it. Under
-// PTOWSP_NO_THREADS locks do nothing and threads cannot be started.
+// PTOWSP_NO_THREADS threads cannot be started, nobody can wait for a condition, and locks spin, as
+// lanes may be threads of the user's.
 
 #ifndef PWSP_OS_H
 #define PWSP_OS_H
@@ -539,7 +540,7 @@ typedef pthread_cond_t pwsp_cond;
 #define PWSP_HAS_THREADS 1
 #else
 typedef int pwsp_thread;
-typedef int pwsp_mutex;
+typedef uint32_t pwsp_mutex;
 typedef int pwsp_cond;
 #define PWSP_HAS_THREADS 0
 #endif
@@ -696,11 +697,13 @@ PWSP_INTERNAL void pwsp_mutex_destroy(pwsp_mutex *mutex) {
 }
 
 PWSP_INTERNAL void pwsp_mutex_lock(pwsp_mutex *mutex) {
-    (void)mutex;
+    while (pwsp_exchange_acquire(mutex, 1u)) {
+        pwsp_pause();
+    }
 }
 
 PWSP_INTERNAL void pwsp_mutex_unlock(pwsp_mutex *mutex) {
-    (void)mutex;
+    pwsp_store_release(mutex, 0u);
 }
 
 PWSP_INTERNAL void pwsp_cond_init(pwsp_cond *cond) {
@@ -34436,7 +34439,6 @@ PWSP_INTERNAL ptowsp_status pwsp_crew_walk(pwsp_crew *crew, uint32_t lane_count)
 
 typedef struct pwsp_crew_lane {
     pwsp_mutex mutex;      // protects the queue
-    uint32_t spinlock;     // instead, in builds without threads
     uint32_t first, last;  // places of entries
     uint32_t count;        // atomic; changed under the lock
     uint32_t has_come;     // atomic
@@ -34466,24 +34468,6 @@ struct pwsp_crew {
 
 // -- queues ---------------------------------------------------------------------------------------
 
-static void pwsp_crew_lock(pwsp_crew_lane *lane) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&lane->mutex);
-#else
-    while (pwsp_exchange_acquire(&lane->spinlock, 1u)) {  // lanes may be threads of the user's
-        pwsp_pause();
-    }
-#endif
-}
-
-static void pwsp_crew_unlock(pwsp_crew_lane *lane) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_unlock(&lane->mutex);
-#else
-    pwsp_store_release(&lane->spinlock, 0u);
-#endif
-}
-
 static void pwsp_crew_wake(pwsp_crew *crew, bool all) {
     if (pwsp_load_seq_cst(&crew->sleeper_count)) {
         pwsp_mutex_lock(&crew->mutex);
@@ -34500,7 +34484,7 @@ static void pwsp_crew_push(pwsp_crew *crew, uint32_t index, uint32_t place) {
     pwsp_crew_lane *lane = &crew->lanes[index];
     pwsp_reorder *reorder = &crew->run->issue->reorder;
     pwsp_reorder_at(reorder, place)->next = PWSP_CREW_NONE;
-    pwsp_crew_lock(lane);
+    pwsp_mutex_lock(&lane->mutex);
     if (lane->first == PWSP_CREW_NONE) {
         lane->first = place;
     } else {
@@ -34508,7 +34492,7 @@ static void pwsp_crew_push(pwsp_crew *crew, uint32_t index, uint32_t place) {
     }
     lane->last = place;
     pwsp_fetch_add_seq_cst(&lane->count, 1u);
-    pwsp_crew_unlock(lane);
+    pwsp_mutex_unlock(&lane->mutex);
     pwsp_crew_wake(crew, crew->is_homed);
 }
 
@@ -34517,13 +34501,13 @@ static uint32_t pwsp_crew_pop(pwsp_crew *crew, pwsp_crew_lane *lane) {
     if (!pwsp_load_relaxed(&lane->count)) {
         return PWSP_CREW_NONE;
     }
-    pwsp_crew_lock(lane);
+    pwsp_mutex_lock(&lane->mutex);
     uint32_t place = lane->first;
     if (place != PWSP_CREW_NONE) {
         lane->first = pwsp_reorder_at(&crew->run->issue->reorder, place)->next;
         pwsp_fetch_sub_seq_cst(&lane->count, 1u);
     }
-    pwsp_crew_unlock(lane);
+    pwsp_mutex_unlock(&lane->mutex);
     return place;
 }
 
@@ -35639,9 +35623,8 @@ struct ptowsp_graph {
     uint64_t core_capacity;
     uint32_t core_count;  // 0: it was on lanes
 
-    pwsp_mutex mutex;   // protects blocks, class queues, ranges that fail, and sleep
-    pwsp_cond wake;     // lanes sleep here
-    uint32_t spinlock;  // instead of the mutex in builds without threads
+    pwsp_mutex mutex;  // protects blocks, class queues, ranges that fail, and sleep
+    pwsp_cond wake;    // lanes sleep here
     // Queues of classes: linked through `spare`.
     uint32_t class_head[PWSP_GRAPH_CLASSES], class_tail[PWSP_GRAPH_CLASSES];
     uint32_t unit_lane_count[2];  // atomic: lanes of a unit that are in the run
@@ -35671,9 +35654,6 @@ struct ptowsp_graph {
 };
 
 #define PWSP_GRAPH_BLOCK (PWSP_DEQUE_SIZE / 2)
-
-PWSP_INTERNAL void pwsp_graph_lock(ptowsp_graph *graph);
-PWSP_INTERNAL void pwsp_graph_unlock(ptowsp_graph *graph);
 
 // Makes room in an array of graph that doubles and is not zeroed.
 PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
@@ -36168,12 +36148,12 @@ PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *l
 
 static void pwsp_graph_range_failed(ptowsp_graph *graph, pwsp_graph_range *range, uint64_t begin,
                                     ptowsp_status status) {
-    pwsp_graph_lock(graph);
+    pwsp_mutex_lock(&graph->mutex);
     if (begin < range->failed_begin) {
         range->failed_begin = begin;
         range->failed_status = status;
     }
-    pwsp_graph_unlock(graph);
+    pwsp_mutex_unlock(&graph->mutex);
 }
 
 // Does items until none are left; says how many it did (or left out, when the run is cancelled).
@@ -36352,35 +36332,17 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 #define PWSP_GRAPH_SHORT_TICKS (PWSP_GRAPH_US / 8)  // tasks for which it may want to be alone
 #define PWSP_GRAPH_SHARE_MAX   (10000 * PWSP_GRAPH_US)
 
-// -- lock and sleep -------------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_graph_lock(ptowsp_graph *graph) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&graph->mutex);
-#else
-    while (pwsp_exchange_acquire(&graph->spinlock, 1u)) {  // lanes may be threads of the user's
-        pwsp_pause();
-    }
-#endif
-}
-
-PWSP_INTERNAL void pwsp_graph_unlock(ptowsp_graph *graph) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_unlock(&graph->mutex);
-#else
-    pwsp_store_release(&graph->spinlock, 0u);
-#endif
-}
+// -- sleep ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all) {
     if (pwsp_load_seq_cst(&graph->sleeper_count)) {
-        pwsp_graph_lock(graph);
+        pwsp_mutex_lock(&graph->mutex);
         if (all || pwsp_load_seq_cst(&graph->keeper)) {  // one might be a lane that is not let in
             pwsp_cond_broadcast(&graph->wake);
         } else {
             pwsp_cond_signal(&graph->wake);
         }
-        pwsp_graph_unlock(graph);
+        pwsp_mutex_unlock(&graph->mutex);
     }
 }
 
@@ -36413,13 +36375,13 @@ static bool pwsp_graph_has_work_for(const ptowsp_graph *graph, const pwsp_graph_
 
 static void pwsp_graph_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
 #if PWSP_HAS_THREADS
-    pwsp_graph_lock(graph);
+    pwsp_mutex_lock(&graph->mutex);
     pwsp_fetch_add_seq_cst(&graph->sleeper_count, 1u);
     if (pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_work_for(graph, lane)) {
         pwsp_cond_wait(&graph->wake, &graph->mutex);
     }
     pwsp_fetch_sub_seq_cst(&graph->sleeper_count, 1u);
-    pwsp_graph_unlock(graph);
+    pwsp_mutex_unlock(&graph->mutex);
 #else
     (void)graph, (void)lane;
     pwsp_pause();
@@ -36455,13 +36417,13 @@ PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) 
             return;
         }
     }
-    pwsp_graph_lock(graph);
+    pwsp_mutex_lock(&graph->mutex);
     uint32_t block = graph->block_count;
     for (uint32_t i = 0; i < PWSP_GRAPH_BLOCK; i++) {
         graph->spare[(uint64_t)block * PWSP_GRAPH_BLOCK + i] = pwsp_deque_pop(deque);
     }
     pwsp_store_seq_cst(&graph->block_count, block + 1);
-    pwsp_graph_unlock(graph);
+    pwsp_mutex_unlock(&graph->mutex);
     if (!lane->is_alone) {
         pwsp_graph_wake(graph, false);
     }
@@ -36472,7 +36434,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (pwsp_load_relaxed(&graph->block_count) == 0 || !pwsp_deque_has_room(&lane->deque)) {
         return false;
     }
-    pwsp_graph_lock(graph);
+    pwsp_mutex_lock(&graph->mutex);
     uint32_t block = graph->block_count;
     if (block > 0) {
         block--;
@@ -36481,7 +36443,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         }
         pwsp_store_seq_cst(&graph->block_count, block);
     }
-    pwsp_graph_unlock(graph);
+    pwsp_mutex_unlock(&graph->mutex);
     return pwsp_deque_held(&lane->deque) > 0;
 }
 
@@ -36914,9 +36876,9 @@ static void pwsp_graph_enqueue_all(ptowsp_graph *graph, pwsp_graph_lane *lane) {
 }
 
 PWSP_INTERNAL void pwsp_graph_classes_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    pwsp_graph_lock(graph);
+    pwsp_mutex_lock(&graph->mutex);
     pwsp_graph_enqueue_all(graph, lane);
-    pwsp_graph_unlock(graph);
+    pwsp_mutex_unlock(&graph->mutex);
 }
 
 static bool pwsp_graph_has_queued(const ptowsp_graph *graph) {
@@ -36930,7 +36892,7 @@ static bool pwsp_graph_has_queued(const ptowsp_graph *graph) {
 
 // Hands over what became ready and takes the next task; PWSP_GRAPH_NONE if there is none now.
 static uint32_t pwsp_graph_exchange(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    pwsp_graph_lock(graph);
+    pwsp_mutex_lock(&graph->mutex);
     pwsp_graph_enqueue_all(graph, lane);
     uint32_t task = PWSP_GRAPH_NONE;
     uint32_t c = pwsp_graph_best_class(graph, pwsp_graph_unit_of_lane(graph, lane));
@@ -36941,7 +36903,7 @@ static uint32_t pwsp_graph_exchange(ptowsp_graph *graph, pwsp_graph_lane *lane) 
     if (graph->sleeper_count > 0 && pwsp_graph_has_queued(graph)) {
         pwsp_cond_broadcast(&graph->wake);  // all: not each of them may do what is there
     }
-    pwsp_graph_unlock(graph);
+    pwsp_mutex_unlock(&graph->mutex);
     return task;
 }
 
@@ -36949,7 +36911,7 @@ static uint32_t pwsp_graph_exchange(ptowsp_graph *graph, pwsp_graph_lane *lane) 
 // opens a range or reports the last task changes it and then looks for sleepers.
 static void pwsp_graph_classes_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
 #if PWSP_HAS_THREADS
-    pwsp_graph_lock(graph);
+    pwsp_mutex_lock(&graph->mutex);
     pwsp_fetch_add_seq_cst(&graph->sleeper_count, 1u);
     uint32_t unit = pwsp_graph_unit_of_lane(graph, lane);
     if (pwsp_graph_best_class(graph, unit) == PWSP_GRAPH_NONE &&
@@ -36957,7 +36919,7 @@ static void pwsp_graph_classes_sleep(ptowsp_graph *graph, const pwsp_graph_lane 
         pwsp_cond_wait(&graph->wake, &graph->mutex);
     }
     pwsp_fetch_sub_seq_cst(&graph->sleeper_count, 1u);
-    pwsp_graph_unlock(graph);
+    pwsp_mutex_unlock(&graph->mutex);
 #else
     (void)graph, (void)lane;
     pwsp_pause();
@@ -39272,12 +39234,12 @@ static void pwsp_device_graph_done(void *user, const pwsp_result *result, uint32
         stats->range_count++;
         stats->task_count += result->part == 0;
         if (result->status < 0) {
-            pwsp_graph_lock(graph);
+            pwsp_mutex_lock(&graph->mutex);
             if (begin < range->failed_begin) {
                 range->failed_begin = begin;
                 range->failed_status = result->status;
             }
-            pwsp_graph_unlock(graph);
+            pwsp_mutex_unlock(&graph->mutex);
         }
         pwsp_device_part_over(device, by, range);
         return;

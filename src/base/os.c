@@ -5,6 +5,8 @@
 
 #include "os.h"
 
+#include "atomic.h"
+
 #include <time.h>
 #include <unistd.h>
 
@@ -123,11 +125,13 @@ PWSP_INTERNAL void pwsp_mutex_destroy(pwsp_mutex *mutex) {
 }
 
 PWSP_INTERNAL void pwsp_mutex_lock(pwsp_mutex *mutex) {
-    (void)mutex;
+    while (pwsp_exchange_acquire(mutex, 1u)) {
+        pwsp_pause();
+    }
 }
 
 PWSP_INTERNAL void pwsp_mutex_unlock(pwsp_mutex *mutex) {
-    (void)mutex;
+    pwsp_store_release(mutex, 0u);
 }
 
 PWSP_INTERNAL void pwsp_cond_init(pwsp_cond *cond) {

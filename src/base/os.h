@@ -1,5 +1,6 @@
 // Threads, locks and the clock of the operating system, and nothing else of it. Under
-// PTOWSP_NO_THREADS locks do nothing and threads cannot be started.
+// PTOWSP_NO_THREADS threads cannot be started, nobody can wait for a condition, and locks spin, as
+// lanes may be threads of the user's.
 
 #ifndef PWSP_OS_H
 #define PWSP_OS_H
@@ -14,7 +15,7 @@ typedef pthread_cond_t pwsp_cond;
 #define PWSP_HAS_THREADS 1
 #else
 typedef int pwsp_thread;
-typedef int pwsp_mutex;
+typedef uint32_t pwsp_mutex;
 typedef int pwsp_cond;
 #define PWSP_HAS_THREADS 0
 #endif

@@ -29,7 +29,6 @@
 
 typedef struct pwsp_crew_lane {
     pwsp_mutex mutex;      // protects the queue
-    uint32_t spinlock;     // instead, in builds without threads
     uint32_t first, last;  // places of entries
     uint32_t count;        // atomic; changed under the lock
     uint32_t has_come;     // atomic
@@ -59,24 +58,6 @@ struct pwsp_crew {
 
 // -- queues ---------------------------------------------------------------------------------------
 
-static void pwsp_crew_lock(pwsp_crew_lane *lane) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&lane->mutex);
-#else
-    while (pwsp_exchange_acquire(&lane->spinlock, 1u)) {  // lanes may be threads of the user's
-        pwsp_pause();
-    }
-#endif
-}
-
-static void pwsp_crew_unlock(pwsp_crew_lane *lane) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_unlock(&lane->mutex);
-#else
-    pwsp_store_release(&lane->spinlock, 0u);
-#endif
-}
-
 static void pwsp_crew_wake(pwsp_crew *crew, bool all) {
     if (pwsp_load_seq_cst(&crew->sleeper_count)) {
         pwsp_mutex_lock(&crew->mutex);
@@ -93,7 +74,7 @@ static void pwsp_crew_push(pwsp_crew *crew, uint32_t index, uint32_t place) {
     pwsp_crew_lane *lane = &crew->lanes[index];
     pwsp_reorder *reorder = &crew->run->issue->reorder;
     pwsp_reorder_at(reorder, place)->next = PWSP_CREW_NONE;
-    pwsp_crew_lock(lane);
+    pwsp_mutex_lock(&lane->mutex);
     if (lane->first == PWSP_CREW_NONE) {
         lane->first = place;
     } else {
@@ -101,7 +82,7 @@ static void pwsp_crew_push(pwsp_crew *crew, uint32_t index, uint32_t place) {
     }
     lane->last = place;
     pwsp_fetch_add_seq_cst(&lane->count, 1u);
-    pwsp_crew_unlock(lane);
+    pwsp_mutex_unlock(&lane->mutex);
     pwsp_crew_wake(crew, crew->is_homed);
 }
 
@@ -110,13 +91,13 @@ static uint32_t pwsp_crew_pop(pwsp_crew *crew, pwsp_crew_lane *lane) {
     if (!pwsp_load_relaxed(&lane->count)) {
         return PWSP_CREW_NONE;
     }
-    pwsp_crew_lock(lane);
+    pwsp_mutex_lock(&lane->mutex);
     uint32_t place = lane->first;
     if (place != PWSP_CREW_NONE) {
         lane->first = pwsp_reorder_at(&crew->run->issue->reorder, place)->next;
         pwsp_fetch_sub_seq_cst(&lane->count, 1u);
     }
-    pwsp_crew_unlock(lane);
+    pwsp_mutex_unlock(&lane->mutex);
     return place;
 }
 

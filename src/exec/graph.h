@@ -155,9 +155,8 @@ struct ptowsp_graph {
     uint64_t core_capacity;
     uint32_t core_count;  // 0: it was on lanes
 
-    pwsp_mutex mutex;   // protects blocks, class queues, ranges that fail, and sleep
-    pwsp_cond wake;     // lanes sleep here
-    uint32_t spinlock;  // instead of the mutex in builds without threads
+    pwsp_mutex mutex;  // protects blocks, class queues, ranges that fail, and sleep
+    pwsp_cond wake;    // lanes sleep here
     // Queues of classes: linked through `spare`.
     uint32_t class_head[PWSP_GRAPH_CLASSES], class_tail[PWSP_GRAPH_CLASSES];
     uint32_t unit_lane_count[2];  // atomic: lanes of a unit that are in the run
@@ -187,9 +186,6 @@ struct ptowsp_graph {
 };
 
 #define PWSP_GRAPH_BLOCK (PWSP_DEQUE_SIZE / 2)
-
-PWSP_INTERNAL void pwsp_graph_lock(ptowsp_graph *graph);
-PWSP_INTERNAL void pwsp_graph_unlock(ptowsp_graph *graph);
 
 // Makes room in an array of graph that doubles and is not zeroed.
 PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,

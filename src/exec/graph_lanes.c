@@ -64,35 +64,17 @@
 #define PWSP_GRAPH_SHORT_TICKS (PWSP_GRAPH_US / 8)  // tasks for which it may want to be alone
 #define PWSP_GRAPH_SHARE_MAX   (10000 * PWSP_GRAPH_US)
 
-// -- lock and sleep -------------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_graph_lock(ptowsp_graph *graph) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&graph->mutex);
-#else
-    while (pwsp_exchange_acquire(&graph->spinlock, 1u)) {  // lanes may be threads of the user's
-        pwsp_pause();
-    }
-#endif
-}
-
-PWSP_INTERNAL void pwsp_graph_unlock(ptowsp_graph *graph) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_unlock(&graph->mutex);
-#else
-    pwsp_store_release(&graph->spinlock, 0u);
-#endif
-}
+// -- sleep ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all) {
     if (pwsp_load_seq_cst(&graph->sleeper_count)) {
-        pwsp_graph_lock(graph);
+        pwsp_mutex_lock(&graph->mutex);
         if (all || pwsp_load_seq_cst(&graph->keeper)) {  // one might be a lane that is not let in
             pwsp_cond_broadcast(&graph->wake);
         } else {
             pwsp_cond_signal(&graph->wake);
         }
-        pwsp_graph_unlock(graph);
+        pwsp_mutex_unlock(&graph->mutex);
     }
 }
 
@@ -125,13 +107,13 @@ static bool pwsp_graph_has_work_for(const ptowsp_graph *graph, const pwsp_graph_
 
 static void pwsp_graph_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
 #if PWSP_HAS_THREADS
-    pwsp_graph_lock(graph);
+    pwsp_mutex_lock(&graph->mutex);
     pwsp_fetch_add_seq_cst(&graph->sleeper_count, 1u);
     if (pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_work_for(graph, lane)) {
         pwsp_cond_wait(&graph->wake, &graph->mutex);
     }
     pwsp_fetch_sub_seq_cst(&graph->sleeper_count, 1u);
-    pwsp_graph_unlock(graph);
+    pwsp_mutex_unlock(&graph->mutex);
 #else
     (void)graph, (void)lane;
     pwsp_pause();
@@ -167,13 +149,13 @@ PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) 
             return;
         }
     }
-    pwsp_graph_lock(graph);
+    pwsp_mutex_lock(&graph->mutex);
     uint32_t block = graph->block_count;
     for (uint32_t i = 0; i < PWSP_GRAPH_BLOCK; i++) {
         graph->spare[(uint64_t)block * PWSP_GRAPH_BLOCK + i] = pwsp_deque_pop(deque);
     }
     pwsp_store_seq_cst(&graph->block_count, block + 1);
-    pwsp_graph_unlock(graph);
+    pwsp_mutex_unlock(&graph->mutex);
     if (!lane->is_alone) {
         pwsp_graph_wake(graph, false);
     }
@@ -184,7 +166,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (pwsp_load_relaxed(&graph->block_count) == 0 || !pwsp_deque_has_room(&lane->deque)) {
         return false;
     }
-    pwsp_graph_lock(graph);
+    pwsp_mutex_lock(&graph->mutex);
     uint32_t block = graph->block_count;
     if (block > 0) {
         block--;
@@ -193,7 +175,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         }
         pwsp_store_seq_cst(&graph->block_count, block);
     }
-    pwsp_graph_unlock(graph);
+    pwsp_mutex_unlock(&graph->mutex);
     return pwsp_deque_held(&lane->deque) > 0;
 }
 
