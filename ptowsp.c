@@ -526,8 +526,8 @@ PWSP_INTERNAL float pwsp_log(float x) {
 // =================================================================================================
 
 // Threads, locks and the clock of the operating system, and nothing else of it. Under
-// PTOWSP_NO_THREADS threads cannot be started, nobody can wait for a condition, and locks spin, as
-// lanes may be threads of the user's.
+// PTOWSP_NO_THREADS threads cannot be started, nobody can wait for a condition, and locks spin and
+// yield, as lanes may be threads of the user's.
 
 #ifndef PWSP_OS_H
 #define PWSP_OS_H
@@ -579,6 +579,7 @@ PWSP_INTERNAL uint32_t pwsp_cpu_count(void);
 // them. (macOS has no such conditions: there a wait is by the clock on the wall, and who waits
 // looks again.)
 
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -589,9 +590,11 @@ PWSP_INTERNAL uint32_t pwsp_cpu_count(void);
 extern int clock_gettime(int clock, struct timespec *out_time);
 #endif
 
-#if PWSP_HAS_THREADS
+PWSP_INTERNAL void pwsp_thread_yield(void) {
+    sched_yield();
+}
 
-#include <sched.h>
+#if PWSP_HAS_THREADS
 
 #if defined(__APPLE__)
 #define PWSP_COND_CLOCK CLOCK_REALTIME
@@ -616,10 +619,6 @@ PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn,
 
 PWSP_INTERNAL void pwsp_thread_join(pwsp_thread thread) {
     PWSP_PTHREAD(pthread_join(thread, NULL));
-}
-
-PWSP_INTERNAL void pwsp_thread_yield(void) {
-    sched_yield();
 }
 
 PWSP_INTERNAL void pwsp_mutex_init(pwsp_mutex *mutex) {
@@ -685,9 +684,6 @@ PWSP_INTERNAL void pwsp_thread_join(pwsp_thread thread) {
     (void)thread;
 }
 
-PWSP_INTERNAL void pwsp_thread_yield(void) {
-}
-
 PWSP_INTERNAL void pwsp_mutex_init(pwsp_mutex *mutex) {
     *mutex = 0;
 }
@@ -698,7 +694,7 @@ PWSP_INTERNAL void pwsp_mutex_destroy(pwsp_mutex *mutex) {
 
 PWSP_INTERNAL void pwsp_mutex_lock(pwsp_mutex *mutex) {
     while (pwsp_exchange_acquire(mutex, 1u)) {
-        pwsp_pause();
+        pwsp_thread_yield();
     }
 }
 
@@ -34605,6 +34601,8 @@ static void pwsp_crew_help(void *user, uint32_t ticket) {
     }
     pwsp_store_seq_cst(&crew->is_walker_asleep, 0u);
     pwsp_mutex_unlock(&crew->mutex);
+#else
+    pwsp_thread_yield();
 #endif
 }
 
@@ -34621,7 +34619,7 @@ static void pwsp_crew_sleep(pwsp_crew *crew, uint32_t index) {
     pwsp_mutex_unlock(&crew->mutex);
 #else
     (void)crew, (void)index;
-    pwsp_pause();
+    pwsp_thread_yield();
 #endif
 }
 
@@ -36384,7 +36382,7 @@ static void pwsp_graph_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     pwsp_mutex_unlock(&graph->mutex);
 #else
     (void)graph, (void)lane;
-    pwsp_pause();
+    pwsp_thread_yield();
 #endif
 }
 
@@ -36922,7 +36920,7 @@ static void pwsp_graph_classes_sleep(ptowsp_graph *graph, const pwsp_graph_lane 
     pwsp_mutex_unlock(&graph->mutex);
 #else
     (void)graph, (void)lane;
-    pwsp_pause();
+    pwsp_thread_yield();
 #endif
 }
 

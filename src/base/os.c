@@ -7,6 +7,7 @@
 
 #include "atomic.h"
 
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,9 +18,11 @@
 extern int clock_gettime(int clock, struct timespec *out_time);
 #endif
 
-#if PWSP_HAS_THREADS
+PWSP_INTERNAL void pwsp_thread_yield(void) {
+    sched_yield();
+}
 
-#include <sched.h>
+#if PWSP_HAS_THREADS
 
 #if defined(__APPLE__)
 #define PWSP_COND_CLOCK CLOCK_REALTIME
@@ -44,10 +47,6 @@ PWSP_INTERNAL bool pwsp_thread_start(pwsp_thread *out_thread, pwsp_thread_fn fn,
 
 PWSP_INTERNAL void pwsp_thread_join(pwsp_thread thread) {
     PWSP_PTHREAD(pthread_join(thread, NULL));
-}
-
-PWSP_INTERNAL void pwsp_thread_yield(void) {
-    sched_yield();
 }
 
 PWSP_INTERNAL void pwsp_mutex_init(pwsp_mutex *mutex) {
@@ -113,9 +112,6 @@ PWSP_INTERNAL void pwsp_thread_join(pwsp_thread thread) {
     (void)thread;
 }
 
-PWSP_INTERNAL void pwsp_thread_yield(void) {
-}
-
 PWSP_INTERNAL void pwsp_mutex_init(pwsp_mutex *mutex) {
     *mutex = 0;
 }
@@ -126,7 +122,7 @@ PWSP_INTERNAL void pwsp_mutex_destroy(pwsp_mutex *mutex) {
 
 PWSP_INTERNAL void pwsp_mutex_lock(pwsp_mutex *mutex) {
     while (pwsp_exchange_acquire(mutex, 1u)) {
-        pwsp_pause();
+        pwsp_thread_yield();
     }
 }
 

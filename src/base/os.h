@@ -1,6 +1,6 @@
 // Threads, locks and the clock of the operating system, and nothing else of it. Under
-// PTOWSP_NO_THREADS threads cannot be started, nobody can wait for a condition, and locks spin, as
-// lanes may be threads of the user's.
+// PTOWSP_NO_THREADS threads cannot be started, nobody can wait for a condition, and locks spin and
+// yield, as lanes may be threads of the user's.
 
 #ifndef PWSP_OS_H
 #define PWSP_OS_H

@@ -195,6 +195,8 @@ static void pwsp_crew_help(void *user, uint32_t ticket) {
     }
     pwsp_store_seq_cst(&crew->is_walker_asleep, 0u);
     pwsp_mutex_unlock(&crew->mutex);
+#else
+    pwsp_thread_yield();
 #endif
 }
 
@@ -211,7 +213,7 @@ static void pwsp_crew_sleep(pwsp_crew *crew, uint32_t index) {
     pwsp_mutex_unlock(&crew->mutex);
 #else
     (void)crew, (void)index;
-    pwsp_pause();
+    pwsp_thread_yield();
 #endif
 }
 

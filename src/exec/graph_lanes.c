@@ -116,7 +116,7 @@ static void pwsp_graph_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     pwsp_mutex_unlock(&graph->mutex);
 #else
     (void)graph, (void)lane;
-    pwsp_pause();
+    pwsp_thread_yield();
 #endif
 }
 
