@@ -56,9 +56,12 @@ $(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) ptowsp.h $(BUILD)/libptowsp.a
 $(BUILD)/%_test: tests/%_test.cpp $(wildcard tests/*.h) ptoisa_shim.h | $(BUILD)
 	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread -lcmocka -lm
 
+# As many at a time as there are processors; each prints when it has ended.
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
 test: $(addprefix $(BUILD)/,$(TESTS))
 	@tools/amalgamate.sh --check
-	@for test in $(abspath $^); do echo "== $$(basename $$test)"; $$test || exit 1; done
+	@printf '%s\n' $(abspath $^) | xargs -P $(JOBS) -n 1 sh tests/run_one.sh
 
 # -- examples and benchmarks ----------------------------------------------------------------------
 

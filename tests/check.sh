@@ -98,19 +98,19 @@ sh tests/compile_fail.sh gcc clang g++ clang++
 # Tests of the shim compile it each: they are left out where what they would show is shown elsewhere.
 # Without threads, and under TSan, those run that have to do with threads.
 step "tests: plain, with both compilers; without vector code; without threads"
-make -s -j"$JOBS" test BUILD="$OUT/test-gcc" CC=gcc CXX=g++
+make -s -j"$JOBS" JOBS="$JOBS" test BUILD="$OUT/test-gcc" CC=gcc CXX=g++
 LINKED=$(cd tests && grep -LE 'pwsp_|PWSP_' *_test.c | grep -v '^isa_' | sed 's/\.c$//' | tr '\n' ' ')
-make -s -j"$JOBS" test BUILD="$OUT/test-clang" CC=clang CXX=clang++ TESTS="$LINKED"
-make -s -j"$JOBS" test BUILD="$OUT/test-no-simd" CC=gcc CXX=g++ CFLAGS="-O2 -g -DPTOWSP_NO_SIMD"
+make -s -j"$JOBS" JOBS="$JOBS" test BUILD="$OUT/test-clang" CC=clang CXX=clang++ TESTS="$LINKED"
+make -s -j"$JOBS" JOBS="$JOBS" test BUILD="$OUT/test-no-simd" CC=gcc CXX=g++ CFLAGS="-O2 -g -DPTOWSP_NO_SIMD"
 THREADED=$(cd tests && { grep -lE 'pthread_|THREADS_' *_test.c; ls graph*_test.c device*_test.c *lanes*_test.c; } |
     sort -u | sed 's/\.c$//' | tr '\n' ' ')
-make -s -j"$JOBS" test BUILD="$OUT/test-no-threads" CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS" \
+make -s -j"$JOBS" JOBS="$JOBS" test BUILD="$OUT/test-no-threads" CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS" \
     TESTS="$THREADED"
 
 step "tests under ASan and UBSan, and under TSan"
-make -s -j"$JOBS" test BUILD="$OUT/test-asan" CC=clang CXX=clang++ \
+make -s -j"$JOBS" JOBS="$JOBS" test BUILD="$OUT/test-asan" CC=clang CXX=clang++ \
     CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-make -s -j"$JOBS" test BUILD="$OUT/test-tsan" CC=clang TESTS="$THREADED" \
+make -s -j"$JOBS" JOBS="$JOBS" test BUILD="$OUT/test-tsan" CC=clang TESTS="$THREADED" \
     CFLAGS="-O1 -g -fsanitize=thread"
 
 step "models: spin explores them, and finds the faults that are seeded in them"

@@ -476,7 +476,7 @@ static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
     deps->clock = 0;
     deps->has_tasks = true;
     deps->access_max = 0;
-    if (deps->access_count) {
+    if (deps->access_count && deps->buckets) {  // none if making room for more was refused
         memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
     }
     deps->access_count = 0;
