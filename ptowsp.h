@@ -70,20 +70,21 @@
 //      4. Choose a ptowsp_schedule; ptowsp_program_create checks, compiles.    sections 17, 18
 //      5. ptowsp_run_create; for each step bind, and ptowsp_run_execute.       section 19
 //      6. Run the same on threads, or on a device made of threads.         sections 19, 21
+//      7. ptowsp_npu_emit writes it as a source tree for an Ascend NPU.            section 23
 //
 // Work that is already cut into C functions with an order between some of them runs as a graph of
 // tasks: ptowsp_graph_create, ptowsp_graph_run.                                section 20
 //
 // CONTENTS
 //
-//      1. Build configuration     9. Merging                    16. Pipelines
-//      2. Status and errors      10. Data types and tensors     17. Schedules
-//      3. Contexts and threads   11. Modules                    18. Programs
-//      4. Text sinks             12. Kernels                    19. Runs
-//      5. Spaces                 13. Tile kernels               20. Graphs
-//      6. Work and tiers         14. Scalar expressions         21. Devices
-//      7. Planning               15. Workloads                  22. Utilities
-//      8. Dispatch
+//      1. Build configuration     9. Merging                    17. Schedules
+//      2. Status and errors      10. Data types and tensors     18. Programs
+//      3. Contexts and threads   11. Modules                    19. Runs
+//      4. Text sinks             12. Kernels                    20. Graphs
+//      5. Spaces                 13. Tile kernels               21. Devices
+//      6. Work and tiers         14. Scalar expressions         22. Reading programs
+//      7. Planning               15. Workloads                  23. Emitting
+//      8. Dispatch               16. Pipelines                  24. Utilities
 //
 // CONVENTIONS
 //
@@ -1244,6 +1245,38 @@ typedef struct ptowsp_scalar_param {
     ptowsp_type type;
 } ptowsp_scalar_param;
 
+// The source of a kernel that is a C function, for ptowsp_npu_emit: its text, or a file that is
+// read when emitting. It defines the function (and what that calls) at file scope, compiles as
+// C++17, and includes nothing but "ptowsp.h" and headers of the C library; of the library it calls
+// what is inline or marked PTOWSP_AICORE. Several kernels may have one text.
+typedef struct ptowsp_kernel_source {
+    const char *text;  // copied
+    const char *file;  // a path; copied
+    const char *fn;    // the function's name in it; default: the kernel's name
+    const char *cost;  // the cost function's, which a kernel with a cost must have
+} ptowsp_kernel_source;
+
+// Code that is compiled here and kept as text as well. Its comments and line ends are lost in the
+// text, and it may not hold preprocessor lines.
+//
+//      PTOWSP_SOURCE(kernels_source,
+//          static ptowsp_cycles scale(const ptowsp_task *task, void *user) { ... }
+//          static ptowsp_cycles shift(const ptowsp_task *task, void *user) { ... })
+//      ... {.name = "scale", .fn = scale, .source = {.text = kernels_source}} ...
+// clang-format off
+#if defined(__GNUC__)
+#define PWSP_LONG_STRINGS_BEGIN                                                                    \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Woverlength-strings\"")
+#define PWSP_LONG_STRINGS_END _Pragma("GCC diagnostic pop")
+#else
+#define PWSP_LONG_STRINGS_BEGIN
+#define PWSP_LONG_STRINGS_END
+#endif
+#define PTOWSP_SOURCE(name, ...)                                                                   \
+    __VA_ARGS__                                                                                    \
+    PWSP_LONG_STRINGS_BEGIN static const char name[] = #__VA_ARGS__; PWSP_LONG_STRINGS_END
+// clang-format on
+
 typedef struct ptowsp_kernel_desc {
     const char *name;     // copied; unique among the module's kernels
     uint32_t axis_count;  // axis arguments that each task gives, exactly
@@ -1255,6 +1288,7 @@ typedef struct ptowsp_kernel_desc {
                             // given, it and not fn says how long a task takes, in every run
     ptowsp_cycles cycles;   // the same as a constant; used if cost is NULL and this is not 0
     void *user;             // handed to fn and cost
+    ptowsp_kernel_source source;  // of fn, for emitting
 } ptowsp_kernel_desc;
 
 // Declares a kernel.
@@ -2863,7 +2897,478 @@ PTOWSP_API ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device)
 PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core);
 
 // -------------------------------------------------------------------------------------------------
-// 22. Utilities
+// 22. Reading programs
+// -------------------------------------------------------------------------------------------------
+//
+// What a compiled program says, for those who translate it: emitters, viewers, other runtimes. It
+// is a list of statements in program order; those that have others in them are followed by these,
+// and then by an END:
+//
+//      0  WORKLOAD attention                          end 6
+//      1      LOOP b over batch, parallel             end 5
+//      2          WHEN kv_len[b] <= 2048              end 4
+//      3              TASK attend
+//      4          END of 2
+//      5      END of 1
+//      6  END of 0
+//
+// The first statement is the workload that the program begins with; those that are called follow
+// it. What compiling has found to be without effect (constant conditions, scopes that add no order)
+// is not there any more. Things are named by their indices in tables, all from 1, as in a module: 0
+// is none. What functions return belongs to the program. Requires indices that exist.
+
+#define PTOWSP_VIEW_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
+
+typedef enum ptowsp_expr_kind {
+    PTOWSP_EXPR_NONE = 0,
+    PTOWSP_EXPR_CONST,     // value
+    PTOWSP_EXPR_VARIABLE,  // id: a variable
+    PTOWSP_EXPR_ENTRY,     // id: the variable of a sparse loop; where in the indices it is
+    PTOWSP_EXPR_SIZE,      // id: an axis
+    PTOWSP_EXPR_SYMBOL,    // id
+    PTOWSP_EXPR_ARRAY,     // id: an array; a: the index
+    PTOWSP_EXPR_SLOT,      // id: the slot; read as the expression's type
+    PTOWSP_EXPR_TASK_ARG,  // in keys: args[id] of the task, i64, 0 when it has fewer
+    PTOWSP_EXPR_ADD,       // a, b; as the functions of section 14
+    PTOWSP_EXPR_SUB,
+    PTOWSP_EXPR_MUL,
+    PTOWSP_EXPR_DIV,
+    PTOWSP_EXPR_REM,
+    PTOWSP_EXPR_MIN,
+    PTOWSP_EXPR_MAX,
+    PTOWSP_EXPR_BITAND,
+    PTOWSP_EXPR_BITXOR,
+    PTOWSP_EXPR_BITOR,
+    PTOWSP_EXPR_SHL,
+    PTOWSP_EXPR_SHR,
+    PTOWSP_EXPR_EQ,
+    PTOWSP_EXPR_NE,
+    PTOWSP_EXPR_LT,
+    PTOWSP_EXPR_LE,
+    PTOWSP_EXPR_GT,
+    PTOWSP_EXPR_GE,
+    PTOWSP_EXPR_AND,
+    PTOWSP_EXPR_OR,
+    PTOWSP_EXPR_NEG,  // a
+    PTOWSP_EXPR_BITNOT,
+    PTOWSP_EXPR_NOT,
+    PTOWSP_EXPR_TO_I64,
+    PTOWSP_EXPR_TO_U64,
+    PTOWSP_EXPR_TO_BOOL,
+    PTOWSP_EXPR_SELECT,  // a ? b : c
+    PTOWSP_EXPR_KIND_COUNT,
+    PTOWSP_EXPR_KIND_FORCE_INT = 0x7fffffff
+} ptowsp_expr_kind;
+
+// A node of an expression. Operands are expressions of the program, with smaller indices.
+typedef struct ptowsp_expr_info {
+    ptowsp_expr_kind kind;
+    ptowsp_type type;
+    uint32_t a, b, c;
+    uint32_t id;
+    uint64_t value;
+} ptowsp_expr_info;
+
+PTOWSP_API ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr);
+
+// What is declared. Arrays include the lengths of ragged axes; a row of an axis (ptowsp_axis_row)
+// is no axis of its own here. Without is_used nothing has to be bound.
+typedef enum ptowsp_axis_kind {
+    PTOWSP_AXIS_DENSE = 0,
+    PTOWSP_AXIS_DYNAMIC,
+    PTOWSP_AXIS_RAGGED,
+    PTOWSP_AXIS_SPARSE,
+    PTOWSP_AXIS_KIND_FORCE_INT = 0x7fffffff
+} ptowsp_axis_kind;
+
+typedef struct ptowsp_axis_info {
+    const char *name;
+    ptowsp_axis_kind kind;
+    int64_t size;    // dense
+    uint32_t array;  // ragged: its lengths
+    bool is_used;
+} ptowsp_axis_info;
+
+typedef struct ptowsp_array_info {
+    const char *name;
+    ptowsp_dtype dtype;  // as declared; NONE: lengths of any integer type
+    bool is_lengths;
+    bool is_used;
+} ptowsp_array_info;
+
+typedef struct ptowsp_symbol_info {
+    const char *name;
+    bool is_used;
+} ptowsp_symbol_info;
+
+typedef struct ptowsp_tensor_info {
+    ptowsp_tensor_desc desc;
+    bool is_used;
+    bool is_written;  // by a task
+    bool is_loaded;   // a slot is loaded from it
+} ptowsp_tensor_info;
+
+typedef struct ptowsp_variable_info {
+    const char *name;  // several may have one
+    ptowsp_type type;  // i64 but for parameters of workloads
+} ptowsp_variable_info;
+
+// Tables of tensors and so on have entries 1 .. count - 1; that of axes has gaps: name NULL.
+PTOWSP_API const char *ptowsp_program_name(const ptowsp_program *program);  // of its module
+PTOWSP_API uint32_t ptowsp_program_slot_count(const ptowsp_program *program);
+PTOWSP_API uint32_t ptowsp_program_axis_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_axis_info ptowsp_program_axis_at(const ptowsp_program *program, uint32_t axis);
+PTOWSP_API uint32_t ptowsp_program_array_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_t array);
+PTOWSP_API uint32_t ptowsp_program_symbol_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_symbol_info ptowsp_program_symbol_at(const ptowsp_program *program,
+                                                       uint32_t symbol);
+PTOWSP_API uint32_t ptowsp_program_tensor_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program,
+                                                       uint32_t tensor);
+PTOWSP_API uint32_t ptowsp_program_variable_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program,
+                                                           uint32_t variable);
+
+// Statements.
+typedef enum ptowsp_statement_kind {
+    PTOWSP_STATEMENT_NONE = 0,
+    PTOWSP_STATEMENT_WORKLOAD,   // name, variables (its parameters); is called, or begins
+    PTOWSP_STATEMENT_SCOPE,      // scope
+    PTOWSP_STATEMENT_LOOP,       // variable, axis, row, scope
+    PTOWSP_STATEMENT_WHEN,       // value; its end is its OTHERWISE, if there is one
+    PTOWSP_STATEMENT_OTHERWISE,  // follows the statements of its WHEN instead of an END
+    PTOWSP_STATEMENT_CALL,       // target: a WORKLOAD; values: arguments; scope
+    PTOWSP_STATEMENT_TASK,       // ptowsp_program_task_at
+    PTOWSP_STATEMENT_SLOT_SET,   // slot, value
+    PTOWSP_STATEMENT_SLOT_LOAD,  // slot; ptowsp_program_load_at
+    PTOWSP_STATEMENT_RESET,      // edges: explicit ones that forget, as an iteration begins
+    PTOWSP_STATEMENT_PIPELINE,   // name, channels; its PROCESSes follow; edges of it as a task:
+                                 // ptowsp_program_task_at, with a whole view of each tensor
+    PTOWSP_STATEMENT_PROCESS,    // name, ports; replicas: variable, axis
+    PTOWSP_STATEMENT_CONSUME,    // variable, channel: for each token until the end of the stream
+    PTOWSP_STATEMENT_RECEIVE,    // variable, channel: for one token, or not at its end
+    PTOWSP_STATEMENT_SEND,       // channel, value
+    PTOWSP_STATEMENT_CLOSE,      // channel
+    PTOWSP_STATEMENT_RECORD,     // channel: an event
+    PTOWSP_STATEMENT_WAIT,       // channel: an event
+    PTOWSP_STATEMENT_END,        // of the statement `begin`
+    PTOWSP_STATEMENT_KIND_COUNT,
+    PTOWSP_STATEMENT_KIND_FORCE_INT = 0x7fffffff
+} ptowsp_statement_kind;
+
+// What a loop, scope or call opens: see section 15. NONE: its statements stand as if around it.
+typedef enum ptowsp_scope {
+    PTOWSP_SCOPE_NONE = 0,
+    PTOWSP_SCOPE_PARALLEL,
+    PTOWSP_SCOPE_SEQUENTIAL,
+    PTOWSP_SCOPE_FORCE_INT = 0x7fffffff
+} ptowsp_scope;
+
+typedef struct ptowsp_statement {
+    ptowsp_statement_kind kind;
+    uint32_t node;   // for ptowsp_program_print_place
+    uint32_t begin;  // of an END or OTHERWISE: what it belongs to
+    uint32_t end;    // of what has statements in it: its END; of a WHEN: its OTHERWISE, or END
+    const char *name;
+    ptowsp_scope scope;
+    uint32_t axis, variable;
+    uint32_t row, value;  // expressions
+    uint32_t slot;
+    uint32_t channel;
+    uint32_t target;
+    // first .. first + count - 1 are, of a CALL, its values; of a WORKLOAD, its variables; of a
+    // PIPELINE, its channels; of a PROCESS, its ports; of a RESET, the edges themselves.
+    uint32_t first, count;
+} ptowsp_statement;
+
+PTOWSP_API uint32_t ptowsp_program_statement_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_statement ptowsp_program_statement_at(const ptowsp_program *program, uint32_t i);
+
+// Value `first + i` of a CALL, or variable `first + i` of a WORKLOAD.
+PTOWSP_API uint32_t ptowsp_program_value_at(const ptowsp_program *program, uint32_t i);
+PTOWSP_API uint32_t ptowsp_program_param_at(const ptowsp_program *program, uint32_t i);
+
+// A view. Indices, row and col are expressions; row and col 0: from the start.
+typedef struct ptowsp_view_info {
+    uint32_t tensor;
+    uint32_t lead_count;  // indices before rows and columns
+    uint32_t lead[PTOWSP_VIEW_LEAD_MAX];
+    uint32_t row, col;
+    int64_t rows, cols;  // of the tile; 0: up to the tensor's edge
+    bool is_read, is_written;
+} ptowsp_view_info;
+
+typedef struct ptowsp_task_info {
+    uint32_t kernel;
+    uint32_t axis_count, tile_count, scalar_count;
+    uint32_t axes[PTOWSP_TASK_AXIS_MAX];  // expressions, as the following
+    uint32_t scalars[PTOWSP_TASK_SCALAR_MAX];
+    uint32_t dispatch_key, priority_key, stream_key;  // of the schedule, for this task; or 0
+    uint32_t first_in, in_count;                      // edges from tasks that it is after
+    uint32_t first_out, out_count;                    // edges to those that are after it
+} ptowsp_task_info;
+
+// The task of a TASK or PIPELINE; its tile i (of a pipeline, tile_count is not limited, and views
+// are whole tensors: lead_count 0, rows and cols 0); the edge (0 .. edge_count - 1) at place
+// `first_in + i` or `first_out + i` of the lists of edges.
+PTOWSP_API ptowsp_task_info ptowsp_program_task_at(const ptowsp_program *program,
+                                                   uint32_t statement);
+PTOWSP_API ptowsp_view_info ptowsp_program_view_at(const ptowsp_program *program,
+                                                   uint32_t statement, uint32_t i);
+PTOWSP_API uint32_t ptowsp_program_edge_count(const ptowsp_program *program);
+PTOWSP_API uint32_t ptowsp_program_edge_at(const ptowsp_program *program, uint32_t i);
+
+// Of a SLOT_LOAD: the view, and the element of its tile (expressions, 0: the first).
+typedef struct ptowsp_load_info {
+    ptowsp_view_info view;
+    uint32_t row, col;
+} ptowsp_load_info;
+
+PTOWSP_API ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program,
+                                                   uint32_t statement);
+
+// Channels, numbered over all pipelines, from 0; and the ports of processes.
+typedef struct ptowsp_channel_info {
+    const char *name;
+    uint32_t depth;
+    ptowsp_cycles latency;
+    uint32_t depth_at_start, latency_at_start;  // expressions, or 0
+    bool is_event;
+} ptowsp_channel_info;
+
+typedef struct ptowsp_port_info {
+    uint32_t channel;
+    bool is_produced;      // else consumed
+    bool is_closed_early;  // there is a CLOSE
+} ptowsp_port_info;
+
+PTOWSP_API uint32_t ptowsp_program_channel_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *program,
+                                                         uint32_t channel);
+PTOWSP_API ptowsp_port_info ptowsp_program_port_at(const ptowsp_program *program, uint32_t i);
+
+// The symbol that overrides the latency of channels, 0 in programs without pipelines.
+PTOWSP_API uint32_t ptowsp_program_latency_symbol(const ptowsp_program *program);
+
+// The schedule, with defaults filled in; its keys are those of the tasks, and not set here. The
+// lanes that it has in all.
+PTOWSP_API ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program);
+PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);
+PTOWSP_API bool ptowsp_program_is_priority_signed(const ptowsp_program *program);
+PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text);
+
+// Does a target do all that the program's schedule and tensors ask for? UNSUPPORTED, with the
+// directive in the context's error, if it refuses one.
+PTOWSP_API ptowsp_status ptowsp_program_check(ptowsp_context *context,
+                                              const ptowsp_program *program, ptowsp_target target);
+
+// Kernels, 1 .. count - 1.
+typedef struct ptowsp_kernel_info {
+    const char *name;
+    bool is_used;  // a task calls it
+    bool is_tile_kernel;
+    ptowsp_unit unit;
+    uint32_t axis_count, tile_count, scalar_count;
+    ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];
+    ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
+    bool has_fn, has_cost;
+    ptowsp_cycles cycles;         // constant, or 0
+    ptowsp_kernel_source source;  // of a kernel that is a C function
+    // Of a tile kernel:
+    uint32_t insn_count, tile_object_count, check_count;
+    uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype: how their bits are read
+    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
+    ptowsp_family family;
+    bool has_products;  // uses the cube unit
+} ptowsp_kernel_info;
+
+PTOWSP_API uint32_t ptowsp_program_kernel_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program,
+                                                       uint32_t kernel);
+
+// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), with `valid` the
+// valid rows (axis 0) or columns (axis 1) of tile parameter `param`; param UINT32_MAX: max.
+typedef struct ptowsp_extent {
+    uint32_t param, axis, shift;
+    int32_t mul, add;
+    uint32_t max;
+} ptowsp_extent;
+
+// A tile on chip, 1 .. tile_object_count - 1. Tiles may share bytes.
+typedef struct ptowsp_tile_object {
+    ptowsp_dtype dtype;
+    ptowsp_memory memory;
+    ptowsp_layout layout;
+    uint32_t pad;         // 0 none, 1 zero, 2 max, 3 min
+    uint32_t rows, cols;  // allocated
+    ptowsp_extent valid_rows, valid_cols;
+    uint32_t address;  // in its memory
+    uint32_t root;     // the tile whose bytes these are; itself, if it is no view
+} ptowsp_tile_object;
+
+// What forms an instruction has beside its name.
+typedef enum ptowsp_form {
+    PTOWSP_FORM_PLAIN = 0,
+    PTOWSP_FORM_RELU,        // TSTORE through a relu
+    PTOWSP_FORM_ADD,         // TSTORE, atomic add
+    PTOWSP_FORM_QUANT,       // TSTORE with a scale
+    PTOWSP_FORM_QUANT_RELU,  //
+    PTOWSP_FORM_DESCENDING,  // TCI
+    PTOWSP_FORM_UPPER,       // TTRI
+    PTOWSP_FORM_SATURATE,    // TCVT
+    PTOWSP_FORM_ASYMMETRIC,  // TQUANT
+    PTOWSP_FORM_INPLACE,     // TFILLPAD
+    PTOWSP_FORM_EXPAND,      // TFILLPAD
+    PTOWSP_FORM_LISTS,       // TMRGSORT of separate lists
+    PTOWSP_FORM_BINARY,      // TCOLSUM as a tree
+    PTOWSP_FORM_FORCE_INT = 0x7fffffff
+} ptowsp_form;
+
+#define PTOWSP_NO_PARAM UINT32_MAX
+
+// One instruction with its operands.
+typedef struct ptowsp_insn_info {
+    const char *name;  // "TADD", "SET_FLAG", "WAIT_FLAG", "PIPE_BARRIER"
+    ptowsp_pipe pipe;  // that runs it
+    ptowsp_form form;
+    uint32_t mode;  // a ptowsp_round, ptowsp_compare or mask pattern: ptowsp_instruction_desc
+    ptowsp_pipe src_pipe, dst_pipe;  // of flags; src_pipe of a barrier, PTOWSP_PIPE_COUNT: all
+    uint32_t event;
+    bool is_dst_read;  // dst[0] is read as well
+    bool is_implied;   // PTO-WSP does it uncounted: no cycles in the unit model
+    uint32_t param;    // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter, or NO_PARAM
+    uint32_t dst[2], src[4], tmp;  // tiles; 0 is none
+    uint32_t row, col;      // TEXTRACT, TINSERT; block length of TMRGSORT; offsets of TLOAD, TSTORE
+    uint32_t scalar_param;  // a scalar operand: a parameter, or NO_PARAM: then
+    uint32_t cols_of;       // the valid columns of this tile, or, if 0,
+    double scalar;          // this constant
+} ptowsp_insn_info;
+
+// Two sizes that a task must have alike; where only b depends on the task, b >= a.
+typedef struct ptowsp_size_check {
+    ptowsp_extent a, b;
+    const char *operation;
+    uint32_t axis;  // 0 rows, 1 columns
+} ptowsp_size_check;
+
+PTOWSP_API ptowsp_tile_object ptowsp_program_tile_at(const ptowsp_program *program, uint32_t kernel,
+                                                     uint32_t i);
+PTOWSP_API ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program, uint32_t kernel,
+                                                   uint32_t i);
+PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program,
+                                                          uint32_t kernel, uint32_t i);
+
+// What is bound to a run, for those who run its program in another way. False: not bound. Axes,
+// arrays, symbols and tensors by index; a tensor's buffer has all its fields filled in.
+PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);
+PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);
+PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,
+                                        uint64_t *out_value);
+PTOWSP_API bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array,
+                                       ptowsp_dtype *out_dtype, const void **out_data,
+                                       uint64_t *out_count);
+PTOWSP_API bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_csr);
+PTOWSP_API bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor,
+                                        ptowsp_buffer *out_buffer);
+PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
+
+// -------------------------------------------------------------------------------------------------
+// 23. Emitting
+// -------------------------------------------------------------------------------------------------
+//
+// A program becomes a source tree for an Ascend NPU, which runs on any machine first. These
+// functions are in ptowsp_npu_emit.c, an optional third file that uses this header alone: compile
+// it beside ptowsp.c.
+//
+//      host/       binds sizes, data and memory; starts the device, or threads in its place
+//      aicpu/      expand.cpp: the program's loops, which make tasks from what is bound; scheduler
+//      aicore/     one source per kernel, dispatch by kernel id, the loop of a core
+//      include/    what these three share
+//      shim/       PTO-ISA instructions and simulated time on a CPU
+//
+// One tree builds in three ways: with a C++17 compiler alone (tasks run on threads that stand in
+// for the device, with the same outputs and the same cycles as ptowsp_run_execute); against a
+// PTO-ISA checkout (-DPTO_ISA_ROOT=DIR, its CPU simulator, C++20); with CANN, for the device
+// (-DPTOWSP_ASCEND=ON). README.md in the tree says how.
+//
+// Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as
+// C++17 with ptowsp.h; `user` is NULL there. What the device side does not do is refused: column
+// ascend_npu of ptowsp_capability_print.
+
+typedef struct ptowsp_npu_desc {
+    const char *directory;  // where the tree goes; its parent exists
+    bool is_replacing;      // what is there is replaced, as a whole; else it must not exist
+} ptowsp_npu_desc;
+
+// Writes the tree of a program: first beside the directory, then in its place by renaming, so there
+// is never half a tree. The same program gives the same bytes.
+//
+// Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or cost
+//          without source), an instruction that the machine has in no form, each by its name.
+//          LIMIT_EXCEEDED: more than the tree's ABI holds. INVALID_PARAMS: no directory, or it
+//          exists. SYSTEM_FAILED: what the system said, and about which path. OUT_OF_MEMORY.
+//          Nothing is left behind.
+// Cost     Some milliseconds, most of it the system's, for writing files.
+PTOWSP_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
+                                         const ptowsp_npu_desc *desc);
+
+// The same, file by file, to a callback: paths in the tree, like "aicpu/expand.cpp", in a fixed
+// order. Returning anything but OK ends it with that status.
+typedef ptowsp_status (*ptowsp_npu_file_fn)(void *user, const char *path, const char *text,
+                                            size_t size);
+PTOWSP_API ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context,
+                                               const ptowsp_program *program,
+                                               ptowsp_npu_file_fn file, void *user);
+
+// Building and running from here, on POSIX systems: the tree is compiled into a shared object,
+// which is loaded. It is kept in a cache, under a hash of all that decides about it, and compiled
+// only if it is not there.
+typedef struct ptowsp_npu_build_desc {
+    const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp; it is
+                                  // created for its owner alone (0700)
+    const char *compiler;         // default: $CXX, or c++
+    const char *options;          // default: -O2
+} ptowsp_npu_build_desc;
+
+typedef struct ptowsp_npu ptowsp_npu;
+
+// Errors   As emit; SYSTEM_FAILED: no cache directory, no compiler, or the compiler's first error;
+//          all it said is in the file that the text names.
+PTOWSP_API ptowsp_status ptowsp_npu_build(ptowsp_context *context, const ptowsp_program *program,
+                                          const ptowsp_npu_build_desc *desc, ptowsp_npu **out_npu);
+PTOWSP_API void ptowsp_npu_destroy(ptowsp_npu *npu);  // NULL is ignored
+PTOWSP_API bool ptowsp_npu_was_cached(const ptowsp_npu *npu);
+PTOWSP_API const char *ptowsp_npu_directory(const ptowsp_npu *npu);  // of its entry in the cache
+
+typedef struct ptowsp_npu_options {
+    uint32_t aicpu_count;  // scheduler threads; default: 1; at most 16
+    uint32_t core_count;   // of each unit that the program has; default: its lanes, at most 72
+    uint32_t ring_size;    // tasks in flight, at most; default: 4096
+    ptowsp_cost cost;      // UNIT, A2A3 or A5
+} ptowsp_npu_options;
+
+typedef struct ptowsp_npu_result {
+    ptowsp_cycles total_cycles;  // as ptowsp_run_stats has it
+    uint64_t task_count;
+    uint32_t in_flight_max;  // tasks in the ring at once
+} ptowsp_npu_result;
+
+// Runs it with what is bound to a run of the same program (which is not executed). Slots at its end
+// go to slots[slot_count], if that is not NULL.
+// Errors   As ptowsp_run_execute.
+PTOWSP_API ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
+                                            const ptowsp_npu_options *options, uint64_t *slots,
+                                            uint32_t slot_count, ptowsp_npu_result *out_result);
+
+// Builds (or finds), executes and forgets.
+PTOWSP_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *run,
+                                              const ptowsp_npu_build_desc *build,
+                                              const ptowsp_npu_options *options,
+                                              ptowsp_npu_result *out_result);
+
+// -------------------------------------------------------------------------------------------------
+// 24. Utilities
 // -------------------------------------------------------------------------------------------------
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo). Hashing a concatenation: start the second part with the hash
