@@ -3349,7 +3349,7 @@ typedef struct ptowsp_npu_options {
 } ptowsp_npu_options;
 
 typedef struct ptowsp_npu_result {
-    ptowsp_cycles total_cycles;  // as ptowsp_run_stats has it
+    ptowsp_cycles makespan_cycles;  // as that of ptowsp_run_stats
     uint64_t task_count;
     uint32_t in_flight_max;  // tasks in the ring at once
 } ptowsp_npu_result;
