@@ -842,6 +842,12 @@ PWSP_INTERNAL bool pwsp_sleeper_rouse(pwsp_sleeper *sleeper, uint32_t what) {
 
 #include <stdarg.h>
 
+#define PWSP_ERROR_TEXT_MAX 512
+
+// How long places in texts get, and the variables behind them, so that what is wrong fits behind.
+#define PWSP_PLACE_TEXT_MAX     160
+#define PWSP_VARIABLES_TEXT_MAX 120
+
 // One piece of text is formatted at a time; longer pieces are cut off here.
 #define PWSP_TEXT_PIECE_MAX 512
 
@@ -1199,8 +1205,6 @@ PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
 
 #ifndef PWSP_CONTEXT_H
 #define PWSP_CONTEXT_H
-
-#define PWSP_ERROR_TEXT_MAX 512
 
 struct ptowsp_context {
     pwsp_memory memory;
@@ -1889,6 +1893,9 @@ ptowsp_status ptowsp_convert(void *out, ptowsp_dtype out_dtype, const void *in,
 
 #ifndef PWSP_REGION_H
 #define PWSP_REGION_H
+
+// A tensor's last two dimensions are rows and columns; these are the most before them.
+#define PWSP_TENSOR_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
 
 // A strided tile of memory: element (r, c) lies at base + r * row_stride + c * col_stride (bytes,
 // any sign, also 0) and has `size` bytes. rows, cols and size are > 0. The stride of a single row
@@ -2741,6 +2748,23 @@ PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp
 }
 
 // =================================================================================================
+// src/data/code_range.h
+// =================================================================================================
+
+// Where the code of a scalar expression is, and its value: all that most of those who have one know.
+
+#ifndef PWSP_CODE_RANGE_H
+#define PWSP_CODE_RANGE_H
+
+// A compiled expression: run instructions [begin, end), then its value is in the cell. For a leaf
+// there is nothing to run.
+typedef struct pwsp_code {
+    uint32_t begin, end, cell;
+} pwsp_code;
+
+#endif
+
+// =================================================================================================
 // src/data/code.h
 // =================================================================================================
 
@@ -2757,12 +2781,6 @@ typedef struct pwsp_instruction {
     uint32_t opcode;  // pwsp_opcode
     uint32_t out, a, b, c;
 } pwsp_instruction;
-
-// A compiled expression: run instructions [begin, end), then its value is in the cell. For a leaf
-// there is nothing to run.
-typedef struct pwsp_code {
-    uint32_t begin, end, cell;
-} pwsp_code;
 
 // A typed array that is bound.
 typedef struct pwsp_array {
@@ -19221,8 +19239,6 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
 #ifndef PWSP_MODULE_H
 #define PWSP_MODULE_H
 
-#define PWSP_TENSOR_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
-
 // What a bindable name stands for; the index is into the table of that kind.
 typedef enum pwsp_bindable {
     PWSP_BIND_NOTHING,  // a dense axis: its name is taken, but nothing is bound
@@ -19452,10 +19468,6 @@ PWSP_INTERNAL bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_k
 // Adds a kernel whose name must be new, and returns its id; 0 with an error. The code of a tile
 // kernel is the module's from then on, if there is an id.
 PWSP_INTERNAL uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *info);
-
-// How long places in texts get, and the variables behind them, so that what is wrong fits behind.
-#define PWSP_PLACE_TEXT_MAX     160
-#define PWSP_VARIABLES_TEXT_MAX 120
 
 // Writes the place of a node: "attention/parallel b/when/task attn"; of a long one the first and
 // the last steps: "attention/.../task attn".
@@ -22638,6 +22650,89 @@ PWSP_INTERNAL bool pwsp_check_pipelines(pwsp_checker *checker, uint32_t entry) {
 }
 
 // =================================================================================================
+// src/workload/timed.h
+// =================================================================================================
+
+// What time has to know of a program: its schedule, what there is to count, and of each task the
+// tiles it accesses and the explicit edges it has.
+//
+// Apart from the rest of a program, so that the rules of time stand without what they time: emitted
+// trees have their own copy of them.
+
+#ifndef PWSP_TIMED_H
+#define PWSP_TIMED_H
+
+typedef struct pwsp_range {
+    uint32_t first, count;
+} pwsp_range;
+
+typedef struct pwsp_tile_view {
+    uint32_t tensor;
+    uint32_t lead;  // how many indices
+    bool has_row, has_col;
+    bool is_read, is_written;
+    bool is_loaded;  // of a pipeline: its processes load slots from the tensor
+    pwsp_code index[PWSP_TENSOR_LEAD_MAX];
+    pwsp_code row, col;
+    int64_t rows, cols;  // of the tile; 0: up to the edge
+} pwsp_tile_view;
+
+// A task of the tree. Codes: axis arguments, then scalars.
+typedef struct pwsp_task_op {
+    uint32_t kernel;
+    uint32_t first_code, axis_count, scalar_count;
+    uint32_t first_view, view_count;
+    pwsp_code dispatch, priority, stream;  // keys, where the schedule has them
+    uint32_t first_in, in_count;           // explicit edges that end here
+    uint32_t first_out, out_count;         // in the list of edges by source
+} pwsp_task_op;
+
+// Memory bound to a tensor. Sizes and strides of dimensions that the tensor has not are 1 and 0.
+typedef struct pwsp_bound_tensor {
+    char *data;     // NULL in runs that only measure time
+    uint64_t base;  // its address, or one that no other tensor has
+    int64_t lead_shape[PWSP_TENSOR_LEAD_MAX];
+    int64_t lead_strides[PWSP_TENSOR_LEAD_MAX];  // in elements, as the following
+    int64_t rows, cols, row_stride, col_stride;
+    int64_t low, high;  // lowest and highest offset, in elements; of a tensor that was bound
+    uint32_t element_size;
+    ptowsp_dtype dtype;
+    bool is_bound;
+} pwsp_bound_tensor;
+
+// Where a tile lies. With rows 0 it is the whole of its tensor, as pipelines access it.
+typedef struct pwsp_tile_at {
+    uint32_t tensor;
+    uint32_t rows, cols;  // valid
+    int64_t lead;         // elements from the tensor's start to the leading indices' matrix
+    int64_t row, col;     // of the tile in that matrix
+} pwsp_tile_at;
+
+// The offset of its first element, in elements.
+PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
+    return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
+}
+
+// Tables live at least as long.
+typedef struct pwsp_timed {
+    ptowsp_schedule schedule;  // resolved
+    bool is_priority_signed;
+    bool has_streams;      // by a key
+    uint32_t lane_count;   // of all pools
+    uint32_t scope_depth;  // scopes in one another, with that around all
+    uint32_t pipeline_count;
+    uint32_t tensor_count;                             // with 0, which is none
+    uint32_t edge_count;                               // explicit edges
+    const uint32_t *edges;                             // those of tasks, which have ranges in it
+    const bool *tensor_is_loaded, *tensor_is_written;  // by tensor: by a slot, by a task
+    // Writes the place of a node, for texts of errors.
+    void (*print_place)(const void *user, uint32_t node, ptowsp_text text);
+    const void *user;
+} pwsp_timed;
+
+#endif
+
+// =================================================================================================
 // src/workload/program.h
 // =================================================================================================
 
@@ -22688,27 +22783,6 @@ typedef struct pwsp_loop {
     pwsp_code row;
 } pwsp_loop;
 
-typedef struct pwsp_tile_view {
-    uint32_t tensor;
-    uint32_t lead;  // how many indices
-    bool has_row, has_col;
-    bool is_read, is_written;
-    bool is_loaded;  // of a pipeline: its processes load slots from the tensor
-    pwsp_code index[PWSP_TENSOR_LEAD_MAX];
-    pwsp_code row, col;
-    int64_t rows, cols;  // of the tile; 0: up to the edge
-} pwsp_tile_view;
-
-// A task of the tree. Codes: axis arguments, then scalars.
-typedef struct pwsp_task_op {
-    uint32_t kernel;
-    uint32_t first_code, axis_count, scalar_count;
-    uint32_t first_view, view_count;
-    pwsp_code dispatch, priority, stream;  // keys, where the schedule has them
-    uint32_t first_in, in_count;           // explicit edges that end here
-    uint32_t first_out, out_count;         // in the list of edges by source
-} pwsp_task_op;
-
 typedef struct pwsp_branch {
     pwsp_code condition;
     uint32_t end;  // behind the otherwise, if there is one
@@ -22728,10 +22802,6 @@ typedef struct pwsp_call_op {
     uint32_t first_cell;  // of the parameters
     pwsp_scope scope;
 } pwsp_call_op;
-
-typedef struct pwsp_range {
-    uint32_t first, count;
-} pwsp_range;
 
 // A channel that a process consumes or produces, in the process' list of them.
 typedef struct pwsp_port {
@@ -22835,6 +22905,9 @@ struct ptowsp_program {
 #define PWSP_PROGRAM_AT(p, table, type, i) (&((const type *)(p)->table.items)[i])
 #define PWSP_OP_AT(p, i)                   PWSP_PROGRAM_AT(p, ops, pwsp_op, i)
 #define PWSP_PLACE_AT(p, i)                PWSP_PROGRAM_AT(p, places, pwsp_place, i)
+
+// What time has to know of a program.
+PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program);
 
 // Writes the place of a node, and with cells (not NULL) the values of the variables around:
 // "attention/parallel b/task attn (b = 3)".
@@ -24307,6 +24380,31 @@ size_t ptowsp_program_size(const ptowsp_program *program) {
     return size;
 }
 
+// -- what time sees -------------------------------------------------------------------------------
+
+static void pwsp_program_print_node(const void *user, uint32_t node, ptowsp_text text) {
+    pwsp_program_print_place((const ptowsp_program *)user, node, NULL, text);
+}
+
+PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
+    pwsp_timed timed;
+    memset(&timed, 0, sizeof timed);
+    timed.schedule = program->schedule;
+    timed.is_priority_signed = program->is_priority_signed;
+    timed.has_streams = program->has_streams;
+    timed.lane_count = program->lane_count;
+    timed.scope_depth = program->scope_depth;
+    timed.pipeline_count = (uint32_t)program->pipelines.count;
+    timed.tensor_count = (uint32_t)program->tensors.count;
+    timed.edge_count = program->edge_count;
+    timed.edges = (const uint32_t *)program->edges.items;
+    timed.tensor_is_loaded = program->tensor_is_loaded;
+    timed.tensor_is_written = program->tensor_is_written;
+    timed.print_place = pwsp_program_print_node;
+    timed.user = program;
+    return timed;
+}
+
 // =================================================================================================
 // src/workload/known.c
 // =================================================================================================
@@ -25189,38 +25287,12 @@ void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
 #ifndef PWSP_EXPAND_H
 #define PWSP_EXPAND_H
 
-// Memory bound to a tensor. Sizes and strides of dimensions that the tensor has not are 1 and 0.
-typedef struct pwsp_bound_tensor {
-    char *data;     // NULL in runs that only measure time
-    uint64_t base;  // its address, or one that no other tensor has
-    int64_t lead_shape[PWSP_TENSOR_LEAD_MAX];
-    int64_t lead_strides[PWSP_TENSOR_LEAD_MAX];  // in elements, as the following
-    int64_t rows, cols, row_stride, col_stride;
-    int64_t low, high;  // lowest and highest offset, in elements; of a tensor that was bound
-    uint32_t element_size;
-    ptowsp_dtype dtype;
-    bool is_bound;
-} pwsp_bound_tensor;
-
 typedef struct pwsp_bound_csr {
     pwsp_array indptr, indices;
     uint64_t row_count;
     uint64_t entry_count;  // indptr[row_count]
     bool is_bound;
 } pwsp_bound_csr;
-
-// Where a tile lies. With rows 0 it is the whole of its tensor, as pipelines access it.
-typedef struct pwsp_tile_at {
-    uint32_t tensor;
-    uint32_t rows, cols;  // valid
-    int64_t lead;         // elements from the tensor's start to the leading indices' matrix
-    int64_t row, col;     // of the tile in that matrix
-} pwsp_tile_at;
-
-// The offset of its first element, in elements.
-PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
-    return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
-}
 
 typedef struct pwsp_frame {
     uint32_t loop;  // or, of a call, where to go on
@@ -25889,12 +25961,12 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
                                   uint32_t tensor_count);
 
 // Forgets all accesses, and learns which tensors share memory as they are bound now.
-PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
+PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
                                    const pwsp_bound_tensor *bound);
 
 // As above, for the order that data needs in any case: of tiles that overlap, all hazards, and only
 // tensors that tasks write.
-PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
+PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed,
                                         const pwsp_bound_tensor *bound);
 
 // Makes room for as many accesses as there usually are; ops have been set. False when memory is
@@ -25902,8 +25974,7 @@ PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *p
 PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps);
 
 // The part of that which looks at tensors; what is only read may be left out.
-PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const ptowsp_program *program,
-                                          bool is_data);
+PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data);
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
 
@@ -26155,9 +26226,8 @@ static void pwsp_deps_find_groups(pwsp_deps *deps, bool is_split) {
     }
 }
 
-PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const ptowsp_program *program,
-                                          bool is_data) {
-    const ptowsp_schedule *schedule = &program->schedule;
+PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data) {
+    const ptowsp_schedule *schedule = &timed->schedule;
     const pwsp_bound_tensor *bound = deps->bound;
     bool is_all = deps->is_exact || deps->is_overlap;
     bool is_dataflow = schedule->issue == PTOWSP_ISSUE_DATAFLOW;
@@ -26165,18 +26235,18 @@ PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const ptowsp_program 
         pwsp_deps_tensor *tensor = &deps->tensors[i];
         memset(tensor, 0, sizeof *tensor);
         tensor->group = i;
-        tensor->is_written = program->tensor_is_written[i];
+        tensor->is_written = timed->tensor_is_written[i];
         if (bound[i].is_bound) {
             tensor->is_plain = pwsp_deps_layout(&bound[i], &tensor->low, &tensor->high) &&
                                bound[i].rows <= UINT32_MAX && bound[i].cols <= UINT32_MAX;
             tensor->origin = tensor->low;
-            bool is_loaded = is_dataflow && program->tensor_is_loaded[i];
+            bool is_loaded = is_dataflow && timed->tensor_is_loaded[i];
             tensor->is_tracked = is_data ? tensor->is_written : is_all || is_loaded;
             tensor->is_loaded =
                 is_loaded && !is_data && !(is_all && (schedule->hazards & PTOWSP_HAZARD_WAW));
         }
     }
-    pwsp_deps_find_groups(deps, program->pipelines.count == 0);
+    pwsp_deps_find_groups(deps, timed->pipeline_count == 0);
     for (uint32_t i = 1; i < deps->tensor_count; i++) {  // what one is, its group is
         pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
         first->is_tracked |= deps->tensors[i].is_tracked;
@@ -27268,23 +27338,23 @@ static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
     deps->level_count = 0;
 }
 
-PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
+PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
                                    const pwsp_bound_tensor *bound) {
-    const ptowsp_schedule *schedule = &program->schedule;
+    const ptowsp_schedule *schedule = &timed->schedule;
     pwsp_deps_forget(deps, bound);
     deps->is_exact = (schedule->dependencies & PTOWSP_DEPENDENCIES_EXACT) != 0;
     deps->is_overlap = (schedule->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
     deps->hazards = schedule->hazards;
-    pwsp_deps_find_tensors(deps, program, false);
+    pwsp_deps_find_tensors(deps, timed, false);
 }
 
-PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
+PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed,
                                         const pwsp_bound_tensor *bound) {
     pwsp_deps_forget(deps, bound);
     deps->is_exact = false;
     deps->is_overlap = true;
     deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
-    pwsp_deps_find_tensors(deps, program, true);
+    pwsp_deps_find_tensors(deps, timed, true);
 }
 
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
@@ -27378,7 +27448,7 @@ typedef struct pwsp_clock {
 } pwsp_clock;
 
 typedef struct pwsp_sim {
-    const ptowsp_program *program;
+    const pwsp_timed *timed;
     const ptowsp_schedule *schedule;
     pwsp_memory memory;
     pwsp_lane *lanes;
@@ -27404,8 +27474,14 @@ typedef struct pwsp_sim {
     char text[PWSP_ERROR_TEXT_MAX];
 } pwsp_sim;
 
-PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
-                                 const ptowsp_program *program);
+// Do lanes choose among tasks that are ready? Then a flow simulates them, else lanes do.
+PWSP_INLINE bool pwsp_schedule_is_flow(const ptowsp_schedule *schedule) {
+    return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
+           (schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
+            schedule->ready != PTOWSP_READY_FIFO);
+}
+
+PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory, const pwsp_timed *timed);
 
 // Back to time 0; after pwsp_deps_begin.
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);
@@ -27429,6 +27505,9 @@ PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim);
 
 // A pipeline ends after PTOWSP_CYCLES_MAX.
 PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node);
+
+// Completes the statistics of a run, once.
+PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim);
 
 // Makes room for the record of the next task. False when memory is out.
 PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim);
@@ -27575,7 +27654,7 @@ PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim) {
 PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
     char place[PWSP_PLACE_TEXT_MAX + 2 * PTOWSP_NAME_MAX];
     ptowsp_text_buffer buffer = {place, sizeof place, 0};
-    pwsp_program_print_place(sim->program, node, NULL, ptowsp_text_to_buffer(&buffer));
+    sim->timed->print_place(sim->timed->user, node, ptowsp_text_to_buffer(&buffer));
     return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                          "%s: the pipeline ends after 2^63 - 1 cycles", place);
 }
@@ -27583,11 +27662,11 @@ PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
 // -- life -----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
-                                 const ptowsp_program *program) {
+                                 const pwsp_timed *timed) {
     memset(sim, 0, sizeof *sim);
-    const ptowsp_schedule *schedule = &program->schedule;
-    uint32_t lane_count = program->lane_count;
-    sim->program = program;
+    const ptowsp_schedule *schedule = &timed->schedule;
+    uint32_t lane_count = timed->lane_count;
+    sim->timed = timed;
     sim->schedule = schedule;
     sim->memory = *memory;
     sim->has_structure = (schedule->dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
@@ -27595,22 +27674,22 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
     sim->lane_stats =
         (ptowsp_lane_stats *)pwsp_memory_alloc(memory, lane_count * sizeof(ptowsp_lane_stats));
     bool is_good = sim->lanes && sim->lane_stats;
-    if (is_good && program->has_streams) {
+    if (is_good && timed->has_streams) {
         sim->streams =
             (pwsp_stream *)pwsp_memory_alloc(memory, schedule->stream_count * sizeof(pwsp_stream));
         is_good = sim->streams != NULL;
     }
-    if (is_good && program->edge_count) {
+    if (is_good && timed->edge_count) {
         sim->edges =
-            (pwsp_token *)pwsp_memory_alloc(memory, program->edge_count * sizeof(pwsp_token));
+            (pwsp_token *)pwsp_memory_alloc(memory, timed->edge_count * sizeof(pwsp_token));
         is_good = sim->edges != NULL;
     }
-    if (is_good && program->pipelines.count) {
+    if (is_good && timed->pipeline_count) {
         sim->starts = (pwsp_pipeline_start *)pwsp_memory_alloc(
-            memory, (size_t)program->pipelines.count * sizeof(pwsp_pipeline_start));
+            memory, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
         is_good = sim->starts != NULL;
     }
-    is_good = is_good && pwsp_deps_init(&sim->deps, &sim->memory, (uint32_t)program->tensors.count);
+    is_good = is_good && pwsp_deps_init(&sim->deps, &sim->memory, timed->tensor_count);
     if (!is_good) {
         pwsp_sim_free(sim);
     }
@@ -27618,16 +27697,16 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
 }
 
 PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
-    if (!sim->program) {
+    if (!sim->timed) {
         return;
     }
     const pwsp_memory *memory = &sim->memory;
-    pwsp_memory_free(memory, sim->lanes, sim->program->lane_count * sizeof(pwsp_lane));
-    pwsp_memory_free(memory, sim->lane_stats, sim->program->lane_count * sizeof(ptowsp_lane_stats));
+    pwsp_memory_free(memory, sim->lanes, sim->timed->lane_count * sizeof(pwsp_lane));
+    pwsp_memory_free(memory, sim->lane_stats, sim->timed->lane_count * sizeof(ptowsp_lane_stats));
     pwsp_memory_free(memory, sim->streams, sim->schedule->stream_count * sizeof(pwsp_stream));
-    pwsp_memory_free(memory, sim->edges, sim->program->edge_count * sizeof(pwsp_token));
+    pwsp_memory_free(memory, sim->edges, sim->timed->edge_count * sizeof(pwsp_token));
     pwsp_memory_free(memory, sim->starts,
-                     (size_t)sim->program->pipelines.count * sizeof(pwsp_pipeline_start));
+                     (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start));
     pwsp_memory_free(memory, sim->records,
                      (size_t)sim->record_capacity * sizeof(ptowsp_task_record));
     pwsp_deps_free(&sim->deps);
@@ -27635,10 +27714,10 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
 }
 
 PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
-    return sim->program->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
+    return sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
            (sim->streams ? sim->schedule->stream_count * sizeof(pwsp_stream) : 0) +
-           sim->program->edge_count * sizeof(pwsp_token) +
-           (size_t)sim->program->pipelines.count * sizeof(pwsp_pipeline_start) +
+           sim->timed->edge_count * sizeof(pwsp_token) +
+           (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start) +
            (size_t)sim->record_capacity * sizeof(ptowsp_task_record) + pwsp_deps_bytes(&sim->deps);
 }
 
@@ -27678,28 +27757,28 @@ PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count) {
 }
 
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
-    const ptowsp_program *program = sim->program;
+    const pwsp_timed *timed = sim->timed;
     const ptowsp_schedule *schedule = sim->schedule;
     pwsp_token zero = {0, PTOWSP_NO_INDEX};
-    for (uint32_t i = 0; i < program->lane_count; i++) {
+    for (uint32_t i = 0; i < timed->lane_count; i++) {
         sim->lanes[i].free = 0;
         sim->lanes[i].last_task = PTOWSP_NO_INDEX;
     }
-    memset(sim->lane_stats, 0, program->lane_count * sizeof(ptowsp_lane_stats));
+    memset(sim->lane_stats, 0, timed->lane_count * sizeof(ptowsp_lane_stats));
     for (uint32_t i = 0; sim->streams && i < schedule->stream_count; i++) {
         sim->streams[i].last = zero;
         sim->streams[i].next_turn = i * schedule->timing_cycles;
     }
-    for (uint32_t i = 0; i < program->edge_count; i++) {
+    for (uint32_t i = 0; i < timed->edge_count; i++) {
         sim->edges[i] = zero;
     }
     if (sim->starts) {
-        memset(sim->starts, 0, (size_t)program->pipelines.count * sizeof(pwsp_pipeline_start));
+        memset(sim->starts, 0, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
     }
     bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
-    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : program->lane_count;
+    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : timed->lane_count;
     pwsp_pool_lanes first = {0, first_count, 0};
-    pwsp_pool_lanes second = {first_count, program->lane_count - first_count, 0};
+    pwsp_pool_lanes second = {first_count, timed->lane_count - first_count, 0};
     sim->pools[0] = first;
     sim->pools[1] = second;
     pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
@@ -27710,11 +27789,23 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     sim->deps.has_tasks = has_records;  // they say what records wait for
     sim->batch_clock = 0;
     memset(&sim->stats, 0, sizeof sim->stats);
-    sim->stats.lane_count = program->lane_count;
+    sim->stats.lane_count = timed->lane_count;
     sim->has_records = has_records;
     sim->status = PTOWSP_OK;
     sim->index = PTOWSP_NO_INDEX;
     sim->gate_time = 0;
+}
+
+PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim) {
+    ptowsp_run_stats *stats = &sim->stats;
+    stats->task_count = sim->task_count;
+    stats->region_max = sim->deps.access_max;
+    for (uint32_t i = 0; i < sim->timed->lane_count; i++) {
+        ptowsp_lane_stats *lane = &sim->lane_stats[i];
+        lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
+        lane->end_cycles = sim->lanes[i].free;
+        stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, lane->busy_cycles);
+    }
 }
 
 PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim) {
@@ -28201,10 +28292,9 @@ PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *t
 PWSP_INTERNAL bool pwsp_lanes_init(pwsp_lanes *lanes, pwsp_sim *sim) {
     memset(lanes, 0, sizeof *lanes);
     lanes->sim = sim;
-    lanes->scopes = (pwsp_lane_scope *)pwsp_memory_alloc(&sim->memory, sim->program->scope_depth *
+    lanes->scopes = (pwsp_lane_scope *)pwsp_memory_alloc(&sim->memory, sim->timed->scope_depth *
                                                                            sizeof(pwsp_lane_scope));
-    if (!lanes->scopes ||
-        !pwsp_window_init(&lanes->window, &sim->memory, sim->program->lane_count)) {
+    if (!lanes->scopes || !pwsp_window_init(&lanes->window, &sim->memory, sim->timed->lane_count)) {
         pwsp_lanes_free(lanes);
         return false;
     }
@@ -28217,13 +28307,13 @@ PWSP_INTERNAL void pwsp_lanes_free(pwsp_lanes *lanes) {
     }
     pwsp_window_free(&lanes->window, &lanes->sim->memory);
     pwsp_memory_free(&lanes->sim->memory, lanes->scopes,
-                     lanes->sim->program->scope_depth * sizeof(pwsp_lane_scope));
+                     lanes->sim->timed->scope_depth * sizeof(pwsp_lane_scope));
     memset(lanes, 0, sizeof *lanes);
 }
 
 PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes) {
     return pwsp_window_bytes(&lanes->window) +
-           lanes->sim->program->scope_depth * sizeof(pwsp_lane_scope);
+           lanes->sim->timed->scope_depth * sizeof(pwsp_lane_scope);
 }
 
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
@@ -28236,7 +28326,7 @@ PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
 // -- structure ------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_lanes_scope_begin(pwsp_lanes *lanes, bool is_parallel) {
-    PTOWSP_ASSERT(lanes->depth < lanes->sim->program->scope_depth);
+    PTOWSP_ASSERT(lanes->depth < lanes->sim->timed->scope_depth);
     pwsp_token ready = lanes->scopes[lanes->depth - 1].ready;
     pwsp_lane_scope scope = {is_parallel, ready, ready};
     lanes->scopes[lanes->depth++] = scope;
@@ -28263,7 +28353,7 @@ PWSP_INTERNAL void pwsp_lanes_scope_end(pwsp_lanes *lanes) {
 PWSP_INTERNAL void pwsp_lanes_reset(pwsp_lanes *lanes, pwsp_range edges) {
     const pwsp_sim *sim = lanes->sim;
     for (uint32_t i = 0; i < edges.count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, edges.first + i);
+        uint32_t edge = sim->timed->edges[edges.first + i];
         pwsp_token zero = {0, PTOWSP_NO_INDEX};
         sim->edges[edge] = zero;
     }
@@ -28291,7 +28381,7 @@ static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint
         *ready = sim->deps.latest;
     }
     for (uint32_t i = 0; i < op->in_count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
+        uint32_t edge = sim->timed->edges[op->first_in + i];
         pwsp_token_later(ready, &sim->edges[edge]);
     }
     if (sim->streams) {
@@ -28307,7 +28397,7 @@ static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint
     const pwsp_task_op *op = arrival->op;
     pwsp_token token = {end, sim->task_count};
     for (uint32_t i = 0; i < op->out_count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_out + i);
+        uint32_t edge = sim->timed->edges[op->first_out + i];
         pwsp_token_later(&sim->edges[edge], &token);
     }
     if (sim->streams) {
@@ -28486,7 +28576,7 @@ static bool pwsp_lanes_wait_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arri
     }
     *ready = sim->deps.latest;
     for (uint32_t i = 0; i < op->in_count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
+        uint32_t edge = sim->timed->edges[op->first_in + i];
         pwsp_token_later(ready, &sim->edges[edge]);
     }
     return true;
@@ -28519,7 +28609,7 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
     pwsp_sim_start_pipeline(sim, arrival->pipeline, arrival->run, start);
     pwsp_token token = {end, arrival->end_task != PTOWSP_NO_INDEX ? arrival->end_task : cause};
     for (uint32_t i = 0; i < op->out_count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_out + i);
+        uint32_t edge = sim->timed->edges[op->first_out + i];
         pwsp_token_later(&sim->edges[edge], &token);
     }
     pwsp_lanes_child(scope, end, token.task);
@@ -29169,12 +29259,12 @@ PWSP_INTERNAL void pwsp_flow_token_set(pwsp_flow *flow, pwsp_token *token, uint6
 PWSP_INTERNAL bool pwsp_flow_init(pwsp_flow *flow, pwsp_sim *sim) {
     memset(flow, 0, sizeof *flow);
     const pwsp_memory *memory = &sim->memory;
-    uint32_t lane_count = sim->program->lane_count;
+    uint32_t lane_count = sim->timed->lane_count;
     size_t words = ((size_t)lane_count + 63) / 64;
     flow->sim = sim;
     flow->is_shared = sim->schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING;
     flow->queue_count = flow->is_shared ? 2 : lane_count;
-    flow->scopes = (pwsp_flow_scope *)pwsp_memory_alloc(memory, sim->program->scope_depth *
+    flow->scopes = (pwsp_flow_scope *)pwsp_memory_alloc(memory, sim->timed->scope_depth *
                                                                     sizeof(pwsp_flow_scope));
     flow->queues = (pwsp_flow_queue *)pwsp_memory_alloc(memory, (flow->queue_count + 2) *
                                                                     sizeof(pwsp_flow_queue));
@@ -29195,7 +29285,7 @@ PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow) {
         return;
     }
     const pwsp_memory *memory = &flow->sim->memory;
-    size_t words = ((size_t)flow->sim->program->lane_count + 63) / 64;
+    size_t words = ((size_t)flow->sim->timed->lane_count + 63) / 64;
     pwsp_memory_free(memory, flow->nodes, (size_t)flow->node_capacity * sizeof(pwsp_flow_node));
     pwsp_memory_free(memory, flow->causes, (size_t)flow->cause_capacity * sizeof(uint64_t));
     pwsp_memory_free(memory, flow->ranks, (size_t)flow->rank_capacity * sizeof(uint64_t));
@@ -29210,23 +29300,21 @@ PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow) {
     }
     pwsp_memory_free(memory, flow->queues, (flow->queue_count + 2) * sizeof(pwsp_flow_queue));
     pwsp_memory_free(memory, flow->idle, 2 * words * sizeof(uint64_t));
-    pwsp_memory_free(memory, flow->scopes,
-                     flow->sim->program->scope_depth * sizeof(pwsp_flow_scope));
+    pwsp_memory_free(memory, flow->scopes, flow->sim->timed->scope_depth * sizeof(pwsp_flow_scope));
     pwsp_window_free(&flow->running, memory);
     memset(flow, 0, sizeof *flow);
 }
 
 PWSP_INTERNAL size_t pwsp_flow_bytes(const pwsp_flow *flow) {
-    size_t words = ((size_t)flow->sim->program->lane_count + 63) / 64;
+    size_t words = ((size_t)flow->sim->timed->lane_count + 63) / 64;
     uint64_t by_node = flow->cause_capacity + flow->rank_capacity + flow->turn_capacity;
-    size_t bytes = (size_t)flow->node_capacity * sizeof(pwsp_flow_node) +
-                   (size_t)by_node * sizeof(uint64_t) +
-                   (size_t)flow->pipeline_capacity * sizeof(pwsp_flow_pipeline_node) +
-                   (size_t)flow->link_capacity * sizeof(pwsp_flow_link) +
-                   (size_t)flow->fired_capacity * sizeof(uint32_t) +
-                   (flow->queue_count + 2) * sizeof(pwsp_flow_queue) +
-                   2 * words * sizeof(uint64_t) + pwsp_window_bytes(&flow->running) +
-                   flow->sim->program->scope_depth * sizeof(pwsp_flow_scope);
+    size_t bytes =
+        (size_t)flow->node_capacity * sizeof(pwsp_flow_node) + (size_t)by_node * sizeof(uint64_t) +
+        (size_t)flow->pipeline_capacity * sizeof(pwsp_flow_pipeline_node) +
+        (size_t)flow->link_capacity * sizeof(pwsp_flow_link) +
+        (size_t)flow->fired_capacity * sizeof(uint32_t) +
+        (flow->queue_count + 2) * sizeof(pwsp_flow_queue) + 2 * words * sizeof(uint64_t) +
+        pwsp_window_bytes(&flow->running) + flow->sim->timed->scope_depth * sizeof(pwsp_flow_scope);
     for (uint32_t i = 0; i < flow->queue_count + 2; i++) {
         bytes += (size_t)flow->queues[i].capacity * sizeof(pwsp_flow_entry);
     }
@@ -29234,7 +29322,7 @@ PWSP_INTERNAL size_t pwsp_flow_bytes(const pwsp_flow *flow) {
 }
 
 PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
-    uint32_t lane_count = flow->sim->program->lane_count;
+    uint32_t lane_count = flow->sim->timed->lane_count;
     size_t words = ((size_t)lane_count + 63) / 64;
     flow->now = 0;
     flow->node_count = 0;
@@ -29284,7 +29372,7 @@ static bool pwsp_flow_check(pwsp_flow *flow) {
 }
 
 PWSP_INTERNAL bool pwsp_flow_scope_begin(pwsp_flow *flow, bool is_parallel) {
-    PTOWSP_ASSERT(flow->depth < flow->sim->program->scope_depth);
+    PTOWSP_ASSERT(flow->depth < flow->sim->timed->scope_depth);
     pwsp_flow_scope scope = {is_parallel, flow->scopes[flow->depth - 1].ready, PWSP_FLOW_NONE};
     pwsp_flow_ref(flow, scope.ready);
     if (is_parallel) {
@@ -29331,7 +29419,7 @@ PWSP_INTERNAL bool pwsp_flow_scope_end(pwsp_flow *flow) {
 PWSP_INTERNAL void pwsp_flow_reset(pwsp_flow *flow, pwsp_range edges) {
     pwsp_sim *sim = flow->sim;
     for (uint32_t i = 0; i < edges.count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, edges.first + i);
+        uint32_t edge = sim->timed->edges[edges.first + i];
         pwsp_flow_token_set(flow, &sim->edges[edge], PWSP_FLOW_NONE);
     }
 }
@@ -29397,7 +29485,7 @@ static bool pwsp_flow_run(pwsp_flow *flow, uint32_t lane, pwsp_flow_queue *queue
 
 // Idle lanes take the best task of their own queue, by index. False with an error.
 static bool pwsp_flow_take_own(pwsp_flow *flow) {
-    uint32_t words = (flow->sim->program->lane_count + 63) / 64;
+    uint32_t words = (flow->sim->timed->lane_count + 63) / 64;
     for (uint32_t i = 0; i < words; i++) {
         while (flow->able[i]) {
             uint32_t lane = i * 64 + pwsp_flow_first_bit(flow->able[i]);
@@ -29426,7 +29514,7 @@ static pwsp_flow_queue *pwsp_flow_victim(pwsp_flow *flow, const pwsp_pool_lanes 
 
 // Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
 static bool pwsp_flow_take_others(pwsp_flow *flow) {
-    uint32_t words = (flow->sim->program->lane_count + 63) / 64;
+    uint32_t words = (flow->sim->timed->lane_count + 63) / 64;
     for (uint32_t i = 0; i < words && (flow->ready_count[0] || flow->ready_count[1]); i++) {
         for (uint64_t left = flow->idle[i]; left; left &= left - 1) {
             uint32_t lane = i * 64 + pwsp_flow_first_bit(left);
@@ -29572,7 +29660,7 @@ static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_task_op *op, const pws
         return pwsp_sim_no_memory(sim);
     }
     for (uint32_t i = 0; i < op->in_count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
+        uint32_t edge = sim->timed->edges[op->first_in + i];
         pwsp_flow_wait(flow, id, sim->edges[edge].task);
     }
     pwsp_token token = {0, id};
@@ -29581,8 +29669,7 @@ static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_task_op *op, const pws
         pwsp_flow_token_set(flow, &stream->last, id);
     }
     for (uint32_t i = 0; i < op->out_count; i++) {
-        pwsp_token *edge =
-            &sim->edges[*PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_out + i)];
+        pwsp_token *edge = &sim->edges[sim->timed->edges[op->first_out + i]];
         if (edge->task == PWSP_FLOW_NONE) {
             pwsp_flow_token_set(flow, edge, id);
         } else {
@@ -29621,7 +29708,7 @@ PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival) 
         turn = flow->turns_at[id] = pwsp_sim_turn(sim, stream);
     }
     if (schedule->ready == PTOWSP_READY_PRIORITY) {
-        uint64_t sign = sim->program->is_priority_signed ? UINT64_C(1) << 63 : 0;
+        uint64_t sign = sim->timed->is_priority_signed ? UINT64_C(1) << 63 : 0;
         flow->ranks[id] = ~(arrival->priority_key ^ sign);
     }
     node->lane =
@@ -31788,6 +31875,7 @@ struct ptowsp_run {
     bool is_unknown_set;
     pwsp_expander expander;
     // Time.
+    pwsp_timed timed;
     pwsp_sim sim;
     pwsp_lanes lanes;
     pwsp_flow flow;
@@ -32372,7 +32460,7 @@ static ptowsp_status pwsp_run_find_unknown(ptowsp_run *run, bool is_time_only) {
     const ptowsp_program *p = run->program;
     pwsp_deps *deps = &run->sim.deps;
     bool has_changed = !run->is_unknown_set;
-    pwsp_deps_begin(deps, p, run->effective);
+    pwsp_deps_begin(deps, &run->timed, run->effective);
     for (uint32_t i = 1; i < p->tensors.count; i++) {
         has_changed = has_changed || deps->tensors[i].is_written != run->is_written[i];
         run->is_written[i] = deps->tensors[i].is_written;
@@ -34342,7 +34430,7 @@ static void pwsp_issue_begin(pwsp_issue *issue, const pwsp_executor *executor,
     pwsp_token none = pwsp_reorder_no_token();
     pwsp_issue_scope root = {false, none, none};
     pwsp_reorder_begin(&issue->reorder, executor);
-    pwsp_deps_begin_data(&issue->deps, program, issue->run->effective);
+    pwsp_deps_begin_data(&issue->deps, &issue->run->timed, issue->run->effective);
     issue->scopes[0] = root;
     issue->depth = 1;
     issue->failure = PWSP_ISSUE_GOOD;
@@ -34771,12 +34859,6 @@ PWSP_INTERNAL size_t pwsp_crew_bytes(const pwsp_crew *crew) {
     ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)                                       \
     ARRAY(wholes, pwsp_tile_at, program->tensors.count + 1)
 
-static bool pwsp_run_is_flow(const ptowsp_schedule *schedule) {
-    return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
-           (schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
-            schedule->ready != PTOWSP_READY_FIFO);
-}
-
 static bool pwsp_run_init(ptowsp_run *run) {
     const ptowsp_program *program = run->program;
     const pwsp_memory *memory = &run->memory;
@@ -34791,7 +34873,8 @@ static bool pwsp_run_init(ptowsp_run *run) {
         memcpy(run->initial + program->first_const, program->consts.items,
                (size_t)program->consts.count * sizeof(uint64_t));
     }
-    run->is_flow = pwsp_run_is_flow(&program->schedule);
+    run->timed = pwsp_program_timed(program);
+    run->is_flow = pwsp_schedule_is_flow(&program->schedule);
     run->expander.program = program;
     run->tile_core.memory = run->memory;
     for (uint32_t i = 1; i < program->kernels.count; i++) {
@@ -34800,7 +34883,7 @@ static bool pwsp_run_init(ptowsp_run *run) {
             return false;
         }
     }
-    return pwsp_sim_init(&run->sim, memory, program) &&
+    return pwsp_sim_init(&run->sim, memory, &run->timed) &&
            pwsp_pipelines_init(&run->pipelines, memory, program) &&
            (run->is_flow ? pwsp_flow_init(&run->flow, &run->sim)
                          : pwsp_lanes_init(&run->lanes, &run->sim));
@@ -35143,14 +35226,7 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     pwsp_sim *sim = &run->sim;
     ptowsp_run_stats *stats = &sim->stats;
     pwsp_pipelines *pipelines = &run->pipelines;
-    stats->task_count = sim->task_count;
-    stats->region_max = sim->deps.access_max;
-    for (uint32_t i = 0; i < run->program->lane_count; i++) {
-        ptowsp_lane_stats *lane = &sim->lane_stats[i];
-        lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
-        lane->end_cycles = sim->lanes[i].free;
-        stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, lane->busy_cycles);
-    }
+    pwsp_sim_end(sim);
     for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
         pipelines->stats[i].start_cycles = sim->starts[i].time;
     }

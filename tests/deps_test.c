@@ -17,7 +17,7 @@ typedef struct old_access {
 } old_access;
 
 typedef struct world {
-    ptowsp_program program;
+    pwsp_timed timed;
     pwsp_memory memory;
     pwsp_bound_tensor bound[TENSORS];
     bool flags[TENSORS], loaded[TENSORS];
@@ -148,24 +148,24 @@ static void world_random(world *w, uint64_t *random) {
                                             PTOWSP_DEPENDENCIES_STRUCTURE};
     memset(w, 0, sizeof *w);
     uint32_t kind = (uint32_t)(test_random(random) % 3);
-    ptowsp_schedule *schedule = &w->program.schedule;
+    ptowsp_schedule *schedule = &w->timed.schedule;
     schedule->issue = PTOWSP_ISSUE_DATAFLOW;
     schedule->dependencies = dependencies[test_random(random) % 4];
     schedule->hazards = 7;
     if (kind != 2 && test_random(random) % 2) {  // there it is sure what covers what
         schedule->hazards = (uint32_t)(test_random(random) % 8);
     }
-    w->program.tensor_is_written = w->flags;
-    w->program.tensor_is_loaded = w->loaded;
+    w->timed.tensor_is_written = w->flags;
+    w->timed.tensor_is_loaded = w->loaded;
     w->has_pipelines = test_random(random) % 4 == 0;
-    w->program.pipelines.count = w->has_pipelines;
+    w->timed.pipeline_count = w->has_pipelines;
     for (uint32_t i = 1; i < TENSORS; i++) {
         tensor_random(w, i, kind, random);
         w->loaded[i] = test_random(random) % 2;
     }
     w->memory = pwsp_memory_make(NULL, NULL);
     assert_true(pwsp_deps_init(&w->deps, &w->memory, TENSORS));
-    pwsp_deps_begin(&w->deps, &w->program, w->bound);
+    pwsp_deps_begin(&w->deps, &w->timed, w->bound);
 }
 
 static bool tile_random(const world *w, int64_t size, uint64_t *random, pwsp_tile_at *at) {
@@ -201,8 +201,8 @@ static bool tile_random(const world *w, int64_t size, uint64_t *random, pwsp_til
 // The latest end of what a tile waits for.
 static uint64_t slow_query(const world *w, const pwsp_tile_at *at, bool is_read, bool is_written,
                            bool is_load) {
-    uint32_t dependencies = w->program.schedule.dependencies;
-    uint32_t hazards = is_load ? PTOWSP_HAZARD_RAW : w->program.schedule.hazards;
+    uint32_t dependencies = w->timed.schedule.dependencies;
+    uint32_t hazards = is_load ? PTOWSP_HAZARD_RAW : w->timed.schedule.hazards;
     bool is_overlap = is_load || (dependencies & PTOWSP_DEPENDENCIES_OVERLAP);
     uint64_t bytes[WORDS], latest = 0;
     if (!is_load && !(dependencies & (PTOWSP_DEPENDENCIES_OVERLAP | PTOWSP_DEPENDENCIES_EXACT))) {
@@ -230,7 +230,7 @@ static uint64_t slow_query(const world *w, const pwsp_tile_at *at, bool is_read,
 
 static void slow_add(world *w, const pwsp_tile_at *at, bool is_read, bool is_written, uint64_t end,
                      uint32_t first_own) {
-    bool is_overlap = (w->program.schedule.dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
+    bool is_overlap = (w->timed.schedule.dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
     old_access *own = &w->old[w->old_count];
     own->at = *at;
     own->end = end;
@@ -288,7 +288,7 @@ static void task_random(world *w, uint32_t number, uint64_t *random) {
     }
     const pwsp_deps_tensor *tensor = &w->deps.tensors[tiles[0].tensor];
     bool is_kept = tensor->is_loaded ||
-                   (tensor->is_tracked && (w->program.schedule.hazards & PTOWSP_HAZARD_WAW));
+                   (tensor->is_tracked && (w->timed.schedule.hazards & PTOWSP_HAZARD_WAW));
     if (is_kept && tiles[0].rows && test_random(random) % 4 == 0) {
         check_load(w, &tiles[0]);
     }
@@ -322,7 +322,7 @@ static void deps__groups_that_are_apart_share_no_bytes(void **state) {
     for (uint32_t sample = 0; sample < 4000; sample++) {
         uint64_t bytes[TENSORS][WORDS];
         world_random(w, &random);
-        w->program.pipelines.count = 0;
+        w->timed.pipeline_count = 0;
         int64_t stride = test_random_in(&random, 4, 20);
         for (uint32_t i = 1; i < TENSORS; i++) {
             pwsp_bound_tensor *t = &w->bound[i];
@@ -345,7 +345,7 @@ static void deps__groups_that_are_apart_share_no_bytes(void **state) {
                 }
             }
         }
-        pwsp_deps_begin(&w->deps, &w->program, w->bound);
+        pwsp_deps_begin(&w->deps, &w->timed, w->bound);
         for (uint32_t i = 1; i < TENSORS; i++) {
             const pwsp_deps_tensor *a = &w->deps.tensors[i];
             for (uint32_t j = 1; j < i; j++) {
@@ -369,13 +369,13 @@ static void deps__the_usual_packings_are_as_good_as_apart(void **state) {
     (void)state;
     enum { COUNT = 24, HEADS = 4, DIM = 8, TOKENS = 64 };
     for (uint32_t by_head = 0; by_head < 2; by_head++) {
-        ptowsp_program program;
+        pwsp_timed timed;
         pwsp_bound_tensor bound[COUNT + 1];
         bool flags[COUNT + 1] = {false};
-        memset(&program, 0, sizeof program);
+        memset(&timed, 0, sizeof timed);
         memset(bound, 0, sizeof bound);
-        program.tensor_is_written = program.tensor_is_loaded = flags;
-        program.schedule.dependencies = PTOWSP_DEPENDENCIES_OVERLAP;
+        timed.tensor_is_written = timed.tensor_is_loaded = flags;
+        timed.schedule.dependencies = PTOWSP_DEPENDENCIES_OVERLAP;
         for (uint32_t i = 1; i <= COUNT; i++) {
             pwsp_bound_tensor *t = &bound[i];
             for (uint32_t l = 0; l < PWSP_TENSOR_LEAD_MAX; l++) {
@@ -394,16 +394,16 @@ static void deps__the_usual_packings_are_as_good_as_apart(void **state) {
         pwsp_memory memory = pwsp_memory_make(NULL, NULL);
         pwsp_deps deps;
         assert_true(pwsp_deps_init(&deps, &memory, COUNT + 1));
-        pwsp_deps_begin(&deps, &program, bound);
+        pwsp_deps_begin(&deps, &timed, bound);
         for (uint32_t i = 1; i <= COUNT; i++) {
             assert_int_equal(deps.tensors[i].group, i);
             assert_true(deps.tensors[i].is_plain);
         }
         bound[3].rows++;  // one row more, which is another one's
-        pwsp_deps_begin(&deps, &program, bound);
+        pwsp_deps_begin(&deps, &timed, bound);
         assert_false(deps.tensors[3].is_plain);
-        program.pipelines.count = 1;
-        pwsp_deps_begin(&deps, &program, bound);
+        timed.pipeline_count = 1;
+        pwsp_deps_begin(&deps, &timed, bound);
         assert_int_equal(deps.tensors[COUNT].group, 1);
         pwsp_deps_free(&deps);
     }
@@ -428,14 +428,14 @@ static uint32_t longest_list(const pwsp_deps *deps) {
 static void deps__lists_are_short_whatever_comes_first(void **state) {
     (void)state;
     enum { SIDE = 64 };
-    ptowsp_program program;
+    pwsp_timed timed;
     pwsp_bound_tensor bound[2];
     bool flags[2] = {false, false};
-    memset(&program, 0, sizeof program);
+    memset(&timed, 0, sizeof timed);
     memset(bound, 0, sizeof bound);
-    program.tensor_is_written = program.tensor_is_loaded = flags;
-    program.schedule.dependencies = PTOWSP_DEPENDENCIES_OVERLAP;
-    program.schedule.hazards = 7;
+    timed.tensor_is_written = timed.tensor_is_loaded = flags;
+    timed.schedule.dependencies = PTOWSP_DEPENDENCIES_OVERLAP;
+    timed.schedule.hazards = 7;
     for (uint32_t l = 0; l < PWSP_TENSOR_LEAD_MAX; l++) {
         bound[1].lead_shape[l] = 1;
     }
@@ -451,7 +451,7 @@ static void deps__lists_are_short_whatever_comes_first(void **state) {
         pwsp_token token = {10, 0};
         memset(&view, 0, sizeof view);
         view.is_read = true;
-        pwsp_deps_begin(&deps, &program, bound);
+        pwsp_deps_begin(&deps, &timed, bound);
         for (uint32_t i = 0; i < 100 && first > 0; i++) {  // elements, or panels of rows
             pwsp_tile_at at = {1, 1, 1, 0, i * 32 % bound[1].rows, i};
             if (first == 2) {

@@ -535,7 +535,7 @@ static void deps__groups_are_those_of_comparing_all_pairs(void **state) {
                 }
             }
         }
-        pwsp_deps_begin(&f.run->sim.deps, f.program, f.run->tensors);
+        pwsp_deps_begin(&f.run->sim.deps, &f.run->timed, f.run->tensors);
         for (uint32_t i = 1; i <= COUNT; i++) {
             uint32_t members = 0;
             for (uint32_t j = 1; j <= COUNT; j++) {

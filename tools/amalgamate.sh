@@ -60,7 +60,7 @@ src/data/dtype.c
 src/data/region.h src/data/region.c
 src/data/names.h src/data/names.c
 src/data/expr.h src/data/expr.c
-src/data/code.h src/data/code.c
+src/data/code_range.h src/data/code.h src/data/code.c
 src/plan/count.h src/plan/count.c
 src/plan/emit.h src/plan/emit.c
 src/plan/work.c
@@ -86,7 +86,7 @@ src/workload/scalar.c
 src/workload/build.h src/workload/build.c src/workload/workload.c src/workload/process.c
 src/workload/schedule.h src/workload/schedule.c
 src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
-src/workload/program.h src/workload/compile.h src/workload/compile.c
+src/workload/timed.h src/workload/program.h src/workload/compile.h src/workload/compile.c
 src/workload/compile_pipeline.c src/workload/program.c
 src/workload/known.c
 src/workload/print_module.c src/workload/print_program.c

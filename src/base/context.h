@@ -5,8 +5,7 @@
 
 #include "base.h"
 #include "pool.h"
-
-#define PWSP_ERROR_TEXT_MAX 512
+#include "text.h"
 
 struct ptowsp_context {
     pwsp_memory memory;

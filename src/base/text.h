@@ -7,6 +7,12 @@
 
 #include <stdarg.h>
 
+#define PWSP_ERROR_TEXT_MAX 512
+
+// How long places in texts get, and the variables behind them, so that what is wrong fits behind.
+#define PWSP_PLACE_TEXT_MAX     160
+#define PWSP_VARIABLES_TEXT_MAX 120
+
 // One piece of text is formatted at a time; longer pieces are cut off here.
 #define PWSP_TEXT_PIECE_MAX 512
 

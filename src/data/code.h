@@ -4,6 +4,7 @@
 #define PWSP_CODE_H
 
 #include "../base/base.h"
+#include "code_range.h"
 #include "expr.h"
 
 // Cells that intermediate values may need at most: two for each operator in another, in a key that
@@ -14,12 +15,6 @@ typedef struct pwsp_instruction {
     uint32_t opcode;  // pwsp_opcode
     uint32_t out, a, b, c;
 } pwsp_instruction;
-
-// A compiled expression: run instructions [begin, end), then its value is in the cell. For a leaf
-// there is nothing to run.
-typedef struct pwsp_code {
-    uint32_t begin, end, cell;
-} pwsp_code;
 
 // A typed array that is bound.
 typedef struct pwsp_array {

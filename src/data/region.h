@@ -8,6 +8,9 @@
 
 #include "../base/base.h"
 
+// A tensor's last two dimensions are rows and columns; these are the most before them.
+#define PWSP_TENSOR_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
+
 // A strided tile of memory: element (r, c) lies at base + r * row_stride + c * col_stride (bytes,
 // any sign, also 0) and has `size` bytes. rows, cols and size are > 0. The stride of a single row
 // or column means nothing.

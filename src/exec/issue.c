@@ -506,7 +506,7 @@ static void pwsp_issue_begin(pwsp_issue *issue, const pwsp_executor *executor,
     pwsp_token none = pwsp_reorder_no_token();
     pwsp_issue_scope root = {false, none, none};
     pwsp_reorder_begin(&issue->reorder, executor);
-    pwsp_deps_begin_data(&issue->deps, program, issue->run->effective);
+    pwsp_deps_begin_data(&issue->deps, &issue->run->timed, issue->run->effective);
     issue->scopes[0] = root;
     issue->depth = 1;
     issue->failure = PWSP_ISSUE_GOOD;

@@ -33,12 +33,6 @@
     ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)                                       \
     ARRAY(wholes, pwsp_tile_at, program->tensors.count + 1)
 
-static bool pwsp_run_is_flow(const ptowsp_schedule *schedule) {
-    return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
-           (schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
-            schedule->ready != PTOWSP_READY_FIFO);
-}
-
 static bool pwsp_run_init(ptowsp_run *run) {
     const ptowsp_program *program = run->program;
     const pwsp_memory *memory = &run->memory;
@@ -53,7 +47,8 @@ static bool pwsp_run_init(ptowsp_run *run) {
         memcpy(run->initial + program->first_const, program->consts.items,
                (size_t)program->consts.count * sizeof(uint64_t));
     }
-    run->is_flow = pwsp_run_is_flow(&program->schedule);
+    run->timed = pwsp_program_timed(program);
+    run->is_flow = pwsp_schedule_is_flow(&program->schedule);
     run->expander.program = program;
     run->tile_core.memory = run->memory;
     for (uint32_t i = 1; i < program->kernels.count; i++) {
@@ -62,7 +57,7 @@ static bool pwsp_run_init(ptowsp_run *run) {
             return false;
         }
     }
-    return pwsp_sim_init(&run->sim, memory, program) &&
+    return pwsp_sim_init(&run->sim, memory, &run->timed) &&
            pwsp_pipelines_init(&run->pipelines, memory, program) &&
            (run->is_flow ? pwsp_flow_init(&run->flow, &run->sim)
                          : pwsp_lanes_init(&run->lanes, &run->sim));
@@ -405,14 +400,7 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     pwsp_sim *sim = &run->sim;
     ptowsp_run_stats *stats = &sim->stats;
     pwsp_pipelines *pipelines = &run->pipelines;
-    stats->task_count = sim->task_count;
-    stats->region_max = sim->deps.access_max;
-    for (uint32_t i = 0; i < run->program->lane_count; i++) {
-        ptowsp_lane_stats *lane = &sim->lane_stats[i];
-        lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
-        lane->end_cycles = sim->lanes[i].free;
-        stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, lane->busy_cycles);
-    }
+    pwsp_sim_end(sim);
     for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
         pipelines->stats[i].start_cycles = sim->starts[i].time;
     }

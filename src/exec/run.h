@@ -44,6 +44,7 @@ struct ptowsp_run {
     bool is_unknown_set;
     pwsp_expander expander;
     // Time.
+    pwsp_timed timed;
     pwsp_sim sim;
     pwsp_lanes lanes;
     pwsp_flow flow;

@@ -206,7 +206,7 @@ static ptowsp_status pwsp_run_find_unknown(ptowsp_run *run, bool is_time_only) {
     const ptowsp_program *p = run->program;
     pwsp_deps *deps = &run->sim.deps;
     bool has_changed = !run->is_unknown_set;
-    pwsp_deps_begin(deps, p, run->effective);
+    pwsp_deps_begin(deps, &run->timed, run->effective);
     for (uint32_t i = 1; i < p->tensors.count; i++) {
         has_changed = has_changed || deps->tensors[i].is_written != run->is_written[i];
         run->is_written[i] = deps->tensors[i].is_written;

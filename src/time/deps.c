@@ -486,23 +486,23 @@ static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
     deps->level_count = 0;
 }
 
-PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
+PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
                                    const pwsp_bound_tensor *bound) {
-    const ptowsp_schedule *schedule = &program->schedule;
+    const ptowsp_schedule *schedule = &timed->schedule;
     pwsp_deps_forget(deps, bound);
     deps->is_exact = (schedule->dependencies & PTOWSP_DEPENDENCIES_EXACT) != 0;
     deps->is_overlap = (schedule->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
     deps->hazards = schedule->hazards;
-    pwsp_deps_find_tensors(deps, program, false);
+    pwsp_deps_find_tensors(deps, timed, false);
 }
 
-PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
+PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed,
                                         const pwsp_bound_tensor *bound) {
     pwsp_deps_forget(deps, bound);
     deps->is_exact = false;
     deps->is_overlap = true;
     deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
-    pwsp_deps_find_tensors(deps, program, true);
+    pwsp_deps_find_tensors(deps, timed, true);
 }
 
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {

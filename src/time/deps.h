@@ -4,7 +4,7 @@
 #define PWSP_DEPS_H
 
 #include "../data/region.h"
-#include "../workload/expand.h"
+#include "../workload/timed.h"
 
 // What stands for a task's completion: for lanes its end and index, for flow a node.
 typedef struct pwsp_token {
@@ -110,12 +110,12 @@ PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
                                   uint32_t tensor_count);
 
 // Forgets all accesses, and learns which tensors share memory as they are bound now.
-PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const ptowsp_program *program,
+PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
                                    const pwsp_bound_tensor *bound);
 
 // As above, for the order that data needs in any case: of tiles that overlap, all hazards, and only
 // tensors that tasks write.
-PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *program,
+PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed,
                                         const pwsp_bound_tensor *bound);
 
 // Makes room for as many accesses as there usually are; ops have been set. False when memory is
@@ -123,8 +123,7 @@ PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const ptowsp_program *p
 PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps);
 
 // The part of that which looks at tensors; what is only read may be left out.
-PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const ptowsp_program *program,
-                                          bool is_data);
+PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data);
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
 

@@ -25,12 +25,12 @@
 PWSP_INTERNAL bool pwsp_flow_init(pwsp_flow *flow, pwsp_sim *sim) {
     memset(flow, 0, sizeof *flow);
     const pwsp_memory *memory = &sim->memory;
-    uint32_t lane_count = sim->program->lane_count;
+    uint32_t lane_count = sim->timed->lane_count;
     size_t words = ((size_t)lane_count + 63) / 64;
     flow->sim = sim;
     flow->is_shared = sim->schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING;
     flow->queue_count = flow->is_shared ? 2 : lane_count;
-    flow->scopes = (pwsp_flow_scope *)pwsp_memory_alloc(memory, sim->program->scope_depth *
+    flow->scopes = (pwsp_flow_scope *)pwsp_memory_alloc(memory, sim->timed->scope_depth *
                                                                     sizeof(pwsp_flow_scope));
     flow->queues = (pwsp_flow_queue *)pwsp_memory_alloc(memory, (flow->queue_count + 2) *
                                                                     sizeof(pwsp_flow_queue));
@@ -51,7 +51,7 @@ PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow) {
         return;
     }
     const pwsp_memory *memory = &flow->sim->memory;
-    size_t words = ((size_t)flow->sim->program->lane_count + 63) / 64;
+    size_t words = ((size_t)flow->sim->timed->lane_count + 63) / 64;
     pwsp_memory_free(memory, flow->nodes, (size_t)flow->node_capacity * sizeof(pwsp_flow_node));
     pwsp_memory_free(memory, flow->causes, (size_t)flow->cause_capacity * sizeof(uint64_t));
     pwsp_memory_free(memory, flow->ranks, (size_t)flow->rank_capacity * sizeof(uint64_t));
@@ -66,23 +66,21 @@ PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow) {
     }
     pwsp_memory_free(memory, flow->queues, (flow->queue_count + 2) * sizeof(pwsp_flow_queue));
     pwsp_memory_free(memory, flow->idle, 2 * words * sizeof(uint64_t));
-    pwsp_memory_free(memory, flow->scopes,
-                     flow->sim->program->scope_depth * sizeof(pwsp_flow_scope));
+    pwsp_memory_free(memory, flow->scopes, flow->sim->timed->scope_depth * sizeof(pwsp_flow_scope));
     pwsp_window_free(&flow->running, memory);
     memset(flow, 0, sizeof *flow);
 }
 
 PWSP_INTERNAL size_t pwsp_flow_bytes(const pwsp_flow *flow) {
-    size_t words = ((size_t)flow->sim->program->lane_count + 63) / 64;
+    size_t words = ((size_t)flow->sim->timed->lane_count + 63) / 64;
     uint64_t by_node = flow->cause_capacity + flow->rank_capacity + flow->turn_capacity;
-    size_t bytes = (size_t)flow->node_capacity * sizeof(pwsp_flow_node) +
-                   (size_t)by_node * sizeof(uint64_t) +
-                   (size_t)flow->pipeline_capacity * sizeof(pwsp_flow_pipeline_node) +
-                   (size_t)flow->link_capacity * sizeof(pwsp_flow_link) +
-                   (size_t)flow->fired_capacity * sizeof(uint32_t) +
-                   (flow->queue_count + 2) * sizeof(pwsp_flow_queue) +
-                   2 * words * sizeof(uint64_t) + pwsp_window_bytes(&flow->running) +
-                   flow->sim->program->scope_depth * sizeof(pwsp_flow_scope);
+    size_t bytes =
+        (size_t)flow->node_capacity * sizeof(pwsp_flow_node) + (size_t)by_node * sizeof(uint64_t) +
+        (size_t)flow->pipeline_capacity * sizeof(pwsp_flow_pipeline_node) +
+        (size_t)flow->link_capacity * sizeof(pwsp_flow_link) +
+        (size_t)flow->fired_capacity * sizeof(uint32_t) +
+        (flow->queue_count + 2) * sizeof(pwsp_flow_queue) + 2 * words * sizeof(uint64_t) +
+        pwsp_window_bytes(&flow->running) + flow->sim->timed->scope_depth * sizeof(pwsp_flow_scope);
     for (uint32_t i = 0; i < flow->queue_count + 2; i++) {
         bytes += (size_t)flow->queues[i].capacity * sizeof(pwsp_flow_entry);
     }
@@ -90,7 +88,7 @@ PWSP_INTERNAL size_t pwsp_flow_bytes(const pwsp_flow *flow) {
 }
 
 PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
-    uint32_t lane_count = flow->sim->program->lane_count;
+    uint32_t lane_count = flow->sim->timed->lane_count;
     size_t words = ((size_t)lane_count + 63) / 64;
     flow->now = 0;
     flow->node_count = 0;
@@ -140,7 +138,7 @@ static bool pwsp_flow_check(pwsp_flow *flow) {
 }
 
 PWSP_INTERNAL bool pwsp_flow_scope_begin(pwsp_flow *flow, bool is_parallel) {
-    PTOWSP_ASSERT(flow->depth < flow->sim->program->scope_depth);
+    PTOWSP_ASSERT(flow->depth < flow->sim->timed->scope_depth);
     pwsp_flow_scope scope = {is_parallel, flow->scopes[flow->depth - 1].ready, PWSP_FLOW_NONE};
     pwsp_flow_ref(flow, scope.ready);
     if (is_parallel) {
@@ -187,7 +185,7 @@ PWSP_INTERNAL bool pwsp_flow_scope_end(pwsp_flow *flow) {
 PWSP_INTERNAL void pwsp_flow_reset(pwsp_flow *flow, pwsp_range edges) {
     pwsp_sim *sim = flow->sim;
     for (uint32_t i = 0; i < edges.count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, edges.first + i);
+        uint32_t edge = sim->timed->edges[edges.first + i];
         pwsp_flow_token_set(flow, &sim->edges[edge], PWSP_FLOW_NONE);
     }
 }
@@ -253,7 +251,7 @@ static bool pwsp_flow_run(pwsp_flow *flow, uint32_t lane, pwsp_flow_queue *queue
 
 // Idle lanes take the best task of their own queue, by index. False with an error.
 static bool pwsp_flow_take_own(pwsp_flow *flow) {
-    uint32_t words = (flow->sim->program->lane_count + 63) / 64;
+    uint32_t words = (flow->sim->timed->lane_count + 63) / 64;
     for (uint32_t i = 0; i < words; i++) {
         while (flow->able[i]) {
             uint32_t lane = i * 64 + pwsp_flow_first_bit(flow->able[i]);
@@ -282,7 +280,7 @@ static pwsp_flow_queue *pwsp_flow_victim(pwsp_flow *flow, const pwsp_pool_lanes 
 
 // Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
 static bool pwsp_flow_take_others(pwsp_flow *flow) {
-    uint32_t words = (flow->sim->program->lane_count + 63) / 64;
+    uint32_t words = (flow->sim->timed->lane_count + 63) / 64;
     for (uint32_t i = 0; i < words && (flow->ready_count[0] || flow->ready_count[1]); i++) {
         for (uint64_t left = flow->idle[i]; left; left &= left - 1) {
             uint32_t lane = i * 64 + pwsp_flow_first_bit(left);
@@ -428,7 +426,7 @@ static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_task_op *op, const pws
         return pwsp_sim_no_memory(sim);
     }
     for (uint32_t i = 0; i < op->in_count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
+        uint32_t edge = sim->timed->edges[op->first_in + i];
         pwsp_flow_wait(flow, id, sim->edges[edge].task);
     }
     pwsp_token token = {0, id};
@@ -437,8 +435,7 @@ static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_task_op *op, const pws
         pwsp_flow_token_set(flow, &stream->last, id);
     }
     for (uint32_t i = 0; i < op->out_count; i++) {
-        pwsp_token *edge =
-            &sim->edges[*PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_out + i)];
+        pwsp_token *edge = &sim->edges[sim->timed->edges[op->first_out + i]];
         if (edge->task == PWSP_FLOW_NONE) {
             pwsp_flow_token_set(flow, edge, id);
         } else {
@@ -477,7 +474,7 @@ PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival) 
         turn = flow->turns_at[id] = pwsp_sim_turn(sim, stream);
     }
     if (schedule->ready == PTOWSP_READY_PRIORITY) {
-        uint64_t sign = sim->program->is_priority_signed ? UINT64_C(1) << 63 : 0;
+        uint64_t sign = sim->timed->is_priority_signed ? UINT64_C(1) << 63 : 0;
         flow->ranks[id] = ~(arrival->priority_key ^ sign);
     }
     node->lane =

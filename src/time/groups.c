@@ -228,9 +228,8 @@ static void pwsp_deps_find_groups(pwsp_deps *deps, bool is_split) {
     }
 }
 
-PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const ptowsp_program *program,
-                                          bool is_data) {
-    const ptowsp_schedule *schedule = &program->schedule;
+PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data) {
+    const ptowsp_schedule *schedule = &timed->schedule;
     const pwsp_bound_tensor *bound = deps->bound;
     bool is_all = deps->is_exact || deps->is_overlap;
     bool is_dataflow = schedule->issue == PTOWSP_ISSUE_DATAFLOW;
@@ -238,18 +237,18 @@ PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const ptowsp_program 
         pwsp_deps_tensor *tensor = &deps->tensors[i];
         memset(tensor, 0, sizeof *tensor);
         tensor->group = i;
-        tensor->is_written = program->tensor_is_written[i];
+        tensor->is_written = timed->tensor_is_written[i];
         if (bound[i].is_bound) {
             tensor->is_plain = pwsp_deps_layout(&bound[i], &tensor->low, &tensor->high) &&
                                bound[i].rows <= UINT32_MAX && bound[i].cols <= UINT32_MAX;
             tensor->origin = tensor->low;
-            bool is_loaded = is_dataflow && program->tensor_is_loaded[i];
+            bool is_loaded = is_dataflow && timed->tensor_is_loaded[i];
             tensor->is_tracked = is_data ? tensor->is_written : is_all || is_loaded;
             tensor->is_loaded =
                 is_loaded && !is_data && !(is_all && (schedule->hazards & PTOWSP_HAZARD_WAW));
         }
     }
-    pwsp_deps_find_groups(deps, program->pipelines.count == 0);
+    pwsp_deps_find_groups(deps, timed->pipeline_count == 0);
     for (uint32_t i = 1; i < deps->tensor_count; i++) {  // what one is, its group is
         pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
         first->is_tracked |= deps->tensors[i].is_tracked;

@@ -17,10 +17,9 @@
 PWSP_INTERNAL bool pwsp_lanes_init(pwsp_lanes *lanes, pwsp_sim *sim) {
     memset(lanes, 0, sizeof *lanes);
     lanes->sim = sim;
-    lanes->scopes = (pwsp_lane_scope *)pwsp_memory_alloc(&sim->memory, sim->program->scope_depth *
+    lanes->scopes = (pwsp_lane_scope *)pwsp_memory_alloc(&sim->memory, sim->timed->scope_depth *
                                                                            sizeof(pwsp_lane_scope));
-    if (!lanes->scopes ||
-        !pwsp_window_init(&lanes->window, &sim->memory, sim->program->lane_count)) {
+    if (!lanes->scopes || !pwsp_window_init(&lanes->window, &sim->memory, sim->timed->lane_count)) {
         pwsp_lanes_free(lanes);
         return false;
     }
@@ -33,13 +32,13 @@ PWSP_INTERNAL void pwsp_lanes_free(pwsp_lanes *lanes) {
     }
     pwsp_window_free(&lanes->window, &lanes->sim->memory);
     pwsp_memory_free(&lanes->sim->memory, lanes->scopes,
-                     lanes->sim->program->scope_depth * sizeof(pwsp_lane_scope));
+                     lanes->sim->timed->scope_depth * sizeof(pwsp_lane_scope));
     memset(lanes, 0, sizeof *lanes);
 }
 
 PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes) {
     return pwsp_window_bytes(&lanes->window) +
-           lanes->sim->program->scope_depth * sizeof(pwsp_lane_scope);
+           lanes->sim->timed->scope_depth * sizeof(pwsp_lane_scope);
 }
 
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
@@ -52,7 +51,7 @@ PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
 // -- structure ------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_lanes_scope_begin(pwsp_lanes *lanes, bool is_parallel) {
-    PTOWSP_ASSERT(lanes->depth < lanes->sim->program->scope_depth);
+    PTOWSP_ASSERT(lanes->depth < lanes->sim->timed->scope_depth);
     pwsp_token ready = lanes->scopes[lanes->depth - 1].ready;
     pwsp_lane_scope scope = {is_parallel, ready, ready};
     lanes->scopes[lanes->depth++] = scope;
@@ -79,7 +78,7 @@ PWSP_INTERNAL void pwsp_lanes_scope_end(pwsp_lanes *lanes) {
 PWSP_INTERNAL void pwsp_lanes_reset(pwsp_lanes *lanes, pwsp_range edges) {
     const pwsp_sim *sim = lanes->sim;
     for (uint32_t i = 0; i < edges.count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, edges.first + i);
+        uint32_t edge = sim->timed->edges[edges.first + i];
         pwsp_token zero = {0, PTOWSP_NO_INDEX};
         sim->edges[edge] = zero;
     }
@@ -107,7 +106,7 @@ static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint
         *ready = sim->deps.latest;
     }
     for (uint32_t i = 0; i < op->in_count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
+        uint32_t edge = sim->timed->edges[op->first_in + i];
         pwsp_token_later(ready, &sim->edges[edge]);
     }
     if (sim->streams) {
@@ -123,7 +122,7 @@ static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint
     const pwsp_task_op *op = arrival->op;
     pwsp_token token = {end, sim->task_count};
     for (uint32_t i = 0; i < op->out_count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_out + i);
+        uint32_t edge = sim->timed->edges[op->first_out + i];
         pwsp_token_later(&sim->edges[edge], &token);
     }
     if (sim->streams) {
@@ -302,7 +301,7 @@ static bool pwsp_lanes_wait_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arri
     }
     *ready = sim->deps.latest;
     for (uint32_t i = 0; i < op->in_count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_in + i);
+        uint32_t edge = sim->timed->edges[op->first_in + i];
         pwsp_token_later(ready, &sim->edges[edge]);
     }
     return true;
@@ -335,7 +334,7 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
     pwsp_sim_start_pipeline(sim, arrival->pipeline, arrival->run, start);
     pwsp_token token = {end, arrival->end_task != PTOWSP_NO_INDEX ? arrival->end_task : cause};
     for (uint32_t i = 0; i < op->out_count; i++) {
-        uint32_t edge = *PWSP_PROGRAM_AT(sim->program, edges, uint32_t, op->first_out + i);
+        uint32_t edge = sim->timed->edges[op->first_out + i];
         pwsp_token_later(&sim->edges[edge], &token);
     }
     pwsp_lanes_child(scope, end, token.task);

@@ -59,7 +59,7 @@ PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim) {
 PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
     char place[PWSP_PLACE_TEXT_MAX + 2 * PTOWSP_NAME_MAX];
     ptowsp_text_buffer buffer = {place, sizeof place, 0};
-    pwsp_program_print_place(sim->program, node, NULL, ptowsp_text_to_buffer(&buffer));
+    sim->timed->print_place(sim->timed->user, node, ptowsp_text_to_buffer(&buffer));
     return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                          "%s: the pipeline ends after 2^63 - 1 cycles", place);
 }
@@ -67,11 +67,11 @@ PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
 // -- life -----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
-                                 const ptowsp_program *program) {
+                                 const pwsp_timed *timed) {
     memset(sim, 0, sizeof *sim);
-    const ptowsp_schedule *schedule = &program->schedule;
-    uint32_t lane_count = program->lane_count;
-    sim->program = program;
+    const ptowsp_schedule *schedule = &timed->schedule;
+    uint32_t lane_count = timed->lane_count;
+    sim->timed = timed;
     sim->schedule = schedule;
     sim->memory = *memory;
     sim->has_structure = (schedule->dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
@@ -79,22 +79,22 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
     sim->lane_stats =
         (ptowsp_lane_stats *)pwsp_memory_alloc(memory, lane_count * sizeof(ptowsp_lane_stats));
     bool is_good = sim->lanes && sim->lane_stats;
-    if (is_good && program->has_streams) {
+    if (is_good && timed->has_streams) {
         sim->streams =
             (pwsp_stream *)pwsp_memory_alloc(memory, schedule->stream_count * sizeof(pwsp_stream));
         is_good = sim->streams != NULL;
     }
-    if (is_good && program->edge_count) {
+    if (is_good && timed->edge_count) {
         sim->edges =
-            (pwsp_token *)pwsp_memory_alloc(memory, program->edge_count * sizeof(pwsp_token));
+            (pwsp_token *)pwsp_memory_alloc(memory, timed->edge_count * sizeof(pwsp_token));
         is_good = sim->edges != NULL;
     }
-    if (is_good && program->pipelines.count) {
+    if (is_good && timed->pipeline_count) {
         sim->starts = (pwsp_pipeline_start *)pwsp_memory_alloc(
-            memory, (size_t)program->pipelines.count * sizeof(pwsp_pipeline_start));
+            memory, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
         is_good = sim->starts != NULL;
     }
-    is_good = is_good && pwsp_deps_init(&sim->deps, &sim->memory, (uint32_t)program->tensors.count);
+    is_good = is_good && pwsp_deps_init(&sim->deps, &sim->memory, timed->tensor_count);
     if (!is_good) {
         pwsp_sim_free(sim);
     }
@@ -102,16 +102,16 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
 }
 
 PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
-    if (!sim->program) {
+    if (!sim->timed) {
         return;
     }
     const pwsp_memory *memory = &sim->memory;
-    pwsp_memory_free(memory, sim->lanes, sim->program->lane_count * sizeof(pwsp_lane));
-    pwsp_memory_free(memory, sim->lane_stats, sim->program->lane_count * sizeof(ptowsp_lane_stats));
+    pwsp_memory_free(memory, sim->lanes, sim->timed->lane_count * sizeof(pwsp_lane));
+    pwsp_memory_free(memory, sim->lane_stats, sim->timed->lane_count * sizeof(ptowsp_lane_stats));
     pwsp_memory_free(memory, sim->streams, sim->schedule->stream_count * sizeof(pwsp_stream));
-    pwsp_memory_free(memory, sim->edges, sim->program->edge_count * sizeof(pwsp_token));
+    pwsp_memory_free(memory, sim->edges, sim->timed->edge_count * sizeof(pwsp_token));
     pwsp_memory_free(memory, sim->starts,
-                     (size_t)sim->program->pipelines.count * sizeof(pwsp_pipeline_start));
+                     (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start));
     pwsp_memory_free(memory, sim->records,
                      (size_t)sim->record_capacity * sizeof(ptowsp_task_record));
     pwsp_deps_free(&sim->deps);
@@ -119,10 +119,10 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
 }
 
 PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
-    return sim->program->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
+    return sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
            (sim->streams ? sim->schedule->stream_count * sizeof(pwsp_stream) : 0) +
-           sim->program->edge_count * sizeof(pwsp_token) +
-           (size_t)sim->program->pipelines.count * sizeof(pwsp_pipeline_start) +
+           sim->timed->edge_count * sizeof(pwsp_token) +
+           (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start) +
            (size_t)sim->record_capacity * sizeof(ptowsp_task_record) + pwsp_deps_bytes(&sim->deps);
 }
 
@@ -162,28 +162,28 @@ PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count) {
 }
 
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
-    const ptowsp_program *program = sim->program;
+    const pwsp_timed *timed = sim->timed;
     const ptowsp_schedule *schedule = sim->schedule;
     pwsp_token zero = {0, PTOWSP_NO_INDEX};
-    for (uint32_t i = 0; i < program->lane_count; i++) {
+    for (uint32_t i = 0; i < timed->lane_count; i++) {
         sim->lanes[i].free = 0;
         sim->lanes[i].last_task = PTOWSP_NO_INDEX;
     }
-    memset(sim->lane_stats, 0, program->lane_count * sizeof(ptowsp_lane_stats));
+    memset(sim->lane_stats, 0, timed->lane_count * sizeof(ptowsp_lane_stats));
     for (uint32_t i = 0; sim->streams && i < schedule->stream_count; i++) {
         sim->streams[i].last = zero;
         sim->streams[i].next_turn = i * schedule->timing_cycles;
     }
-    for (uint32_t i = 0; i < program->edge_count; i++) {
+    for (uint32_t i = 0; i < timed->edge_count; i++) {
         sim->edges[i] = zero;
     }
     if (sim->starts) {
-        memset(sim->starts, 0, (size_t)program->pipelines.count * sizeof(pwsp_pipeline_start));
+        memset(sim->starts, 0, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
     }
     bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
-    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : program->lane_count;
+    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : timed->lane_count;
     pwsp_pool_lanes first = {0, first_count, 0};
-    pwsp_pool_lanes second = {first_count, program->lane_count - first_count, 0};
+    pwsp_pool_lanes second = {first_count, timed->lane_count - first_count, 0};
     sim->pools[0] = first;
     sim->pools[1] = second;
     pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
@@ -194,11 +194,23 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     sim->deps.has_tasks = has_records;  // they say what records wait for
     sim->batch_clock = 0;
     memset(&sim->stats, 0, sizeof sim->stats);
-    sim->stats.lane_count = program->lane_count;
+    sim->stats.lane_count = timed->lane_count;
     sim->has_records = has_records;
     sim->status = PTOWSP_OK;
     sim->index = PTOWSP_NO_INDEX;
     sim->gate_time = 0;
+}
+
+PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim) {
+    ptowsp_run_stats *stats = &sim->stats;
+    stats->task_count = sim->task_count;
+    stats->region_max = sim->deps.access_max;
+    for (uint32_t i = 0; i < sim->timed->lane_count; i++) {
+        ptowsp_lane_stats *lane = &sim->lane_stats[i];
+        lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
+        lane->end_cycles = sim->lanes[i].free;
+        stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, lane->busy_cycles);
+    }
 }
 
 PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim) {

@@ -3,7 +3,7 @@
 #ifndef PWSP_SIM_H
 #define PWSP_SIM_H
 
-#include "../workload/expand.h"
+#include "../base/text.h"
 #include "deps.h"
 
 typedef struct pwsp_lane {
@@ -58,7 +58,7 @@ typedef struct pwsp_clock {
 } pwsp_clock;
 
 typedef struct pwsp_sim {
-    const ptowsp_program *program;
+    const pwsp_timed *timed;
     const ptowsp_schedule *schedule;
     pwsp_memory memory;
     pwsp_lane *lanes;
@@ -84,8 +84,14 @@ typedef struct pwsp_sim {
     char text[PWSP_ERROR_TEXT_MAX];
 } pwsp_sim;
 
-PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
-                                 const ptowsp_program *program);
+// Do lanes choose among tasks that are ready? Then a flow simulates them, else lanes do.
+PWSP_INLINE bool pwsp_schedule_is_flow(const ptowsp_schedule *schedule) {
+    return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
+           (schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
+            schedule->ready != PTOWSP_READY_FIFO);
+}
+
+PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory, const pwsp_timed *timed);
 
 // Back to time 0; after pwsp_deps_begin.
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);
@@ -109,6 +115,9 @@ PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim);
 
 // A pipeline ends after PTOWSP_CYCLES_MAX.
 PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node);
+
+// Completes the statistics of a run, once.
+PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim);
 
 // Makes room for the record of the next task. False when memory is out.
 PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim);

@@ -5,38 +5,12 @@
 
 #include "program.h"
 
-// Memory bound to a tensor. Sizes and strides of dimensions that the tensor has not are 1 and 0.
-typedef struct pwsp_bound_tensor {
-    char *data;     // NULL in runs that only measure time
-    uint64_t base;  // its address, or one that no other tensor has
-    int64_t lead_shape[PWSP_TENSOR_LEAD_MAX];
-    int64_t lead_strides[PWSP_TENSOR_LEAD_MAX];  // in elements, as the following
-    int64_t rows, cols, row_stride, col_stride;
-    int64_t low, high;  // lowest and highest offset, in elements; of a tensor that was bound
-    uint32_t element_size;
-    ptowsp_dtype dtype;
-    bool is_bound;
-} pwsp_bound_tensor;
-
 typedef struct pwsp_bound_csr {
     pwsp_array indptr, indices;
     uint64_t row_count;
     uint64_t entry_count;  // indptr[row_count]
     bool is_bound;
 } pwsp_bound_csr;
-
-// Where a tile lies. With rows 0 it is the whole of its tensor, as pipelines access it.
-typedef struct pwsp_tile_at {
-    uint32_t tensor;
-    uint32_t rows, cols;  // valid
-    int64_t lead;         // elements from the tensor's start to the leading indices' matrix
-    int64_t row, col;     // of the tile in that matrix
-} pwsp_tile_at;
-
-// The offset of its first element, in elements.
-PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
-    return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
-}
 
 typedef struct pwsp_frame {
     uint32_t loop;  // or, of a call, where to go on

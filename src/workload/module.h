@@ -7,9 +7,8 @@
 #include "../base/context.h"
 #include "../data/expr.h"
 #include "../data/names.h"
+#include "../data/region.h"
 #include "../kernel/compiled.h"
-
-#define PWSP_TENSOR_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
 
 // What a bindable name stands for; the index is into the table of that kind.
 typedef enum pwsp_bindable {
@@ -240,10 +239,6 @@ PWSP_INTERNAL bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_k
 // Adds a kernel whose name must be new, and returns its id; 0 with an error. The code of a tile
 // kernel is the module's from then on, if there is an id.
 PWSP_INTERNAL uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *info);
-
-// How long places in texts get, and the variables behind them, so that what is wrong fits behind.
-#define PWSP_PLACE_TEXT_MAX     160
-#define PWSP_VARIABLES_TEXT_MAX 120
 
 // Writes the place of a node: "attention/parallel b/when/task attn"; of a long one the first and
 // the last steps: "attention/.../task attn".

@@ -416,3 +416,28 @@ size_t ptowsp_program_size(const ptowsp_program *program) {
 #undef PWSP_PROGRAM_SIZE
     return size;
 }
+
+// -- what time sees -------------------------------------------------------------------------------
+
+static void pwsp_program_print_node(const void *user, uint32_t node, ptowsp_text text) {
+    pwsp_program_print_place((const ptowsp_program *)user, node, NULL, text);
+}
+
+PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
+    pwsp_timed timed;
+    memset(&timed, 0, sizeof timed);
+    timed.schedule = program->schedule;
+    timed.is_priority_signed = program->is_priority_signed;
+    timed.has_streams = program->has_streams;
+    timed.lane_count = program->lane_count;
+    timed.scope_depth = program->scope_depth;
+    timed.pipeline_count = (uint32_t)program->pipelines.count;
+    timed.tensor_count = (uint32_t)program->tensors.count;
+    timed.edge_count = program->edge_count;
+    timed.edges = (const uint32_t *)program->edges.items;
+    timed.tensor_is_loaded = program->tensor_is_loaded;
+    timed.tensor_is_written = program->tensor_is_written;
+    timed.print_place = pwsp_program_print_node;
+    timed.user = program;
+    return timed;
+}

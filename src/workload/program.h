@@ -5,6 +5,7 @@
 
 #include "../data/code.h"
 #include "module.h"
+#include "timed.h"
 
 // What moves through a program (op, what `at` is, where `target` leads):
 typedef enum pwsp_op_kind {
@@ -48,27 +49,6 @@ typedef struct pwsp_loop {
     pwsp_code row;
 } pwsp_loop;
 
-typedef struct pwsp_tile_view {
-    uint32_t tensor;
-    uint32_t lead;  // how many indices
-    bool has_row, has_col;
-    bool is_read, is_written;
-    bool is_loaded;  // of a pipeline: its processes load slots from the tensor
-    pwsp_code index[PWSP_TENSOR_LEAD_MAX];
-    pwsp_code row, col;
-    int64_t rows, cols;  // of the tile; 0: up to the edge
-} pwsp_tile_view;
-
-// A task of the tree. Codes: axis arguments, then scalars.
-typedef struct pwsp_task_op {
-    uint32_t kernel;
-    uint32_t first_code, axis_count, scalar_count;
-    uint32_t first_view, view_count;
-    pwsp_code dispatch, priority, stream;  // keys, where the schedule has them
-    uint32_t first_in, in_count;           // explicit edges that end here
-    uint32_t first_out, out_count;         // in the list of edges by source
-} pwsp_task_op;
-
 typedef struct pwsp_branch {
     pwsp_code condition;
     uint32_t end;  // behind the otherwise, if there is one
@@ -88,10 +68,6 @@ typedef struct pwsp_call_op {
     uint32_t first_cell;  // of the parameters
     pwsp_scope scope;
 } pwsp_call_op;
-
-typedef struct pwsp_range {
-    uint32_t first, count;
-} pwsp_range;
 
 // A channel that a process consumes or produces, in the process' list of them.
 typedef struct pwsp_port {
@@ -195,6 +171,9 @@ struct ptowsp_program {
 #define PWSP_PROGRAM_AT(p, table, type, i) (&((const type *)(p)->table.items)[i])
 #define PWSP_OP_AT(p, i)                   PWSP_PROGRAM_AT(p, ops, pwsp_op, i)
 #define PWSP_PLACE_AT(p, i)                PWSP_PROGRAM_AT(p, places, pwsp_place, i)
+
+// What time has to know of a program.
+PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program);
 
 // Writes the place of a node, and with cells (not NULL) the values of the variables around:
 // "attention/parallel b/task attn (b = 3)".

@@ -1,0 +1,14 @@
+// Where the code of a scalar expression is, and its value: all that most of those who have one know.
+
+#ifndef PWSP_CODE_RANGE_H
+#define PWSP_CODE_RANGE_H
+
+#include "../base/base.h"
+
+// A compiled expression: run instructions [begin, end), then its value is in the cell. For a leaf
+// there is nothing to run.
+typedef struct pwsp_code {
+    uint32_t begin, end, cell;
+} pwsp_code;
+
+#endif
