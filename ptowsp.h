@@ -1293,7 +1293,8 @@ typedef struct ptowsp_kernel_desc {
 
 // Declares a kernel.
 // Errors   A bad or clashing name; neither fn nor cost nor cycles; too many axis arguments; a tile
-//          or scalar without direction, type or size.
+//          or scalar without direction, type or size; a source with both text and file, or with
+//          names and neither; names in it that are no C identifiers.
 PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
 
 // -------------------------------------------------------------------------------------------------
@@ -2913,9 +2914,9 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 //      6  END of 0
 //
 // The first statement is the workload that the program begins with; those that are called follow
-// it. What compiling has found to be without effect (constant conditions, scopes that add no order)
-// is not there any more. Things are named by their indices in tables, all from 1, as in a module: 0
-// is none. What functions return belongs to the program. Requires indices that exist.
+// it. Scopes that add no order are not there any more. Things are named by their indices in tables;
+// where nothing else is said from 1, as in a module: 0 is none. What functions return belongs to the
+// program. Requires indices that exist.
 
 #define PTOWSP_VIEW_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
 
@@ -3078,7 +3079,7 @@ typedef struct ptowsp_statement {
     uint32_t channel;
     uint32_t target;
     // first .. first + count - 1 are, of a CALL, its values; of a WORKLOAD, its variables; of a
-    // PIPELINE, its channels; of a PROCESS, its ports; of a RESET, the edges themselves.
+    // PIPELINE, its channels; of a PROCESS, its ports; of a RESET, places in the lists of edges.
     uint32_t first, count;
 } ptowsp_statement;
 
