@@ -1,0 +1,63 @@
+// Processes and channels (section 16 of ptowsp.h), as expand.cpp writes them:
+//
+//      Pipeline pipeline(run, 0, 7);                  // which pipeline, its place
+//      pipeline.tile(TENSOR_x, READ);                 // whole tensors that its tasks touch
+//      Channel loaded = pipeline.channel("loaded", CHANNEL_loaded, 2, 50, false);
+//      pipeline.process("load", 8, {produces(loaded)}, [&](Run &load) {
+//          for (i64 i = 0; i < tiles && load.good(); i++) {
+//              Task task(load, KERNEL_load, 9);
+//              ...
+//              task.submit();                        // returns when it is done: its process' time
+//              loaded.send(load, i, 10);             // has moved
+//          }
+//      });
+//      for (i64 w = 0; w < workers; w++) {
+//          pipeline.process("compute", 11, {consumes(loaded)}, [&, w](Run &compute) {
+//              for (i64 t; loaded.receive(compute, t, 12);) {
+//                  ...
+//              }
+//          });
+//      }
+//      pipeline.run();
+
+#ifndef WSP_PIPELINE_H
+#define WSP_PIPELINE_H
+
+#include <functional>
+
+#include "wsp_expand.h"
+
+namespace wsp {
+
+class Pipeline;
+
+class Channel {
+  public:
+    void send(Run &process, i64 token, uint32_t place);
+    void send(Run &process, u64 token, uint32_t place);
+    void send(Run &process, bool token, uint32_t place);
+    bool receive(Run &process, i64 &token, uint32_t place);  // false: the end of the stream
+    void close(Run &process, uint32_t place);
+    void record(Run &process, uint32_t place);  // events
+    void wait(Run &process, uint32_t place);
+};
+
+struct Port { uint32_t channel; bool is_produced; };
+Port produces(const Channel &channel);
+Port consumes(const Channel &channel);
+
+class Pipeline {
+  public:
+    Pipeline(Run &run, uint32_t pipeline, uint32_t place);
+    void tile(uint32_t tensor, Access access);
+    void after(std::initializer_list<uint32_t> edges);
+    void before(std::initializer_list<uint32_t> edges);
+    Channel channel(const char *name, uint32_t channel, u64 depth, u64 latency, bool is_event);
+    void process(const char *name, uint32_t place, std::initializer_list<Port> ports,
+                 std::function<void(Run &)> body);
+    void run();
+};
+
+}  // namespace wsp
+
+#endif

@@ -1,0 +1,198 @@
+// What host, AICPU and AICore share: all that crosses from one of them to another, with fixed
+// widths and a layout that is checked when compiling, and the tables that describe the program.
+//
+//      host     fills wsp_bindings: sizes, symbols, arrays, tensors, slots
+//      AICPU    walks the program over them, and fills a wsp_task for each task
+//      AICore   runs the task that its wsp_line points to, and writes cycles and status into it
+//
+// Addresses are 64-bit numbers here, as the processors may have different pointers.
+
+#ifndef WSP_ABI_H
+#define WSP_ABI_H
+
+#include <stdint.h>
+
+#include "ptowsp.h"
+
+#define WSP_ABI_VERSION 1u
+
+// -- what is bound --------------------------------------------------------------------------------
+
+// Memory of a tensor. Dimensions that it has not have size 1 and stride 0. Strides in elements.
+typedef struct wsp_tensor {
+    uint64_t data;
+    int64_t lead_shape[PTOWSP_VIEW_LEAD_MAX];
+    int64_t lead_strides[PTOWSP_VIEW_LEAD_MAX];
+    int64_t rows, cols, row_stride, col_stride;
+    uint32_t dtype;  // a ptowsp_dtype
+    uint32_t element_size;
+    uint32_t is_bound;
+    uint32_t reserved;
+} wsp_tensor;
+
+// An array of integers or bools.
+typedef struct wsp_array {
+    uint64_t data;
+    uint64_t count;
+    uint32_t dtype;
+    uint32_t is_bound;
+} wsp_array;
+
+typedef struct wsp_csr {
+    wsp_array indptr;   // row_count + 1
+    wsp_array indices;  // entry_count
+    uint64_t row_count, entry_count;
+    uint32_t is_bound;
+    uint32_t reserved;
+} wsp_csr;
+
+// All of it, by the program's indices: [1 .. count - 1] of each kind, [slot_count] slots.
+typedef struct wsp_bindings {
+    uint32_t abi_version;
+    uint32_t model;            // a ptowsp_model: how the stand-in counts tile kernels
+    uint64_t sizes;            // int64_t[], by axis
+    uint64_t symbols;          // uint64_t[]
+    uint64_t is_symbol_bound;  // uint8_t[]
+    uint64_t arrays;           // wsp_array[]
+    uint64_t csrs;             // wsp_csr[], by axis
+    uint64_t tensors;          // wsp_tensor[]
+    uint64_t slots;            // uint64_t[]: as the run begins, and then as it has ended
+} wsp_bindings;
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+#define WSP_TASK_ARG_MAX (PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX)
+
+typedef struct wsp_tile {
+    uint64_t data;
+    int64_t row_stride, col_stride;
+} wsp_tile;
+
+// A task as a core gets it. The core writes the last three fields, between ASSIGNED and DONE.
+typedef struct wsp_task {
+    uint64_t index;  // in program order
+    uint32_t kernel;
+    uint32_t axis_count, tile_count, scalar_count;
+    uint32_t model;                   // of the bindings
+    uint32_t core;                    // that runs it
+    uint64_t args[WSP_TASK_ARG_MAX];  // axes, then rows and cols of each tile, then scalars
+    wsp_tile tiles[PTOWSP_TASK_TILE_MAX];
+    uint64_t cycles;
+    int32_t status;  // a ptowsp_status
+    uint32_t fault;  // more about a failure: which size check of its kernel, + 1, or 0
+} wsp_task;
+
+// -- the line between an AICPU thread and a core --------------------------------------------------
+//
+//      field        written by   when                                         order
+//      aicpu_ready  AICPU        at open: the line may be used                release
+//      aicore_done  core         then: its number + 1, it polls               release
+//      task         AICPU        a task is given; task_status is IDLE         relaxed
+//      task_status  AICPU        then: ASSIGNED                               release
+//                   core         the task is done: DONE                       release
+//                   AICPU        its result has been read: IDLE               release
+//      control      AICPU        at close, task_status is IDLE: QUIT          release
+//
+// Each field has one writer at a time; what another one writes is read with acquire.
+
+enum { WSP_IDLE = 0, WSP_ASSIGNED = 1, WSP_DONE = 2 };
+enum { WSP_GO_ON = 0, WSP_QUIT = 1 };
+
+typedef struct wsp_line {
+    uint32_t aicpu_ready;
+    uint32_t aicore_done;
+    uint64_t task;  // address of a wsp_task
+    uint32_t task_status;
+    uint32_t control;
+    uint8_t reserved[40];
+} wsp_line;
+
+// -- the program ----------------------------------------------------------------------------------
+
+typedef struct wsp_axis_decl {
+    const char *name;  // NULL: no such axis
+    uint32_t kind;     // a ptowsp_axis_kind
+    uint32_t array;    // ragged: its lengths
+    int64_t size;      // dense
+    uint32_t is_used;
+} wsp_axis_decl;
+
+typedef struct wsp_array_decl {
+    const char *name;
+    uint32_t dtype;  // 0: lengths of i32, i64, u32 or u64
+    uint32_t is_lengths, is_used;
+} wsp_array_decl;
+
+typedef struct wsp_symbol_decl {
+    const char *name;
+    uint32_t is_used;
+} wsp_symbol_decl;
+
+typedef struct wsp_tensor_decl {
+    const char *name;
+    uint32_t dtype, rank;
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX];  // PTOWSP_DYNAMIC: known when bound
+    uint32_t is_used, is_written, is_loaded;
+} wsp_tensor_decl;
+
+typedef struct wsp_kernel_decl {
+    const char *name;
+    uint32_t unit;  // a ptowsp_unit
+    uint32_t axis_count, tile_count, scalar_count;
+    const char *tile_names[PTOWSP_TASK_TILE_MAX];
+} wsp_kernel_decl;
+
+#ifdef __cplusplus
+namespace wsp {
+class Run;
+}
+typedef void (*wsp_expand_fn)(wsp::Run &run);
+#else
+typedef void (*wsp_expand_fn)(void *run);
+#endif
+
+// Tables have entries [1 .. count - 1], as [0] is none.
+typedef struct wsp_program {
+    uint32_t abi_version;
+    const char *name;
+    const char *hash;  // of the tree's sources
+    uint32_t axis_count, array_count, symbol_count, tensor_count, kernel_count, slot_count;
+    const wsp_axis_decl *axes;
+    const wsp_array_decl *arrays;
+    const wsp_symbol_decl *symbols;
+    const wsp_tensor_decl *tensors;
+    const wsp_kernel_decl *kernels;
+    uint32_t place_count;
+    const char *const *places;  // of statements, for errors: "decode/parallel b/task attend"
+    ptowsp_schedule schedule;   // with defaults filled in, keys not set
+    uint32_t lane_count, is_priority_signed, has_streams;
+    uint32_t edge_count, scope_depth, pipeline_count;
+    uint32_t latency_symbol;  // overrides the latency of channels, if it is bound; or 0
+    wsp_expand_fn expand;
+} wsp_program;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const wsp_program wsp_the_program;  // aicpu/program.cpp, generated
+
+// aicore/dispatch.cpp, generated: runs a task on this core and fills in cycles and status.
+void wsp_core_run(wsp_task *task);
+
+// More about `fault` of a task of a kernel: "mul: rows of x and y differ"; "" if there is no more.
+const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);
+
+#ifdef __cplusplus
+}
+#endif
+
+PTOWSP_STATIC_ASSERT(sizeof(wsp_tile) == 24, "wsp_tile");
+PTOWSP_STATIC_ASSERT(sizeof(wsp_array) == 24, "wsp_array");
+PTOWSP_STATIC_ASSERT(sizeof(wsp_csr) == 72, "wsp_csr");
+PTOWSP_STATIC_ASSERT(sizeof(wsp_tensor) == 152, "wsp_tensor");
+PTOWSP_STATIC_ASSERT(sizeof(wsp_bindings) == 64, "wsp_bindings");
+PTOWSP_STATIC_ASSERT(sizeof(wsp_task) == 32 + 8 + 8 * WSP_TASK_ARG_MAX + 24 * 12 + 8, "wsp_task");
+PTOWSP_STATIC_ASSERT(sizeof(wsp_line) == 64, "wsp_line");
+
+#endif
