@@ -11,7 +11,13 @@
 //          }
 //      }
 //
-// After an error everything does nothing, and run.good() is false.
+// After an error everything does nothing, reads give 0, and run.good() is false.
+//
+// Errors are told with a place, that of the statement which is being walked: words that have a
+// place argument set it, and run.at(place) does where a statement's own expressions may fail:
+//
+//      run.at(3);  // decode/parallel b/when
+//      if (kv_len[b] <= 2048) {
 
 #ifndef WSP_EXPAND_H
 #define WSP_EXPAND_H
@@ -28,8 +34,8 @@ class Process;
 
 enum Access { READ = 1, WRITE = 2, READ_WRITE = 3 };
 
-// A typed array that is bound. Reading outside of it is an error of the run, and gives 0. T is i64,
-// u64 or bool.
+// A typed array that is bound. Reading outside of it is an error of the run at its current place,
+// and gives 0. T is i64, u64 or bool.
 template <typename T> class Array {
   public:
     Array(Run &run, uint32_t array);
@@ -37,7 +43,8 @@ template <typename T> class Array {
     ...
 };
 
-// The entries of a sparse loop: for (const Entry &e : run.entries(CSR_x, row, place)).
+// The entries of a sparse loop: for (const Entry &e : run.entries(AXIS_x, row, place)). Ends early
+// after an error.
 struct Entry {
     i64 index;  // the column
     i64 entry;  // its position in the indices
@@ -71,8 +78,8 @@ class Run {
     // Explicit edges forget: an iteration begins.
     void reset(std::initializer_list<uint32_t> edges);
 
-    // Did a condition or an argument read outside of an array? Told with a place. False with the error.
-    bool check(uint32_t place);
+    // What follows is evaluated at this place.
+    void at(uint32_t place);
 };
 
 // A scope of section 15 of ptowsp.h, for as long as it lives.
@@ -83,7 +90,8 @@ class Scope {
     ~Scope();
 };
 
-// A task being made: axis arguments, tiles, scalars, then keys and edges, then submit.
+// A task being made: axis arguments, tiles, scalars, then keys and edges, then submit. It is small
+// (what it gathers is in the run), as a function may have thousands of them.
 class Task {
   public:
     Task(Run &run, uint32_t kernel, uint32_t place);
@@ -94,7 +102,7 @@ class Task {
     void scalar(i64 value);
     void scalar(u64 value);
     void scalar(bool value);
-    i64 arg(uint32_t i) const;  // args[i] so far, 0 if there are fewer
+    i64 arg(uint32_t i) const;  // args[i], 0 if there are fewer; once all arguments are there
     void dispatch(i64 key);     // each also of u64 and bool
     void priority(i64 key);
     void stream(i64 key);

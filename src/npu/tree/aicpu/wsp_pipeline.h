@@ -13,7 +13,7 @@
 //      });
 //      for (i64 w = 0; w < workers; w++) {
 //          pipeline.process("compute", 11, {consumes(loaded)}, [&, w](Run &compute) {
-//              for (i64 t; loaded.receive(compute, t, 12);) {
+//              for (i64 t; loaded.receive(compute, t, 12);) {  // or `if (i64 t; ...) {`, for one
 //                  ...
 //              }
 //          });
@@ -50,6 +50,7 @@ class Pipeline {
   public:
     Pipeline(Run &run, uint32_t pipeline, uint32_t place);
     void tile(uint32_t tensor, Access access);
+    void loads(uint32_t tensor);  // its processes load slots from it; it has a tile, too, maybe
     void after(std::initializer_list<uint32_t> edges);
     void before(std::initializer_list<uint32_t> edges);
     Channel channel(const char *name, uint32_t channel, u64 depth, u64 latency, bool is_event);
