@@ -2760,6 +2760,7 @@ PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp
 // there is nothing to run.
 typedef struct pwsp_code {
     uint32_t begin, end, cell;
+    uint32_t expr;  // what it was made of, as the owner of the code keeps it; 0: none
 } pwsp_code;
 
 #endif
@@ -3044,6 +3045,7 @@ PWSP_INTERNAL bool pwsp_coder_compile(pwsp_coder *coder, uint32_t id, pwsp_code 
         return false;
     }
     out_code->end = (uint32_t)coder->code_count;
+    out_code->expr = 0;
     return true;
 }
 
@@ -18143,6 +18145,11 @@ PWSP_INTERNAL void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_til
 PWSP_INTERNAL ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
                                               ptowsp_cycles *out_unit_cycles);
 
+// What is said of code to those who read programs: a tile from 1, an instruction, a check.
+PWSP_INTERNAL ptowsp_tile_object pwsp_tile_code_object(const pwsp_tile_code *code, uint32_t tile);
+PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *code, uint32_t i);
+PWSP_INTERNAL ptowsp_size_check pwsp_tile_code_size_check(const pwsp_tile_code *code, uint32_t i);
+
 // Writes a body and the code made of it as text.
 PWSP_INTERNAL void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code,
                                    ptowsp_text text);
@@ -19231,6 +19238,106 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
 }
 
 // =================================================================================================
+// src/kernel/read_kernel.c
+// =================================================================================================
+
+// Tile kernels for those who read programs: their tiles, instructions and checks in public types.
+
+PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_BINARY == (int)PWSP_VARIANT_BINARY, "forms");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_INPLACE == (int)PWSP_VARIANT_INPLACE, "forms");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_DESCENDING == (int)PWSP_VARIANT_DESCENDING, "forms");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_LAYOUT_COUNT == (int)PTOISA_LAYOUT_COUNT, "layouts");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_PIPE_COUNT == (int)PTOISA_PIPE_ALL, "pipes");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_FAMILY_A5 == (int)PTOISA_A5, "families");
+
+static ptowsp_extent pwsp_read_extent(const pwsp_valid *valid) {
+    ptowsp_extent extent;
+    extent.param = valid->param ? valid->param - 1u : PTOWSP_NO_PARAM;
+    extent.axis = valid->axis;
+    extent.shift = valid->shift;
+    extent.mul = valid->mul;
+    extent.add = valid->add;
+    extent.max = valid->max;
+    return extent;
+}
+
+PWSP_INTERNAL ptowsp_tile_object pwsp_tile_code_object(const pwsp_tile_code *code, uint32_t tile) {
+    PTOWSP_ASSERT(tile > 0 && tile < code->tile_count);
+    const pwsp_list_tile *from = &code->tiles[tile];
+    ptowsp_tile_object object;
+    object.dtype = (ptowsp_dtype)from->dtype;
+    object.memory = (ptowsp_memory)from->memory;
+    object.layout = (ptowsp_layout)from->layout;
+    object.pad = from->pad;
+    object.rows = from->rows;
+    object.cols = from->cols;
+    object.valid_rows = pwsp_read_extent(&from->valid_rows);
+    object.valid_cols = pwsp_read_extent(&from->valid_cols);
+    object.address = code->tiles[from->root].address + from->offset;
+    object.root = from->root;
+    return object;
+}
+
+// The mode as users write it: rounding to nearest has one number there.
+static uint32_t pwsp_read_mode(const pwsp_insn *insn) {
+    if (insn->op != PTOISA_TCVT) {
+        return insn->mode;
+    }
+    switch ((ptoisa_round)insn->mode) {
+    case PTOISA_CAST_ROUND: return PTOWSP_ROUND_AWAY;
+    case PTOISA_CAST_FLOOR: return PTOWSP_ROUND_FLOOR;
+    case PTOISA_CAST_CEIL: return PTOWSP_ROUND_CEIL;
+    case PTOISA_CAST_TRUNC: return PTOWSP_ROUND_TRUNC;
+    case PTOISA_CAST_NONE:
+    case PTOISA_CAST_RINT:
+    case PTOISA_CAST_ODD: break;  // no kernel asks for odd
+    }
+    return PTOWSP_ROUND_NEAREST;
+}
+
+PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *code, uint32_t i) {
+    PTOWSP_ASSERT(i < code->insn_count);
+    const pwsp_insn *from = &code->insns[i];
+    ptowsp_insn shown = pwsp_tile_code_insn(code, i, NULL);
+    ptowsp_insn_info info;
+    memset(&info, 0, sizeof info);
+    info.name = shown.name;
+    info.pipe = shown.pipe;
+    info.form = (ptowsp_form)from->variant;
+    info.mode = pwsp_read_mode(from);
+    info.src_pipe = (ptowsp_pipe)from->src_pipe;
+    info.dst_pipe = (ptowsp_pipe)from->dst_pipe;
+    info.event = from->event;
+    info.is_dst_read = from->is_dst_read;
+    info.is_implied = from->is_implied;
+    info.param = from->param ? from->param - 1u : PTOWSP_NO_PARAM;
+    for (uint32_t j = 0; j < PWSP_INSN_DST_MAX; j++) {
+        info.dst[j] = from->dst[j];
+    }
+    for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX; j++) {
+        info.src[j] = from->src[j];
+    }
+    info.tmp = from->tmp;
+    info.row = from->row;
+    info.col = from->col;
+    info.scalar_param = from->scalar.param ? from->scalar.param - 1u : PTOWSP_NO_PARAM;
+    info.cols_of = from->scalar.cols_of;
+    info.scalar = from->scalar.value;
+    return info;
+}
+
+PWSP_INTERNAL ptowsp_size_check pwsp_tile_code_size_check(const pwsp_tile_code *code, uint32_t i) {
+    PTOWSP_ASSERT(i < code->check_count);
+    const pwsp_tile_check *from = &code->checks[i];
+    ptowsp_size_check check;
+    check.a = pwsp_read_extent(&from->a);
+    check.b = pwsp_read_extent(&from->b);
+    check.operation = pwsp_kop_name((pwsp_kop_kind)from->kind);
+    check.axis = from->axis;
+    return check;
+}
+
+// =================================================================================================
 // src/workload/module.h
 // =================================================================================================
 
@@ -19298,8 +19405,9 @@ typedef struct pwsp_kernel_info {
     ptowsp_kernel_fn fn, cost;
     ptowsp_cycles cycles;
     void *user;
-    const pwsp_tile_code *code;  // of a tile kernel, else NULL
-    const ptowsp_body *body;     // what it was made of; only in a module
+    ptowsp_kernel_source source;  // its names filled in, if there is one
+    const pwsp_tile_code *code;   // of a tile kernel, else NULL
+    const ptowsp_body *body;      // what it was made of; only in a module
 } pwsp_kernel_info;
 
 typedef struct pwsp_view_info {
@@ -19907,7 +20015,7 @@ ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc
 // src/workload/kernel.c
 // =================================================================================================
 
-// Declaring kernels: their parameters, where they run, and how their cycles are known.
+// Declaring kernels: their parameters, where they run, how their cycles are known, and their source.
 
 #include <inttypes.h>
 
@@ -20013,6 +20121,68 @@ uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *inf
     return id;
 }
 
+// -- source ---------------------------------------------------------------------------------------
+
+static bool pwsp_name_is_identifier(const char *name) {
+    for (size_t i = 0; name[i] != '\0'; i++) {
+        char c = name[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!is_letter && (i == 0 || c < '0' || c > '9')) {
+            return false;
+        }
+    }
+    return name[0] != '\0';
+}
+
+// Copies a text of a source, or that of another kernel with the same; NULL with an error.
+static const char *pwsp_kernel_copy_source(ptowsp_module *module, const char *text) {
+    for (uint32_t i = 1; i < module->kernels.count; i++) {
+        const ptowsp_kernel_source *other = &PWSP_KERNEL(module, i)->source;
+        const char *same = other->text ? other->text : other->file;
+        if (same && strcmp(same, text) == 0) {
+            return same;
+        }
+    }
+    return (const char *)pwsp_module_copy(module, text, strlen(text) + 1);
+}
+
+// Checks and copies a source; false with an error.
+static bool pwsp_kernel_set_source(ptowsp_module *module, const ptowsp_kernel_source *source,
+                                   pwsp_kernel_info *info) {
+    bool is_any = source->text || source->file;
+    if (!is_any && !source->fn && !source->cost) {
+        return true;
+    }
+    const char *fn = source->fn ? source->fn : info->name;
+    if (source->text && source->file) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: its source is both a text and a file", info->name);
+    } else if (!is_any) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: its source has names, but neither text nor file", info->name);
+    } else if (!pwsp_name_is_identifier(fn)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: fn of its source, %s, is no identifier of C", info->name,
+                         pwsp_name_is_valid(fn) ? fn : "as it is");
+    } else if (source->cost && !pwsp_name_is_identifier(source->cost)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: cost of its source, %s, is no identifier of C", info->name,
+                         pwsp_name_is_valid(source->cost) ? source->cost : "as it is");
+    }
+    if (!pwsp_module_is_good(module)) {
+        return false;
+    }
+    info->source.text = source->text ? pwsp_kernel_copy_source(module, source->text) : NULL;
+    info->source.file = source->file ? pwsp_kernel_copy_source(module, source->file) : NULL;
+    info->source.fn =
+        fn == info->name ? fn : (const char *)pwsp_module_copy(module, fn, strlen(fn) + 1);
+    if (source->cost) {
+        info->source.cost =
+            (const char *)pwsp_module_copy(module, source->cost, strlen(source->cost) + 1);
+    }
+    return pwsp_module_is_good(module);
+}
+
 ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc) {
     ptowsp_kernel kernel = {0};
     if (!pwsp_module_is_good(module)) {
@@ -20029,7 +20199,7 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
         return kernel;
     }
     pwsp_kernel_check(module, desc);
-    if (!pwsp_module_is_good(module)) {
+    if (!pwsp_module_is_good(module) || !pwsp_kernel_set_source(module, &desc->source, &info)) {
         return kernel;
     }
     info.axis_count = desc->axis_count;
@@ -21866,6 +22036,15 @@ PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *sched
 // The lanes of all pools of a resolved schedule.
 PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule);
 
+// Does a target do what a resolved schedule asks for, whose keys have been compiled, and what a
+// tensor does? Else an error of the context. The second one requires a target that exists.
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_target(ptowsp_context *context,
+                                                       const ptowsp_schedule *resolved,
+                                                       bool has_stream_key, ptowsp_target target);
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
+                                                       const ptowsp_tensor_desc *tensor,
+                                                       ptowsp_target target);
+
 #endif
 
 // =================================================================================================
@@ -21887,40 +22066,40 @@ PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule);
 
 // Directive, value, its number in the description; cpu_sim, threads, ascend_npu.
 #define PWSP_CAPABILITIES(ROW)                                                                     \
-    ROW("issue", "dataflow", PTOWSP_ISSUE_DATAFLOW, PWSP_E, PWSP_E, PWSP_R)                        \
-    ROW("issue", "in order", PTOWSP_ISSUE_IN_ORDER, PWSP_E, PWSP_O, PWSP_R)                        \
-    ROW("dispatch", "round robin", PTOWSP_DISPATCH_ROUND_ROBIN, PWSP_E, PWSP_O, PWSP_R)            \
-    ROW("dispatch", "affinity", PTOWSP_DISPATCH_AFFINITY, PWSP_E, PWSP_E, PWSP_R)                  \
-    ROW("dispatch", "hash", PTOWSP_DISPATCH_HASH, PWSP_E, PWSP_E, PWSP_R)                          \
-    ROW("dispatch", "custom", PTOWSP_DISPATCH_CUSTOM, PWSP_E, PWSP_E, PWSP_R)                      \
-    ROW("dispatch", "work stealing", PTOWSP_DISPATCH_WORK_STEALING, PWSP_E, PWSP_E, PWSP_R)        \
-    ROW("pools", "one", PTOWSP_POOLS_ONE, PWSP_E, PWSP_E, PWSP_R)                                  \
-    ROW("pools", "by unit", PTOWSP_POOLS_BY_UNIT, PWSP_E, PWSP_O, PWSP_R)                          \
-    ROW("window", "none", PTOWSP_WINDOW_DEFAULT, PWSP_E, PWSP_O, PWSP_R)                           \
-    ROW("window", "stall", PTOWSP_WINDOW_STALL, PWSP_E, PWSP_E, PWSP_R)                            \
+    ROW("issue", "dataflow", PTOWSP_ISSUE_DATAFLOW, PWSP_E, PWSP_E, PWSP_E)                        \
+    ROW("issue", "in order", PTOWSP_ISSUE_IN_ORDER, PWSP_E, PWSP_O, PWSP_E)                        \
+    ROW("dispatch", "round robin", PTOWSP_DISPATCH_ROUND_ROBIN, PWSP_E, PWSP_O, PWSP_E)            \
+    ROW("dispatch", "affinity", PTOWSP_DISPATCH_AFFINITY, PWSP_E, PWSP_E, PWSP_E)                  \
+    ROW("dispatch", "hash", PTOWSP_DISPATCH_HASH, PWSP_E, PWSP_E, PWSP_E)                          \
+    ROW("dispatch", "custom", PTOWSP_DISPATCH_CUSTOM, PWSP_E, PWSP_E, PWSP_E)                      \
+    ROW("dispatch", "work stealing", PTOWSP_DISPATCH_WORK_STEALING, PWSP_E, PWSP_E, PWSP_E)        \
+    ROW("pools", "one", PTOWSP_POOLS_ONE, PWSP_E, PWSP_E, PWSP_E)                                  \
+    ROW("pools", "by unit", PTOWSP_POOLS_BY_UNIT, PWSP_E, PWSP_O, PWSP_E)                          \
+    ROW("window", "none", PTOWSP_WINDOW_DEFAULT, PWSP_E, PWSP_O, PWSP_E)                           \
+    ROW("window", "stall", PTOWSP_WINDOW_STALL, PWSP_E, PWSP_E, PWSP_E)                            \
     ROW("window", "abort", PTOWSP_WINDOW_ABORT, PWSP_E, PWSP_O, PWSP_R)                            \
     ROW("window", "benchmark", PTOWSP_WINDOW_BENCHMARK, PWSP_E, PWSP_O, PWSP_R)                    \
-    ROW("dependencies", "structure", PTOWSP_DEPENDENCIES_STRUCTURE, PWSP_E, PWSP_E, PWSP_R)        \
-    ROW("dependencies", "exact", PTOWSP_DEPENDENCIES_EXACT, PWSP_E, PWSP_E, PWSP_R)                \
-    ROW("dependencies", "overlap", PTOWSP_DEPENDENCIES_OVERLAP, PWSP_E, PWSP_E, PWSP_R)            \
-    ROW("dependencies", "explicit", PTOWSP_DEPENDENCIES_EXPLICIT, PWSP_E, PWSP_E, PWSP_R)          \
-    ROW("hazards", "raw", PTOWSP_HAZARD_RAW, PWSP_E, PWSP_E, PWSP_R)                               \
-    ROW("hazards", "war", PTOWSP_HAZARD_WAR, PWSP_E, PWSP_E, PWSP_R)                               \
-    ROW("hazards", "waw", PTOWSP_HAZARD_WAW, PWSP_E, PWSP_E, PWSP_R)                               \
-    ROW("ready", "fifo", PTOWSP_READY_FIFO, PWSP_E, PWSP_E, PWSP_R)                                \
-    ROW("ready", "priority", PTOWSP_READY_PRIORITY, PWSP_E, PWSP_O, PWSP_R)                        \
-    ROW("ready", "work stealing", PTOWSP_READY_WORK_STEALING, PWSP_E, PWSP_E, PWSP_R)              \
-    ROW("start", "at once", PTOWSP_START_AT_ONCE, PWSP_E, PWSP_E, PWSP_R)                          \
+    ROW("dependencies", "structure", PTOWSP_DEPENDENCIES_STRUCTURE, PWSP_E, PWSP_E, PWSP_E)        \
+    ROW("dependencies", "exact", PTOWSP_DEPENDENCIES_EXACT, PWSP_E, PWSP_E, PWSP_E)                \
+    ROW("dependencies", "overlap", PTOWSP_DEPENDENCIES_OVERLAP, PWSP_E, PWSP_E, PWSP_E)            \
+    ROW("dependencies", "explicit", PTOWSP_DEPENDENCIES_EXPLICIT, PWSP_E, PWSP_E, PWSP_E)          \
+    ROW("hazards", "raw", PTOWSP_HAZARD_RAW, PWSP_E, PWSP_E, PWSP_E)                               \
+    ROW("hazards", "war", PTOWSP_HAZARD_WAR, PWSP_E, PWSP_E, PWSP_E)                               \
+    ROW("hazards", "waw", PTOWSP_HAZARD_WAW, PWSP_E, PWSP_E, PWSP_E)                               \
+    ROW("ready", "fifo", PTOWSP_READY_FIFO, PWSP_E, PWSP_E, PWSP_E)                                \
+    ROW("ready", "priority", PTOWSP_READY_PRIORITY, PWSP_E, PWSP_O, PWSP_E)                        \
+    ROW("ready", "work stealing", PTOWSP_READY_WORK_STEALING, PWSP_E, PWSP_E, PWSP_E)              \
+    ROW("start", "at once", PTOWSP_START_AT_ONCE, PWSP_E, PWSP_E, PWSP_E)                          \
     ROW("start", "threshold", PTOWSP_START_THRESHOLD, PWSP_E, PWSP_O, PWSP_R)                      \
     ROW("start", "all issued", PTOWSP_START_ALL_ISSUED, PWSP_E, PWSP_O, PWSP_R)                    \
-    ROW("streams", "none", 0, PWSP_E, PWSP_E, PWSP_R)                                              \
-    ROW("streams", "by key", 1, PWSP_E, PWSP_E, PWSP_R)                                            \
-    ROW("timing", "immediate", PTOWSP_TIMING_IMMEDIATE, PWSP_E, PWSP_E, PWSP_R)                    \
+    ROW("streams", "none", 0, PWSP_E, PWSP_E, PWSP_E)                                              \
+    ROW("streams", "by key", 1, PWSP_E, PWSP_E, PWSP_E)                                            \
+    ROW("timing", "immediate", PTOWSP_TIMING_IMMEDIATE, PWSP_E, PWSP_E, PWSP_E)                    \
     ROW("timing", "batched", PTOWSP_TIMING_BATCHED, PWSP_E, PWSP_O, PWSP_R)                        \
     ROW("timing", "rate limited", PTOWSP_TIMING_RATE_LIMITED, PWSP_E, PWSP_O, PWSP_R)              \
     ROW("timing", "interleaved", PTOWSP_TIMING_INTERLEAVED, PWSP_E, PWSP_O, PWSP_R)                \
-    ROW("location", "global", PTOWSP_LOCATION_GLOBAL, PWSP_E, PWSP_E, PWSP_R)                      \
-    ROW("location", "l2", PTOWSP_LOCATION_L2, PWSP_O, PWSP_O, PWSP_R)                              \
+    ROW("location", "global", PTOWSP_LOCATION_GLOBAL, PWSP_E, PWSP_E, PWSP_E)                      \
+    ROW("location", "l2", PTOWSP_LOCATION_L2, PWSP_O, PWSP_O, PWSP_O)                              \
     ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_O, PWSP_R)                              \
     ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)
 // clang-format on
@@ -22047,16 +22226,17 @@ PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule) {
 // -- checking -------------------------------------------------------------------------------------
 
 typedef struct pwsp_schedule_checker {
-    const ptowsp_module *module;
+    ptowsp_context *context;
+    const ptowsp_module *module;  // NULL: its keys have been compiled
     ptowsp_target target;
     ptowsp_status status;
 } pwsp_schedule_checker;
 
 #define PWSP_SCHEDULE_FAIL(checker, failure, ...)                                                  \
-    ((checker)->status = (checker)->status != PTOWSP_OK                                            \
-                             ? (checker)->status                                                   \
-                             : pwsp_fail((checker)->module->context, failure, PTOWSP_NO_INDEX,     \
-                                         "schedule: " __VA_ARGS__))
+    ((checker)->status =                                                                           \
+         (checker)->status != PTOWSP_OK                                                            \
+             ? (checker)->status                                                                   \
+             : pwsp_fail((checker)->context, failure, PTOWSP_NO_INDEX, "schedule: " __VA_ARGS__))
 
 // One choice: it must exist, and the target must not refuse it.
 static void pwsp_schedule_check_value(pwsp_schedule_checker *checker, const char *directive,
@@ -22192,21 +22372,27 @@ static void pwsp_schedule_check_order(pwsp_schedule_checker *checker,
                             schedule->priority_key, has_priority);
 }
 
+// Every choice of a schedule with its defaults filled in.
+static void pwsp_schedule_check_values(pwsp_schedule_checker *checker,
+                                       const ptowsp_schedule *schedule, bool has_stream_key) {
+    pwsp_schedule_check_value(checker, "issue", (uint32_t)schedule->issue);
+    pwsp_schedule_check_value(checker, "dispatch", (uint32_t)schedule->dispatch);
+    pwsp_schedule_check_value(checker, "pools", (uint32_t)schedule->pools);
+    pwsp_schedule_check_value(checker, "window", (uint32_t)schedule->window_policy);
+    pwsp_schedule_check_set(checker, "dependencies", schedule->dependencies);
+    pwsp_schedule_check_set(checker, "hazards", schedule->hazards);
+    pwsp_schedule_check_value(checker, "ready", (uint32_t)schedule->ready);
+    pwsp_schedule_check_value(checker, "start", (uint32_t)schedule->start);
+    pwsp_schedule_check_value(checker, "streams", has_stream_key ? 1 : 0);
+    pwsp_schedule_check_value(checker, "timing", (uint32_t)schedule->timing);
+}
+
 static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptowsp_schedule *given,
                                          ptowsp_target target) {
     ptowsp_schedule schedule = pwsp_schedule_resolve(given);
-    pwsp_schedule_checker checker = {module, target, PTOWSP_OK};
-    pwsp_schedule_check_value(&checker, "issue", (uint32_t)schedule.issue);
-    pwsp_schedule_check_value(&checker, "dispatch", (uint32_t)schedule.dispatch);
-    pwsp_schedule_check_value(&checker, "pools", (uint32_t)schedule.pools);
-    pwsp_schedule_check_value(&checker, "window", (uint32_t)schedule.window_policy);
-    pwsp_schedule_check_set(&checker, "dependencies", schedule.dependencies);
-    pwsp_schedule_check_set(&checker, "hazards", schedule.hazards);
-    pwsp_schedule_check_value(&checker, "ready", (uint32_t)schedule.ready);
-    pwsp_schedule_check_value(&checker, "start", (uint32_t)schedule.start);
-    pwsp_schedule_check_value(&checker, "streams",
-                              schedule.stream_key.module || schedule.stream_key.id ? 1 : 0);
-    pwsp_schedule_check_value(&checker, "timing", (uint32_t)schedule.timing);
+    pwsp_schedule_checker checker = {module->context, module, target, PTOWSP_OK};
+    pwsp_schedule_check_values(&checker, &schedule,
+                               schedule.stream_key.module || schedule.stream_key.id);
     pwsp_schedule_check_lanes(&checker, &schedule);
     pwsp_schedule_check_window(&checker, &schedule);
     pwsp_schedule_check_timing(&checker, &schedule);
@@ -22218,13 +22404,39 @@ static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptow
     return checker.status;
 }
 
+static ptowsp_status pwsp_target_check(ptowsp_context *context, ptowsp_target target) {
+    return (uint32_t)target < PTOWSP_TARGET_COUNT
+               ? PTOWSP_OK
+               : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                           "schedule: there is no target %d", (int)target);
+}
+
 ptowsp_status ptowsp_schedule_check(const ptowsp_module *module, const ptowsp_schedule *schedule,
                                     ptowsp_target target) {
-    if ((uint32_t)target >= PTOWSP_TARGET_COUNT) {
-        return pwsp_fail(module->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "schedule: there is no target %d", (int)target);
+    ptowsp_status status = pwsp_target_check(module->context, target);
+    return status == PTOWSP_OK ? pwsp_schedule_check(module, schedule, target) : status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_target(ptowsp_context *context,
+                                                       const ptowsp_schedule *resolved,
+                                                       bool has_stream_key, ptowsp_target target) {
+    pwsp_schedule_checker checker = {context, NULL, target, pwsp_target_check(context, target)};
+    if (checker.status == PTOWSP_OK) {
+        pwsp_schedule_check_values(&checker, resolved, has_stream_key);
     }
-    return pwsp_schedule_check(module, schedule, target);
+    return checker.status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
+                                                       const ptowsp_tensor_desc *tensor,
+                                                       ptowsp_target target) {
+    const pwsp_capability *row = pwsp_capability_find("location", (uint32_t)tensor->location);
+    PTOWSP_ASSERT(row);
+    return row->support[target] != PTOWSP_SUPPORT_REFUSED
+               ? PTOWSP_OK
+               : pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                           "tensor %s: target %s does not do location %s", tensor->name,
+                           ptowsp_target_name(target), row->value);
 }
 
 // -- printing -------------------------------------------------------------------------------------
@@ -22798,6 +23010,7 @@ typedef struct pwsp_slot_op {
 } pwsp_slot_op;
 
 typedef struct pwsp_call_op {
+    uint32_t workload;  // which one, in the order in which they are compiled, from 0
     uint32_t first_code, arg_count;
     uint32_t first_cell;  // of the parameters
     pwsp_scope scope;
@@ -22871,6 +23084,13 @@ typedef struct pwsp_param {
     uint32_t cell;
 } pwsp_param;
 
+// What is said of a program to those who read it, and where more of it is: a task, a pipeline, a
+// slot op.
+typedef struct pwsp_statement {
+    ptowsp_statement said;
+    uint32_t at;
+} pwsp_statement;
+
 struct ptowsp_program {
     pwsp_memory memory;
     pwsp_arena arena;          // names and steps
@@ -22895,11 +23115,13 @@ struct ptowsp_program {
     pwsp_table params, instructions, consts;
     pwsp_table pipelines, processes, channels, ports, sends, receives, privates;
     uint32_t latency_symbol;  // that overrides the latency of channels, or 0
-    pwsp_table tensors, kernels, arrays, symbols, axes;  // of the module, by its ids
+    pwsp_table tensors, kernels, arrays, symbols, axes, variables;  // of the module, by its ids
+    // For those who read it: expressions (ptowsp_expr_info, from 1), statements.
+    pwsp_table exprs, statements;
     pwsp_names names;
     bool *tensor_is_loaded;   // by tensor: a slot is loaded from it
     bool *tensor_is_written;  // by tensor: a task writes it
-    bool *array_is_used, *axis_is_used, *symbol_is_used, *tensor_is_used;
+    bool *array_is_used, *axis_is_used, *symbol_is_used, *tensor_is_used, *kernel_is_used;
 };
 
 #define PWSP_PROGRAM_AT(p, table, type, i) (&((const type *)(p)->table.items)[i])
@@ -22948,7 +23170,8 @@ typedef struct pwsp_compiler {
     uint32_t key_task;      // the task whose keys are being compiled, or 0
     pwsp_table edges;       // of pwsp_edge, from 0
     pwsp_table edge_lists;  // uint32_t: 3 for each node, the first edge with it as that end, + 1
-    pwsp_table first_ops;   // uint32_t: of each reached workload
+    pwsp_table first_ops;   // uint32_t: of each reached workload; then its statement
+    pwsp_table expr_ids;    // uint32_t: by expression of the module, that in the program, or 0
     // In a process, and in workloads that only processes call, there are no scopes, edges or keys.
     bool is_in_process;
     uint32_t process;               // the process that is being compiled: its node,
@@ -22970,6 +23193,10 @@ PWSP_INTERNAL const char *pwsp_compiler_text(pwsp_compiler *c, const char *text)
 
 // Resolves a leaf to its cell; for the coder.
 PWSP_INTERNAL bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf *leaf);
+
+// The variable of a task's name: of a loop or a parameter around it; 0 if there is none.
+PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, uint32_t task,
+                                                   const char *name);
 
 // Compiles all workloads that have been checked, the entry first. The program's tables of what the
 // module declares, and its cells, are there. False with the module's error.
@@ -22998,6 +23225,27 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id);
 PWSP_INTERNAL bool pwsp_compiler_receive(pwsp_compiler *c, uint32_t id);
 PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id);
 PWSP_INTERNAL bool pwsp_compiler_close(pwsp_compiler *c, uint32_t id);
+
+#endif
+
+// =================================================================================================
+// src/workload/read.h
+// =================================================================================================
+
+// What a program keeps for those who read it (section 22 of the header), made while compiling.
+
+#ifndef PWSP_READ_H
+#define PWSP_READ_H
+
+// Makes room; false with the module's error, as all of these.
+PWSP_INTERNAL bool pwsp_read_begin(pwsp_compiler *c);
+
+// Keeps an expression of the module, whose code has been compiled, with what only a key can refer
+// to as it is for the task whose keys are being compiled.
+PWSP_INTERNAL bool pwsp_read_expr(pwsp_compiler *c, uint32_t expr, uint32_t *out_expr);
+
+// Makes the table of statements from all operations of the program.
+PWSP_INTERNAL bool pwsp_read_statements(pwsp_compiler *c);
 
 #endif
 
@@ -23048,9 +23296,8 @@ static bool pwsp_node_is_inside(const ptowsp_module *module, uint32_t node, uint
     return node == outer;
 }
 
-// The variable of a task's name: of a loop or a parameter around it; 0 if there is none.
-static uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, uint32_t task,
-                                            const char *name) {
+PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, uint32_t task,
+                                                   const char *name) {
     for (uint32_t at = task; at; at = PWSP_NODE(module, at)->parent) {
         const pwsp_node *node = PWSP_NODE(module, at);
         if (node->variable && strcmp(PWSP_VARIABLE(module, node->variable)->name, name) == 0) {
@@ -23147,7 +23394,7 @@ PWSP_INTERNAL bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code
             c->program->array_is_used[c->coder.code[i].c] = true;
         }
     }
-    return true;
+    return pwsp_read_expr(c, expr, &out_code->expr);
 }
 
 // Compiles expressions into the program's list of codes.
@@ -23298,7 +23545,7 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     const pwsp_node *node = PWSP_NODE(c->module, id);
     uint32_t otherwise = node->next;
     bool has_otherwise = otherwise && PWSP_NODE(c->module, otherwise)->kind == PWSP_NODE_OTHERWISE;
-    pwsp_branch made = {{0, 0, 0}, 0};
+    pwsp_branch made = {{0, 0, 0, 0}, 0};
     uint32_t index, op = pwsp_compiler_here(c);
     if (!pwsp_compiler_code(c, node->expr, &made.condition)) {
         return false;
@@ -23313,7 +23560,7 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
         return false;
     }
     uint32_t jump = pwsp_compiler_here(c);
-    if (has_otherwise && !pwsp_compiler_op(c, PWSP_OP_JUMP, 0, 0, id)) {
+    if (has_otherwise && !pwsp_compiler_op(c, PWSP_OP_JUMP, 0, 0, otherwise)) {
         return false;
     }
     pwsp_compiler_land(c, op);
@@ -23341,7 +23588,7 @@ static bool pwsp_compiler_call(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     const pwsp_name *found = pwsp_names_find(&c->module->workload_names, call->name);
     const pwsp_node *callee = PWSP_NODE(c->module, found->index);
     uint32_t index;
-    pwsp_call_op made = {0, call->arg_count, c->program->first_variable + callee->first_param,
+    pwsp_call_op made = {0, 0, call->arg_count, c->program->first_variable + callee->first_param,
                          pwsp_scope_between(c, is_parallel, false)};
     if (!pwsp_compiler_codes(c, call->args, call->arg_count, &made.first_code)) {
         return false;
@@ -23400,6 +23647,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     pwsp_task_op made;
     memset(&made, 0, sizeof made);
     made.kernel = info->kernel;
+    c->program->kernel_is_used[info->kernel] = true;
     made.axis_count = kernel->axis_count;
     made.scalar_count = kernel->scalar_count;
     made.view_count = kernel->tile_count;
@@ -23559,6 +23807,7 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
         if (op->kind == PWSP_OP_CALL) {
             uint32_t index = pwsp_checker_find(&c->checker, op->target);
             op->target = *PWSP_TABLE_AT(c->first_ops, uint32_t, index - 1);
+            PWSP_TABLE_AT(p->calls, pwsp_call_op, op->at)->workload = index - 1;
         }
     }
     return true;
@@ -24008,7 +24257,62 @@ static bool pwsp_compiler_table(pwsp_compiler *c, pwsp_table *to, const pwsp_tab
     return true;
 }
 
-// Kernels point to their tiles' names: those are copied, too.
+// The parameters of a kernel, which have names.
+static bool pwsp_compiler_kernel_params(pwsp_compiler *c, pwsp_kernel_info *kernel) {
+    pwsp_arena *arena = &c->program->arena;
+    pwsp_tile_info *tiles = (pwsp_tile_info *)pwsp_arena_alloc(
+        arena, kernel->tile_count * sizeof(pwsp_tile_info), sizeof(uint64_t));
+    ptowsp_scalar_param *scalars = (ptowsp_scalar_param *)pwsp_arena_alloc(
+        arena, kernel->scalar_count * sizeof(ptowsp_scalar_param), sizeof(uint64_t));
+    if (!tiles || !scalars) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    bool is_good = true;
+    for (uint32_t i = 0; is_good && i < kernel->tile_count; i++) {
+        tiles[i] = kernel->tiles[i];
+        tiles[i].name = pwsp_compiler_text(c, kernel->tiles[i].name);
+        is_good = tiles[i].name != NULL;
+    }
+    for (uint32_t i = 0; is_good && i < kernel->scalar_count; i++) {
+        scalars[i] = kernel->scalars[i];
+        scalars[i].name = pwsp_compiler_text(c, kernel->scalars[i].name);
+        is_good = scalars[i].name != NULL;
+    }
+    kernel->tiles = tiles;
+    kernel->scalars = scalars;
+    return is_good;
+}
+
+// The source of a kernel; what kernels of the module share, those of the program share.
+static bool pwsp_compiler_kernel_source(pwsp_compiler *c, uint32_t id) {
+    ptowsp_kernel_source *source =
+        &PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, id)->source;
+    const char *name = PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, id)->name;
+    ptowsp_kernel_source from = *source;
+    memset(source, 0, sizeof *source);
+    for (uint32_t i = 1; i < id; i++) {
+        const ptowsp_kernel_source *other = &PWSP_KERNEL(c->module, i)->source;
+        const pwsp_kernel_info *copied = PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, i);
+        source->text = from.text && other->text == from.text ? copied->source.text : source->text;
+        source->file = from.file && other->file == from.file ? copied->source.file : source->file;
+    }
+    if (from.text && !source->text) {
+        source->text = pwsp_compiler_text(c, from.text);
+    }
+    if (from.file && !source->file) {
+        source->file = pwsp_compiler_text(c, from.file);
+    }
+    if (from.fn) {
+        source->fn = strcmp(from.fn, name) == 0 ? name : pwsp_compiler_text(c, from.fn);
+    }
+    if (from.cost) {
+        source->cost = pwsp_compiler_text(c, from.cost);
+    }
+    return pwsp_module_is_good(c->module);
+}
+
+// Kernels point to their parameters and sources: those are copied, too.
 static bool pwsp_compiler_kernels(pwsp_compiler *c) {
     ptowsp_program *p = c->program;
     for (uint32_t i = 1; i < p->kernels.count; i++) {
@@ -24019,21 +24323,9 @@ static bool pwsp_compiler_kernels(pwsp_compiler *c) {
     p->has_codes = true;
     for (uint32_t i = 1; i < p->kernels.count; i++) {
         pwsp_kernel_info *kernel = PWSP_TABLE_AT(p->kernels, pwsp_kernel_info, i);
-        pwsp_tile_info *tiles = (pwsp_tile_info *)pwsp_arena_alloc(
-            &p->arena, kernel->tile_count * sizeof(pwsp_tile_info), sizeof(uint64_t));
-        if (!tiles) {
-            pwsp_module_no_memory(c->module);
+        if (!pwsp_compiler_kernel_params(c, kernel) || !pwsp_compiler_kernel_source(c, i)) {
             return false;
         }
-        for (uint32_t j = 0; j < kernel->tile_count; j++) {
-            tiles[j] = kernel->tiles[j];
-            tiles[j].name = pwsp_compiler_text(c, kernel->tiles[j].name);
-            if (!tiles[j].name) {
-                return false;
-            }
-        }
-        kernel->tiles = tiles;
-        kernel->scalars = NULL;  // not needed any more
     }
     return true;
 }
@@ -24130,7 +24422,9 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
                              offsetof(pwsp_symbol_info, name)) ||
         !pwsp_compiler_table(c, &p->axes, &m->axes, sizeof(pwsp_axis_info),
                              offsetof(pwsp_axis_info, name)) ||
-        !pwsp_compiler_kernels(c) || !pwsp_compiler_names(c)) {
+        !pwsp_compiler_table(c, &p->variables, &m->variables, sizeof(pwsp_variable_info),
+                             offsetof(pwsp_variable_info, name)) ||
+        !pwsp_read_begin(c) || !pwsp_compiler_kernels(c) || !pwsp_compiler_names(c)) {
         return false;
     }
     p->name = pwsp_compiler_text(c, m->name);
@@ -24140,6 +24434,7 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
     p->array_is_used = pwsp_compiler_flags(c, &m->arrays);
     p->axis_is_used = pwsp_compiler_flags(c, &m->axes);
     p->symbol_is_used = pwsp_compiler_flags(c, &m->symbols);
+    p->kernel_is_used = pwsp_compiler_flags(c, &m->kernels);
     if (!pwsp_module_is_good(m)) {
         return false;
     }
@@ -24234,7 +24529,8 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         pwsp_module_no_memory(c->module);
         return false;
     }
-    if (!pwsp_compiler_workloads(c) || !pwsp_compiler_schedule_text(c)) {
+    if (!pwsp_compiler_workloads(c) || !pwsp_read_statements(c) ||
+        !pwsp_compiler_schedule_text(c)) {
         return false;
     }
     p->cell_count = p->first_const + (uint32_t)c->coder.const_count;
@@ -24301,6 +24597,8 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
                          (size_t)compiler.edge_lists.capacity * sizeof(uint32_t));
         pwsp_memory_free(&program->memory, compiler.first_ops.items,
                          (size_t)compiler.first_ops.capacity * sizeof(uint32_t));
+        pwsp_memory_free(&program->memory, compiler.expr_ids.items,
+                         (size_t)compiler.expr_ids.capacity * sizeof(uint32_t));
         if (is_good) {
             *out_program = program;
             return PTOWSP_OK;
@@ -24348,7 +24646,10 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(kernels, pwsp_kernel_info)                                                               \
     TABLE(arrays, pwsp_array_info)                                                                 \
     TABLE(symbols, pwsp_symbol_info)                                                               \
-    TABLE(axes, pwsp_axis_info)
+    TABLE(axes, pwsp_axis_info)                                                                    \
+    TABLE(variables, pwsp_variable_info)                                                           \
+    TABLE(exprs, ptowsp_expr_info)                                                                 \
+    TABLE(statements, pwsp_statement)
 
 void ptowsp_program_destroy(ptowsp_program *program) {
     if (!program) {
@@ -25276,6 +25577,753 @@ void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
         pwsp_print_instruction(p, i, text);
     }
     text.write(text.user, p->schedule_text, strlen(p->schedule_text));
+}
+
+// =================================================================================================
+// src/workload/read_exprs.c
+// =================================================================================================
+
+// Expressions of a program, for those who read it.
+//
+// A program runs compiled code; whoever translates it wants the trees. So each expression that is
+// compiled is copied from the module, once, operands first, and the code remembers which it is.
+// Keys of the schedule are those of a task: what they say of "the task" is filled in there (the
+// loop's variable, the tag's value), and what depends on that is copied for each task anew.
+
+static ptowsp_expr_kind pwsp_read_kind(pwsp_expr_op op) {
+    switch (op) {
+    case PWSP_EXPR_CONST: return PTOWSP_EXPR_CONST;
+    case PWSP_EXPR_VARIABLE:
+    case PWSP_EXPR_TASK_VARIABLE: return PTOWSP_EXPR_VARIABLE;
+    case PWSP_EXPR_ENTRY: return PTOWSP_EXPR_ENTRY;
+    case PWSP_EXPR_SIZE: return PTOWSP_EXPR_SIZE;
+    case PWSP_EXPR_SYMBOL: return PTOWSP_EXPR_SYMBOL;
+    case PWSP_EXPR_ARRAY: return PTOWSP_EXPR_ARRAY;
+    case PWSP_EXPR_SLOT_U64:
+    case PWSP_EXPR_SLOT_I64:
+    case PWSP_EXPR_SLOT_BOOL: return PTOWSP_EXPR_SLOT;
+    case PWSP_EXPR_TASK_ARG: return PTOWSP_EXPR_TASK_ARG;
+#define PWSP_READ_KIND(name, text, precedence, operands, op_i64, op_u64)                           \
+    case PWSP_EXPR_##name: return PTOWSP_EXPR_##name;
+        PWSP_OPERATORS(PWSP_READ_KIND)
+#undef PWSP_READ_KIND
+    case PWSP_EXPR_TASK_TAG:
+    case PWSP_EXPR_NONE:
+    case PWSP_EXPR_OP_COUNT: break;
+    }
+    return PTOWSP_EXPR_NONE;
+}
+
+static bool pwsp_expr_is_leaf(pwsp_expr_op op) {
+    return op < PWSP_EXPR_ADD && op != PWSP_EXPR_ARRAY;
+}
+
+// Adds a node to the program's; its index, or 0 with an error.
+static uint32_t pwsp_read_add_expr(pwsp_compiler *c, const ptowsp_expr_info *info) {
+    uint32_t index;
+    ptowsp_expr_info *added = PWSP_ADD(c, exprs, ptowsp_expr_info, &index);
+    if (!added) {
+        return 0;
+    }
+    *added = *info;
+    return index;
+}
+
+static uint32_t pwsp_read_copy(pwsp_compiler *c, uint32_t id, bool *out_is_of_task);
+
+// The value of the task's tag of this name.
+static uint32_t pwsp_read_tag(pwsp_compiler *c, const char *name) {
+    const pwsp_task_info *task = PWSP_NODE(c->module, c->key_task)->task;
+    for (uint32_t i = 0; i < task->tag_count; i++) {
+        if (strcmp(task->tags[i].name, name) == 0) {
+            bool is_of_task;  // a tag is none of what keys are
+            return pwsp_read_copy(c, task->tags[i].value, &is_of_task);
+        }
+    }
+    ptowsp_expr_info none;
+    memset(&none, 0, sizeof none);
+    none.kind = PTOWSP_EXPR_CONST;
+    none.type = PTOWSP_TYPE_U64;
+    return pwsp_read_add_expr(c, &none);
+}
+
+// The copy of an expression, or 0 with an error, and whether it is another one for each task. A key
+// is walked as a tree, whose size is bounded; what has been copied before is not walked again.
+static uint32_t pwsp_read_copy(pwsp_compiler *c, uint32_t id, bool *out_is_of_task) {
+    uint32_t known = *PWSP_TABLE_AT(c->expr_ids, uint32_t, id);
+    *out_is_of_task = false;
+    if (known) {
+        return known;
+    }
+    const pwsp_expr_node *node = &c->module->exprs.nodes[id];
+    pwsp_expr_op op = (pwsp_expr_op)node->op;
+    if (op == PWSP_EXPR_TASK_TAG) {
+        *out_is_of_task = true;
+        return pwsp_read_tag(c, node->name);
+    }
+    ptowsp_expr_info info;
+    memset(&info, 0, sizeof info);
+    info.kind = pwsp_read_kind(op);
+    info.type = (ptowsp_type)node->type;
+    info.value = op == PWSP_EXPR_CONST ? node->value : 0;
+    if (pwsp_expr_is_leaf(op)) {
+        info.id = node->a;
+        if (op == PWSP_EXPR_TASK_VARIABLE) {
+            info.id = pwsp_compiler_task_variable(c->module, c->key_task, node->name);
+            *out_is_of_task = true;
+        }
+    } else {
+        bool is_array = op == PWSP_EXPR_ARRAY, is_of_task;
+        uint32_t operands[3] = {node->a, is_array ? 0 : node->b, node->c};
+        for (uint32_t i = 0; i < 3 && operands[i]; i++) {
+            operands[i] = pwsp_read_copy(c, operands[i], &is_of_task);
+            if (operands[i] == 0) {
+                return 0;
+            }
+            *out_is_of_task = *out_is_of_task || is_of_task;
+        }
+        info.id = is_array ? node->b : 0;
+        info.a = operands[0];
+        info.b = operands[1];
+        info.c = operands[2];
+    }
+    uint32_t copy = pwsp_read_add_expr(c, &info);
+    if (!*out_is_of_task) {
+        *PWSP_TABLE_AT(c->expr_ids, uint32_t, id) = copy;
+    }
+    return copy;
+}
+
+PWSP_INTERNAL bool pwsp_read_begin(pwsp_compiler *c) {
+    ptowsp_program *p = c->program;
+    ptowsp_expr_info none;
+    memset(&none, 0, sizeof none);
+    pwsp_read_add_expr(c, &none);  // 0 is none
+    if (!pwsp_module_is_good(c->module) ||
+        !pwsp_memory_grow(&p->memory, &c->expr_ids.items, &c->expr_ids.capacity,
+                          c->module->exprs.count + 1, sizeof(uint32_t))) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_read_expr(pwsp_compiler *c, uint32_t expr, uint32_t *out_expr) {
+    bool is_of_task;
+    *out_expr = pwsp_read_copy(c, expr, &is_of_task);
+    return *out_expr != 0;
+}
+
+// =================================================================================================
+// src/workload/read_statements.c
+// =================================================================================================
+
+// The statements of a program, for those who read it.
+//
+// They are made from the flat operations when all of these are there, in one pass: what has others
+// in it is open until the operation that ends it, or until the one where it leads:
+//
+//      0  loop b in batch            -> 6     WORKLOAD attention, LOOP b
+//      1    branch kv_len[b] <= 2048 -> 4         WHEN
+//      2      task short                              TASK
+//      3      jump                   -> 5         OTHERWISE      (a jump forward)
+//      4      task long                               TASK
+//      5  loop end                   -> 1         END, END       (the otherwise led here)
+//      6  return                              END
+//
+// So an emitter sees the same program as the walk does, but as a tree.
+
+// `end` is the op before which it ends, or that it ends by an op of its own.
+typedef struct pwsp_open_statement {
+    uint32_t statement;
+    uint32_t end;
+} pwsp_open_statement;
+
+#define PWSP_ENDS_BY_OP UINT32_MAX
+
+typedef struct pwsp_reader {
+    pwsp_compiler *c;
+    ptowsp_program *program;
+    uint32_t workload;      // the one that is being read, from 0
+    uint32_t next_process;  // of all pipelines
+    uint32_t block_count;
+    pwsp_open_statement blocks[PTOWSP_MODULE_NEST_MAX + 2];
+} pwsp_reader;
+
+#define PWSP_STATEMENT(r, i) PWSP_TABLE_AT((r)->program->statements, pwsp_statement, i)
+
+// Adds a statement; NULL with an error.
+static ptowsp_statement *pwsp_reader_add(pwsp_reader *r, ptowsp_statement_kind kind, uint32_t node,
+                                         uint32_t at) {
+    uint32_t index;
+    pwsp_statement *statement = PWSP_ADD(r->c, statements, pwsp_statement, &index);
+    if (!statement) {
+        return NULL;
+    }
+    memset(statement, 0, sizeof *statement);
+    statement->said.kind = kind;
+    statement->said.node = node;
+    statement->at = at;
+    return &statement->said;
+}
+
+// The last statement is open until op `end`.
+static void pwsp_reader_open(pwsp_reader *r, uint32_t end) {
+    PTOWSP_ASSERT(r->block_count < PTOWSP_MODULE_NEST_MAX + 2);
+    pwsp_open_statement block = {(uint32_t)r->program->statements.count - 1, end};
+    r->blocks[r->block_count++] = block;
+}
+
+// Ends the innermost open statement with an END, or with its OTHERWISE.
+static bool pwsp_reader_close(pwsp_reader *r, ptowsp_statement_kind kind, uint32_t node) {
+    PTOWSP_ASSERT(r->block_count > 0);
+    uint32_t begin = r->blocks[--r->block_count].statement;
+    uint32_t index = (uint32_t)r->program->statements.count;
+    ptowsp_statement *end = pwsp_reader_add(r, kind, node, 0);
+    if (!end) {
+        return false;
+    }
+    end->begin = begin;
+    PWSP_STATEMENT(r, begin)->said.end = index;
+    return true;
+}
+
+static bool pwsp_reader_end(pwsp_reader *r) {
+    PTOWSP_ASSERT(r->block_count > 0);
+    uint32_t begin = r->blocks[r->block_count - 1].statement;
+    return pwsp_reader_close(r, PTOWSP_STATEMENT_END, PWSP_STATEMENT(r, begin)->said.node);
+}
+
+static bool pwsp_reader_workload(pwsp_reader *r) {
+    uint32_t node = PWSP_TABLE_AT(r->c->checker.reached, pwsp_reached, r->workload + 1)->node;
+    const pwsp_place *place = PWSP_PLACE_AT(r->program, node);
+    *PWSP_TABLE_AT(r->c->first_ops, uint32_t, r->workload) = (uint32_t)r->program->statements.count;
+    ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_WORKLOAD, node, 0);
+    if (said) {
+        said->name = place->step;
+        said->first = place->first_param;
+        said->count = place->param_count;
+        pwsp_reader_open(r, PWSP_ENDS_BY_OP);
+    }
+    r->workload++;
+    return said != NULL;
+}
+
+static bool pwsp_reader_process(pwsp_reader *r) {
+    const pwsp_process_op *process =
+        PWSP_PROGRAM_AT(r->program, processes, pwsp_process_op, r->next_process);
+    ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_PROCESS, process->node, 0);
+    if (said) {
+        said->name = process->name;
+        said->variable = process->index ? process->index - r->program->first_variable : 0;
+        said->axis = process->axis;
+        said->first = process->first_port;
+        said->count = process->port_count;
+        pwsp_reader_open(r, PWSP_ENDS_BY_OP);
+    }
+    r->next_process++;
+    return said != NULL;
+}
+
+// What ends and begins before an op.
+static bool pwsp_reader_before(pwsp_reader *r, uint32_t i) {
+    const ptowsp_program *p = r->program;
+    bool is_good = r->block_count > 0 || pwsp_reader_workload(r);
+    while (is_good && r->blocks[r->block_count - 1].end == i) {
+        is_good = pwsp_reader_end(r);
+    }
+    if (is_good && r->next_process < p->processes.count &&
+        PWSP_PROGRAM_AT(p, processes, pwsp_process_op, r->next_process)->first_op == i) {
+        is_good = pwsp_reader_process(r);
+    }
+    return is_good;
+}
+
+static bool pwsp_reader_loop(pwsp_reader *r, const pwsp_op *op) {
+    const pwsp_loop *loop = PWSP_PROGRAM_AT(r->program, loops, pwsp_loop, op->at);
+    ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_LOOP, op->node, 0);
+    if (said) {
+        said->variable = loop->cell - r->program->first_variable;
+        said->axis = loop->csr;
+        said->row = loop->row.expr;
+        said->scope = (ptowsp_scope)loop->scope;
+        pwsp_reader_open(r, PWSP_ENDS_BY_OP);
+    }
+    return said != NULL;
+}
+
+static bool pwsp_reader_scope(pwsp_reader *r, const pwsp_op *op) {
+    ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_SCOPE, op->node, 0);
+    if (said) {
+        said->scope = (ptowsp_scope)op->at;
+        pwsp_reader_open(r, PWSP_ENDS_BY_OP);
+    }
+    return said != NULL;
+}
+
+static bool pwsp_reader_when(pwsp_reader *r, const pwsp_op *op) {
+    ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_WHEN, op->node, 0);
+    if (said) {
+        said->value = PWSP_PROGRAM_AT(r->program, branches, pwsp_branch, op->at)->condition.expr;
+        pwsp_reader_open(r, op->target);
+    }
+    return said != NULL;
+}
+
+// Back to the receive of a consume, or over the statements of an otherwise.
+static bool pwsp_reader_jump(pwsp_reader *r, const pwsp_op *op, uint32_t i) {
+    if (op->target <= i) {
+        return pwsp_reader_end(r);
+    }
+    if (!pwsp_reader_close(r, PTOWSP_STATEMENT_OTHERWISE, op->node)) {
+        return false;
+    }
+    pwsp_reader_open(r, op->target);
+    return true;
+}
+
+static bool pwsp_reader_slot(pwsp_reader *r, const pwsp_op *op) {
+    const pwsp_slot_op *slot = PWSP_PROGRAM_AT(r->program, slot_ops, pwsp_slot_op, op->at);
+    ptowsp_statement *said = pwsp_reader_add(
+        r, op->kind == PWSP_OP_SLOT_SET ? PTOWSP_STATEMENT_SLOT_SET : PTOWSP_STATEMENT_SLOT_LOAD,
+        op->node, op->at);
+    if (said) {
+        said->slot = slot->slot;
+        said->value = slot->value.expr;
+    }
+    return said != NULL;
+}
+
+// The target is the number of the workload for now: it may not have been read yet.
+static bool pwsp_reader_call(pwsp_reader *r, const pwsp_op *op) {
+    const pwsp_call_op *call = PWSP_PROGRAM_AT(r->program, calls, pwsp_call_op, op->at);
+    ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_CALL, op->node, 0);
+    if (said) {
+        said->target = call->workload;
+        said->scope = (ptowsp_scope)call->scope;
+        said->first = call->first_code;
+        said->count = call->arg_count;
+    }
+    return said != NULL;
+}
+
+static bool pwsp_reader_reset(pwsp_reader *r, const pwsp_op *op) {
+    const pwsp_range *range = PWSP_PROGRAM_AT(r->program, resets, pwsp_range, op->at);
+    ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_RESET, op->node, 0);
+    if (said) {
+        said->first = range->first;
+        said->count = range->count;
+    }
+    return said != NULL;
+}
+
+static bool pwsp_reader_pipeline(pwsp_reader *r, const pwsp_op *op) {
+    const pwsp_pipeline_op *pipeline =
+        PWSP_PROGRAM_AT(r->program, pipelines, pwsp_pipeline_op, op->at);
+    ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_PIPELINE, op->node, op->at);
+    if (said) {
+        said->name = pipeline->name;
+        said->first = pipeline->first_channel;
+        said->count = pipeline->channel_count;
+        pwsp_reader_open(r, op->target);
+    }
+    return said != NULL;
+}
+
+// -- statements of processes ----------------------------------------------------------------------
+
+static bool pwsp_reader_send(pwsp_reader *r, const pwsp_op *op) {
+    const pwsp_send_op *send = PWSP_PROGRAM_AT(r->program, sends, pwsp_send_op, op->at);
+    bool is_event = PWSP_PROGRAM_AT(r->program, channels, pwsp_channel_op, send->channel)->is_event;
+    ptowsp_statement *said =
+        pwsp_reader_add(r, is_event ? PTOWSP_STATEMENT_RECORD : PTOWSP_STATEMENT_SEND, op->node, 0);
+    if (said) {
+        said->channel = send->channel;
+        said->value = send->token.expr;
+    }
+    return said != NULL;
+}
+
+static bool pwsp_reader_receive(pwsp_reader *r, const pwsp_op *op) {
+    const pwsp_receive_op *receive = PWSP_PROGRAM_AT(r->program, receives, pwsp_receive_op, op->at);
+    ptowsp_statement_kind kind = receive->is_wait   ? PTOWSP_STATEMENT_WAIT
+                                 : receive->is_loop ? PTOWSP_STATEMENT_CONSUME
+                                                    : PTOWSP_STATEMENT_RECEIVE;
+    ptowsp_statement *said = pwsp_reader_add(r, kind, op->node, 0);
+    if (said) {
+        said->channel = receive->channel;
+        if (!receive->is_wait) {
+            said->variable = receive->cell - r->program->first_variable;
+            pwsp_reader_open(r, receive->is_loop ? PWSP_ENDS_BY_OP : op->target);
+        }
+    }
+    return said != NULL;
+}
+
+static bool pwsp_reader_close_port(pwsp_reader *r, const pwsp_op *op) {
+    ptowsp_statement *said = pwsp_reader_add(r, PTOWSP_STATEMENT_CLOSE, op->node, 0);
+    if (said) {
+        said->channel = PWSP_PROGRAM_AT(r->program, ports, pwsp_port, op->at)->channel;
+    }
+    return said != NULL;
+}
+
+// -- all ------------------------------------------------------------------------------------------
+
+static bool pwsp_reader_op(pwsp_reader *r, uint32_t i) {
+    const pwsp_op *op = PWSP_OP_AT(r->program, i);
+    switch (op->kind) {
+    case PWSP_OP_LOOP: return pwsp_reader_loop(r, op);
+    case PWSP_OP_SCOPE: return pwsp_reader_scope(r, op);
+    case PWSP_OP_LOOP_END:
+    case PWSP_OP_SCOPE_END:
+    case PWSP_OP_PROCESS_END:
+    case PWSP_OP_RETURN: return pwsp_reader_end(r);
+    case PWSP_OP_TASK: return pwsp_reader_add(r, PTOWSP_STATEMENT_TASK, op->node, op->at) != NULL;
+    case PWSP_OP_BRANCH: return pwsp_reader_when(r, op);
+    case PWSP_OP_JUMP: return pwsp_reader_jump(r, op, i);
+    case PWSP_OP_SLOT_SET:
+    case PWSP_OP_SLOT_LOAD: return pwsp_reader_slot(r, op);
+    case PWSP_OP_CALL: return pwsp_reader_call(r, op);
+    case PWSP_OP_RESET: return pwsp_reader_reset(r, op);
+    case PWSP_OP_PIPELINE: return pwsp_reader_pipeline(r, op);
+    case PWSP_OP_SEND: return pwsp_reader_send(r, op);
+    case PWSP_OP_RECEIVE: return pwsp_reader_receive(r, op);
+    case PWSP_OP_CLOSE: return pwsp_reader_close_port(r, op);
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_read_statements(pwsp_compiler *c) {
+    pwsp_reader reader;
+    memset(&reader, 0, sizeof reader);
+    reader.c = c;
+    reader.program = c->program;
+    for (uint32_t i = 0; i < c->program->ops.count; i++) {
+        if (!pwsp_reader_before(&reader, i) || !pwsp_reader_op(&reader, i)) {
+            return false;
+        }
+    }
+    PTOWSP_ASSERT(reader.block_count == 0);
+    for (uint32_t i = 0; i < c->program->statements.count; i++) {
+        ptowsp_statement *said = &PWSP_STATEMENT(&reader, i)->said;
+        if (said->kind == PTOWSP_STATEMENT_CALL) {
+            said->target = *PWSP_TABLE_AT(c->first_ops, uint32_t, said->target);
+        }
+    }
+    return true;
+}
+
+// =================================================================================================
+// src/workload/read_program.c
+// =================================================================================================
+
+// Reading programs: what a compiled program declares and says, in public types.
+
+static const void *pwsp_read_item(const pwsp_table *table, uint32_t i, size_t item_size) {
+    PTOWSP_ASSERT(i < table->count);
+    return (const char *)table->items + (size_t)i * item_size;
+}
+
+#define PWSP_READ(p, table, type, i) ((const type *)pwsp_read_item(&(p)->table, i, sizeof(type)))
+
+PTOWSP_STATIC_ASSERT((int)PTOWSP_AXIS_SPARSE == (int)PWSP_AXIS_SPARSE, "axes");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_SCOPE_SEQUENTIAL == (int)PWSP_SCOPE_SEQUENTIAL, "scopes");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_VIEW_LEAD_MAX == (int)PWSP_TENSOR_LEAD_MAX, "views");
+
+// Tables of a module that nothing was added to have no entry 0 either.
+static uint32_t pwsp_read_count(const pwsp_table *table) {
+    return table->count ? (uint32_t)table->count : 1;
+}
+
+// -- declarations ---------------------------------------------------------------------------------
+
+const char *ptowsp_program_name(const ptowsp_program *program) {
+    return program->name;
+}
+
+uint32_t ptowsp_program_slot_count(const ptowsp_program *program) {
+    return program->slot_count;
+}
+
+ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr) {
+    return *PWSP_READ(program, exprs, ptowsp_expr_info, expr);
+}
+
+uint32_t ptowsp_program_axis_count(const ptowsp_program *program) {
+    return pwsp_read_count(&program->axes);
+}
+
+ptowsp_axis_info ptowsp_program_axis_at(const ptowsp_program *program, uint32_t axis) {
+    const pwsp_axis_info *from = PWSP_READ(program, axes, pwsp_axis_info, axis);
+    ptowsp_axis_info info;
+    memset(&info, 0, sizeof info);
+    if (from->declared == axis) {
+        info.name = from->name;
+        info.kind = (ptowsp_axis_kind)from->kind;
+        info.size = from->size;
+        info.array = from->array;
+        info.is_used = program->axis_is_used[axis];
+    }
+    return info;
+}
+
+uint32_t ptowsp_program_array_count(const ptowsp_program *program) {
+    return pwsp_read_count(&program->arrays);
+}
+
+ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_t array) {
+    const pwsp_array_info *from = PWSP_READ(program, arrays, pwsp_array_info, array);
+    ptowsp_array_info info = {from->name, from->dtype, from->is_lengths,
+                              program->array_is_used[array]};
+    return info;
+}
+
+uint32_t ptowsp_program_symbol_count(const ptowsp_program *program) {
+    return pwsp_read_count(&program->symbols);
+}
+
+ptowsp_symbol_info ptowsp_program_symbol_at(const ptowsp_program *program, uint32_t symbol) {
+    const pwsp_symbol_info *from = PWSP_READ(program, symbols, pwsp_symbol_info, symbol);
+    ptowsp_symbol_info info = {from->name, program->symbol_is_used[symbol]};
+    return info;
+}
+
+uint32_t ptowsp_program_tensor_count(const ptowsp_program *program) {
+    return pwsp_read_count(&program->tensors);
+}
+
+ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program, uint32_t tensor) {
+    ptowsp_tensor_info info = {*PWSP_READ(program, tensors, ptowsp_tensor_desc, tensor),
+                               program->tensor_is_used[tensor], program->tensor_is_written[tensor],
+                               program->tensor_is_loaded[tensor]};
+    return info;
+}
+
+uint32_t ptowsp_program_variable_count(const ptowsp_program *program) {
+    return pwsp_read_count(&program->variables);
+}
+
+ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program, uint32_t variable) {
+    const pwsp_variable_info *from = PWSP_READ(program, variables, pwsp_variable_info, variable);
+    ptowsp_variable_info info = {from->name, from->type};
+    return info;
+}
+
+// -- statements -----------------------------------------------------------------------------------
+
+uint32_t ptowsp_program_statement_count(const ptowsp_program *program) {
+    return (uint32_t)program->statements.count;
+}
+
+ptowsp_statement ptowsp_program_statement_at(const ptowsp_program *program, uint32_t i) {
+    return PWSP_READ(program, statements, pwsp_statement, i)->said;
+}
+
+uint32_t ptowsp_program_value_at(const ptowsp_program *program, uint32_t i) {
+    return PWSP_READ(program, codes, pwsp_code, i)->expr;
+}
+
+uint32_t ptowsp_program_param_at(const ptowsp_program *program, uint32_t i) {
+    return PWSP_READ(program, params, pwsp_param, i)->cell - program->first_variable;
+}
+
+static ptowsp_view_info pwsp_read_view(const pwsp_tile_view *from) {
+    ptowsp_view_info info;
+    memset(&info, 0, sizeof info);
+    info.tensor = from->tensor;
+    info.lead_count = from->lead;
+    for (uint32_t i = 0; i < from->lead; i++) {
+        info.lead[i] = from->index[i].expr;
+    }
+    info.row = from->row.expr;
+    info.col = from->col.expr;
+    info.rows = from->rows;
+    info.cols = from->cols;
+    info.is_read = from->is_read;
+    info.is_written = from->is_written;
+    return info;
+}
+
+// The task of a TASK or PIPELINE.
+static const pwsp_task_op *pwsp_read_task(const ptowsp_program *program, uint32_t statement) {
+    const pwsp_statement *from = PWSP_READ(program, statements, pwsp_statement, statement);
+    PTOWSP_ASSERT(from->said.kind == PTOWSP_STATEMENT_TASK ||
+                  from->said.kind == PTOWSP_STATEMENT_PIPELINE);
+    return from->said.kind == PTOWSP_STATEMENT_TASK
+               ? PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, from->at)
+               : &PWSP_PROGRAM_AT(program, pipelines, pwsp_pipeline_op, from->at)->task;
+}
+
+ptowsp_task_info ptowsp_program_task_at(const ptowsp_program *program, uint32_t statement) {
+    const pwsp_task_op *from = pwsp_read_task(program, statement);
+    ptowsp_task_info info;
+    memset(&info, 0, sizeof info);
+    info.kernel = from->kernel;
+    info.axis_count = from->axis_count;
+    info.tile_count = from->view_count;
+    info.scalar_count = from->scalar_count;
+    for (uint32_t i = 0; i < from->axis_count; i++) {
+        info.axes[i] = ptowsp_program_value_at(program, from->first_code + i);
+    }
+    for (uint32_t i = 0; i < from->scalar_count; i++) {
+        info.scalars[i] = ptowsp_program_value_at(program, from->first_code + from->axis_count + i);
+    }
+    info.dispatch_key = from->dispatch.expr;
+    info.priority_key = from->priority.expr;
+    info.stream_key = from->stream.expr;
+    info.first_in = from->first_in;
+    info.in_count = from->in_count;
+    info.first_out = from->first_out;
+    info.out_count = from->out_count;
+    return info;
+}
+
+ptowsp_view_info ptowsp_program_view_at(const ptowsp_program *program, uint32_t statement,
+                                        uint32_t i) {
+    const pwsp_task_op *from = pwsp_read_task(program, statement);
+    PTOWSP_ASSERT(i < from->view_count);
+    return pwsp_read_view(PWSP_PROGRAM_AT(program, views, pwsp_tile_view, from->first_view + i));
+}
+
+uint32_t ptowsp_program_edge_count(const ptowsp_program *program) {
+    return program->edge_count;
+}
+
+uint32_t ptowsp_program_edge_at(const ptowsp_program *program, uint32_t i) {
+    return *PWSP_READ(program, edges, uint32_t, i);
+}
+
+ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program, uint32_t statement) {
+    const pwsp_statement *said = PWSP_READ(program, statements, pwsp_statement, statement);
+    PTOWSP_ASSERT(said->said.kind == PTOWSP_STATEMENT_SLOT_LOAD);
+    const pwsp_slot_op *from = PWSP_PROGRAM_AT(program, slot_ops, pwsp_slot_op, said->at);
+    ptowsp_load_info info = {pwsp_read_view(&from->view), from->row.expr, from->col.expr};
+    return info;
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+uint32_t ptowsp_program_channel_count(const ptowsp_program *program) {
+    return (uint32_t)program->channels.count;
+}
+
+ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *program, uint32_t channel) {
+    const pwsp_channel_op *from = PWSP_READ(program, channels, pwsp_channel_op, channel);
+    ptowsp_channel_info info = {
+        from->name,    from->depth, from->latency, from->depth_code.expr, from->latency_code.expr,
+        from->is_event};
+    return info;
+}
+
+ptowsp_port_info ptowsp_program_port_at(const ptowsp_program *program, uint32_t i) {
+    const pwsp_port *from = PWSP_READ(program, ports, pwsp_port, i);
+    ptowsp_port_info info = {from->channel, from->is_produced, from->is_closed_early};
+    return info;
+}
+
+uint32_t ptowsp_program_latency_symbol(const ptowsp_program *program) {
+    return program->pipelines.count ? program->latency_symbol : 0;
+}
+
+// -- schedules ------------------------------------------------------------------------------------
+
+ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program) {
+    return program->schedule;
+}
+
+uint32_t ptowsp_program_lane_count(const ptowsp_program *program) {
+    return program->lane_count;
+}
+
+bool ptowsp_program_is_priority_signed(const ptowsp_program *program) {
+    return program->is_priority_signed;
+}
+
+void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text) {
+    text.write(text.user, program->schedule_text, strlen(program->schedule_text));
+}
+
+ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program *program,
+                                   ptowsp_target target) {
+    ptowsp_status status =
+        pwsp_schedule_check_target(context, &program->schedule, program->has_streams, target);
+    for (uint32_t i = 1; status == PTOWSP_OK && i < program->tensors.count; i++) {
+        if (program->tensor_is_used[i]) {
+            status = pwsp_schedule_check_tensor(
+                context, PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i), target);
+        }
+    }
+    return status;
+}
+
+// -- kernels --------------------------------------------------------------------------------------
+
+uint32_t ptowsp_program_kernel_count(const ptowsp_program *program) {
+    return pwsp_read_count(&program->kernels);
+}
+
+ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program, uint32_t kernel) {
+    const pwsp_kernel_info *from = PWSP_READ(program, kernels, pwsp_kernel_info, kernel);
+    ptowsp_kernel_info info;
+    memset(&info, 0, sizeof info);
+    info.name = from->name;
+    info.is_used = program->kernel_is_used[kernel];
+    info.is_tile_kernel = from->code != NULL;
+    info.unit = from->unit;
+    info.axis_count = from->axis_count;
+    info.tile_count = from->tile_count;
+    info.scalar_count = from->scalar_count;
+    for (uint32_t i = 0; i < from->tile_count; i++) {
+        const pwsp_tile_info *tile = &from->tiles[i];
+        ptowsp_tile_param param = {tile->name, tile->direction, tile->dtype, tile->rows,
+                                   tile->cols};
+        info.tiles[i] = param;
+    }
+    for (uint32_t i = 0; i < from->scalar_count; i++) {
+        info.scalars[i] = from->scalars[i];
+    }
+    info.has_fn = from->fn != NULL;
+    info.has_cost = from->cost != NULL;
+    info.cycles = from->cycles;
+    info.source = from->source;
+    const pwsp_tile_code *code = from->code;
+    if (code) {
+        info.insn_count = code->insn_count;
+        info.tile_object_count = code->tile_count;
+        info.check_count = code->check_count;
+        for (uint32_t i = 0; i < code->scalar_count; i++) {
+            info.scalar_dtypes[i] = code->scalar_dtypes[i];
+        }
+        for (uint32_t i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
+            info.memory_bytes[i] = code->used[i];
+        }
+        info.family = (ptowsp_family)code->machine.family;
+        info.has_products = code->is_cube;
+    }
+    return info;
+}
+
+// The code of a tile kernel.
+static const pwsp_tile_code *pwsp_read_code(const ptowsp_program *program, uint32_t kernel) {
+    const pwsp_tile_code *code = PWSP_READ(program, kernels, pwsp_kernel_info, kernel)->code;
+    PTOWSP_ASSERT(code);
+    return code;
+}
+
+ptowsp_tile_object ptowsp_program_tile_at(const ptowsp_program *program, uint32_t kernel,
+                                          uint32_t i) {
+    return pwsp_tile_code_object(pwsp_read_code(program, kernel), i);
+}
+
+ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program, uint32_t kernel,
+                                        uint32_t i) {
+    return pwsp_tile_code_insn_info(pwsp_read_code(program, kernel), i);
+}
+
+ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program, uint32_t kernel,
+                                               uint32_t i) {
+    return pwsp_tile_code_size_check(pwsp_read_code(program, kernel), i);
 }
 
 // =================================================================================================
@@ -32248,6 +33296,103 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
                          "bind: the buffer of tensor %s is NULL", tensor);
     }
     return pwsp_bind_memory(run, id, buffer, &run->tensors[id]);
+}
+
+// =================================================================================================
+// src/exec/bound.c
+// =================================================================================================
+
+// What is bound to a run, for those who run its program in another way.
+
+const ptowsp_program *ptowsp_run_program(const ptowsp_run *run) {
+    return run->program;
+}
+
+bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size) {
+    const ptowsp_program *p = run->program;
+    PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
+    const pwsp_axis_info *info = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis);
+    if (info->kind == PWSP_AXIS_DENSE) {
+        *out_size = info->size;
+        return true;
+    }
+    if (info->kind != PWSP_AXIS_DYNAMIC || !run->is_bound[p->first_size + axis]) {
+        return false;
+    }
+    *out_size = (int64_t)run->initial[p->first_size + axis];
+    return true;
+}
+
+bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol, uint64_t *out_value) {
+    const ptowsp_program *p = run->program;
+    PTOWSP_ASSERT(symbol > 0 && symbol < p->symbols.count);
+    if (!run->is_bound[p->first_symbol + symbol]) {
+        return false;
+    }
+    *out_value = run->initial[p->first_symbol + symbol];
+    return true;
+}
+
+bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array, ptowsp_dtype *out_dtype,
+                            const void **out_data, uint64_t *out_count) {
+    PTOWSP_ASSERT(array > 0 && array < run->program->arrays.count);
+    const pwsp_array *bound = &run->arrays[array];
+    if (!bound->is_bound) {
+        return false;
+    }
+    *out_dtype = bound->dtype;
+    *out_data = bound->data;
+    *out_count = bound->count;
+    return true;
+}
+
+bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_csr) {
+    PTOWSP_ASSERT(axis > 0 && axis < run->program->axes.count);
+    const pwsp_bound_csr *bound = &run->csrs[axis];
+    if (!bound->is_bound) {
+        return false;
+    }
+    out_csr->dtype = bound->indptr.dtype;
+    out_csr->indptr = bound->indptr.data;
+    out_csr->indices = bound->indices.data;
+    out_csr->row_count = bound->row_count;
+    out_csr->entry_count = bound->indices.count;
+    return true;
+}
+
+// The size is that of the bytes from the first element on that the tensor spans; 0 (not checked)
+// where elements lie before the first one.
+bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buffer *out_buffer) {
+    PTOWSP_ASSERT(tensor > 0 && tensor < run->program->tensors.count);
+    const pwsp_bound_tensor *bound = &run->tensors[tensor];
+    if (!bound->is_bound) {
+        return false;
+    }
+    uint32_t rank = PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, tensor)->rank;
+    memset(out_buffer, 0, sizeof *out_buffer);
+    out_buffer->data = bound->data;
+    out_buffer->size =
+        bound->low < 0 ? 0 : (uint64_t)(bound->high + 1) * (uint64_t)bound->element_size;
+    out_buffer->dtype = bound->dtype;
+    out_buffer->rank = rank;
+    for (uint32_t i = 0; i + 2 < rank; i++) {
+        out_buffer->shape[i] = bound->lead_shape[i];
+        out_buffer->strides[i] = bound->lead_strides[i];
+    }
+    if (rank >= 2) {
+        out_buffer->shape[rank - 2] = bound->rows;
+        out_buffer->strides[rank - 2] = bound->row_stride;
+    }
+    if (rank >= 1) {
+        out_buffer->shape[rank - 1] = bound->cols;
+        out_buffer->strides[rank - 1] = bound->col_stride;
+    }
+    return true;
+}
+
+uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
+    PTOWSP_ASSERT(slot < run->program->slot_count);
+    return run->initial[run->program->first_slot + slot];
 }
 
 // =================================================================================================

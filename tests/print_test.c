@@ -442,9 +442,10 @@ static void print__capabilities_are_a_table(void **state) {
     ptowsp_capability_print(sink(&f));
     static const char *const lines[] = {
         "directive     value          cpu_sim     threads     ascend_npu ",
-        "issue         dataflow       enforced    enforced    refused    ",
-        "dispatch      work stealing  enforced    enforced    refused    ",
-        "location      l2             recorded    recorded    refused    "};
+        "issue         dataflow       enforced    enforced    enforced   ",
+        "dispatch      work stealing  enforced    enforced    enforced   ",
+        "window        abort          enforced    recorded    refused    ",
+        "location      l2             recorded    recorded    recorded   "};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         assert_non_null(strstr(f.text, lines[i]));
     }

@@ -994,10 +994,14 @@ static void workload_faults__targets(void **state) {
     fixture f;
     fixture_make(&f);
     assert_int_equal(ptowsp_schedule_check(f.m, NULL, PTOWSP_TARGET_THREADS), PTOWSP_OK);
-    assert_int_equal(ptowsp_schedule_check(f.m, NULL, PTOWSP_TARGET_ASCEND_NPU),
+    assert_int_equal(ptowsp_schedule_check(f.m, NULL, PTOWSP_TARGET_ASCEND_NPU), PTOWSP_OK);
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.start = PTOWSP_START_ALL_ISSUED;
+    assert_int_equal(ptowsp_schedule_check(f.m, &schedule, PTOWSP_TARGET_ASCEND_NPU),
                      PTOWSP_UNSUPPORTED);
     test_error_is(f.context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                  "schedule: target ascend_npu does not do issue dataflow");
+                  "schedule: target ascend_npu does not do start all issued");
     assert_int_equal(ptowsp_schedule_check(f.m, NULL, PTOWSP_TARGET_COUNT), PTOWSP_INVALID_PARAMS);
     test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "schedule: there is no target 3");

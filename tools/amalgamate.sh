@@ -81,16 +81,19 @@ src/kernel/passes.h src/kernel/passes.c
 src/kernel/lower.h src/kernel/lower_tiles.c src/kernel/lower_vector.c src/kernel/lower_matmul.c
 src/kernel/lower_shape.c src/kernel/lower.c
 src/kernel/compiled.h src/kernel/compiled.c src/kernel/execute.c src/kernel/show.c
+src/kernel/read_kernel.c
 src/workload/module.h src/workload/module.c
 src/workload/kernel.c src/workload/tile_kernel.c
 src/workload/scalar.c
 src/workload/build.h src/workload/build.c src/workload/workload.c src/workload/process.c
 src/workload/schedule.h src/workload/schedule.c
 src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
-src/workload/timed.h src/workload/program.h src/workload/compile.h src/workload/compile.c
+src/workload/timed.h src/workload/program.h src/workload/compile.h src/workload/read.h
+src/workload/compile.c
 src/workload/compile_pipeline.c src/workload/program.c
 src/workload/known.c
 src/workload/print_module.c src/workload/print_program.c
+src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
 src/workload/expand.h src/workload/expand.c
 src/time/deps.h src/time/groups.c src/time/access.h src/time/access.c
     src/time/cells.h src/time/cells.c src/time/deps.c
@@ -101,7 +104,7 @@ src/time/flow.h src/time/nodes.h src/time/nodes.c src/time/flow.c
 src/time/channel.h src/time/channel.c
 src/time/pipeline.h src/time/steps.c src/time/stuck.c
 src/time/walk.h src/time/walk.c src/time/kahn.c src/time/pipeline.c
-src/exec/run.h src/exec/bind.c src/exec/verify.c
+src/exec/run.h src/exec/bind.c src/exec/bound.c src/exec/verify.c
 src/exec/call.h src/exec/call.c src/exec/tiles.c src/exec/reorder.h src/exec/reorder.c
     src/exec/issue.h src/exec/issue_setup.c src/exec/order.c src/exec/pipelines.c src/exec/issue.c
     src/exec/crew.h src/exec/crew.c src/exec/run.c

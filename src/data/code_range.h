@@ -9,6 +9,7 @@
 // there is nothing to run.
 typedef struct pwsp_code {
     uint32_t begin, end, cell;
+    uint32_t expr;  // what it was made of, as the owner of the code keeps it; 0: none
 } pwsp_code;
 
 #endif

@@ -94,6 +94,11 @@ PWSP_INTERNAL void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_til
 PWSP_INTERNAL ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
                                               ptowsp_cycles *out_unit_cycles);
 
+// What is said of code to those who read programs: a tile from 1, an instruction, a check.
+PWSP_INTERNAL ptowsp_tile_object pwsp_tile_code_object(const pwsp_tile_code *code, uint32_t tile);
+PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *code, uint32_t i);
+PWSP_INTERNAL ptowsp_size_check pwsp_tile_code_size_check(const pwsp_tile_code *code, uint32_t i);
+
 // Writes a body and the code made of it as text.
 PWSP_INTERNAL void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code,
                                    ptowsp_text text);

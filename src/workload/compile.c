@@ -21,6 +21,7 @@
 
 #include "build.h"
 #include "compile.h"
+#include "read.h"
 
 PWSP_INTERNAL void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_t item_size) {
     if (table->count >= UINT32_MAX - 1 ||
@@ -44,9 +45,8 @@ static bool pwsp_node_is_inside(const ptowsp_module *module, uint32_t node, uint
     return node == outer;
 }
 
-// The variable of a task's name: of a loop or a parameter around it; 0 if there is none.
-static uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, uint32_t task,
-                                            const char *name) {
+PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, uint32_t task,
+                                                   const char *name) {
     for (uint32_t at = task; at; at = PWSP_NODE(module, at)->parent) {
         const pwsp_node *node = PWSP_NODE(module, at);
         if (node->variable && strcmp(PWSP_VARIABLE(module, node->variable)->name, name) == 0) {
@@ -143,7 +143,7 @@ PWSP_INTERNAL bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code
             c->program->array_is_used[c->coder.code[i].c] = true;
         }
     }
-    return true;
+    return pwsp_read_expr(c, expr, &out_code->expr);
 }
 
 // Compiles expressions into the program's list of codes.
@@ -294,7 +294,7 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     const pwsp_node *node = PWSP_NODE(c->module, id);
     uint32_t otherwise = node->next;
     bool has_otherwise = otherwise && PWSP_NODE(c->module, otherwise)->kind == PWSP_NODE_OTHERWISE;
-    pwsp_branch made = {{0, 0, 0}, 0};
+    pwsp_branch made = {{0, 0, 0, 0}, 0};
     uint32_t index, op = pwsp_compiler_here(c);
     if (!pwsp_compiler_code(c, node->expr, &made.condition)) {
         return false;
@@ -309,7 +309,7 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
         return false;
     }
     uint32_t jump = pwsp_compiler_here(c);
-    if (has_otherwise && !pwsp_compiler_op(c, PWSP_OP_JUMP, 0, 0, id)) {
+    if (has_otherwise && !pwsp_compiler_op(c, PWSP_OP_JUMP, 0, 0, otherwise)) {
         return false;
     }
     pwsp_compiler_land(c, op);
@@ -337,7 +337,7 @@ static bool pwsp_compiler_call(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     const pwsp_name *found = pwsp_names_find(&c->module->workload_names, call->name);
     const pwsp_node *callee = PWSP_NODE(c->module, found->index);
     uint32_t index;
-    pwsp_call_op made = {0, call->arg_count, c->program->first_variable + callee->first_param,
+    pwsp_call_op made = {0, 0, call->arg_count, c->program->first_variable + callee->first_param,
                          pwsp_scope_between(c, is_parallel, false)};
     if (!pwsp_compiler_codes(c, call->args, call->arg_count, &made.first_code)) {
         return false;
@@ -396,6 +396,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     pwsp_task_op made;
     memset(&made, 0, sizeof made);
     made.kernel = info->kernel;
+    c->program->kernel_is_used[info->kernel] = true;
     made.axis_count = kernel->axis_count;
     made.scalar_count = kernel->scalar_count;
     made.view_count = kernel->tile_count;
@@ -555,6 +556,7 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
         if (op->kind == PWSP_OP_CALL) {
             uint32_t index = pwsp_checker_find(&c->checker, op->target);
             op->target = *PWSP_TABLE_AT(c->first_ops, uint32_t, index - 1);
+            PWSP_TABLE_AT(p->calls, pwsp_call_op, op->at)->workload = index - 1;
         }
     }
     return true;

@@ -23,7 +23,8 @@ typedef struct pwsp_compiler {
     uint32_t key_task;      // the task whose keys are being compiled, or 0
     pwsp_table edges;       // of pwsp_edge, from 0
     pwsp_table edge_lists;  // uint32_t: 3 for each node, the first edge with it as that end, + 1
-    pwsp_table first_ops;   // uint32_t: of each reached workload
+    pwsp_table first_ops;   // uint32_t: of each reached workload; then its statement
+    pwsp_table expr_ids;    // uint32_t: by expression of the module, that in the program, or 0
     // In a process, and in workloads that only processes call, there are no scopes, edges or keys.
     bool is_in_process;
     uint32_t process;               // the process that is being compiled: its node,
@@ -45,6 +46,10 @@ PWSP_INTERNAL const char *pwsp_compiler_text(pwsp_compiler *c, const char *text)
 
 // Resolves a leaf to its cell; for the coder.
 PWSP_INTERNAL bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf *leaf);
+
+// The variable of a task's name: of a loop or a parameter around it; 0 if there is none.
+PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, uint32_t task,
+                                                   const char *name);
 
 // Compiles all workloads that have been checked, the entry first. The program's tables of what the
 // module declares, and its cells, are there. False with the module's error.

@@ -1,4 +1,4 @@
-// Declaring kernels: their parameters, where they run, and how their cycles are known.
+// Declaring kernels: their parameters, where they run, how their cycles are known, and their source.
 
 #include "module.h"
 
@@ -106,6 +106,68 @@ uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *inf
     return id;
 }
 
+// -- source ---------------------------------------------------------------------------------------
+
+static bool pwsp_name_is_identifier(const char *name) {
+    for (size_t i = 0; name[i] != '\0'; i++) {
+        char c = name[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!is_letter && (i == 0 || c < '0' || c > '9')) {
+            return false;
+        }
+    }
+    return name[0] != '\0';
+}
+
+// Copies a text of a source, or that of another kernel with the same; NULL with an error.
+static const char *pwsp_kernel_copy_source(ptowsp_module *module, const char *text) {
+    for (uint32_t i = 1; i < module->kernels.count; i++) {
+        const ptowsp_kernel_source *other = &PWSP_KERNEL(module, i)->source;
+        const char *same = other->text ? other->text : other->file;
+        if (same && strcmp(same, text) == 0) {
+            return same;
+        }
+    }
+    return (const char *)pwsp_module_copy(module, text, strlen(text) + 1);
+}
+
+// Checks and copies a source; false with an error.
+static bool pwsp_kernel_set_source(ptowsp_module *module, const ptowsp_kernel_source *source,
+                                   pwsp_kernel_info *info) {
+    bool is_any = source->text || source->file;
+    if (!is_any && !source->fn && !source->cost) {
+        return true;
+    }
+    const char *fn = source->fn ? source->fn : info->name;
+    if (source->text && source->file) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: its source is both a text and a file", info->name);
+    } else if (!is_any) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: its source has names, but neither text nor file", info->name);
+    } else if (!pwsp_name_is_identifier(fn)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: fn of its source, %s, is no identifier of C", info->name,
+                         pwsp_name_is_valid(fn) ? fn : "as it is");
+    } else if (source->cost && !pwsp_name_is_identifier(source->cost)) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: cost of its source, %s, is no identifier of C", info->name,
+                         pwsp_name_is_valid(source->cost) ? source->cost : "as it is");
+    }
+    if (!pwsp_module_is_good(module)) {
+        return false;
+    }
+    info->source.text = source->text ? pwsp_kernel_copy_source(module, source->text) : NULL;
+    info->source.file = source->file ? pwsp_kernel_copy_source(module, source->file) : NULL;
+    info->source.fn =
+        fn == info->name ? fn : (const char *)pwsp_module_copy(module, fn, strlen(fn) + 1);
+    if (source->cost) {
+        info->source.cost =
+            (const char *)pwsp_module_copy(module, source->cost, strlen(source->cost) + 1);
+    }
+    return pwsp_module_is_good(module);
+}
+
 ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc) {
     ptowsp_kernel kernel = {0};
     if (!pwsp_module_is_good(module)) {
@@ -122,7 +184,7 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
         return kernel;
     }
     pwsp_kernel_check(module, desc);
-    if (!pwsp_module_is_good(module)) {
+    if (!pwsp_module_is_good(module) || !pwsp_kernel_set_source(module, &desc->source, &info)) {
         return kernel;
     }
     info.axis_count = desc->axis_count;

@@ -69,8 +69,9 @@ typedef struct pwsp_kernel_info {
     ptowsp_kernel_fn fn, cost;
     ptowsp_cycles cycles;
     void *user;
-    const pwsp_tile_code *code;  // of a tile kernel, else NULL
-    const ptowsp_body *body;     // what it was made of; only in a module
+    ptowsp_kernel_source source;  // its names filled in, if there is one
+    const pwsp_tile_code *code;   // of a tile kernel, else NULL
+    const ptowsp_body *body;      // what it was made of; only in a module
 } pwsp_kernel_info;
 
 typedef struct pwsp_view_info {

@@ -9,6 +9,7 @@
 
 #include "../base/text.h"
 #include "compile.h"
+#include "read.h"
 #include "schedule.h"
 
 #define PWSP_ARG_MAX (PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX)
@@ -45,7 +46,62 @@ static bool pwsp_compiler_table(pwsp_compiler *c, pwsp_table *to, const pwsp_tab
     return true;
 }
 
-// Kernels point to their tiles' names: those are copied, too.
+// The parameters of a kernel, which have names.
+static bool pwsp_compiler_kernel_params(pwsp_compiler *c, pwsp_kernel_info *kernel) {
+    pwsp_arena *arena = &c->program->arena;
+    pwsp_tile_info *tiles = (pwsp_tile_info *)pwsp_arena_alloc(
+        arena, kernel->tile_count * sizeof(pwsp_tile_info), sizeof(uint64_t));
+    ptowsp_scalar_param *scalars = (ptowsp_scalar_param *)pwsp_arena_alloc(
+        arena, kernel->scalar_count * sizeof(ptowsp_scalar_param), sizeof(uint64_t));
+    if (!tiles || !scalars) {
+        pwsp_module_no_memory(c->module);
+        return false;
+    }
+    bool is_good = true;
+    for (uint32_t i = 0; is_good && i < kernel->tile_count; i++) {
+        tiles[i] = kernel->tiles[i];
+        tiles[i].name = pwsp_compiler_text(c, kernel->tiles[i].name);
+        is_good = tiles[i].name != NULL;
+    }
+    for (uint32_t i = 0; is_good && i < kernel->scalar_count; i++) {
+        scalars[i] = kernel->scalars[i];
+        scalars[i].name = pwsp_compiler_text(c, kernel->scalars[i].name);
+        is_good = scalars[i].name != NULL;
+    }
+    kernel->tiles = tiles;
+    kernel->scalars = scalars;
+    return is_good;
+}
+
+// The source of a kernel; what kernels of the module share, those of the program share.
+static bool pwsp_compiler_kernel_source(pwsp_compiler *c, uint32_t id) {
+    ptowsp_kernel_source *source =
+        &PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, id)->source;
+    const char *name = PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, id)->name;
+    ptowsp_kernel_source from = *source;
+    memset(source, 0, sizeof *source);
+    for (uint32_t i = 1; i < id; i++) {
+        const ptowsp_kernel_source *other = &PWSP_KERNEL(c->module, i)->source;
+        const pwsp_kernel_info *copied = PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, i);
+        source->text = from.text && other->text == from.text ? copied->source.text : source->text;
+        source->file = from.file && other->file == from.file ? copied->source.file : source->file;
+    }
+    if (from.text && !source->text) {
+        source->text = pwsp_compiler_text(c, from.text);
+    }
+    if (from.file && !source->file) {
+        source->file = pwsp_compiler_text(c, from.file);
+    }
+    if (from.fn) {
+        source->fn = strcmp(from.fn, name) == 0 ? name : pwsp_compiler_text(c, from.fn);
+    }
+    if (from.cost) {
+        source->cost = pwsp_compiler_text(c, from.cost);
+    }
+    return pwsp_module_is_good(c->module);
+}
+
+// Kernels point to their parameters and sources: those are copied, too.
 static bool pwsp_compiler_kernels(pwsp_compiler *c) {
     ptowsp_program *p = c->program;
     for (uint32_t i = 1; i < p->kernels.count; i++) {
@@ -56,21 +112,9 @@ static bool pwsp_compiler_kernels(pwsp_compiler *c) {
     p->has_codes = true;
     for (uint32_t i = 1; i < p->kernels.count; i++) {
         pwsp_kernel_info *kernel = PWSP_TABLE_AT(p->kernels, pwsp_kernel_info, i);
-        pwsp_tile_info *tiles = (pwsp_tile_info *)pwsp_arena_alloc(
-            &p->arena, kernel->tile_count * sizeof(pwsp_tile_info), sizeof(uint64_t));
-        if (!tiles) {
-            pwsp_module_no_memory(c->module);
+        if (!pwsp_compiler_kernel_params(c, kernel) || !pwsp_compiler_kernel_source(c, i)) {
             return false;
         }
-        for (uint32_t j = 0; j < kernel->tile_count; j++) {
-            tiles[j] = kernel->tiles[j];
-            tiles[j].name = pwsp_compiler_text(c, kernel->tiles[j].name);
-            if (!tiles[j].name) {
-                return false;
-            }
-        }
-        kernel->tiles = tiles;
-        kernel->scalars = NULL;  // not needed any more
     }
     return true;
 }
@@ -167,7 +211,9 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
                              offsetof(pwsp_symbol_info, name)) ||
         !pwsp_compiler_table(c, &p->axes, &m->axes, sizeof(pwsp_axis_info),
                              offsetof(pwsp_axis_info, name)) ||
-        !pwsp_compiler_kernels(c) || !pwsp_compiler_names(c)) {
+        !pwsp_compiler_table(c, &p->variables, &m->variables, sizeof(pwsp_variable_info),
+                             offsetof(pwsp_variable_info, name)) ||
+        !pwsp_read_begin(c) || !pwsp_compiler_kernels(c) || !pwsp_compiler_names(c)) {
         return false;
     }
     p->name = pwsp_compiler_text(c, m->name);
@@ -177,6 +223,7 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
     p->array_is_used = pwsp_compiler_flags(c, &m->arrays);
     p->axis_is_used = pwsp_compiler_flags(c, &m->axes);
     p->symbol_is_used = pwsp_compiler_flags(c, &m->symbols);
+    p->kernel_is_used = pwsp_compiler_flags(c, &m->kernels);
     if (!pwsp_module_is_good(m)) {
         return false;
     }
@@ -271,7 +318,8 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         pwsp_module_no_memory(c->module);
         return false;
     }
-    if (!pwsp_compiler_workloads(c) || !pwsp_compiler_schedule_text(c)) {
+    if (!pwsp_compiler_workloads(c) || !pwsp_read_statements(c) ||
+        !pwsp_compiler_schedule_text(c)) {
         return false;
     }
     p->cell_count = p->first_const + (uint32_t)c->coder.const_count;
@@ -338,6 +386,8 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
                          (size_t)compiler.edge_lists.capacity * sizeof(uint32_t));
         pwsp_memory_free(&program->memory, compiler.first_ops.items,
                          (size_t)compiler.first_ops.capacity * sizeof(uint32_t));
+        pwsp_memory_free(&program->memory, compiler.expr_ids.items,
+                         (size_t)compiler.expr_ids.capacity * sizeof(uint32_t));
         if (is_good) {
             *out_program = program;
             return PTOWSP_OK;
@@ -385,7 +435,10 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(kernels, pwsp_kernel_info)                                                               \
     TABLE(arrays, pwsp_array_info)                                                                 \
     TABLE(symbols, pwsp_symbol_info)                                                               \
-    TABLE(axes, pwsp_axis_info)
+    TABLE(axes, pwsp_axis_info)                                                                    \
+    TABLE(variables, pwsp_variable_info)                                                           \
+    TABLE(exprs, ptowsp_expr_info)                                                                 \
+    TABLE(statements, pwsp_statement)
 
 void ptowsp_program_destroy(ptowsp_program *program) {
     if (!program) {

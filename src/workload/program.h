@@ -64,6 +64,7 @@ typedef struct pwsp_slot_op {
 } pwsp_slot_op;
 
 typedef struct pwsp_call_op {
+    uint32_t workload;  // which one, in the order in which they are compiled, from 0
     uint32_t first_code, arg_count;
     uint32_t first_cell;  // of the parameters
     pwsp_scope scope;
@@ -137,6 +138,13 @@ typedef struct pwsp_param {
     uint32_t cell;
 } pwsp_param;
 
+// What is said of a program to those who read it, and where more of it is: a task, a pipeline, a
+// slot op.
+typedef struct pwsp_statement {
+    ptowsp_statement said;
+    uint32_t at;
+} pwsp_statement;
+
 struct ptowsp_program {
     pwsp_memory memory;
     pwsp_arena arena;          // names and steps
@@ -161,11 +169,13 @@ struct ptowsp_program {
     pwsp_table params, instructions, consts;
     pwsp_table pipelines, processes, channels, ports, sends, receives, privates;
     uint32_t latency_symbol;  // that overrides the latency of channels, or 0
-    pwsp_table tensors, kernels, arrays, symbols, axes;  // of the module, by its ids
+    pwsp_table tensors, kernels, arrays, symbols, axes, variables;  // of the module, by its ids
+    // For those who read it: expressions (ptowsp_expr_info, from 1), statements.
+    pwsp_table exprs, statements;
     pwsp_names names;
     bool *tensor_is_loaded;   // by tensor: a slot is loaded from it
     bool *tensor_is_written;  // by tensor: a task writes it
-    bool *array_is_used, *axis_is_used, *symbol_is_used, *tensor_is_used;
+    bool *array_is_used, *axis_is_used, *symbol_is_used, *tensor_is_used, *kernel_is_used;
 };
 
 #define PWSP_PROGRAM_AT(p, table, type, i) (&((const type *)(p)->table.items)[i])

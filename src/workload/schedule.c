@@ -17,40 +17,40 @@
 
 // Directive, value, its number in the description; cpu_sim, threads, ascend_npu.
 #define PWSP_CAPABILITIES(ROW)                                                                     \
-    ROW("issue", "dataflow", PTOWSP_ISSUE_DATAFLOW, PWSP_E, PWSP_E, PWSP_R)                        \
-    ROW("issue", "in order", PTOWSP_ISSUE_IN_ORDER, PWSP_E, PWSP_O, PWSP_R)                        \
-    ROW("dispatch", "round robin", PTOWSP_DISPATCH_ROUND_ROBIN, PWSP_E, PWSP_O, PWSP_R)            \
-    ROW("dispatch", "affinity", PTOWSP_DISPATCH_AFFINITY, PWSP_E, PWSP_E, PWSP_R)                  \
-    ROW("dispatch", "hash", PTOWSP_DISPATCH_HASH, PWSP_E, PWSP_E, PWSP_R)                          \
-    ROW("dispatch", "custom", PTOWSP_DISPATCH_CUSTOM, PWSP_E, PWSP_E, PWSP_R)                      \
-    ROW("dispatch", "work stealing", PTOWSP_DISPATCH_WORK_STEALING, PWSP_E, PWSP_E, PWSP_R)        \
-    ROW("pools", "one", PTOWSP_POOLS_ONE, PWSP_E, PWSP_E, PWSP_R)                                  \
-    ROW("pools", "by unit", PTOWSP_POOLS_BY_UNIT, PWSP_E, PWSP_O, PWSP_R)                          \
-    ROW("window", "none", PTOWSP_WINDOW_DEFAULT, PWSP_E, PWSP_O, PWSP_R)                           \
-    ROW("window", "stall", PTOWSP_WINDOW_STALL, PWSP_E, PWSP_E, PWSP_R)                            \
+    ROW("issue", "dataflow", PTOWSP_ISSUE_DATAFLOW, PWSP_E, PWSP_E, PWSP_E)                        \
+    ROW("issue", "in order", PTOWSP_ISSUE_IN_ORDER, PWSP_E, PWSP_O, PWSP_E)                        \
+    ROW("dispatch", "round robin", PTOWSP_DISPATCH_ROUND_ROBIN, PWSP_E, PWSP_O, PWSP_E)            \
+    ROW("dispatch", "affinity", PTOWSP_DISPATCH_AFFINITY, PWSP_E, PWSP_E, PWSP_E)                  \
+    ROW("dispatch", "hash", PTOWSP_DISPATCH_HASH, PWSP_E, PWSP_E, PWSP_E)                          \
+    ROW("dispatch", "custom", PTOWSP_DISPATCH_CUSTOM, PWSP_E, PWSP_E, PWSP_E)                      \
+    ROW("dispatch", "work stealing", PTOWSP_DISPATCH_WORK_STEALING, PWSP_E, PWSP_E, PWSP_E)        \
+    ROW("pools", "one", PTOWSP_POOLS_ONE, PWSP_E, PWSP_E, PWSP_E)                                  \
+    ROW("pools", "by unit", PTOWSP_POOLS_BY_UNIT, PWSP_E, PWSP_O, PWSP_E)                          \
+    ROW("window", "none", PTOWSP_WINDOW_DEFAULT, PWSP_E, PWSP_O, PWSP_E)                           \
+    ROW("window", "stall", PTOWSP_WINDOW_STALL, PWSP_E, PWSP_E, PWSP_E)                            \
     ROW("window", "abort", PTOWSP_WINDOW_ABORT, PWSP_E, PWSP_O, PWSP_R)                            \
     ROW("window", "benchmark", PTOWSP_WINDOW_BENCHMARK, PWSP_E, PWSP_O, PWSP_R)                    \
-    ROW("dependencies", "structure", PTOWSP_DEPENDENCIES_STRUCTURE, PWSP_E, PWSP_E, PWSP_R)        \
-    ROW("dependencies", "exact", PTOWSP_DEPENDENCIES_EXACT, PWSP_E, PWSP_E, PWSP_R)                \
-    ROW("dependencies", "overlap", PTOWSP_DEPENDENCIES_OVERLAP, PWSP_E, PWSP_E, PWSP_R)            \
-    ROW("dependencies", "explicit", PTOWSP_DEPENDENCIES_EXPLICIT, PWSP_E, PWSP_E, PWSP_R)          \
-    ROW("hazards", "raw", PTOWSP_HAZARD_RAW, PWSP_E, PWSP_E, PWSP_R)                               \
-    ROW("hazards", "war", PTOWSP_HAZARD_WAR, PWSP_E, PWSP_E, PWSP_R)                               \
-    ROW("hazards", "waw", PTOWSP_HAZARD_WAW, PWSP_E, PWSP_E, PWSP_R)                               \
-    ROW("ready", "fifo", PTOWSP_READY_FIFO, PWSP_E, PWSP_E, PWSP_R)                                \
-    ROW("ready", "priority", PTOWSP_READY_PRIORITY, PWSP_E, PWSP_O, PWSP_R)                        \
-    ROW("ready", "work stealing", PTOWSP_READY_WORK_STEALING, PWSP_E, PWSP_E, PWSP_R)              \
-    ROW("start", "at once", PTOWSP_START_AT_ONCE, PWSP_E, PWSP_E, PWSP_R)                          \
+    ROW("dependencies", "structure", PTOWSP_DEPENDENCIES_STRUCTURE, PWSP_E, PWSP_E, PWSP_E)        \
+    ROW("dependencies", "exact", PTOWSP_DEPENDENCIES_EXACT, PWSP_E, PWSP_E, PWSP_E)                \
+    ROW("dependencies", "overlap", PTOWSP_DEPENDENCIES_OVERLAP, PWSP_E, PWSP_E, PWSP_E)            \
+    ROW("dependencies", "explicit", PTOWSP_DEPENDENCIES_EXPLICIT, PWSP_E, PWSP_E, PWSP_E)          \
+    ROW("hazards", "raw", PTOWSP_HAZARD_RAW, PWSP_E, PWSP_E, PWSP_E)                               \
+    ROW("hazards", "war", PTOWSP_HAZARD_WAR, PWSP_E, PWSP_E, PWSP_E)                               \
+    ROW("hazards", "waw", PTOWSP_HAZARD_WAW, PWSP_E, PWSP_E, PWSP_E)                               \
+    ROW("ready", "fifo", PTOWSP_READY_FIFO, PWSP_E, PWSP_E, PWSP_E)                                \
+    ROW("ready", "priority", PTOWSP_READY_PRIORITY, PWSP_E, PWSP_O, PWSP_E)                        \
+    ROW("ready", "work stealing", PTOWSP_READY_WORK_STEALING, PWSP_E, PWSP_E, PWSP_E)              \
+    ROW("start", "at once", PTOWSP_START_AT_ONCE, PWSP_E, PWSP_E, PWSP_E)                          \
     ROW("start", "threshold", PTOWSP_START_THRESHOLD, PWSP_E, PWSP_O, PWSP_R)                      \
     ROW("start", "all issued", PTOWSP_START_ALL_ISSUED, PWSP_E, PWSP_O, PWSP_R)                    \
-    ROW("streams", "none", 0, PWSP_E, PWSP_E, PWSP_R)                                              \
-    ROW("streams", "by key", 1, PWSP_E, PWSP_E, PWSP_R)                                            \
-    ROW("timing", "immediate", PTOWSP_TIMING_IMMEDIATE, PWSP_E, PWSP_E, PWSP_R)                    \
+    ROW("streams", "none", 0, PWSP_E, PWSP_E, PWSP_E)                                              \
+    ROW("streams", "by key", 1, PWSP_E, PWSP_E, PWSP_E)                                            \
+    ROW("timing", "immediate", PTOWSP_TIMING_IMMEDIATE, PWSP_E, PWSP_E, PWSP_E)                    \
     ROW("timing", "batched", PTOWSP_TIMING_BATCHED, PWSP_E, PWSP_O, PWSP_R)                        \
     ROW("timing", "rate limited", PTOWSP_TIMING_RATE_LIMITED, PWSP_E, PWSP_O, PWSP_R)              \
     ROW("timing", "interleaved", PTOWSP_TIMING_INTERLEAVED, PWSP_E, PWSP_O, PWSP_R)                \
-    ROW("location", "global", PTOWSP_LOCATION_GLOBAL, PWSP_E, PWSP_E, PWSP_R)                      \
-    ROW("location", "l2", PTOWSP_LOCATION_L2, PWSP_O, PWSP_O, PWSP_R)                              \
+    ROW("location", "global", PTOWSP_LOCATION_GLOBAL, PWSP_E, PWSP_E, PWSP_E)                      \
+    ROW("location", "l2", PTOWSP_LOCATION_L2, PWSP_O, PWSP_O, PWSP_O)                              \
     ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_O, PWSP_R)                              \
     ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)
 // clang-format on
@@ -177,16 +177,17 @@ PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule) {
 // -- checking -------------------------------------------------------------------------------------
 
 typedef struct pwsp_schedule_checker {
-    const ptowsp_module *module;
+    ptowsp_context *context;
+    const ptowsp_module *module;  // NULL: its keys have been compiled
     ptowsp_target target;
     ptowsp_status status;
 } pwsp_schedule_checker;
 
 #define PWSP_SCHEDULE_FAIL(checker, failure, ...)                                                  \
-    ((checker)->status = (checker)->status != PTOWSP_OK                                            \
-                             ? (checker)->status                                                   \
-                             : pwsp_fail((checker)->module->context, failure, PTOWSP_NO_INDEX,     \
-                                         "schedule: " __VA_ARGS__))
+    ((checker)->status =                                                                           \
+         (checker)->status != PTOWSP_OK                                                            \
+             ? (checker)->status                                                                   \
+             : pwsp_fail((checker)->context, failure, PTOWSP_NO_INDEX, "schedule: " __VA_ARGS__))
 
 // One choice: it must exist, and the target must not refuse it.
 static void pwsp_schedule_check_value(pwsp_schedule_checker *checker, const char *directive,
@@ -322,21 +323,27 @@ static void pwsp_schedule_check_order(pwsp_schedule_checker *checker,
                             schedule->priority_key, has_priority);
 }
 
+// Every choice of a schedule with its defaults filled in.
+static void pwsp_schedule_check_values(pwsp_schedule_checker *checker,
+                                       const ptowsp_schedule *schedule, bool has_stream_key) {
+    pwsp_schedule_check_value(checker, "issue", (uint32_t)schedule->issue);
+    pwsp_schedule_check_value(checker, "dispatch", (uint32_t)schedule->dispatch);
+    pwsp_schedule_check_value(checker, "pools", (uint32_t)schedule->pools);
+    pwsp_schedule_check_value(checker, "window", (uint32_t)schedule->window_policy);
+    pwsp_schedule_check_set(checker, "dependencies", schedule->dependencies);
+    pwsp_schedule_check_set(checker, "hazards", schedule->hazards);
+    pwsp_schedule_check_value(checker, "ready", (uint32_t)schedule->ready);
+    pwsp_schedule_check_value(checker, "start", (uint32_t)schedule->start);
+    pwsp_schedule_check_value(checker, "streams", has_stream_key ? 1 : 0);
+    pwsp_schedule_check_value(checker, "timing", (uint32_t)schedule->timing);
+}
+
 static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptowsp_schedule *given,
                                          ptowsp_target target) {
     ptowsp_schedule schedule = pwsp_schedule_resolve(given);
-    pwsp_schedule_checker checker = {module, target, PTOWSP_OK};
-    pwsp_schedule_check_value(&checker, "issue", (uint32_t)schedule.issue);
-    pwsp_schedule_check_value(&checker, "dispatch", (uint32_t)schedule.dispatch);
-    pwsp_schedule_check_value(&checker, "pools", (uint32_t)schedule.pools);
-    pwsp_schedule_check_value(&checker, "window", (uint32_t)schedule.window_policy);
-    pwsp_schedule_check_set(&checker, "dependencies", schedule.dependencies);
-    pwsp_schedule_check_set(&checker, "hazards", schedule.hazards);
-    pwsp_schedule_check_value(&checker, "ready", (uint32_t)schedule.ready);
-    pwsp_schedule_check_value(&checker, "start", (uint32_t)schedule.start);
-    pwsp_schedule_check_value(&checker, "streams",
-                              schedule.stream_key.module || schedule.stream_key.id ? 1 : 0);
-    pwsp_schedule_check_value(&checker, "timing", (uint32_t)schedule.timing);
+    pwsp_schedule_checker checker = {module->context, module, target, PTOWSP_OK};
+    pwsp_schedule_check_values(&checker, &schedule,
+                               schedule.stream_key.module || schedule.stream_key.id);
     pwsp_schedule_check_lanes(&checker, &schedule);
     pwsp_schedule_check_window(&checker, &schedule);
     pwsp_schedule_check_timing(&checker, &schedule);
@@ -348,13 +355,39 @@ static ptowsp_status pwsp_schedule_check(const ptowsp_module *module, const ptow
     return checker.status;
 }
 
+static ptowsp_status pwsp_target_check(ptowsp_context *context, ptowsp_target target) {
+    return (uint32_t)target < PTOWSP_TARGET_COUNT
+               ? PTOWSP_OK
+               : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                           "schedule: there is no target %d", (int)target);
+}
+
 ptowsp_status ptowsp_schedule_check(const ptowsp_module *module, const ptowsp_schedule *schedule,
                                     ptowsp_target target) {
-    if ((uint32_t)target >= PTOWSP_TARGET_COUNT) {
-        return pwsp_fail(module->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "schedule: there is no target %d", (int)target);
+    ptowsp_status status = pwsp_target_check(module->context, target);
+    return status == PTOWSP_OK ? pwsp_schedule_check(module, schedule, target) : status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_target(ptowsp_context *context,
+                                                       const ptowsp_schedule *resolved,
+                                                       bool has_stream_key, ptowsp_target target) {
+    pwsp_schedule_checker checker = {context, NULL, target, pwsp_target_check(context, target)};
+    if (checker.status == PTOWSP_OK) {
+        pwsp_schedule_check_values(&checker, resolved, has_stream_key);
     }
-    return pwsp_schedule_check(module, schedule, target);
+    return checker.status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
+                                                       const ptowsp_tensor_desc *tensor,
+                                                       ptowsp_target target) {
+    const pwsp_capability *row = pwsp_capability_find("location", (uint32_t)tensor->location);
+    PTOWSP_ASSERT(row);
+    return row->support[target] != PTOWSP_SUPPORT_REFUSED
+               ? PTOWSP_OK
+               : pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                           "tensor %s: target %s does not do location %s", tensor->name,
+                           ptowsp_target_name(target), row->value);
 }
 
 // -- printing -------------------------------------------------------------------------------------

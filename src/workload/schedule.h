@@ -12,4 +12,13 @@ PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *sched
 // The lanes of all pools of a resolved schedule.
 PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule);
 
+// Does a target do what a resolved schedule asks for, whose keys have been compiled, and what a
+// tensor does? Else an error of the context. The second one requires a target that exists.
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_target(ptowsp_context *context,
+                                                       const ptowsp_schedule *resolved,
+                                                       bool has_stream_key, ptowsp_target target);
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
+                                                       const ptowsp_tensor_desc *tensor,
+                                                       ptowsp_target target);
+
 #endif

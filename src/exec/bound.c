@@ -1,0 +1,94 @@
+// What is bound to a run, for those who run its program in another way.
+
+#include "run.h"
+
+const ptowsp_program *ptowsp_run_program(const ptowsp_run *run) {
+    return run->program;
+}
+
+bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size) {
+    const ptowsp_program *p = run->program;
+    PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
+    const pwsp_axis_info *info = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis);
+    if (info->kind == PWSP_AXIS_DENSE) {
+        *out_size = info->size;
+        return true;
+    }
+    if (info->kind != PWSP_AXIS_DYNAMIC || !run->is_bound[p->first_size + axis]) {
+        return false;
+    }
+    *out_size = (int64_t)run->initial[p->first_size + axis];
+    return true;
+}
+
+bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol, uint64_t *out_value) {
+    const ptowsp_program *p = run->program;
+    PTOWSP_ASSERT(symbol > 0 && symbol < p->symbols.count);
+    if (!run->is_bound[p->first_symbol + symbol]) {
+        return false;
+    }
+    *out_value = run->initial[p->first_symbol + symbol];
+    return true;
+}
+
+bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array, ptowsp_dtype *out_dtype,
+                            const void **out_data, uint64_t *out_count) {
+    PTOWSP_ASSERT(array > 0 && array < run->program->arrays.count);
+    const pwsp_array *bound = &run->arrays[array];
+    if (!bound->is_bound) {
+        return false;
+    }
+    *out_dtype = bound->dtype;
+    *out_data = bound->data;
+    *out_count = bound->count;
+    return true;
+}
+
+bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_csr) {
+    PTOWSP_ASSERT(axis > 0 && axis < run->program->axes.count);
+    const pwsp_bound_csr *bound = &run->csrs[axis];
+    if (!bound->is_bound) {
+        return false;
+    }
+    out_csr->dtype = bound->indptr.dtype;
+    out_csr->indptr = bound->indptr.data;
+    out_csr->indices = bound->indices.data;
+    out_csr->row_count = bound->row_count;
+    out_csr->entry_count = bound->indices.count;
+    return true;
+}
+
+// The size is that of the bytes from the first element on that the tensor spans; 0 (not checked)
+// where elements lie before the first one.
+bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buffer *out_buffer) {
+    PTOWSP_ASSERT(tensor > 0 && tensor < run->program->tensors.count);
+    const pwsp_bound_tensor *bound = &run->tensors[tensor];
+    if (!bound->is_bound) {
+        return false;
+    }
+    uint32_t rank = PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, tensor)->rank;
+    memset(out_buffer, 0, sizeof *out_buffer);
+    out_buffer->data = bound->data;
+    out_buffer->size =
+        bound->low < 0 ? 0 : (uint64_t)(bound->high + 1) * (uint64_t)bound->element_size;
+    out_buffer->dtype = bound->dtype;
+    out_buffer->rank = rank;
+    for (uint32_t i = 0; i + 2 < rank; i++) {
+        out_buffer->shape[i] = bound->lead_shape[i];
+        out_buffer->strides[i] = bound->lead_strides[i];
+    }
+    if (rank >= 2) {
+        out_buffer->shape[rank - 2] = bound->rows;
+        out_buffer->strides[rank - 2] = bound->row_stride;
+    }
+    if (rank >= 1) {
+        out_buffer->shape[rank - 1] = bound->cols;
+        out_buffer->strides[rank - 1] = bound->col_stride;
+    }
+    return true;
+}
+
+uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
+    PTOWSP_ASSERT(slot < run->program->slot_count);
+    return run->initial[run->program->first_slot + slot];
+}

@@ -1,0 +1,97 @@
+// Tile kernels for those who read programs: their tiles, instructions and checks in public types.
+
+#include "compiled.h"
+
+PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_BINARY == (int)PWSP_VARIANT_BINARY, "forms");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_INPLACE == (int)PWSP_VARIANT_INPLACE, "forms");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_DESCENDING == (int)PWSP_VARIANT_DESCENDING, "forms");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_LAYOUT_COUNT == (int)PTOISA_LAYOUT_COUNT, "layouts");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_PIPE_COUNT == (int)PTOISA_PIPE_ALL, "pipes");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_FAMILY_A5 == (int)PTOISA_A5, "families");
+
+static ptowsp_extent pwsp_read_extent(const pwsp_valid *valid) {
+    ptowsp_extent extent;
+    extent.param = valid->param ? valid->param - 1u : PTOWSP_NO_PARAM;
+    extent.axis = valid->axis;
+    extent.shift = valid->shift;
+    extent.mul = valid->mul;
+    extent.add = valid->add;
+    extent.max = valid->max;
+    return extent;
+}
+
+PWSP_INTERNAL ptowsp_tile_object pwsp_tile_code_object(const pwsp_tile_code *code, uint32_t tile) {
+    PTOWSP_ASSERT(tile > 0 && tile < code->tile_count);
+    const pwsp_list_tile *from = &code->tiles[tile];
+    ptowsp_tile_object object;
+    object.dtype = (ptowsp_dtype)from->dtype;
+    object.memory = (ptowsp_memory)from->memory;
+    object.layout = (ptowsp_layout)from->layout;
+    object.pad = from->pad;
+    object.rows = from->rows;
+    object.cols = from->cols;
+    object.valid_rows = pwsp_read_extent(&from->valid_rows);
+    object.valid_cols = pwsp_read_extent(&from->valid_cols);
+    object.address = code->tiles[from->root].address + from->offset;
+    object.root = from->root;
+    return object;
+}
+
+// The mode as users write it: rounding to nearest has one number there.
+static uint32_t pwsp_read_mode(const pwsp_insn *insn) {
+    if (insn->op != PTOISA_TCVT) {
+        return insn->mode;
+    }
+    switch ((ptoisa_round)insn->mode) {
+    case PTOISA_CAST_ROUND: return PTOWSP_ROUND_AWAY;
+    case PTOISA_CAST_FLOOR: return PTOWSP_ROUND_FLOOR;
+    case PTOISA_CAST_CEIL: return PTOWSP_ROUND_CEIL;
+    case PTOISA_CAST_TRUNC: return PTOWSP_ROUND_TRUNC;
+    case PTOISA_CAST_NONE:
+    case PTOISA_CAST_RINT:
+    case PTOISA_CAST_ODD: break;  // no kernel asks for odd
+    }
+    return PTOWSP_ROUND_NEAREST;
+}
+
+PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *code, uint32_t i) {
+    PTOWSP_ASSERT(i < code->insn_count);
+    const pwsp_insn *from = &code->insns[i];
+    ptowsp_insn shown = pwsp_tile_code_insn(code, i, NULL);
+    ptowsp_insn_info info;
+    memset(&info, 0, sizeof info);
+    info.name = shown.name;
+    info.pipe = shown.pipe;
+    info.form = (ptowsp_form)from->variant;
+    info.mode = pwsp_read_mode(from);
+    info.src_pipe = (ptowsp_pipe)from->src_pipe;
+    info.dst_pipe = (ptowsp_pipe)from->dst_pipe;
+    info.event = from->event;
+    info.is_dst_read = from->is_dst_read;
+    info.is_implied = from->is_implied;
+    info.param = from->param ? from->param - 1u : PTOWSP_NO_PARAM;
+    for (uint32_t j = 0; j < PWSP_INSN_DST_MAX; j++) {
+        info.dst[j] = from->dst[j];
+    }
+    for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX; j++) {
+        info.src[j] = from->src[j];
+    }
+    info.tmp = from->tmp;
+    info.row = from->row;
+    info.col = from->col;
+    info.scalar_param = from->scalar.param ? from->scalar.param - 1u : PTOWSP_NO_PARAM;
+    info.cols_of = from->scalar.cols_of;
+    info.scalar = from->scalar.value;
+    return info;
+}
+
+PWSP_INTERNAL ptowsp_size_check pwsp_tile_code_size_check(const pwsp_tile_code *code, uint32_t i) {
+    PTOWSP_ASSERT(i < code->check_count);
+    const pwsp_tile_check *from = &code->checks[i];
+    ptowsp_size_check check;
+    check.a = pwsp_read_extent(&from->a);
+    check.b = pwsp_read_extent(&from->b);
+    check.operation = pwsp_kop_name((pwsp_kop_kind)from->kind);
+    check.axis = from->axis;
+    return check;
+}

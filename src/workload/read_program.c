@@ -1,0 +1,310 @@
+// Reading programs: what a compiled program declares and says, in public types.
+
+#include "compile.h"
+#include "schedule.h"
+
+static const void *pwsp_read_item(const pwsp_table *table, uint32_t i, size_t item_size) {
+    PTOWSP_ASSERT(i < table->count);
+    return (const char *)table->items + (size_t)i * item_size;
+}
+
+#define PWSP_READ(p, table, type, i) ((const type *)pwsp_read_item(&(p)->table, i, sizeof(type)))
+
+PTOWSP_STATIC_ASSERT((int)PTOWSP_AXIS_SPARSE == (int)PWSP_AXIS_SPARSE, "axes");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_SCOPE_SEQUENTIAL == (int)PWSP_SCOPE_SEQUENTIAL, "scopes");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_VIEW_LEAD_MAX == (int)PWSP_TENSOR_LEAD_MAX, "views");
+
+// Tables of a module that nothing was added to have no entry 0 either.
+static uint32_t pwsp_read_count(const pwsp_table *table) {
+    return table->count ? (uint32_t)table->count : 1;
+}
+
+// -- declarations ---------------------------------------------------------------------------------
+
+const char *ptowsp_program_name(const ptowsp_program *program) {
+    return program->name;
+}
+
+uint32_t ptowsp_program_slot_count(const ptowsp_program *program) {
+    return program->slot_count;
+}
+
+ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr) {
+    return *PWSP_READ(program, exprs, ptowsp_expr_info, expr);
+}
+
+uint32_t ptowsp_program_axis_count(const ptowsp_program *program) {
+    return pwsp_read_count(&program->axes);
+}
+
+ptowsp_axis_info ptowsp_program_axis_at(const ptowsp_program *program, uint32_t axis) {
+    const pwsp_axis_info *from = PWSP_READ(program, axes, pwsp_axis_info, axis);
+    ptowsp_axis_info info;
+    memset(&info, 0, sizeof info);
+    if (from->declared == axis) {
+        info.name = from->name;
+        info.kind = (ptowsp_axis_kind)from->kind;
+        info.size = from->size;
+        info.array = from->array;
+        info.is_used = program->axis_is_used[axis];
+    }
+    return info;
+}
+
+uint32_t ptowsp_program_array_count(const ptowsp_program *program) {
+    return pwsp_read_count(&program->arrays);
+}
+
+ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_t array) {
+    const pwsp_array_info *from = PWSP_READ(program, arrays, pwsp_array_info, array);
+    ptowsp_array_info info = {from->name, from->dtype, from->is_lengths,
+                              program->array_is_used[array]};
+    return info;
+}
+
+uint32_t ptowsp_program_symbol_count(const ptowsp_program *program) {
+    return pwsp_read_count(&program->symbols);
+}
+
+ptowsp_symbol_info ptowsp_program_symbol_at(const ptowsp_program *program, uint32_t symbol) {
+    const pwsp_symbol_info *from = PWSP_READ(program, symbols, pwsp_symbol_info, symbol);
+    ptowsp_symbol_info info = {from->name, program->symbol_is_used[symbol]};
+    return info;
+}
+
+uint32_t ptowsp_program_tensor_count(const ptowsp_program *program) {
+    return pwsp_read_count(&program->tensors);
+}
+
+ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program, uint32_t tensor) {
+    ptowsp_tensor_info info = {*PWSP_READ(program, tensors, ptowsp_tensor_desc, tensor),
+                               program->tensor_is_used[tensor], program->tensor_is_written[tensor],
+                               program->tensor_is_loaded[tensor]};
+    return info;
+}
+
+uint32_t ptowsp_program_variable_count(const ptowsp_program *program) {
+    return pwsp_read_count(&program->variables);
+}
+
+ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program, uint32_t variable) {
+    const pwsp_variable_info *from = PWSP_READ(program, variables, pwsp_variable_info, variable);
+    ptowsp_variable_info info = {from->name, from->type};
+    return info;
+}
+
+// -- statements -----------------------------------------------------------------------------------
+
+uint32_t ptowsp_program_statement_count(const ptowsp_program *program) {
+    return (uint32_t)program->statements.count;
+}
+
+ptowsp_statement ptowsp_program_statement_at(const ptowsp_program *program, uint32_t i) {
+    return PWSP_READ(program, statements, pwsp_statement, i)->said;
+}
+
+uint32_t ptowsp_program_value_at(const ptowsp_program *program, uint32_t i) {
+    return PWSP_READ(program, codes, pwsp_code, i)->expr;
+}
+
+uint32_t ptowsp_program_param_at(const ptowsp_program *program, uint32_t i) {
+    return PWSP_READ(program, params, pwsp_param, i)->cell - program->first_variable;
+}
+
+static ptowsp_view_info pwsp_read_view(const pwsp_tile_view *from) {
+    ptowsp_view_info info;
+    memset(&info, 0, sizeof info);
+    info.tensor = from->tensor;
+    info.lead_count = from->lead;
+    for (uint32_t i = 0; i < from->lead; i++) {
+        info.lead[i] = from->index[i].expr;
+    }
+    info.row = from->row.expr;
+    info.col = from->col.expr;
+    info.rows = from->rows;
+    info.cols = from->cols;
+    info.is_read = from->is_read;
+    info.is_written = from->is_written;
+    return info;
+}
+
+// The task of a TASK or PIPELINE.
+static const pwsp_task_op *pwsp_read_task(const ptowsp_program *program, uint32_t statement) {
+    const pwsp_statement *from = PWSP_READ(program, statements, pwsp_statement, statement);
+    PTOWSP_ASSERT(from->said.kind == PTOWSP_STATEMENT_TASK ||
+                  from->said.kind == PTOWSP_STATEMENT_PIPELINE);
+    return from->said.kind == PTOWSP_STATEMENT_TASK
+               ? PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, from->at)
+               : &PWSP_PROGRAM_AT(program, pipelines, pwsp_pipeline_op, from->at)->task;
+}
+
+ptowsp_task_info ptowsp_program_task_at(const ptowsp_program *program, uint32_t statement) {
+    const pwsp_task_op *from = pwsp_read_task(program, statement);
+    ptowsp_task_info info;
+    memset(&info, 0, sizeof info);
+    info.kernel = from->kernel;
+    info.axis_count = from->axis_count;
+    info.tile_count = from->view_count;
+    info.scalar_count = from->scalar_count;
+    for (uint32_t i = 0; i < from->axis_count; i++) {
+        info.axes[i] = ptowsp_program_value_at(program, from->first_code + i);
+    }
+    for (uint32_t i = 0; i < from->scalar_count; i++) {
+        info.scalars[i] = ptowsp_program_value_at(program, from->first_code + from->axis_count + i);
+    }
+    info.dispatch_key = from->dispatch.expr;
+    info.priority_key = from->priority.expr;
+    info.stream_key = from->stream.expr;
+    info.first_in = from->first_in;
+    info.in_count = from->in_count;
+    info.first_out = from->first_out;
+    info.out_count = from->out_count;
+    return info;
+}
+
+ptowsp_view_info ptowsp_program_view_at(const ptowsp_program *program, uint32_t statement,
+                                        uint32_t i) {
+    const pwsp_task_op *from = pwsp_read_task(program, statement);
+    PTOWSP_ASSERT(i < from->view_count);
+    return pwsp_read_view(PWSP_PROGRAM_AT(program, views, pwsp_tile_view, from->first_view + i));
+}
+
+uint32_t ptowsp_program_edge_count(const ptowsp_program *program) {
+    return program->edge_count;
+}
+
+uint32_t ptowsp_program_edge_at(const ptowsp_program *program, uint32_t i) {
+    return *PWSP_READ(program, edges, uint32_t, i);
+}
+
+ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program, uint32_t statement) {
+    const pwsp_statement *said = PWSP_READ(program, statements, pwsp_statement, statement);
+    PTOWSP_ASSERT(said->said.kind == PTOWSP_STATEMENT_SLOT_LOAD);
+    const pwsp_slot_op *from = PWSP_PROGRAM_AT(program, slot_ops, pwsp_slot_op, said->at);
+    ptowsp_load_info info = {pwsp_read_view(&from->view), from->row.expr, from->col.expr};
+    return info;
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+uint32_t ptowsp_program_channel_count(const ptowsp_program *program) {
+    return (uint32_t)program->channels.count;
+}
+
+ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *program, uint32_t channel) {
+    const pwsp_channel_op *from = PWSP_READ(program, channels, pwsp_channel_op, channel);
+    ptowsp_channel_info info = {
+        from->name,    from->depth, from->latency, from->depth_code.expr, from->latency_code.expr,
+        from->is_event};
+    return info;
+}
+
+ptowsp_port_info ptowsp_program_port_at(const ptowsp_program *program, uint32_t i) {
+    const pwsp_port *from = PWSP_READ(program, ports, pwsp_port, i);
+    ptowsp_port_info info = {from->channel, from->is_produced, from->is_closed_early};
+    return info;
+}
+
+uint32_t ptowsp_program_latency_symbol(const ptowsp_program *program) {
+    return program->pipelines.count ? program->latency_symbol : 0;
+}
+
+// -- schedules ------------------------------------------------------------------------------------
+
+ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program) {
+    return program->schedule;
+}
+
+uint32_t ptowsp_program_lane_count(const ptowsp_program *program) {
+    return program->lane_count;
+}
+
+bool ptowsp_program_is_priority_signed(const ptowsp_program *program) {
+    return program->is_priority_signed;
+}
+
+void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text) {
+    text.write(text.user, program->schedule_text, strlen(program->schedule_text));
+}
+
+ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program *program,
+                                   ptowsp_target target) {
+    ptowsp_status status =
+        pwsp_schedule_check_target(context, &program->schedule, program->has_streams, target);
+    for (uint32_t i = 1; status == PTOWSP_OK && i < program->tensors.count; i++) {
+        if (program->tensor_is_used[i]) {
+            status = pwsp_schedule_check_tensor(
+                context, PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i), target);
+        }
+    }
+    return status;
+}
+
+// -- kernels --------------------------------------------------------------------------------------
+
+uint32_t ptowsp_program_kernel_count(const ptowsp_program *program) {
+    return pwsp_read_count(&program->kernels);
+}
+
+ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program, uint32_t kernel) {
+    const pwsp_kernel_info *from = PWSP_READ(program, kernels, pwsp_kernel_info, kernel);
+    ptowsp_kernel_info info;
+    memset(&info, 0, sizeof info);
+    info.name = from->name;
+    info.is_used = program->kernel_is_used[kernel];
+    info.is_tile_kernel = from->code != NULL;
+    info.unit = from->unit;
+    info.axis_count = from->axis_count;
+    info.tile_count = from->tile_count;
+    info.scalar_count = from->scalar_count;
+    for (uint32_t i = 0; i < from->tile_count; i++) {
+        const pwsp_tile_info *tile = &from->tiles[i];
+        ptowsp_tile_param param = {tile->name, tile->direction, tile->dtype, tile->rows,
+                                   tile->cols};
+        info.tiles[i] = param;
+    }
+    for (uint32_t i = 0; i < from->scalar_count; i++) {
+        info.scalars[i] = from->scalars[i];
+    }
+    info.has_fn = from->fn != NULL;
+    info.has_cost = from->cost != NULL;
+    info.cycles = from->cycles;
+    info.source = from->source;
+    const pwsp_tile_code *code = from->code;
+    if (code) {
+        info.insn_count = code->insn_count;
+        info.tile_object_count = code->tile_count;
+        info.check_count = code->check_count;
+        for (uint32_t i = 0; i < code->scalar_count; i++) {
+            info.scalar_dtypes[i] = code->scalar_dtypes[i];
+        }
+        for (uint32_t i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
+            info.memory_bytes[i] = code->used[i];
+        }
+        info.family = (ptowsp_family)code->machine.family;
+        info.has_products = code->is_cube;
+    }
+    return info;
+}
+
+// The code of a tile kernel.
+static const pwsp_tile_code *pwsp_read_code(const ptowsp_program *program, uint32_t kernel) {
+    const pwsp_tile_code *code = PWSP_READ(program, kernels, pwsp_kernel_info, kernel)->code;
+    PTOWSP_ASSERT(code);
+    return code;
+}
+
+ptowsp_tile_object ptowsp_program_tile_at(const ptowsp_program *program, uint32_t kernel,
+                                          uint32_t i) {
+    return pwsp_tile_code_object(pwsp_read_code(program, kernel), i);
+}
+
+ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program, uint32_t kernel,
+                                        uint32_t i) {
+    return pwsp_tile_code_insn_info(pwsp_read_code(program, kernel), i);
+}
+
+ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program, uint32_t kernel,
+                                               uint32_t i) {
+    return pwsp_tile_code_size_check(pwsp_read_code(program, kernel), i);
+}
