@@ -59,7 +59,8 @@ static const ptowsp_kernel_desc kernels[] = {
      one_cycle,
      one_cycle,
      0,
-     NULL},
+     NULL,
+     {NULL, NULL, NULL, NULL}},
     {"long",
      3,
      {{"q", PTOWSP_IN, PTOWSP_F16, 1, 64},
@@ -70,7 +71,8 @@ static const ptowsp_kernel_desc kernels[] = {
      NULL,
      NULL,
      900,
-     NULL},
+     NULL,
+     {NULL, NULL, NULL, NULL}},
     {"merge",
      2,
      {{"p", PTOWSP_IN, PTOWSP_F32, 2, 64}, {"o", PTOWSP_INOUT, PTOWSP_F16, 1, 64}},
@@ -79,7 +81,8 @@ static const ptowsp_kernel_desc kernels[] = {
      one_cycle,
      NULL,
      20,
-     NULL},
+     NULL,
+     {NULL, NULL, NULL, NULL}},
     {"note",
      1,
      {{NULL, PTOWSP_DIRECTION_NONE, PTOWSP_DTYPE_NONE, 0, 0}},
@@ -88,7 +91,8 @@ static const ptowsp_kernel_desc kernels[] = {
      one_cycle,
      NULL,
      0,
-     NULL}};
+     NULL,
+     {NULL, NULL, NULL, NULL}}};
 
 typedef struct attention {
     ptowsp_axis batch, heads, chunks, kv, pages;
