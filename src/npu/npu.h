@@ -5,7 +5,8 @@
 //      emit.c         the public functions; what is checked, and in which order
 //      text.c         growing text, and what must be escaped in it
 //      names.c        C++ identifiers for all that has a name
-//      files.c        the files of a tree, in memory; their hash
+//      hash.c         what tells sources apart
+//      files.c        the files of a tree, in memory
 //      fixed.c        files that are the same in every tree: src/npu/tree, ptowsp.h, the shim
 //      expand.c ...   aicpu/expand.cpp: the program's statements as loops
 //      kernels.c ...  aicore/kernels/*.cpp, aicore/dispatch.cpp
@@ -80,16 +81,17 @@ NPU_INTERNAL void npu_print_double(npu_text *text, double value);
 
 // -- the emitter ----------------------------------------------------------------------------------
 
-// What has a name. All names of one kind are different.
+// What has a name. All identifiers of one kind are different, those of kernels also where letters'
+// case is ignored, as they name files.
 //
 //      AXIS, ARRAY, SYMBOL, TENSOR, KERNEL, CHANNEL   program.h has AXIS_batch and so on
 //      WORKLOAD, by its statement                     a function in expand.cpp
 //      VARIABLE                                       a variable in expand.cpp
 //
-// Names in one function of expand.cpp that are in use at the same time are different as well: no
-// variable has the name of another one around it, of a dynamic axis, array, symbol, channel or
-// workload. (An array of lengths has the name of its axis.) None is a word of C++, a macro, a word
-// of the headers of src/npu/tree, or of those that expand.cpp uses itself: npu_name_is_reserved.
+// What may be a name of its own in expand.cpp (dynamic axes, arrays that are read, symbols,
+// channels, workloads) is different there as well; and no variable has the name of one of these, or
+// of a variable around it. None is reserved (npu_name_is_reserved). A name that has to be changed
+// gets an underscore, or a number, in the order of the tables: class_, b_2.
 typedef enum npu_kind {
     NPU_AXIS = 0,
     NPU_ARRAY,
@@ -102,10 +104,11 @@ typedef enum npu_kind {
     NPU_KIND_COUNT
 } npu_kind;
 
-#define NPU_NAME_MAX 48  // characters of an identifier
+#define NPU_NAME_MAX 40  // characters that identifiers keep of a name
 
 typedef struct npu_names {
-    char (*of[NPU_KIND_COUNT])[NPU_NAME_MAX + 1];  // by index
+    npu_text text;                 // all identifiers, each terminated
+    uint32_t *at[NPU_KIND_COUNT];  // by index: where in the text, 0: no name
     uint32_t count[NPU_KIND_COUNT];
 } npu_names;
 
@@ -142,7 +145,12 @@ NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter);  // fails so; returns
 
 // The identifier of a thing; index as in section 22 (WORKLOAD: the statement).
 NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index);
+
+// Is it a word of C++, of headers, or of what expand.cpp uses itself; or could it be a macro?
 NPU_INTERNAL bool npu_name_is_reserved(const char *name);
+
+NPU_INTERNAL void npu_names_make(npu_emitter *emitter);
+NPU_INTERNAL void npu_names_free(npu_names *names);
 
 // Where a node is, as an index in the table of places that program.cpp prints; adds it.
 NPU_INTERNAL uint32_t npu_place(npu_emitter *emitter, uint32_t node);
@@ -150,6 +158,16 @@ NPU_INTERNAL uint32_t npu_place(npu_emitter *emitter, uint32_t node);
 // Adds a file, and takes its text (which is empty then). The path is copied. Returns its index.
 NPU_INTERNAL uint32_t npu_add_file(npu_emitter *emitter, npu_text *text, const char *path, ...)
     NPU_PRINTF(3, 4);
+
+// A file whose path and text live as long as the library.
+NPU_INTERNAL void npu_add_fixed_file(npu_emitter *emitter, const char *path, const char *data,
+                                     size_t size);
+
+#define NPU_HASH_SIZE 33  // 128 bits in hexadecimal digits, terminated
+
+NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZE]);
+// Of all files so far that are no product of the sources.
+NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE]);
 
 // -- parts ----------------------------------------------------------------------------------------
 

@@ -1,0 +1,143 @@
+// The files of a tree, in memory, and the hash of its sources; the emitter's error and places, which
+// are about all of them.
+
+#include "npu.h"
+
+#include <stdio.h>
+
+NPU_INTERNAL bool npu_fail(npu_emitter *emitter, ptowsp_status status, uint64_t index,
+                           const char *format, ...) {
+    if (emitter->status == PTOWSP_OK) {
+        emitter->status = status;
+        emitter->index = index;
+        int start = snprintf(emitter->error, sizeof emitter->error, "emit: ");
+        va_list args;
+        va_start(args, format);
+        vsnprintf(emitter->error + start, sizeof emitter->error - (size_t)start, format, args);
+        va_end(args);
+    }
+    return false;
+}
+
+NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter) {
+    return npu_fail(emitter, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "no memory for the tree");
+}
+
+// Makes an array of *capacity elements hold needed, the new ones zero. False when memory is out.
+static bool npu_grow(npu_emitter *emitter, void **array, uint32_t *capacity, uint32_t needed,
+                     size_t element_size) {
+    if (needed <= *capacity) {
+        return true;
+    }
+    uint32_t count = *capacity < 16 ? 16 : 2 * *capacity;
+    count = count < needed ? needed : count;
+    void *moved = npu_resize(*array, count * element_size);
+    if (!moved) {
+        return npu_out_of_memory(emitter);
+    }
+    memset((char *)moved + *capacity * element_size, 0, (count - *capacity) * element_size);
+    *array = moved;
+    *capacity = count;
+    return true;
+}
+
+// -- places ---------------------------------------------------------------------------------------
+
+NPU_INTERNAL uint32_t npu_place(npu_emitter *emitter, uint32_t node) {
+    void *places = emitter->node_places, *nodes = emitter->place_nodes;
+    bool is_there = npu_grow(emitter, &places, &emitter->node_capacity, node + 1, sizeof(uint32_t));
+    emitter->node_places = (uint32_t *)places;
+    if (!is_there) {
+        return 0;
+    }
+    if (emitter->node_places[node]) {
+        return emitter->node_places[node];
+    }
+    uint32_t place = emitter->place_count ? emitter->place_count : 1;  // 0 is no place
+    is_there = npu_grow(emitter, &nodes, &emitter->place_capacity, place + 1, sizeof(uint32_t));
+    emitter->place_nodes = (uint32_t *)nodes;
+    if (!is_there) {
+        return 0;
+    }
+    emitter->place_nodes[place] = node;
+    emitter->place_count = place + 1;
+    emitter->node_places[node] = place;
+    return place;
+}
+
+// -- files ----------------------------------------------------------------------------------------
+
+static npu_file *npu_new_file(npu_emitter *emitter) {
+    void *files = emitter->files;
+    bool is_there = npu_grow(emitter, &files, &emitter->file_capacity, emitter->file_count + 1,
+                             sizeof(npu_file));
+    emitter->files = (npu_file *)files;
+    return is_there ? &emitter->files[emitter->file_count++] : NULL;
+}
+
+NPU_INTERNAL uint32_t npu_add_file(npu_emitter *emitter, npu_text *text, const char *path, ...) {
+    npu_text name = {NULL, 0, 0, false};
+    va_list args;
+    va_start(args, path);
+    npu_vprint(&name, path, args);
+    va_end(args);
+    npu_write(text, "", 0);  // a terminator, if it is empty
+    npu_file *file = NULL;
+    if (text->is_out_of_memory || name.is_out_of_memory) {
+        npu_out_of_memory(emitter);
+    } else {
+        file = npu_new_file(emitter);
+    }
+    if (!file) {
+        npu_text_free(&name);
+        npu_text_free(text);
+        return 0;
+    }
+    file->path = name.data;
+    file->data = text->data;
+    file->size = text->size;
+    file->is_owned = true;
+    memset(text, 0, sizeof *text);
+    return emitter->file_count - 1;
+}
+
+NPU_INTERNAL void npu_add_fixed_file(npu_emitter *emitter, const char *path, const char *data,
+                                     size_t size) {
+    npu_file *file = npu_new_file(emitter);
+    if (file) {
+        file->path = path;
+        file->data = data;
+        file->size = size;
+    }
+}
+
+// The hash of a list of the sources, each with its own hash.
+NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE]) {
+    npu_text list = {NULL, 0, 0, false};
+    for (uint32_t i = 0; i < emitter->file_count; i++) {
+        const npu_file *file = &emitter->files[i];
+        if (!file->is_product) {
+            char of_file[NPU_HASH_SIZE];
+            npu_hash(file->data, file->size, of_file);
+            npu_print(&list, "%s  %s\n", of_file, file->path);
+        }
+    }
+    npu_hash(list.data, list.size, hash);
+    if (list.is_out_of_memory) {
+        npu_out_of_memory(emitter);
+    }
+    npu_text_free(&list);
+}
+
+NPU_INTERNAL void npu_files_free(npu_emitter *emitter) {
+    for (uint32_t i = 0; i < emitter->file_count; i++) {
+        if (emitter->files[i].is_owned) {
+            npu_text path = {NULL, 0, 0, false}, text = path;
+            memcpy(&path.data, &emitter->files[i].path, sizeof path.data);
+            memcpy(&text.data, &emitter->files[i].data, sizeof text.data);
+            npu_text_free(&path);
+            npu_text_free(&text);
+        }
+    }
+    npu_resize(emitter->files, 0);
+}

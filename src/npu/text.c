@@ -1,0 +1,201 @@
+// Growing text, and what must be escaped in it.
+//
+// What comes from the user reaches a tree in three ways only: as a string literal, in a comment, or
+// as an identifier (names.c). Names are printable ASCII without quotes or backslash; places and
+// schedules are made of them. Still nothing here relies on that.
+
+#include "npu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifndef PTOWSP_NPU_RESIZE
+#define PTOWSP_NPU_RESIZE(ptr, size) npu_realloc(ptr, size)
+
+static void *npu_realloc(void *ptr, size_t size) {
+    if (size == 0) {
+        free(ptr);
+        return NULL;
+    }
+    return realloc(ptr, size);
+}
+#endif
+
+NPU_INTERNAL void *npu_resize(void *ptr, size_t size) {
+    return PTOWSP_NPU_RESIZE(ptr, size);
+}
+
+NPU_INTERNAL void npu_text_free(npu_text *text) {
+    npu_resize(text->data, 0);
+    memset(text, 0, sizeof *text);
+}
+
+// Makes room for size more characters and the terminator. After a failure there is never room, so
+// that a text has no holes.
+static bool npu_text_reserve(npu_text *text, size_t size) {
+    if (text->is_out_of_memory || size > SIZE_MAX / 4 - text->size) {
+        text->is_out_of_memory = true;
+        return false;
+    }
+    size_t needed = text->size + size + 1;
+    if (needed > text->capacity) {
+        size_t capacity = needed > 2 * text->capacity ? needed : 2 * text->capacity;
+        capacity = capacity < 1024 ? 1024 : capacity;
+        char *data = (char *)npu_resize(text->data, capacity);
+        if (!data) {
+            text->is_out_of_memory = true;
+            return false;
+        }
+        text->data = data;
+        text->capacity = capacity;
+    }
+    return true;
+}
+
+NPU_INTERNAL void npu_write(npu_text *text, const char *data, size_t size) {
+    if (npu_text_reserve(text, size)) {
+        if (size) {
+            memcpy(text->data + text->size, data, size);
+        }
+        text->size += size;
+        text->data[text->size] = '\0';
+    }
+}
+
+NPU_INTERNAL void npu_vprint(npu_text *text, const char *format, va_list args) {
+    // Most pieces are short: they are formatted once, in place.
+    if (!npu_text_reserve(text, 120)) {
+        return;
+    }
+    va_list again;
+    va_copy(again, args);
+    size_t room = text->capacity - text->size;
+    int length = vsnprintf(text->data + text->size, room, format, args);
+    PTOWSP_ASSERT(length >= 0);
+    if (length >= 0 && (size_t)length >= room) {
+        text->data[text->size] = '\0';
+        if (npu_text_reserve(text, (size_t)length)) {
+            vsnprintf(text->data + text->size, (size_t)length + 1, format, again);
+        }
+    }
+    va_end(again);
+    if (!text->is_out_of_memory && length > 0) {
+        text->size += (size_t)length;
+    }
+}
+
+NPU_INTERNAL void npu_print(npu_text *text, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    npu_vprint(text, format, args);
+    va_end(args);
+}
+
+static void npu_text_sink_write(void *user, const char *data, size_t size) {
+    npu_write((npu_text *)user, data, size);
+}
+
+NPU_INTERNAL ptowsp_text npu_text_sink(npu_text *text) {
+    ptowsp_text sink = {npu_text_sink_write, text};
+    return sink;
+}
+
+// -- escapes --------------------------------------------------------------------------------------
+
+// Octal, always of three digits: it ends there, whatever follows. The second of two question marks
+// is escaped, as compilers of older standards read trigraphs.
+NPU_INTERNAL void npu_print_string(npu_text *text, const char *string) {
+    npu_write(text, "\"", 1);
+    char last = '\0';
+    for (const char *at = string; *at; last = *at++) {
+        unsigned char c = (unsigned char)*at;
+        if (c == '\n') {
+            npu_write(text, "\\n", 2);
+        } else if (c < 0x20 || c > 0x7e) {
+            npu_print(text, "\\%03o", (unsigned)c);
+        } else {
+            if (c == '"' || c == '\\' || (c == '?' && last == '?')) {
+                npu_write(text, "\\", 1);
+            }
+            npu_write(text, at, 1);
+        }
+    }
+    npu_write(text, "\"", 1);
+}
+
+// A backslash at the end of a line, or the trigraph for one, would continue a comment: neither
+// leaves a trace here.
+NPU_INTERNAL void npu_print_comment(npu_text *text, const char *string) {
+    char last = '\0';
+    for (const char *at = string; *at; at++) {
+        char c = *at;
+        if (c < 0x20 || c > 0x7e || c == '\\' || (last == '*' && c == '/')) {
+            c = '?';
+        }
+        if (c == '?' && last == '?') {
+            continue;
+        }
+        if (last == '/' && c == '*') {
+            c = '?';
+        }
+        npu_write(text, &c, 1);
+        last = c;
+    }
+}
+
+NPU_INTERNAL void npu_print_json(npu_text *text, const char *string) {
+    npu_write(text, "\"", 1);
+    for (const char *at = string; *at; at++) {
+        unsigned char c = (unsigned char)*at;
+        if (c < 0x20 || c > 0x7e) {
+            npu_print(text, "\\u%04x", (unsigned)c);
+        } else {
+            if (c == '"' || c == '\\') {
+                npu_write(text, "\\", 1);
+            }
+            npu_write(text, at, 1);
+        }
+    }
+    npu_write(text, "\"", 1);
+}
+
+// -- numbers --------------------------------------------------------------------------------------
+
+// There is no literal for the smallest i64: a minus sign is an operator.
+NPU_INTERNAL void npu_print_i64(npu_text *text, int64_t value) {
+    if (value == INT64_MIN) {
+        npu_print(text, "INT64_MIN");
+    } else {
+        npu_print(text, "%lld", (long long)value);
+    }
+}
+
+NPU_INTERNAL void npu_print_u64(npu_text *text, uint64_t value) {
+    npu_print(text, "%llu%s", (unsigned long long)value, value > INT64_MAX ? "u" : "");
+}
+
+NPU_INTERNAL void npu_print_double(npu_text *text, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
+    int exponent = (int)(bits >> 52 & 0x7ff);
+    PTOWSP_ASSERT(exponent != 0x7ff);
+    const char *sign = bits >> 63 ? "-" : "";
+    if (exponent == 0 && fraction == 0) {
+        npu_print(text, "%s0.0", sign);
+        return;
+    }
+    // Small integers are easier to read as such, and are most of what there is.
+    if (value == (double)(int)(value > 1e6 || value < -1e6 ? 0 : value)) {
+        npu_print(text, "%d.0", (int)value);
+        return;
+    }
+    char digits[16];
+    snprintf(digits, sizeof digits, "%013llx", (unsigned long long)fraction);
+    int length = 13;
+    while (length > 0 && digits[length - 1] == '0') {
+        length--;
+    }
+    npu_print(text, "%s0x%d%s%.*sp%+d", sign, exponent ? 1 : 0, length ? "." : "", length, digits,
+              exponent ? exponent - 1023 : -1022);
+}
