@@ -277,6 +277,11 @@ PTOWSP_API void ptowsp_context_destroy(ptowsp_context *context);
 // The last failure, or {PTOWSP_OK, PTOWSP_NO_INDEX, ""}. Success does not clear it.
 PTOWSP_API ptowsp_error ptowsp_context_error(const ptowsp_context *context);
 
+// Sets the last failure, and returns its status: for code that builds on this library, to report as
+// it does. The text is copied, and cut off when it is very long. Requires an error.
+PTOWSP_API ptowsp_status ptowsp_context_fail(ptowsp_context *context, ptowsp_status status,
+                                             uint64_t index, const char *text);
+
 PTOWSP_API uint32_t ptowsp_context_lane_count(const ptowsp_context *context);
 
 // Runs items [begin, end) on a lane.

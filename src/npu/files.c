@@ -111,6 +111,27 @@ NPU_INTERNAL void npu_add_fixed_file(npu_emitter *emitter, const char *path, con
     }
 }
 
+NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter, bool has_pipelines) {
+    static const char pipelines[] = "aicpu/wsp_pipeline";
+    for (uint32_t i = 0; npu_fixed_at(i).path; i++) {
+        npu_fixed fixed = npu_fixed_at(i);
+        if (has_pipelines || strncmp(fixed.path, pipelines, sizeof pipelines - 1) != 0) {
+            npu_add_fixed_file(emitter, fixed.path, fixed.data, fixed.size);
+        }
+    }
+}
+
+NPU_INTERNAL uint64_t npu_line_count(const char *data, size_t size) {
+    uint64_t count = 0;
+    const char *at = data, *end = data + size;
+    while (at < end) {
+        const char *newline = (const char *)memchr(at, '\n', (size_t)(end - at));
+        at = newline ? newline + 1 : end;
+        count++;
+    }
+    return count;
+}
+
 // The hash of a list of the sources, each with its own hash.
 NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE]) {
     npu_text list = {NULL, 0, 0, false};

@@ -25,13 +25,10 @@ static const char npu_reserved_words[] =
     "alloca assert errno linux unix i386 arm mips sun vax hpux major makedev minor main near far "
     "pascal cdecl small interface signbit stderr stdin stdout environ isinf isnan isfinite "
     "isnormal fpclassify math_errhandling setjmp complex imaginary noreturn half "
-    "bfloat16 std wsp pto aicore aicpu gm tile tiles I "
+    "bfloat16 std wsp pto aicore aicpu gm I "
     "i64 u64 Access Array Channel Clock Entries Entry Node Pipeline Port Process Run Scheduler "
-    "Scope ScopeKind Task add bitnot bits_of consumes div eq from ge good gt i64_of le lt max min "
-    "mul ne neg produces read rem run select shl shr size slot sub symbol to_bool to_i64 to_u64 "
-    "to wrap "
-    "args axis check cols dispatch entry item key lead pipeline place process row rows scope token "
-    "task value ";
+    "Scope ScopeKind Task add bitnot consumes div eq ge gt le lt max min mul ne neg produces rem "
+    "run select shl shr sub to_bool to_i64 to_u64 entry pipeline scope task ";
 
 NPU_INTERNAL bool npu_name_is_reserved(const char *name) {
     static const char prefixes[] = "wsp_\0ptowsp_\0pwsp_\0ptoisa_\0pto_\0WSP_\0PTOWSP_\0PWSP_\0"

@@ -2,18 +2,20 @@
 // source tree. It is a library on its own beside ptowsp.c (ptowsp_npu_emit.c): of ptowsp it knows
 // the header alone, and its private names begin with npu_.
 //
-//      emit.c         the public functions; what is checked, and in which order
 //      text.c         growing text, and what must be escaped in it
 //      names.c        C++ identifiers for all that has a name
 //      hash.c         what tells sources apart
 //      files.c        the files of a tree, in memory
-//      fixed.c        files that are the same in every tree: src/npu/tree, ptowsp.h, the shim
 //      expand.c ...   aicpu/expand.cpp: the program's statements as loops
 //      kernels.c ...  aicore/kernels/*.cpp, aicore/dispatch.cpp
 //      program.c      aicpu/program.h, aicpu/program.cpp: enums and tables
 //      manifest.c     manifest.json
 //      documents.c    README.md
 //      tree.c         a tree on disk, whole or not at all
+//      emit.c         the public functions: what is checked, and in which order files are made
+//
+// Files that are the same in every tree (src/npu/tree, ptowsp.h, the shim) become strings at the
+// end of ptowsp_npu_emit.c: npu_fixed_at.
 //
 // Memory. All of it comes from npu_resize. Where it is out, a text or the emitter remembers that,
 // and everything goes on without doing harm: it is looked at where a file is added.
@@ -22,6 +24,11 @@
 
 #ifndef NPU_H
 #define NPU_H
+
+// Files and directories of POSIX. ptowsp_npu_emit.c is always compiled alone, and begins with this.
+#if !defined(_POSIX_C_SOURCE) && !defined(_GNU_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
 
 #include "../../ptowsp.h"
 
@@ -40,6 +47,11 @@
 #endif
 
 #define NPU_PRINTF(at, va) __attribute__((format(printf, at, va)))
+
+// Of wsp_abi.h; and how much goes into a tree.
+#define NPU_ABI_VERSION   1u
+#define NPU_TABLE_MAX     65535u  // axes, arrays, symbols, tensors, kernels, channels: of each
+#define NPU_STATEMENT_MAX 65535u  // a source file that compilers still take in seconds
 
 // -- memory ---------------------------------------------------------------------------------------
 
@@ -132,6 +144,7 @@ typedef struct npu_emitter {
     uint32_t node_capacity;
     npu_file *files;
     uint32_t file_count, file_capacity;
+    uint32_t program_file;   // aicpu/program.cpp
     uint32_t *kernel_files;  // [kernel_count]: 1 + the file with a kernel's code; 0: it is not used
     ptowsp_status status;    // the first error
     uint64_t index;
@@ -164,6 +177,9 @@ NPU_INTERNAL void npu_add_fixed_file(npu_emitter *emitter, const char *path, con
                                      size_t size);
 
 #define NPU_HASH_SIZE 33  // 128 bits in hexadecimal digits, terminated
+
+// Lines of a text, the last one counted if it has no end.
+NPU_INTERNAL uint64_t npu_line_count(const char *data, size_t size);
 
 NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZE]);
 // Of all files so far that are no product of the sources.

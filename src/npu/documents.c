@@ -1,0 +1,169 @@
+// README.md of a tree: for the person who receives it, and has never heard of this library.
+
+#include "npu.h"
+
+// A name in Markdown: what could be markup is escaped.
+static void npu_print_plain(npu_text *text, const char *name) {
+    for (; *name; name++) {
+        if (strchr("\\`*_{}[]<>()#+-.!|&~", *name)) {
+            npu_write(text, "\\", 1);
+        }
+        npu_write(text, *name >= 0x20 && *name <= 0x7e ? name : "?", 1);
+    }
+}
+
+static void npu_readme_builds(npu_text *text) {
+    npu_print(text,
+              "## Building and running\n\n"
+              "The same sources build in three ways. With `make`, or with CMake:\n\n"
+              "| build | needs | commands |\n"
+              "|---|---|---|\n"
+              "| stand-in (default): kernels run on the CPU through `shim/`, threads take the place "
+              "of the device's processors, time is simulated | a C++17 compiler | `make` or `cmake "
+              "-B build && cmake --build build` |\n"
+              "| PTO-ISA's CPU simulator | a PTO-ISA checkout, C++20 | `make PTO_ISA_ROOT=DIR` or "
+              "`cmake -B build -DPTO_ISA_ROOT=DIR && cmake --build build` |\n"
+              "| device | CANN | `cmake -B build -DPTOWSP_ASCEND=ON && cmake --build build` |\n\n"
+              "`build/wsp_main --help` says how to run it from a command line. From a program, use the "
+              "C functions of `host/wsp_runner.h`: bind sizes, arrays, symbols and tensors, then "
+              "run. New sizes, lengths or data need no new build.\n\n");
+}
+
+static void npu_readme_files(npu_text *text, bool has_pipelines) {
+    npu_print(text, "## Where is what\n\n"
+                    "| file | what it is |\n"
+                    "|---|---|\n"
+                    "| `aicpu/expand.cpp` | **the workload's loops**: they make the tasks, on the "
+                    "device |\n"
+                    "| `aicpu/program.h`, `program.cpp` | names and tables of what is listed below; "
+                    "the schedule |\n"
+                    "| `aicpu/wsp_expand.*`, `wsp_region_map.h` | the words that `expand.cpp` is "
+                    "written in; which tasks share data |\n");
+    if (has_pipelines) {
+        npu_print(text, "| `aicpu/wsp_pipeline.*` | processes and channels |\n");
+    }
+    npu_print(text, "| `aicpu/wsp_scheduler.*` | a bounded ring of tasks, and which core runs which "
+                    "of them when |\n"
+                    "| `aicore/kernels/` | one source per kernel |\n"
+                    "| `aicore/dispatch.cpp`, `wsp_kernel.h`, `wsp_worker.cpp` | kernels by number; "
+                    "what they are written with; the loop of a core |\n"
+                    "| `host/` | binding and running: a C interface, the stand-in, CANN, a command "
+                    "line |\n"
+                    "| `include/wsp_abi.h` | what host, AICPU and AICore share, with its layout |\n"
+                    "| `include/ptowsp.h` | types of the library that wrote this tree; it is not "
+                    "linked |\n"
+                    "| `shim/` | PTO-ISA instructions and simulated time, for the stand-in |\n"
+                    "| `manifest.json` | all of this for programs, and a hash of the sources |\n\n"
+                    "Files whose names begin with `wsp_`, those of `shim/` and `include/`, and the "
+                    "build files are the same in every tree.\n\n");
+}
+
+static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
+    const ptowsp_program *program = emitter->program;
+    npu_print(text, "## What is bound to a run\n\n"
+                    "| name | what |\n"
+                    "|---|---|\n");
+    for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
+        ptowsp_axis_info axis = ptowsp_program_axis_at(program, i);
+        bool is_bound = axis.kind == PTOWSP_AXIS_DYNAMIC || axis.kind == PTOWSP_AXIS_SPARSE;
+        if (axis.name && axis.is_used && is_bound) {
+            npu_print(text, "| ");
+            npu_print_plain(text, axis.name);
+            npu_print(text, " | %s |\n", axis.kind == PTOWSP_AXIS_DYNAMIC
+                                             ? "size of an axis"
+                                             : "sparse axis: CSR indices");
+        }
+    }
+    for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
+        ptowsp_array_info array = ptowsp_program_array_at(program, i);
+        if (array.is_used) {
+            npu_print(text, "| ");
+            npu_print_plain(text, array.name);
+            npu_print(text, " | %s %s |\n", array.is_lengths ? "lengths:" : "array of",
+                      array.dtype ? ptowsp_dtype_name(array.dtype) : "integers");
+        }
+    }
+    for (uint32_t i = 1; i < emitter->names.count[NPU_SYMBOL]; i++) {
+        ptowsp_symbol_info symbol = ptowsp_program_symbol_at(program, i);
+        if (symbol.is_used) {
+            npu_print(text, "| ");
+            npu_print_plain(text, symbol.name);
+            npu_print(text, " | number |\n");
+        }
+    }
+    for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
+        ptowsp_tensor_info tensor = ptowsp_program_tensor_at(program, i);
+        if (tensor.is_used) {
+            npu_print(text, "| ");
+            npu_print_plain(text, tensor.desc.name);
+            npu_print(text, " | tensor %s [", ptowsp_dtype_name(tensor.desc.dtype));
+            for (uint32_t k = 0; k < tensor.desc.rank; k++) {
+                npu_print(text, "%s", k ? ", " : "");
+                if (tensor.desc.shape[k] == PTOWSP_DYNAMIC) {
+                    npu_print(text, "any");
+                } else {
+                    npu_print(text, "%lld", (long long)tensor.desc.shape[k]);
+                }
+            }
+            npu_print(text, "], %s |\n", tensor.is_written ? "written" : "read");
+        }
+    }
+    npu_print(text, "\n");
+}
+
+static void npu_readme_kernels(const npu_emitter *emitter, npu_text *text) {
+    npu_print(text, "## Kernels\n\n"
+                    "| kernel | unit | source |\n"
+                    "|---|---|---|\n");
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
+        uint32_t file = emitter->kernel_files[i];
+        if (file) {
+            npu_print(text, "| ");
+            npu_print_plain(text, kernel.name);
+            npu_print(text, " | %s | `%s`%s |\n",
+                      kernel.unit == PTOWSP_UNIT_CUBE ? "cube" : "vector",
+                      emitter->files[file - 1].path,
+                      kernel.is_tile_kernel ? "" : ", C++ as it was written");
+        }
+    }
+    npu_print(text, "\n");
+}
+
+static void npu_readme_schedule(const npu_emitter *emitter, npu_text *text) {
+    npu_print(text, "## Schedule\n\n```\n");
+    ptowsp_program_print_schedule(emitter->program, npu_text_sink(text));
+    npu_print(text,
+              "```\n\n"
+              "## Limits\n\n"
+              "- A task has at most %d axis arguments, %d tiles and %d scalars; a tensor at most %d "
+              "dimensions.\n"
+              "- The ring of tasks is bounded: when it is full, the loops wait for the oldest task. "
+              "Its size is chosen when running.\n"
+              "- All arithmetic on numbers of the workload wraps around; a division by 0 gives 0. "
+              "Reading outside an array ends the run with an error.\n"
+              "- The device build has been compiled against the interfaces of CANN as they are "
+              "documented; the other two builds run the same loops, scheduler and kernels.\n",
+              PTOWSP_TASK_AXIS_MAX, PTOWSP_TASK_TILE_MAX, PTOWSP_TASK_SCALAR_MAX,
+              PTOWSP_TENSOR_RANK_MAX);
+}
+
+NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, bool has_pipelines) {
+    npu_text text = {NULL, 0, 0, false};
+    npu_print(&text, "# ");
+    npu_print_plain(&text, ptowsp_program_name(emitter->program));
+    npu_print(&text, "\n\nA workload for an Ascend NPU, as a source tree: a host program starts it, "
+                     "loops on the AICPU make its tasks from the sizes and data of the moment, and "
+                     "AICore units run them. Written by ptowsp %s (`manifest.json` has a hash of "
+                     "the sources). It needs nothing that is not here.\n\n",
+              PTOWSP_VERSION);
+    npu_readme_builds(&text);
+    npu_readme_files(&text, has_pipelines);
+    npu_readme_bindings(emitter, &text);
+    npu_readme_kernels(emitter, &text);
+    npu_readme_schedule(emitter, &text);
+    uint32_t file = npu_add_file(emitter, &text, "README.md");
+    if (emitter->status == PTOWSP_OK) {
+        emitter->files[file].is_product = true;
+    }
+}

@@ -1,0 +1,165 @@
+// The public functions: what is checked first, and in which order the files of a tree are made.
+//
+//      expand.cpp      names what it uses: places
+//      kernels         may fail by name
+//      program.cpp     tables, places
+//      fixed files
+//      README.md
+//      manifest.json   with the hash of all sources, which goes into program.cpp too
+
+#include "npu.h"
+
+// -- checks ---------------------------------------------------------------------------------------
+
+static bool npu_check_count(npu_emitter *emitter, uint32_t count, uint32_t max, const char *what) {
+    return count <= max ||
+           npu_fail(emitter, PTOWSP_LIMIT_EXCEEDED, count,
+                    "the program has %u %s; a tree has at most %u", (unsigned)count, what,
+                    (unsigned)max);
+}
+
+static bool npu_check_limits(npu_emitter *emitter) {
+    const ptowsp_program *program = emitter->program;
+    return npu_check_count(emitter, ptowsp_program_axis_count(program), NPU_TABLE_MAX, "axes") &&
+           npu_check_count(emitter, ptowsp_program_array_count(program), NPU_TABLE_MAX, "arrays") &&
+           npu_check_count(emitter, ptowsp_program_symbol_count(program), NPU_TABLE_MAX,
+                           "symbols") &&
+           npu_check_count(emitter, ptowsp_program_tensor_count(program), NPU_TABLE_MAX,
+                           "tensors") &&
+           npu_check_count(emitter, emitter->kernel_count, NPU_TABLE_MAX, "kernels") &&
+           npu_check_count(emitter, ptowsp_program_channel_count(program), NPU_TABLE_MAX,
+                           "channels") &&
+           npu_check_count(emitter, emitter->statement_count, NPU_STATEMENT_MAX, "statements");
+}
+
+// Kernels that are C functions need their source, those with a cost function that one's as well.
+static bool npu_check_kernels(npu_emitter *emitter) {
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
+        if (!kernel.is_used || kernel.is_tile_kernel) {
+            continue;
+        }
+        if (!kernel.source.text && !kernel.source.file) {
+            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
+                            "kernel %s has no source (ptowsp_kernel_source), which a tree needs",
+                            kernel.name);
+        }
+        if (kernel.has_cost && !kernel.source.cost) {
+            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
+                            "kernel %s has a cost function, which its source does not name",
+                            kernel.name);
+        }
+    }
+    return true;
+}
+
+// -- a tree in memory -----------------------------------------------------------------------------
+
+static bool npu_has_pipelines(const npu_emitter *emitter) {
+    for (uint32_t i = 0; i < emitter->statement_count; i++) {
+        if (ptowsp_program_statement_at(emitter->program, i).kind == PTOWSP_STATEMENT_PIPELINE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void npu_make_files(npu_emitter *emitter) {
+    npu_text expand = {NULL, 0, 0, false};
+    npu_expand_emit(emitter, &expand);
+    npu_program_emit(emitter);
+    npu_add_file(emitter, &expand, "aicpu/expand.cpp");
+    if (emitter->status == PTOWSP_OK) {
+        npu_kernels_emit(emitter);
+    }
+    if (emitter->status == PTOWSP_OK) {
+        bool has_pipelines = npu_has_pipelines(emitter);
+        npu_fixed_emit(emitter, has_pipelines);
+        npu_readme_emit(emitter, has_pipelines);
+        char hash[NPU_HASH_SIZE];
+        npu_hash_sources(emitter, hash);
+        if (emitter->status == PTOWSP_OK) {
+            npu_program_set_hash(emitter, hash);
+            npu_manifest_emit(emitter, hash);
+        }
+    }
+}
+
+NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context,
+                                   const ptowsp_program *program) {
+    memset(emitter, 0, sizeof *emitter);
+    emitter->context = context;
+    emitter->program = program;
+    emitter->index = PTOWSP_NO_INDEX;
+    if (!program) {
+        npu_fail(emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "program is NULL");
+        return;
+    }
+    emitter->status = ptowsp_program_check(context, program, PTOWSP_TARGET_ASCEND_NPU);
+    if (emitter->status != PTOWSP_OK) {
+        return;  // said in the context
+    }
+    emitter->schedule = ptowsp_program_schedule(program);
+    emitter->kernel_count = ptowsp_program_kernel_count(program);
+    emitter->statement_count = ptowsp_program_statement_count(program);
+    if (!npu_check_limits(emitter) || !npu_check_kernels(emitter)) {
+        return;
+    }
+    size_t size = (emitter->kernel_count + 1) * sizeof(uint32_t);
+    emitter->kernel_files = (uint32_t *)npu_resize(NULL, size);
+    if (!emitter->kernel_files) {
+        npu_out_of_memory(emitter);
+        return;
+    }
+    memset(emitter->kernel_files, 0, size);
+    npu_names_make(emitter);
+    if (emitter->status == PTOWSP_OK) {
+        npu_make_files(emitter);
+    }
+}
+
+NPU_INTERNAL ptowsp_status npu_emitter_close(npu_emitter *emitter) {
+    npu_files_free(emitter);
+    npu_names_free(&emitter->names);
+    npu_resize(emitter->kernel_files, 0);
+    npu_resize(emitter->place_nodes, 0);
+    npu_resize(emitter->node_places, 0);
+    if (*emitter->error) {
+        ptowsp_context_fail(emitter->context, emitter->status, emitter->index, emitter->error);
+    }
+    return emitter->status;
+}
+
+// -- public ---------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context, const ptowsp_program *program,
+                                    ptowsp_npu_file_fn file, void *user) {
+    npu_emitter emitter;
+    npu_emitter_open(&emitter, context, program);
+    if (emitter.status == PTOWSP_OK && !file) {
+        npu_fail(&emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "file is NULL");
+    }
+    for (uint32_t i = 0; i < emitter.file_count && emitter.status == PTOWSP_OK; i++) {
+        const npu_file *at = &emitter.files[i];
+        ptowsp_status status = file(user, at->path, at->data, at->size);
+        if (status != PTOWSP_OK) {
+            npu_fail(&emitter, status, i, "the callback returned %s for %s",
+                     ptowsp_status_name(status), at->path);
+        }
+    }
+    return npu_emitter_close(&emitter);
+}
+
+ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
+                              const ptowsp_npu_desc *desc) {
+    if (!desc || !desc->directory || !*desc->directory) {
+        return ptowsp_context_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                   "emit: there is no directory to write to");
+    }
+    npu_emitter emitter;
+    npu_emitter_open(&emitter, context, program);
+    if (emitter.status == PTOWSP_OK) {
+        npu_tree_write(&emitter, desc);
+    }
+    return npu_emitter_close(&emitter);
+}

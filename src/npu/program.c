@@ -1,0 +1,331 @@
+// aicpu/program.h and aicpu/program.cpp: what the program is made of, as enums for expand.cpp and
+// as tables for the host and the scheduler.
+
+#include "npu.h"
+
+NPU_INTERNAL void npu_print_word(npu_text *text, const char *words, uint32_t n) {
+    for (; n > 0 && *words; n--) {
+        words += strcspn(words, " ");
+        words += *words == ' ';
+    }
+    size_t length = strcspn(words, " ");
+    npu_write(text, length ? words : "none", length ? length : 4);
+}
+
+// -- program.h ------------------------------------------------------------------------------------
+
+static void npu_print_enum(const npu_emitter *emitter, npu_text *text, npu_kind kind,
+                           const char *title, const char *prefix, uint32_t first) {
+    bool is_open = false;
+    for (uint32_t i = first; i < emitter->names.count[kind]; i++) {
+        const char *name = npu_name(emitter, kind, i);
+        if (*name) {
+            if (!is_open) {
+                npu_print(text, "\n// %s\nenum : uint32_t {\n", title);
+                is_open = true;
+            }
+            npu_print(text, "    %s_%s = %u,\n", prefix, name, (unsigned)i);
+        }
+    }
+    if (is_open) {
+        npu_print(text, "};\n");
+    }
+}
+
+static void npu_program_header_emit(npu_emitter *emitter) {
+    npu_text text = {NULL, 0, 0, false};
+    npu_print(&text, "// What program ");
+    npu_print_comment(&text, ptowsp_program_name(emitter->program));
+    npu_print(&text, " is made of, by index in the tables of program.cpp. Generated.\n\n"
+                     "#ifndef WSP_PROGRAM_H\n"
+                     "#define WSP_PROGRAM_H\n\n"
+                     "#include \"wsp_abi.h\"\n");
+    npu_print_enum(emitter, &text, NPU_AXIS, "Axes.", "AXIS", 1);
+    npu_print_enum(emitter, &text, NPU_ARRAY, "Arrays of integers, and lengths of ragged axes.",
+                   "ARRAY", 1);
+    npu_print_enum(emitter, &text, NPU_SYMBOL, "Symbols: numbers that are bound.", "SYMBOL", 1);
+    npu_print_enum(emitter, &text, NPU_TENSOR, "Tensors.", "TENSOR", 1);
+    npu_print_enum(emitter, &text, NPU_KERNEL, "Kernels.", "KERNEL", 1);
+    npu_print_enum(emitter, &text, NPU_CHANNEL, "Channels between processes.", "CHANNEL", 0);
+    npu_print(&text, "\n// expand.cpp: makes the program's tasks.\n"
+                     "void wsp_expand(wsp::Run &run);\n\n"
+                     "#endif\n");
+    npu_add_file(emitter, &text, "aicpu/program.h");
+}
+
+// -- program.cpp ----------------------------------------------------------------------------------
+
+static void npu_axes_emit(const npu_emitter *emitter, npu_text *text) {
+    npu_print(text, "// name, kind, lengths, size, is_used\n"
+                    "const wsp_axis_decl axes[] = {\n    {nullptr, 0, 0, 0, 0},\n");
+    for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
+        ptowsp_axis_info axis = ptowsp_program_axis_at(emitter->program, i);
+        if (!axis.name) {
+            npu_print(text, "    {nullptr, 0, 0, 0, 0},\n");
+            continue;
+        }
+        npu_print(text, "    {");
+        npu_print_string(text, axis.name);
+        npu_print(text, ", ");
+        npu_print_word(text, "PTOWSP_AXIS_DENSE PTOWSP_AXIS_DYNAMIC PTOWSP_AXIS_RAGGED "
+                             "PTOWSP_AXIS_SPARSE", (uint32_t)axis.kind);
+        npu_print(text, ", %s%s, %lld, %d},\n", axis.array ? "ARRAY_" : "0",
+                  axis.array ? npu_name(emitter, NPU_ARRAY, axis.array) : "",
+                  axis.kind == PTOWSP_AXIS_DENSE ? (long long)axis.size : 0, axis.is_used);
+    }
+    npu_print(text, "};\n\n");
+}
+
+// "PTOWSP_F16", or 0.
+static void npu_print_dtype(npu_text *text, ptowsp_dtype dtype) {
+    switch (dtype) {
+#define NPU_DTYPE(name, value, bytes, word)                                                        \
+    case PTOWSP_##name: npu_print(text, "PTOWSP_" #name); break;
+        PTOWSP_DTYPES(NPU_DTYPE)
+#undef NPU_DTYPE
+    case PTOWSP_DTYPE_NONE:
+    case PTOWSP_DTYPE_FORCE_INT:
+    default: npu_print(text, "0"); break;
+    }
+}
+
+static void npu_arrays_emit(const npu_emitter *emitter, npu_text *text) {
+    npu_print(text, "// name, dtype, is_lengths, is_used\n"
+                    "const wsp_array_decl arrays[] = {\n    {nullptr, 0, 0, 0},\n");
+    for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
+        ptowsp_array_info array = ptowsp_program_array_at(emitter->program, i);
+        npu_print(text, "    {");
+        npu_print_string(text, array.name);
+        npu_print(text, ", ");
+        npu_print_dtype(text, array.dtype);
+        npu_print(text, ", %d, %d},\n", array.is_lengths, array.is_used);
+    }
+    npu_print(text, "};\n\n// name, is_used\n"
+                    "const wsp_symbol_decl symbols[] = {\n    {nullptr, 0},\n");
+    for (uint32_t i = 1; i < emitter->names.count[NPU_SYMBOL]; i++) {
+        ptowsp_symbol_info symbol = ptowsp_program_symbol_at(emitter->program, i);
+        npu_print(text, "    {");
+        npu_print_string(text, symbol.name);
+        npu_print(text, ", %d},\n", symbol.is_used);
+    }
+    npu_print(text, "};\n\n");
+}
+
+static void npu_tensors_emit(const npu_emitter *emitter, npu_text *text) {
+    npu_print(text, "// name, dtype, rank, shape, is_used, is_written, is_loaded\n"
+                    "const wsp_tensor_decl tensors[] = {\n    {nullptr, 0, 0, {}, 0, 0, 0},\n");
+    for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
+        ptowsp_tensor_info tensor = ptowsp_program_tensor_at(emitter->program, i);
+        npu_print(text, "    {");
+        npu_print_string(text, tensor.desc.name);
+        npu_print(text, ", ");
+        npu_print_dtype(text, tensor.desc.dtype);
+        npu_print(text, ", %u, {", (unsigned)tensor.desc.rank);
+        for (uint32_t k = 0; k < tensor.desc.rank; k++) {
+            npu_print(text, "%s", k ? ", " : "");
+            if (tensor.desc.shape[k] == PTOWSP_DYNAMIC) {
+                npu_print(text, "PTOWSP_DYNAMIC");
+            } else {
+                npu_print(text, "%lld", (long long)tensor.desc.shape[k]);
+            }
+        }
+        npu_print(text, "}, %d, %d, %d},\n", tensor.is_used, tensor.is_written, tensor.is_loaded);
+    }
+    npu_print(text, "};\n\n");
+}
+
+static void npu_kernel_table_emit(const npu_emitter *emitter, npu_text *text) {
+    npu_print(text, "// name, unit, axes, tiles, scalars, names of the tiles\n"
+                    "const wsp_kernel_decl kernels[] = {\n    {nullptr, 0, 0, 0, 0, {}},\n");
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
+        npu_print(text, "    {");
+        npu_print_string(text, kernel.name);
+        npu_print(text, ", ");
+        npu_print_word(text, "PTOWSP_UNIT_VECTOR PTOWSP_UNIT_CUBE", (uint32_t)kernel.unit);
+        npu_print(text, ", %u, %u, %u, {", (unsigned)kernel.axis_count,
+                  (unsigned)kernel.tile_count, (unsigned)kernel.scalar_count);
+        for (uint32_t k = 0; k < kernel.tile_count; k++) {
+            npu_print(text, "%s", k ? ", " : "");
+            npu_print_string(text, kernel.tiles[k].name);
+        }
+        npu_print(text, "}},\n");
+    }
+    npu_print(text, "};\n\n");
+}
+
+static void npu_places_emit(const npu_emitter *emitter, npu_text *text) {
+    npu_print(text, "// Where in the workload, for errors.\n"
+                    "const char *const places[] = {\n    \"\",\n");
+    for (uint32_t i = 1; i < emitter->place_count; i++) {
+        npu_text place = {NULL, 0, 0, false};
+        ptowsp_program_print_place(emitter->program, emitter->place_nodes[i],
+                                   npu_text_sink(&place));
+        npu_print(text, "    ");
+        npu_print_string(text, place.data ? place.data : "");
+        npu_print(text, ",\n");
+        text->is_out_of_memory = text->is_out_of_memory || place.is_out_of_memory;
+        npu_text_free(&place);
+    }
+    npu_print(text, "};\n\n");
+}
+
+// The fields of a ptowsp_schedule in their order. Keys are in expand.cpp.
+static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
+    ptowsp_schedule s = emitter->schedule;
+    npu_print(text, "    {\n        ");
+    npu_print_word(text, "PTOWSP_ISSUE_DATAFLOW PTOWSP_ISSUE_IN_ORDER", (uint32_t)s.issue);
+    npu_print(text, ",\n        ");
+    npu_print_word(text, "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
+                         "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
+                         "PTOWSP_DISPATCH_WORK_STEALING", (uint32_t)s.dispatch);
+    npu_print(text, ",\n        {nullptr, 0},\n        %u,  // lanes\n        ",
+              (unsigned)s.lane_count);
+    npu_print_word(text, "PTOWSP_POOLS_ONE PTOWSP_POOLS_BY_UNIT", (uint32_t)s.pools);
+    npu_print(text, ",\n        %u,  // vector lanes\n        %u,  // cube lanes\n        ",
+              (unsigned)s.vector_lane_count, (unsigned)s.cube_lane_count);
+    npu_print_word(text, "PTOWSP_WINDOW_DEFAULT PTOWSP_WINDOW_STALL PTOWSP_WINDOW_ABORT "
+                         "PTOWSP_WINDOW_BENCHMARK", (uint32_t)s.window_policy);
+    npu_print(text, ",\n        %u,  // window\n        %u,  // dependencies\n"
+                    "        %u,  // hazards\n        ",
+              (unsigned)s.window, (unsigned)s.dependencies, (unsigned)s.hazards);
+    npu_print_word(text, "PTOWSP_READY_FIFO PTOWSP_READY_PRIORITY PTOWSP_READY_WORK_STEALING",
+                   (uint32_t)s.ready);
+    npu_print(text, ",\n        {nullptr, 0},\n        ");
+    npu_print_word(text, "PTOWSP_START_AT_ONCE PTOWSP_START_THRESHOLD PTOWSP_START_ALL_ISSUED",
+                   (uint32_t)s.start);
+    npu_print(text, ",\n        ");
+    npu_print_u64(text, s.start_threshold);
+    npu_print(text, ",  // start_threshold\n        %u,  // streams\n        {nullptr, 0},\n"
+                    "        ", (unsigned)s.stream_count);
+    npu_print_word(text, "PTOWSP_TIMING_IMMEDIATE PTOWSP_TIMING_BATCHED "
+                         "PTOWSP_TIMING_RATE_LIMITED PTOWSP_TIMING_INTERLEAVED",
+                   (uint32_t)s.timing);
+    npu_print(text, ",\n        %u,  // timing_count\n        ", (unsigned)s.timing_count);
+    npu_print_u64(text, s.timing_cycles);
+    npu_print(text, ",  // timing_cycles\n    },\n");
+}
+
+// How many scopes are open at once in a workload at most, those of workloads it calls included, as
+// far as that is known.
+static uint32_t npu_workload_depth(const npu_emitter *emitter, const uint32_t *depths, uint32_t at,
+                                   uint32_t end) {
+    uint32_t open = 0, most = 0;
+    for (uint32_t i = at; i < end; i++) {
+        ptowsp_statement statement = ptowsp_program_statement_at(emitter->program, i);
+        if (statement.kind == PTOWSP_STATEMENT_END) {
+            ptowsp_statement begin = ptowsp_program_statement_at(emitter->program, statement.begin);
+            open -= begin.scope != PTOWSP_SCOPE_NONE;
+            continue;
+        }
+        uint32_t inside = open + (statement.scope != PTOWSP_SCOPE_NONE);
+        if (statement.kind == PTOWSP_STATEMENT_CALL) {
+            inside += depths[statement.target];
+        } else {
+            open = inside;
+        }
+        most = inside > most ? inside : most;
+    }
+    return most;
+}
+
+// Of the whole program, the scope around everything included. Workloads that are called mostly
+// follow their callers, so going backwards knows most at once.
+static uint32_t npu_scope_depth(npu_emitter *emitter) {
+    size_t size = (emitter->statement_count + 1) * sizeof(uint32_t);
+    uint32_t *depths = (uint32_t *)npu_resize(NULL, size);
+    if (!depths) {
+        npu_out_of_memory(emitter);
+        return 0;
+    }
+    memset(depths, 0, size);
+    for (bool is_changed = true; is_changed;) {
+        is_changed = false;
+        for (uint32_t i = emitter->statement_count; i-- > 0;) {
+            ptowsp_statement statement = ptowsp_program_statement_at(emitter->program, i);
+            if (statement.kind == PTOWSP_STATEMENT_WORKLOAD) {
+                uint32_t depth = npu_workload_depth(emitter, depths, i, statement.end);
+                is_changed = is_changed || depth != depths[i];
+                depths[i] = depth;
+            }
+        }
+    }
+    uint32_t depth = depths[0] + 1;
+    npu_resize(depths, 0);
+    return depth;
+}
+
+// What is said about the tree of statements: its depth of scopes, its pipelines, its streams.
+typedef struct npu_shape {
+    uint32_t scope_depth, pipeline_count;
+    bool has_streams;
+} npu_shape;
+
+static npu_shape npu_shape_of(npu_emitter *emitter) {
+    npu_shape shape = {0, 0, false};
+    for (uint32_t i = 0; i < emitter->statement_count; i++) {
+        ptowsp_statement statement = ptowsp_program_statement_at(emitter->program, i);
+        shape.pipeline_count += statement.kind == PTOWSP_STATEMENT_PIPELINE;
+        bool is_task = statement.kind == PTOWSP_STATEMENT_TASK;
+        if (is_task && ptowsp_program_task_at(emitter->program, i).stream_key) {
+            shape.has_streams = true;
+        }
+    }
+    shape.scope_depth = npu_scope_depth(emitter);
+    return shape;
+}
+
+static const char npu_hash_line[] = "    \"--------------------------------\",  // hash\n";
+
+NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
+    const ptowsp_program *program = emitter->program;
+    npu_program_header_emit(emitter);
+    npu_text text = {NULL, 0, 0, false};
+    npu_print(&text, "// The tables of program ");
+    npu_print_comment(&text, ptowsp_program_name(program));
+    npu_print(&text, ". Generated.\n\n"
+                     "#include \"program.h\"\n\n"
+                     "static_assert(WSP_ABI_VERSION == %u, \"wsp_abi.h is of another version\");\n\n"
+                     "namespace {\n\n", NPU_ABI_VERSION);
+    npu_axes_emit(emitter, &text);
+    npu_arrays_emit(emitter, &text);
+    npu_tensors_emit(emitter, &text);
+    npu_kernel_table_emit(emitter, &text);
+    npu_places_emit(emitter, &text);
+    npu_shape shape = npu_shape_of(emitter);
+    npu_print(&text, "}  // namespace\n\n"
+                     "const wsp_program wsp_the_program = {\n"
+                     "    WSP_ABI_VERSION,\n    ");
+    npu_print_string(&text, ptowsp_program_name(program));
+    npu_print(&text, ",\n");
+    npu_write(&text, npu_hash_line, sizeof npu_hash_line - 1);
+    const npu_names *names = &emitter->names;
+    npu_print(&text, "    %u,  // axes\n    %u,  // arrays\n    %u,  // symbols\n"
+                     "    %u,  // tensors\n    %u,  // kernels\n    %u,  // slots\n"
+                     "    axes,\n    arrays,\n    symbols,\n    tensors,\n    kernels,\n"
+                     "    %u,  // places\n    places,\n",
+              (unsigned)names->count[NPU_AXIS], (unsigned)names->count[NPU_ARRAY],
+              (unsigned)names->count[NPU_SYMBOL], (unsigned)names->count[NPU_TENSOR],
+              (unsigned)emitter->kernel_count, (unsigned)ptowsp_program_slot_count(program),
+              (unsigned)(emitter->place_count ? emitter->place_count : 1));
+    npu_schedule_emit(emitter, &text);
+    npu_print(&text, "    %u,  // lanes\n    %d,  // is_priority_signed\n    %d,  // has_streams\n"
+                     "    %u,  // edges\n    %u,  // scope_depth\n    %u,  // pipelines\n    ",
+              (unsigned)ptowsp_program_lane_count(program),
+              ptowsp_program_is_priority_signed(program), shape.has_streams,
+              (unsigned)ptowsp_program_edge_count(program), (unsigned)shape.scope_depth,
+              (unsigned)shape.pipeline_count);
+    uint32_t latency = ptowsp_program_latency_symbol(program);
+    npu_print(&text, "%s%s,  // latency_symbol\n    wsp_expand,\n};\n", latency ? "SYMBOL_" : "0",
+              latency ? npu_name(emitter, NPU_SYMBOL, latency) : "");
+    emitter->program_file = npu_add_file(emitter, &text, "aicpu/program.cpp");
+}
+
+NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash) {
+    const npu_file *file = &emitter->files[emitter->program_file];
+    char *line = file->data ? strstr((char *)file->data, npu_hash_line) : NULL;
+    PTOWSP_ASSERT(line);
+    if (line) {
+        memcpy(line + 5, hash, NPU_HASH_SIZE - 1);
+    }
+}
