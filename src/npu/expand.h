@@ -1,0 +1,126 @@
+// What the parts of the emitter of aicpu/expand.cpp share: where it stands, and its lines.
+
+#ifndef NPU_EXPAND_H
+#define NPU_EXPAND_H
+
+#include "npu.h"
+
+#define NPU_LINE_MAX 100                   // columns, where there are spaces to break at
+#define NPU_LOCAL_NAME_MAX (NPU_NAME_MAX + 16)  // with what tells it from others
+
+// What a function reads often, as a local at its top.
+typedef enum npu_local_kind {
+    NPU_LOCAL_SIZE = 0,  // of a dynamic axis
+    NPU_LOCAL_SYMBOL,
+    NPU_LOCAL_ARRAY,  // read as i64, u64, bool
+    NPU_LOCAL_ARRAY_U64,
+    NPU_LOCAL_ARRAY_BOOL,
+    NPU_LOCAL_KIND_COUNT
+} npu_local_kind;
+
+typedef struct npu_local {
+    npu_local_kind kind;
+    uint32_t id;
+    char name[NPU_LOCAL_NAME_MAX];
+} npu_local;
+
+typedef struct npu_locals {
+    npu_local *items;
+    uint32_t count, capacity;
+    uint32_t *of[NPU_LOCAL_KIND_COUNT];  // by id: its item + 1, or 0
+} npu_locals;
+
+typedef struct npu_open_name {
+    char text[NPU_LOCAL_NAME_MAX];
+} npu_open_name;
+
+// Parts of an expression that is too deep for one: functions before its statement.
+typedef struct npu_part {
+    uint32_t expr;
+    char name[NPU_LOCAL_NAME_MAX];
+} npu_part;
+
+enum { NPU_USES_VARIABLE = 1, NPU_USES_ENTRY = 2 };
+
+typedef struct npu_expand {
+    npu_emitter *emitter;
+    const ptowsp_program *program;
+    npu_text *out;
+    npu_text line;  // that is being made
+    npu_text place;
+    uint32_t depth;  // of braces
+    const char *walker;        // what walks: run, or the process
+    uint32_t pipeline_count;   // so far
+    bool is_in_process;
+    npu_locals function, process;  // locals: of a process its arrays, all else of the function
+    uint8_t *variable_uses;        // by variable
+    uint32_t *variable_suffixes, *entry_suffixes;  // by variable: of its name, 0 is none
+    uint8_t *tensors;              // by tensor: loaded by the processes of a pipeline
+    uint8_t *seen;                 // by statement: its workload has been searched for loads
+    npu_open_name *names;          // that are visible here
+    uint32_t name_count, name_capacity;
+    npu_part *parts;
+    uint32_t part_count, part_capacity;
+    bool is_out_of_memory;
+} npu_expand;
+
+// Items with room for `count` of a size; what they were before, with the capacity as it was, where
+// memory is out.
+NPU_INTERNAL void *npu_expand_grow(npu_expand *x, void *items, uint32_t *capacity, uint32_t count,
+                                   size_t size);
+
+// -- lines (expand_text.c) ------------------------------------------------------------------------
+
+// Adds to the line.
+NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) NPU_PRINTF(2, 3);
+// Ends the line: indented, broken where it is too long.
+NPU_INTERNAL void npu_end_line(npu_expand *x);
+// The line ends with a brace that opens; one that closes, followed by `behind`.
+NPU_INTERNAL void npu_open(npu_expand *x);
+NPU_INTERNAL void npu_close(npu_expand *x, const char *behind);
+// A comment with a statement's place.
+NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node);
+
+// -- names (expand_names.c) -----------------------------------------------------------------------
+
+// Makes a name that no visible one is, and makes it visible: base, base_2, ... Returns the number
+// that was added, 0 if none was. Names are visible until name_count is what it was before.
+NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
+                                       char out_name[NPU_LOCAL_NAME_MAX]);
+NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable);
+NPU_INTERNAL void npu_add_entry(npu_expand *x, uint32_t variable);
+NPU_INTERNAL void npu_name_variable(npu_expand *x, uint32_t variable);
+NPU_INTERNAL void npu_name_entry(npu_expand *x, uint32_t variable);
+// The name of a local that has been collected.
+NPU_INTERNAL const char *npu_local_name(const npu_expand *x, npu_local_kind kind, uint32_t id);
+// Collects what the statements [begin, end) use: of a function, without arrays that are read in
+// processes; or of a process, these. npu_print_locals gives them names.
+NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t end);
+NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t end);
+NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals);
+NPU_INTERNAL void npu_forget_locals(npu_locals *locals);
+
+// -- expressions (expr.c) -------------------------------------------------------------------------
+
+// How a literal stands: where its type is known (b + 1, task.axis(1)), or alone.
+typedef enum npu_literal { NPU_LITERAL_PLAIN, NPU_LITERAL_TYPED } npu_literal;
+
+// Adds an expression to the line; 0 is the literal 0.
+NPU_INTERNAL void npu_add_expr(npu_expand *x, uint32_t expr, npu_literal literal);
+NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type);
+NPU_INTERNAL bool npu_expr_reads_array(const npu_expand *x, uint32_t expr);
+// Prints what an expression needs before the statement it is in. Comes before the line is begun.
+NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr);
+
+// -- statements (expand.c, expand_pipeline.c) -----------------------------------------------------
+
+NPU_INTERNAL void npu_add_edges(npu_expand *x, const char *call, uint32_t first, uint32_t count);
+NPU_INTERNAL const char *npu_access(const ptowsp_view_info *view);
+NPU_INTERNAL const char *npu_type(ptowsp_type type);
+NPU_INTERNAL bool npu_has_children(const npu_expand *x, uint32_t begin, uint32_t end);
+
+// A statement that only pipelines have. False if it is another one.
+NPU_INTERNAL bool npu_pipeline_statement(npu_expand *x, uint32_t i, const ptowsp_statement *s);
+NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin);
+
+#endif

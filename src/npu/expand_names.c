@@ -1,0 +1,241 @@
+// Names in aicpu/expand.cpp, and which locals a function has.
+//
+// Things keep the names that npu_name gives them, if no other one is visible where they are made;
+// else they get a number behind it. A function begins with locals for the sizes, symbols and arrays
+// that it uses. So does a process for its arrays: errors of reading one are those of who reads.
+
+#include "expand.h"
+
+#include <stdio.h>
+
+// -- names ----------------------------------------------------------------------------------------
+
+static bool npu_is_open(const npu_expand *x, const char *name) {
+    for (uint32_t i = x->name_count; i > 0; i--) {
+        if (strcmp(x->names[i - 1].text, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
+                                       char out_name[NPU_LOCAL_NAME_MAX]) {
+    uint32_t suffix = 0;
+    snprintf(out_name, NPU_LOCAL_NAME_MAX, "%s", base);
+    while (npu_is_open(x, out_name)) {
+        suffix = suffix ? suffix + 1 : 2;
+        snprintf(out_name, NPU_LOCAL_NAME_MAX, "%s_%u", base, suffix);
+    }
+    x->names = (npu_open_name *)npu_expand_grow(x, x->names, &x->name_capacity, x->name_count + 1,
+                                                sizeof *x->names);
+    if (x->name_count < x->name_capacity) {
+        memcpy(x->names[x->name_count++].text, out_name, NPU_LOCAL_NAME_MAX);
+    }
+    return suffix;
+}
+
+static void npu_add_suffix(npu_expand *x, uint32_t suffix) {
+    if (suffix) {
+        npu_add(x, "_%u", suffix);
+    }
+}
+
+NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable) {
+    npu_add(x, "%s", npu_name(x->emitter, NPU_VARIABLE, variable));
+    npu_add_suffix(x, x->variable_suffixes[variable]);
+}
+
+NPU_INTERNAL void npu_add_entry(npu_expand *x, uint32_t variable) {
+    npu_add(x, "%s_entry", npu_name(x->emitter, NPU_VARIABLE, variable));
+    npu_add_suffix(x, x->entry_suffixes[variable]);
+}
+
+NPU_INTERNAL void npu_name_variable(npu_expand *x, uint32_t variable) {
+    char name[NPU_LOCAL_NAME_MAX];
+    x->variable_suffixes[variable] =
+        npu_open_name_of(x, npu_name(x->emitter, NPU_VARIABLE, variable), name);
+}
+
+NPU_INTERNAL void npu_name_entry(npu_expand *x, uint32_t variable) {
+    char base[NPU_LOCAL_NAME_MAX], name[NPU_LOCAL_NAME_MAX];
+    snprintf(base, sizeof base, "%s_entry", npu_name(x->emitter, NPU_VARIABLE, variable));
+    x->entry_suffixes[variable] = npu_open_name_of(x, base, name);
+}
+
+// -- locals ---------------------------------------------------------------------------------------
+
+NPU_INTERNAL const char *npu_local_name(const npu_expand *x, npu_local_kind kind, uint32_t id) {
+    const npu_locals *locals =
+        x->is_in_process && kind >= NPU_LOCAL_ARRAY ? &x->process : &x->function;
+    uint32_t item = locals->of[kind][id];
+    return item ? locals->items[item - 1].name : "";  // out of memory
+}
+
+static void npu_collect(npu_expand *x, npu_locals *locals, npu_local_kind kind, uint32_t id) {
+    if (locals->of[kind][id]) {
+        return;
+    }
+    locals->items = (npu_local *)npu_expand_grow(x, locals->items, &locals->capacity,
+                                                 locals->count + 1, sizeof *locals->items);
+    if (locals->count < locals->capacity) {
+        npu_local *local = &locals->items[locals->count++];
+        memset(local, 0, sizeof *local);
+        local->kind = kind;
+        local->id = id;
+        locals->of[kind][id] = locals->count;
+    }
+}
+
+// What is collected: in a function, all but arrays that processes read; in a process, those.
+typedef struct npu_collector {
+    npu_expand *x;
+    npu_locals *locals;
+    bool has_arrays, has_others;
+} npu_collector;
+
+static void npu_collect_expr(const npu_collector *c, uint32_t expr) {
+    npu_expand *x = c->x;
+    if (!expr) {
+        return;
+    }
+    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
+    if (e.kind == PTOWSP_EXPR_VARIABLE) {
+        x->variable_uses[e.id] |= NPU_USES_VARIABLE;
+    } else if (e.kind == PTOWSP_EXPR_ENTRY) {
+        x->variable_uses[e.id] |= NPU_USES_ENTRY;
+    } else if (e.kind == PTOWSP_EXPR_ARRAY && c->has_arrays) {
+        npu_collect(x, c->locals, npu_array_local(e.type), e.id);
+    } else if (e.kind == PTOWSP_EXPR_SYMBOL && c->has_others) {
+        npu_collect(x, c->locals, NPU_LOCAL_SYMBOL, e.id);
+    } else if (e.kind == PTOWSP_EXPR_SIZE && c->has_others &&
+               ptowsp_program_axis_at(x->program, e.id).kind == PTOWSP_AXIS_DYNAMIC) {
+        npu_collect(x, c->locals, NPU_LOCAL_SIZE, e.id);
+    }
+    npu_collect_expr(c, e.a);
+    npu_collect_expr(c, e.b);
+    npu_collect_expr(c, e.c);
+}
+
+static void npu_collect_axis(const npu_collector *c, uint32_t axis) {
+    if (axis && c->has_others &&
+        ptowsp_program_axis_at(c->x->program, axis).kind == PTOWSP_AXIS_DYNAMIC) {
+        npu_collect(c->x, c->locals, NPU_LOCAL_SIZE, axis);
+    }
+}
+
+static void npu_collect_view(const npu_collector *c, const ptowsp_view_info *view) {
+    for (uint32_t i = 0; i < view->lead_count; i++) {
+        npu_collect_expr(c, view->lead[i]);
+    }
+    npu_collect_expr(c, view->row);
+    npu_collect_expr(c, view->col);
+}
+
+static void npu_collect_task(const npu_collector *c, uint32_t i) {
+    ptowsp_task_info task = ptowsp_program_task_at(c->x->program, i);
+    for (uint32_t j = 0; j < task.axis_count; j++) {
+        npu_collect_expr(c, task.axes[j]);
+    }
+    for (uint32_t j = 0; j < task.tile_count; j++) {
+        ptowsp_view_info view = ptowsp_program_view_at(c->x->program, i, j);
+        npu_collect_view(c, &view);
+    }
+    for (uint32_t j = 0; j < task.scalar_count; j++) {
+        npu_collect_expr(c, task.scalars[j]);
+    }
+    npu_collect_expr(c, task.dispatch_key);
+    npu_collect_expr(c, task.priority_key);
+    npu_collect_expr(c, task.stream_key);
+}
+
+static void npu_collect_statement(const npu_collector *c, uint32_t i, const ptowsp_statement *s) {
+    const ptowsp_program *program = c->x->program;
+    switch (s->kind) {
+    case PTOWSP_STATEMENT_LOOP:
+        npu_collect_axis(c, s->axis);
+        npu_collect_expr(c, s->row);
+        break;
+    case PTOWSP_STATEMENT_PROCESS: npu_collect_axis(c, s->axis); break;
+    case PTOWSP_STATEMENT_WHEN:
+    case PTOWSP_STATEMENT_SLOT_SET:
+    case PTOWSP_STATEMENT_SEND: npu_collect_expr(c, s->value); break;
+    case PTOWSP_STATEMENT_CALL:
+        for (uint32_t j = 0; j < s->count; j++) {
+            npu_collect_expr(c, ptowsp_program_value_at(program, s->first + j));
+        }
+        break;
+    case PTOWSP_STATEMENT_TASK: npu_collect_task(c, i); break;
+    case PTOWSP_STATEMENT_SLOT_LOAD: {
+        ptowsp_load_info load = ptowsp_program_load_at(program, i);
+        npu_collect_view(c, &load.view);
+        npu_collect_expr(c, load.row);
+        npu_collect_expr(c, load.col);
+        break;
+    }
+    case PTOWSP_STATEMENT_PIPELINE:
+        for (uint32_t j = 0; j < s->count; j++) {
+            ptowsp_channel_info channel = ptowsp_program_channel_at(program, s->first + j);
+            npu_collect_expr(c, channel.depth_at_start);
+            npu_collect_expr(c, channel.latency_at_start);
+        }
+        break;
+    default: break;
+    }
+}
+
+NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t end) {
+    npu_collector c = {x, &x->function, true, true};
+    for (uint32_t i = begin; i < end; i++) {
+        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
+        npu_collect_statement(&c, i, &s);
+        if (s.kind == PTOWSP_STATEMENT_PROCESS) {
+            c.has_arrays = false;
+        } else if (s.kind == PTOWSP_STATEMENT_END) {
+            ptowsp_statement of = ptowsp_program_statement_at(x->program, s.begin);
+            c.has_arrays = c.has_arrays || of.kind == PTOWSP_STATEMENT_PROCESS;
+        }
+    }
+}
+
+NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t end) {
+    const npu_collector c = {x, &x->process, true, false};
+    for (uint32_t i = begin; i < end; i++) {
+        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
+        npu_collect_statement(&c, i, &s);
+    }
+}
+
+NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals) {
+    for (uint32_t i = 0; i < locals->count; i++) {
+        npu_local *local = &locals->items[i];
+        npu_kind kind = local->kind == NPU_LOCAL_SIZE     ? NPU_AXIS
+                        : local->kind == NPU_LOCAL_SYMBOL ? NPU_SYMBOL
+                                                          : NPU_ARRAY;
+        const char *base = npu_name(x->emitter, kind, local->id);
+        npu_open_name_of(x, base, local->name);
+        switch (local->kind) {
+        case NPU_LOCAL_SIZE:
+            npu_add(x, "const i64 %s = %s.size(AXIS_%s);", local->name, x->walker, base);
+            break;
+        case NPU_LOCAL_SYMBOL:
+            npu_add(x, "const u64 %s = %s.symbol(SYMBOL_%s);", local->name, x->walker, base);
+            break;
+        default:
+            npu_add(x, "const Array<%s> %s(%s, ARRAY_%s);",
+                    local->kind == NPU_LOCAL_ARRAY       ? "i64"
+                    : local->kind == NPU_LOCAL_ARRAY_U64 ? "u64"
+                                                         : "bool",
+                    local->name, x->walker, base);
+            break;
+        }
+        npu_end_line(x);
+    }
+}
+
+NPU_INTERNAL void npu_forget_locals(npu_locals *locals) {
+    for (uint32_t i = 0; i < locals->count; i++) {
+        locals->of[locals->items[i].kind][locals->items[i].id] = 0;
+    }
+    locals->count = 0;
+}

@@ -1,0 +1,99 @@
+// The lines of aicpu/expand.cpp. A statement is made in one long line, which is broken when it ends:
+// at the last space that fits, but not inside of a string.
+
+#include "expand.h"
+
+enum { NPU_INDENT = 4, NPU_LINE_MIN = 48 };  // columns; what a line has however deep it is
+
+NPU_INTERNAL void *npu_expand_grow(npu_expand *x, void *items, uint32_t *capacity, uint32_t count,
+                                   size_t size) {
+    if (count <= *capacity) {
+        return items;
+    }
+    uint32_t room = *capacity < 16 ? 16 : 2 * *capacity;
+    room = room < count ? count : room;
+    void *grown = npu_resize(items, room * size);
+    if (!grown) {
+        x->is_out_of_memory = true;
+        return items;
+    }
+    *capacity = room;
+    return grown;
+}
+
+NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    npu_vprint(&x->line, format, args);
+    va_end(args);
+}
+
+// Where to break `text`, which is longer than `width`: the size of its first line. The longest that
+// fits, or else the first that there is.
+static size_t npu_line_break(const char *text, size_t size, size_t width) {
+    size_t best = 0;
+    bool is_string = false;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '\\' && is_string) {
+            i++;
+            continue;
+        }
+        is_string ^= text[i] == '"';
+        if (text[i] == ' ' && !is_string && i > 0) {
+            if (i > width && best) {
+                return best;
+            }
+            best = i;
+        }
+    }
+    return size <= width || !best ? size : best;
+}
+
+// Writes text of lines, each with its indent and a prefix.
+static void npu_write_broken(npu_expand *x, const char *text, size_t size, const char *prefix,
+                             uint32_t hanging) {
+    uint32_t indent = NPU_INDENT * x->depth;
+    do {
+        size_t used = indent + strlen(prefix);
+        size_t width = used + NPU_LINE_MIN > NPU_LINE_MAX ? NPU_LINE_MIN : NPU_LINE_MAX - used;
+        size_t first = size <= width ? size : npu_line_break(text, size, width);
+        npu_print(x->out, "%*s%s", (int)indent, "", prefix);
+        npu_write(x->out, text, first);
+        npu_write(x->out, "\n", 1);
+        if (first < size) {
+            first++;  // the space
+            indent = NPU_INDENT * x->depth + hanging;
+        }
+        text += first;
+        size -= first;
+    } while (size > 0);
+}
+
+NPU_INTERNAL void npu_end_line(npu_expand *x) {
+    if (x->line.size == 0) {
+        npu_write(x->out, "\n", 1);
+        return;
+    }
+    npu_write_broken(x, x->line.data, x->line.size, "", 2 * NPU_INDENT);
+    x->line.size = 0;
+}
+
+NPU_INTERNAL void npu_open(npu_expand *x) {
+    npu_add(x, "{");
+    npu_end_line(x);
+    x->depth++;
+}
+
+NPU_INTERNAL void npu_close(npu_expand *x, const char *behind) {
+    x->depth--;
+    npu_add(x, "}%s", behind);
+    npu_end_line(x);
+}
+
+NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node) {
+    x->place.size = 0;
+    ptowsp_program_print_place(x->program, node, npu_text_sink(&x->place));
+    npu_print_comment(&x->line, x->place.data ? x->place.data : "");
+    npu_write_broken(x, x->line.data ? x->line.data : "", x->line.size, "// ", 0);
+    x->line.size = 0;
+}

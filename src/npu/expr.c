@@ -1,0 +1,295 @@
+// Expressions as C++ text. They keep the form they were written in, as numbers of wsp_number.h have
+// the operators of C++ with their own arithmetic; && || ?: look at their right operands only when
+// needed, as theirs do.
+//
+// Parentheses stand where C++ needs them, and where compilers ask for them: && in ||, bit operators
+// and shifts beside others, comparisons in comparisons.
+
+#include "expand.h"
+
+// How strongly an operator binds. Those of one rank stand beside each other from the left.
+typedef enum npu_rank {
+    NPU_RANK_SELECT,
+    NPU_RANK_OR,
+    NPU_RANK_AND,
+    NPU_RANK_BITOR,
+    NPU_RANK_BITXOR,
+    NPU_RANK_BITAND,
+    NPU_RANK_COMPARE,
+    NPU_RANK_SHIFT,
+    NPU_RANK_SUM,
+    NPU_RANK_PRODUCT,
+    NPU_RANK_UNARY,
+    NPU_RANK_LEAF  // and what looks like a call
+} npu_rank;
+
+enum { NPU_BRACKETS_MAX = 100 };  // in one another; compilers may refuse 256
+
+static npu_rank npu_expr_rank(const ptowsp_expr_info *e) {
+    switch (e->kind) {
+    case PTOWSP_EXPR_CONST:
+        return e->type == PTOWSP_TYPE_I64 && (int64_t)e->value < 0 ? NPU_RANK_UNARY : NPU_RANK_LEAF;
+    case PTOWSP_EXPR_MUL:
+    case PTOWSP_EXPR_DIV:
+    case PTOWSP_EXPR_REM: return NPU_RANK_PRODUCT;
+    case PTOWSP_EXPR_ADD:
+    case PTOWSP_EXPR_SUB: return NPU_RANK_SUM;
+    case PTOWSP_EXPR_SHL:
+    case PTOWSP_EXPR_SHR: return NPU_RANK_SHIFT;
+    case PTOWSP_EXPR_EQ:
+    case PTOWSP_EXPR_NE:
+    case PTOWSP_EXPR_LT:
+    case PTOWSP_EXPR_LE:
+    case PTOWSP_EXPR_GT:
+    case PTOWSP_EXPR_GE: return NPU_RANK_COMPARE;
+    case PTOWSP_EXPR_BITAND: return NPU_RANK_BITAND;
+    case PTOWSP_EXPR_BITXOR: return NPU_RANK_BITXOR;
+    case PTOWSP_EXPR_BITOR: return NPU_RANK_BITOR;
+    case PTOWSP_EXPR_AND: return NPU_RANK_AND;
+    case PTOWSP_EXPR_OR: return NPU_RANK_OR;
+    case PTOWSP_EXPR_NEG:
+    case PTOWSP_EXPR_BITNOT:
+    case PTOWSP_EXPR_NOT: return NPU_RANK_UNARY;
+    case PTOWSP_EXPR_SELECT: return NPU_RANK_SELECT;
+    default: return NPU_RANK_LEAF;
+    }
+}
+
+static const char *npu_expr_operator(ptowsp_expr_kind kind) {
+    switch (kind) {
+    case PTOWSP_EXPR_ADD: return " + ";
+    case PTOWSP_EXPR_SUB: return " - ";
+    case PTOWSP_EXPR_MUL: return " * ";
+    case PTOWSP_EXPR_DIV: return " / ";
+    case PTOWSP_EXPR_REM: return " % ";
+    case PTOWSP_EXPR_BITAND: return " & ";
+    case PTOWSP_EXPR_BITXOR: return " ^ ";
+    case PTOWSP_EXPR_BITOR: return " | ";
+    case PTOWSP_EXPR_SHL: return " << ";
+    case PTOWSP_EXPR_SHR: return " >> ";
+    case PTOWSP_EXPR_EQ: return " == ";
+    case PTOWSP_EXPR_NE: return " != ";
+    case PTOWSP_EXPR_LT: return " < ";
+    case PTOWSP_EXPR_LE: return " <= ";
+    case PTOWSP_EXPR_GT: return " > ";
+    case PTOWSP_EXPR_GE: return " >= ";
+    case PTOWSP_EXPR_AND: return " && ";
+    case PTOWSP_EXPR_OR: return " || ";
+    case PTOWSP_EXPR_NEG: return "-";
+    case PTOWSP_EXPR_BITNOT: return "~";
+    case PTOWSP_EXPR_NOT: return "!";
+    case PTOWSP_EXPR_MIN: return "min";
+    case PTOWSP_EXPR_MAX: return "max";
+    case PTOWSP_EXPR_TO_I64: return "to_i64";
+    case PTOWSP_EXPR_TO_U64: return "to_u64";
+    case PTOWSP_EXPR_TO_BOOL: return "to_bool";
+    default: return "";
+    }
+}
+
+// Does operand `place` (0, 1, 2) of an operator stand in parentheses?
+static bool npu_expr_has_parens(npu_rank rank, const ptowsp_expr_info *operand, uint32_t place) {
+    npu_rank inner = npu_expr_rank(operand);
+    if (inner == NPU_RANK_LEAF) {
+        return false;
+    }
+    switch (rank) {
+    case NPU_RANK_UNARY:  // - -x would be --x
+        return inner != NPU_RANK_UNARY || operand->kind == PTOWSP_EXPR_NEG ||
+               operand->kind == PTOWSP_EXPR_CONST;
+    case NPU_RANK_PRODUCT:
+    case NPU_RANK_SUM: return inner < rank || (inner == rank && place > 0);
+    case NPU_RANK_SHIFT: return inner != NPU_RANK_UNARY;
+    case NPU_RANK_COMPARE: return inner < NPU_RANK_SUM || operand->kind == PTOWSP_EXPR_NOT;
+    case NPU_RANK_BITAND:
+    case NPU_RANK_BITXOR:
+    case NPU_RANK_BITOR: return inner != NPU_RANK_UNARY && (inner != rank || place > 0);
+    case NPU_RANK_AND:
+    case NPU_RANK_OR:
+        return inner != NPU_RANK_UNARY && inner != NPU_RANK_COMPARE &&
+               (inner != rank || place > 0);
+    case NPU_RANK_SELECT: return inner == NPU_RANK_SELECT && place < 2;
+    case NPU_RANK_LEAF: break;
+    }
+    return false;
+}
+
+static void npu_add_literal(npu_expand *x, const ptowsp_expr_info *e, npu_literal literal) {
+    if (e->type == PTOWSP_TYPE_BOOL) {
+        npu_add(x, e->value ? "true" : "false");
+        return;
+    }
+    bool is_typed = literal == NPU_LITERAL_TYPED;
+    npu_add(x, "%s", is_typed ? npu_type(e->type) : "");
+    npu_add(x, "%s", is_typed ? "(" : "");
+    if (e->type == PTOWSP_TYPE_I64) {
+        npu_print_i64(&x->line, (int64_t)e->value);
+    } else {
+        npu_print_u64(&x->line, e->value);
+    }
+    npu_add(x, "%s", is_typed ? ")" : "");
+}
+
+static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal);
+
+static void npu_add_operand(npu_expand *x, npu_rank rank, uint32_t expr, uint32_t place,
+                            npu_literal literal) {
+    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
+    bool has_parens = npu_expr_has_parens(rank, &e, place);
+    npu_add(x, "%s", has_parens ? "(" : "");
+    npu_add_node(x, expr, literal);
+    npu_add(x, "%s", has_parens ? ")" : "");
+}
+
+static bool npu_is_literal(const npu_expand *x, uint32_t expr) {
+    return ptowsp_program_expr_at(x->program, expr).kind == PTOWSP_EXPR_CONST;
+}
+
+// A bool that is compared with itself, which compilers take for a mistake.
+static bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e) {
+    ptowsp_expr_info a = ptowsp_program_expr_at(x->program, e->a);
+    ptowsp_expr_info b = ptowsp_program_expr_at(x->program, e->b);
+    return (e->kind == PTOWSP_EXPR_EQ || e->kind == PTOWSP_EXPR_NE) &&
+           a.kind == PTOWSP_EXPR_VARIABLE && b.kind == PTOWSP_EXPR_VARIABLE &&
+           a.type == PTOWSP_TYPE_BOOL && a.id == b.id;
+}
+
+static void npu_add_operator(npu_expand *x, const ptowsp_expr_info *e) {
+    npu_rank rank = npu_expr_rank(e);
+    const char *name = npu_expr_operator(e->kind);
+    if (e->kind == PTOWSP_EXPR_SELECT) {
+        bool are_literals = npu_is_literal(x, e->b) && npu_is_literal(x, e->c);
+        npu_literal literal = are_literals ? NPU_LITERAL_TYPED : NPU_LITERAL_PLAIN;
+        npu_add_operand(x, rank, e->a, 0, NPU_LITERAL_PLAIN);
+        npu_add(x, " ? ");
+        npu_add_operand(x, rank, e->b, 1, literal);
+        npu_add(x, " : ");
+        npu_add_operand(x, rank, e->c, 2, literal);
+    } else if (rank == NPU_RANK_LEAF) {  // a call
+        bool are_literals = npu_is_literal(x, e->a) && (!e->b || npu_is_literal(x, e->b));
+        npu_literal literal = are_literals ? NPU_LITERAL_TYPED : NPU_LITERAL_PLAIN;
+        npu_add(x, "%s(", name);
+        npu_add_node(x, e->a, literal);
+        if (e->b) {
+            npu_add(x, ", ");
+            npu_add_node(x, e->b, literal);
+        }
+        npu_add(x, ")");
+    } else if (rank == NPU_RANK_UNARY) {
+        npu_add(x, "%s", name);
+        npu_add_operand(x, rank, e->a, 0, NPU_LITERAL_TYPED);
+    } else if (npu_expr_is_tautology(x, e)) {
+        npu_add(x, e->kind == PTOWSP_EXPR_EQ ? "true" : "false");
+    } else {
+        npu_literal literal = npu_is_literal(x, e->a) && npu_is_literal(x, e->b)
+                                  ? NPU_LITERAL_TYPED
+                                  : NPU_LITERAL_PLAIN;
+        npu_add_operand(x, rank, e->a, 0, literal);
+        npu_add(x, "%s", name);
+        npu_add_operand(x, rank, e->b, 1, literal);
+    }
+}
+
+static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal) {
+    for (uint32_t i = 0; i < x->part_count; i++) {
+        if (x->parts[i].expr == expr) {
+            npu_add(x, "%s()", x->parts[i].name);
+            return;
+        }
+    }
+    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
+    switch (e.kind) {
+    case PTOWSP_EXPR_CONST: npu_add_literal(x, &e, literal); break;
+    case PTOWSP_EXPR_VARIABLE: npu_add_variable(x, e.id); break;
+    case PTOWSP_EXPR_ENTRY:
+        npu_add_entry(x, e.id);
+        npu_add(x, ".entry");
+        break;
+    case PTOWSP_EXPR_SIZE: {
+        ptowsp_axis_info axis = ptowsp_program_axis_at(x->program, e.id);
+        if (axis.kind == PTOWSP_AXIS_DENSE) {
+            ptowsp_expr_info size = {PTOWSP_EXPR_CONST, PTOWSP_TYPE_I64, 0, 0, 0, 0,
+                                     (uint64_t)axis.size};
+            npu_add_literal(x, &size, NPU_LITERAL_TYPED);
+        } else {
+            npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, e.id));
+        }
+        break;
+    }
+    case PTOWSP_EXPR_SYMBOL: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SYMBOL, e.id)); break;
+    case PTOWSP_EXPR_ARRAY:
+        npu_add(x, "%s[", npu_local_name(x, npu_array_local(e.type), e.id));
+        npu_add_node(x, e.a, NPU_LITERAL_PLAIN);
+        npu_add(x, "]");
+        break;
+    case PTOWSP_EXPR_SLOT:
+        npu_add(x, "%s.slot_%s(%u)", x->walker, npu_type(e.type), e.id);
+        break;
+    case PTOWSP_EXPR_TASK_ARG: npu_add(x, "task.arg(%u)", e.id); break;
+    default: npu_add_operator(x, &e); break;
+    }
+}
+
+NPU_INTERNAL void npu_add_expr(npu_expand *x, uint32_t expr, npu_literal literal) {
+    if (!expr) {
+        npu_add(x, "0");
+        return;
+    }
+    npu_add_node(x, expr, literal);
+}
+
+NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type) {
+    return type == PTOWSP_TYPE_I64   ? NPU_LOCAL_ARRAY
+           : type == PTOWSP_TYPE_U64 ? NPU_LOCAL_ARRAY_U64
+                                     : NPU_LOCAL_ARRAY_BOOL;
+}
+
+NPU_INTERNAL bool npu_expr_reads_array(const npu_expand *x, uint32_t expr) {
+    ptowsp_expr_info e;
+    if (!expr) {
+        return false;
+    }
+    e = ptowsp_program_expr_at(x->program, expr);
+    return e.kind == PTOWSP_EXPR_ARRAY || npu_expr_reads_array(x, e.a) ||
+           npu_expr_reads_array(x, e.b) || npu_expr_reads_array(x, e.c);
+}
+
+// -- deep expressions -----------------------------------------------------------------------------
+
+// How many brackets may be in one another in an expression, once its parts have been printed.
+static uint32_t npu_expr_brackets(npu_expand *x, uint32_t expr) {
+    if (!expr) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < x->part_count; i++) {
+        if (x->parts[i].expr == expr) {
+            return 1;
+        }
+    }
+    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
+    uint32_t operands[3] = {e.a, e.b, e.c}, most = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t brackets = npu_expr_brackets(x, operands[i]);
+        most = brackets > most ? brackets : most;
+    }
+    if (most < NPU_BRACKETS_MAX) {
+        return most + 1;
+    }
+    npu_part part;
+    part.expr = expr;
+    npu_open_name_of(x, "part", part.name);
+    npu_add(x, "const auto %s = [&] { return ", part.name);
+    npu_add_node(x, expr, NPU_LITERAL_TYPED);
+    npu_add(x, "; };");
+    npu_end_line(x);
+    x->parts = (npu_part *)npu_expand_grow(x, x->parts, &x->part_capacity, x->part_count + 1,
+                                           sizeof part);
+    if (x->part_count < x->part_capacity) {
+        x->parts[x->part_count++] = part;
+    }
+    return 1;
+}
+
+NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr) {
+    npu_expr_brackets(x, expr);
+}
