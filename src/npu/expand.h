@@ -5,7 +5,7 @@
 
 #include "npu.h"
 
-#define NPU_LINE_MAX 100                   // columns, where there are spaces to break at
+#define NPU_LINE_MAX       100                  // columns, where there are spaces to break at
 #define NPU_LOCAL_NAME_MAX (NPU_NAME_MAX + 16)  // with what tells it from others
 
 // What a function reads often, as a local at its top.
@@ -48,17 +48,22 @@ typedef struct npu_expand {
     npu_text *out;
     npu_text line;  // that is being made
     npu_text place;
-    uint32_t depth;  // of braces
-    const char *walker;        // what walks: run, or the process
-    uint32_t pipeline_count;   // so far
+    uint32_t depth;           // of braces
+    const char *walker;       // what walks: run, or the process
+    uint32_t pipeline_count;  // so far
     bool is_in_process;
+    char process_name[NPU_LOCAL_NAME_MAX];
     npu_locals function, process;  // locals: of a process its arrays, all else of the function
     uint8_t *variable_uses;        // by variable
     uint32_t *variable_suffixes, *entry_suffixes;  // by variable: of its name, 0 is none
-    uint8_t *tensors;              // by tensor: loaded by the processes of a pipeline
-    uint8_t *seen;                 // by statement: its workload has been searched for loads
-    npu_open_name *names;          // that are visible here
+    uint32_t *channel_suffixes;                    // by channel
+    uint32_t *tables;                              // what these and the locals' tables lie in
+    uint8_t *tensors;      // by tensor: loaded by the processes of a pipeline
+    uint8_t *seen;         // by statement: its workload has been searched for loads
+    npu_open_name *names;  // that are visible here
     uint32_t name_count, name_capacity;
+    uint32_t *blocks;  // that are open: how many names were visible before
+    uint32_t block_count, block_capacity;
     npu_part *parts;
     uint32_t part_count, part_capacity;
     bool is_out_of_memory;
@@ -75,7 +80,9 @@ NPU_INTERNAL void *npu_expand_grow(npu_expand *x, void *items, uint32_t *capacit
 NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) NPU_PRINTF(2, 3);
 // Ends the line: indented, broken where it is too long.
 NPU_INTERNAL void npu_end_line(npu_expand *x);
-// The line ends with a brace that opens; one that closes, followed by `behind`.
+// Ends it as a comment.
+NPU_INTERNAL void npu_end_comment(npu_expand *x);
+// The line ends with a brace that opens; a line for one that closes, followed by `behind`.
 NPU_INTERNAL void npu_open(npu_expand *x);
 NPU_INTERNAL void npu_close(npu_expand *x, const char *behind);
 // A comment with a statement's place.
@@ -108,19 +115,28 @@ typedef enum npu_literal { NPU_LITERAL_PLAIN, NPU_LITERAL_TYPED } npu_literal;
 // Adds an expression to the line; 0 is the literal 0.
 NPU_INTERNAL void npu_add_expr(npu_expand *x, uint32_t expr, npu_literal literal);
 NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type);
-NPU_INTERNAL bool npu_expr_reads_array(const npu_expand *x, uint32_t expr);
+NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_kind kind);
 // Prints what an expression needs before the statement it is in. Comes before the line is begun.
 NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr);
 
 // -- statements (expand.c, expand_pipeline.c) -----------------------------------------------------
 
-NPU_INTERNAL void npu_add_edges(npu_expand *x, const char *call, uint32_t first, uint32_t count);
-NPU_INTERNAL const char *npu_access(const ptowsp_view_info *view);
-NPU_INTERNAL const char *npu_type(ptowsp_type type);
-NPU_INTERNAL bool npu_has_children(const npu_expand *x, uint32_t begin, uint32_t end);
+#define NPU_WALKER "run"
 
-// A statement that only pipelines have. False if it is another one.
-NPU_INTERNAL bool npu_pipeline_statement(npu_expand *x, uint32_t i, const ptowsp_statement *s);
+NPU_INTERNAL const char *npu_type(ptowsp_type type);
+NPU_INTERNAL const char *npu_access(const ptowsp_view_info *view);
+// Comes before a statement with expressions: prints what they need, and its place if they can fail.
+NPU_INTERNAL void npu_before_exprs(npu_expand *x, uint32_t node, const uint32_t *exprs,
+                                   uint32_t count);
+// call({0, 1}); with edges from the lists of edges.
+NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, uint32_t first, uint32_t count);
+// Adds `for (i64 b = 0; b < batch && run.good(); b++) `.
+NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t axis);
+// Do statements [begin, end) do anything with what walks?
+NPU_INTERNAL bool npu_is_walked(const npu_expand *x, uint32_t begin, uint32_t end);
+
+// Statements of pipelines and processes, and the end of those two.
+NPU_INTERNAL void npu_pipeline_statement(npu_expand *x, uint32_t i, const ptowsp_statement *s);
 NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin);
 
 #endif

@@ -10,7 +10,7 @@
 
 // -- names ----------------------------------------------------------------------------------------
 
-static bool npu_is_open(const npu_expand *x, const char *name) {
+static bool npu_is_visible(const npu_expand *x, const char *name) {
     for (uint32_t i = x->name_count; i > 0; i--) {
         if (strcmp(x->names[i - 1].text, name) == 0) {
             return true;
@@ -23,7 +23,7 @@ NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
                                        char out_name[NPU_LOCAL_NAME_MAX]) {
     uint32_t suffix = 0;
     snprintf(out_name, NPU_LOCAL_NAME_MAX, "%s", base);
-    while (npu_is_open(x, out_name)) {
+    while (npu_is_visible(x, out_name)) {
         suffix = suffix ? suffix + 1 : 2;
         snprintf(out_name, NPU_LOCAL_NAME_MAX, "%s_%u", base, suffix);
     }

@@ -3,7 +3,8 @@
 
 #include "expand.h"
 
-enum { NPU_INDENT = 4, NPU_LINE_MIN = 48 };  // columns; what a line has however deep it is
+#define NPU_INDENT   4u   // columns
+#define NPU_LINE_MIN 48u  // what a line has however deep it is
 
 NPU_INTERNAL void *npu_expand_grow(npu_expand *x, void *items, uint32_t *capacity, uint32_t count,
                                    size_t size) {
@@ -78,6 +79,11 @@ NPU_INTERNAL void npu_end_line(npu_expand *x) {
     x->line.size = 0;
 }
 
+NPU_INTERNAL void npu_end_comment(npu_expand *x) {
+    npu_write_broken(x, x->line.data ? x->line.data : "", x->line.size, "// ", 0);
+    x->line.size = 0;
+}
+
 NPU_INTERNAL void npu_open(npu_expand *x) {
     npu_add(x, "{");
     npu_end_line(x);
@@ -94,6 +100,5 @@ NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node) {
     x->place.size = 0;
     ptowsp_program_print_place(x->program, node, npu_text_sink(&x->place));
     npu_print_comment(&x->line, x->place.data ? x->place.data : "");
-    npu_write_broken(x, x->line.data ? x->line.data : "", x->line.size, "// ", 0);
-    x->line.size = 0;
+    npu_end_comment(x);
 }

@@ -106,8 +106,7 @@ static bool npu_expr_has_parens(npu_rank rank, const ptowsp_expr_info *operand, 
     case NPU_RANK_BITOR: return inner != NPU_RANK_UNARY && (inner != rank || place > 0);
     case NPU_RANK_AND:
     case NPU_RANK_OR:
-        return inner != NPU_RANK_UNARY && inner != NPU_RANK_COMPARE &&
-               (inner != rank || place > 0);
+        return inner != NPU_RANK_UNARY && inner != NPU_RANK_COMPARE && (inner != rank || place > 0);
     case NPU_RANK_SELECT: return inner == NPU_RANK_SELECT && place < 2;
     case NPU_RANK_LEAF: break;
     }
@@ -208,7 +207,7 @@ static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal) {
     case PTOWSP_EXPR_SIZE: {
         ptowsp_axis_info axis = ptowsp_program_axis_at(x->program, e.id);
         if (axis.kind == PTOWSP_AXIS_DENSE) {
-            ptowsp_expr_info size = {PTOWSP_EXPR_CONST, PTOWSP_TYPE_I64, 0, 0, 0, 0,
+            ptowsp_expr_info size = {PTOWSP_EXPR_CONST,  PTOWSP_TYPE_I64, 0, 0, 0, 0,
                                      (uint64_t)axis.size};
             npu_add_literal(x, &size, NPU_LITERAL_TYPED);
         } else {
@@ -222,9 +221,7 @@ static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal) {
         npu_add_node(x, e.a, NPU_LITERAL_PLAIN);
         npu_add(x, "]");
         break;
-    case PTOWSP_EXPR_SLOT:
-        npu_add(x, "%s.slot_%s(%u)", x->walker, npu_type(e.type), e.id);
-        break;
+    case PTOWSP_EXPR_SLOT: npu_add(x, "%s.slot_%s(%u)", x->walker, npu_type(e.type), e.id); break;
     case PTOWSP_EXPR_TASK_ARG: npu_add(x, "task.arg(%u)", e.id); break;
     default: npu_add_operator(x, &e); break;
     }
@@ -244,14 +241,13 @@ NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type) {
                                      : NPU_LOCAL_ARRAY_BOOL;
 }
 
-NPU_INTERNAL bool npu_expr_reads_array(const npu_expand *x, uint32_t expr) {
-    ptowsp_expr_info e;
+NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_kind kind) {
     if (!expr) {
         return false;
     }
-    e = ptowsp_program_expr_at(x->program, expr);
-    return e.kind == PTOWSP_EXPR_ARRAY || npu_expr_reads_array(x, e.a) ||
-           npu_expr_reads_array(x, e.b) || npu_expr_reads_array(x, e.c);
+    ptowsp_expr_info e = ptowsp_program_expr_at(x->program, expr);
+    return e.kind == kind || npu_expr_has(x, e.a, kind) || npu_expr_has(x, e.b, kind) ||
+           npu_expr_has(x, e.c, kind);
 }
 
 // -- deep expressions -----------------------------------------------------------------------------
@@ -282,8 +278,8 @@ static uint32_t npu_expr_brackets(npu_expand *x, uint32_t expr) {
     npu_add_node(x, expr, NPU_LITERAL_TYPED);
     npu_add(x, "; };");
     npu_end_line(x);
-    x->parts = (npu_part *)npu_expand_grow(x, x->parts, &x->part_capacity, x->part_count + 1,
-                                           sizeof part);
+    x->parts =
+        (npu_part *)npu_expand_grow(x, x->parts, &x->part_capacity, x->part_count + 1, sizeof part);
     if (x->part_count < x->part_capacity) {
         x->parts[x->part_count++] = part;
     }

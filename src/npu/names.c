@@ -67,8 +67,7 @@ NPU_INTERNAL bool npu_name_is_reserved(const char *name) {
     return strstr(npu_reserved_words, word) != NULL;
 }
 
-// The identifier closest to a name: NPU_NAME_MAX characters, and an underscore if it is reserved.
-static void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]) {
+NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]) {
     size_t length = 0;
     bool is_gap = false;
     for (const char *at = name; *at && length < NPU_NAME_MAX; at++) {

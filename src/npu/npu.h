@@ -161,6 +161,8 @@ NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uin
 
 // Is it a word of C++, of headers, or of what expand.cpp uses itself; or could it be a macro?
 NPU_INTERNAL bool npu_name_is_reserved(const char *name);
+// The identifier closest to a name: NPU_NAME_MAX characters, and an underscore if it is reserved.
+NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]);
 
 NPU_INTERNAL void npu_names_make(npu_emitter *emitter);
 NPU_INTERNAL void npu_names_free(npu_names *names);

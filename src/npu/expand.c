@@ -1,0 +1,533 @@
+// aicpu/expand.cpp: the statements of a program as C++ in the words of wsp_expand.h. Workloads are
+// functions, loops are loops, scopes are objects that live as long as a block:
+//
+//      parallel b over batch                   {
+//          when kv_len[b] <= 2048                  Scope scope(run, PARALLEL);
+//              task attend                         for (i64 b = 0; b < batch && run.good(); b++) {
+//                                                      if (kv_len[b] <= 2048) {
+//                                                          Task task(run, KERNEL_attend, 4);
+//                                                          ...
+//
+// Statements come as a list, so one pass over them prints the file; what is open is on a stack.
+// They do what the library's walk does (src/workload/expand.c), in the same order: bounds and rows
+// are evaluated once, when a loop begins, and arguments of calls before what is called.
+
+#include "expand.h"
+
+#include <stdio.h>
+
+// -- words ----------------------------------------------------------------------------------------
+
+NPU_INTERNAL const char *npu_type(ptowsp_type type) {
+    return type == PTOWSP_TYPE_I64 ? "i64" : type == PTOWSP_TYPE_U64 ? "u64" : "bool";
+}
+
+NPU_INTERNAL const char *npu_access(const ptowsp_view_info *view) {
+    return view->is_read && view->is_written ? "READ_WRITE" : view->is_written ? "WRITE" : "READ";
+}
+
+NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, uint32_t first, uint32_t count) {
+    if (count == 0) {
+        return;
+    }
+    npu_add(x, "%s({", call);
+    for (uint32_t i = 0; i < count; i++) {
+        npu_add(x, "%s%u", i ? ", " : "", ptowsp_program_edge_at(x->program, first + i));
+    }
+    npu_add(x, "});");
+    npu_end_line(x);
+}
+
+NPU_INTERNAL bool npu_is_walked(const npu_expand *x, uint32_t begin, uint32_t end) {
+    for (uint32_t i = begin; i < end; i++) {
+        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
+        bool is_condition = s.kind == PTOWSP_STATEMENT_WHEN &&
+                            !npu_expr_has(x, s.value, PTOWSP_EXPR_ARRAY) &&
+                            !npu_expr_has(x, s.value, PTOWSP_EXPR_SLOT);
+        if (s.kind != PTOWSP_STATEMENT_END && s.kind != PTOWSP_STATEMENT_OTHERWISE &&
+            s.kind != PTOWSP_STATEMENT_SCOPE && !is_condition) {
+            return true;
+        }
+        if (s.kind == PTOWSP_STATEMENT_SCOPE && s.scope) {
+            return true;
+        }
+    }
+    return false;
+}
+
+NPU_INTERNAL void npu_before_exprs(npu_expand *x, uint32_t node, const uint32_t *exprs,
+                                   uint32_t count) {
+    bool reads = false;
+    x->part_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        npu_prepare_expr(x, exprs[i]);
+        reads = reads || npu_expr_has(x, exprs[i], PTOWSP_EXPR_ARRAY);
+    }
+    if (reads) {
+        npu_place_comment(x, node);
+        npu_add(x, "%s.at(%u);", x->walker, npu_place(x->emitter, node));
+        npu_end_line(x);
+    }
+}
+
+static void npu_scope(npu_expand *x, ptowsp_scope scope) {
+    char name[NPU_LOCAL_NAME_MAX];
+    npu_open_name_of(x, "scope", name);
+    npu_add(x, "Scope %s(%s, %s);", name, x->walker,
+            scope == PTOWSP_SCOPE_PARALLEL ? "PARALLEL" : "SEQUENTIAL");
+    npu_end_line(x);
+}
+
+// -- loops ----------------------------------------------------------------------------------------
+
+static void npu_add_bound(npu_expand *x, uint32_t axis) {
+    ptowsp_axis_info info = ptowsp_program_axis_at(x->program, axis);
+    if (info.kind == PTOWSP_AXIS_DENSE) {
+        npu_print_i64(&x->line, info.size);
+    } else {
+        npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, axis));
+    }
+}
+
+NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t axis) {
+    npu_add(x, "for (i64 ");
+    npu_add_variable(x, variable);
+    npu_add(x, " = 0; ");
+    npu_add_variable(x, variable);
+    npu_add(x, " < ");
+    npu_add_bound(x, axis);
+    npu_add(x, " && %s.good(); ", x->walker);
+    npu_add_variable(x, variable);
+    npu_add(x, "++) ");
+}
+
+// for (i64 c = 0, c_end = run.length(ARRAY_chunks, b, 5); c < c_end && run.good(); c++)
+static void npu_add_ragged_for(npu_expand *x, const ptowsp_statement *s, uint32_t array) {
+    char base[NPU_LOCAL_NAME_MAX], end[NPU_LOCAL_NAME_MAX];
+    snprintf(base, sizeof base, "%s_end", npu_name(x->emitter, NPU_VARIABLE, s->variable));
+    npu_open_name_of(x, base, end);
+    npu_add(x, "for (i64 ");
+    npu_add_variable(x, s->variable);
+    npu_add(x, " = 0, %s = %s.length", end, x->walker);
+    npu_add(x, "%s(ARRAY_%s", s->row ? "" : "_sum", npu_name(x->emitter, NPU_ARRAY, array));
+    if (s->row) {
+        npu_add(x, ", ");
+        npu_add_expr(x, s->row, NPU_LITERAL_PLAIN);
+        npu_add(x, ", %u", npu_place(x->emitter, s->node));
+    }
+    npu_add(x, "); ");
+    npu_add_variable(x, s->variable);
+    npu_add(x, " < %s && %s.good(); ", end, x->walker);
+    npu_add_variable(x, s->variable);
+    npu_add(x, "++) ");
+}
+
+static void npu_sparse_for(npu_expand *x, const ptowsp_statement *s) {
+    uint8_t uses = x->variable_uses[s->variable];
+    npu_name_entry(x, s->variable);
+    npu_add(x, "for (%sconst Entry &", uses ? "" : "[[maybe_unused]] ");
+    npu_add_entry(x, s->variable);
+    npu_add(x, " : %s.entries(AXIS_%s", x->walker, npu_name(x->emitter, NPU_AXIS, s->axis));
+    if (s->row) {
+        npu_add(x, ", ");
+        npu_add_expr(x, s->row, NPU_LITERAL_PLAIN);
+        npu_add(x, ", %u", npu_place(x->emitter, s->node));
+    }
+    npu_add(x, ")) ");
+    npu_open(x);
+    if (uses & NPU_USES_VARIABLE) {
+        npu_add(x, "const i64 ");
+        npu_add_variable(x, s->variable);
+        npu_add(x, " = ");
+        npu_add_entry(x, s->variable);
+        npu_add(x, ".index;");
+        npu_end_line(x);
+    }
+}
+
+static void npu_loop(npu_expand *x, const ptowsp_statement *s) {
+    ptowsp_axis_info axis = ptowsp_program_axis_at(x->program, s->axis);
+    npu_before_exprs(x, s->node, &s->row, 1);
+    if (s->scope) {
+        npu_open(x);
+        npu_scope(x, s->scope);
+    }
+    npu_name_variable(x, s->variable);
+    switch (axis.kind) {
+    case PTOWSP_AXIS_RAGGED:
+        npu_add_ragged_for(x, s, axis.array);
+        npu_open(x);
+        break;
+    case PTOWSP_AXIS_SPARSE: npu_sparse_for(x, s); break;
+    default:
+        npu_add_counted_for(x, s->variable, s->axis);
+        npu_open(x);
+        break;
+    }
+}
+
+// -- tasks and slots ------------------------------------------------------------------------------
+
+// TENSOR_x, READ, {b}, 0, 64, 0, 64
+static void npu_add_view(npu_expand *x, const ptowsp_view_info *view, const char *access) {
+    npu_add(x, "TENSOR_%s, %s{", npu_name(x->emitter, NPU_TENSOR, view->tensor), access);
+    for (uint32_t i = 0; i < view->lead_count; i++) {
+        npu_add(x, "%s", i ? ", " : "");
+        npu_add_expr(x, view->lead[i], NPU_LITERAL_PLAIN);
+    }
+    npu_add(x, "}, ");
+    npu_add_expr(x, view->row, NPU_LITERAL_PLAIN);
+    npu_add(x, ", ");
+    npu_print_i64(&x->line, view->rows);
+    npu_add(x, ", ");
+    npu_add_expr(x, view->col, NPU_LITERAL_PLAIN);
+    npu_add(x, ", ");
+    npu_print_i64(&x->line, view->cols);
+}
+
+static void npu_prepare_view(npu_expand *x, const ptowsp_view_info *view) {
+    for (uint32_t i = 0; i < view->lead_count; i++) {
+        npu_prepare_expr(x, view->lead[i]);
+    }
+    npu_prepare_expr(x, view->row);
+    npu_prepare_expr(x, view->col);
+}
+
+// task.word(expr);
+static void npu_task_word(npu_expand *x, const char *word, uint32_t expr, npu_literal literal) {
+    npu_prepare_expr(x, expr);
+    npu_add(x, "task.%s(", word);
+    npu_add_expr(x, expr, literal);
+    npu_add(x, ");");
+    npu_end_line(x);
+}
+
+static void npu_task_lines(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+    ptowsp_task_info task = ptowsp_program_task_at(x->program, i);
+    x->part_count = 0;
+    npu_add(x, "Task task(%s, KERNEL_%s, %u);", x->walker,
+            npu_name(x->emitter, NPU_KERNEL, task.kernel), npu_place(x->emitter, s->node));
+    npu_end_line(x);
+    for (uint32_t j = 0; j < task.axis_count; j++) {
+        npu_task_word(x, "axis", task.axes[j], NPU_LITERAL_PLAIN);
+    }
+    for (uint32_t j = 0; j < task.tile_count; j++) {
+        ptowsp_view_info view = ptowsp_program_view_at(x->program, i, j);
+        char access[16];
+        snprintf(access, sizeof access, "%s, ", npu_access(&view));
+        npu_prepare_view(x, &view);
+        npu_add(x, "task.tile(");
+        npu_add_view(x, &view, access);
+        npu_add(x, ");");
+        npu_end_line(x);
+    }
+    for (uint32_t j = 0; j < task.scalar_count; j++) {
+        npu_task_word(x, "scalar", task.scalars[j], NPU_LITERAL_TYPED);
+    }
+    if (task.dispatch_key) {
+        npu_task_word(x, "dispatch", task.dispatch_key, NPU_LITERAL_TYPED);
+    }
+    if (task.priority_key) {
+        npu_task_word(x, "priority", task.priority_key, NPU_LITERAL_TYPED);
+    }
+    if (task.stream_key) {
+        npu_task_word(x, "stream", task.stream_key, NPU_LITERAL_TYPED);
+    }
+    npu_edges(x, "task.after", task.first_in, task.in_count);
+    npu_edges(x, "task.before", task.first_out, task.out_count);
+    npu_add(x, "task.submit();");
+    npu_end_line(x);
+}
+
+// A task has a block of its own, unless it is alone in the one around it.
+static void npu_task(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+    bool is_alone = ptowsp_program_statement_at(x->program, i - 1).end == i + 1;
+    uint32_t names = x->name_count;
+    npu_place_comment(x, s->node);
+    if (!is_alone) {
+        npu_open(x);
+    }
+    npu_task_lines(x, i, s);
+    if (!is_alone) {
+        npu_close(x, "");
+    }
+    x->name_count = names;
+}
+
+static void npu_slot_set(npu_expand *x, const ptowsp_statement *s) {
+    npu_before_exprs(x, s->node, &s->value, 1);
+    npu_add(x, "%s.set_slot(%u, ", x->walker, s->slot);
+    npu_add_expr(x, s->value, NPU_LITERAL_TYPED);
+    npu_add(x, ");");
+    npu_end_line(x);
+}
+
+static void npu_slot_load(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+    ptowsp_load_info load = ptowsp_program_load_at(x->program, i);
+    uint32_t exprs[PTOWSP_VIEW_LEAD_MAX + 4], count = 0;
+    for (; count < load.view.lead_count; count++) {
+        exprs[count] = load.view.lead[count];
+    }
+    exprs[count++] = load.view.row;
+    exprs[count++] = load.view.col;
+    exprs[count++] = load.row;
+    exprs[count++] = load.col;
+    npu_before_exprs(x, s->node, exprs, count);
+    npu_add(x, "%s.load_slot(%u, %u, ", x->walker, npu_place(x->emitter, s->node), s->slot);
+    npu_add_view(x, &load.view, "");
+    npu_add(x, ", ");
+    npu_add_expr(x, load.row, NPU_LITERAL_PLAIN);
+    npu_add(x, ", ");
+    npu_add_expr(x, load.col, NPU_LITERAL_PLAIN);
+    npu_add(x, ");");
+    npu_end_line(x);
+}
+
+static void npu_reset(npu_expand *x, const ptowsp_statement *s) {
+    char call[NPU_LOCAL_NAME_MAX + 8];
+    snprintf(call, sizeof call, "%s.reset", x->walker);
+    npu_edges(x, call, s->first, s->count);
+}
+
+static void npu_call(npu_expand *x, const ptowsp_statement *s) {
+    uint32_t args[PTOWSP_CALL_ARG_MAX], names = x->name_count;
+    for (uint32_t i = 0; i < s->count; i++) {
+        args[i] = ptowsp_program_value_at(x->program, s->first + i);
+    }
+    npu_before_exprs(x, s->node, args, s->count);
+    if (s->scope) {
+        npu_open(x);
+        npu_scope(x, s->scope);
+    }
+    npu_add(x, "%s(%s", npu_name(x->emitter, NPU_WORKLOAD, s->target), x->walker);
+    for (uint32_t i = 0; i < s->count; i++) {
+        npu_add(x, ", ");
+        npu_add_expr(x, args[i], NPU_LITERAL_PLAIN);
+    }
+    npu_add(x, ");");
+    npu_end_line(x);
+    if (s->scope) {
+        npu_close(x, "");
+    }
+    x->name_count = names;
+}
+
+// -- workloads ------------------------------------------------------------------------------------
+
+// void attend(Run &run, i64 b, bool /* is_last */): with the names of parameters that are used.
+static void npu_add_signature(npu_expand *x, uint32_t i, const ptowsp_statement *s,
+                              bool is_definition) {
+    bool is_walked = npu_is_walked(x, i + 1, s->end) || x->function.count > 0;
+    npu_add(x, "void %s(Run &", npu_name(x->emitter, NPU_WORKLOAD, i));
+    npu_add(x, is_walked || !is_definition ? "%s" : "/* %s */", NPU_WALKER);
+    for (uint32_t j = 0; j < s->count; j++) {
+        uint32_t variable = ptowsp_program_param_at(x->program, s->first + j);
+        bool is_used = !is_definition || x->variable_uses[variable];
+        npu_add(x, ", %s ", npu_type(ptowsp_program_variable_at(x->program, variable).type));
+        npu_add(x, "%s", is_used ? "" : "/* ");
+        npu_add_variable(x, variable);
+        npu_add(x, "%s", is_used ? "" : " */");
+    }
+    npu_add(x, ")");
+}
+
+static void npu_workload(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+    npu_end_line(x);
+    npu_collect_function(x, i + 1, s->end);
+    for (uint32_t j = 0; j < s->count; j++) {
+        npu_name_variable(x, ptowsp_program_param_at(x->program, s->first + j));
+    }
+    npu_add(x, "workload ");
+    npu_print_comment(&x->line, s->name);
+    npu_end_comment(x);
+    npu_add_signature(x, i, s, true);
+    npu_add(x, " ");
+    npu_open(x);
+    npu_print_locals(x, &x->function);
+}
+
+// -- all ------------------------------------------------------------------------------------------
+
+// Does a statement have others in it, up to its end?
+static bool npu_is_block(ptowsp_statement_kind kind) {
+    switch (kind) {
+    case PTOWSP_STATEMENT_WORKLOAD:
+    case PTOWSP_STATEMENT_SCOPE:
+    case PTOWSP_STATEMENT_LOOP:
+    case PTOWSP_STATEMENT_WHEN:
+    case PTOWSP_STATEMENT_PIPELINE:
+    case PTOWSP_STATEMENT_PROCESS:
+    case PTOWSP_STATEMENT_CONSUME:
+    case PTOWSP_STATEMENT_RECEIVE: return true;
+    default: return false;
+    }
+}
+
+static void npu_end(npu_expand *x, const ptowsp_statement *end) {
+    ptowsp_statement begin = ptowsp_program_statement_at(x->program, end->begin);
+    switch (begin.kind) {
+    case PTOWSP_STATEMENT_PIPELINE:
+    case PTOWSP_STATEMENT_PROCESS: npu_pipeline_end(x, &begin); break;
+    case PTOWSP_STATEMENT_WORKLOAD:
+        npu_close(x, "");
+        npu_forget_locals(&x->function);
+        break;
+    case PTOWSP_STATEMENT_LOOP:
+        npu_close(x, "");
+        if (begin.scope) {
+            npu_close(x, "");
+        }
+        break;
+    default: npu_close(x, ""); break;
+    }
+    if (x->block_count > 0) {
+        x->name_count = x->blocks[--x->block_count];
+    }
+}
+
+static void npu_statement(npu_expand *x, uint32_t i) {
+    ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
+    if (npu_is_block(s.kind)) {
+        x->blocks = (uint32_t *)npu_expand_grow(x, x->blocks, &x->block_capacity,
+                                                x->block_count + 1, sizeof *x->blocks);
+        if (x->block_count < x->block_capacity) {
+            x->blocks[x->block_count++] = x->name_count;
+        }
+    }
+    switch (s.kind) {
+    case PTOWSP_STATEMENT_WORKLOAD: npu_workload(x, i, &s); break;
+    case PTOWSP_STATEMENT_SCOPE:
+        npu_open(x);
+        if (s.scope) {
+            npu_scope(x, s.scope);
+        }
+        break;
+    case PTOWSP_STATEMENT_LOOP: npu_loop(x, &s); break;
+    case PTOWSP_STATEMENT_WHEN:
+        npu_before_exprs(x, s.node, &s.value, 1);
+        npu_add(x, "if (");
+        npu_add_expr(x, s.value, NPU_LITERAL_PLAIN);
+        npu_add(x, ") ");
+        npu_open(x);
+        break;
+    case PTOWSP_STATEMENT_OTHERWISE:
+        x->name_count = x->block_count ? x->blocks[x->block_count - 1] : x->name_count;
+        x->depth--;
+        npu_add(x, "} else ");
+        npu_open(x);
+        break;
+    case PTOWSP_STATEMENT_CALL: npu_call(x, &s); break;
+    case PTOWSP_STATEMENT_TASK: npu_task(x, i, &s); break;
+    case PTOWSP_STATEMENT_SLOT_SET: npu_slot_set(x, &s); break;
+    case PTOWSP_STATEMENT_SLOT_LOAD: npu_slot_load(x, i, &s); break;
+    case PTOWSP_STATEMENT_RESET: npu_reset(x, &s); break;
+    case PTOWSP_STATEMENT_END: npu_end(x, &s); break;
+    default: npu_pipeline_statement(x, i, &s); break;
+    }
+}
+
+static void npu_prototypes(npu_expand *x) {
+    bool has_any = false;
+    for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
+        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
+        if (s.kind != PTOWSP_STATEMENT_WORKLOAD) {
+            continue;
+        }
+        char name[NPU_LOCAL_NAME_MAX];
+        npu_open_name_of(x, npu_name(x->emitter, NPU_WORKLOAD, i), name);
+        if (i > 0) {  // nobody calls the first
+            if (!has_any) {
+                npu_end_line(x);
+            }
+            has_any = true;
+            npu_add_signature(x, i, &s, false);
+            npu_add(x, ";");
+            npu_end_line(x);
+        }
+        i = s.end;
+    }
+}
+
+static void npu_expand_file(npu_expand *x) {
+    char name[NPU_LOCAL_NAME_MAX];
+    npu_add(x, "The tasks of module ");
+    npu_print_comment(&x->line, ptowsp_program_name(x->program));
+    npu_add(x, ", in program order, from the sizes, symbols, arrays and slots of the moment.");
+    npu_end_comment(x);
+    bool has_pipelines = ptowsp_program_channel_count(x->program) > 0;
+    for (uint32_t i = 0; i < x->emitter->statement_count && !has_pipelines; i++) {
+        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
+        has_pipelines = s.kind == PTOWSP_STATEMENT_PIPELINE;
+    }
+    npu_print(x->out,
+              "\n#include \"program.h\"\n#include \"wsp_expand.h\"\n%s"
+              "\nnamespace {\n\nusing namespace wsp;\n",
+              has_pipelines ? "#include \"wsp_pipeline.h\"\n" : "");
+    npu_open_name_of(x, NPU_WALKER, name);
+    npu_open_name_of(x, "task", name);
+    npu_open_name_of(x, "pipeline", name);
+    npu_prototypes(x);
+    for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
+        npu_statement(x, i);
+    }
+    npu_print(x->out, "\n}  // namespace\n\nvoid wsp_expand(wsp::Run &run) {\n    %s(run);\n}\n",
+              npu_name(x->emitter, NPU_WORKLOAD, 0));
+}
+
+// Makes the tables, in one block. False when memory is out.
+static bool npu_expand_tables(npu_expand *x) {
+    size_t variables = ptowsp_program_variable_count(x->program);
+    size_t channels = ptowsp_program_channel_count(x->program);
+    size_t tensors = ptowsp_program_tensor_count(x->program);
+    size_t locals[NPU_LOCAL_KIND_COUNT], words = 2 * variables + channels;
+    for (uint32_t i = 0; i < NPU_LOCAL_KIND_COUNT; i++) {
+        locals[i] = i == NPU_LOCAL_SIZE     ? ptowsp_program_axis_count(x->program)
+                    : i == NPU_LOCAL_SYMBOL ? ptowsp_program_symbol_count(x->program)
+                                            : ptowsp_program_array_count(x->program);
+        words += 2 * locals[i];
+    }
+    size_t size = words * sizeof(uint32_t) + variables + tensors + x->emitter->statement_count;
+    uint32_t *table = (uint32_t *)npu_resize(NULL, size + 1);
+    if (!table) {
+        return false;
+    }
+    memset(table, 0, size + 1);
+    x->tables = table;
+    x->variable_suffixes = table;
+    x->entry_suffixes = table + variables;
+    x->channel_suffixes = x->entry_suffixes + variables;
+    table = x->channel_suffixes + channels;
+    for (uint32_t i = 0; i < NPU_LOCAL_KIND_COUNT; i++) {
+        x->function.of[i] = table;
+        x->process.of[i] = table + locals[i];
+        table += 2 * locals[i];
+    }
+    x->variable_uses = (uint8_t *)table;
+    x->tensors = x->variable_uses + variables;
+    x->seen = x->tensors + tensors;
+    return true;
+}
+
+NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
+    npu_expand x;
+    memset(&x, 0, sizeof x);
+    x.emitter = emitter;
+    x.program = emitter->program;
+    x.out = out;
+    x.walker = NPU_WALKER;
+    if (npu_expand_tables(&x)) {
+        npu_expand_file(&x);
+    } else {
+        x.is_out_of_memory = true;
+    }
+    out->is_out_of_memory = out->is_out_of_memory || x.is_out_of_memory ||
+                            x.line.is_out_of_memory || x.place.is_out_of_memory;
+    npu_text_free(&x.line);
+    npu_text_free(&x.place);
+    npu_resize(x.tables, 0);
+    npu_resize(x.function.items, 0);
+    npu_resize(x.process.items, 0);
+    npu_resize(x.names, 0);
+    npu_resize(x.blocks, 0);
+    npu_resize(x.parts, 0);
+}

@@ -1,0 +1,191 @@
+// Pipelines in aicpu/expand.cpp: processes are functions over what is around them, and walk with a
+// Run of their own, which has their name.
+
+#include "expand.h"
+
+// -- what processes load --------------------------------------------------------------------------
+
+// Marks the tensors that slots are loaded from, in statements [begin, end) and what they call.
+static void npu_find_loads(npu_expand *x, uint32_t begin, uint32_t end) {
+    for (uint32_t i = begin; i < end; i++) {
+        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
+        if (s.kind == PTOWSP_STATEMENT_SLOT_LOAD) {
+            x->tensors[ptowsp_program_load_at(x->program, i).view.tensor] = 1;
+        } else if (s.kind == PTOWSP_STATEMENT_CALL && !x->seen[s.target]) {
+            x->seen[s.target] = 1;
+            npu_find_loads(x, s.target, ptowsp_program_statement_at(x->program, s.target).end);
+        }
+    }
+}
+
+static void npu_add_loads(npu_expand *x, uint32_t begin, uint32_t end) {
+    uint32_t count = ptowsp_program_tensor_count(x->program);
+    memset(x->tensors, 0, count);
+    memset(x->seen, 0, x->emitter->statement_count);
+    npu_find_loads(x, begin, end);
+    for (uint32_t i = 1; i < count; i++) {
+        if (x->tensors[i]) {
+            npu_add(x, "pipeline.loads(TENSOR_%s);", npu_name(x->emitter, NPU_TENSOR, i));
+            npu_end_line(x);
+        }
+    }
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+static void npu_add_channel_name(npu_expand *x, uint32_t channel) {
+    npu_add(x, "%s", npu_name(x->emitter, NPU_CHANNEL, channel));
+    if (x->channel_suffixes[channel]) {
+        npu_add(x, "_%u", x->channel_suffixes[channel]);
+    }
+}
+
+static void npu_channel(npu_expand *x, uint32_t channel) {
+    ptowsp_channel_info info = ptowsp_program_channel_at(x->program, channel);
+    const char *base = npu_name(x->emitter, NPU_CHANNEL, channel);
+    char name[NPU_LOCAL_NAME_MAX];
+    x->part_count = 0;
+    npu_prepare_expr(x, info.depth_at_start);
+    npu_prepare_expr(x, info.latency_at_start);
+    x->channel_suffixes[channel] = npu_open_name_of(x, base, name);
+    npu_add(x, "Channel %s = pipeline.channel(", name);
+    npu_print_string(&x->line, info.name);
+    npu_add(x, ", CHANNEL_%s, ", base);
+    if (info.depth_at_start) {
+        npu_add_expr(x, info.depth_at_start, NPU_LITERAL_PLAIN);
+    } else {
+        npu_print_u64(&x->line, info.depth);
+    }
+    npu_add(x, ", ");
+    if (info.latency_at_start) {
+        npu_add_expr(x, info.latency_at_start, NPU_LITERAL_PLAIN);
+    } else {
+        npu_print_u64(&x->line, info.latency);
+    }
+    npu_add(x, ", %s);", info.is_event ? "true" : "false");
+    npu_end_line(x);
+}
+
+static void npu_pipeline_begin(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+    ptowsp_task_info task = ptowsp_program_task_at(x->program, i);
+    npu_place_comment(x, s->node);
+    npu_open(x);
+    npu_add(x, "Pipeline pipeline(%s, %u, %u);", x->walker, x->pipeline_count++,
+            npu_place(x->emitter, s->node));
+    npu_end_line(x);
+    for (uint32_t j = 0; j < task.tile_count; j++) {
+        ptowsp_view_info view = ptowsp_program_view_at(x->program, i, j);
+        if (view.is_read || view.is_written) {
+            npu_add(x, "pipeline.tile(TENSOR_%s, %s);",
+                    npu_name(x->emitter, NPU_TENSOR, view.tensor), npu_access(&view));
+            npu_end_line(x);
+        }
+    }
+    npu_add_loads(x, i, s->end);
+    npu_edges(x, "pipeline.after", task.first_in, task.in_count);
+    npu_edges(x, "pipeline.before", task.first_out, task.out_count);
+    for (uint32_t j = 0; j < s->count; j++) {
+        npu_channel(x, s->first + j);
+    }
+}
+
+// -- processes ------------------------------------------------------------------------------------
+
+static void npu_process_begin(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+    char name[NPU_NAME_MAX + 2];
+    bool has_index = s->variable && (x->variable_uses[s->variable] & NPU_USES_VARIABLE);
+    if (s->axis) {
+        npu_name_variable(x, s->variable);
+        npu_add_counted_for(x, s->variable, s->axis);
+        npu_open(x);
+    }
+    npu_mangle(s->name, name);
+    npu_open_name_of(x, name, x->process_name);
+    npu_add(x, "pipeline.process(");
+    npu_print_string(&x->line, s->name);
+    npu_add(x, ", %u, {", npu_place(x->emitter, s->node));
+    for (uint32_t j = 0; j < s->count; j++) {
+        ptowsp_port_info port = ptowsp_program_port_at(x->program, s->first + j);
+        npu_add(x, "%s%s(", j ? ", " : "", port.is_produced ? "produces" : "consumes");
+        npu_add_channel_name(x, port.channel);
+        npu_add(x, ")");
+    }
+    npu_add(x, "}, [&");
+    if (has_index) {
+        npu_add(x, ", ");
+        npu_add_variable(x, s->variable);
+    }
+    npu_add(x, "](Run &");
+    npu_add(x, npu_is_walked(x, i + 1, s->end) ? "%s) " : "/* %s */) ", x->process_name);
+    npu_open(x);
+    x->walker = x->process_name;
+    x->is_in_process = true;
+    npu_collect_process(x, i + 1, s->end);
+    npu_print_locals(x, &x->process);
+}
+
+static void npu_process_end(npu_expand *x, const ptowsp_statement *s) {
+    npu_forget_locals(&x->process);
+    npu_close(x, ");");
+    if (s->axis) {
+        npu_close(x, "");
+    }
+    x->walker = NPU_WALKER;
+    x->is_in_process = false;
+}
+
+// -- statements of processes ----------------------------------------------------------------------
+
+static void npu_receive(npu_expand *x, const ptowsp_statement *s) {
+    bool is_loop = s->kind == PTOWSP_STATEMENT_CONSUME;
+    npu_name_variable(x, s->variable);
+    npu_add(x, is_loop ? "for (i64 " : "if (i64 ");
+    npu_add_variable(x, s->variable);
+    npu_add(x, "; ");
+    npu_add_channel_name(x, s->channel);
+    npu_add(x, ".receive(%s, ", x->walker);
+    npu_add_variable(x, s->variable);
+    npu_add(x, ", %u)%s) ", npu_place(x->emitter, s->node), is_loop ? ";" : "");
+    npu_open(x);
+}
+
+static void npu_send(npu_expand *x, const ptowsp_statement *s) {
+    npu_before_exprs(x, s->node, &s->value, 1);
+    npu_add_channel_name(x, s->channel);
+    npu_add(x, ".send(%s, ", x->walker);
+    npu_add_expr(x, s->value, NPU_LITERAL_TYPED);
+    npu_add(x, ", %u);", npu_place(x->emitter, s->node));
+    npu_end_line(x);
+}
+
+static void npu_channel_word(npu_expand *x, const ptowsp_statement *s, const char *word) {
+    npu_add_channel_name(x, s->channel);
+    npu_add(x, ".%s(%s, %u);", word, x->walker, npu_place(x->emitter, s->node));
+    npu_end_line(x);
+}
+
+NPU_INTERNAL void npu_pipeline_statement(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+    switch (s->kind) {
+    case PTOWSP_STATEMENT_PIPELINE: npu_pipeline_begin(x, i, s); break;
+    case PTOWSP_STATEMENT_PROCESS: npu_process_begin(x, i, s); break;
+    case PTOWSP_STATEMENT_CONSUME:
+    case PTOWSP_STATEMENT_RECEIVE: npu_receive(x, s); break;
+    case PTOWSP_STATEMENT_SEND: npu_send(x, s); break;
+    case PTOWSP_STATEMENT_CLOSE: npu_channel_word(x, s, "close"); break;
+    case PTOWSP_STATEMENT_RECORD: npu_channel_word(x, s, "record"); break;
+    case PTOWSP_STATEMENT_WAIT: npu_channel_word(x, s, "wait"); break;
+    default: break;
+    }
+}
+
+NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin) {
+    if (begin->kind == PTOWSP_STATEMENT_PROCESS) {
+        npu_process_end(x, begin);
+        return;
+    }
+    if (begin->kind == PTOWSP_STATEMENT_PIPELINE) {
+        npu_add(x, "pipeline.run();");
+        npu_end_line(x);
+    }
+    npu_close(x, "");
+}
