@@ -1342,6 +1342,12 @@ ptowsp_error ptowsp_context_error(const ptowsp_context *context) {
     return error;
 }
 
+ptowsp_status ptowsp_context_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
+                                  const char *text) {
+    PTOWSP_ASSERT(status != PTOWSP_OK);
+    return pwsp_fail(context, status, index, "%s", text ? text : "");
+}
+
 uint32_t ptowsp_context_lane_count(const ptowsp_context *context) {
     return pwsp_pool_lane_count(context->pool);
 }

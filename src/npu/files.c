@@ -93,10 +93,9 @@ NPU_INTERNAL uint32_t npu_add_file(npu_emitter *emitter, npu_text *text, const c
         npu_text_free(text);
         return 0;
     }
-    file->path = name.data;
-    file->data = text->data;
+    file->path = file->own_path = name.data;
+    file->data = file->own_data = text->data;
     file->size = text->size;
-    file->is_owned = true;
     memset(text, 0, sizeof *text);
     return emitter->file_count - 1;
 }
@@ -152,13 +151,8 @@ NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE
 
 NPU_INTERNAL void npu_files_free(npu_emitter *emitter) {
     for (uint32_t i = 0; i < emitter->file_count; i++) {
-        if (emitter->files[i].is_owned) {
-            npu_text path = {NULL, 0, 0, false}, text = path;
-            memcpy(&path.data, &emitter->files[i].path, sizeof path.data);
-            memcpy(&text.data, &emitter->files[i].data, sizeof text.data);
-            npu_text_free(&path);
-            npu_text_free(&text);
-        }
+        npu_resize(emitter->files[i].own_path, 0);
+        npu_resize(emitter->files[i].own_data, 0);
     }
     npu_resize(emitter->files, 0);
 }

@@ -128,7 +128,7 @@ typedef struct npu_file {
     const char *path;  // in the tree
     const char *data;
     size_t size;
-    bool is_owned;    // path and data are freed with the emitter
+    char *own_path, *own_data;  // the same, if they are freed with the emitter
     bool is_product;  // about the sources (README.md, manifest.json), and not one of them
 } npu_file;
 
@@ -189,10 +189,48 @@ NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE
 
 // -- parts ----------------------------------------------------------------------------------------
 
+// How manifest.json begins, by which a tree is known.
+#define NPU_MANIFEST_START "{\n  \"format\": \"ptowsp tree\",\n "
+
+// File i of those that are the same in every tree; the path is NULL behind the last one. Made by
+// tools/amalgamate.sh.
+typedef struct npu_fixed {
+    const char *path, *data;
+    size_t size;
+} npu_fixed;
+NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i);
+
+// Adds all of them, without those for pipelines if there are none.
+NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter, bool has_pipelines);
+
 // aicpu/expand.cpp.
 NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out);
 
 // Adds aicore/kernels/*.cpp and aicore/dispatch.cpp, and sets kernel_files.
 NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter);
+
+// Adds aicpu/program.h and aicpu/program.cpp: after expand.cpp, whose places it prints. The hash in
+// it is not known yet: npu_program_set_hash puts it there.
+NPU_INTERNAL void npu_program_emit(npu_emitter *emitter);
+NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash);
+
+// Add README.md, and manifest.json.
+NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, bool has_pipelines);
+NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash);
+
+// Words for what is in tables: word n of a list that is separated by blanks; "none" where the list
+// is too short.
+NPU_INTERNAL void npu_print_word(npu_text *text, const char *words, uint32_t n);
+
+// -- trees ----------------------------------------------------------------------------------------
+
+// Makes all files of a program's tree, or fails. To be closed in either case.
+NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context,
+                                   const ptowsp_program *program);
+// Frees all, and reports the emitter's error to the context. Returns its status.
+NPU_INTERNAL ptowsp_status npu_emitter_close(npu_emitter *emitter);
+
+// Writes the files to a directory, which is not there before, or is replaced.
+NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *desc);
 
 #endif

@@ -322,8 +322,8 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
 }
 
 NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash) {
-    const npu_file *file = &emitter->files[emitter->program_file];
-    char *line = file->data ? strstr((char *)file->data, npu_hash_line) : NULL;
+    char *text = emitter->files[emitter->program_file].own_data;
+    char *line = text ? strstr(text, npu_hash_line) : NULL;
     PTOWSP_ASSERT(line);
     if (line) {
         memcpy(line + 5, hash, NPU_HASH_SIZE - 1);
