@@ -15,6 +15,7 @@ C11        := -std=c11 $(WARNINGS_C)
 CXX17      := -std=c++17 $(WARNINGS)
 
 LIBRARY  := ptowsp.c ptowsp.h ptoisa_shim.h
+OBJECTS  := $(BUILD)/ptowsp.o $(BUILD)/ptowsp_npu_emit.o
 TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/*_test.c)) \
             $(patsubst tests/%.cpp,%,$(wildcard tests/*_test.cpp))
 ifdef NO_ISA_TESTS
@@ -33,12 +34,15 @@ $(BUILD):
 $(BUILD)/ptowsp.o: $(LIBRARY) | $(BUILD)
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -c ptowsp.c -o $@
 
-$(BUILD)/libptowsp.a: $(BUILD)/ptowsp.o
-	rm -f $@
-	$(AR) rcs $@ $<
+$(BUILD)/ptowsp_npu_emit.o: ptowsp_npu_emit.c ptowsp.h | $(BUILD)
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -c ptowsp_npu_emit.c -o $@
 
-$(BUILD)/libptowsp.so: $(BUILD)/ptowsp.o
-	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -Wl,-soname,libptowsp.so.0 $< -o $@ $(LDFLAGS) -pthread
+$(BUILD)/libptowsp.a: $(OBJECTS)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/libptowsp.so: $(OBJECTS)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -Wl,-soname,libptowsp.so.0 $^ -o $@ $(LDFLAGS) -pthread
 
 # -- tests: each file is one program; those that call private functions have the library inside ---
 
@@ -105,6 +109,8 @@ amalgamate:
 install: all
 	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 644 ptowsp.h ptoisa_shim.h $(DESTDIR)$(PREFIX)/include/
+	install -d $(DESTDIR)$(PREFIX)/share/ptowsp
+	install -m 644 ptowsp.c ptowsp_npu_emit.c LICENSE $(DESTDIR)$(PREFIX)/share/ptowsp/
 	install -m 644 $(BUILD)/libptowsp.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(BUILD)/libptowsp.so $(DESTDIR)$(PREFIX)/lib/libptowsp.so.$(VERSION)
 	ln -sf libptowsp.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libptowsp.so.0
@@ -117,6 +123,7 @@ install: all
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/include/ptowsp.h $(DESTDIR)$(PREFIX)/include/ptoisa_shim.h $(DESTDIR)$(PREFIX)/lib/libptowsp.a
 	rm -f $(DESTDIR)$(PREFIX)/lib/libptowsp.so* $(DESTDIR)$(PREFIX)/lib/pkgconfig/ptowsp.pc
+	rm -rf $(DESTDIR)$(PREFIX)/share/ptowsp
 
 clean:
 	rm -rf $(BUILD)

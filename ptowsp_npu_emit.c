@@ -3823,6 +3823,70 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
 #endif
 
 static const char npu_fixed_0[] =
+    "# Builds the tree in three ways; README.md says more.\n"
+    "#\n"
+    "#   cmake -B build                         kernels on the CPU, threads for the device\n"
+    "#   cmake -B build -DPTO_ISA_ROOT=DIR      the same against a PTO-ISA checkout (its CPU simulator)\n"
+    "#   cmake -B build -DPTOWSP_ASCEND=ON      for the device, with CANN\n"
+    "\n"
+    "cmake_minimum_required(VERSION 3.13)\n"
+    "project(wsp_tree CXX)\n"
+    "\n"
+    "set(PTO_ISA_ROOT \"\" CACHE PATH \"a PTO-ISA checkout\")\n"
+    "option(PTOWSP_ASCEND \"build for the device, with CANN\" OFF)\n"
+    "if(PTOWSP_ASCEND)\n"
+    "  message(FATAL_ERROR \"PTOWSP_ASCEND: this tree has no build for the device yet\")\n"
+    "endif()\n"
+    "\n"
+    "file(GLOB WSP_SOURCES aicpu/*.cpp aicore/*.cpp aicore/kernels/*.cpp host/*.cpp shim/*.cpp)\n"
+    "list(FILTER WSP_SOURCES EXCLUDE REGEX \"wsp_ascend\")\n"
+    "find_package(Threads REQUIRED)\n"
+    "add_executable(wsp_main ${WSP_SOURCES})\n"
+    "target_include_directories(wsp_main PRIVATE include aicpu aicore host shim)\n"
+    "target_link_libraries(wsp_main PRIVATE Threads::Threads)\n"
+    "if(PTO_ISA_ROOT)\n"
+    "  target_include_directories(wsp_main BEFORE PRIVATE ${PTO_ISA_ROOT}/include)\n"
+    "  target_compile_definitions(wsp_main PRIVATE WSP_PTO_ISA __CPU_SIM)\n"
+    "  target_compile_features(wsp_main PRIVATE cxx_std_20)\n"
+    "else()\n"
+    "  target_compile_features(wsp_main PRIVATE cxx_std_17)\n"
+    "endif()\n";
+
+static const char npu_fixed_1[] =
+    "# Builds the tree where there is no CMake: `make`, then build/wsp_main --help.\n"
+    "#\n"
+    "#   make                     kernels on the CPU, threads for the device: a C++17 compiler\n"
+    "#   make PTO_ISA_ROOT=DIR    the same against a PTO-ISA checkout (its CPU simulator, C++20)\n"
+    "#\n"
+    "# For the device use CMake, with -DPTOWSP_ASCEND=ON.\n"
+    "\n"
+    "CXX      ?= c++\n"
+    "CXXFLAGS ?= -O2\n"
+    "BUILD    ?= build\n"
+    "\n"
+    "INCLUDES := -Iinclude -Iaicpu -Iaicore -Ihost -Ishim\n"
+    "STANDARD := -std=c++17\n"
+    "ifdef PTO_ISA_ROOT\n"
+    "INCLUDES := -I$(PTO_ISA_ROOT)/include $(INCLUDES)\n"
+    "STANDARD := -std=c++20 -DWSP_PTO_ISA -D__CPU_SIM\n"
+    "endif\n"
+    "\n"
+    "SOURCES := $(filter-out host/wsp_ascend.cpp,$(wildcard aicpu/*.cpp aicore/*.cpp aicore/kernels/*.cpp host/*.cpp shim/*.cpp))\n"
+    "OBJECTS := $(SOURCES:%.cpp=$(BUILD)/%.o)\n"
+    "HEADERS := $(wildcard include/*.h aicpu/*.h aicore/*.h host/*.h shim/*.h)\n"
+    "\n"
+    "$(BUILD)/wsp_main: $(OBJECTS)\n"
+    "	$(CXX) $(CXXFLAGS) $(OBJECTS) -o $@ $(LDFLAGS) -pthread\n"
+    "\n"
+    "$(BUILD)/%.o: %.cpp $(HEADERS)\n"
+    "	@mkdir -p $(@D)\n"
+    "	$(CXX) $(STANDARD) $(CPPFLAGS) $(INCLUDES) $(CXXFLAGS) -fPIC -c $< -o $@\n"
+    "\n"
+    ".PHONY: clean\n"
+    "clean:\n"
+    "	rm -rf $(BUILD)\n";
+
+static const char npu_fixed_2[] =
     "// A core knows nothing but its line: it waits for a task there, runs it by the number of its\n"
     "// kernel, and says that it is done.\n"
     "\n"
@@ -3878,7 +3942,7 @@ static const char npu_fixed_0[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_1[] =
+static const char npu_fixed_3[] =
     "// The loop of a core.\n"
     "\n"
     "#ifndef WSP_WORKER_H\n"
@@ -3895,7 +3959,7 @@ static const char npu_fixed_1[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_2[] =
+static const char npu_fixed_4[] =
     "// The words that expand.cpp is written in: what walks a program, and hands its tasks to the\n"
     "// scheduler. Numbers are those of the workload's expressions: i64 and u64 of wsp_number.h, whose\n"
     "// arithmetic wraps and never traps.\n"
@@ -4013,7 +4077,7 @@ static const char npu_fixed_2[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_3[] =
+static const char npu_fixed_5[] =
     "// Processes and channels (section 16 of ptowsp.h), as expand.cpp writes them:\n"
     "//\n"
     "//      Pipeline pipeline(run, 0, 7);                  // which pipeline, its place\n"
@@ -4079,7 +4143,7 @@ static const char npu_fixed_3[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_4[] =
+static const char npu_fixed_6[] =
     "// What host, AICPU and AICore share: all that crosses from one of them to another, with fixed\n"
     "// widths and a layout that is checked when compiling, and the tables that describe the program.\n"
     "//\n"
@@ -4279,7 +4343,7 @@ static const char npu_fixed_4[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_5[] =
+static const char npu_fixed_7[] =
     "// How AICPU threads and cores talk: the line of wsp_abi.h, through the compiler's atomics, and the\n"
     "// bell that wakes whoever sleeps.\n"
     "//\n"
@@ -4426,7 +4490,7 @@ static const char npu_fixed_5[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_6[] =
+static const char npu_fixed_8[] =
     "// The numbers of a workload's expressions: i64 and u64, and bool. Their arithmetic is that of\n"
     "// section 14 of ptowsp.h, which never traps:\n"
     "//\n"
@@ -4669,7 +4733,7 @@ static const char npu_fixed_6[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_7[] =
+static const char npu_fixed_9[] =
     "// See wsp_clock.h. This file gives what it is told to one of the two engines of the library's\n"
     "// simulated time, as the library's own walk of a program does: lanes that run tasks in the order of\n"
     "// issue (pwsp_lanes), or lanes that choose among ready tasks (pwsp_flow).\n"
@@ -5175,7 +5239,7 @@ static const char npu_fixed_7[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_8[] =
+static const char npu_fixed_10[] =
     "// The simulated clock of a tree that runs on a CPU.\n"
     "//\n"
     "// Threads that stand in for an NPU take whatever time they take. How long the program takes on its\n"
@@ -5294,7 +5358,7 @@ static const char npu_fixed_8[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_9[] =
+static const char npu_fixed_11[] =
     "// Generated by tools/amalgamate.sh from src/: edit the files there, not this one.\n"
     "//\n"
     "// The rules of simulated time of ptowsp, for wsp_clock.cpp alone. MIT licence, see LICENSE.\n"
@@ -10188,7 +10252,7 @@ static const char npu_fixed_9[] =
     "\n"
     "#endif  // PTOWSP_C\n";
 
-static const char npu_fixed_10[] =
+static const char npu_fixed_12[] =
     "// ptowsp: plans dynamic LLM workloads, describes them once, runs them, and knows how long they\n"
     "// take. Two files, C11 or C++17, MIT.\n"
     "//\n"
@@ -13586,7 +13650,7 @@ static const char npu_fixed_10[] =
     "#include \"ptowsp.c\"\n"
     "#endif\n";
 
-static const char npu_fixed_11[] =
+static const char npu_fixed_13[] =
     "// Generated by tools/amalgamate.sh from src/isa/: edit the files there, not this one.\n"
     "//\n"
     "// PTO-ISA tile instructions on the CPU, part of ptowsp. MIT licence, see LICENSE.\n"
@@ -23418,7 +23482,7 @@ static const char npu_fixed_11[] =
     "\n"
     "#endif  // PTOISA_SHIM_H\n";
 
-static const char npu_fixed_12[] =
+static const char npu_fixed_14[] =
     "MIT License\n"
     "\n"
     "Copyright (c) 2026 the ptowsp authors\n"
@@ -23449,69 +23513,79 @@ NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i) {
     npu_fixed fixed = {NULL, NULL, 0};
     switch (i) {
     case 0:
-        fixed.path = "aicore/wsp_worker.cpp";
+        fixed.path = "CMakeLists.txt";
         fixed.data = npu_fixed_0;
         fixed.size = sizeof npu_fixed_0 - 1;
         break;
     case 1:
-        fixed.path = "aicore/wsp_worker.h";
+        fixed.path = "Makefile";
         fixed.data = npu_fixed_1;
         fixed.size = sizeof npu_fixed_1 - 1;
         break;
     case 2:
-        fixed.path = "aicpu/wsp_expand.h";
+        fixed.path = "aicore/wsp_worker.cpp";
         fixed.data = npu_fixed_2;
         fixed.size = sizeof npu_fixed_2 - 1;
         break;
     case 3:
-        fixed.path = "aicpu/wsp_pipeline.h";
+        fixed.path = "aicore/wsp_worker.h";
         fixed.data = npu_fixed_3;
         fixed.size = sizeof npu_fixed_3 - 1;
         break;
     case 4:
-        fixed.path = "include/wsp_abi.h";
+        fixed.path = "aicpu/wsp_expand.h";
         fixed.data = npu_fixed_4;
         fixed.size = sizeof npu_fixed_4 - 1;
         break;
     case 5:
-        fixed.path = "include/wsp_line.h";
+        fixed.path = "aicpu/wsp_pipeline.h";
         fixed.data = npu_fixed_5;
         fixed.size = sizeof npu_fixed_5 - 1;
         break;
     case 6:
-        fixed.path = "include/wsp_number.h";
+        fixed.path = "include/wsp_abi.h";
         fixed.data = npu_fixed_6;
         fixed.size = sizeof npu_fixed_6 - 1;
         break;
     case 7:
-        fixed.path = "shim/wsp_clock.cpp";
+        fixed.path = "include/wsp_line.h";
         fixed.data = npu_fixed_7;
         fixed.size = sizeof npu_fixed_7 - 1;
         break;
     case 8:
-        fixed.path = "shim/wsp_clock.h";
+        fixed.path = "include/wsp_number.h";
         fixed.data = npu_fixed_8;
         fixed.size = sizeof npu_fixed_8 - 1;
         break;
     case 9:
-        fixed.path = "shim/wsp_clock_core.h";
+        fixed.path = "shim/wsp_clock.cpp";
         fixed.data = npu_fixed_9;
         fixed.size = sizeof npu_fixed_9 - 1;
         break;
     case 10:
-        fixed.path = "include/ptowsp.h";
+        fixed.path = "shim/wsp_clock.h";
         fixed.data = npu_fixed_10;
         fixed.size = sizeof npu_fixed_10 - 1;
         break;
     case 11:
-        fixed.path = "shim/ptoisa_shim.h";
+        fixed.path = "shim/wsp_clock_core.h";
         fixed.data = npu_fixed_11;
         fixed.size = sizeof npu_fixed_11 - 1;
         break;
     case 12:
-        fixed.path = "LICENSE";
+        fixed.path = "include/ptowsp.h";
         fixed.data = npu_fixed_12;
         fixed.size = sizeof npu_fixed_12 - 1;
+        break;
+    case 13:
+        fixed.path = "shim/ptoisa_shim.h";
+        fixed.data = npu_fixed_13;
+        fixed.size = sizeof npu_fixed_13 - 1;
+        break;
+    case 14:
+        fixed.path = "LICENSE";
+        fixed.data = npu_fixed_14;
+        fixed.size = sizeof npu_fixed_14 - 1;
         break;
     default: break;
     }

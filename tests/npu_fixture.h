@@ -1,0 +1,168 @@
+// Tests of emitting: a decode step as a program, with a kernel of each kind and a source for those
+// that are C functions; and directories to write trees to.
+
+#ifndef PTOWSP_NPU_FIXTURE_H
+#define PTOWSP_NPU_FIXTURE_H
+
+#if !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+
+#include "test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct npu_names_of {
+    const char *module, *workload, *axis, *loop, *array, *symbol, *tensor, *kernel;
+} npu_names_of;
+
+typedef struct npu_fixture {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    char directory[64];  // of the test's own, removed at its end
+} npu_fixture;
+
+static inline ptowsp_cycles npu_scale(const ptowsp_task *task, void *user) {
+    (void)task;
+    (void)user;
+    return 7;
+}
+
+#define NPU_SCALE_TEXT                                                                             \
+    "#include \"ptowsp.h\"\n"                                                                      \
+    "static ptowsp_cycles scale(const ptowsp_task *task, void *user) {\n"                          \
+    "    (void)task;\n    (void)user;\n    return 7;\n}\n"
+
+static inline ptowsp_kernel npu_native_make(const npu_fixture *f, const char *name,
+                                            const char *text) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.axis_count = 1;
+    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 8, 8};
+    desc.tiles[0] = tile;
+    desc.scalars[0].name = "by";
+    desc.scalars[0].type = PTOWSP_TYPE_U64;
+    desc.fn = npu_scale;
+    desc.source.text = text;
+    desc.source.fn = "scale";
+    return ptowsp_kernel_make(f->m, &desc);
+}
+
+static inline void npu_task_make(const npu_fixture *f, ptowsp_kernel kernel, ptowsp_tensor tensor,
+                                 ptowsp_expr row, ptowsp_expr by) {
+    ptowsp_task_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kernel = kernel;
+    desc.axes[0] = row;
+    desc.views[0].tensor = tensor;
+    desc.views[0].row = row;
+    desc.scalars[0] = by;
+    ptowsp_task_make(f->m, &desc);
+}
+
+static inline void npu_module_make(npu_fixture *f, const char *name) {
+    const ptowsp_module_desc desc = {name, 8};
+    assert_int_equal(ptowsp_module_create(f->context, &desc, &f->m), PTOWSP_OK);
+}
+
+static inline void npu_compile(npu_fixture *f, const ptowsp_schedule *schedule) {
+    const ptowsp_program_desc desc = {NULL, schedule};
+    if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+// for each of a dynamic axis, if its length is not too large, a task of a C function.
+static inline void npu_program_make(npu_fixture *f, const npu_names_of *names, const char *text) {
+    npu_module_make(f, names->module);
+    ptowsp_tensor_desc tensor_desc;
+    memset(&tensor_desc, 0, sizeof tensor_desc);
+    tensor_desc.name = names->tensor;
+    tensor_desc.dtype = PTOWSP_F32;
+    tensor_desc.rank = 2;
+    tensor_desc.shape[0] = PTOWSP_DYNAMIC;
+    tensor_desc.shape[1] = 8;
+    ptowsp_tensor tensor = ptowsp_tensor_make(f->m, &tensor_desc);
+    ptowsp_axis axis = ptowsp_axis_dynamic(f->m, names->axis);
+    ptowsp_kernel kernel = npu_native_make(f, names->kernel, text);
+    PTOWSP_WORKLOAD(f->m, names->workload) {
+        ptowsp_expr i = ptowsp_parallel_begin(f->m, names->loop, axis);
+        ptowsp_expr length = ptowsp_array_at(f->m, names->array, PTOWSP_I32, i);
+        PTOWSP_WHEN(f->m, ptowsp_le(length, ptowsp_i64(f->m, 2048))) {
+            npu_task_make(f, kernel, tensor, ptowsp_mul(i, ptowsp_i64(f->m, 8)),
+                          ptowsp_symbol(f->m, names->symbol));
+        }
+        ptowsp_scope_end(f->m);
+    }
+    npu_compile(f, NULL);
+}
+
+static const npu_names_of npu_plain_names = {"decode", "decode", "batch", "b",
+                                             "kv_len", "factor", "x",     "scale"};
+
+static inline void npu_fixture_begin(npu_fixture *f) {
+    memset(f, 0, sizeof *f);
+    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
+    for (unsigned i = 0; i < 1000; i++) {
+        snprintf(f->directory, sizeof f->directory, "/tmp/ptowsp-test-%ld-%u", (long)getpid(), i);
+        if (mkdir(f->directory, 0755) == 0) {
+            return;
+        }
+    }
+    fail_msg("no directory for the test: %s", strerror(errno));
+}
+
+static inline void npu_fixture_make(npu_fixture *f) {
+    npu_fixture_begin(f);
+    npu_program_make(f, &npu_plain_names, NPU_SCALE_TEXT);
+}
+
+static inline void npu_remove_all(const char *path) {
+    DIR *directory = opendir(path);
+    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
+         entry = readdir(directory)) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            char inside[512];
+            snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
+            npu_remove_all(inside);
+        }
+    }
+    if (directory) {
+        closedir(directory);
+    }
+    remove(path);
+}
+
+static inline void npu_program_free(npu_fixture *f) {
+    ptowsp_program_destroy(f->program);
+    ptowsp_module_destroy(f->m);
+    f->program = NULL;
+    f->m = NULL;
+}
+
+static inline void npu_fixture_free(npu_fixture *f) {
+    npu_program_free(f);
+    ptowsp_context_destroy(f->context);
+    npu_remove_all(f->directory);
+}
+
+// Files and directories that are in a directory.
+static inline uint32_t npu_entries(const char *path) {
+    uint32_t count = 0;
+    DIR *directory = opendir(path);
+    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
+         entry = readdir(directory)) {
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    }
+    if (directory) {
+        closedir(directory);
+    }
+    return count;
+}
+
+#endif
