@@ -14801,6 +14801,9 @@ PTOWSP_STATIC_ASSERT((int)PTOWSP_PIPE_COUNT == (int)PTOISA_PIPE_COUNT, "pipes");
 
 #define PWSP_MEMORY_BYTES_MAX (64u << 20)  // of one memory of a core; real ones are 512 KiB
 
+// What instructions know of a machine, in the public type; the rest is zero.
+PWSP_INTERNAL ptowsp_machine pwsp_machine_from_isa(const ptoisa_machine *isa);
+
 // False if it is none: an unknown family, no clock, a memory that is too large.
 PWSP_INTERNAL bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa);
 
@@ -14839,8 +14842,7 @@ const char *ptowsp_pipe_name(ptowsp_pipe pipe) {
     return "none";
 }
 
-// What instructions know of a machine, in the public type; zero: what only the system knows.
-static ptowsp_machine pwsp_machine_make(const ptoisa_machine *isa) {
+PWSP_INTERNAL ptowsp_machine pwsp_machine_from_isa(const ptoisa_machine *isa) {
     ptowsp_machine machine;
     memset(&machine, 0, sizeof machine);
     memcpy(machine.name, isa->name, sizeof machine.name);
@@ -14848,6 +14850,12 @@ static ptowsp_machine pwsp_machine_make(const ptoisa_machine *isa) {
     machine.clock_mhz = isa->clock_mhz;
     memcpy(machine.memory_bytes, isa->memory_size, sizeof machine.memory_bytes);
     memcpy(machine.rates, isa->rate, sizeof machine.rates);
+    return machine;
+}
+
+// A machine with the times of control that both built-in ones have.
+static ptowsp_machine pwsp_machine_make(const ptoisa_machine *isa) {
+    ptowsp_machine machine = pwsp_machine_from_isa(isa);
     machine.launch_ns = 3000;
     machine.store_ns = 5;
     machine.load_ns = 100;
@@ -26305,6 +26313,7 @@ ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program, uint3
             info.memory_bytes[i] = code->used[i];
         }
         info.family = (ptowsp_family)code->machine.family;
+        info.machine = pwsp_machine_from_isa(&code->machine);
         info.has_products = code->is_cube;
     }
     return info;

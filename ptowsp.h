@@ -3186,6 +3186,7 @@ typedef struct ptowsp_kernel_info {
     uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype: how their bits are read
     uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
     ptowsp_family family;
+    ptowsp_machine machine;  // that it is planned for: name, family, clock, memories, rates
     bool has_products;  // uses the cube unit
 } ptowsp_kernel_info;
 

@@ -2539,15 +2539,1947 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
 }
 
 // =================================================================================================
+// src/npu/kernels.h
+// =================================================================================================
+
+// A tile kernel on its way to C++: what the parts of that share.
+//
+//      kernels.c       which kernels there are, and the file of each
+//      kernel_parts.c  what a kernel declares: its tiles, their sizes and addresses, windows
+//      kernel_insns.c  its instructions as calls
+//      native.c        kernels that are C functions
+//      dispatch.c      aicore/dispatch.cpp
+//
+// Tiles. The list of a kernel has one for each value, many of them the same bytes seen in the same
+// way: those become one variable, with the name of the first. A name is that of the parameter that
+// is loaded into the tile or stored from it, else t1, t2, ... (in UB), l1_1, left_1, acc_1, ...
+//
+// Cube and vector cores. A kernel with matrix products that also works in UB is for two cores of a
+// device: each instruction is of one half, and what is between two halves is of both.
+
+#ifndef NPU_KERNELS_H
+#define NPU_KERNELS_H
+
+#define NPU_LOCAL_MAX (NPU_NAME_MAX + 16)
+#define NPU_SIZE_TEXT_MAX                                                                          \
+    (2 * NPU_LOCAL_MAX + 16)  // of a size: "64", "x_rows", or the smaller of two
+
+// A size that the kernel gives a name: int x_rows = wsp::rows(task, 0).
+typedef struct npu_size {
+    ptowsp_extent extent;
+    char name[NPU_LOCAL_MAX];
+} npu_size;
+
+typedef struct npu_tile {
+    ptowsp_tile_object object;
+    bool is_used;
+    uint32_t first;    // the tile whose variable this is: the first that is the same; itself
+    uint32_t next;     // the next tile with a variable and the same root; 0: none
+    uint32_t last;     // of a root: the last of these
+    uint32_t address;  // the tile whose constant its address is
+    char name[NPU_LOCAL_MAX];
+} npu_tile;
+
+// Part of a parameter in global memory, as an instruction moves it.
+typedef struct npu_window {
+    uint32_t param, row, col;
+    char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
+    bool is_column;
+    char name[NPU_LOCAL_MAX];
+} npu_window;
+
+// A tile with fewer valid elements than its own: what the parameter has of it.
+typedef struct npu_clip {
+    uint32_t tile;
+    char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
+    char name[NPU_LOCAL_MAX];
+} npu_clip;
+
+typedef enum npu_half {
+    NPU_HALF_ANY = 0,  // kernels of one kind of core
+    NPU_HALF_CUBE,
+    NPU_HALF_VECTOR,
+    NPU_HALF_BOTH,     // a move from one to the other
+    NPU_HALF_BETWEEN,  // flags around such a move: only where one core is both
+} npu_half;
+
+typedef struct npu_kernel {
+    npu_emitter *emitter;
+    uint32_t kernel;  // its index
+    ptowsp_kernel_info info;
+    char params[PTOWSP_TASK_TILE_MAX][NPU_LOCAL_MAX];
+    char scalars[PTOWSP_TASK_SCALAR_MAX][NPU_LOCAL_MAX];
+    bool is_mixed;
+    bool is_out_of_memory;
+    npu_tile *tiles;  // [info.tile_object_count]
+    npu_size *sizes;
+    npu_window *windows;
+    npu_clip *clips;
+    uint32_t size_count, size_capacity;
+    uint32_t window_count, window_capacity;
+    uint32_t clip_count, clip_capacity;
+    bool is_scalar_used[PTOWSP_TASK_SCALAR_MAX];
+    bool is_dense[PTOWSP_TASK_TILE_MAX][2];  // a window of it is by rows, by columns
+    bool has_lists;                          // a merge of lists, which says how many it took
+    uint32_t crossings;
+} npu_kernel;
+
+// -- kernel_parts.c -------------------------------------------------------------------------------
+
+// Collects all that a kernel declares. False when memory is out.
+NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t kernel);
+NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
+
+// The variable of a tile.
+NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile);
+
+// The least and the most that an extent can be: a task sees a row and a column of every parameter
+// at least.
+NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent *extent);
+NPU_INTERNAL uint32_t npu_extent_most(const npu_kernel *k, const ptowsp_extent *extent);
+
+// May a task see nothing of the tile?
+NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile);
+
+// The window of a TLOAD, TSTORE, MGATHER or MSCATTER, and the variable of the tile that it goes
+// with: of its own, where the parameter may have less than the tile.
+NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_insn_info *insn,
+                                                 uint32_t tile, const char **out_tile);
+
+// The name of a size, or "64" where it is constant (which is kept in text).
+NPU_INTERNAL const char *npu_kernel_size(npu_kernel *k, const ptowsp_extent *extent,
+                                         char text[NPU_LOCAL_MAX]);
+
+NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_info *insn);
+
+// Writes the constants before the function, and the declarations at its beginning, the checks
+// (text, or NULL) among them: after the sizes, before anything else.
+NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
+NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out);
+
+NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
+
+// -- kernel_insns.c -------------------------------------------------------------------------------
+
+// Writes an instruction as a statement, without its line's end. False: there is no such call.
+NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out);
+
+// Writes a statement, broken at spaces where it is longer than a line.
+NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *statement);
+
+// -- native.c -------------------------------------------------------------------------------------
+
+// Can the source of a kernel be had? False with the emitter's error.
+NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel);
+
+// Adds the file of a kernel and of all that have the same source.
+NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel);
+
+// -- dispatch.c -----------------------------------------------------------------------------------
+
+NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter);
+
+// -- kernels.c ------------------------------------------------------------------------------------
+
+NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the tile kernels?
+
+#endif
+
+// =================================================================================================
+// src/npu/kernel_parts.c
+// =================================================================================================
+
+// What a kernel's C++ declares: parameters, sizes, tiles with their addresses, windows.
+
+#include <stdio.h>
+
+// -- names ----------------------------------------------------------------------------------------
+
+// Makes an identifier of a parameter's name that is none of those made here (t12, acc_1, x_rows).
+static void npu_operand_name(char name[NPU_LOCAL_MAX], const char *from) {
+    npu_mangle(from, name);
+    size_t length = strlen(name);
+    bool is_counted = name[0] == 't' && length > 1;
+    for (size_t i = 1; i < length; i++) {
+        is_counted = is_counted && name[i] >= '0' && name[i] <= '9';
+    }
+    bool is_made = is_counted || strchr(name, '_') || strcmp(name, "taken") == 0;
+    if (is_made && name[length - 1] != '_') {
+        memcpy(name + length, "_", 2);
+    }
+}
+
+static bool npu_is_param_name(const npu_kernel *k, const char *name, uint32_t tiles,
+                              uint32_t scalars) {
+    bool is_there = false;
+    for (uint32_t i = 0; i < tiles; i++) {
+        is_there = is_there || strcmp(k->params[i], name) == 0;
+    }
+    for (uint32_t i = 0; i < scalars; i++) {
+        is_there = is_there || strcmp(k->scalars[i], name) == 0;
+    }
+    return is_there;
+}
+
+static void npu_name_params(npu_kernel *k) {
+    for (uint32_t i = 0; i < k->info.tile_count + k->info.scalar_count; i++) {
+        uint32_t tiles = i < k->info.tile_count ? i : k->info.tile_count, scalars = i - tiles;
+        bool is_tile = i < k->info.tile_count;
+        char name[NPU_LOCAL_MAX];
+        npu_operand_name(name, is_tile ? k->info.tiles[i].name : k->info.scalars[scalars].name);
+        size_t length = strlen(name);
+        for (uint32_t n = 2; npu_is_param_name(k, name, tiles, scalars); n++) {
+            snprintf(name + length, sizeof name - length, "%u", n);
+        }
+        memcpy(is_tile ? k->params[i] : k->scalars[scalars], name, sizeof name);
+    }
+}
+
+NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype) {
+    switch (dtype) {
+    case PTOWSP_F16: return "half";
+    case PTOWSP_BF16: return "bfloat16_t";
+    case PTOWSP_F32: return "float";
+    case PTOWSP_I8: return "int8_t";
+    case PTOWSP_I16: return "int16_t";
+    case PTOWSP_I32: return "int32_t";
+    case PTOWSP_I64: return "int64_t";
+    case PTOWSP_U16: return "uint16_t";
+    case PTOWSP_U32: return "uint32_t";
+    case PTOWSP_U64: return "uint64_t";
+    default: return "uint8_t";
+    }
+}
+
+// -- sizes ----------------------------------------------------------------------------------------
+
+static uint32_t npu_extent_at(const ptowsp_extent *extent, int64_t valid) {
+    int64_t size = (extent->mul * valid + extent->add) >> extent->shift;
+    return size < 0 ? 0 : size > extent->max ? extent->max : (uint32_t)size;
+}
+
+static int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent) {
+    const ptowsp_tile_param *param = &k->info.tiles[extent->param];
+    return extent->axis ? param->cols : param->rows;
+}
+
+// Extents grow with the parameter's size, or shrink, but do not both.
+NPU_INTERNAL uint32_t npu_extent_most(const npu_kernel *k, const ptowsp_extent *extent) {
+    if (extent->param == PTOWSP_NO_PARAM) {
+        return extent->max;
+    }
+    uint32_t low = npu_extent_at(extent, 1);
+    uint32_t high = npu_extent_at(extent, npu_param_size(k, extent));
+    return low > high ? low : high;
+}
+
+NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent *extent) {
+    if (extent->param == PTOWSP_NO_PARAM) {
+        return extent->max;
+    }
+    uint32_t low = npu_extent_at(extent, 1);
+    uint32_t high = npu_extent_at(extent, npu_param_size(k, extent));
+    return low < high ? low : high;
+}
+
+// The same extent in one form only: so equal ones are found, and constants are.
+static ptowsp_extent npu_extent_normal(const npu_kernel *k, ptowsp_extent extent) {
+    uint32_t most = npu_extent_most(k, &extent);
+    if (extent.param == PTOWSP_NO_PARAM || npu_extent_least(k, &extent) == most) {
+        ptowsp_extent constant = {PTOWSP_NO_PARAM, 0, 0, 0, 0, most};
+        return constant;
+    }
+    extent.max = most;
+    return extent;
+}
+
+static bool npu_extent_is_same(const ptowsp_extent *a, const ptowsp_extent *b) {
+    return a->param == b->param && a->max == b->max &&
+           (a->param == PTOWSP_NO_PARAM ||
+            (a->axis == b->axis && a->shift == b->shift && a->mul == b->mul && a->add == b->add));
+}
+
+// Makes room for one more; false when memory is out.
+static bool npu_reserve(npu_kernel *k, void **array, uint32_t *capacity, uint32_t count,
+                        size_t element_size) {
+    if (count < *capacity) {
+        return true;
+    }
+    uint32_t more = *capacity ? 2 * *capacity : 16;
+    void *moved = npu_resize(*array, more * element_size);
+    if (!moved) {
+        k->is_out_of_memory = true;
+        return false;
+    }
+    *array = moved;
+    *capacity = more;
+    return true;
+}
+
+// The number of a size, plus 1; 0 when memory is out. What it is made of comes before it.
+static uint32_t npu_add_size(npu_kernel *k, ptowsp_extent extent) {
+    uint32_t same_axis = 0;
+    for (uint32_t i = 0; i < k->size_count; i++) {
+        const ptowsp_extent *other = &k->sizes[i].extent;
+        if (npu_extent_is_same(other, &extent)) {
+            return i + 1;
+        }
+        same_axis += other->param == extent.param && other->axis == extent.axis;
+    }
+    bool is_plain = extent.mul == 1 && extent.add == 0 && extent.shift == 0 &&
+                    extent.max == npu_param_size(k, &extent);
+    if (!is_plain && same_axis == 0) {
+        ptowsp_extent whole = {extent.param, extent.axis, 0, 1, 0, 0};
+        whole.max = (uint32_t)npu_param_size(k, &extent);
+        npu_add_size(k, whole);
+        same_axis = 1;
+    }
+    void *sizes = k->sizes;
+    bool is_there = npu_reserve(k, &sizes, &k->size_capacity, k->size_count, sizeof k->sizes[0]);
+    k->sizes = (npu_size *)sizes;
+    if (!is_there) {
+        return 0;
+    }
+    npu_size *size = &k->sizes[k->size_count++];
+    size->extent = extent;
+    const char *axis = extent.axis ? "cols" : "rows";
+    int length = snprintf(size->name, sizeof size->name, "%s_%s", k->params[extent.param], axis);
+    if (!is_plain) {
+        snprintf(size->name + length, sizeof size->name - (size_t)length, "_%u", same_axis + 1);
+    }
+    return k->size_count;
+}
+
+NPU_INTERNAL const char *npu_kernel_size(npu_kernel *k, const ptowsp_extent *extent,
+                                         char text[NPU_LOCAL_MAX]) {
+    ptowsp_extent normal = npu_extent_normal(k, *extent);
+    uint32_t size = normal.param == PTOWSP_NO_PARAM ? 0 : npu_add_size(k, normal);
+    if (size == 0) {
+        snprintf(text, NPU_LOCAL_MAX, "%u", normal.max);
+    } else {
+        snprintf(text, NPU_LOCAL_MAX, "%s", k->sizes[size - 1].name);
+    }
+    return text;
+}
+
+static void npu_print_size(const npu_kernel *k, const npu_size *size, npu_text *out) {
+    const ptowsp_extent *e = &size->extent;
+    const char *axis = e->axis ? "cols" : "rows";
+    npu_print(out, "    const int %s = ", size->name);
+    if (e->mul == 1 && e->shift == 0 && e->add == 0 && e->max == npu_param_size(k, e)) {
+        npu_print(out, "wsp::%s(task, %u);\n", axis, e->param);
+        return;
+    }
+    if (e->mul == 1 && e->shift == 0 && e->add <= 0) {
+        npu_print(out, "wsp::part(%s_%s, %d, %u);\n", k->params[e->param], axis, -e->add, e->max);
+        return;
+    }
+    npu_print(out, "wsp::extent(%s_%s, %d, %d, %u, %u);\n", k->params[e->param], axis, e->mul,
+              e->add, e->shift, e->max);
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+static bool npu_tile_is_same(const npu_tile *a, const npu_tile *b) {
+    const ptowsp_tile_object *x = &a->object, *y = &b->object;
+    return x->dtype == y->dtype && x->memory == y->memory && x->layout == y->layout &&
+           x->pad == y->pad && x->rows == y->rows && x->cols == y->cols &&
+           x->address == y->address && npu_extent_is_same(&x->valid_rows, &y->valid_rows) &&
+           npu_extent_is_same(&x->valid_cols, &y->valid_cols);
+}
+
+// Finds for each used tile the first that is the same, and the first at its address.
+static void npu_join_tiles(npu_kernel *k) {
+    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+        npu_tile *tile = &k->tiles[i], *root = &k->tiles[tile->object.root];
+        tile->first = tile->address = i;
+        if (!tile->is_used) {
+            continue;
+        }
+        for (uint32_t j = root->last; j; j = k->tiles[j].next) {
+            if (npu_tile_is_same(&k->tiles[j], tile)) {
+                tile->first = j;
+            }
+            if (k->tiles[j].object.address == tile->object.address) {
+                tile->address = k->tiles[j].address;
+            }
+        }
+        if (tile->first == i) {
+            tile->next = root->last;
+            root->last = i;
+        }
+    }
+}
+
+static void npu_name_tile(npu_kernel *k, uint32_t tile, const char *name) {
+    npu_tile *first = &k->tiles[k->tiles[tile].first];
+    if (!first->name[0]) {
+        snprintf(first->name, sizeof first->name, "%s", name);
+    }
+}
+
+// Tiles that a parameter is loaded into first, or stored from, are called like it; the rest by the
+// memory they are in.
+static void npu_name_tiles(npu_kernel *k) {
+    bool is_taken[PTOWSP_TASK_TILE_MAX];
+    memset(is_taken, 0, sizeof is_taken);
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        uint32_t tile = strcmp(insn.name, "TLOAD") == 0    ? insn.dst[0]
+                        : strcmp(insn.name, "TSTORE") == 0 ? insn.src[0]
+                                                           : 0;
+        if (tile && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB && !is_taken[insn.param] &&
+            !k->tiles[k->tiles[tile].first].name[0]) {
+            is_taken[insn.param] = true;
+            npu_name_tile(k, tile, k->params[insn.param]);
+        }
+    }
+    uint32_t counts[PTOWSP_MEMORY_COUNT];
+    memset(counts, 0, sizeof counts);
+    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+        npu_tile *tile = &k->tiles[i];
+        if (!tile->is_used || tile->first != i || tile->name[0]) {
+            continue;
+        }
+        ptowsp_memory memory = tile->object.memory;
+        const char *prefix = memory == PTOWSP_MEMORY_UB     ? "t"
+                             : memory == PTOWSP_MEMORY_L1   ? "l1_"
+                             : memory == PTOWSP_MEMORY_L0A  ? "left_"
+                             : memory == PTOWSP_MEMORY_L0B  ? "right_"
+                             : memory == PTOWSP_MEMORY_L0C  ? "acc_"
+                             : memory == PTOWSP_MEMORY_BIAS ? "bias_"
+                                                            : "scale_";
+        snprintf(tile->name, sizeof tile->name, "%s%u", prefix, ++counts[memory]);
+    }
+}
+
+NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile) {
+    return k->tiles[k->tiles[tile].first].name;
+}
+
+NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
+    const ptowsp_tile_object *object = &k->tiles[tile].object;
+    return npu_extent_least(k, &object->valid_rows) == 0 ||
+           npu_extent_least(k, &object->valid_cols) == 0;
+}
+
+NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t kernel) {
+    memset(k, 0, sizeof *k);
+    k->emitter = emitter;
+    k->kernel = kernel;
+    k->info = ptowsp_program_kernel_at(emitter->program, kernel);
+    npu_name_params(k);
+    const uint32_t *bytes = k->info.memory_bytes;
+    k->is_mixed = bytes[PTOWSP_MEMORY_UB] &&
+                  (bytes[PTOWSP_MEMORY_L1] || bytes[PTOWSP_MEMORY_L0C] || k->info.has_products);
+    size_t size = (k->info.tile_object_count + 1) * sizeof k->tiles[0];
+    k->tiles = (npu_tile *)npu_resize(NULL, size);
+    if (!k->tiles) {
+        return npu_out_of_memory(emitter);
+    }
+    memset(k->tiles, 0, size);
+    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+        ptowsp_tile_object object = ptowsp_program_tile_at(emitter->program, kernel, i);
+        object.valid_rows = npu_extent_normal(k, object.valid_rows);
+        object.valid_cols = npu_extent_normal(k, object.valid_cols);
+        k->tiles[i].object = object;
+    }
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(emitter->program, kernel, i);
+        uint32_t tiles[] = {insn.dst[0], insn.dst[1], insn.src[0], insn.src[1],
+                            insn.src[2], insn.src[3], insn.tmp,    insn.cols_of};
+        for (size_t j = 0; j < sizeof tiles / sizeof tiles[0]; j++) {
+            k->tiles[tiles[j]].is_used = true;
+        }
+    }
+    npu_join_tiles(k);
+    npu_name_tiles(k);
+    return true;
+}
+
+NPU_INTERNAL void npu_kernel_end(npu_kernel *k) {
+    npu_resize(k->tiles, 0);
+    npu_resize(k->sizes, 0);
+    npu_resize(k->windows, 0);
+    npu_resize(k->clips, 0);
+}
+
+// -- windows --------------------------------------------------------------------------------------
+
+// The smaller of two sizes, and whether that is always the first.
+static bool npu_smaller(npu_kernel *k, const ptowsp_extent *tile, ptowsp_extent rest,
+                        char text[NPU_SIZE_TEXT_MAX]) {
+    char a[NPU_LOCAL_MAX], b[NPU_LOCAL_MAX];
+    rest = npu_extent_normal(k, rest);
+    bool is_part = tile->param == rest.param && tile->axis == rest.axis && tile->mul == 1 &&
+                   tile->shift == 0 && tile->add <= rest.add && tile->param != PTOWSP_NO_PARAM;
+    if (is_part || npu_extent_most(k, tile) <= npu_extent_least(k, &rest)) {
+        snprintf(text, NPU_SIZE_TEXT_MAX, "%s", npu_kernel_size(k, tile, a));
+        return true;
+    }
+    if (tile->param == PTOWSP_NO_PARAM) {
+        rest.max = tile->max < rest.max ? tile->max : rest.max;
+        snprintf(text, NPU_SIZE_TEXT_MAX, "%s", npu_kernel_size(k, &rest, a));
+    } else {
+        snprintf(text, NPU_SIZE_TEXT_MAX, "wsp::least(%s, %s)", npu_kernel_size(k, tile, a),
+                 npu_kernel_size(k, &rest, b));
+    }
+    return false;
+}
+
+static npu_window *npu_find_window(npu_kernel *k, const npu_window *like) {
+    uint32_t of_param = 0;
+    for (uint32_t i = 0; i < k->window_count; i++) {
+        npu_window *window = &k->windows[i];
+        if (window->param == like->param && window->row == like->row && window->col == like->col &&
+            window->is_column == like->is_column && strcmp(window->rows, like->rows) == 0 &&
+            strcmp(window->cols, like->cols) == 0) {
+            return window;
+        }
+        of_param += window->param == like->param;
+    }
+    void *windows = k->windows;
+    bool is_there =
+        npu_reserve(k, &windows, &k->window_capacity, k->window_count, sizeof k->windows[0]);
+    k->windows = (npu_window *)windows;
+    if (!is_there) {
+        return NULL;
+    }
+    npu_window *window = &k->windows[k->window_count++];
+    *window = *like;
+    int length = snprintf(window->name, sizeof window->name, "%s_gm", k->params[like->param]);
+    if (of_param > 0) {
+        snprintf(window->name + length, sizeof window->name - (size_t)length, "_%u", of_param + 1);
+    }
+    k->is_dense[like->param][like->is_column] = true;
+    return window;
+}
+
+static npu_clip *npu_find_clip(npu_kernel *k, const npu_clip *like) {
+    uint32_t of_tile = 0;
+    for (uint32_t i = 0; i < k->clip_count; i++) {
+        npu_clip *clip = &k->clips[i];
+        if (clip->tile == like->tile && strcmp(clip->rows, like->rows) == 0 &&
+            strcmp(clip->cols, like->cols) == 0) {
+            return clip;
+        }
+        of_tile += clip->tile == like->tile;
+    }
+    void *clips = k->clips;
+    bool is_there = npu_reserve(k, &clips, &k->clip_capacity, k->clip_count, sizeof k->clips[0]);
+    k->clips = (npu_clip *)clips;
+    if (!is_there) {
+        return NULL;
+    }
+    npu_clip *clip = &k->clips[k->clip_count++];
+    *clip = *like;
+    int length = snprintf(clip->name, sizeof clip->name, "%s_part", npu_kernel_tile(k, like->tile));
+    if (of_tile > 0) {
+        snprintf(clip->name + length, sizeof clip->name - (size_t)length, "%u", of_tile + 1);
+    }
+    return clip;
+}
+
+NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_insn_info *insn,
+                                                 uint32_t tile, const char **out_tile) {
+    const ptowsp_tile_object *object = &k->tiles[tile].object;
+    const ptowsp_tile_param *param = &k->info.tiles[insn->param];
+    ptowsp_extent rows = {insn->param, 0, 0, 1, 0, (uint32_t)param->rows};
+    ptowsp_extent cols = {insn->param, 1, 0, 1, 0, (uint32_t)param->cols};
+    rows.add = -(int32_t)insn->row;
+    cols.add = -(int32_t)insn->col;
+    // MGATHER and MSCATTER pick rows out of all that the parameter has.
+    bool is_table = insn->name[0] == 'M';
+    npu_window window;
+    npu_clip clip;
+    memset(&window, 0, sizeof window);
+    memset(&clip, 0, sizeof clip);
+    clip.tile = k->tiles[tile].first;
+    bool is_whole = npu_smaller(k, &object->valid_cols, cols, clip.cols);
+    if (is_table) {
+        npu_kernel_size(k, &rows, window.rows);
+        npu_kernel_size(k, &cols, window.cols);
+        npu_kernel_size(k, &object->valid_rows, clip.rows);
+    } else {
+        is_whole = npu_smaller(k, &object->valid_rows, rows, clip.rows) && is_whole;
+        memcpy(window.rows, clip.rows, sizeof window.rows);
+        memcpy(window.cols, clip.cols, sizeof window.cols);
+    }
+    window.param = insn->param;
+    window.row = insn->row;
+    window.col = insn->col;
+    window.is_column =
+        (object->layout == PTOWSP_LAYOUT_COL_MAJOR || object->layout == PTOWSP_LAYOUT_ZN);
+    *out_tile = npu_kernel_tile(k, tile);
+    if (!is_whole) {
+        const npu_clip *made = npu_find_clip(k, &clip);
+        *out_tile = made ? made->name : "";
+    }
+    return npu_find_window(k, &window);
+}
+
+// -- cube and vector ------------------------------------------------------------------------------
+
+static npu_half npu_pipe_half(ptowsp_pipe pipe) {
+    switch (pipe) {
+    case PTOWSP_PIPE_M:
+    case PTOWSP_PIPE_MTE1:
+    case PTOWSP_PIPE_FIX: return NPU_HALF_CUBE;
+    case PTOWSP_PIPE_V:
+    case PTOWSP_PIPE_MTE3: return NPU_HALF_VECTOR;
+    default: return NPU_HALF_ANY;
+    }
+}
+
+NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_info *insn) {
+    if (!k->is_mixed) {
+        return NPU_HALF_ANY;
+    }
+    if (strcmp(insn->name, "PIPE_BARRIER") == 0) {
+        return npu_pipe_half(insn->src_pipe);
+    }
+    if (strcmp(insn->name, "SET_FLAG") == 0 || strcmp(insn->name, "WAIT_FLAG") == 0) {
+        npu_half from = npu_pipe_half(insn->src_pipe), to = npu_pipe_half(insn->dst_pipe);
+        return from == to || to == NPU_HALF_ANY ? from
+               : from == NPU_HALF_ANY           ? to
+                                                : NPU_HALF_BETWEEN;
+    }
+    uint32_t src = insn->src[0], dst = insn->dst[0];
+    bool is_from_vector = src && k->tiles[src].object.memory == PTOWSP_MEMORY_UB;
+    bool is_to_vector = dst && k->tiles[dst].object.memory == PTOWSP_MEMORY_UB;
+    if (src && dst && is_from_vector != is_to_vector) {
+        return NPU_HALF_BOTH;
+    }
+    return (dst ? is_to_vector : is_from_vector) ? NPU_HALF_VECTOR : NPU_HALF_CUBE;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
+    static const char *const sizes = "ub\0 l1\0 l0a\0l0b\0l0c\0bt\0 fb\0 ";
+    npu_print(out, "// Where tiles begin in their memories.\n");
+    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+        const npu_tile *tile = &k->tiles[i];
+        if (tile->is_used && tile->first == i && tile->address == i) {
+            npu_print(out, "constexpr uint32_t %s_at = %u;\n", tile->name, tile->object.address);
+        }
+    }
+    npu_print(out, "\n// Where the last one ends, and what %s has.\n", k->info.machine.name);
+    for (uint32_t memory = 0; memory < PTOWSP_MEMORY_COUNT; memory++) {
+        uint32_t end = 0;
+        for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+            const ptowsp_tile_object *tile = &k->tiles[i].object;
+            if (k->tiles[i].is_used && (uint32_t)tile->memory == memory) {
+                uint32_t bytes = tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype);
+                end = tile->address + bytes > end ? tile->address + bytes : end;
+            }
+        }
+        if (end > 0) {
+            const char *name = sizes + 4 * memory;
+            npu_print(out, "constexpr uint32_t %s_end = %u;\n", name, end);
+            npu_print(out, "static_assert(%s_end <= %u, \"%s is full\");\n", name,
+                      k->info.machine.memory_bytes[memory],
+                      ptowsp_memory_name((ptowsp_memory)memory));
+        }
+    }
+}
+
+// A tile's type up to its valid sizes: what is fixed about it. Returns whether it is an alias.
+static bool npu_print_tile_type(const npu_kernel *k, const ptowsp_tile_object *tile,
+                                npu_text *out) {
+    bool is_a5 = k->info.machine.family == PTOWSP_FAMILY_A5;
+    ptowsp_layout left = is_a5 ? PTOWSP_LAYOUT_NZ : PTOWSP_LAYOUT_ZZ;
+    const char *alias =
+        tile->pad                                                               ? NULL
+        : tile->memory == PTOWSP_MEMORY_L0A && tile->layout == left             ? "TileLeft"
+        : tile->memory == PTOWSP_MEMORY_L0B && tile->layout == PTOWSP_LAYOUT_ZN ? "TileRight"
+        : tile->memory == PTOWSP_MEMORY_L0C && tile->layout == PTOWSP_LAYOUT_NZ ? "TileAcc"
+                                                                                : NULL;
+    if (alias) {
+        npu_print(out, "%s<%s, %u, %u", alias, npu_cpp_type(tile->dtype), tile->rows, tile->cols);
+        return true;
+    }
+    const char *type = tile->memory == PTOWSP_MEMORY_UB     ? "Vec"
+                       : tile->memory == PTOWSP_MEMORY_L1   ? "Mat"
+                       : tile->memory == PTOWSP_MEMORY_L0A  ? "Left"
+                       : tile->memory == PTOWSP_MEMORY_L0B  ? "Right"
+                       : tile->memory == PTOWSP_MEMORY_L0C  ? "Acc"
+                       : tile->memory == PTOWSP_MEMORY_BIAS ? "Bias"
+                                                            : "Scaling";
+    bool is_by_col = tile->layout == PTOWSP_LAYOUT_COL_MAJOR || tile->layout == PTOWSP_LAYOUT_NZ ||
+                     tile->layout == PTOWSP_LAYOUT_NN;
+    npu_print(out, "Tile<TileType::%s, %s, %u, %u, BLayout::%s", type, npu_cpp_type(tile->dtype),
+              tile->rows, tile->cols, is_by_col ? "ColMajor" : "RowMajor");
+    return false;
+}
+
+// Declares a tile with these valid sizes, names or numbers, and binds it.
+static void npu_print_tile(const npu_kernel *k, uint32_t i, const char *name, const char *rows,
+                           const char *cols, npu_text *out) {
+    const ptowsp_tile_object *tile = &k->tiles[i].object;
+    npu_print(out, "    ");
+    bool is_alias = npu_print_tile_type(k, tile, out);
+    bool is_rows_fixed = rows[0] >= '0' && rows[0] <= '9';
+    bool is_cols_fixed = cols[0] >= '0' && cols[0] <= '9';
+    npu_print(out, ", %s, %s", is_rows_fixed ? rows : "-1", is_cols_fixed ? cols : "-1");
+    bool is_boxed = tile->layout >= PTOWSP_LAYOUT_NZ;
+    if (!is_alias && (is_boxed || tile->pad)) {
+        bool is_inner_row = tile->layout == PTOWSP_LAYOUT_NZ || tile->layout == PTOWSP_LAYOUT_ZZ;
+        npu_print(out, ", SLayout::%s, %d",
+                  !is_boxed      ? "NoneBox"
+                  : is_inner_row ? "RowMajor"
+                                 : "ColMajor",
+                  tile->memory == PTOWSP_MEMORY_L0C ? 1024 : 512);
+        if (tile->pad) {
+            npu_print(out, ", PadValue::%s",
+                      tile->pad == 1   ? "Zero"
+                      : tile->pad == 2 ? "Max"
+                                       : "Min");
+        }
+    }
+    npu_print(out, "> %s", name);
+    if (!is_rows_fixed || !is_cols_fixed) {
+        npu_print(out, "(%s%s%s)", is_rows_fixed ? "" : rows,
+                  !is_rows_fixed && !is_cols_fixed ? ", " : "", is_cols_fixed ? "" : cols);
+    }
+    npu_print(out, ";\n    TASSIGN(%s, %s_at);\n", name, k->tiles[k->tiles[i].address].name);
+}
+
+static void npu_print_windows(const npu_kernel *k, npu_text *out) {
+    if (k->window_count == 0) {
+        return;
+    }
+    npu_print(out, "\n    // What it loads and stores.\n");
+    for (uint32_t i = 0; i < k->info.tile_count; i++) {
+        for (int is_column = 0; is_column < 2; is_column++) {
+            if (k->is_dense[i][is_column]) {
+                npu_print(out, "    WSP_REQUIRE_DENSE(task, %u, %s);\n", i,
+                          is_column ? "true" : "false");
+            }
+        }
+    }
+    for (uint32_t i = 0; i < k->window_count; i++) {
+        const npu_window *window = &k->windows[i];
+        npu_print(out, "    auto %s = wsp::%s<%s>(task, %u, %u, %u, %s, %s);\n", window->name,
+                  window->is_column ? "columns" : "window",
+                  npu_cpp_type(k->info.tiles[window->param].dtype), window->param, window->row,
+                  window->col, window->rows, window->cols);
+    }
+}
+
+NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out) {
+    npu_text tiles = {NULL, 0, 0, false};  // these add sizes, which come before them
+    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+        const npu_tile *tile = &k->tiles[i];
+        char rows[NPU_LOCAL_MAX], cols[NPU_LOCAL_MAX];
+        if (tile->is_used && tile->first == i) {
+            npu_kernel_size(k, &tile->object.valid_rows, rows);
+            npu_kernel_size(k, &tile->object.valid_cols, cols);
+            npu_print_tile(k, i, tile->name, rows, cols, &tiles);
+        }
+    }
+    for (uint32_t i = 0; i < k->clip_count; i++) {
+        const npu_clip *clip = &k->clips[i];
+        npu_print_tile(k, clip->tile, clip->name, clip->rows, clip->cols, &tiles);
+    }
+    for (uint32_t i = 0; i < k->info.scalar_count; i++) {
+        if (k->is_scalar_used[i]) {
+            uint32_t dtype = k->info.scalar_dtypes[i];
+            npu_print(out, "    const auto %s = wsp::scalar_%s(task, %u);\n", k->scalars[i],
+                      dtype == PTOWSP_F32   ? "f32"
+                      : dtype == PTOWSP_F64 ? "f64"
+                      : dtype == PTOWSP_I64 ? "i64"
+                                            : "u64",
+                      i);
+        }
+    }
+    for (uint32_t i = 0; i < k->size_count; i++) {
+        npu_print_size(k, &k->sizes[i], out);
+    }
+    npu_print(out, "%s", checks ? checks : "");
+    npu_print_windows(k, out);
+    npu_print(out, "\n    // Its tiles.\n");
+    npu_write(out, tiles.data ? tiles.data : "", tiles.size);
+    k->is_out_of_memory = k->is_out_of_memory || tiles.is_out_of_memory;
+    npu_text_free(&tiles);
+    if (k->has_lists) {
+        npu_print(out,
+                  "    MrgSortExecutedNumList taken;  // of each list, which is not asked for\n");
+    }
+}
+
+// =================================================================================================
+// src/npu/kernel_insns.c
+// =================================================================================================
+
+// Instructions as calls, spelled as PTO-ISA spells them.
+//
+// Most take their tiles in the list's order: destinations, sources, a scalar, scratch. Those that
+// do not, or that say something in template arguments, are in npu_print_call.
+
+#include <stdio.h>
+#include <stdlib.h>
+
+// -- numbers --------------------------------------------------------------------------------------
+
+// How a scalar becomes an element: see wsp_kernel.h.
+typedef enum npu_conversion { NPU_WRAPPED, NPU_SATURATED, NPU_COMPARED } npu_conversion;
+
+// The shortest decimal that is this float, whatever the locale's decimal point is.
+static void npu_print_f32(npu_text *out, float value) {
+    if (value != value) {
+        npu_print(out, "wsp::NOT_A_NUMBER");
+        return;
+    }
+    if (value - value != 0) {
+        npu_print(out, value < 0 ? "-wsp::INF" : "wsp::INF");
+        return;
+    }
+    char text[40];
+    for (int digits = 1; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)value);
+        if (strtof(text, NULL) == value) {
+            break;
+        }
+    }
+    bool is_plain = true;
+    for (char *at = text; *at; at++) {
+        bool is_number = (*at >= '0' && *at <= '9') || *at == '-' || *at == '+' || *at == 'e';
+        *at = is_number ? *at : '.';
+        is_plain = is_plain && *at != '.' && *at != 'e';
+    }
+    npu_print(out, "%s%sf", text, is_plain ? ".0" : "");
+}
+
+// A float that rounds to the same 16 bits as x: x as a float, or the odd one beside it.
+static float npu_float_for(ptowsp_dtype dtype, double x) {
+    float value = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((double)value == x || x != x || (bits & 1)) {
+        return value;
+    }
+    bool is_below = (value < 0 ? -(double)value : (double)value) < (x < 0 ? -x : x);
+    bits = is_below ? bits + 1 : bits - 1;
+    float odd;
+    memcpy(&odd, &bits, sizeof odd);
+    bool is_same = dtype == PTOWSP_F16 ? ptowsp_f16_from_f32(odd) == ptowsp_f16_from_f32(value)
+                                       : ptowsp_bf16_from_f32(odd) == ptowsp_bf16_from_f32(value);
+    return is_same ? value : odd;
+}
+
+static void npu_print_integer(npu_text *out, ptowsp_dtype dtype, double x, bool is_wrapped) {
+    bool is_signed = dtype == PTOWSP_I8 || dtype == PTOWSP_I16 || dtype == PTOWSP_I32;
+    uint32_t width = 8 * ptowsp_dtype_size(dtype);
+    int64_t low = is_signed ? -(INT64_C(1) << (width - 1)) : 0;
+    int64_t high = is_signed ? (INT64_C(1) << (width - 1)) - 1 : (INT64_C(1) << width) - 1;
+    bool is_in_range = x > -0x1p63 && x < 0x1p63;
+    int64_t value = is_in_range ? (int64_t)x : x > 0 ? INT64_MAX : x < 0 ? INT64_MIN : 0;
+    if (is_wrapped) {
+        uint64_t bits = (uint64_t)value & (uint64_t)((INT64_C(1) << width) - 1);
+        value = (int64_t)bits > high ? (int64_t)bits - (INT64_C(1) << width) : (int64_t)bits;
+    }
+    value = value < low ? low : value > high ? high : value;
+    if (value == INT32_MIN) {
+        npu_print(out, "INT32_MIN");
+    } else {
+        npu_print(out, "%lld%s", (long long)value, is_signed ? "" : "u");
+    }
+}
+
+static void npu_print_number(npu_text *out, ptowsp_dtype dtype, double x,
+                             npu_conversion conversion) {
+    if (dtype == PTOWSP_F32) {
+        npu_print_f32(out, (float)x);
+    } else if (dtype == PTOWSP_F16 || dtype == PTOWSP_BF16) {
+        npu_print(out, "%s(", npu_cpp_type(dtype));
+        npu_print_f32(out, conversion == NPU_COMPARED ? (float)x : npu_float_for(dtype, x));
+        npu_print(out, ")");
+    } else {
+        npu_print_integer(out, dtype, x, conversion == NPU_WRAPPED);
+    }
+}
+
+// The scalar operand, as an element of a tile.
+static void npu_print_scalar(npu_kernel *k, const ptowsp_insn_info *insn, uint32_t tile,
+                             npu_conversion conversion, npu_text *out) {
+    ptowsp_dtype dtype = k->tiles[tile].object.dtype;
+    bool is_param = insn->scalar_param != PTOWSP_NO_PARAM;
+    if (!is_param && insn->cols_of == 0) {
+        npu_print_number(out, dtype, insn->scalar, conversion);
+        return;
+    }
+    npu_print(out, "wsp::%s<%s>(",
+              conversion == NPU_WRAPPED     ? "wrapped"
+              : conversion == NPU_SATURATED ? "saturated"
+                                            : "compared",
+              npu_cpp_type(dtype));
+    if (insn->cols_of) {
+        npu_print(out, "%s.GetValidCol())", npu_kernel_tile(k, insn->cols_of));
+    } else {
+        k->is_scalar_used[insn->scalar_param] = true;
+        npu_print(out, "%s)", k->scalars[insn->scalar_param]);
+    }
+}
+
+// -- words ----------------------------------------------------------------------------------------
+
+static const char *npu_pipe_word(ptowsp_pipe pipe) {
+    switch (pipe) {
+    case PTOWSP_PIPE_S: return "PIPE_S";
+    case PTOWSP_PIPE_V: return "PIPE_V";
+    case PTOWSP_PIPE_M: return "PIPE_M";
+    case PTOWSP_PIPE_MTE1: return "PIPE_MTE1";
+    case PTOWSP_PIPE_MTE2: return "PIPE_MTE2";
+    case PTOWSP_PIPE_MTE3: return "PIPE_MTE3";
+    case PTOWSP_PIPE_FIX: return "PIPE_FIX";
+    default: return "PIPE_ALL";
+    }
+}
+
+static const char *npu_compare_word(uint32_t mode) {
+    switch ((ptowsp_compare)mode) {
+    case PTOWSP_NE: return "NE";
+    case PTOWSP_LT: return "LT";
+    case PTOWSP_LE: return "LE";
+    case PTOWSP_GT: return "GT";
+    case PTOWSP_GE: return "GE";
+    default: return "EQ";
+    }
+}
+
+static const char *npu_pattern_word(uint32_t mode) {
+    switch (mode) {
+    case 0: return "P0101";
+    case 1: return "P1010";
+    case 2: return "P0001";
+    case 3: return "P0010";
+    case 4: return "P0100";
+    case 5: return "P1000";
+    default: return "P1111";
+    }
+}
+
+// Widening is said to be without rounding; it has none under any name.
+static const char *npu_round_word(const npu_kernel *k, const ptowsp_insn_info *insn) {
+    ptowsp_dtype from = k->tiles[insn->src[0]].object.dtype;
+    ptowsp_dtype to = k->tiles[insn->dst[0]].object.dtype;
+    bool is_to_float = to == PTOWSP_F16 || to == PTOWSP_BF16 || to == PTOWSP_F32;
+    bool is_wider = ptowsp_dtype_size(to) > ptowsp_dtype_size(from);
+    switch ((ptowsp_round)insn->mode) {
+    case PTOWSP_ROUND_AWAY: return "CAST_ROUND";
+    case PTOWSP_ROUND_FLOOR: return "CAST_FLOOR";
+    case PTOWSP_ROUND_CEIL: return "CAST_CEIL";
+    case PTOWSP_ROUND_TRUNC: return "CAST_TRUNC";
+    default: return is_to_float && is_wider ? "CAST_NONE" : "CAST_RINT";
+    }
+}
+
+static bool npu_is_one_of(const char *name, const char *words) {
+    size_t length = strlen(name);
+    for (const char *at = strstr(words, name); at; at = strstr(at + 1, name)) {
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// -- calls ----------------------------------------------------------------------------------------
+
+// Writes the tiles of the first sources and scratch, each after a comma.
+static void npu_print_tiles(const npu_kernel *k, const uint32_t *tiles, uint32_t count,
+                            npu_text *out) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (tiles[i]) {
+            npu_print(out, ", %s", npu_kernel_tile(k, tiles[i]));
+        }
+    }
+}
+
+// TLOAD, TSTORE, MGATHER, MSCATTER.
+static bool npu_print_global(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    bool is_in = insn->dst[0] != 0;
+    const char *tile;
+    const npu_window *window =
+        npu_kernel_window(k, insn, is_in ? insn->dst[0] : insn->src[0], &tile);
+    if (!window) {
+        return true;  // memory is out, which is kept
+    }
+    const char *global = window->name;
+    if (strcmp(insn->name, "TLOAD") == 0) {
+        npu_print(out, "TLOAD(%s, %s)", tile, global);
+    } else if (strcmp(insn->name, "MGATHER") == 0) {
+        npu_print(out, "MGATHER<Coalesce::Row>(%s, %s, %s)", tile, global,
+                  npu_kernel_tile(k, insn->src[0]));
+    } else if (strcmp(insn->name, "MSCATTER") == 0) {
+        npu_print(out, "MSCATTER<Coalesce::Row>(%s, %s, %s)", global, tile,
+                  npu_kernel_tile(k, insn->src[1]));
+    } else if (insn->form == PTOWSP_FORM_PLAIN) {
+        npu_print(out, "TSTORE(%s, %s)", global, tile);
+    } else if (insn->form == PTOWSP_FORM_ADD) {
+        npu_print(out, "TSTORE<decltype(%s), decltype(%s), AtomicType::AtomicAdd>(%s, %s)", tile,
+                  global, global, tile);
+    } else if (insn->form == PTOWSP_FORM_RELU) {
+        npu_print(out,
+                  "TSTORE<decltype(%s), decltype(%s), AtomicType::AtomicNone, "
+                  "ReluPreMode::NormalRelu>(%s, %s)",
+                  tile, global, global, tile);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void npu_print_merge(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    const char *d = npu_kernel_tile(k, insn->dst[0]);
+    if (insn->form != PTOWSP_FORM_LISTS) {
+        npu_print(out, "TMRGSORT(%s, %s, %u)", d, npu_kernel_tile(k, insn->src[0]), insn->col);
+        return;
+    }
+    k->has_lists = true;
+    const char *tmp = npu_kernel_tile(k, insn->tmp);
+    npu_print(out, "TMRGSORT<decltype(%s), decltype(%s)", d, tmp);
+    for (uint32_t i = 0; i < 4 && insn->src[i]; i++) {
+        npu_print(out, ", decltype(%s)", npu_kernel_tile(k, insn->src[i]));
+    }
+    npu_print(out, ", false>(%s, taken, %s", d, tmp);
+    npu_print_tiles(k, insn->src, 4, out);
+    npu_print(out, ")");
+}
+
+// Flags and barriers.
+static bool npu_print_sync(const ptowsp_insn_info *insn, npu_text *out) {
+    if (strcmp(insn->name, "PIPE_BARRIER") == 0) {
+        if (insn->src_pipe == PTOWSP_PIPE_V) {
+            npu_print(out, "WSP_BARRIER_V()");
+        } else {
+            npu_print(out, "pipe_barrier(%s)", npu_pipe_word(insn->src_pipe));
+        }
+        return true;
+    }
+    bool is_set = strcmp(insn->name, "SET_FLAG") == 0;
+    if (!is_set && strcmp(insn->name, "WAIT_FLAG") != 0) {
+        return false;
+    }
+    npu_print(out, "%s(%s, %s, EVENT_ID%u)", is_set ? "set_flag" : "wait_flag",
+              npu_pipe_word(insn->src_pipe), npu_pipe_word(insn->dst_pipe), insn->event);
+    return true;
+}
+
+// Those that are not as most are. False: it is as most.
+static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    const char *name = insn->name, *d = npu_kernel_tile(k, insn->dst[0]);
+    const uint32_t *s = insn->src;
+    if (npu_is_one_of(name, "TSDIV TADDSC TSUBSC")) {
+        bool is_div = strcmp(name, "TSDIV") == 0;
+        npu_print(out, "%s(%s, ", is_div ? "TDIVS" : name, d);
+        if (!is_div) {
+            npu_print(out, "%s, ", npu_kernel_tile(k, s[0]));
+        }
+        npu_print_scalar(k, insn, s[0], NPU_WRAPPED, out);
+        npu_print(out, ", %s)", npu_kernel_tile(k, s[is_div ? 0 : 1]));
+    } else if (npu_is_one_of(name, "TEXTRACT TINSERT")) {
+        npu_print(out, "%s(%s, %s, %u, %u)", name, d, npu_kernel_tile(k, s[0]), insn->row,
+                  insn->col);
+    } else if (npu_is_one_of(name, "TCMP TCMPS")) {
+        npu_print(out, "%s(%s, %s, ", name, d, npu_kernel_tile(k, s[0]));
+        if (s[1]) {
+            npu_print(out, "%s", npu_kernel_tile(k, s[1]));
+        } else {
+            npu_print_scalar(k, insn, s[0], NPU_COMPARED, out);
+        }
+        npu_print(out, ", CmpMode::%s)", npu_compare_word(insn->mode));
+    } else if (npu_is_one_of(name, "TSEL TSELS")) {
+        // Scratch is not the result here: without any of its own, the mask is said again.
+        const char *tmp = npu_kernel_tile(k, insn->tmp ? insn->tmp : s[0]);
+        npu_print(out, "%s(%s", name, d);
+        npu_print_tiles(k, s, 3, out);
+        npu_print(out, ", %s", tmp);
+        if (!s[2]) {
+            npu_print(out, ", ");
+            npu_print_scalar(k, insn, insn->dst[0], NPU_COMPARED, out);
+        }
+        npu_print(out, ")");
+    } else if (strcmp(name, "TCVT") == 0) {
+        npu_print(out, "TCVT(%s, %s, RoundMode::%s%s)", d, npu_kernel_tile(k, s[0]),
+                  npu_round_word(k, insn),
+                  insn->form == PTOWSP_FORM_SATURATE ? ", SaturationMode::ON" : "");
+    } else if (strcmp(name, "TEXPANDS") == 0) {
+        npu_print(out, "TEXPANDS(%s, ", d);
+        npu_print_scalar(k, insn, insn->dst[0], NPU_SATURATED, out);
+        npu_print(out, ")");
+    } else if (strcmp(name, "TCI") == 0) {
+        npu_print(out, "TCI<decltype(%s), %s, %d>(%s, ", d,
+                  npu_cpp_type(k->tiles[insn->dst[0]].object.dtype),
+                  insn->form == PTOWSP_FORM_DESCENDING, d);
+        npu_print_scalar(k, insn, insn->dst[0], NPU_SATURATED, out);
+        npu_print(out, ")");
+    } else if (strcmp(name, "TTRI") == 0) {
+        npu_print(out, "TTRI<decltype(%s), %d>(%s, %d)", d, insn->form == PTOWSP_FORM_UPPER, d,
+                  (int32_t)insn->col);
+    } else if (strcmp(name, "TCOLSUM") == 0 && insn->tmp) {
+        npu_print(out, "TCOLSUM(%s, %s, %s, true)", d, npu_kernel_tile(k, s[0]),
+                  npu_kernel_tile(k, insn->tmp));
+    } else if (strcmp(name, "TGATHERMASK") == 0) {
+        const char *from = npu_kernel_tile(k, s[0]);
+        npu_print(out, "TGATHER<decltype(%s), decltype(%s), MaskPattern::%s>(%s, %s)", d, from,
+                  npu_pattern_word(insn->mode), d, from);
+    } else if (strcmp(name, "TQUANT") == 0) {
+        npu_print(out, "TQUANT<QuantType::INT8_SYM>(%s, %s, %s)", d, npu_kernel_tile(k, s[0]),
+                  npu_kernel_tile(k, s[1]));
+    } else if (strcmp(name, "TMRGSORT") == 0) {
+        npu_print_merge(k, insn, out);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+// The call. False: there is none.
+static bool npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    if (npu_print_sync(insn, out)) {
+        return true;
+    }
+    if (insn->param != PTOWSP_NO_PARAM) {
+        return npu_print_global(k, insn, out);
+    }
+    if (npu_kernel_half(k, insn) == NPU_HALF_BOTH && strcmp(insn->name, "TMOV") == 0) {
+        bool is_to_vector = k->tiles[insn->dst[0]].object.memory == PTOWSP_MEMORY_UB;
+        const char *to = npu_kernel_tile(k, insn->dst[0]);
+        const char *at = k->tiles[k->tiles[k->tiles[insn->dst[0]].first].address].name;
+        npu_print(out, "WSP_CROSS(%u, %s%s, %s%s, %s, %s)", k->crossings++ % 8,
+                  is_to_vector ? at : "0", is_to_vector ? "_at" : "", is_to_vector ? "0" : at,
+                  is_to_vector ? "" : "_at", to, npu_kernel_tile(k, insn->src[0]));
+        return true;
+    }
+    if (npu_print_special(k, insn, out)) {
+        return true;
+    }
+    if (!insn->dst[0] || insn->form == PTOWSP_FORM_INPLACE || insn->form == PTOWSP_FORM_EXPAND ||
+        insn->form == PTOWSP_FORM_ASYMMETRIC) {
+        return false;
+    }
+    npu_print(out, "%s(%s", insn->name, npu_kernel_tile(k, insn->dst[0]));
+    npu_print_tiles(k, insn->dst + 1, 1, out);
+    npu_print_tiles(k, insn->src, 4, out);
+    if (npu_is_one_of(insn->name, "TADDS TSUBS TMULS TDIVS TMAXS TMINS TANDS TORS TXORS TSHLS "
+                                  "TSHRS TREMS TFMODS TPOWS TLRELU TAXPY")) {
+        npu_print(out, ", ");
+        npu_print_scalar(k, insn, insn->src[0], NPU_WRAPPED, out);
+    }
+    npu_print_tiles(k, &insn->tmp, 1, out);
+    npu_print(out, ")");
+    return true;
+}
+
+// -- statements -----------------------------------------------------------------------------------
+
+NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *statement) {
+    const size_t width = 100;
+    size_t length = strlen(statement), room = width - indent;
+    npu_print(out, "%*s", (int)indent, "");
+    while (length > room) {
+        size_t end = room;
+        while (end > 0 && statement[end - 1] != ' ') {
+            end--;
+        }
+        if (end == 0) {
+            break;  // one long word
+        }
+        npu_write(out, statement, end - 1);
+        npu_print(out, "\n%*s", (int)indent + 4, "");
+        statement += end;
+        length -= end;
+        room = width - indent - 4;
+    }
+    npu_write(out, statement, length);
+    npu_write(out, "\n", 1);
+}
+
+// The tiles that have to hold something for an instruction to be one: names, separated; "": all
+// always do.
+static void npu_print_operands(const npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    const uint32_t tiles[] = {insn->dst[0], insn->dst[1], insn->src[0],
+                              insn->src[1], insn->src[2], insn->src[3]};
+    bool is_first = true;
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
+        bool is_again = false;
+        for (size_t j = 0; j < i; j++) {
+            is_again =
+                is_again || (tiles[j] && k->tiles[tiles[j]].first == k->tiles[tiles[i]].first);
+        }
+        if (tiles[i] && !is_again && npu_kernel_may_be_empty(k, tiles[i])) {
+            npu_print(out, "%s%s", is_first ? "" : ", ", npu_kernel_tile(k, tiles[i]));
+            is_first = false;
+        }
+    }
+}
+
+static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, const char *call,
+                              npu_text *out) {
+    bool is_acc = strcmp(insn->name, "TMATMUL_ACC") == 0;
+    bool is_bias = strcmp(insn->name, "TMATMUL_BIAS") == 0;
+    uint32_t d = insn->dst[0], left = insn->src[is_acc ? 1 : 0];
+    if ((!is_acc && !is_bias && strcmp(insn->name, "TMATMUL") != 0) ||
+        (!npu_kernel_may_be_empty(k, d) &&
+         npu_extent_least(k, &k->tiles[left].object.valid_cols) > 0)) {
+        return false;
+    }
+    npu_print(out, "    if (wsp::any_product(%s, %s)) {\n", npu_kernel_tile(k, d),
+              npu_kernel_tile(k, left));
+    npu_print_wrapped(out, 8, call);
+    if (!is_acc) {
+        npu_print(out, "    } else {\n        wsp::no_product(%s%s%s);\n", npu_kernel_tile(k, d),
+                  is_bias ? ", " : "", is_bias ? npu_kernel_tile(k, insn->src[2]) : "");
+    }
+    npu_print(out, "    }\n");
+    return true;
+}
+
+NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn,
+                                        npu_text *out) {
+    npu_text call = {NULL, 0, 0, false}, operands = {NULL, 0, 0, false};
+    if (insn->is_implied) {
+        npu_print(&call, "WSP_UNCOUNTED(");
+    }
+    bool is_call = npu_print_call(k, insn, &call);
+    npu_print(&call, insn->is_implied ? ");" : ";");
+    npu_print_operands(k, insn, &operands);
+    if (call.data && is_call && !npu_print_product(k, insn, call.data, out)) {
+        if (operands.size) {
+            npu_print(out, "    if (wsp::any(%s)) {\n", operands.data);
+        }
+        npu_print_wrapped(out, operands.size ? 8 : 4, call.data);
+        if (operands.size) {
+            npu_print(out, "    }\n");
+        }
+    }
+    k->is_out_of_memory = k->is_out_of_memory || call.is_out_of_memory || operands.is_out_of_memory;
+    npu_text_free(&call);
+    npu_text_free(&operands);
+    return is_call;
+}
+
+// =================================================================================================
+// src/npu/native.c
+// =================================================================================================
+
+// aicore/kernels/*.cpp of kernels that are C functions: their source, in an anonymous namespace,
+// and a function for each that a core calls. Kernels with one source text share a file.
+//
+// A source's #include lines go before the namespace. A text that has no line ends, as the
+// preprocessor makes it (PTOWSP_SOURCE), is broken into lines: after { } and ; that are outside of
+// parentheses, initialisers, strings and characters.
+
+#include <errno.h>
+#include <stdio.h>
+
+#define NPU_SOURCE_MAX (64u << 20)  // bytes of a file
+
+// -- reading --------------------------------------------------------------------------------------
+
+static bool npu_read_stream(npu_emitter *emitter, uint32_t kernel, const char *name, FILE *file,
+                            npu_text *out) {
+    char block[4096];
+    size_t size;
+    while ((size = fread(block, 1, sizeof block, file)) > 0 && out->size < NPU_SOURCE_MAX) {
+        npu_write(out, block, size);
+    }
+    if (ferror(file)) {
+        return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source: %s", name,
+                        strerror(errno));
+    }
+    if (out->size >= NPU_SOURCE_MAX || (out->size && strlen(out->data) != out->size)) {
+        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel, "kernel %s: its source is no text",
+                        name);
+    }
+    return true;
+}
+
+// The source's text, which ends with a line's end if it has any line ends.
+static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    if (info.source.text) {
+        npu_print(out, "%s", info.source.text);
+    } else {
+        FILE *file = fopen(info.source.file, "rb");
+        if (!file) {
+            return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s",
+                            info.name, info.source.file, strerror(errno));
+        }
+        bool is_read = npu_read_stream(emitter, kernel, info.name, file, out);
+        fclose(file);
+        if (!is_read) {
+            return false;
+        }
+    }
+    if (out->data && memchr(out->data, '\n', out->size) && out->data[out->size - 1] != '\n') {
+        npu_print(out, "\n");
+    }
+    return !out->is_out_of_memory || npu_out_of_memory(emitter);
+}
+
+static bool npu_is_identifier(const char *name) {
+    bool is_good = *name && !(*name >= '0' && *name <= '9');
+    for (; *name; name++) {
+        is_good = is_good && ((*name >= '0' && *name <= '9') || (*name >= 'a' && *name <= 'z') ||
+                              (*name >= 'A' && *name <= 'Z') || *name == '_');
+    }
+    return is_good;
+}
+
+static const char *npu_source_fn(const ptowsp_kernel_info *info) {
+    return info->source.fn ? info->source.fn : info->name;
+}
+
+NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    if ((!info.source.text && !info.source.file) || !info.has_fn) {
+        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel, "kernel %s: no source%s", info.name,
+                        info.has_fn ? "" : ", as it has no function");
+    }
+    if (info.has_cost && !info.source.cost) {
+        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
+                        "kernel %s: its cost function has no source", info.name);
+    }
+    if (!npu_is_identifier(npu_source_fn(&info)) ||
+        (info.source.cost && !npu_is_identifier(info.source.cost))) {
+        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
+                        "kernel %s: its source does not say what its functions are called",
+                        info.name);
+    }
+    return true;
+}
+
+// -- breaking into lines --------------------------------------------------------------------------
+
+// Where a lexer is in a source: what it has open.
+typedef struct npu_lexer {
+    char quote;  // '"' or '\'', or 0
+    bool is_escaped;
+    bool is_line_comment, is_block_comment;
+    uint32_t parens;
+    uint32_t braces, initialisers;  // of the braces, those of initialisers, which are innermost
+    char last;                      // what is no space, outside of quotes and comments
+} npu_lexer;
+
+// Takes a character. Returns whether it counts: outside of quotes and comments.
+static bool npu_lex(npu_lexer *lexer, char c, char next) {
+    if (lexer->is_line_comment || lexer->is_block_comment) {
+        lexer->is_line_comment = lexer->is_line_comment && c != '\n';
+        if (lexer->is_block_comment && c == '/' && lexer->last == '*') {
+            lexer->is_block_comment = false;
+        }
+        lexer->last = c;
+        return false;
+    }
+    if (lexer->quote) {
+        bool is_end = c == lexer->quote && !lexer->is_escaped;
+        lexer->is_escaped = c == '\\' && !lexer->is_escaped;
+        lexer->quote = is_end ? '\0' : lexer->quote;
+        return false;
+    }
+    if (c == '/' && (next == '/' || next == '*')) {
+        lexer->is_line_comment = next == '/';
+        lexer->is_block_comment = next == '*';
+        lexer->last = '\0';
+        return false;
+    }
+    // A quote after a digit separates digits: 1'000.
+    bool is_separator = c == '\'' && lexer->last >= '0' && lexer->last <= '9';
+    if (c == '"' || (c == '\'' && !is_separator)) {
+        lexer->quote = c;
+        lexer->is_escaped = false;
+    }
+    return true;
+}
+
+// Takes a character that counts: what it opens and closes.
+static void npu_lex_nesting(npu_lexer *lexer, char c) {
+    if (c == '(') {
+        lexer->parens++;
+    } else if (c == ')') {
+        lexer->parens -= lexer->parens > 0;
+    } else if (c == '{') {
+        bool is_value = lexer->last == '=' || lexer->last == ',' || lexer->last == '(';
+        lexer->initialisers += lexer->initialisers > 0 || is_value;
+        lexer->braces++;
+    } else if (c == '}') {
+        lexer->braces -= lexer->braces > 0;
+        lexer->initialisers -= lexer->initialisers > 0;
+    }
+}
+
+// Writes a line of at most 100 characters with its indent, or several, broken at spaces outside of
+// quotes.
+static void npu_print_line(npu_text *out, uint32_t indent, const char *line, size_t length) {
+    uint32_t margin = indent;
+    while (length > 0) {
+        size_t room = margin < 60 ? 100 - margin : 40, end = length, space = 0;
+        npu_lexer lexer;
+        memset(&lexer, 0, sizeof lexer);
+        for (size_t i = 0; i < length && (i < room || space == 0); i++) {
+            bool counts = npu_lex(&lexer, line[i], i + 1 < length ? line[i + 1] : '\0');
+            space = counts && line[i] == ' ' && i > 0 ? i : space;
+            lexer.last = line[i];
+        }
+        if (length > room && space > 0) {
+            end = space;
+        }
+        npu_print(out, "%*s%.*s\n", (int)margin, "", (int)end, line);
+        line += end;
+        length -= end;
+        for (; length > 0 && *line == ' '; length--) {
+            line++;
+        }
+        margin = indent + 4;
+    }
+}
+
+// Breaks a text without line ends.
+static void npu_print_lines(npu_text *out, const char *text) {
+    npu_lexer lexer;
+    memset(&lexer, 0, sizeof lexer);
+    const char *start = text;
+    uint32_t indent = 0;
+    for (const char *at = text; *at; at++) {
+        if (start == at && *at == ' ') {
+            start++;
+            continue;
+        }
+        if (!npu_lex(&lexer, *at, at[1])) {
+            continue;
+        }
+        bool was_value = lexer.initialisers > 0;
+        npu_lex_nesting(&lexer, *at);
+        lexer.last = *at != ' ' ? *at : lexer.last;
+        bool is_end = (*at == ';' || *at == '{' || *at == '}') && lexer.parens == 0 &&
+                      lexer.initialisers == 0 && !was_value;
+        const char *next = at + 1;
+        while (*next == ' ') {
+            next++;
+        }
+        // "};", "} else" and "} while" stay together.
+        bool is_joined =
+            *at == '}' && (*next == ';' || *next == ',' || *next == ')' ||
+                           strncmp(next, "else", 4) == 0 || strncmp(next, "while (", 7) == 0);
+        if (*at == '}' && is_end && start == at) {
+            indent = 4 * lexer.braces;
+        }
+        if (is_end && !is_joined) {
+            npu_print_line(out, indent, start, (size_t)(at + 1 - start));
+            bool is_between = lexer.braces == 0 && *at == '}' && *next;
+            npu_print(out, "%s", is_between ? "\n" : "");
+            start = at + 1;
+            indent = 4 * lexer.braces;
+        }
+    }
+    npu_print_line(out, indent, start, strlen(start));
+}
+
+// -- files ----------------------------------------------------------------------------------------
+
+// Writes a source's #include lines (`is_include`), or all others, with the lines that those stood
+// in left empty.
+static void npu_print_source(npu_text *out, const char *text, bool is_include) {
+    npu_lexer lexer;
+    memset(&lexer, 0, sizeof lexer);
+    while (*text) {
+        const char *end = strchr(text, '\n');
+        size_t length = end ? (size_t)(end - text) : strlen(text);
+        size_t at = strspn(text, " \t");
+        bool is_open = lexer.quote || lexer.is_block_comment;
+        bool is_directive = !is_open && text[at] == '#';
+        if (is_directive) {
+            at += 1 + strspn(text + at + 1, " \t");
+        }
+        if ((is_directive && strncmp(text + at, "include", 7) == 0) == is_include) {
+            npu_write(out, text, length);
+            npu_write(out, "\n", 1);
+        }
+        for (size_t i = 0; i < length + (end != NULL); i++) {
+            if (npu_lex(&lexer, text[i], i + 1 < length ? text[i + 1] : '\0') && text[i] != ' ') {
+                lexer.last = text[i];
+            }
+        }
+        text += length + (end != NULL);
+    }
+}
+
+static void npu_print_entry(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    npu_text call = {NULL, 0, 0, false};
+    npu_print(&call, "wsp::run_native(task, ");
+    npu_print_string(&call, info.name);
+    npu_print(&call, ", %s, %s, ", npu_source_fn(&info),
+              info.has_cost ? info.source.cost : "nullptr");
+    npu_print_u64(&call, info.cycles);
+    npu_print(&call, ");");
+    npu_print(out, "\nextern \"C\" PTOWSP_AICORE void wsp_kernel_%s(PTOWSP_GM wsp_task *task) {\n",
+              npu_name(emitter, NPU_KERNEL, kernel));
+    npu_print_wrapped(out, 4, call.data ? call.data : "");
+    npu_print(out, "}\n");
+    out->is_out_of_memory = out->is_out_of_memory || call.is_out_of_memory;
+    npu_text_free(&call);
+}
+
+// Do two kernels have one source?
+static bool npu_is_same_source(const ptowsp_kernel_source *a, const ptowsp_kernel_source *b) {
+    if (a->text || b->text) {
+        return a->text && b->text && strcmp(a->text, b->text) == 0;
+    }
+    return a->file && b->file && strcmp(a->file, b->file) == 0;
+}
+
+static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_text *source,
+                             const bool *is_here, npu_text *out) {
+    bool is_first = true;
+    npu_print(out, "// ");
+    for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+        if (is_here[i]) {
+            npu_print(out, "%s", is_first ? "Kernel " : ", ");
+            npu_print_comment(out, ptowsp_program_kernel_at(emitter->program, i).name);
+            is_first = false;
+        }
+    }
+    npu_print(out, ": C functions as their program has them.\n\n"
+                   "#include \"wsp_native.h\"\n\n"
+                   "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n");
+    const char *text = source->data ? source->data : "";
+    bool has_lines = strchr(text, '\n') != NULL;
+    if (has_lines) {
+        npu_print_source(out, text, true);
+    }
+    npu_print(out, "\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n\nnamespace {\n\n");
+    if (has_lines) {
+        npu_print_source(out, text, false);
+    } else {
+        npu_print_lines(out, text);
+    }
+    npu_print(out, "\n}  // namespace\n");
+    for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+        if (is_here[i]) {
+            npu_print_entry(emitter, i, out);
+        }
+    }
+}
+
+NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {
+    npu_text source = {NULL, 0, 0, false}, text = {NULL, 0, 0, false};
+    bool *is_here = (bool *)npu_resize(NULL, emitter->kernel_count);
+    if (!is_here) {
+        npu_out_of_memory(emitter);
+        return;
+    }
+    memset(is_here, 0, emitter->kernel_count);
+    ptowsp_kernel_info first = ptowsp_program_kernel_at(emitter->program, kernel);
+    for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        is_here[i] =
+            info.is_used && !info.is_tile_kernel && npu_is_same_source(&first.source, &info.source);
+    }
+    if (npu_read_source(emitter, kernel, &source)) {
+        npu_print_native(emitter, kernel, &source, is_here, &text);
+        uint32_t file = npu_add_file(emitter, &text, "aicore/kernels/%s.cpp",
+                                     npu_name(emitter, NPU_KERNEL, kernel));
+        for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+            emitter->kernel_files[i] = is_here[i] ? 1 + file : emitter->kernel_files[i];
+        }
+    }
+    npu_text_free(&source);
+    npu_resize(is_here, 0);
+}
+
+// =================================================================================================
+// src/npu/dispatch.c
+// =================================================================================================
+
+// aicore/dispatch.cpp: what a core runs for each kernel, and what failures of their checks mean.
+
+// Is the kernel for cube cores, for vector cores, or for both (0)?
+static const char *npu_dispatch_unit(const ptowsp_kernel_info *info) {
+    if (!info->is_tile_kernel) {
+        return info->unit == PTOWSP_UNIT_CUBE ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR";
+    }
+    const uint32_t *bytes = info->memory_bytes;
+    bool is_cube = bytes[PTOWSP_MEMORY_L1] || bytes[PTOWSP_MEMORY_L0C] || info->has_products;
+    return is_cube && bytes[PTOWSP_MEMORY_UB] ? NULL : is_cube ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR";
+}
+
+static bool npu_machine_is_same(const ptowsp_machine *a, const ptowsp_machine *b) {
+    return strcmp(a->name, b->name) == 0 && a->family == b->family &&
+           a->clock_mhz == b->clock_mhz &&
+           memcmp(a->memory_bytes, b->memory_bytes, sizeof a->memory_bytes) == 0 &&
+           memcmp(a->rates, b->rates, sizeof a->rates) == 0;
+}
+
+// The machine of a kernel: built into the shim, or that of the first kernel with the same, as a
+// constant of dispatch.cpp. Returns that kernel, or 0 for a built-in one.
+static uint32_t npu_machine_of(const npu_emitter *emitter, uint32_t kernel) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    ptowsp_machine a2a3 = ptowsp_machine_910b(), a5 = ptowsp_machine_950pr();
+    if (npu_machine_is_same(&info.machine, &a2a3) || npu_machine_is_same(&info.machine, &a5)) {
+        return 0;
+    }
+    for (uint32_t i = 1; i < kernel; i++) {
+        ptowsp_kernel_info other = ptowsp_program_kernel_at(emitter->program, i);
+        if (other.is_used && other.is_tile_kernel &&
+            npu_machine_is_same(&info.machine, &other.machine)) {
+            return i;
+        }
+    }
+    return kernel;
+}
+
+static void npu_print_numbers(npu_text *out, const uint32_t *numbers, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        npu_print(out, "%s%u", i ? ", " : "{", numbers[i]);
+    }
+    npu_print(out, "}");
+}
+
+static void npu_print_machines(const npu_emitter *emitter, npu_text *out) {
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        if (!info.is_used || !info.is_tile_kernel || npu_machine_of(emitter, i) != i) {
+            continue;
+        }
+        npu_text text = {NULL, 0, 0, false};
+        npu_print(out, "// Name, family, clock in MHz, bytes of memories, rates in 1/100 GiB/s.\n");
+        npu_print(&text, "const ptoisa_machine machine_%u = {", i);
+        npu_print_string(&text, info.machine.name);
+        npu_print(&text, ", %s, %u, ",
+                  info.machine.family == PTOWSP_FAMILY_A5 ? "PTOISA_A5" : "PTOISA_A2A3",
+                  info.machine.clock_mhz);
+        npu_print_numbers(&text, info.machine.memory_bytes, PTOWSP_MEMORY_COUNT);
+        npu_print(&text, ", ");
+        npu_print_numbers(&text, info.machine.rates, PTOWSP_PATH_COUNT);
+        npu_print(&text, "};");
+        npu_print_wrapped(out, 0, text.data ? text.data : "");
+        npu_print(out, "\n");
+        out->is_out_of_memory = out->is_out_of_memory || text.is_out_of_memory;
+        npu_text_free(&text);
+    }
+}
+
+static void npu_print_case(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    const char *unit = npu_dispatch_unit(&info), *name = npu_name(emitter, NPU_KERNEL, kernel);
+    if (unit) {
+        npu_print(out, "#if %s\n", unit);
+    }
+    npu_print(out, "    case KERNEL_%s:\n", name);
+    if (info.is_tile_kernel) {
+        uint32_t machine = npu_machine_of(emitter, kernel);
+        npu_print(out, "        wsp::begin_tiles(task, ");
+        if (machine) {
+            npu_print(out, "WSP_MACHINE(&machine_%u));\n", machine);
+        } else {
+            npu_print(out, "WSP_MACHINE(ptoisa_machine_%s()));\n",
+                      info.machine.family == PTOWSP_FAMILY_A5 ? "950pr" : "910b");
+        }
+    }
+    npu_print(out, "        wsp_kernel_%s(task);\n%s        break;\n", name,
+              info.is_tile_kernel ? "        wsp::end_tiles(task);\n" : "");
+    if (unit) {
+        npu_print(out, "#endif\n");
+    }
+}
+
+static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_check *check,
+                            uint32_t number, npu_text *out) {
+    bool is_equal = check->a.param != PTOWSP_NO_PARAM && check->b.param != PTOWSP_NO_PARAM;
+    const char *axis = check->axis ? "columns" : "rows";
+    npu_text text = {NULL, 0, 0, false};
+    npu_print(&text, "%s: ", check->operation);
+    if (check->b.param == PTOWSP_NO_PARAM) {
+        npu_print(&text, "the valid %s of %s are more than %u", axis,
+                  check->a.param == PTOWSP_NO_PARAM ? "a tile" : info->tiles[check->a.param].name,
+                  check->b.max);
+    } else if (is_equal) {
+        npu_print(&text, "the valid %s of %s and %s do not go together", axis,
+                  info->tiles[check->a.param].name, info->tiles[check->b.param].name);
+    } else {
+        npu_print(&text, "too few valid %s of %s", axis, info->tiles[check->b.param].name);
+    }
+    npu_print(out, "        case %u: return ", number);
+    npu_print_string(out, text.data ? text.data : "");
+    npu_print(out, ";\n");
+    out->is_out_of_memory = out->is_out_of_memory || text.is_out_of_memory;
+    npu_text_free(&text);
+}
+
+// What went wrong, as text.
+static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
+    npu_print(out, "const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault) {\n"
+                   "    if (fault == UINT32_MAX) {\n"
+                   "        return \"the shim found an instruction or a flag wrong\";\n"
+                   "    }\n"
+                   "    switch (kernel) {\n");
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        if (!info.is_used || info.check_count == 0) {
+            continue;
+        }
+        npu_print(out, "    case KERNEL_%s:\n        switch (fault) {\n",
+                  npu_name(emitter, NPU_KERNEL, i));
+        for (uint32_t j = 0; j < info.check_count; j++) {
+            ptowsp_size_check check = ptowsp_program_size_check_at(emitter->program, i, j);
+            npu_print_check(&info, &check, j + 1, out);
+        }
+        npu_print(out, "        default: return \"\";\n        }\n");
+    }
+    npu_print(out, "    default: return \"\";\n    }\n}\n");
+}
+
+NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
+    npu_text text = {NULL, 0, 0, false};
+    npu_print(
+        &text,
+        "// Runs a task by the number of its kernel, and says what faults are. Generated.\n"
+        "//\n"
+        "// For a device this is compiled twice: what runs for AICore, what says for the AICPU.\n"
+        "\n"
+        "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n");
+    npu_print(&text,
+              "%s#include \"wsp_dispatch.h\"\n#endif\n\n#include \"program.h\"\n\n"
+              "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n\n",
+              npu_kernel_is_on_a5(emitter) ? "#define WSP_TARGET_A5\n" : "");
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        if (emitter->kernel_files[i]) {
+            npu_print(&text, "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task);\n",
+                      npu_name(emitter, NPU_KERNEL, i));
+        }
+    }
+    npu_text machines = {NULL, 0, 0, false};
+    npu_print_machines(emitter, &machines);
+    if (machines.size) {
+        npu_print(&text, "\n#if WSP_IS_SHIM\nnamespace {\n\n%s}  // namespace\n#endif\n",
+                  machines.data);
+    }
+    npu_print(&text,
+              "\nAICORE void wsp_core_run(__gm__ wsp_task *task) {\n    switch (task->kernel) {\n");
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        if (emitter->kernel_files[i]) {
+            npu_print_case(emitter, i, &text);
+        }
+    }
+    npu_print(&text, "    default: task->status = PTOWSP_INVALID_PARAMS; break;\n    }\n}\n\n"
+                     "#endif\n\n"
+                     "#ifndef __CCE_AICORE__\n\n");
+    npu_print_faults(emitter, &text);
+    npu_print(&text, "\n#endif\n");
+    text.is_out_of_memory = text.is_out_of_memory || machines.is_out_of_memory;
+    npu_text_free(&machines);
+    npu_add_file(emitter, &text, "aicore/dispatch.cpp");
+}
+
+// =================================================================================================
 // src/npu/kernels.c
 // =================================================================================================
 
-// aicore/: a source per kernel, and dispatch by kernel id.
+// aicore/kernels/*.cpp of tile kernels: one function for each, which does what the kernel's list of
+// instructions says, in its order.
+//
+//      // Kernel softmax: ...
+//      #include "wsp_kernel.h"
+//
+//      namespace {
+//      constexpr uint32_t x_at = 0;                     addresses, and that they are inside
+//      }
+//
+//      extern "C" AICORE void wsp_kernel_softmax(__gm__ wsp_task *task) {
+//          const int x_rows = wsp::rows(task, 0);       sizes, and the checks of them
+//          auto x_gm = wsp::window<float>(...);         windows
+//          Tile<...> x(x_rows, x_cols);                 tiles
+//          TLOAD(x, x_gm);                              instructions
+//      }
+//
+// The library executes the same list (src/kernel/execute.c), with the same sizes in the same order,
+// so that the shim gives the same bytes and cycles.
+
+#include <stdio.h>
+
+// -- the parts of a file --------------------------------------------------------------------------
+
+static void npu_print_param(const npu_kernel *k, uint32_t i, npu_text *out) {
+    const ptowsp_tile_param *param = &k->info.tiles[i];
+    npu_print(out, "//      %-5s %s %lld x %lld  ",
+              param->direction == PTOWSP_IN    ? "in"
+              : param->direction == PTOWSP_OUT ? "out"
+                                               : "inout",
+              ptowsp_dtype_name(param->dtype), (long long)param->rows, (long long)param->cols);
+    npu_print_comment(out, param->name);
+    npu_print(out, "\n");
+}
+
+static void npu_print_heading(const npu_kernel *k, npu_text *out) {
+    npu_print(out, "// Kernel ");
+    npu_print_comment(out, k->info.name);
+    npu_print(out, ", for %s: %u instructions, with flags and barriers. Generated.\n//\n",
+              k->info.machine.name, k->info.insn_count);
+    for (uint32_t i = 0; i < k->info.tile_count; i++) {
+        npu_print_param(k, i, out);
+    }
+    for (uint32_t i = 0; i < k->info.scalar_count; i++) {
+        npu_print(out, "//      %s  ", ptowsp_dtype_name((ptowsp_dtype)k->info.scalar_dtypes[i]));
+        npu_print_comment(out, k->info.scalars[i].name);
+        npu_print(out, "\n");
+    }
+    if (k->is_mixed) {
+        npu_print(
+            out,
+            "//\n"
+            "// It works on cube and vector cores. Where one core is both, that runs all of it.\n");
+    }
+    npu_print(out, "\n");
+}
+
+// The sizes that a task's parameters must have alike.
+static void npu_print_checks(npu_kernel *k, npu_text *out) {
+    for (uint32_t i = 0; i < k->info.check_count; i++) {
+        ptowsp_size_check check = ptowsp_program_size_check_at(k->emitter->program, k->kernel, i);
+        bool is_equal = check.a.param != PTOWSP_NO_PARAM && check.b.param != PTOWSP_NO_PARAM;
+        char a[NPU_LOCAL_MAX], b[NPU_LOCAL_MAX], text[3 * NPU_LOCAL_MAX];
+        npu_kernel_size(k, &check.a, a);
+        npu_kernel_size(k, &check.b, b);
+        if (strcmp(a, b) == 0) {
+            continue;
+        }
+        snprintf(text, sizeof text, "WSP_CHECK(task, %u, %s %s %s);  // %s", i + 1, a,
+                 is_equal ? "==" : "<=", b, check.operation);
+        npu_print_wrapped(out, 4, text);
+    }
+}
+
+static const char *npu_half_condition(npu_half half) {
+    return half == NPU_HALF_CUBE     ? "WSP_HAS_CUBE"
+           : half == NPU_HALF_VECTOR ? "WSP_HAS_VECTOR"
+                                     : "WSP_HAS_CUBE && WSP_HAS_VECTOR";
+}
+
+static bool npu_print_body(npu_kernel *k, npu_text *out) {
+    npu_half open = NPU_HALF_ANY;
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        npu_half half = npu_kernel_half(k, &insn);
+        half = half == NPU_HALF_BOTH ? NPU_HALF_ANY : half;
+        if (half != open) {
+            npu_print(out, "%s", open == NPU_HALF_ANY ? "" : "#endif\n");
+            if (half != NPU_HALF_ANY) {
+                npu_print(out, "#if %s\n", npu_half_condition(half));
+            }
+            open = half;
+        }
+        if (!npu_kernel_print_insn(k, &insn, out)) {
+            return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                            "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
+                            insn.name);
+        }
+    }
+    npu_print(out, "%s", open == NPU_HALF_ANY ? "" : "#endif\n");
+    return true;
+}
+
+static void npu_print_kernel(npu_kernel *k, npu_text *out) {
+    npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
+    bool is_good = npu_print_body(k, &body);  // first: it finds sizes and windows
+    npu_print_checks(k, &checks);
+    npu_kernel_print_declarations(k, checks.data, &made);
+    const char *unit =
+        k->is_mixed ? NULL
+        : k->info.memory_bytes[PTOWSP_MEMORY_L1] || k->info.memory_bytes[PTOWSP_MEMORY_L0C]
+            ? "WSP_HAS_CUBE"
+            : "WSP_HAS_VECTOR";
+    npu_print_heading(k, out);
+    npu_print(out, "%s#include \"wsp_kernel.h\"\n\n",
+              npu_kernel_is_on_a5(k->emitter) ? "#define WSP_TARGET_A5\n" : "");
+    if (unit) {
+        npu_print(out, "#if %s\n\n", unit);
+    }
+    npu_print(out, "using namespace pto;\n\nnamespace {\n\n");
+    npu_kernel_print_constants(k, out);
+    npu_print(
+        out,
+        "\n}  // namespace\n\nextern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n",
+        npu_name(k->emitter, NPU_KERNEL, k->kernel));
+    npu_write(out, made.data ? made.data : "", made.size);
+    npu_print(out, "\n");
+    npu_write(out, body.data ? body.data : "", body.size);
+    npu_print(out, "}\n%s", unit ? "\n#endif\n" : "");
+    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory || checks.is_out_of_memory ||
+                          made.is_out_of_memory;
+    npu_text_free(&body);
+    npu_text_free(&checks);
+    npu_text_free(&made);
+    if (is_good && (k->is_out_of_memory || out->is_out_of_memory)) {
+        npu_out_of_memory(k->emitter);
+    }
+}
+
+// -- all kernels ----------------------------------------------------------------------------------
+
+bool npu_kernel_is_on_a5(const npu_emitter *emitter) {
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        if (info.is_used && info.is_tile_kernel) {
+            return info.machine.family == PTOWSP_FAMILY_A5;
+        }
+    }
+    return false;
+}
+
+// Tiles have one layout in L0A for all of a program: its kernels are for one family of machines.
+static bool npu_check_families(npu_emitter *emitter) {
+    bool is_a5 = npu_kernel_is_on_a5(emitter);
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        if (info.is_used && info.is_tile_kernel &&
+            (info.machine.family == PTOWSP_FAMILY_A5) != is_a5) {
+            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
+                            "kernel %s is for %s, other kernels for %s: a tree is for one machine",
+                            info.name, is_a5 ? "A2/A3" : "A5", is_a5 ? "A5" : "A2/A3");
+        }
+    }
+    return true;
+}
+
+static bool npu_check_sources(npu_emitter *emitter) {
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        if (info.is_used && !info.is_tile_kernel && !npu_native_check(emitter, i)) {
+            return false;
+        }
+    }
+    return true;
+}
 
 NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
-    npu_text text = {NULL, 0, 0, false};
-    npu_print(&text, "#include \"wsp_abi.h\"\n");
-    npu_add_file(emitter, &text, "aicore/dispatch.cpp");
+    if (!npu_check_families(emitter) || !npu_check_sources(emitter)) {
+        return;
+    }
+    for (uint32_t i = 1; i < emitter->kernel_count && emitter->status == PTOWSP_OK; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        if (!info.is_used || emitter->kernel_files[i]) {
+            continue;
+        }
+        if (!info.is_tile_kernel) {
+            npu_native_emit(emitter, i);
+            continue;
+        }
+        npu_kernel k;
+        npu_text text = {NULL, 0, 0, false};
+        if (npu_kernel_begin(&k, emitter, i)) {
+            npu_print_kernel(&k, &text);
+            emitter->kernel_files[i] = 1 + npu_add_file(emitter, &text, "aicore/kernels/%s.cpp",
+                                                        npu_name(emitter, NPU_KERNEL, i));
+        }
+        npu_kernel_end(&k);
+    }
+    if (emitter->status == PTOWSP_OK) {
+        npu_dispatch_emit(emitter);
+    }
 }
 
 // =================================================================================================
@@ -3887,6 +5819,517 @@ static const char npu_fixed_1[] =
     "	rm -rf $(BUILD)\n";
 
 static const char npu_fixed_2[] =
+    "// What dispatch.cpp is written in: what a core does before and after a kernel.\n"
+    "\n"
+    "#ifndef WSP_DISPATCH_H\n"
+    "#define WSP_DISPATCH_H\n"
+    "\n"
+    "#include \"wsp_kernel.h\"\n"
+    "\n"
+    "namespace wsp {\n"
+    "\n"
+    "AICORE inline void begin_task(__gm__ wsp_task *task) {\n"
+    "    task->cycles = 0;\n"
+    "    task->status = PTOWSP_OK;\n"
+    "    task->fault = 0;\n"
+    "}\n"
+    "\n"
+    "// The machine that a kernel is counted for.\n"
+    "#if WSP_IS_SHIM\n"
+    "#define WSP_MACHINE(machine) (machine)\n"
+    "#else\n"
+    "#define WSP_MACHINE(machine) nullptr\n"
+    "#endif\n"
+    "\n"
+    "#if WSP_IS_SHIM\n"
+    "\n"
+    "// The core of this thread becomes one of a machine, and counts with the model that the run asked\n"
+    "// for. Operands are not checked again: that was done where the kernel was made.\n"
+    "inline void begin_tiles(wsp_task *task, const ptoisa_machine *machine) {\n"
+    "    begin_task(task);\n"
+    "    ptoisa_core &core = ptoisa_this_core();\n"
+    "    core.model = static_cast<ptoisa_model>(task->model);\n"
+    "    core.machine = machine;\n"
+    "#ifndef WSP_CHECKED\n"
+    "    core.is_checked = false;\n"
+    "#endif\n"
+    "    core.on_fault = [](ptoisa_core *self, const char *) {\n"
+    "        static_cast<wsp_task *>(self->fault_user)->fault = FAULT_OF_SHIM;\n"
+    "    };\n"
+    "    core.fault_user = task;\n"
+    "    ptoisa_core_reset(&core);\n"
+    "}\n"
+    "\n"
+    "inline void end_tiles(wsp_task *task) {\n"
+    "    ptoisa_core &core = ptoisa_this_core();\n"
+    "    if (task->status == PTOWSP_OK && (!ptoisa_core_finish(&core) || task->fault)) {\n"
+    "        task->status = PTOWSP_KERNEL_FAILED;\n"
+    "    }\n"
+    "    task->cycles = task->status == PTOWSP_OK ? ptoisa_cycles(&core) : 0;\n"
+    "    core.fault_user = nullptr;\n"
+    "}\n"
+    "\n"
+    "#else\n"
+    "\n"
+    "template <typename Machine> AICORE inline void begin_tiles(__gm__ wsp_task *task, Machine) {\n"
+    "    begin_task(task);\n"
+    "}\n"
+    "\n"
+    "AICORE inline void end_tiles(__gm__ wsp_task *) {\n"
+    "}\n"
+    "\n"
+    "#endif\n"
+    "\n"
+    "}  // namespace wsp\n"
+    "\n"
+    "#endif\n";
+
+static const char npu_fixed_3[] =
+    "// What kernels are written in: PTO-ISA's instructions, and a few words on top of them.\n"
+    "//\n"
+    "// A kernel compiles unchanged in three ways:\n"
+    "//\n"
+    "//      default        shim/ptoisa_shim.h: any C++17 compiler; counts cycles, checks flags\n"
+    "//      WSP_PTO_ISA    PTO-ISA's CPU simulator, C++20: neither counts nor waits\n"
+    "//      WSP_ASCEND     PTO-ISA on the device, with CANN's compiler\n"
+    "//\n"
+    "// Which of them have run: the first, in the tests of the program that wrote this. What is written\n"
+    "// here for the other two follows PTO-ISA's public headers and documents, and is marked so.\n"
+    "//\n"
+    "// Valid sizes may be 0 where a task is at the edge of a tensor. The shim's instructions take that\n"
+    "// (and count it); PTO-ISA's do not: there an instruction on nothing is left out (wsp::any).\n"
+    "\n"
+    "#ifndef WSP_KERNEL_H\n"
+    "#define WSP_KERNEL_H\n"
+    "\n"
+    "#include <cstddef>\n"
+    "#include <cstdint>\n"
+    "\n"
+    "// A program is for one machine, A2/A3 or A5, which its kernels and dispatch.cpp name before they\n"
+    "// include this file: WSP_TARGET_A5.\n"
+    "#if defined(WSP_ASCEND) || defined(WSP_PTO_ISA)\n"
+    "#include <pto/pto-inst.hpp>\n"
+    "#define WSP_IS_SHIM 0\n"
+    "#else\n"
+    "#ifdef WSP_TARGET_A5\n"
+    "#define PTOISA_TARGET_A5\n"
+    "#endif\n"
+    "#include \"ptoisa_shim.h\"\n"
+    "#define WSP_IS_SHIM 1\n"
+    "#endif\n"
+    "\n"
+    "// The core that this is compiled for: a device has cube and vector cores, the shim and the\n"
+    "// simulator one core that is both.\n"
+    "#ifdef __DAV_CUBE__\n"
+    "#define WSP_HAS_CUBE 1\n"
+    "#else\n"
+    "#define WSP_HAS_CUBE 0\n"
+    "#endif\n"
+    "#ifdef __DAV_VEC__\n"
+    "#define WSP_HAS_VECTOR 1\n"
+    "#else\n"
+    "#define WSP_HAS_VECTOR 0\n"
+    "#endif\n"
+    "\n"
+    "#ifdef WSP_ASCEND\n"
+    "#define PTOWSP_AICORE AICORE\n"
+    "#define PTOWSP_GM     __gm__\n"
+    "#endif\n"
+    "\n"
+    "#include \"wsp_abi.h\"\n"
+    "\n"
+    "// Between two dependent vector instructions. A5 orders them itself [read].\n"
+    "#if defined(WSP_ASCEND) && defined(WSP_TARGET_A5)\n"
+    "#define WSP_BARRIER_V()\n"
+    "#else\n"
+    "#define WSP_BARRIER_V() pipe_barrier(PIPE_V)\n"
+    "#endif\n"
+    "\n"
+    "// An instruction that the unit model does not count: others count it with what it is part of.\n"
+    "#if WSP_IS_SHIM\n"
+    "#define WSP_UNCOUNTED(...)                                                                         \\\n"
+    "    do {                                                                                           \\\n"
+    "        wsp::Uncounted uncounted;                                                                  \\\n"
+    "        __VA_ARGS__;                                                                               \\\n"
+    "    } while (0)\n"
+    "#else\n"
+    "#define WSP_UNCOUNTED(...) __VA_ARGS__\n"
+    "#endif\n"
+    "\n"
+    "// A kernel ends before it touches anything, if a task's sizes do not go together. `number` says\n"
+    "// which check it was: wsp_core_fault_text.\n"
+    "#define WSP_CHECK(task, number, condition)                                                         \\\n"
+    "    do {                                                                                           \\\n"
+    "        if (!(condition)) {                                                                        \\\n"
+    "            (task)->status = PTOWSP_INVALID_PARAMS;                                                \\\n"
+    "            (task)->fault = (number);                                                              \\\n"
+    "            return;                                                                                \\\n"
+    "        }                                                                                          \\\n"
+    "    } while (0)\n"
+    "\n"
+    "namespace wsp {\n"
+    "\n"
+    "constexpr float INF = __builtin_inff();\n"
+    "constexpr float NOT_A_NUMBER = __builtin_nanf(\"\");\n"
+    "\n"
+    "// `fault` of a task whose kernel the shim found wrong: a flag that nobody waits for, for instance.\n"
+    "constexpr uint32_t FAULT_OF_SHIM = UINT32_MAX;\n"
+    "\n"
+    "// -- arguments of a task --------------------------------------------------------------------------\n"
+    "\n"
+    "// The valid rows and columns of a tile parameter.\n"
+    "AICORE inline int rows(__gm__ const wsp_task *task, uint32_t tile) {\n"
+    "    return static_cast<int>(task->args[task->axis_count + 2 * tile]);\n"
+    "}\n"
+    "\n"
+    "AICORE inline int cols(__gm__ const wsp_task *task, uint32_t tile) {\n"
+    "    return static_cast<int>(task->args[task->axis_count + 2 * tile + 1]);\n"
+    "}\n"
+    "\n"
+    "// How many of `whole` there are from `first` on, at most `most`.\n"
+    "AICORE inline int part(int whole, int first, int most) {\n"
+    "    int left = whole > first ? whole - first : 0;\n"
+    "    return left < most ? left : most;\n"
+    "}\n"
+    "\n"
+    "AICORE inline int least(int a, int b) {\n"
+    "    return a < b ? a : b;\n"
+    "}\n"
+    "\n"
+    "// (mul * whole + add) >> shift, between 0 and most.\n"
+    "AICORE inline int extent(int whole, int mul, int add, int shift, int most) {\n"
+    "    int64_t size = (static_cast<int64_t>(mul) * whole + add) >> shift;\n"
+    "    return size < 0 ? 0 : size > most ? most : static_cast<int>(size);\n"
+    "}\n"
+    "\n"
+    "AICORE inline uint64_t scalar_bits(__gm__ const wsp_task *task, uint32_t i) {\n"
+    "    return task->args[task->axis_count + 2 * task->tile_count + i];\n"
+    "}\n"
+    "\n"
+    "AICORE inline int64_t scalar_i64(__gm__ const wsp_task *task, uint32_t i) {\n"
+    "    return static_cast<int64_t>(scalar_bits(task, i));\n"
+    "}\n"
+    "\n"
+    "AICORE inline uint64_t scalar_u64(__gm__ const wsp_task *task, uint32_t i) {\n"
+    "    return scalar_bits(task, i);\n"
+    "}\n"
+    "\n"
+    "AICORE inline float scalar_f32(__gm__ const wsp_task *task, uint32_t i) {\n"
+    "    uint32_t bits = static_cast<uint32_t>(scalar_bits(task, i));\n"
+    "    float value;\n"
+    "    __builtin_memcpy(&value, &bits, sizeof value);\n"
+    "    return value;\n"
+    "}\n"
+    "\n"
+    "AICORE inline double scalar_f64(__gm__ const wsp_task *task, uint32_t i) {\n"
+    "    uint64_t bits = scalar_bits(task, i);\n"
+    "    double value;\n"
+    "    __builtin_memcpy(&value, &bits, sizeof value);\n"
+    "    return value;\n"
+    "}\n"
+    "\n"
+    "// A scalar as an element of a tile: floats to nearest, integers towards zero, which then wrap\n"
+    "// (wrapped), or end at their type's limits (saturated, and compared: for TCMPS and TSELS).\n"
+    "#if WSP_IS_SHIM\n"
+    "\n"
+    "template <typename T> inline T of_bits(uint64_t bits) {\n"
+    "    T value;\n"
+    "    std::memcpy(&value, &bits, sizeof value);  // the first bytes are the low ones\n"
+    "    return value;\n"
+    "}\n"
+    "\n"
+    "template <typename T, typename N> inline T wrapped(N x) {\n"
+    "    return of_bits<T>(ptoisa_scalar_bits(pto::shim::dtype_of<T>(), static_cast<double>(x)));\n"
+    "}\n"
+    "\n"
+    "template <typename T, typename N> inline T saturated(N x) {\n"
+    "    return of_bits<T>(ptoisa_bits_of(static_cast<double>(x), pto::shim::dtype_of<T>()));\n"
+    "}\n"
+    "\n"
+    "template <typename T, typename N> inline T compared(N x) {\n"
+    "    ptoisa_dtype dtype = pto::shim::dtype_of<T>();\n"
+    "    return of_bits<T>(ptoisa_compared_of(dtype, static_cast<double>(x)).bits);\n"
+    "}\n"
+    "\n"
+    "#else\n"
+    "\n"
+    "template <typename T, typename N> AICORE inline T wrapped(N x) {\n"
+    "    return static_cast<T>(x);\n"
+    "}\n"
+    "\n"
+    "template <typename T, typename N> AICORE inline T saturated(N x) {\n"
+    "    return static_cast<T>(x);\n"
+    "}\n"
+    "\n"
+    "template <typename T, typename N> AICORE inline T compared(N x) {\n"
+    "    return static_cast<T>(x);\n"
+    "}\n"
+    "\n"
+    "#endif\n"
+    "\n"
+    "// -- windows of global memory ---------------------------------------------------------------------\n"
+    "\n"
+    "// A part of a tile parameter. On the shim columns may be any stride apart. PTO-ISA's row-major\n"
+    "// views (ND) want 1, and its column views (DN) want a row's one element to follow the other\n"
+    "// [read]: is_dense says whether a task has that.\n"
+    "#if WSP_IS_SHIM\n"
+    "template <typename T>\n"
+    "using Rows = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, -1>,\n"
+    "                               pto::Layout::ND>;\n"
+    "template <typename T>\n"
+    "using Columns = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, -1>,\n"
+    "                                  pto::Layout::DN>;\n"
+    "#else\n"
+    "template <typename T>\n"
+    "using Rows =\n"
+    "    pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, 1>, pto::Layout::ND>;\n"
+    "template <typename T>\n"
+    "using Columns =\n"
+    "    pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, 1, -1>, pto::Layout::DN>;\n"
+    "#endif\n"
+    "\n"
+    "// rows x cols elements from (row, col) of tile parameter `tile` on.\n"
+    "template <typename T>\n"
+    "AICORE inline __gm__ T *element(__gm__ const wsp_tile *tile, int64_t row, int64_t col) {\n"
+    "    __gm__ T *data = reinterpret_cast<__gm__ T *>(static_cast<uintptr_t>(tile->data));\n"
+    "    return data + (row * tile->row_stride + col * tile->col_stride);\n"
+    "}\n"
+    "\n"
+    "template <typename T>\n"
+    "AICORE inline Rows<T> window(__gm__ const wsp_task *task, uint32_t i, int64_t row, int64_t col,\n"
+    "                             int64_t rows, int64_t cols) {\n"
+    "    __gm__ const wsp_tile *tile = &task->tiles[i];\n"
+    "    using Window = Rows<T>;\n"
+    "#if WSP_IS_SHIM\n"
+    "    return Window(element<T>(tile, row, col), typename Window::Shape(rows, cols),\n"
+    "                  typename Window::Stride(tile->row_stride, tile->col_stride));\n"
+    "#else\n"
+    "    return Window(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),\n"
+    "                  pto::Stride<1, 1, 1, -1, 1>(tile->row_stride));\n"
+    "#endif\n"
+    "}\n"
+    "\n"
+    "// The same for tiles that are stored column by column.\n"
+    "template <typename T>\n"
+    "AICORE inline Columns<T> columns(__gm__ const wsp_task *task, uint32_t i, int64_t row, int64_t col,\n"
+    "                                 int64_t rows, int64_t cols) {\n"
+    "    __gm__ const wsp_tile *tile = &task->tiles[i];\n"
+    "    using Window = Columns<T>;\n"
+    "#if WSP_IS_SHIM\n"
+    "    return Window(element<T>(tile, row, col), typename Window::Shape(rows, cols),\n"
+    "                  typename Window::Stride(tile->row_stride, tile->col_stride));\n"
+    "#else\n"
+    "    return Window(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),\n"
+    "                  pto::Stride<1, 1, 1, 1, -1>(tile->col_stride));\n"
+    "#endif\n"
+    "}\n"
+    "\n"
+    "// Can PTO-ISA move a parameter's tile? `is_column`: it goes to a tile that is stored so.\n"
+    "AICORE inline bool is_dense(__gm__ const wsp_task *task, uint32_t i, bool is_column) {\n"
+    "#if WSP_IS_SHIM\n"
+    "    (void)task, (void)i, (void)is_column;\n"
+    "    return true;\n"
+    "#else\n"
+    "    __gm__ const wsp_tile *tile = &task->tiles[i];\n"
+    "    return is_column ? tile->row_stride == 1 || rows(task, i) == 1\n"
+    "                     : tile->col_stride == 1 || cols(task, i) == 1;\n"
+    "#endif\n"
+    "}\n"
+    "\n"
+    "// A task that PTO-ISA cannot move the tiles of ends with UNSUPPORTED.\n"
+    "#define WSP_REQUIRE_DENSE(task, tile, is_column)                                                   \\\n"
+    "    do {                                                                                           \\\n"
+    "        if (!wsp::is_dense((task), (tile), (is_column))) {                                         \\\n"
+    "            (task)->status = PTOWSP_UNSUPPORTED;                                                   \\\n"
+    "            return;                                                                                \\\n"
+    "        }                                                                                          \\\n"
+    "    } while (0)\n"
+    "\n"
+    "// -- instructions on nothing ----------------------------------------------------------------------\n"
+    "\n"
+    "// Do all of these tiles have valid elements? Always, on the shim, whose instructions take none.\n"
+    "template <typename... Tiles> AICORE inline bool any(Tiles &...tiles) {\n"
+    "#if WSP_IS_SHIM\n"
+    "    ((void)tiles, ...);\n"
+    "    return true;\n"
+    "#else\n"
+    "    return ((tiles.GetValidRow() > 0 && tiles.GetValidCol() > 0) && ...);\n"
+    "#endif\n"
+    "}\n"
+    "\n"
+    "// Is there a product, and something to sum for it?\n"
+    "template <typename C, typename A> AICORE inline bool any_product(C &c, A &a) {\n"
+    "    return c.GetValidRow() > 0 && c.GetValidCol() > 0 && a.GetValidCol() > 0;\n"
+    "}\n"
+    "\n"
+    "// c of a product with nothing to sum: zeros, or the bias in every row. It costs nothing. Not on the\n"
+    "// device: a kernel of which a task can get there is refused by the static_assert.\n"
+    "#if WSP_IS_SHIM\n"
+    "\n"
+    "template <typename C> inline void no_product(C &c) {\n"
+    "    ptoisa_tile tile = pto::shim::view(c);\n"
+    "    std::memset(tile.data, 0, static_cast<size_t>(ptoisa_tile_bytes(&tile)));\n"
+    "}\n"
+    "\n"
+    "template <typename C, typename B> inline void no_product(C &c, B &bias) {\n"
+    "    no_product(c);\n"
+    "    for (int row = 0; row < c.GetValidRow(); row++) {\n"
+    "        for (int col = 0; col < c.GetValidCol(); col++) {\n"
+    "            c.SetElement(row, col, bias.GetElement(0, col));\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "#else\n"
+    "\n"
+    "template <typename C, typename... B> AICORE inline void no_product(C &, B &...) {\n"
+    "    static_assert(sizeof(C) == 0, \"a product may have nothing to sum, which L0C has no zeros for\");\n"
+    "}\n"
+    "\n"
+    "#endif\n"
+    "\n"
+    "// -- what is not counted --------------------------------------------------------------------------\n"
+    "\n"
+    "#if WSP_IS_SHIM\n"
+    "\n"
+    "// While it lives, the unit model's cycles stand still.\n"
+    "class Uncounted {\n"
+    "  public:\n"
+    "    Uncounted() : core(ptoisa_this_core()), sum(core.sum) {\n"
+    "        std::memcpy(busy, core.busy, sizeof busy);\n"
+    "    }\n"
+    "    ~Uncounted() {\n"
+    "        if (core.model == PTOISA_MODEL_UNIT) {\n"
+    "            core.sum = sum;\n"
+    "            std::memcpy(core.busy, busy, sizeof busy);\n"
+    "        }\n"
+    "    }\n"
+    "    Uncounted(const Uncounted &) = delete;\n"
+    "    Uncounted &operator=(const Uncounted &) = delete;\n"
+    "\n"
+    "  private:\n"
+    "    ptoisa_core &core;\n"
+    "    uint64_t sum, busy[PTOISA_PIPE_COUNT];\n"
+    "};\n"
+    "\n"
+    "#endif\n"
+    "\n"
+    "// -- between cube and vector cores ----------------------------------------------------------------\n"
+    "\n"
+    "// Moves a tile from L0C to UB, or from UB to L1. One core does it as a TMOV.\n"
+    "//\n"
+    "// On a device a cube core pushes and a vector core pops, or the other way round, through a FIFO\n"
+    "// (A2/A3: in global memory; A5: in the consumer's memory). [read] This half of the code has never\n"
+    "// run: it takes a task that both cores work on at the same time, and memory for the FIFO, neither\n"
+    "// of which this tree's scheduler has. So the device build has to be told where the FIFO is:\n"
+    "// WSP_CROSS_MEMORY, an expression of type __gm__ void *.\n"
+    "#ifdef WSP_ASCEND\n"
+    "#ifdef WSP_CROSS_MEMORY\n"
+    "template <uint8_t FlagId, uint32_t UbAddress, uint32_t L1Address, typename D, typename S>\n"
+    "AICORE inline void cross(D &dst, S &src) {\n"
+    "    constexpr bool is_to_vector = S::Loc == pto::TileType::Acc;\n"
+    "    constexpr auto direction = is_to_vector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C;\n"
+    "    constexpr uint32_t bytes = S::Numel * sizeof(typename S::DType);\n"
+    "    pto::TPipe<FlagId, direction, bytes, 2> pipe(WSP_CROSS_MEMORY, UbAddress, L1Address);\n"
+    "    pipe_barrier(PIPE_ALL);  // the flags of the list between the two cores are not there\n"
+    "    if constexpr (is_to_vector == (WSP_HAS_CUBE != 0)) {\n"
+    "        TPUSH(pipe, src);\n"
+    "    } else {\n"
+    "        TPOP(pipe, dst);\n"
+    "    }\n"
+    "    pipe_barrier(PIPE_ALL);\n"
+    "}\n"
+    "#define WSP_CROSS(number, ub, l1, dst, src) wsp::cross<(number), (ub), (l1)>(dst, src)\n"
+    "#else\n"
+    "#define WSP_CROSS(number, ub, l1, dst, src)                                                        \\\n"
+    "    static_assert((number) < 0, \"tiles between cube and vector cores: see wsp_kernel.h\")\n"
+    "#endif\n"
+    "#else\n"
+    "#define WSP_CROSS(number, ub, l1, dst, src) TMOV(dst, src)\n"
+    "#endif\n"
+    "\n"
+    "}  // namespace wsp\n"
+    "\n"
+    "#endif\n";
+
+static const char npu_fixed_4[] =
+    "// What surrounds a kernel that is a C function: a ptowsp_task made of a wsp_task, and its cycles.\n"
+    "//\n"
+    "// On the stand-in that is what ptowsp_run_execute gives it. For the device this has only been read:\n"
+    "// pointers to global memory are in an address space of their own there, which plain C source says\n"
+    "// nothing of; what it calls has to be marked PTOWSP_AICORE.\n"
+    "\n"
+    "#ifndef WSP_NATIVE_H\n"
+    "#define WSP_NATIVE_H\n"
+    "\n"
+    "#ifdef WSP_ASCEND\n"
+    "#define PTOWSP_AICORE [aicore]\n"
+    "#define PTOWSP_GM     __gm__\n"
+    "#endif\n"
+    "\n"
+    "#include \"wsp_abi.h\"\n"
+    "\n"
+    "namespace wsp {\n"
+    "\n"
+    "// A kernel that returned no cycles has failed: with a status, or without.\n"
+    "PTOWSP_AICORE inline void set_result(PTOWSP_GM wsp_task *task, ptowsp_cycles result) {\n"
+    "    int64_t status = static_cast<int64_t>(result);\n"
+    "    bool is_failed = result > PTOWSP_CYCLES_MAX;\n"
+    "    task->cycles = is_failed ? 0 : result;\n"
+    "    task->status = !is_failed                ? PTOWSP_OK\n"
+    "                   : status >= PTOWSP_LEAKED ? static_cast<int32_t>(status)\n"
+    "                                             : static_cast<int32_t>(PTOWSP_KERNEL_FAILED);\n"
+    "    task->fault = 0;\n"
+    "}\n"
+    "\n"
+    "// Cycles are what `cost` says of the arguments, or `cycles` if that is not 0, or what `fn` returns.\n"
+    "PTOWSP_AICORE inline void run_native(PTOWSP_GM wsp_task *task, const char *name,\n"
+    "                                     ptowsp_kernel_fn fn, ptowsp_kernel_fn cost,\n"
+    "                                     ptowsp_cycles cycles) {\n"
+    "    uint32_t axis_args = task->axis_count + 2 * task->tile_count;\n"
+    "    uint64_t args[WSP_TASK_ARG_MAX];\n"
+    "    ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX], no_tiles[PTOWSP_TASK_TILE_MAX];\n"
+    "    for (uint32_t i = 0; i < axis_args + task->scalar_count; i++) {\n"
+    "        args[i] = task->args[i];\n"
+    "    }\n"
+    "    for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX; i++) {\n"
+    "        bool is_there = i < task->tile_count;\n"
+    "        tiles[i].data = is_there\n"
+    "                            ? reinterpret_cast<void *>(static_cast<uintptr_t>(task->tiles[i].data))\n"
+    "                            : nullptr;\n"
+    "        tiles[i].row_stride = is_there ? task->tiles[i].row_stride : 0;\n"
+    "        tiles[i].col_stride = is_there ? task->tiles[i].col_stride : 0;\n"
+    "        no_tiles[i].data = nullptr;\n"
+    "        no_tiles[i].row_stride = no_tiles[i].col_stride = 0;\n"
+    "    }\n"
+    "    ptowsp_task seen;\n"
+    "    seen.args = args;\n"
+    "    seen.arg_count = axis_args + task->scalar_count;\n"
+    "    seen.axis_arg_count = axis_args;\n"
+    "    seen.user_axis_count = task->axis_count;\n"
+    "    seen.tile_count = task->tile_count;\n"
+    "    seen.tiles = no_tiles;\n"
+    "    seen.index = task->index;\n"
+    "    seen.kernel_name = name;\n"
+    "    seen.lane = task->core;\n"
+    "    if (cost) {\n"
+    "        cycles = cost(&seen, nullptr);\n"
+    "        if (cycles > PTOWSP_CYCLES_MAX) {\n"
+    "            set_result(task, cycles);\n"
+    "            return;\n"
+    "        }\n"
+    "    }\n"
+    "    seen.tiles = tiles;\n"
+    "    ptowsp_cycles result = fn(&seen, nullptr);\n"
+    "    bool is_told = cost != nullptr || cycles > 0;\n"
+    "    set_result(task, result > PTOWSP_CYCLES_MAX || !is_told ? result : cycles);\n"
+    "}\n"
+    "\n"
+    "}  // namespace wsp\n"
+    "\n"
+    "#endif\n";
+
+static const char npu_fixed_5[] =
     "// A core knows nothing but its line: it waits for a task there, runs it by the number of its\n"
     "// kernel, and says that it is done.\n"
     "\n"
@@ -3942,7 +6385,7 @@ static const char npu_fixed_2[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_3[] =
+static const char npu_fixed_6[] =
     "// The loop of a core.\n"
     "\n"
     "#ifndef WSP_WORKER_H\n"
@@ -3959,7 +6402,7 @@ static const char npu_fixed_3[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_4[] =
+static const char npu_fixed_7[] =
     "// The words that expand.cpp is written in: what walks a program, and hands its tasks to the\n"
     "// scheduler. Numbers are those of the workload's expressions: i64 and u64 of wsp_number.h, whose\n"
     "// arithmetic wraps and never traps.\n"
@@ -4077,7 +6520,7 @@ static const char npu_fixed_4[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_5[] =
+static const char npu_fixed_8[] =
     "// Processes and channels (section 16 of ptowsp.h), as expand.cpp writes them:\n"
     "//\n"
     "//      Pipeline pipeline(run, 0, 7);                  // which pipeline, its place\n"
@@ -4143,7 +6586,7 @@ static const char npu_fixed_5[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_6[] =
+static const char npu_fixed_9[] =
     "// What host, AICPU and AICore share: all that crosses from one of them to another, with fixed\n"
     "// widths and a layout that is checked when compiling, and the tables that describe the program.\n"
     "//\n"
@@ -4324,7 +6767,7 @@ static const char npu_fixed_6[] =
     "extern const wsp_program wsp_the_program;  // aicpu/program.cpp, generated\n"
     "\n"
     "// aicore/dispatch.cpp, generated: runs a task on this core and fills in cycles and status.\n"
-    "void wsp_core_run(wsp_task *task);\n"
+    "PTOWSP_AICORE void wsp_core_run(PTOWSP_GM wsp_task *task);\n"
     "\n"
     "// More about `fault` of a task of a kernel: \"mul: rows of x and y differ\"; \"\" if there is no more.\n"
     "const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);\n"
@@ -4343,7 +6786,7 @@ static const char npu_fixed_6[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_7[] =
+static const char npu_fixed_10[] =
     "// How AICPU threads and cores talk: the line of wsp_abi.h, through the compiler's atomics, and the\n"
     "// bell that wakes whoever sleeps.\n"
     "//\n"
@@ -4490,7 +6933,7 @@ static const char npu_fixed_7[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_8[] =
+static const char npu_fixed_11[] =
     "// The numbers of a workload's expressions: i64 and u64, and bool. Their arithmetic is that of\n"
     "// section 14 of ptowsp.h, which never traps:\n"
     "//\n"
@@ -4733,7 +7176,7 @@ static const char npu_fixed_8[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_9[] =
+static const char npu_fixed_12[] =
     "// See wsp_clock.h. This file gives what it is told to one of the two engines of the library's\n"
     "// simulated time, as the library's own walk of a program does: lanes that run tasks in the order of\n"
     "// issue (pwsp_lanes), or lanes that choose among ready tasks (pwsp_flow).\n"
@@ -5239,7 +7682,7 @@ static const char npu_fixed_9[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_10[] =
+static const char npu_fixed_13[] =
     "// The simulated clock of a tree that runs on a CPU.\n"
     "//\n"
     "// Threads that stand in for an NPU take whatever time they take. How long the program takes on its\n"
@@ -5358,7 +7801,7 @@ static const char npu_fixed_10[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_11[] =
+static const char npu_fixed_14[] =
     "// Generated by tools/amalgamate.sh from src/: edit the files there, not this one.\n"
     "//\n"
     "// The rules of simulated time of ptowsp, for wsp_clock.cpp alone. MIT licence, see LICENSE.\n"
@@ -10252,7 +12695,7 @@ static const char npu_fixed_11[] =
     "\n"
     "#endif  // PTOWSP_C\n";
 
-static const char npu_fixed_12[] =
+static const char npu_fixed_15[] =
     "// ptowsp: plans dynamic LLM workloads, describes them once, runs them, and knows how long they\n"
     "// take. Two files, C11 or C++17, MIT.\n"
     "//\n"
@@ -13441,6 +15884,7 @@ static const char npu_fixed_12[] =
     "    uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype: how their bits are read\n"
     "    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];\n"
     "    ptowsp_family family;\n"
+    "    ptowsp_machine machine;  // that it is planned for: name, family, clock, memories, rates\n"
     "    bool has_products;  // uses the cube unit\n"
     "} ptowsp_kernel_info;\n"
     "\n"
@@ -13650,7 +16094,7 @@ static const char npu_fixed_12[] =
     "#include \"ptowsp.c\"\n"
     "#endif\n";
 
-static const char npu_fixed_13[] =
+static const char npu_fixed_16[] =
     "// Generated by tools/amalgamate.sh from src/isa/: edit the files there, not this one.\n"
     "//\n"
     "// PTO-ISA tile instructions on the CPU, part of ptowsp. MIT licence, see LICENSE.\n"
@@ -23482,7 +25926,7 @@ static const char npu_fixed_13[] =
     "\n"
     "#endif  // PTOISA_SHIM_H\n";
 
-static const char npu_fixed_14[] =
+static const char npu_fixed_17[] =
     "MIT License\n"
     "\n"
     "Copyright (c) 2026 the ptowsp authors\n"
@@ -23523,69 +25967,84 @@ NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i) {
         fixed.size = sizeof npu_fixed_1 - 1;
         break;
     case 2:
-        fixed.path = "aicore/wsp_worker.cpp";
+        fixed.path = "aicore/wsp_dispatch.h";
         fixed.data = npu_fixed_2;
         fixed.size = sizeof npu_fixed_2 - 1;
         break;
     case 3:
-        fixed.path = "aicore/wsp_worker.h";
+        fixed.path = "aicore/wsp_kernel.h";
         fixed.data = npu_fixed_3;
         fixed.size = sizeof npu_fixed_3 - 1;
         break;
     case 4:
-        fixed.path = "aicpu/wsp_expand.h";
+        fixed.path = "aicore/wsp_native.h";
         fixed.data = npu_fixed_4;
         fixed.size = sizeof npu_fixed_4 - 1;
         break;
     case 5:
-        fixed.path = "aicpu/wsp_pipeline.h";
+        fixed.path = "aicore/wsp_worker.cpp";
         fixed.data = npu_fixed_5;
         fixed.size = sizeof npu_fixed_5 - 1;
         break;
     case 6:
-        fixed.path = "include/wsp_abi.h";
+        fixed.path = "aicore/wsp_worker.h";
         fixed.data = npu_fixed_6;
         fixed.size = sizeof npu_fixed_6 - 1;
         break;
     case 7:
-        fixed.path = "include/wsp_line.h";
+        fixed.path = "aicpu/wsp_expand.h";
         fixed.data = npu_fixed_7;
         fixed.size = sizeof npu_fixed_7 - 1;
         break;
     case 8:
-        fixed.path = "include/wsp_number.h";
+        fixed.path = "aicpu/wsp_pipeline.h";
         fixed.data = npu_fixed_8;
         fixed.size = sizeof npu_fixed_8 - 1;
         break;
     case 9:
-        fixed.path = "shim/wsp_clock.cpp";
+        fixed.path = "include/wsp_abi.h";
         fixed.data = npu_fixed_9;
         fixed.size = sizeof npu_fixed_9 - 1;
         break;
     case 10:
-        fixed.path = "shim/wsp_clock.h";
+        fixed.path = "include/wsp_line.h";
         fixed.data = npu_fixed_10;
         fixed.size = sizeof npu_fixed_10 - 1;
         break;
     case 11:
-        fixed.path = "shim/wsp_clock_core.h";
+        fixed.path = "include/wsp_number.h";
         fixed.data = npu_fixed_11;
         fixed.size = sizeof npu_fixed_11 - 1;
         break;
     case 12:
-        fixed.path = "include/ptowsp.h";
+        fixed.path = "shim/wsp_clock.cpp";
         fixed.data = npu_fixed_12;
         fixed.size = sizeof npu_fixed_12 - 1;
         break;
     case 13:
-        fixed.path = "shim/ptoisa_shim.h";
+        fixed.path = "shim/wsp_clock.h";
         fixed.data = npu_fixed_13;
         fixed.size = sizeof npu_fixed_13 - 1;
         break;
     case 14:
-        fixed.path = "LICENSE";
+        fixed.path = "shim/wsp_clock_core.h";
         fixed.data = npu_fixed_14;
         fixed.size = sizeof npu_fixed_14 - 1;
+        break;
+    case 15:
+        fixed.path = "include/ptowsp.h";
+        fixed.data = npu_fixed_15;
+        fixed.size = sizeof npu_fixed_15 - 1;
+        break;
+    case 16:
+        fixed.path = "shim/ptoisa_shim.h";
+        fixed.data = npu_fixed_16;
+        fixed.size = sizeof npu_fixed_16 - 1;
+        break;
+    case 17:
+        fixed.path = "LICENSE";
+        fixed.data = npu_fixed_17;
+        fixed.size = sizeof npu_fixed_17 - 1;
         break;
     default: break;
     }

@@ -29,8 +29,7 @@ const char *ptowsp_pipe_name(ptowsp_pipe pipe) {
     return "none";
 }
 
-// What instructions know of a machine, in the public type; zero: what only the system knows.
-static ptowsp_machine pwsp_machine_make(const ptoisa_machine *isa) {
+PWSP_INTERNAL ptowsp_machine pwsp_machine_from_isa(const ptoisa_machine *isa) {
     ptowsp_machine machine;
     memset(&machine, 0, sizeof machine);
     memcpy(machine.name, isa->name, sizeof machine.name);
@@ -38,6 +37,12 @@ static ptowsp_machine pwsp_machine_make(const ptoisa_machine *isa) {
     machine.clock_mhz = isa->clock_mhz;
     memcpy(machine.memory_bytes, isa->memory_size, sizeof machine.memory_bytes);
     memcpy(machine.rates, isa->rate, sizeof machine.rates);
+    return machine;
+}
+
+// A machine with the times of control that both built-in ones have.
+static ptowsp_machine pwsp_machine_make(const ptoisa_machine *isa) {
+    ptowsp_machine machine = pwsp_machine_from_isa(isa);
     machine.launch_ns = 3000;
     machine.store_ns = 5;
     machine.load_ns = 100;

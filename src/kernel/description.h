@@ -12,6 +12,9 @@ PTOWSP_STATIC_ASSERT((int)PTOWSP_PIPE_COUNT == (int)PTOISA_PIPE_COUNT, "pipes");
 
 #define PWSP_MEMORY_BYTES_MAX (64u << 20)  // of one memory of a core; real ones are 512 KiB
 
+// What instructions know of a machine, in the public type; the rest is zero.
+PWSP_INTERNAL ptowsp_machine pwsp_machine_from_isa(const ptoisa_machine *isa);
+
 // False if it is none: an unknown family, no clock, a memory that is too large.
 PWSP_INTERNAL bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa);
 

@@ -1,9 +1,204 @@
-// aicore/: a source per kernel, and dispatch by kernel id.
+// aicore/kernels/*.cpp of tile kernels: one function for each, which does what the kernel's list of
+// instructions says, in its order.
+//
+//      // Kernel softmax: ...
+//      #include "wsp_kernel.h"
+//
+//      namespace {
+//      constexpr uint32_t x_at = 0;                     addresses, and that they are inside
+//      }
+//
+//      extern "C" AICORE void wsp_kernel_softmax(__gm__ wsp_task *task) {
+//          const int x_rows = wsp::rows(task, 0);       sizes, and the checks of them
+//          auto x_gm = wsp::window<float>(...);         windows
+//          Tile<...> x(x_rows, x_cols);                 tiles
+//          TLOAD(x, x_gm);                              instructions
+//      }
+//
+// The library executes the same list (src/kernel/execute.c), with the same sizes in the same order,
+// so that the shim gives the same bytes and cycles.
 
-#include "npu.h"
+#include "kernels.h"
+
+#include <stdio.h>
+
+// -- the parts of a file --------------------------------------------------------------------------
+
+static void npu_print_param(const npu_kernel *k, uint32_t i, npu_text *out) {
+    const ptowsp_tile_param *param = &k->info.tiles[i];
+    npu_print(out, "//      %-5s %s %lld x %lld  ",
+              param->direction == PTOWSP_IN    ? "in"
+              : param->direction == PTOWSP_OUT ? "out"
+                                               : "inout",
+              ptowsp_dtype_name(param->dtype), (long long)param->rows, (long long)param->cols);
+    npu_print_comment(out, param->name);
+    npu_print(out, "\n");
+}
+
+static void npu_print_heading(const npu_kernel *k, npu_text *out) {
+    npu_print(out, "// Kernel ");
+    npu_print_comment(out, k->info.name);
+    npu_print(out, ", for %s: %u instructions, with flags and barriers. Generated.\n//\n",
+              k->info.machine.name, k->info.insn_count);
+    for (uint32_t i = 0; i < k->info.tile_count; i++) {
+        npu_print_param(k, i, out);
+    }
+    for (uint32_t i = 0; i < k->info.scalar_count; i++) {
+        npu_print(out, "//      %s  ", ptowsp_dtype_name((ptowsp_dtype)k->info.scalar_dtypes[i]));
+        npu_print_comment(out, k->info.scalars[i].name);
+        npu_print(out, "\n");
+    }
+    if (k->is_mixed) {
+        npu_print(
+            out,
+            "//\n"
+            "// It works on cube and vector cores. Where one core is both, that runs all of it.\n");
+    }
+    npu_print(out, "\n");
+}
+
+// The sizes that a task's parameters must have alike.
+static void npu_print_checks(npu_kernel *k, npu_text *out) {
+    for (uint32_t i = 0; i < k->info.check_count; i++) {
+        ptowsp_size_check check = ptowsp_program_size_check_at(k->emitter->program, k->kernel, i);
+        bool is_equal = check.a.param != PTOWSP_NO_PARAM && check.b.param != PTOWSP_NO_PARAM;
+        char a[NPU_LOCAL_MAX], b[NPU_LOCAL_MAX], text[3 * NPU_LOCAL_MAX];
+        npu_kernel_size(k, &check.a, a);
+        npu_kernel_size(k, &check.b, b);
+        if (strcmp(a, b) == 0) {
+            continue;
+        }
+        snprintf(text, sizeof text, "WSP_CHECK(task, %u, %s %s %s);  // %s", i + 1, a,
+                 is_equal ? "==" : "<=", b, check.operation);
+        npu_print_wrapped(out, 4, text);
+    }
+}
+
+static const char *npu_half_condition(npu_half half) {
+    return half == NPU_HALF_CUBE     ? "WSP_HAS_CUBE"
+           : half == NPU_HALF_VECTOR ? "WSP_HAS_VECTOR"
+                                     : "WSP_HAS_CUBE && WSP_HAS_VECTOR";
+}
+
+static bool npu_print_body(npu_kernel *k, npu_text *out) {
+    npu_half open = NPU_HALF_ANY;
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        npu_half half = npu_kernel_half(k, &insn);
+        half = half == NPU_HALF_BOTH ? NPU_HALF_ANY : half;
+        if (half != open) {
+            npu_print(out, "%s", open == NPU_HALF_ANY ? "" : "#endif\n");
+            if (half != NPU_HALF_ANY) {
+                npu_print(out, "#if %s\n", npu_half_condition(half));
+            }
+            open = half;
+        }
+        if (!npu_kernel_print_insn(k, &insn, out)) {
+            return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+                            "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
+                            insn.name);
+        }
+    }
+    npu_print(out, "%s", open == NPU_HALF_ANY ? "" : "#endif\n");
+    return true;
+}
+
+static void npu_print_kernel(npu_kernel *k, npu_text *out) {
+    npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
+    bool is_good = npu_print_body(k, &body);  // first: it finds sizes and windows
+    npu_print_checks(k, &checks);
+    npu_kernel_print_declarations(k, checks.data, &made);
+    const char *unit =
+        k->is_mixed ? NULL
+        : k->info.memory_bytes[PTOWSP_MEMORY_L1] || k->info.memory_bytes[PTOWSP_MEMORY_L0C]
+            ? "WSP_HAS_CUBE"
+            : "WSP_HAS_VECTOR";
+    npu_print_heading(k, out);
+    npu_print(out, "%s#include \"wsp_kernel.h\"\n\n",
+              npu_kernel_is_on_a5(k->emitter) ? "#define WSP_TARGET_A5\n" : "");
+    if (unit) {
+        npu_print(out, "#if %s\n\n", unit);
+    }
+    npu_print(out, "using namespace pto;\n\nnamespace {\n\n");
+    npu_kernel_print_constants(k, out);
+    npu_print(
+        out,
+        "\n}  // namespace\n\nextern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n",
+        npu_name(k->emitter, NPU_KERNEL, k->kernel));
+    npu_write(out, made.data ? made.data : "", made.size);
+    npu_print(out, "\n");
+    npu_write(out, body.data ? body.data : "", body.size);
+    npu_print(out, "}\n%s", unit ? "\n#endif\n" : "");
+    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory || checks.is_out_of_memory ||
+                          made.is_out_of_memory;
+    npu_text_free(&body);
+    npu_text_free(&checks);
+    npu_text_free(&made);
+    if (is_good && (k->is_out_of_memory || out->is_out_of_memory)) {
+        npu_out_of_memory(k->emitter);
+    }
+}
+
+// -- all kernels ----------------------------------------------------------------------------------
+
+bool npu_kernel_is_on_a5(const npu_emitter *emitter) {
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        if (info.is_used && info.is_tile_kernel) {
+            return info.machine.family == PTOWSP_FAMILY_A5;
+        }
+    }
+    return false;
+}
+
+// Tiles have one layout in L0A for all of a program: its kernels are for one family of machines.
+static bool npu_check_families(npu_emitter *emitter) {
+    bool is_a5 = npu_kernel_is_on_a5(emitter);
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        if (info.is_used && info.is_tile_kernel &&
+            (info.machine.family == PTOWSP_FAMILY_A5) != is_a5) {
+            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
+                            "kernel %s is for %s, other kernels for %s: a tree is for one machine",
+                            info.name, is_a5 ? "A2/A3" : "A5", is_a5 ? "A5" : "A2/A3");
+        }
+    }
+    return true;
+}
+
+static bool npu_check_sources(npu_emitter *emitter) {
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        if (info.is_used && !info.is_tile_kernel && !npu_native_check(emitter, i)) {
+            return false;
+        }
+    }
+    return true;
+}
 
 NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
-    npu_text text = {NULL, 0, 0, false};
-    npu_print(&text, "#include \"wsp_abi.h\"\n");
-    npu_add_file(emitter, &text, "aicore/dispatch.cpp");
+    if (!npu_check_families(emitter) || !npu_check_sources(emitter)) {
+        return;
+    }
+    for (uint32_t i = 1; i < emitter->kernel_count && emitter->status == PTOWSP_OK; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        if (!info.is_used || emitter->kernel_files[i]) {
+            continue;
+        }
+        if (!info.is_tile_kernel) {
+            npu_native_emit(emitter, i);
+            continue;
+        }
+        npu_kernel k;
+        npu_text text = {NULL, 0, 0, false};
+        if (npu_kernel_begin(&k, emitter, i)) {
+            npu_print_kernel(&k, &text);
+            emitter->kernel_files[i] = 1 + npu_add_file(emitter, &text, "aicore/kernels/%s.cpp",
+                                                        npu_name(emitter, NPU_KERNEL, i));
+        }
+        npu_kernel_end(&k);
+    }
+    if (emitter->status == PTOWSP_OK) {
+        npu_dispatch_emit(emitter);
+    }
 }

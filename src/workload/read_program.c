@@ -282,6 +282,7 @@ ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program, uint3
             info.memory_bytes[i] = code->used[i];
         }
         info.family = (ptowsp_family)code->machine.family;
+        info.machine = pwsp_machine_from_isa(&code->machine);
         info.has_products = code->is_cube;
     }
     return info;

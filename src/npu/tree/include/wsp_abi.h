@@ -178,7 +178,7 @@ extern "C" {
 extern const wsp_program wsp_the_program;  // aicpu/program.cpp, generated
 
 // aicore/dispatch.cpp, generated: runs a task on this core and fills in cycles and status.
-void wsp_core_run(wsp_task *task);
+PTOWSP_AICORE void wsp_core_run(PTOWSP_GM wsp_task *task);
 
 // More about `fault` of a task of a kernel: "mul: rows of x and y differ"; "" if there is no more.
 const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);

@@ -1,0 +1,181 @@
+// aicore/dispatch.cpp: what a core runs for each kernel, and what failures of their checks mean.
+
+#include "kernels.h"
+
+// Is the kernel for cube cores, for vector cores, or for both (0)?
+static const char *npu_dispatch_unit(const ptowsp_kernel_info *info) {
+    if (!info->is_tile_kernel) {
+        return info->unit == PTOWSP_UNIT_CUBE ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR";
+    }
+    const uint32_t *bytes = info->memory_bytes;
+    bool is_cube = bytes[PTOWSP_MEMORY_L1] || bytes[PTOWSP_MEMORY_L0C] || info->has_products;
+    return is_cube && bytes[PTOWSP_MEMORY_UB] ? NULL : is_cube ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR";
+}
+
+static bool npu_machine_is_same(const ptowsp_machine *a, const ptowsp_machine *b) {
+    return strcmp(a->name, b->name) == 0 && a->family == b->family &&
+           a->clock_mhz == b->clock_mhz &&
+           memcmp(a->memory_bytes, b->memory_bytes, sizeof a->memory_bytes) == 0 &&
+           memcmp(a->rates, b->rates, sizeof a->rates) == 0;
+}
+
+// The machine of a kernel: built into the shim, or that of the first kernel with the same, as a
+// constant of dispatch.cpp. Returns that kernel, or 0 for a built-in one.
+static uint32_t npu_machine_of(const npu_emitter *emitter, uint32_t kernel) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    ptowsp_machine a2a3 = ptowsp_machine_910b(), a5 = ptowsp_machine_950pr();
+    if (npu_machine_is_same(&info.machine, &a2a3) || npu_machine_is_same(&info.machine, &a5)) {
+        return 0;
+    }
+    for (uint32_t i = 1; i < kernel; i++) {
+        ptowsp_kernel_info other = ptowsp_program_kernel_at(emitter->program, i);
+        if (other.is_used && other.is_tile_kernel &&
+            npu_machine_is_same(&info.machine, &other.machine)) {
+            return i;
+        }
+    }
+    return kernel;
+}
+
+static void npu_print_numbers(npu_text *out, const uint32_t *numbers, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        npu_print(out, "%s%u", i ? ", " : "{", numbers[i]);
+    }
+    npu_print(out, "}");
+}
+
+static void npu_print_machines(const npu_emitter *emitter, npu_text *out) {
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        if (!info.is_used || !info.is_tile_kernel || npu_machine_of(emitter, i) != i) {
+            continue;
+        }
+        npu_text text = {NULL, 0, 0, false};
+        npu_print(out, "// Name, family, clock in MHz, bytes of memories, rates in 1/100 GiB/s.\n");
+        npu_print(&text, "const ptoisa_machine machine_%u = {", i);
+        npu_print_string(&text, info.machine.name);
+        npu_print(&text, ", %s, %u, ",
+                  info.machine.family == PTOWSP_FAMILY_A5 ? "PTOISA_A5" : "PTOISA_A2A3",
+                  info.machine.clock_mhz);
+        npu_print_numbers(&text, info.machine.memory_bytes, PTOWSP_MEMORY_COUNT);
+        npu_print(&text, ", ");
+        npu_print_numbers(&text, info.machine.rates, PTOWSP_PATH_COUNT);
+        npu_print(&text, "};");
+        npu_print_wrapped(out, 0, text.data ? text.data : "");
+        npu_print(out, "\n");
+        out->is_out_of_memory = out->is_out_of_memory || text.is_out_of_memory;
+        npu_text_free(&text);
+    }
+}
+
+static void npu_print_case(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    const char *unit = npu_dispatch_unit(&info), *name = npu_name(emitter, NPU_KERNEL, kernel);
+    if (unit) {
+        npu_print(out, "#if %s\n", unit);
+    }
+    npu_print(out, "    case KERNEL_%s:\n", name);
+    if (info.is_tile_kernel) {
+        uint32_t machine = npu_machine_of(emitter, kernel);
+        npu_print(out, "        wsp::begin_tiles(task, ");
+        if (machine) {
+            npu_print(out, "WSP_MACHINE(&machine_%u));\n", machine);
+        } else {
+            npu_print(out, "WSP_MACHINE(ptoisa_machine_%s()));\n",
+                      info.machine.family == PTOWSP_FAMILY_A5 ? "950pr" : "910b");
+        }
+    }
+    npu_print(out, "        wsp_kernel_%s(task);\n%s        break;\n", name,
+              info.is_tile_kernel ? "        wsp::end_tiles(task);\n" : "");
+    if (unit) {
+        npu_print(out, "#endif\n");
+    }
+}
+
+static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_check *check,
+                            uint32_t number, npu_text *out) {
+    bool is_equal = check->a.param != PTOWSP_NO_PARAM && check->b.param != PTOWSP_NO_PARAM;
+    const char *axis = check->axis ? "columns" : "rows";
+    npu_text text = {NULL, 0, 0, false};
+    npu_print(&text, "%s: ", check->operation);
+    if (check->b.param == PTOWSP_NO_PARAM) {
+        npu_print(&text, "the valid %s of %s are more than %u", axis,
+                  check->a.param == PTOWSP_NO_PARAM ? "a tile" : info->tiles[check->a.param].name,
+                  check->b.max);
+    } else if (is_equal) {
+        npu_print(&text, "the valid %s of %s and %s do not go together", axis,
+                  info->tiles[check->a.param].name, info->tiles[check->b.param].name);
+    } else {
+        npu_print(&text, "too few valid %s of %s", axis, info->tiles[check->b.param].name);
+    }
+    npu_print(out, "        case %u: return ", number);
+    npu_print_string(out, text.data ? text.data : "");
+    npu_print(out, ";\n");
+    out->is_out_of_memory = out->is_out_of_memory || text.is_out_of_memory;
+    npu_text_free(&text);
+}
+
+// What went wrong, as text.
+static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
+    npu_print(out, "const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault) {\n"
+                   "    if (fault == UINT32_MAX) {\n"
+                   "        return \"the shim found an instruction or a flag wrong\";\n"
+                   "    }\n"
+                   "    switch (kernel) {\n");
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        if (!info.is_used || info.check_count == 0) {
+            continue;
+        }
+        npu_print(out, "    case KERNEL_%s:\n        switch (fault) {\n",
+                  npu_name(emitter, NPU_KERNEL, i));
+        for (uint32_t j = 0; j < info.check_count; j++) {
+            ptowsp_size_check check = ptowsp_program_size_check_at(emitter->program, i, j);
+            npu_print_check(&info, &check, j + 1, out);
+        }
+        npu_print(out, "        default: return \"\";\n        }\n");
+    }
+    npu_print(out, "    default: return \"\";\n    }\n}\n");
+}
+
+NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
+    npu_text text = {NULL, 0, 0, false};
+    npu_print(
+        &text,
+        "// Runs a task by the number of its kernel, and says what faults are. Generated.\n"
+        "//\n"
+        "// For a device this is compiled twice: what runs for AICore, what says for the AICPU.\n"
+        "\n"
+        "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n");
+    npu_print(&text,
+              "%s#include \"wsp_dispatch.h\"\n#endif\n\n#include \"program.h\"\n\n"
+              "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n\n",
+              npu_kernel_is_on_a5(emitter) ? "#define WSP_TARGET_A5\n" : "");
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        if (emitter->kernel_files[i]) {
+            npu_print(&text, "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task);\n",
+                      npu_name(emitter, NPU_KERNEL, i));
+        }
+    }
+    npu_text machines = {NULL, 0, 0, false};
+    npu_print_machines(emitter, &machines);
+    if (machines.size) {
+        npu_print(&text, "\n#if WSP_IS_SHIM\nnamespace {\n\n%s}  // namespace\n#endif\n",
+                  machines.data);
+    }
+    npu_print(&text,
+              "\nAICORE void wsp_core_run(__gm__ wsp_task *task) {\n    switch (task->kernel) {\n");
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        if (emitter->kernel_files[i]) {
+            npu_print_case(emitter, i, &text);
+        }
+    }
+    npu_print(&text, "    default: task->status = PTOWSP_INVALID_PARAMS; break;\n    }\n}\n\n"
+                     "#endif\n\n"
+                     "#ifndef __CCE_AICORE__\n\n");
+    npu_print_faults(emitter, &text);
+    npu_print(&text, "\n#endif\n");
+    text.is_out_of_memory = text.is_out_of_memory || machines.is_out_of_memory;
+    npu_text_free(&machines);
+    npu_add_file(emitter, &text, "aicore/dispatch.cpp");
+}

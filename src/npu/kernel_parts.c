@@ -1,0 +1,620 @@
+// What a kernel's C++ declares: parameters, sizes, tiles with their addresses, windows.
+
+#include "kernels.h"
+
+#include <stdio.h>
+
+// -- names ----------------------------------------------------------------------------------------
+
+// Makes an identifier of a parameter's name that is none of those made here (t12, acc_1, x_rows).
+static void npu_operand_name(char name[NPU_LOCAL_MAX], const char *from) {
+    npu_mangle(from, name);
+    size_t length = strlen(name);
+    bool is_counted = name[0] == 't' && length > 1;
+    for (size_t i = 1; i < length; i++) {
+        is_counted = is_counted && name[i] >= '0' && name[i] <= '9';
+    }
+    bool is_made = is_counted || strchr(name, '_') || strcmp(name, "taken") == 0;
+    if (is_made && name[length - 1] != '_') {
+        memcpy(name + length, "_", 2);
+    }
+}
+
+static bool npu_is_param_name(const npu_kernel *k, const char *name, uint32_t tiles,
+                              uint32_t scalars) {
+    bool is_there = false;
+    for (uint32_t i = 0; i < tiles; i++) {
+        is_there = is_there || strcmp(k->params[i], name) == 0;
+    }
+    for (uint32_t i = 0; i < scalars; i++) {
+        is_there = is_there || strcmp(k->scalars[i], name) == 0;
+    }
+    return is_there;
+}
+
+static void npu_name_params(npu_kernel *k) {
+    for (uint32_t i = 0; i < k->info.tile_count + k->info.scalar_count; i++) {
+        uint32_t tiles = i < k->info.tile_count ? i : k->info.tile_count, scalars = i - tiles;
+        bool is_tile = i < k->info.tile_count;
+        char name[NPU_LOCAL_MAX];
+        npu_operand_name(name, is_tile ? k->info.tiles[i].name : k->info.scalars[scalars].name);
+        size_t length = strlen(name);
+        for (uint32_t n = 2; npu_is_param_name(k, name, tiles, scalars); n++) {
+            snprintf(name + length, sizeof name - length, "%u", n);
+        }
+        memcpy(is_tile ? k->params[i] : k->scalars[scalars], name, sizeof name);
+    }
+}
+
+NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype) {
+    switch (dtype) {
+    case PTOWSP_F16: return "half";
+    case PTOWSP_BF16: return "bfloat16_t";
+    case PTOWSP_F32: return "float";
+    case PTOWSP_I8: return "int8_t";
+    case PTOWSP_I16: return "int16_t";
+    case PTOWSP_I32: return "int32_t";
+    case PTOWSP_I64: return "int64_t";
+    case PTOWSP_U16: return "uint16_t";
+    case PTOWSP_U32: return "uint32_t";
+    case PTOWSP_U64: return "uint64_t";
+    default: return "uint8_t";
+    }
+}
+
+// -- sizes ----------------------------------------------------------------------------------------
+
+static uint32_t npu_extent_at(const ptowsp_extent *extent, int64_t valid) {
+    int64_t size = (extent->mul * valid + extent->add) >> extent->shift;
+    return size < 0 ? 0 : size > extent->max ? extent->max : (uint32_t)size;
+}
+
+static int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent) {
+    const ptowsp_tile_param *param = &k->info.tiles[extent->param];
+    return extent->axis ? param->cols : param->rows;
+}
+
+// Extents grow with the parameter's size, or shrink, but do not both.
+NPU_INTERNAL uint32_t npu_extent_most(const npu_kernel *k, const ptowsp_extent *extent) {
+    if (extent->param == PTOWSP_NO_PARAM) {
+        return extent->max;
+    }
+    uint32_t low = npu_extent_at(extent, 1);
+    uint32_t high = npu_extent_at(extent, npu_param_size(k, extent));
+    return low > high ? low : high;
+}
+
+NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent *extent) {
+    if (extent->param == PTOWSP_NO_PARAM) {
+        return extent->max;
+    }
+    uint32_t low = npu_extent_at(extent, 1);
+    uint32_t high = npu_extent_at(extent, npu_param_size(k, extent));
+    return low < high ? low : high;
+}
+
+// The same extent in one form only: so equal ones are found, and constants are.
+static ptowsp_extent npu_extent_normal(const npu_kernel *k, ptowsp_extent extent) {
+    uint32_t most = npu_extent_most(k, &extent);
+    if (extent.param == PTOWSP_NO_PARAM || npu_extent_least(k, &extent) == most) {
+        ptowsp_extent constant = {PTOWSP_NO_PARAM, 0, 0, 0, 0, most};
+        return constant;
+    }
+    extent.max = most;
+    return extent;
+}
+
+static bool npu_extent_is_same(const ptowsp_extent *a, const ptowsp_extent *b) {
+    return a->param == b->param && a->max == b->max &&
+           (a->param == PTOWSP_NO_PARAM ||
+            (a->axis == b->axis && a->shift == b->shift && a->mul == b->mul && a->add == b->add));
+}
+
+// Makes room for one more; false when memory is out.
+static bool npu_reserve(npu_kernel *k, void **array, uint32_t *capacity, uint32_t count,
+                        size_t element_size) {
+    if (count < *capacity) {
+        return true;
+    }
+    uint32_t more = *capacity ? 2 * *capacity : 16;
+    void *moved = npu_resize(*array, more * element_size);
+    if (!moved) {
+        k->is_out_of_memory = true;
+        return false;
+    }
+    *array = moved;
+    *capacity = more;
+    return true;
+}
+
+// The number of a size, plus 1; 0 when memory is out. What it is made of comes before it.
+static uint32_t npu_add_size(npu_kernel *k, ptowsp_extent extent) {
+    uint32_t same_axis = 0;
+    for (uint32_t i = 0; i < k->size_count; i++) {
+        const ptowsp_extent *other = &k->sizes[i].extent;
+        if (npu_extent_is_same(other, &extent)) {
+            return i + 1;
+        }
+        same_axis += other->param == extent.param && other->axis == extent.axis;
+    }
+    bool is_plain = extent.mul == 1 && extent.add == 0 && extent.shift == 0 &&
+                    extent.max == npu_param_size(k, &extent);
+    if (!is_plain && same_axis == 0) {
+        ptowsp_extent whole = {extent.param, extent.axis, 0, 1, 0, 0};
+        whole.max = (uint32_t)npu_param_size(k, &extent);
+        npu_add_size(k, whole);
+        same_axis = 1;
+    }
+    void *sizes = k->sizes;
+    bool is_there = npu_reserve(k, &sizes, &k->size_capacity, k->size_count, sizeof k->sizes[0]);
+    k->sizes = (npu_size *)sizes;
+    if (!is_there) {
+        return 0;
+    }
+    npu_size *size = &k->sizes[k->size_count++];
+    size->extent = extent;
+    const char *axis = extent.axis ? "cols" : "rows";
+    int length = snprintf(size->name, sizeof size->name, "%s_%s", k->params[extent.param], axis);
+    if (!is_plain) {
+        snprintf(size->name + length, sizeof size->name - (size_t)length, "_%u", same_axis + 1);
+    }
+    return k->size_count;
+}
+
+NPU_INTERNAL const char *npu_kernel_size(npu_kernel *k, const ptowsp_extent *extent,
+                                         char text[NPU_LOCAL_MAX]) {
+    ptowsp_extent normal = npu_extent_normal(k, *extent);
+    uint32_t size = normal.param == PTOWSP_NO_PARAM ? 0 : npu_add_size(k, normal);
+    if (size == 0) {
+        snprintf(text, NPU_LOCAL_MAX, "%u", normal.max);
+    } else {
+        snprintf(text, NPU_LOCAL_MAX, "%s", k->sizes[size - 1].name);
+    }
+    return text;
+}
+
+static void npu_print_size(const npu_kernel *k, const npu_size *size, npu_text *out) {
+    const ptowsp_extent *e = &size->extent;
+    const char *axis = e->axis ? "cols" : "rows";
+    npu_print(out, "    const int %s = ", size->name);
+    if (e->mul == 1 && e->shift == 0 && e->add == 0 && e->max == npu_param_size(k, e)) {
+        npu_print(out, "wsp::%s(task, %u);\n", axis, e->param);
+        return;
+    }
+    if (e->mul == 1 && e->shift == 0 && e->add <= 0) {
+        npu_print(out, "wsp::part(%s_%s, %d, %u);\n", k->params[e->param], axis, -e->add, e->max);
+        return;
+    }
+    npu_print(out, "wsp::extent(%s_%s, %d, %d, %u, %u);\n", k->params[e->param], axis, e->mul,
+              e->add, e->shift, e->max);
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+static bool npu_tile_is_same(const npu_tile *a, const npu_tile *b) {
+    const ptowsp_tile_object *x = &a->object, *y = &b->object;
+    return x->dtype == y->dtype && x->memory == y->memory && x->layout == y->layout &&
+           x->pad == y->pad && x->rows == y->rows && x->cols == y->cols &&
+           x->address == y->address && npu_extent_is_same(&x->valid_rows, &y->valid_rows) &&
+           npu_extent_is_same(&x->valid_cols, &y->valid_cols);
+}
+
+// Finds for each used tile the first that is the same, and the first at its address.
+static void npu_join_tiles(npu_kernel *k) {
+    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+        npu_tile *tile = &k->tiles[i], *root = &k->tiles[tile->object.root];
+        tile->first = tile->address = i;
+        if (!tile->is_used) {
+            continue;
+        }
+        for (uint32_t j = root->last; j; j = k->tiles[j].next) {
+            if (npu_tile_is_same(&k->tiles[j], tile)) {
+                tile->first = j;
+            }
+            if (k->tiles[j].object.address == tile->object.address) {
+                tile->address = k->tiles[j].address;
+            }
+        }
+        if (tile->first == i) {
+            tile->next = root->last;
+            root->last = i;
+        }
+    }
+}
+
+static void npu_name_tile(npu_kernel *k, uint32_t tile, const char *name) {
+    npu_tile *first = &k->tiles[k->tiles[tile].first];
+    if (!first->name[0]) {
+        snprintf(first->name, sizeof first->name, "%s", name);
+    }
+}
+
+// Tiles that a parameter is loaded into first, or stored from, are called like it; the rest by the
+// memory they are in.
+static void npu_name_tiles(npu_kernel *k) {
+    bool is_taken[PTOWSP_TASK_TILE_MAX];
+    memset(is_taken, 0, sizeof is_taken);
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        uint32_t tile = strcmp(insn.name, "TLOAD") == 0    ? insn.dst[0]
+                        : strcmp(insn.name, "TSTORE") == 0 ? insn.src[0]
+                                                           : 0;
+        if (tile && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB && !is_taken[insn.param] &&
+            !k->tiles[k->tiles[tile].first].name[0]) {
+            is_taken[insn.param] = true;
+            npu_name_tile(k, tile, k->params[insn.param]);
+        }
+    }
+    uint32_t counts[PTOWSP_MEMORY_COUNT];
+    memset(counts, 0, sizeof counts);
+    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+        npu_tile *tile = &k->tiles[i];
+        if (!tile->is_used || tile->first != i || tile->name[0]) {
+            continue;
+        }
+        ptowsp_memory memory = tile->object.memory;
+        const char *prefix = memory == PTOWSP_MEMORY_UB     ? "t"
+                             : memory == PTOWSP_MEMORY_L1   ? "l1_"
+                             : memory == PTOWSP_MEMORY_L0A  ? "left_"
+                             : memory == PTOWSP_MEMORY_L0B  ? "right_"
+                             : memory == PTOWSP_MEMORY_L0C  ? "acc_"
+                             : memory == PTOWSP_MEMORY_BIAS ? "bias_"
+                                                            : "scale_";
+        snprintf(tile->name, sizeof tile->name, "%s%u", prefix, ++counts[memory]);
+    }
+}
+
+NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile) {
+    return k->tiles[k->tiles[tile].first].name;
+}
+
+NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
+    const ptowsp_tile_object *object = &k->tiles[tile].object;
+    return npu_extent_least(k, &object->valid_rows) == 0 ||
+           npu_extent_least(k, &object->valid_cols) == 0;
+}
+
+NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t kernel) {
+    memset(k, 0, sizeof *k);
+    k->emitter = emitter;
+    k->kernel = kernel;
+    k->info = ptowsp_program_kernel_at(emitter->program, kernel);
+    npu_name_params(k);
+    const uint32_t *bytes = k->info.memory_bytes;
+    k->is_mixed = bytes[PTOWSP_MEMORY_UB] &&
+                  (bytes[PTOWSP_MEMORY_L1] || bytes[PTOWSP_MEMORY_L0C] || k->info.has_products);
+    size_t size = (k->info.tile_object_count + 1) * sizeof k->tiles[0];
+    k->tiles = (npu_tile *)npu_resize(NULL, size);
+    if (!k->tiles) {
+        return npu_out_of_memory(emitter);
+    }
+    memset(k->tiles, 0, size);
+    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+        ptowsp_tile_object object = ptowsp_program_tile_at(emitter->program, kernel, i);
+        object.valid_rows = npu_extent_normal(k, object.valid_rows);
+        object.valid_cols = npu_extent_normal(k, object.valid_cols);
+        k->tiles[i].object = object;
+    }
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(emitter->program, kernel, i);
+        uint32_t tiles[] = {insn.dst[0], insn.dst[1], insn.src[0], insn.src[1],
+                            insn.src[2], insn.src[3], insn.tmp,    insn.cols_of};
+        for (size_t j = 0; j < sizeof tiles / sizeof tiles[0]; j++) {
+            k->tiles[tiles[j]].is_used = true;
+        }
+    }
+    npu_join_tiles(k);
+    npu_name_tiles(k);
+    return true;
+}
+
+NPU_INTERNAL void npu_kernel_end(npu_kernel *k) {
+    npu_resize(k->tiles, 0);
+    npu_resize(k->sizes, 0);
+    npu_resize(k->windows, 0);
+    npu_resize(k->clips, 0);
+}
+
+// -- windows --------------------------------------------------------------------------------------
+
+// The smaller of two sizes, and whether that is always the first.
+static bool npu_smaller(npu_kernel *k, const ptowsp_extent *tile, ptowsp_extent rest,
+                        char text[NPU_SIZE_TEXT_MAX]) {
+    char a[NPU_LOCAL_MAX], b[NPU_LOCAL_MAX];
+    rest = npu_extent_normal(k, rest);
+    bool is_part = tile->param == rest.param && tile->axis == rest.axis && tile->mul == 1 &&
+                   tile->shift == 0 && tile->add <= rest.add && tile->param != PTOWSP_NO_PARAM;
+    if (is_part || npu_extent_most(k, tile) <= npu_extent_least(k, &rest)) {
+        snprintf(text, NPU_SIZE_TEXT_MAX, "%s", npu_kernel_size(k, tile, a));
+        return true;
+    }
+    if (tile->param == PTOWSP_NO_PARAM) {
+        rest.max = tile->max < rest.max ? tile->max : rest.max;
+        snprintf(text, NPU_SIZE_TEXT_MAX, "%s", npu_kernel_size(k, &rest, a));
+    } else {
+        snprintf(text, NPU_SIZE_TEXT_MAX, "wsp::least(%s, %s)", npu_kernel_size(k, tile, a),
+                 npu_kernel_size(k, &rest, b));
+    }
+    return false;
+}
+
+static npu_window *npu_find_window(npu_kernel *k, const npu_window *like) {
+    uint32_t of_param = 0;
+    for (uint32_t i = 0; i < k->window_count; i++) {
+        npu_window *window = &k->windows[i];
+        if (window->param == like->param && window->row == like->row && window->col == like->col &&
+            window->is_column == like->is_column && strcmp(window->rows, like->rows) == 0 &&
+            strcmp(window->cols, like->cols) == 0) {
+            return window;
+        }
+        of_param += window->param == like->param;
+    }
+    void *windows = k->windows;
+    bool is_there =
+        npu_reserve(k, &windows, &k->window_capacity, k->window_count, sizeof k->windows[0]);
+    k->windows = (npu_window *)windows;
+    if (!is_there) {
+        return NULL;
+    }
+    npu_window *window = &k->windows[k->window_count++];
+    *window = *like;
+    int length = snprintf(window->name, sizeof window->name, "%s_gm", k->params[like->param]);
+    if (of_param > 0) {
+        snprintf(window->name + length, sizeof window->name - (size_t)length, "_%u", of_param + 1);
+    }
+    k->is_dense[like->param][like->is_column] = true;
+    return window;
+}
+
+static npu_clip *npu_find_clip(npu_kernel *k, const npu_clip *like) {
+    uint32_t of_tile = 0;
+    for (uint32_t i = 0; i < k->clip_count; i++) {
+        npu_clip *clip = &k->clips[i];
+        if (clip->tile == like->tile && strcmp(clip->rows, like->rows) == 0 &&
+            strcmp(clip->cols, like->cols) == 0) {
+            return clip;
+        }
+        of_tile += clip->tile == like->tile;
+    }
+    void *clips = k->clips;
+    bool is_there = npu_reserve(k, &clips, &k->clip_capacity, k->clip_count, sizeof k->clips[0]);
+    k->clips = (npu_clip *)clips;
+    if (!is_there) {
+        return NULL;
+    }
+    npu_clip *clip = &k->clips[k->clip_count++];
+    *clip = *like;
+    int length = snprintf(clip->name, sizeof clip->name, "%s_part", npu_kernel_tile(k, like->tile));
+    if (of_tile > 0) {
+        snprintf(clip->name + length, sizeof clip->name - (size_t)length, "%u", of_tile + 1);
+    }
+    return clip;
+}
+
+NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_insn_info *insn,
+                                                 uint32_t tile, const char **out_tile) {
+    const ptowsp_tile_object *object = &k->tiles[tile].object;
+    const ptowsp_tile_param *param = &k->info.tiles[insn->param];
+    ptowsp_extent rows = {insn->param, 0, 0, 1, 0, (uint32_t)param->rows};
+    ptowsp_extent cols = {insn->param, 1, 0, 1, 0, (uint32_t)param->cols};
+    rows.add = -(int32_t)insn->row;
+    cols.add = -(int32_t)insn->col;
+    // MGATHER and MSCATTER pick rows out of all that the parameter has.
+    bool is_table = insn->name[0] == 'M';
+    npu_window window;
+    npu_clip clip;
+    memset(&window, 0, sizeof window);
+    memset(&clip, 0, sizeof clip);
+    clip.tile = k->tiles[tile].first;
+    bool is_whole = npu_smaller(k, &object->valid_cols, cols, clip.cols);
+    if (is_table) {
+        npu_kernel_size(k, &rows, window.rows);
+        npu_kernel_size(k, &cols, window.cols);
+        npu_kernel_size(k, &object->valid_rows, clip.rows);
+    } else {
+        is_whole = npu_smaller(k, &object->valid_rows, rows, clip.rows) && is_whole;
+        memcpy(window.rows, clip.rows, sizeof window.rows);
+        memcpy(window.cols, clip.cols, sizeof window.cols);
+    }
+    window.param = insn->param;
+    window.row = insn->row;
+    window.col = insn->col;
+    window.is_column =
+        (object->layout == PTOWSP_LAYOUT_COL_MAJOR || object->layout == PTOWSP_LAYOUT_ZN);
+    *out_tile = npu_kernel_tile(k, tile);
+    if (!is_whole) {
+        const npu_clip *made = npu_find_clip(k, &clip);
+        *out_tile = made ? made->name : "";
+    }
+    return npu_find_window(k, &window);
+}
+
+// -- cube and vector ------------------------------------------------------------------------------
+
+static npu_half npu_pipe_half(ptowsp_pipe pipe) {
+    switch (pipe) {
+    case PTOWSP_PIPE_M:
+    case PTOWSP_PIPE_MTE1:
+    case PTOWSP_PIPE_FIX: return NPU_HALF_CUBE;
+    case PTOWSP_PIPE_V:
+    case PTOWSP_PIPE_MTE3: return NPU_HALF_VECTOR;
+    default: return NPU_HALF_ANY;
+    }
+}
+
+NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_info *insn) {
+    if (!k->is_mixed) {
+        return NPU_HALF_ANY;
+    }
+    if (strcmp(insn->name, "PIPE_BARRIER") == 0) {
+        return npu_pipe_half(insn->src_pipe);
+    }
+    if (strcmp(insn->name, "SET_FLAG") == 0 || strcmp(insn->name, "WAIT_FLAG") == 0) {
+        npu_half from = npu_pipe_half(insn->src_pipe), to = npu_pipe_half(insn->dst_pipe);
+        return from == to || to == NPU_HALF_ANY ? from
+               : from == NPU_HALF_ANY           ? to
+                                                : NPU_HALF_BETWEEN;
+    }
+    uint32_t src = insn->src[0], dst = insn->dst[0];
+    bool is_from_vector = src && k->tiles[src].object.memory == PTOWSP_MEMORY_UB;
+    bool is_to_vector = dst && k->tiles[dst].object.memory == PTOWSP_MEMORY_UB;
+    if (src && dst && is_from_vector != is_to_vector) {
+        return NPU_HALF_BOTH;
+    }
+    return (dst ? is_to_vector : is_from_vector) ? NPU_HALF_VECTOR : NPU_HALF_CUBE;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
+    static const char *const sizes = "ub\0 l1\0 l0a\0l0b\0l0c\0bt\0 fb\0 ";
+    npu_print(out, "// Where tiles begin in their memories.\n");
+    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+        const npu_tile *tile = &k->tiles[i];
+        if (tile->is_used && tile->first == i && tile->address == i) {
+            npu_print(out, "constexpr uint32_t %s_at = %u;\n", tile->name, tile->object.address);
+        }
+    }
+    npu_print(out, "\n// Where the last one ends, and what %s has.\n", k->info.machine.name);
+    for (uint32_t memory = 0; memory < PTOWSP_MEMORY_COUNT; memory++) {
+        uint32_t end = 0;
+        for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+            const ptowsp_tile_object *tile = &k->tiles[i].object;
+            if (k->tiles[i].is_used && (uint32_t)tile->memory == memory) {
+                uint32_t bytes = tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype);
+                end = tile->address + bytes > end ? tile->address + bytes : end;
+            }
+        }
+        if (end > 0) {
+            const char *name = sizes + 4 * memory;
+            npu_print(out, "constexpr uint32_t %s_end = %u;\n", name, end);
+            npu_print(out, "static_assert(%s_end <= %u, \"%s is full\");\n", name,
+                      k->info.machine.memory_bytes[memory],
+                      ptowsp_memory_name((ptowsp_memory)memory));
+        }
+    }
+}
+
+// A tile's type up to its valid sizes: what is fixed about it. Returns whether it is an alias.
+static bool npu_print_tile_type(const npu_kernel *k, const ptowsp_tile_object *tile,
+                                npu_text *out) {
+    bool is_a5 = k->info.machine.family == PTOWSP_FAMILY_A5;
+    ptowsp_layout left = is_a5 ? PTOWSP_LAYOUT_NZ : PTOWSP_LAYOUT_ZZ;
+    const char *alias =
+        tile->pad                                                               ? NULL
+        : tile->memory == PTOWSP_MEMORY_L0A && tile->layout == left             ? "TileLeft"
+        : tile->memory == PTOWSP_MEMORY_L0B && tile->layout == PTOWSP_LAYOUT_ZN ? "TileRight"
+        : tile->memory == PTOWSP_MEMORY_L0C && tile->layout == PTOWSP_LAYOUT_NZ ? "TileAcc"
+                                                                                : NULL;
+    if (alias) {
+        npu_print(out, "%s<%s, %u, %u", alias, npu_cpp_type(tile->dtype), tile->rows, tile->cols);
+        return true;
+    }
+    const char *type = tile->memory == PTOWSP_MEMORY_UB     ? "Vec"
+                       : tile->memory == PTOWSP_MEMORY_L1   ? "Mat"
+                       : tile->memory == PTOWSP_MEMORY_L0A  ? "Left"
+                       : tile->memory == PTOWSP_MEMORY_L0B  ? "Right"
+                       : tile->memory == PTOWSP_MEMORY_L0C  ? "Acc"
+                       : tile->memory == PTOWSP_MEMORY_BIAS ? "Bias"
+                                                            : "Scaling";
+    bool is_by_col = tile->layout == PTOWSP_LAYOUT_COL_MAJOR || tile->layout == PTOWSP_LAYOUT_NZ ||
+                     tile->layout == PTOWSP_LAYOUT_NN;
+    npu_print(out, "Tile<TileType::%s, %s, %u, %u, BLayout::%s", type, npu_cpp_type(tile->dtype),
+              tile->rows, tile->cols, is_by_col ? "ColMajor" : "RowMajor");
+    return false;
+}
+
+// Declares a tile with these valid sizes, names or numbers, and binds it.
+static void npu_print_tile(const npu_kernel *k, uint32_t i, const char *name, const char *rows,
+                           const char *cols, npu_text *out) {
+    const ptowsp_tile_object *tile = &k->tiles[i].object;
+    npu_print(out, "    ");
+    bool is_alias = npu_print_tile_type(k, tile, out);
+    bool is_rows_fixed = rows[0] >= '0' && rows[0] <= '9';
+    bool is_cols_fixed = cols[0] >= '0' && cols[0] <= '9';
+    npu_print(out, ", %s, %s", is_rows_fixed ? rows : "-1", is_cols_fixed ? cols : "-1");
+    bool is_boxed = tile->layout >= PTOWSP_LAYOUT_NZ;
+    if (!is_alias && (is_boxed || tile->pad)) {
+        bool is_inner_row = tile->layout == PTOWSP_LAYOUT_NZ || tile->layout == PTOWSP_LAYOUT_ZZ;
+        npu_print(out, ", SLayout::%s, %d",
+                  !is_boxed      ? "NoneBox"
+                  : is_inner_row ? "RowMajor"
+                                 : "ColMajor",
+                  tile->memory == PTOWSP_MEMORY_L0C ? 1024 : 512);
+        if (tile->pad) {
+            npu_print(out, ", PadValue::%s",
+                      tile->pad == 1   ? "Zero"
+                      : tile->pad == 2 ? "Max"
+                                       : "Min");
+        }
+    }
+    npu_print(out, "> %s", name);
+    if (!is_rows_fixed || !is_cols_fixed) {
+        npu_print(out, "(%s%s%s)", is_rows_fixed ? "" : rows,
+                  !is_rows_fixed && !is_cols_fixed ? ", " : "", is_cols_fixed ? "" : cols);
+    }
+    npu_print(out, ";\n    TASSIGN(%s, %s_at);\n", name, k->tiles[k->tiles[i].address].name);
+}
+
+static void npu_print_windows(const npu_kernel *k, npu_text *out) {
+    if (k->window_count == 0) {
+        return;
+    }
+    npu_print(out, "\n    // What it loads and stores.\n");
+    for (uint32_t i = 0; i < k->info.tile_count; i++) {
+        for (int is_column = 0; is_column < 2; is_column++) {
+            if (k->is_dense[i][is_column]) {
+                npu_print(out, "    WSP_REQUIRE_DENSE(task, %u, %s);\n", i,
+                          is_column ? "true" : "false");
+            }
+        }
+    }
+    for (uint32_t i = 0; i < k->window_count; i++) {
+        const npu_window *window = &k->windows[i];
+        npu_print(out, "    auto %s = wsp::%s<%s>(task, %u, %u, %u, %s, %s);\n", window->name,
+                  window->is_column ? "columns" : "window",
+                  npu_cpp_type(k->info.tiles[window->param].dtype), window->param, window->row,
+                  window->col, window->rows, window->cols);
+    }
+}
+
+NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out) {
+    npu_text tiles = {NULL, 0, 0, false};  // these add sizes, which come before them
+    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+        const npu_tile *tile = &k->tiles[i];
+        char rows[NPU_LOCAL_MAX], cols[NPU_LOCAL_MAX];
+        if (tile->is_used && tile->first == i) {
+            npu_kernel_size(k, &tile->object.valid_rows, rows);
+            npu_kernel_size(k, &tile->object.valid_cols, cols);
+            npu_print_tile(k, i, tile->name, rows, cols, &tiles);
+        }
+    }
+    for (uint32_t i = 0; i < k->clip_count; i++) {
+        const npu_clip *clip = &k->clips[i];
+        npu_print_tile(k, clip->tile, clip->name, clip->rows, clip->cols, &tiles);
+    }
+    for (uint32_t i = 0; i < k->info.scalar_count; i++) {
+        if (k->is_scalar_used[i]) {
+            uint32_t dtype = k->info.scalar_dtypes[i];
+            npu_print(out, "    const auto %s = wsp::scalar_%s(task, %u);\n", k->scalars[i],
+                      dtype == PTOWSP_F32   ? "f32"
+                      : dtype == PTOWSP_F64 ? "f64"
+                      : dtype == PTOWSP_I64 ? "i64"
+                                            : "u64",
+                      i);
+        }
+    }
+    for (uint32_t i = 0; i < k->size_count; i++) {
+        npu_print_size(k, &k->sizes[i], out);
+    }
+    npu_print(out, "%s", checks ? checks : "");
+    npu_print_windows(k, out);
+    npu_print(out, "\n    // Its tiles.\n");
+    npu_write(out, tiles.data ? tiles.data : "", tiles.size);
+    k->is_out_of_memory = k->is_out_of_memory || tiles.is_out_of_memory;
+    npu_text_free(&tiles);
+    if (k->has_lists) {
+        npu_print(out,
+                  "    MrgSortExecutedNumList taken;  // of each list, which is not asked for\n");
+    }
+}

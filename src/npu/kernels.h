@@ -1,0 +1,144 @@
+// A tile kernel on its way to C++: what the parts of that share.
+//
+//      kernels.c       which kernels there are, and the file of each
+//      kernel_parts.c  what a kernel declares: its tiles, their sizes and addresses, windows
+//      kernel_insns.c  its instructions as calls
+//      native.c        kernels that are C functions
+//      dispatch.c      aicore/dispatch.cpp
+//
+// Tiles. The list of a kernel has one for each value, many of them the same bytes seen in the same
+// way: those become one variable, with the name of the first. A name is that of the parameter that
+// is loaded into the tile or stored from it, else t1, t2, ... (in UB), l1_1, left_1, acc_1, ...
+//
+// Cube and vector cores. A kernel with matrix products that also works in UB is for two cores of a
+// device: each instruction is of one half, and what is between two halves is of both.
+
+#ifndef NPU_KERNELS_H
+#define NPU_KERNELS_H
+
+#include "npu.h"
+
+#define NPU_LOCAL_MAX (NPU_NAME_MAX + 16)
+#define NPU_SIZE_TEXT_MAX                                                                          \
+    (2 * NPU_LOCAL_MAX + 16)  // of a size: "64", "x_rows", or the smaller of two
+
+// A size that the kernel gives a name: int x_rows = wsp::rows(task, 0).
+typedef struct npu_size {
+    ptowsp_extent extent;
+    char name[NPU_LOCAL_MAX];
+} npu_size;
+
+typedef struct npu_tile {
+    ptowsp_tile_object object;
+    bool is_used;
+    uint32_t first;    // the tile whose variable this is: the first that is the same; itself
+    uint32_t next;     // the next tile with a variable and the same root; 0: none
+    uint32_t last;     // of a root: the last of these
+    uint32_t address;  // the tile whose constant its address is
+    char name[NPU_LOCAL_MAX];
+} npu_tile;
+
+// Part of a parameter in global memory, as an instruction moves it.
+typedef struct npu_window {
+    uint32_t param, row, col;
+    char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
+    bool is_column;
+    char name[NPU_LOCAL_MAX];
+} npu_window;
+
+// A tile with fewer valid elements than its own: what the parameter has of it.
+typedef struct npu_clip {
+    uint32_t tile;
+    char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
+    char name[NPU_LOCAL_MAX];
+} npu_clip;
+
+typedef enum npu_half {
+    NPU_HALF_ANY = 0,  // kernels of one kind of core
+    NPU_HALF_CUBE,
+    NPU_HALF_VECTOR,
+    NPU_HALF_BOTH,     // a move from one to the other
+    NPU_HALF_BETWEEN,  // flags around such a move: only where one core is both
+} npu_half;
+
+typedef struct npu_kernel {
+    npu_emitter *emitter;
+    uint32_t kernel;  // its index
+    ptowsp_kernel_info info;
+    char params[PTOWSP_TASK_TILE_MAX][NPU_LOCAL_MAX];
+    char scalars[PTOWSP_TASK_SCALAR_MAX][NPU_LOCAL_MAX];
+    bool is_mixed;
+    bool is_out_of_memory;
+    npu_tile *tiles;  // [info.tile_object_count]
+    npu_size *sizes;
+    npu_window *windows;
+    npu_clip *clips;
+    uint32_t size_count, size_capacity;
+    uint32_t window_count, window_capacity;
+    uint32_t clip_count, clip_capacity;
+    bool is_scalar_used[PTOWSP_TASK_SCALAR_MAX];
+    bool is_dense[PTOWSP_TASK_TILE_MAX][2];  // a window of it is by rows, by columns
+    bool has_lists;                          // a merge of lists, which says how many it took
+    uint32_t crossings;
+} npu_kernel;
+
+// -- kernel_parts.c -------------------------------------------------------------------------------
+
+// Collects all that a kernel declares. False when memory is out.
+NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t kernel);
+NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
+
+// The variable of a tile.
+NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile);
+
+// The least and the most that an extent can be: a task sees a row and a column of every parameter
+// at least.
+NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent *extent);
+NPU_INTERNAL uint32_t npu_extent_most(const npu_kernel *k, const ptowsp_extent *extent);
+
+// May a task see nothing of the tile?
+NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile);
+
+// The window of a TLOAD, TSTORE, MGATHER or MSCATTER, and the variable of the tile that it goes
+// with: of its own, where the parameter may have less than the tile.
+NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_insn_info *insn,
+                                                 uint32_t tile, const char **out_tile);
+
+// The name of a size, or "64" where it is constant (which is kept in text).
+NPU_INTERNAL const char *npu_kernel_size(npu_kernel *k, const ptowsp_extent *extent,
+                                         char text[NPU_LOCAL_MAX]);
+
+NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_info *insn);
+
+// Writes the constants before the function, and the declarations at its beginning, the checks
+// (text, or NULL) among them: after the sizes, before anything else.
+NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
+NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out);
+
+NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
+
+// -- kernel_insns.c -------------------------------------------------------------------------------
+
+// Writes an instruction as a statement, without its line's end. False: there is no such call.
+NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out);
+
+// Writes a statement, broken at spaces where it is longer than a line.
+NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *statement);
+
+// -- native.c -------------------------------------------------------------------------------------
+
+// Can the source of a kernel be had? False with the emitter's error.
+NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel);
+
+// Adds the file of a kernel and of all that have the same source.
+NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel);
+
+// -- dispatch.c -----------------------------------------------------------------------------------
+
+NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter);
+
+// -- kernels.c ------------------------------------------------------------------------------------
+
+NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the tile kernels?
+
+#endif

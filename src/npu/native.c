@@ -1,0 +1,327 @@
+// aicore/kernels/*.cpp of kernels that are C functions: their source, in an anonymous namespace,
+// and a function for each that a core calls. Kernels with one source text share a file.
+//
+// A source's #include lines go before the namespace. A text that has no line ends, as the
+// preprocessor makes it (PTOWSP_SOURCE), is broken into lines: after { } and ; that are outside of
+// parentheses, initialisers, strings and characters.
+
+#include "kernels.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define NPU_SOURCE_MAX (64u << 20)  // bytes of a file
+
+// -- reading --------------------------------------------------------------------------------------
+
+static bool npu_read_stream(npu_emitter *emitter, uint32_t kernel, const char *name, FILE *file,
+                            npu_text *out) {
+    char block[4096];
+    size_t size;
+    while ((size = fread(block, 1, sizeof block, file)) > 0 && out->size < NPU_SOURCE_MAX) {
+        npu_write(out, block, size);
+    }
+    if (ferror(file)) {
+        return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source: %s", name,
+                        strerror(errno));
+    }
+    if (out->size >= NPU_SOURCE_MAX || (out->size && strlen(out->data) != out->size)) {
+        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel, "kernel %s: its source is no text",
+                        name);
+    }
+    return true;
+}
+
+// The source's text, which ends with a line's end if it has any line ends.
+static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    if (info.source.text) {
+        npu_print(out, "%s", info.source.text);
+    } else {
+        FILE *file = fopen(info.source.file, "rb");
+        if (!file) {
+            return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s",
+                            info.name, info.source.file, strerror(errno));
+        }
+        bool is_read = npu_read_stream(emitter, kernel, info.name, file, out);
+        fclose(file);
+        if (!is_read) {
+            return false;
+        }
+    }
+    if (out->data && memchr(out->data, '\n', out->size) && out->data[out->size - 1] != '\n') {
+        npu_print(out, "\n");
+    }
+    return !out->is_out_of_memory || npu_out_of_memory(emitter);
+}
+
+static bool npu_is_identifier(const char *name) {
+    bool is_good = *name && !(*name >= '0' && *name <= '9');
+    for (; *name; name++) {
+        is_good = is_good && ((*name >= '0' && *name <= '9') || (*name >= 'a' && *name <= 'z') ||
+                              (*name >= 'A' && *name <= 'Z') || *name == '_');
+    }
+    return is_good;
+}
+
+static const char *npu_source_fn(const ptowsp_kernel_info *info) {
+    return info->source.fn ? info->source.fn : info->name;
+}
+
+NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    if ((!info.source.text && !info.source.file) || !info.has_fn) {
+        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel, "kernel %s: no source%s", info.name,
+                        info.has_fn ? "" : ", as it has no function");
+    }
+    if (info.has_cost && !info.source.cost) {
+        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
+                        "kernel %s: its cost function has no source", info.name);
+    }
+    if (!npu_is_identifier(npu_source_fn(&info)) ||
+        (info.source.cost && !npu_is_identifier(info.source.cost))) {
+        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
+                        "kernel %s: its source does not say what its functions are called",
+                        info.name);
+    }
+    return true;
+}
+
+// -- breaking into lines --------------------------------------------------------------------------
+
+// Where a lexer is in a source: what it has open.
+typedef struct npu_lexer {
+    char quote;  // '"' or '\'', or 0
+    bool is_escaped;
+    bool is_line_comment, is_block_comment;
+    uint32_t parens;
+    uint32_t braces, initialisers;  // of the braces, those of initialisers, which are innermost
+    char last;                      // what is no space, outside of quotes and comments
+} npu_lexer;
+
+// Takes a character. Returns whether it counts: outside of quotes and comments.
+static bool npu_lex(npu_lexer *lexer, char c, char next) {
+    if (lexer->is_line_comment || lexer->is_block_comment) {
+        lexer->is_line_comment = lexer->is_line_comment && c != '\n';
+        if (lexer->is_block_comment && c == '/' && lexer->last == '*') {
+            lexer->is_block_comment = false;
+        }
+        lexer->last = c;
+        return false;
+    }
+    if (lexer->quote) {
+        bool is_end = c == lexer->quote && !lexer->is_escaped;
+        lexer->is_escaped = c == '\\' && !lexer->is_escaped;
+        lexer->quote = is_end ? '\0' : lexer->quote;
+        return false;
+    }
+    if (c == '/' && (next == '/' || next == '*')) {
+        lexer->is_line_comment = next == '/';
+        lexer->is_block_comment = next == '*';
+        lexer->last = '\0';
+        return false;
+    }
+    // A quote after a digit separates digits: 1'000.
+    bool is_separator = c == '\'' && lexer->last >= '0' && lexer->last <= '9';
+    if (c == '"' || (c == '\'' && !is_separator)) {
+        lexer->quote = c;
+        lexer->is_escaped = false;
+    }
+    return true;
+}
+
+// Takes a character that counts: what it opens and closes.
+static void npu_lex_nesting(npu_lexer *lexer, char c) {
+    if (c == '(') {
+        lexer->parens++;
+    } else if (c == ')') {
+        lexer->parens -= lexer->parens > 0;
+    } else if (c == '{') {
+        bool is_value = lexer->last == '=' || lexer->last == ',' || lexer->last == '(';
+        lexer->initialisers += lexer->initialisers > 0 || is_value;
+        lexer->braces++;
+    } else if (c == '}') {
+        lexer->braces -= lexer->braces > 0;
+        lexer->initialisers -= lexer->initialisers > 0;
+    }
+}
+
+// Writes a line of at most 100 characters with its indent, or several, broken at spaces outside of
+// quotes.
+static void npu_print_line(npu_text *out, uint32_t indent, const char *line, size_t length) {
+    uint32_t margin = indent;
+    while (length > 0) {
+        size_t room = margin < 60 ? 100 - margin : 40, end = length, space = 0;
+        npu_lexer lexer;
+        memset(&lexer, 0, sizeof lexer);
+        for (size_t i = 0; i < length && (i < room || space == 0); i++) {
+            bool counts = npu_lex(&lexer, line[i], i + 1 < length ? line[i + 1] : '\0');
+            space = counts && line[i] == ' ' && i > 0 ? i : space;
+            lexer.last = line[i];
+        }
+        if (length > room && space > 0) {
+            end = space;
+        }
+        npu_print(out, "%*s%.*s\n", (int)margin, "", (int)end, line);
+        line += end;
+        length -= end;
+        for (; length > 0 && *line == ' '; length--) {
+            line++;
+        }
+        margin = indent + 4;
+    }
+}
+
+// Breaks a text without line ends.
+static void npu_print_lines(npu_text *out, const char *text) {
+    npu_lexer lexer;
+    memset(&lexer, 0, sizeof lexer);
+    const char *start = text;
+    uint32_t indent = 0;
+    for (const char *at = text; *at; at++) {
+        if (start == at && *at == ' ') {
+            start++;
+            continue;
+        }
+        if (!npu_lex(&lexer, *at, at[1])) {
+            continue;
+        }
+        bool was_value = lexer.initialisers > 0;
+        npu_lex_nesting(&lexer, *at);
+        lexer.last = *at != ' ' ? *at : lexer.last;
+        bool is_end = (*at == ';' || *at == '{' || *at == '}') && lexer.parens == 0 &&
+                      lexer.initialisers == 0 && !was_value;
+        const char *next = at + 1;
+        while (*next == ' ') {
+            next++;
+        }
+        // "};", "} else" and "} while" stay together.
+        bool is_joined =
+            *at == '}' && (*next == ';' || *next == ',' || *next == ')' ||
+                           strncmp(next, "else", 4) == 0 || strncmp(next, "while (", 7) == 0);
+        if (*at == '}' && is_end && start == at) {
+            indent = 4 * lexer.braces;
+        }
+        if (is_end && !is_joined) {
+            npu_print_line(out, indent, start, (size_t)(at + 1 - start));
+            bool is_between = lexer.braces == 0 && *at == '}' && *next;
+            npu_print(out, "%s", is_between ? "\n" : "");
+            start = at + 1;
+            indent = 4 * lexer.braces;
+        }
+    }
+    npu_print_line(out, indent, start, strlen(start));
+}
+
+// -- files ----------------------------------------------------------------------------------------
+
+// Writes a source's #include lines (`is_include`), or all others, with the lines that those stood
+// in left empty.
+static void npu_print_source(npu_text *out, const char *text, bool is_include) {
+    npu_lexer lexer;
+    memset(&lexer, 0, sizeof lexer);
+    while (*text) {
+        const char *end = strchr(text, '\n');
+        size_t length = end ? (size_t)(end - text) : strlen(text);
+        size_t at = strspn(text, " \t");
+        bool is_open = lexer.quote || lexer.is_block_comment;
+        bool is_directive = !is_open && text[at] == '#';
+        if (is_directive) {
+            at += 1 + strspn(text + at + 1, " \t");
+        }
+        if ((is_directive && strncmp(text + at, "include", 7) == 0) == is_include) {
+            npu_write(out, text, length);
+            npu_write(out, "\n", 1);
+        }
+        for (size_t i = 0; i < length + (end != NULL); i++) {
+            if (npu_lex(&lexer, text[i], i + 1 < length ? text[i + 1] : '\0') && text[i] != ' ') {
+                lexer.last = text[i];
+            }
+        }
+        text += length + (end != NULL);
+    }
+}
+
+static void npu_print_entry(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    npu_text call = {NULL, 0, 0, false};
+    npu_print(&call, "wsp::run_native(task, ");
+    npu_print_string(&call, info.name);
+    npu_print(&call, ", %s, %s, ", npu_source_fn(&info),
+              info.has_cost ? info.source.cost : "nullptr");
+    npu_print_u64(&call, info.cycles);
+    npu_print(&call, ");");
+    npu_print(out, "\nextern \"C\" PTOWSP_AICORE void wsp_kernel_%s(PTOWSP_GM wsp_task *task) {\n",
+              npu_name(emitter, NPU_KERNEL, kernel));
+    npu_print_wrapped(out, 4, call.data ? call.data : "");
+    npu_print(out, "}\n");
+    out->is_out_of_memory = out->is_out_of_memory || call.is_out_of_memory;
+    npu_text_free(&call);
+}
+
+// Do two kernels have one source?
+static bool npu_is_same_source(const ptowsp_kernel_source *a, const ptowsp_kernel_source *b) {
+    if (a->text || b->text) {
+        return a->text && b->text && strcmp(a->text, b->text) == 0;
+    }
+    return a->file && b->file && strcmp(a->file, b->file) == 0;
+}
+
+static void npu_print_native(npu_emitter *emitter, uint32_t kernel, const npu_text *source,
+                             const bool *is_here, npu_text *out) {
+    bool is_first = true;
+    npu_print(out, "// ");
+    for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+        if (is_here[i]) {
+            npu_print(out, "%s", is_first ? "Kernel " : ", ");
+            npu_print_comment(out, ptowsp_program_kernel_at(emitter->program, i).name);
+            is_first = false;
+        }
+    }
+    npu_print(out, ": C functions as their program has them.\n\n"
+                   "#include \"wsp_native.h\"\n\n"
+                   "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n");
+    const char *text = source->data ? source->data : "";
+    bool has_lines = strchr(text, '\n') != NULL;
+    if (has_lines) {
+        npu_print_source(out, text, true);
+    }
+    npu_print(out, "\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n\nnamespace {\n\n");
+    if (has_lines) {
+        npu_print_source(out, text, false);
+    } else {
+        npu_print_lines(out, text);
+    }
+    npu_print(out, "\n}  // namespace\n");
+    for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+        if (is_here[i]) {
+            npu_print_entry(emitter, i, out);
+        }
+    }
+}
+
+NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {
+    npu_text source = {NULL, 0, 0, false}, text = {NULL, 0, 0, false};
+    bool *is_here = (bool *)npu_resize(NULL, emitter->kernel_count);
+    if (!is_here) {
+        npu_out_of_memory(emitter);
+        return;
+    }
+    memset(is_here, 0, emitter->kernel_count);
+    ptowsp_kernel_info first = ptowsp_program_kernel_at(emitter->program, kernel);
+    for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        is_here[i] =
+            info.is_used && !info.is_tile_kernel && npu_is_same_source(&first.source, &info.source);
+    }
+    if (npu_read_source(emitter, kernel, &source)) {
+        npu_print_native(emitter, kernel, &source, is_here, &text);
+        uint32_t file = npu_add_file(emitter, &text, "aicore/kernels/%s.cpp",
+                                     npu_name(emitter, NPU_KERNEL, kernel));
+        for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
+            emitter->kernel_files[i] = is_here[i] ? 1 + file : emitter->kernel_files[i];
+        }
+    }
+    npu_text_free(&source);
+    npu_resize(is_here, 0);
+}

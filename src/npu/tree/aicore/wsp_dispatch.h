@@ -1,0 +1,64 @@
+// What dispatch.cpp is written in: what a core does before and after a kernel.
+
+#ifndef WSP_DISPATCH_H
+#define WSP_DISPATCH_H
+
+#include "wsp_kernel.h"
+
+namespace wsp {
+
+AICORE inline void begin_task(__gm__ wsp_task *task) {
+    task->cycles = 0;
+    task->status = PTOWSP_OK;
+    task->fault = 0;
+}
+
+// The machine that a kernel is counted for.
+#if WSP_IS_SHIM
+#define WSP_MACHINE(machine) (machine)
+#else
+#define WSP_MACHINE(machine) nullptr
+#endif
+
+#if WSP_IS_SHIM
+
+// The core of this thread becomes one of a machine, and counts with the model that the run asked
+// for. Operands are not checked again: that was done where the kernel was made.
+inline void begin_tiles(wsp_task *task, const ptoisa_machine *machine) {
+    begin_task(task);
+    ptoisa_core &core = ptoisa_this_core();
+    core.model = static_cast<ptoisa_model>(task->model);
+    core.machine = machine;
+#ifndef WSP_CHECKED
+    core.is_checked = false;
+#endif
+    core.on_fault = [](ptoisa_core *self, const char *) {
+        static_cast<wsp_task *>(self->fault_user)->fault = FAULT_OF_SHIM;
+    };
+    core.fault_user = task;
+    ptoisa_core_reset(&core);
+}
+
+inline void end_tiles(wsp_task *task) {
+    ptoisa_core &core = ptoisa_this_core();
+    if (task->status == PTOWSP_OK && (!ptoisa_core_finish(&core) || task->fault)) {
+        task->status = PTOWSP_KERNEL_FAILED;
+    }
+    task->cycles = task->status == PTOWSP_OK ? ptoisa_cycles(&core) : 0;
+    core.fault_user = nullptr;
+}
+
+#else
+
+template <typename Machine> AICORE inline void begin_tiles(__gm__ wsp_task *task, Machine) {
+    begin_task(task);
+}
+
+AICORE inline void end_tiles(__gm__ wsp_task *) {
+}
+
+#endif
+
+}  // namespace wsp
+
+#endif

@@ -1,0 +1,366 @@
+// What kernels are written in: PTO-ISA's instructions, and a few words on top of them.
+//
+// A kernel compiles unchanged in three ways:
+//
+//      default        shim/ptoisa_shim.h: any C++17 compiler; counts cycles, checks flags
+//      WSP_PTO_ISA    PTO-ISA's CPU simulator, C++20: neither counts nor waits
+//      WSP_ASCEND     PTO-ISA on the device, with CANN's compiler
+//
+// Which of them have run: the first, in the tests of the program that wrote this. What is written
+// here for the other two follows PTO-ISA's public headers and documents, and is marked so.
+//
+// Valid sizes may be 0 where a task is at the edge of a tensor. The shim's instructions take that
+// (and count it); PTO-ISA's do not: there an instruction on nothing is left out (wsp::any).
+
+#ifndef WSP_KERNEL_H
+#define WSP_KERNEL_H
+
+#include <cstddef>
+#include <cstdint>
+
+// A program is for one machine, A2/A3 or A5, which its kernels and dispatch.cpp name before they
+// include this file: WSP_TARGET_A5.
+#if defined(WSP_ASCEND) || defined(WSP_PTO_ISA)
+#include <pto/pto-inst.hpp>
+#define WSP_IS_SHIM 0
+#else
+#ifdef WSP_TARGET_A5
+#define PTOISA_TARGET_A5
+#endif
+#include "ptoisa_shim.h"
+#define WSP_IS_SHIM 1
+#endif
+
+// The core that this is compiled for: a device has cube and vector cores, the shim and the
+// simulator one core that is both.
+#ifdef __DAV_CUBE__
+#define WSP_HAS_CUBE 1
+#else
+#define WSP_HAS_CUBE 0
+#endif
+#ifdef __DAV_VEC__
+#define WSP_HAS_VECTOR 1
+#else
+#define WSP_HAS_VECTOR 0
+#endif
+
+#ifdef WSP_ASCEND
+#define PTOWSP_AICORE AICORE
+#define PTOWSP_GM     __gm__
+#endif
+
+#include "wsp_abi.h"
+
+// Between two dependent vector instructions. A5 orders them itself [read].
+#if defined(WSP_ASCEND) && defined(WSP_TARGET_A5)
+#define WSP_BARRIER_V()
+#else
+#define WSP_BARRIER_V() pipe_barrier(PIPE_V)
+#endif
+
+// An instruction that the unit model does not count: others count it with what it is part of.
+#if WSP_IS_SHIM
+#define WSP_UNCOUNTED(...)                                                                         \
+    do {                                                                                           \
+        wsp::Uncounted uncounted;                                                                  \
+        __VA_ARGS__;                                                                               \
+    } while (0)
+#else
+#define WSP_UNCOUNTED(...) __VA_ARGS__
+#endif
+
+// A kernel ends before it touches anything, if a task's sizes do not go together. `number` says
+// which check it was: wsp_core_fault_text.
+#define WSP_CHECK(task, number, condition)                                                         \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            (task)->status = PTOWSP_INVALID_PARAMS;                                                \
+            (task)->fault = (number);                                                              \
+            return;                                                                                \
+        }                                                                                          \
+    } while (0)
+
+namespace wsp {
+
+constexpr float INF = __builtin_inff();
+constexpr float NOT_A_NUMBER = __builtin_nanf("");
+
+// `fault` of a task whose kernel the shim found wrong: a flag that nobody waits for, for instance.
+constexpr uint32_t FAULT_OF_SHIM = UINT32_MAX;
+
+// -- arguments of a task --------------------------------------------------------------------------
+
+// The valid rows and columns of a tile parameter.
+AICORE inline int rows(__gm__ const wsp_task *task, uint32_t tile) {
+    return static_cast<int>(task->args[task->axis_count + 2 * tile]);
+}
+
+AICORE inline int cols(__gm__ const wsp_task *task, uint32_t tile) {
+    return static_cast<int>(task->args[task->axis_count + 2 * tile + 1]);
+}
+
+// How many of `whole` there are from `first` on, at most `most`.
+AICORE inline int part(int whole, int first, int most) {
+    int left = whole > first ? whole - first : 0;
+    return left < most ? left : most;
+}
+
+AICORE inline int least(int a, int b) {
+    return a < b ? a : b;
+}
+
+// (mul * whole + add) >> shift, between 0 and most.
+AICORE inline int extent(int whole, int mul, int add, int shift, int most) {
+    int64_t size = (static_cast<int64_t>(mul) * whole + add) >> shift;
+    return size < 0 ? 0 : size > most ? most : static_cast<int>(size);
+}
+
+AICORE inline uint64_t scalar_bits(__gm__ const wsp_task *task, uint32_t i) {
+    return task->args[task->axis_count + 2 * task->tile_count + i];
+}
+
+AICORE inline int64_t scalar_i64(__gm__ const wsp_task *task, uint32_t i) {
+    return static_cast<int64_t>(scalar_bits(task, i));
+}
+
+AICORE inline uint64_t scalar_u64(__gm__ const wsp_task *task, uint32_t i) {
+    return scalar_bits(task, i);
+}
+
+AICORE inline float scalar_f32(__gm__ const wsp_task *task, uint32_t i) {
+    uint32_t bits = static_cast<uint32_t>(scalar_bits(task, i));
+    float value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+AICORE inline double scalar_f64(__gm__ const wsp_task *task, uint32_t i) {
+    uint64_t bits = scalar_bits(task, i);
+    double value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// A scalar as an element of a tile: floats to nearest, integers towards zero, which then wrap
+// (wrapped), or end at their type's limits (saturated, and compared: for TCMPS and TSELS).
+#if WSP_IS_SHIM
+
+template <typename T> inline T of_bits(uint64_t bits) {
+    T value;
+    std::memcpy(&value, &bits, sizeof value);  // the first bytes are the low ones
+    return value;
+}
+
+template <typename T, typename N> inline T wrapped(N x) {
+    return of_bits<T>(ptoisa_scalar_bits(pto::shim::dtype_of<T>(), static_cast<double>(x)));
+}
+
+template <typename T, typename N> inline T saturated(N x) {
+    return of_bits<T>(ptoisa_bits_of(static_cast<double>(x), pto::shim::dtype_of<T>()));
+}
+
+template <typename T, typename N> inline T compared(N x) {
+    ptoisa_dtype dtype = pto::shim::dtype_of<T>();
+    return of_bits<T>(ptoisa_compared_of(dtype, static_cast<double>(x)).bits);
+}
+
+#else
+
+template <typename T, typename N> AICORE inline T wrapped(N x) {
+    return static_cast<T>(x);
+}
+
+template <typename T, typename N> AICORE inline T saturated(N x) {
+    return static_cast<T>(x);
+}
+
+template <typename T, typename N> AICORE inline T compared(N x) {
+    return static_cast<T>(x);
+}
+
+#endif
+
+// -- windows of global memory ---------------------------------------------------------------------
+
+// A part of a tile parameter. On the shim columns may be any stride apart. PTO-ISA's row-major
+// views (ND) want 1, and its column views (DN) want a row's one element to follow the other
+// [read]: is_dense says whether a task has that.
+#if WSP_IS_SHIM
+template <typename T>
+using Rows = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, -1>,
+                               pto::Layout::ND>;
+template <typename T>
+using Columns = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, -1>,
+                                  pto::Layout::DN>;
+#else
+template <typename T>
+using Rows =
+    pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, 1>, pto::Layout::ND>;
+template <typename T>
+using Columns =
+    pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, 1, -1>, pto::Layout::DN>;
+#endif
+
+// rows x cols elements from (row, col) of tile parameter `tile` on.
+template <typename T>
+AICORE inline __gm__ T *element(__gm__ const wsp_tile *tile, int64_t row, int64_t col) {
+    __gm__ T *data = reinterpret_cast<__gm__ T *>(static_cast<uintptr_t>(tile->data));
+    return data + (row * tile->row_stride + col * tile->col_stride);
+}
+
+template <typename T>
+AICORE inline Rows<T> window(__gm__ const wsp_task *task, uint32_t i, int64_t row, int64_t col,
+                             int64_t rows, int64_t cols) {
+    __gm__ const wsp_tile *tile = &task->tiles[i];
+    using Window = Rows<T>;
+#if WSP_IS_SHIM
+    return Window(element<T>(tile, row, col), typename Window::Shape(rows, cols),
+                  typename Window::Stride(tile->row_stride, tile->col_stride));
+#else
+    return Window(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),
+                  pto::Stride<1, 1, 1, -1, 1>(tile->row_stride));
+#endif
+}
+
+// The same for tiles that are stored column by column.
+template <typename T>
+AICORE inline Columns<T> columns(__gm__ const wsp_task *task, uint32_t i, int64_t row, int64_t col,
+                                 int64_t rows, int64_t cols) {
+    __gm__ const wsp_tile *tile = &task->tiles[i];
+    using Window = Columns<T>;
+#if WSP_IS_SHIM
+    return Window(element<T>(tile, row, col), typename Window::Shape(rows, cols),
+                  typename Window::Stride(tile->row_stride, tile->col_stride));
+#else
+    return Window(element<T>(tile, row, col), pto::Shape<1, 1, 1, -1, -1>(rows, cols),
+                  pto::Stride<1, 1, 1, 1, -1>(tile->col_stride));
+#endif
+}
+
+// Can PTO-ISA move a parameter's tile? `is_column`: it goes to a tile that is stored so.
+AICORE inline bool is_dense(__gm__ const wsp_task *task, uint32_t i, bool is_column) {
+#if WSP_IS_SHIM
+    (void)task, (void)i, (void)is_column;
+    return true;
+#else
+    __gm__ const wsp_tile *tile = &task->tiles[i];
+    return is_column ? tile->row_stride == 1 || rows(task, i) == 1
+                     : tile->col_stride == 1 || cols(task, i) == 1;
+#endif
+}
+
+// A task that PTO-ISA cannot move the tiles of ends with UNSUPPORTED.
+#define WSP_REQUIRE_DENSE(task, tile, is_column)                                                   \
+    do {                                                                                           \
+        if (!wsp::is_dense((task), (tile), (is_column))) {                                         \
+            (task)->status = PTOWSP_UNSUPPORTED;                                                   \
+            return;                                                                                \
+        }                                                                                          \
+    } while (0)
+
+// -- instructions on nothing ----------------------------------------------------------------------
+
+// Do all of these tiles have valid elements? Always, on the shim, whose instructions take none.
+template <typename... Tiles> AICORE inline bool any(Tiles &...tiles) {
+#if WSP_IS_SHIM
+    ((void)tiles, ...);
+    return true;
+#else
+    return ((tiles.GetValidRow() > 0 && tiles.GetValidCol() > 0) && ...);
+#endif
+}
+
+// Is there a product, and something to sum for it?
+template <typename C, typename A> AICORE inline bool any_product(C &c, A &a) {
+    return c.GetValidRow() > 0 && c.GetValidCol() > 0 && a.GetValidCol() > 0;
+}
+
+// c of a product with nothing to sum: zeros, or the bias in every row. It costs nothing. Not on the
+// device: a kernel of which a task can get there is refused by the static_assert.
+#if WSP_IS_SHIM
+
+template <typename C> inline void no_product(C &c) {
+    ptoisa_tile tile = pto::shim::view(c);
+    std::memset(tile.data, 0, static_cast<size_t>(ptoisa_tile_bytes(&tile)));
+}
+
+template <typename C, typename B> inline void no_product(C &c, B &bias) {
+    no_product(c);
+    for (int row = 0; row < c.GetValidRow(); row++) {
+        for (int col = 0; col < c.GetValidCol(); col++) {
+            c.SetElement(row, col, bias.GetElement(0, col));
+        }
+    }
+}
+
+#else
+
+template <typename C, typename... B> AICORE inline void no_product(C &, B &...) {
+    static_assert(sizeof(C) == 0, "a product may have nothing to sum, which L0C has no zeros for");
+}
+
+#endif
+
+// -- what is not counted --------------------------------------------------------------------------
+
+#if WSP_IS_SHIM
+
+// While it lives, the unit model's cycles stand still.
+class Uncounted {
+  public:
+    Uncounted() : core(ptoisa_this_core()), sum(core.sum) {
+        std::memcpy(busy, core.busy, sizeof busy);
+    }
+    ~Uncounted() {
+        if (core.model == PTOISA_MODEL_UNIT) {
+            core.sum = sum;
+            std::memcpy(core.busy, busy, sizeof busy);
+        }
+    }
+    Uncounted(const Uncounted &) = delete;
+    Uncounted &operator=(const Uncounted &) = delete;
+
+  private:
+    ptoisa_core &core;
+    uint64_t sum, busy[PTOISA_PIPE_COUNT];
+};
+
+#endif
+
+// -- between cube and vector cores ----------------------------------------------------------------
+
+// Moves a tile from L0C to UB, or from UB to L1. One core does it as a TMOV.
+//
+// On a device a cube core pushes and a vector core pops, or the other way round, through a FIFO
+// (A2/A3: in global memory; A5: in the consumer's memory). [read] This half of the code has never
+// run: it takes a task that both cores work on at the same time, and memory for the FIFO, neither
+// of which this tree's scheduler has. So the device build has to be told where the FIFO is:
+// WSP_CROSS_MEMORY, an expression of type __gm__ void *.
+#ifdef WSP_ASCEND
+#ifdef WSP_CROSS_MEMORY
+template <uint8_t FlagId, uint32_t UbAddress, uint32_t L1Address, typename D, typename S>
+AICORE inline void cross(D &dst, S &src) {
+    constexpr bool is_to_vector = S::Loc == pto::TileType::Acc;
+    constexpr auto direction = is_to_vector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C;
+    constexpr uint32_t bytes = S::Numel * sizeof(typename S::DType);
+    pto::TPipe<FlagId, direction, bytes, 2> pipe(WSP_CROSS_MEMORY, UbAddress, L1Address);
+    pipe_barrier(PIPE_ALL);  // the flags of the list between the two cores are not there
+    if constexpr (is_to_vector == (WSP_HAS_CUBE != 0)) {
+        TPUSH(pipe, src);
+    } else {
+        TPOP(pipe, dst);
+    }
+    pipe_barrier(PIPE_ALL);
+}
+#define WSP_CROSS(number, ub, l1, dst, src) wsp::cross<(number), (ub), (l1)>(dst, src)
+#else
+#define WSP_CROSS(number, ub, l1, dst, src)                                                        \
+    static_assert((number) < 0, "tiles between cube and vector cores: see wsp_kernel.h")
+#endif
+#else
+#define WSP_CROSS(number, ub, l1, dst, src) TMOV(dst, src)
+#endif
+
+}  // namespace wsp
+
+#endif
