@@ -5904,6 +5904,7 @@ static const char npu_fixed_3[] =
     "\n"
     "#include <cstddef>\n"
     "#include <cstdint>\n"
+    "#include <cstring>\n"
     "\n"
     "// A program is for one machine, A2/A3 or A5, which its kernels and dispatch.cpp name before they\n"
     "// include this file: WSP_TARGET_A5.\n"

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 // A program is for one machine, A2/A3 or A5, which its kernels and dispatch.cpp name before they
 // include this file: WSP_TARGET_A5.
