@@ -117,8 +117,9 @@ NPU_INTERNAL void npu_print_double(npu_text *text, double value);
 //
 // What may be a name of its own in expand.cpp (dynamic axes, arrays that are read, symbols,
 // channels, workloads) is different there as well; and no variable has the name of one of these, or
-// of a variable around it. None is reserved (npu_name_is_reserved). A name that has to be changed
-// gets an underscore, or a number, in the order of the tables: class_, b_2.
+// of a variable around it. None of these and no kernel is reserved (npu_name_is_reserved); what has
+// a prefix wherever it is may be: TENSOR_KV. A name that has to be changed gets an underscore, or a
+// number, in the order of the tables: class_, b_2.
 typedef enum npu_kind {
     NPU_AXIS = 0,
     NPU_ARRAY,
@@ -144,7 +145,7 @@ typedef struct npu_file {
     const char *data;
     size_t size;
     char *own_path, *own_data;  // the same, if they are freed with the emitter
-    bool is_product;  // about the sources (README.md, manifest.json), and not one of them
+    bool is_product;            // about the sources (README.md, manifest.json), and not one of them
 } npu_file;
 
 typedef struct npu_emitter {
@@ -458,8 +459,8 @@ NPU_INTERNAL void npu_print_double(npu_text *text, double value) {
 // src/npu/hash.c
 // =================================================================================================
 
-// What tells sources apart: MurmurHash3, x64, 128 bits (Austin Appleby, public domain), as a tree
-// has a megabyte, and FNV-1a would take more time for it than all the rest. It is no defence against
+// What tells sources apart: MurmurHash3, x64, 128 bits (Austin Appleby, public domain). A tree has
+// a megabyte: FNV-1a would take more time for that than all the rest. It is no defence against
 // someone who makes two trees with one hash on purpose.
 
 #include <stdio.h>
@@ -468,8 +469,15 @@ static uint64_t npu_rotate(uint64_t x, int by) {
     return x << by | x >> (64 - by);
 }
 
-// count bytes, at most 8, the lowest first.
-static uint64_t npu_word(const unsigned char *bytes, size_t count) {
+// Eight bytes, the lowest first, in a form that compilers know as one load.
+static uint64_t npu_word(const unsigned char *b) {
+    return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 |
+           (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 |
+           (uint64_t)b[7] << 56;
+}
+
+// The last ones, at most 8.
+static uint64_t npu_word_of(const unsigned char *bytes, size_t count) {
     uint64_t word = 0;
     for (size_t i = 0; i < count; i++) {
         word |= (uint64_t)bytes[i] << (8 * i);
@@ -496,13 +504,13 @@ NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZ
     uint64_t low = 0, high = 0;
     size_t left = size;
     for (; left >= 16; left -= 16, at += 16) {
-        low ^= npu_word_mixed_low(npu_word(at, 8));
+        low ^= npu_word_mixed_low(npu_word(at));
         low = (npu_rotate(low, 27) + high) * 5 + 0x52dce729;
-        high ^= npu_word_mixed_high(npu_word(at + 8, 8));
+        high ^= npu_word_mixed_high(npu_word(at + 8));
         high = (npu_rotate(high, 31) + low) * 5 + 0x38495ab5;
     }
-    high ^= npu_word_mixed_high(left > 8 ? npu_word(at + 8, left - 8) : 0);
-    low ^= npu_word_mixed_low(left ? npu_word(at, left < 8 ? left : 8) : 0);
+    high ^= npu_word_mixed_high(left > 8 ? npu_word_of(at + 8, left - 8) : 0);
+    low ^= npu_word_mixed_low(left ? npu_word_of(at, left < 8 ? left : 8) : 0);
     low ^= size;
     high ^= size;
     low += high;
@@ -546,13 +554,40 @@ static const char npu_reserved_words[] =
     "isnormal fpclassify math_errhandling setjmp complex imaginary noreturn half "
     "bfloat16 std wsp pto aicore aicpu gm I "
     "i64 u64 Access Array Channel Clock Entries Entry Node Pipeline Port Process Run Scheduler "
-    "Scope ScopeKind Task add bitnot consumes div eq ge gt le lt max min mul ne neg produces rem "
-    "run select shl shr sub to_bool to_i64 to_u64 entry pipeline scope task ";
+    "Region Scope ScopeKind Task consumes element_at max min offset_of produces run to_bool to_i64 "
+    "to_u64 walk entry pipeline scope task ";
+
+// Is it one of the words, or one that expand.cpp counts: scope2?
+static bool npu_is_word(const char *name) {
+    size_t length = strlen(name), stem = length;
+    while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') {
+        stem--;
+    }
+    if ((stem == 5 && strncmp(name, "scope", 5) == 0) ||
+        (stem == 5 && strncmp(name, "entry", 5) == 0) ||
+        (stem == 4 && strncmp(name, "task", 4) == 0) ||
+        (stem == 8 && strncmp(name, "pipeline", 8) == 0)) {
+        return true;
+    }
+    char word[NPU_NAME_MAX + 3];
+    if (length > NPU_NAME_MAX) {
+        return false;
+    }
+    snprintf(word, sizeof word, " %s ", name);
+    return strstr(npu_reserved_words, word) != NULL;
+}
 
 NPU_INTERNAL bool npu_name_is_reserved(const char *name) {
     static const char prefixes[] = "wsp_\0ptowsp_\0pwsp_\0ptoisa_\0pto_\0WSP_\0PTOWSP_\0PWSP_\0"
                                    "PTOISA_\0AXIS_\0ARRAY_\0SYMBOL_\0TENSOR_\0KERNEL_\0CHANNEL_\0"
                                    "INT\0UINT\0PRI\0SCN\0";
+    size_t length = strlen(name);
+    if (length == 0 || name[0] == '_' || strstr(name, "__")) {
+        return true;
+    }
+    if (name[length - 1] == '_') {
+        return false;  // so end names that have been changed, and nobody else's
+    }
     for (const char *prefix = prefixes; *prefix; prefix += strlen(prefix) + 1) {
         if (strncmp(name, prefix, strlen(prefix)) == 0) {
             return true;
@@ -560,33 +595,16 @@ NPU_INTERNAL bool npu_name_is_reserved(const char *name) {
     }
     // Two capitals without a small letter: perhaps a macro.
     uint32_t capitals = 0, smalls = 0;
-    size_t length = strlen(name);
     for (size_t i = 0; i < length; i++) {
         capitals += name[i] >= 'A' && name[i] <= 'Z';
         smalls += name[i] >= 'a' && name[i] <= 'z';
     }
-    if (name[0] == '_' || strstr(name, "__") || (capitals > 1 && smalls == 0) ||
-        (length > 2 && strcmp(name + length - 2, "_t") == 0)) {
-        return true;
-    }
-    // What expand.cpp counts: scope2.
-    char word[NPU_NAME_MAX + 3];
-    size_t stem = length;
-    while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') {
-        stem--;
-    }
-    bool is_counted = (stem == 5 && strncmp(name, "scope", 5) == 0) ||
-                      (stem == 5 && strncmp(name, "entry", 5) == 0) ||
-                      (stem == 4 && strncmp(name, "task", 4) == 0) ||
-                      (stem == 8 && strncmp(name, "pipeline", 8) == 0);
-    if (is_counted || length > NPU_NAME_MAX) {
-        return is_counted;
-    }
-    snprintf(word, sizeof word, " %s ", name);
-    return strstr(npu_reserved_words, word) != NULL;
+    return (capitals > 1 && smalls == 0) || (length > 2 && strcmp(name + length - 2, "_t") == 0) ||
+           npu_is_word(name);
 }
 
-NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]) {
+// The identifier closest to a name, of at most NPU_NAME_MAX characters; it may be reserved.
+static void npu_to_identifier(const char *name, char out[NPU_NAME_MAX + 2]) {
     size_t length = 0;
     bool is_gap = false;
     for (const char *at = name; *at && length < NPU_NAME_MAX; at++) {
@@ -610,9 +628,14 @@ NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]) {
     }
     length -= out[length - 1] == '_';  // cut after a gap
     out[length] = '\0';
+}
+
+NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]) {
+    npu_to_identifier(name, out);
     if (npu_name_is_reserved(out)) {
-        out[length++] = '_';
-        out[length] = '\0';
+        size_t length = strlen(out);
+        out[length] = '_';
+        out[length + 1] = '\0';
     }
 }
 
@@ -701,16 +724,22 @@ static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const
                           bool is_local) {
     npu_names *names = &namer->emitter->names;
     char base[NPU_NAME_MAX + 2], name[NPU_NAME_MAX + 16];
-    npu_mangle(original ? original : "", base);
+    original = original ? original : "";
+    if (kind == NPU_KERNEL || is_local) {
+        npu_mangle(original, base);
+    } else {
+        npu_to_identifier(original, base);  // TENSOR_, say, stands before it: no word is in its way
+    }
     snprintf(name, sizeof name, "%s", base);
     for (uint32_t number = 2;; number++) {
-        bool is_taken =
-            kind == NPU_VARIABLE ? npu_is_open(namer, name) : npu_taken_has(&namer->taken, kind, name);
+        bool is_taken = kind == NPU_VARIABLE ? npu_is_open(namer, name)
+                                             : npu_taken_has(&namer->taken, kind, name);
         if (!is_taken && !(is_local && npu_taken_has(&namer->taken, NPU_SPACE_LOCAL, name))) {
             break;
         }
-        snprintf(name, sizeof name, "%s%s%u", base, base[strlen(base) - 1] == '_' ? "" : "_",
-                 (unsigned)number);
+        bool is_changed = base[strlen(base) - 1] == '_';
+        snprintf(name, sizeof name, "%s%s%u%s", base, is_changed ? "" : "_", (unsigned)number,
+                 is_changed ? "_" : "");
     }
     bool is_added = kind == NPU_VARIABLE ||
                     (npu_taken_add(&namer->taken, kind, name) &&
@@ -811,10 +840,9 @@ static void npu_names_statements(npu_namer *namer) {
             break;
         case PTOWSP_STATEMENT_END: {
             ptowsp_statement begin = ptowsp_program_statement_at(program, statement.begin);
-            bool has_one = begin.kind == PTOWSP_STATEMENT_LOOP ||
-                           begin.kind == PTOWSP_STATEMENT_PROCESS ||
-                           begin.kind == PTOWSP_STATEMENT_CONSUME ||
-                           begin.kind == PTOWSP_STATEMENT_RECEIVE;
+            bool has_one =
+                begin.kind == PTOWSP_STATEMENT_LOOP || begin.kind == PTOWSP_STATEMENT_PROCESS ||
+                begin.kind == PTOWSP_STATEMENT_CONSUME || begin.kind == PTOWSP_STATEMENT_RECEIVE;
             if (begin.kind == PTOWSP_STATEMENT_WORKLOAD) {
                 namer->open_count = 0;
             } else if (has_one && begin.variable) {
@@ -861,8 +889,8 @@ NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uin
 // src/npu/files.c
 // =================================================================================================
 
-// The files of a tree, in memory, and the hash of its sources; the emitter's error and places, which
-// are about all of them.
+// The files of a tree, in memory, and the hash of its sources; the emitter's error and places, that
+// all files share.
 
 #include <stdio.h>
 
@@ -4553,8 +4581,10 @@ static void npu_axes_emit(const npu_emitter *emitter, npu_text *text) {
         npu_print(text, "    {");
         npu_print_string(text, axis.name);
         npu_print(text, ", ");
-        npu_print_word(text, "PTOWSP_AXIS_DENSE PTOWSP_AXIS_DYNAMIC PTOWSP_AXIS_RAGGED "
-                             "PTOWSP_AXIS_SPARSE", (uint32_t)axis.kind);
+        npu_print_word(text,
+                       "PTOWSP_AXIS_DENSE PTOWSP_AXIS_DYNAMIC PTOWSP_AXIS_RAGGED "
+                       "PTOWSP_AXIS_SPARSE",
+                       (uint32_t)axis.kind);
         npu_print(text, ", %s%s, %lld, %d},\n", axis.array ? "ARRAY_" : "0",
                   axis.array ? npu_name(emitter, NPU_ARRAY, axis.array) : "",
                   axis.kind == PTOWSP_AXIS_DENSE ? (long long)axis.size : 0, axis.is_used);
@@ -4629,8 +4659,8 @@ static void npu_kernel_table_emit(const npu_emitter *emitter, npu_text *text) {
         npu_print_string(text, kernel.name);
         npu_print(text, ", ");
         npu_print_word(text, "PTOWSP_UNIT_VECTOR PTOWSP_UNIT_CUBE", (uint32_t)kernel.unit);
-        npu_print(text, ", %u, %u, %u, {", (unsigned)kernel.axis_count,
-                  (unsigned)kernel.tile_count, (unsigned)kernel.scalar_count);
+        npu_print(text, ", %u, %u, %u, {", (unsigned)kernel.axis_count, (unsigned)kernel.tile_count,
+                  (unsigned)kernel.scalar_count);
         for (uint32_t k = 0; k < kernel.tile_count; k++) {
             npu_print(text, "%s", k ? ", " : "");
             npu_print_string(text, kernel.tiles[k].name);
@@ -4662,18 +4692,23 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "    {\n        ");
     npu_print_word(text, "PTOWSP_ISSUE_DATAFLOW PTOWSP_ISSUE_IN_ORDER", (uint32_t)s.issue);
     npu_print(text, ",\n        ");
-    npu_print_word(text, "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
-                         "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
-                         "PTOWSP_DISPATCH_WORK_STEALING", (uint32_t)s.dispatch);
+    npu_print_word(text,
+                   "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
+                   "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
+                   "PTOWSP_DISPATCH_WORK_STEALING",
+                   (uint32_t)s.dispatch);
     npu_print(text, ",\n        {nullptr, 0},\n        %u,  // lanes\n        ",
               (unsigned)s.lane_count);
     npu_print_word(text, "PTOWSP_POOLS_ONE PTOWSP_POOLS_BY_UNIT", (uint32_t)s.pools);
     npu_print(text, ",\n        %u,  // vector lanes\n        %u,  // cube lanes\n        ",
               (unsigned)s.vector_lane_count, (unsigned)s.cube_lane_count);
-    npu_print_word(text, "PTOWSP_WINDOW_DEFAULT PTOWSP_WINDOW_STALL PTOWSP_WINDOW_ABORT "
-                         "PTOWSP_WINDOW_BENCHMARK", (uint32_t)s.window_policy);
-    npu_print(text, ",\n        %u,  // window\n        %u,  // dependencies\n"
-                    "        %u,  // hazards\n        ",
+    npu_print_word(text,
+                   "PTOWSP_WINDOW_DEFAULT PTOWSP_WINDOW_STALL PTOWSP_WINDOW_ABORT "
+                   "PTOWSP_WINDOW_BENCHMARK",
+                   (uint32_t)s.window_policy);
+    npu_print(text,
+              ",\n        %u,  // window\n        %u,  // dependencies\n"
+              "        %u,  // hazards\n        ",
               (unsigned)s.window, (unsigned)s.dependencies, (unsigned)s.hazards);
     npu_print_word(text, "PTOWSP_READY_FIFO PTOWSP_READY_PRIORITY PTOWSP_READY_WORK_STEALING",
                    (uint32_t)s.ready);
@@ -4682,10 +4717,13 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
                    (uint32_t)s.start);
     npu_print(text, ",\n        ");
     npu_print_u64(text, s.start_threshold);
-    npu_print(text, ",  // start_threshold\n        %u,  // streams\n        {nullptr, 0},\n"
-                    "        ", (unsigned)s.stream_count);
-    npu_print_word(text, "PTOWSP_TIMING_IMMEDIATE PTOWSP_TIMING_BATCHED "
-                         "PTOWSP_TIMING_RATE_LIMITED PTOWSP_TIMING_INTERLEAVED",
+    npu_print(text,
+              ",  // start_threshold\n        %u,  // streams\n        {nullptr, 0},\n"
+              "        ",
+              (unsigned)s.stream_count);
+    npu_print_word(text,
+                   "PTOWSP_TIMING_IMMEDIATE PTOWSP_TIMING_BATCHED "
+                   "PTOWSP_TIMING_RATE_LIMITED PTOWSP_TIMING_INTERLEAVED",
                    (uint32_t)s.timing);
     npu_print(text, ",\n        %u,  // timing_count\n        ", (unsigned)s.timing_count);
     npu_print_u64(text, s.timing_cycles);
@@ -4769,10 +4807,12 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text, "// The tables of program ");
     npu_print_comment(&text, ptowsp_program_name(program));
-    npu_print(&text, ". Generated.\n\n"
-                     "#include \"program.h\"\n\n"
-                     "static_assert(WSP_ABI_VERSION == %u, \"wsp_abi.h is of another version\");\n\n"
-                     "namespace {\n\n", NPU_ABI_VERSION);
+    npu_print(&text,
+              ". Generated.\n\n"
+              "#include \"program.h\"\n\n"
+              "static_assert(WSP_ABI_VERSION == %u, \"wsp_abi.h is of another version\");\n\n"
+              "namespace {\n\n",
+              NPU_ABI_VERSION);
     npu_axes_emit(emitter, &text);
     npu_arrays_emit(emitter, &text);
     npu_tensors_emit(emitter, &text);
@@ -4786,17 +4826,19 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_print(&text, ",\n");
     npu_write(&text, npu_hash_line, sizeof npu_hash_line - 1);
     const npu_names *names = &emitter->names;
-    npu_print(&text, "    %u,  // axes\n    %u,  // arrays\n    %u,  // symbols\n"
-                     "    %u,  // tensors\n    %u,  // kernels\n    %u,  // slots\n"
-                     "    axes,\n    arrays,\n    symbols,\n    tensors,\n    kernels,\n"
-                     "    %u,  // places\n    places,\n",
+    npu_print(&text,
+              "    %u,  // axes\n    %u,  // arrays\n    %u,  // symbols\n"
+              "    %u,  // tensors\n    %u,  // kernels\n    %u,  // slots\n"
+              "    axes,\n    arrays,\n    symbols,\n    tensors,\n    kernels,\n"
+              "    %u,  // places\n    places,\n",
               (unsigned)names->count[NPU_AXIS], (unsigned)names->count[NPU_ARRAY],
               (unsigned)names->count[NPU_SYMBOL], (unsigned)names->count[NPU_TENSOR],
               (unsigned)emitter->kernel_count, (unsigned)ptowsp_program_slot_count(program),
               (unsigned)(emitter->place_count ? emitter->place_count : 1));
     npu_schedule_emit(emitter, &text);
-    npu_print(&text, "    %u,  // lanes\n    %d,  // is_priority_signed\n    %d,  // has_streams\n"
-                     "    %u,  // edges\n    %u,  // scope_depth\n    %u,  // pipelines\n    ",
+    npu_print(&text,
+              "    %u,  // lanes\n    %d,  // is_priority_signed\n    %d,  // has_streams\n"
+              "    %u,  // edges\n    %u,  // scope_depth\n    %u,  // pipelines\n    ",
               (unsigned)ptowsp_program_lane_count(program),
               ptowsp_program_is_priority_signed(program), shape.has_streams,
               (unsigned)ptowsp_program_edge_count(program), (unsigned)shape.scope_depth,
@@ -5111,49 +5153,52 @@ static void npu_print_plain(npu_text *text, const char *name) {
 }
 
 static void npu_readme_builds(npu_text *text) {
-    npu_print(text,
-              "## Building and running\n\n"
-              "The same sources build in three ways. With `make`, or with CMake:\n\n"
-              "| build | needs | commands |\n"
-              "|---|---|---|\n"
-              "| stand-in (default): kernels run on the CPU through `shim/`, threads take the place "
-              "of the device's processors, time is simulated | a C++17 compiler | `make` or `cmake "
-              "-B build && cmake --build build` |\n"
-              "| PTO-ISA's CPU simulator | a PTO-ISA checkout, C++20 | `make PTO_ISA_ROOT=DIR` or "
-              "`cmake -B build -DPTO_ISA_ROOT=DIR && cmake --build build` |\n"
-              "| device | CANN | `cmake -B build -DPTOWSP_ASCEND=ON && cmake --build build` |\n\n"
-              "`build/wsp_main --help` says how to run it from a command line. From a program, use the "
-              "C functions of `host/wsp_runner.h`: bind sizes, arrays, symbols and tensors, then "
-              "run. New sizes, lengths or data need no new build.\n\n");
+    npu_print(
+        text,
+        "## Building and running\n\n"
+        "The same sources build in three ways. With `make`, or with CMake:\n\n"
+        "| build | needs | commands |\n"
+        "|---|---|---|\n"
+        "| stand-in (default): kernels run on the CPU through `shim/`, threads take the place "
+        "of the device's processors, time is simulated | a C++17 compiler | `make` or `cmake "
+        "-B build && cmake --build build` |\n"
+        "| PTO-ISA's CPU simulator | a PTO-ISA checkout, C++20 | `make PTO_ISA_ROOT=DIR` or "
+        "`cmake -B build -DPTO_ISA_ROOT=DIR && cmake --build build` |\n"
+        "| device | CANN | `cmake -B build -DPTOWSP_ASCEND=ON && cmake --build build` |\n\n"
+        "`build/wsp_main --help` says how to run it from a command line. From a program, use the "
+        "C functions of `host/wsp_runner.h`: bind sizes, arrays, symbols and tensors, then "
+        "run. New sizes, lengths or data need no new build.\n\n");
 }
 
 static void npu_readme_files(npu_text *text, bool has_pipelines) {
-    npu_print(text, "## Where is what\n\n"
-                    "| file | what it is |\n"
-                    "|---|---|\n"
-                    "| `aicpu/expand.cpp` | **the workload's loops**: they make the tasks, on the "
-                    "device |\n"
-                    "| `aicpu/program.h`, `program.cpp` | names and tables of what is listed below; "
-                    "the schedule |\n"
-                    "| `aicpu/wsp_expand.*`, `wsp_region_map.h` | the words that `expand.cpp` is "
-                    "written in; which tasks share data |\n");
+    npu_print(text,
+              "## Where is what\n\n"
+              "| file | what it is |\n"
+              "|---|---|\n"
+              "| `aicpu/expand.cpp` | **the workload's loops**: they make the tasks, on the "
+              "device |\n"
+              "| `aicpu/program.h`, `program.cpp` | names and tables of what is listed below; "
+              "the schedule |\n"
+              "| `aicpu/wsp_expand.*`, `wsp_region_map.h` | the words that `expand.cpp` is "
+              "written in; which tasks share data |\n");
     if (has_pipelines) {
         npu_print(text, "| `aicpu/wsp_pipeline.*` | processes and channels |\n");
     }
-    npu_print(text, "| `aicpu/wsp_scheduler.*` | a bounded ring of tasks, and which core runs which "
-                    "of them when |\n"
-                    "| `aicore/kernels/` | one source per kernel |\n"
-                    "| `aicore/dispatch.cpp`, `wsp_kernel.h`, `wsp_worker.cpp` | kernels by number; "
-                    "what they are written with; the loop of a core |\n"
-                    "| `host/` | binding and running: a C interface, the stand-in, CANN, a command "
-                    "line |\n"
-                    "| `include/wsp_abi.h` | what host, AICPU and AICore share, with its layout |\n"
-                    "| `include/ptowsp.h` | types of the library that wrote this tree; it is not "
-                    "linked |\n"
-                    "| `shim/` | PTO-ISA instructions and simulated time, for the stand-in |\n"
-                    "| `manifest.json` | all of this for programs, and a hash of the sources |\n\n"
-                    "Files whose names begin with `wsp_`, those of `shim/` and `include/`, and the "
-                    "build files are the same in every tree.\n\n");
+    npu_print(text,
+              "| `aicpu/wsp_scheduler.*` | a bounded ring of tasks, and which core runs which "
+              "of them when |\n"
+              "| `aicore/kernels/` | one source per kernel |\n"
+              "| `aicore/dispatch.cpp`, `wsp_kernel.h`, `wsp_worker.cpp` | kernels by number; "
+              "what they are written with; the loop of a core |\n"
+              "| `host/` | binding and running: a C interface, the stand-in, CANN, a command "
+              "line |\n"
+              "| `include/wsp_abi.h` | what host, AICPU and AICore share, with its layout |\n"
+              "| `include/ptowsp.h` | types of the library that wrote this tree; it is not "
+              "linked |\n"
+              "| `shim/` | PTO-ISA instructions and simulated time, for the stand-in |\n"
+              "| `manifest.json` | all of this for programs, and a hash of the sources |\n\n"
+              "Files whose names begin with `wsp_`, those of `shim/` and `include/`, and the "
+              "build files are the same in every tree.\n\n");
 }
 
 static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
@@ -5167,9 +5212,9 @@ static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
         if (axis.name && axis.is_used && is_bound) {
             npu_print(text, "| ");
             npu_print_plain(text, axis.name);
-            npu_print(text, " | %s |\n", axis.kind == PTOWSP_AXIS_DYNAMIC
-                                             ? "size of an axis"
-                                             : "sparse axis: CSR indices");
+            npu_print(text, " | %s |\n",
+                      axis.kind == PTOWSP_AXIS_DYNAMIC ? "size of an axis"
+                                                       : "sparse axis: CSR indices");
         }
     }
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
@@ -5231,29 +5276,30 @@ static void npu_readme_kernels(const npu_emitter *emitter, npu_text *text) {
 static void npu_readme_schedule(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "## Schedule\n\n```\n");
     ptowsp_program_print_schedule(emitter->program, npu_text_sink(text));
-    npu_print(text,
-              "```\n\n"
-              "## Limits\n\n"
-              "- A task has at most %d axis arguments, %d tiles and %d scalars; a tensor at most %d "
-              "dimensions.\n"
-              "- The ring of tasks is bounded: when it is full, the loops wait for the oldest task. "
-              "Its size is chosen when running.\n"
-              "- All arithmetic on numbers of the workload wraps around; a division by 0 gives 0. "
-              "Reading outside an array ends the run with an error.\n"
-              "- The device build has been compiled against the interfaces of CANN as they are "
-              "documented; the other two builds run the same loops, scheduler and kernels.\n",
-              PTOWSP_TASK_AXIS_MAX, PTOWSP_TASK_TILE_MAX, PTOWSP_TASK_SCALAR_MAX,
-              PTOWSP_TENSOR_RANK_MAX);
+    npu_print(
+        text,
+        "```\n\n"
+        "## Limits\n\n"
+        "- A task has at most %d axis arguments, %d tiles and %d scalars; a tensor at most %d "
+        "dimensions.\n"
+        "- The ring of tasks is bounded: when it is full, the loops wait for the oldest task. "
+        "Its size is chosen when running.\n"
+        "- All arithmetic on numbers of the workload wraps around; a division by 0 gives 0. "
+        "Reading outside an array ends the run with an error.\n"
+        "- The device build has been compiled against the interfaces of CANN as they are "
+        "documented; the other two builds run the same loops, scheduler and kernels.\n",
+        PTOWSP_TASK_AXIS_MAX, PTOWSP_TASK_TILE_MAX, PTOWSP_TASK_SCALAR_MAX, PTOWSP_TENSOR_RANK_MAX);
 }
 
 NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, bool has_pipelines) {
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text, "# ");
     npu_print_plain(&text, ptowsp_program_name(emitter->program));
-    npu_print(&text, "\n\nA workload for an Ascend NPU, as a source tree: a host program starts it, "
-                     "loops on the AICPU make its tasks from the sizes and data of the moment, and "
-                     "AICore units run them. Written by ptowsp %s (`manifest.json` has a hash of "
-                     "the sources). It needs nothing that is not here.\n\n",
+    npu_print(&text,
+              "\n\nA workload for an Ascend NPU, as a source tree: a host program starts it, "
+              "loops on the AICPU make its tasks from the sizes and data of the moment, and "
+              "AICore units run them. Written by ptowsp %s (`manifest.json` has a hash of "
+              "the sources). It needs nothing that is not here.\n\n",
               PTOWSP_VERSION);
     npu_readme_builds(&text);
     npu_readme_files(&text, has_pipelines);
@@ -5317,8 +5363,8 @@ static bool npu_system_fail(npu_tree *tree, const char *verb, const char *path) 
     }
     bool is_root = strcmp(tree->parent, "/") == 0;
     return npu_fail(tree->emitter, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                    "cannot %s %s%s%s%s%s%s: %s", verb, cut, parent, is_root ? "" : "/",
-                    tree->name, *path ? "/" : "", path, strerror(error));
+                    "cannot %s %s%s%s%s%s%s: %s", verb, cut, parent, is_root ? "" : "/", tree->name,
+                    *path ? "/" : "", path, strerror(error));
 }
 
 // Removes a file, or a directory with all that is in it. False with errno.
@@ -5424,7 +5470,12 @@ static bool npu_write_files(npu_tree *tree) {
 
 // -- what is there --------------------------------------------------------------------------------
 
-typedef enum npu_found { NPU_FOUND_NOTHING, NPU_FOUND_EMPTY, NPU_FOUND_TREE, NPU_FOUND_OTHER } npu_found;
+typedef enum npu_found {
+    NPU_FOUND_NOTHING,
+    NPU_FOUND_EMPTY,
+    NPU_FOUND_TREE,
+    NPU_FOUND_OTHER
+} npu_found;
 
 // Does the directory have a manifest.json that begins as ours?
 static bool npu_is_tree(int fd) {
@@ -5455,7 +5506,8 @@ static npu_found npu_look(const npu_tree *tree) {
         return NPU_FOUND_OTHER;
     }
     for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
-        is_empty = is_empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
+        is_empty =
+            is_empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
     }
     closedir(directory);
     return is_empty ? NPU_FOUND_EMPTY : is_tree ? NPU_FOUND_TREE : NPU_FOUND_OTHER;
@@ -5593,10 +5645,9 @@ NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *de
 // -- checks ---------------------------------------------------------------------------------------
 
 static bool npu_check_count(npu_emitter *emitter, uint32_t count, uint32_t max, const char *what) {
-    return count <= max ||
-           npu_fail(emitter, PTOWSP_LIMIT_EXCEEDED, count,
-                    "the program has %u %s; a tree has at most %u", (unsigned)count, what,
-                    (unsigned)max);
+    return count <= max || npu_fail(emitter, PTOWSP_LIMIT_EXCEEDED, count,
+                                    "the program has %u %s; a tree has at most %u", (unsigned)count,
+                                    what, (unsigned)max);
 }
 
 static bool npu_check_limits(npu_emitter *emitter) {

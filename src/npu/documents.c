@@ -13,49 +13,52 @@ static void npu_print_plain(npu_text *text, const char *name) {
 }
 
 static void npu_readme_builds(npu_text *text) {
-    npu_print(text,
-              "## Building and running\n\n"
-              "The same sources build in three ways. With `make`, or with CMake:\n\n"
-              "| build | needs | commands |\n"
-              "|---|---|---|\n"
-              "| stand-in (default): kernels run on the CPU through `shim/`, threads take the place "
-              "of the device's processors, time is simulated | a C++17 compiler | `make` or `cmake "
-              "-B build && cmake --build build` |\n"
-              "| PTO-ISA's CPU simulator | a PTO-ISA checkout, C++20 | `make PTO_ISA_ROOT=DIR` or "
-              "`cmake -B build -DPTO_ISA_ROOT=DIR && cmake --build build` |\n"
-              "| device | CANN | `cmake -B build -DPTOWSP_ASCEND=ON && cmake --build build` |\n\n"
-              "`build/wsp_main --help` says how to run it from a command line. From a program, use the "
-              "C functions of `host/wsp_runner.h`: bind sizes, arrays, symbols and tensors, then "
-              "run. New sizes, lengths or data need no new build.\n\n");
+    npu_print(
+        text,
+        "## Building and running\n\n"
+        "The same sources build in three ways. With `make`, or with CMake:\n\n"
+        "| build | needs | commands |\n"
+        "|---|---|---|\n"
+        "| stand-in (default): kernels run on the CPU through `shim/`, threads take the place "
+        "of the device's processors, time is simulated | a C++17 compiler | `make` or `cmake "
+        "-B build && cmake --build build` |\n"
+        "| PTO-ISA's CPU simulator | a PTO-ISA checkout, C++20 | `make PTO_ISA_ROOT=DIR` or "
+        "`cmake -B build -DPTO_ISA_ROOT=DIR && cmake --build build` |\n"
+        "| device | CANN | `cmake -B build -DPTOWSP_ASCEND=ON && cmake --build build` |\n\n"
+        "`build/wsp_main --help` says how to run it from a command line. From a program, use the "
+        "C functions of `host/wsp_runner.h`: bind sizes, arrays, symbols and tensors, then "
+        "run. New sizes, lengths or data need no new build.\n\n");
 }
 
 static void npu_readme_files(npu_text *text, bool has_pipelines) {
-    npu_print(text, "## Where is what\n\n"
-                    "| file | what it is |\n"
-                    "|---|---|\n"
-                    "| `aicpu/expand.cpp` | **the workload's loops**: they make the tasks, on the "
-                    "device |\n"
-                    "| `aicpu/program.h`, `program.cpp` | names and tables of what is listed below; "
-                    "the schedule |\n"
-                    "| `aicpu/wsp_expand.*`, `wsp_region_map.h` | the words that `expand.cpp` is "
-                    "written in; which tasks share data |\n");
+    npu_print(text,
+              "## Where is what\n\n"
+              "| file | what it is |\n"
+              "|---|---|\n"
+              "| `aicpu/expand.cpp` | **the workload's loops**: they make the tasks, on the "
+              "device |\n"
+              "| `aicpu/program.h`, `program.cpp` | names and tables of what is listed below; "
+              "the schedule |\n"
+              "| `aicpu/wsp_expand.*`, `wsp_region_map.h` | the words that `expand.cpp` is "
+              "written in; which tasks share data |\n");
     if (has_pipelines) {
         npu_print(text, "| `aicpu/wsp_pipeline.*` | processes and channels |\n");
     }
-    npu_print(text, "| `aicpu/wsp_scheduler.*` | a bounded ring of tasks, and which core runs which "
-                    "of them when |\n"
-                    "| `aicore/kernels/` | one source per kernel |\n"
-                    "| `aicore/dispatch.cpp`, `wsp_kernel.h`, `wsp_worker.cpp` | kernels by number; "
-                    "what they are written with; the loop of a core |\n"
-                    "| `host/` | binding and running: a C interface, the stand-in, CANN, a command "
-                    "line |\n"
-                    "| `include/wsp_abi.h` | what host, AICPU and AICore share, with its layout |\n"
-                    "| `include/ptowsp.h` | types of the library that wrote this tree; it is not "
-                    "linked |\n"
-                    "| `shim/` | PTO-ISA instructions and simulated time, for the stand-in |\n"
-                    "| `manifest.json` | all of this for programs, and a hash of the sources |\n\n"
-                    "Files whose names begin with `wsp_`, those of `shim/` and `include/`, and the "
-                    "build files are the same in every tree.\n\n");
+    npu_print(text,
+              "| `aicpu/wsp_scheduler.*` | a bounded ring of tasks, and which core runs which "
+              "of them when |\n"
+              "| `aicore/kernels/` | one source per kernel |\n"
+              "| `aicore/dispatch.cpp`, `wsp_kernel.h`, `wsp_worker.cpp` | kernels by number; "
+              "what they are written with; the loop of a core |\n"
+              "| `host/` | binding and running: a C interface, the stand-in, CANN, a command "
+              "line |\n"
+              "| `include/wsp_abi.h` | what host, AICPU and AICore share, with its layout |\n"
+              "| `include/ptowsp.h` | types of the library that wrote this tree; it is not "
+              "linked |\n"
+              "| `shim/` | PTO-ISA instructions and simulated time, for the stand-in |\n"
+              "| `manifest.json` | all of this for programs, and a hash of the sources |\n\n"
+              "Files whose names begin with `wsp_`, those of `shim/` and `include/`, and the "
+              "build files are the same in every tree.\n\n");
 }
 
 static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
@@ -69,9 +72,9 @@ static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
         if (axis.name && axis.is_used && is_bound) {
             npu_print(text, "| ");
             npu_print_plain(text, axis.name);
-            npu_print(text, " | %s |\n", axis.kind == PTOWSP_AXIS_DYNAMIC
-                                             ? "size of an axis"
-                                             : "sparse axis: CSR indices");
+            npu_print(text, " | %s |\n",
+                      axis.kind == PTOWSP_AXIS_DYNAMIC ? "size of an axis"
+                                                       : "sparse axis: CSR indices");
         }
     }
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
@@ -133,29 +136,30 @@ static void npu_readme_kernels(const npu_emitter *emitter, npu_text *text) {
 static void npu_readme_schedule(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "## Schedule\n\n```\n");
     ptowsp_program_print_schedule(emitter->program, npu_text_sink(text));
-    npu_print(text,
-              "```\n\n"
-              "## Limits\n\n"
-              "- A task has at most %d axis arguments, %d tiles and %d scalars; a tensor at most %d "
-              "dimensions.\n"
-              "- The ring of tasks is bounded: when it is full, the loops wait for the oldest task. "
-              "Its size is chosen when running.\n"
-              "- All arithmetic on numbers of the workload wraps around; a division by 0 gives 0. "
-              "Reading outside an array ends the run with an error.\n"
-              "- The device build has been compiled against the interfaces of CANN as they are "
-              "documented; the other two builds run the same loops, scheduler and kernels.\n",
-              PTOWSP_TASK_AXIS_MAX, PTOWSP_TASK_TILE_MAX, PTOWSP_TASK_SCALAR_MAX,
-              PTOWSP_TENSOR_RANK_MAX);
+    npu_print(
+        text,
+        "```\n\n"
+        "## Limits\n\n"
+        "- A task has at most %d axis arguments, %d tiles and %d scalars; a tensor at most %d "
+        "dimensions.\n"
+        "- The ring of tasks is bounded: when it is full, the loops wait for the oldest task. "
+        "Its size is chosen when running.\n"
+        "- All arithmetic on numbers of the workload wraps around; a division by 0 gives 0. "
+        "Reading outside an array ends the run with an error.\n"
+        "- The device build has been compiled against the interfaces of CANN as they are "
+        "documented; the other two builds run the same loops, scheduler and kernels.\n",
+        PTOWSP_TASK_AXIS_MAX, PTOWSP_TASK_TILE_MAX, PTOWSP_TASK_SCALAR_MAX, PTOWSP_TENSOR_RANK_MAX);
 }
 
 NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, bool has_pipelines) {
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text, "# ");
     npu_print_plain(&text, ptowsp_program_name(emitter->program));
-    npu_print(&text, "\n\nA workload for an Ascend NPU, as a source tree: a host program starts it, "
-                     "loops on the AICPU make its tasks from the sizes and data of the moment, and "
-                     "AICore units run them. Written by ptowsp %s (`manifest.json` has a hash of "
-                     "the sources). It needs nothing that is not here.\n\n",
+    npu_print(&text,
+              "\n\nA workload for an Ascend NPU, as a source tree: a host program starts it, "
+              "loops on the AICPU make its tasks from the sizes and data of the moment, and "
+              "AICore units run them. Written by ptowsp %s (`manifest.json` has a hash of "
+              "the sources). It needs nothing that is not here.\n\n",
               PTOWSP_VERSION);
     npu_readme_builds(&text);
     npu_readme_files(&text, has_pipelines);

@@ -1,5 +1,5 @@
-// The files of a tree, in memory, and the hash of its sources; the emitter's error and places, which
-// are about all of them.
+// The files of a tree, in memory, and the hash of its sources; the emitter's error and places, that
+// all files share.
 
 #include "npu.h"
 

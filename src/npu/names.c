@@ -27,13 +27,40 @@ static const char npu_reserved_words[] =
     "isnormal fpclassify math_errhandling setjmp complex imaginary noreturn half "
     "bfloat16 std wsp pto aicore aicpu gm I "
     "i64 u64 Access Array Channel Clock Entries Entry Node Pipeline Port Process Run Scheduler "
-    "Scope ScopeKind Task add bitnot consumes div eq ge gt le lt max min mul ne neg produces rem "
-    "run select shl shr sub to_bool to_i64 to_u64 entry pipeline scope task ";
+    "Region Scope ScopeKind Task consumes element_at max min offset_of produces run to_bool to_i64 "
+    "to_u64 walk entry pipeline scope task ";
+
+// Is it one of the words, or one that expand.cpp counts: scope2?
+static bool npu_is_word(const char *name) {
+    size_t length = strlen(name), stem = length;
+    while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') {
+        stem--;
+    }
+    if ((stem == 5 && strncmp(name, "scope", 5) == 0) ||
+        (stem == 5 && strncmp(name, "entry", 5) == 0) ||
+        (stem == 4 && strncmp(name, "task", 4) == 0) ||
+        (stem == 8 && strncmp(name, "pipeline", 8) == 0)) {
+        return true;
+    }
+    char word[NPU_NAME_MAX + 3];
+    if (length > NPU_NAME_MAX) {
+        return false;
+    }
+    snprintf(word, sizeof word, " %s ", name);
+    return strstr(npu_reserved_words, word) != NULL;
+}
 
 NPU_INTERNAL bool npu_name_is_reserved(const char *name) {
     static const char prefixes[] = "wsp_\0ptowsp_\0pwsp_\0ptoisa_\0pto_\0WSP_\0PTOWSP_\0PWSP_\0"
                                    "PTOISA_\0AXIS_\0ARRAY_\0SYMBOL_\0TENSOR_\0KERNEL_\0CHANNEL_\0"
                                    "INT\0UINT\0PRI\0SCN\0";
+    size_t length = strlen(name);
+    if (length == 0 || name[0] == '_' || strstr(name, "__")) {
+        return true;
+    }
+    if (name[length - 1] == '_') {
+        return false;  // so end names that have been changed, and nobody else's
+    }
     for (const char *prefix = prefixes; *prefix; prefix += strlen(prefix) + 1) {
         if (strncmp(name, prefix, strlen(prefix)) == 0) {
             return true;
@@ -41,33 +68,16 @@ NPU_INTERNAL bool npu_name_is_reserved(const char *name) {
     }
     // Two capitals without a small letter: perhaps a macro.
     uint32_t capitals = 0, smalls = 0;
-    size_t length = strlen(name);
     for (size_t i = 0; i < length; i++) {
         capitals += name[i] >= 'A' && name[i] <= 'Z';
         smalls += name[i] >= 'a' && name[i] <= 'z';
     }
-    if (name[0] == '_' || strstr(name, "__") || (capitals > 1 && smalls == 0) ||
-        (length > 2 && strcmp(name + length - 2, "_t") == 0)) {
-        return true;
-    }
-    // What expand.cpp counts: scope2.
-    char word[NPU_NAME_MAX + 3];
-    size_t stem = length;
-    while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') {
-        stem--;
-    }
-    bool is_counted = (stem == 5 && strncmp(name, "scope", 5) == 0) ||
-                      (stem == 5 && strncmp(name, "entry", 5) == 0) ||
-                      (stem == 4 && strncmp(name, "task", 4) == 0) ||
-                      (stem == 8 && strncmp(name, "pipeline", 8) == 0);
-    if (is_counted || length > NPU_NAME_MAX) {
-        return is_counted;
-    }
-    snprintf(word, sizeof word, " %s ", name);
-    return strstr(npu_reserved_words, word) != NULL;
+    return (capitals > 1 && smalls == 0) || (length > 2 && strcmp(name + length - 2, "_t") == 0) ||
+           npu_is_word(name);
 }
 
-NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]) {
+// The identifier closest to a name, of at most NPU_NAME_MAX characters; it may be reserved.
+static void npu_to_identifier(const char *name, char out[NPU_NAME_MAX + 2]) {
     size_t length = 0;
     bool is_gap = false;
     for (const char *at = name; *at && length < NPU_NAME_MAX; at++) {
@@ -91,9 +101,14 @@ NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]) {
     }
     length -= out[length - 1] == '_';  // cut after a gap
     out[length] = '\0';
+}
+
+NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]) {
+    npu_to_identifier(name, out);
     if (npu_name_is_reserved(out)) {
-        out[length++] = '_';
-        out[length] = '\0';
+        size_t length = strlen(out);
+        out[length] = '_';
+        out[length + 1] = '\0';
     }
 }
 
@@ -182,16 +197,22 @@ static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const
                           bool is_local) {
     npu_names *names = &namer->emitter->names;
     char base[NPU_NAME_MAX + 2], name[NPU_NAME_MAX + 16];
-    npu_mangle(original ? original : "", base);
+    original = original ? original : "";
+    if (kind == NPU_KERNEL || is_local) {
+        npu_mangle(original, base);
+    } else {
+        npu_to_identifier(original, base);  // TENSOR_, say, stands before it: no word is in its way
+    }
     snprintf(name, sizeof name, "%s", base);
     for (uint32_t number = 2;; number++) {
-        bool is_taken =
-            kind == NPU_VARIABLE ? npu_is_open(namer, name) : npu_taken_has(&namer->taken, kind, name);
+        bool is_taken = kind == NPU_VARIABLE ? npu_is_open(namer, name)
+                                             : npu_taken_has(&namer->taken, kind, name);
         if (!is_taken && !(is_local && npu_taken_has(&namer->taken, NPU_SPACE_LOCAL, name))) {
             break;
         }
-        snprintf(name, sizeof name, "%s%s%u", base, base[strlen(base) - 1] == '_' ? "" : "_",
-                 (unsigned)number);
+        bool is_changed = base[strlen(base) - 1] == '_';
+        snprintf(name, sizeof name, "%s%s%u%s", base, is_changed ? "" : "_", (unsigned)number,
+                 is_changed ? "_" : "");
     }
     bool is_added = kind == NPU_VARIABLE ||
                     (npu_taken_add(&namer->taken, kind, name) &&
@@ -292,10 +313,9 @@ static void npu_names_statements(npu_namer *namer) {
             break;
         case PTOWSP_STATEMENT_END: {
             ptowsp_statement begin = ptowsp_program_statement_at(program, statement.begin);
-            bool has_one = begin.kind == PTOWSP_STATEMENT_LOOP ||
-                           begin.kind == PTOWSP_STATEMENT_PROCESS ||
-                           begin.kind == PTOWSP_STATEMENT_CONSUME ||
-                           begin.kind == PTOWSP_STATEMENT_RECEIVE;
+            bool has_one =
+                begin.kind == PTOWSP_STATEMENT_LOOP || begin.kind == PTOWSP_STATEMENT_PROCESS ||
+                begin.kind == PTOWSP_STATEMENT_CONSUME || begin.kind == PTOWSP_STATEMENT_RECEIVE;
             if (begin.kind == PTOWSP_STATEMENT_WORKLOAD) {
                 namer->open_count = 0;
             } else if (has_one && begin.variable) {

@@ -102,8 +102,9 @@ NPU_INTERNAL void npu_print_double(npu_text *text, double value);
 //
 // What may be a name of its own in expand.cpp (dynamic axes, arrays that are read, symbols,
 // channels, workloads) is different there as well; and no variable has the name of one of these, or
-// of a variable around it. None is reserved (npu_name_is_reserved). A name that has to be changed
-// gets an underscore, or a number, in the order of the tables: class_, b_2.
+// of a variable around it. None of these and no kernel is reserved (npu_name_is_reserved); what has
+// a prefix wherever it is may be: TENSOR_KV. A name that has to be changed gets an underscore, or a
+// number, in the order of the tables: class_, b_2.
 typedef enum npu_kind {
     NPU_AXIS = 0,
     NPU_ARRAY,
@@ -129,7 +130,7 @@ typedef struct npu_file {
     const char *data;
     size_t size;
     char *own_path, *own_data;  // the same, if they are freed with the emitter
-    bool is_product;  // about the sources (README.md, manifest.json), and not one of them
+    bool is_product;            // about the sources (README.md, manifest.json), and not one of them
 } npu_file;
 
 typedef struct npu_emitter {

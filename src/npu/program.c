@@ -67,8 +67,10 @@ static void npu_axes_emit(const npu_emitter *emitter, npu_text *text) {
         npu_print(text, "    {");
         npu_print_string(text, axis.name);
         npu_print(text, ", ");
-        npu_print_word(text, "PTOWSP_AXIS_DENSE PTOWSP_AXIS_DYNAMIC PTOWSP_AXIS_RAGGED "
-                             "PTOWSP_AXIS_SPARSE", (uint32_t)axis.kind);
+        npu_print_word(text,
+                       "PTOWSP_AXIS_DENSE PTOWSP_AXIS_DYNAMIC PTOWSP_AXIS_RAGGED "
+                       "PTOWSP_AXIS_SPARSE",
+                       (uint32_t)axis.kind);
         npu_print(text, ", %s%s, %lld, %d},\n", axis.array ? "ARRAY_" : "0",
                   axis.array ? npu_name(emitter, NPU_ARRAY, axis.array) : "",
                   axis.kind == PTOWSP_AXIS_DENSE ? (long long)axis.size : 0, axis.is_used);
@@ -143,8 +145,8 @@ static void npu_kernel_table_emit(const npu_emitter *emitter, npu_text *text) {
         npu_print_string(text, kernel.name);
         npu_print(text, ", ");
         npu_print_word(text, "PTOWSP_UNIT_VECTOR PTOWSP_UNIT_CUBE", (uint32_t)kernel.unit);
-        npu_print(text, ", %u, %u, %u, {", (unsigned)kernel.axis_count,
-                  (unsigned)kernel.tile_count, (unsigned)kernel.scalar_count);
+        npu_print(text, ", %u, %u, %u, {", (unsigned)kernel.axis_count, (unsigned)kernel.tile_count,
+                  (unsigned)kernel.scalar_count);
         for (uint32_t k = 0; k < kernel.tile_count; k++) {
             npu_print(text, "%s", k ? ", " : "");
             npu_print_string(text, kernel.tiles[k].name);
@@ -176,18 +178,23 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "    {\n        ");
     npu_print_word(text, "PTOWSP_ISSUE_DATAFLOW PTOWSP_ISSUE_IN_ORDER", (uint32_t)s.issue);
     npu_print(text, ",\n        ");
-    npu_print_word(text, "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
-                         "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
-                         "PTOWSP_DISPATCH_WORK_STEALING", (uint32_t)s.dispatch);
+    npu_print_word(text,
+                   "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
+                   "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
+                   "PTOWSP_DISPATCH_WORK_STEALING",
+                   (uint32_t)s.dispatch);
     npu_print(text, ",\n        {nullptr, 0},\n        %u,  // lanes\n        ",
               (unsigned)s.lane_count);
     npu_print_word(text, "PTOWSP_POOLS_ONE PTOWSP_POOLS_BY_UNIT", (uint32_t)s.pools);
     npu_print(text, ",\n        %u,  // vector lanes\n        %u,  // cube lanes\n        ",
               (unsigned)s.vector_lane_count, (unsigned)s.cube_lane_count);
-    npu_print_word(text, "PTOWSP_WINDOW_DEFAULT PTOWSP_WINDOW_STALL PTOWSP_WINDOW_ABORT "
-                         "PTOWSP_WINDOW_BENCHMARK", (uint32_t)s.window_policy);
-    npu_print(text, ",\n        %u,  // window\n        %u,  // dependencies\n"
-                    "        %u,  // hazards\n        ",
+    npu_print_word(text,
+                   "PTOWSP_WINDOW_DEFAULT PTOWSP_WINDOW_STALL PTOWSP_WINDOW_ABORT "
+                   "PTOWSP_WINDOW_BENCHMARK",
+                   (uint32_t)s.window_policy);
+    npu_print(text,
+              ",\n        %u,  // window\n        %u,  // dependencies\n"
+              "        %u,  // hazards\n        ",
               (unsigned)s.window, (unsigned)s.dependencies, (unsigned)s.hazards);
     npu_print_word(text, "PTOWSP_READY_FIFO PTOWSP_READY_PRIORITY PTOWSP_READY_WORK_STEALING",
                    (uint32_t)s.ready);
@@ -196,10 +203,13 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
                    (uint32_t)s.start);
     npu_print(text, ",\n        ");
     npu_print_u64(text, s.start_threshold);
-    npu_print(text, ",  // start_threshold\n        %u,  // streams\n        {nullptr, 0},\n"
-                    "        ", (unsigned)s.stream_count);
-    npu_print_word(text, "PTOWSP_TIMING_IMMEDIATE PTOWSP_TIMING_BATCHED "
-                         "PTOWSP_TIMING_RATE_LIMITED PTOWSP_TIMING_INTERLEAVED",
+    npu_print(text,
+              ",  // start_threshold\n        %u,  // streams\n        {nullptr, 0},\n"
+              "        ",
+              (unsigned)s.stream_count);
+    npu_print_word(text,
+                   "PTOWSP_TIMING_IMMEDIATE PTOWSP_TIMING_BATCHED "
+                   "PTOWSP_TIMING_RATE_LIMITED PTOWSP_TIMING_INTERLEAVED",
                    (uint32_t)s.timing);
     npu_print(text, ",\n        %u,  // timing_count\n        ", (unsigned)s.timing_count);
     npu_print_u64(text, s.timing_cycles);
@@ -283,10 +293,12 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text, "// The tables of program ");
     npu_print_comment(&text, ptowsp_program_name(program));
-    npu_print(&text, ". Generated.\n\n"
-                     "#include \"program.h\"\n\n"
-                     "static_assert(WSP_ABI_VERSION == %u, \"wsp_abi.h is of another version\");\n\n"
-                     "namespace {\n\n", NPU_ABI_VERSION);
+    npu_print(&text,
+              ". Generated.\n\n"
+              "#include \"program.h\"\n\n"
+              "static_assert(WSP_ABI_VERSION == %u, \"wsp_abi.h is of another version\");\n\n"
+              "namespace {\n\n",
+              NPU_ABI_VERSION);
     npu_axes_emit(emitter, &text);
     npu_arrays_emit(emitter, &text);
     npu_tensors_emit(emitter, &text);
@@ -300,17 +312,19 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_print(&text, ",\n");
     npu_write(&text, npu_hash_line, sizeof npu_hash_line - 1);
     const npu_names *names = &emitter->names;
-    npu_print(&text, "    %u,  // axes\n    %u,  // arrays\n    %u,  // symbols\n"
-                     "    %u,  // tensors\n    %u,  // kernels\n    %u,  // slots\n"
-                     "    axes,\n    arrays,\n    symbols,\n    tensors,\n    kernels,\n"
-                     "    %u,  // places\n    places,\n",
+    npu_print(&text,
+              "    %u,  // axes\n    %u,  // arrays\n    %u,  // symbols\n"
+              "    %u,  // tensors\n    %u,  // kernels\n    %u,  // slots\n"
+              "    axes,\n    arrays,\n    symbols,\n    tensors,\n    kernels,\n"
+              "    %u,  // places\n    places,\n",
               (unsigned)names->count[NPU_AXIS], (unsigned)names->count[NPU_ARRAY],
               (unsigned)names->count[NPU_SYMBOL], (unsigned)names->count[NPU_TENSOR],
               (unsigned)emitter->kernel_count, (unsigned)ptowsp_program_slot_count(program),
               (unsigned)(emitter->place_count ? emitter->place_count : 1));
     npu_schedule_emit(emitter, &text);
-    npu_print(&text, "    %u,  // lanes\n    %d,  // is_priority_signed\n    %d,  // has_streams\n"
-                     "    %u,  // edges\n    %u,  // scope_depth\n    %u,  // pipelines\n    ",
+    npu_print(&text,
+              "    %u,  // lanes\n    %d,  // is_priority_signed\n    %d,  // has_streams\n"
+              "    %u,  // edges\n    %u,  // scope_depth\n    %u,  // pipelines\n    ",
               (unsigned)ptowsp_program_lane_count(program),
               ptowsp_program_is_priority_signed(program), shape.has_streams,
               (unsigned)ptowsp_program_edge_count(program), (unsigned)shape.scope_depth,

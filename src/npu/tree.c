@@ -47,8 +47,8 @@ static bool npu_system_fail(npu_tree *tree, const char *verb, const char *path) 
     }
     bool is_root = strcmp(tree->parent, "/") == 0;
     return npu_fail(tree->emitter, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                    "cannot %s %s%s%s%s%s%s: %s", verb, cut, parent, is_root ? "" : "/",
-                    tree->name, *path ? "/" : "", path, strerror(error));
+                    "cannot %s %s%s%s%s%s%s: %s", verb, cut, parent, is_root ? "" : "/", tree->name,
+                    *path ? "/" : "", path, strerror(error));
 }
 
 // Removes a file, or a directory with all that is in it. False with errno.
@@ -154,7 +154,12 @@ static bool npu_write_files(npu_tree *tree) {
 
 // -- what is there --------------------------------------------------------------------------------
 
-typedef enum npu_found { NPU_FOUND_NOTHING, NPU_FOUND_EMPTY, NPU_FOUND_TREE, NPU_FOUND_OTHER } npu_found;
+typedef enum npu_found {
+    NPU_FOUND_NOTHING,
+    NPU_FOUND_EMPTY,
+    NPU_FOUND_TREE,
+    NPU_FOUND_OTHER
+} npu_found;
 
 // Does the directory have a manifest.json that begins as ours?
 static bool npu_is_tree(int fd) {
@@ -185,7 +190,8 @@ static npu_found npu_look(const npu_tree *tree) {
         return NPU_FOUND_OTHER;
     }
     for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
-        is_empty = is_empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
+        is_empty =
+            is_empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
     }
     closedir(directory);
     return is_empty ? NPU_FOUND_EMPTY : is_tree ? NPU_FOUND_TREE : NPU_FOUND_OTHER;

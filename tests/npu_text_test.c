@@ -1,0 +1,553 @@
+// What the emitter writes with: escapes, numbers, hashes and identifiers; and what happens where
+// memory or the disk is full, at every point. The emitter is compiled in, with hooks.
+
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Hooks: the n-th allocation is refused; the n-th write fails, or writes a part, or is interrupted.
+static void *refuse_resize(void *ptr, size_t size);
+static long failing_write(int fd, const void *data, size_t size);
+#define PTOWSP_NPU_RESIZE(ptr, size)     refuse_resize(ptr, size)
+#define PTOWSP_NPU_WRITE(fd, data, size) failing_write(fd, data, size)
+#include "../ptowsp_npu_emit.c"
+
+#include "npu_fixture.h"
+
+static struct {
+    size_t live, allocations, refuse_at;
+    size_t writes, fail_at;
+    int error;  // of that write; 0: it writes one byte
+} hooks;
+
+static void *refuse_resize(void *ptr, size_t size) {
+    if (size == 0) {
+        hooks.live -= ptr != NULL;
+        free(ptr);
+        return NULL;
+    }
+    if (++hooks.allocations == hooks.refuse_at) {
+        return NULL;
+    }
+    hooks.live += ptr == NULL;
+    return realloc(ptr, size);
+}
+
+static long failing_write(int fd, const void *data, size_t size) {
+    if (++hooks.writes == hooks.fail_at) {
+        errno = hooks.error;
+        return hooks.error ? -1 : (long)write(fd, data, 1);
+    }
+    return (long)write(fd, data, size);
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+typedef void (*print_fn)(npu_text *text, const char *string);
+
+static void prints(print_fn print, const char *string, const char *expected) {
+    npu_text text = {NULL, 0, 0, false};
+    print(&text, string);
+    npu_write(&text, "", 0);
+    assert_string_equal(text.data, expected);
+    npu_text_free(&text);
+}
+
+static void text__string_literals_hold_any_bytes(void **state) {
+    (void)state;
+    prints(npu_print_string, "", "\"\"");
+    prints(npu_print_string, "plain", "\"plain\"");
+    prints(npu_print_string, "a\"b\\c", "\"a\\\"b\\\\c\"");
+    prints(npu_print_string, "line\nend", "\"line\\nend\"");
+    prints(npu_print_string,
+           "\x01"
+           "1\x7f\xff",
+           "\"\\0011\\177\\377\"");
+    prints(npu_print_string,
+           "?"
+           "?/ ?"
+           "??",
+           "\"?\\?/ ?\\?\\?\"");
+}
+
+static void text__comments_stay_on_their_line(void **state) {
+    (void)state;
+    prints(npu_print_comment, "a/parallel b/task c", "a/parallel b/task c");
+    prints(npu_print_comment, "ends with \\", "ends with ?");
+    prints(npu_print_comment,
+           "trigraph ?"
+           "?/",
+           "trigraph ?/");
+    prints(npu_print_comment, "two\nlines", "two?lines");
+    prints(npu_print_comment, "*/ /* \xe4", "*? /? ?");
+    prints(npu_print_comment, "\\\n\\\n", "?");
+}
+
+static void text__json_strings_hold_any_bytes(void **state) {
+    (void)state;
+    prints(npu_print_json,
+           "a\"b\\c?"
+           "?/",
+           "\"a\\\"b\\\\c?"
+           "?/\"");
+    prints(npu_print_json, "\n\x01\x7f", "\"\\u000a\\u0001\\u007f\"");
+}
+
+static void text__grows_to_any_length(void **state) {
+    (void)state;
+    npu_text text = {NULL, 0, 0, false};
+    size_t expected = 0;
+    for (int i = 0; i < 3000; i++) {
+        npu_print(&text, "%*d;", i % 700 + 1, i % 10);
+        expected += (size_t)(i % 700) + 2;
+    }
+    assert_int_equal(text.size, expected);
+    assert_int_equal(strlen(text.data), expected);
+    assert_string_equal(text.data + text.size - 3, " 9;");
+    npu_text_free(&text);
+}
+
+static void text__numbers_are_literals(void **state) {
+    (void)state;
+    npu_text text = {NULL, 0, 0, false};
+    npu_print_i64(&text, INT64_MIN);
+    npu_print_i64(&text, -7);
+    npu_print_u64(&text, INT64_MAX);
+    npu_print_u64(&text, UINT64_MAX);
+    assert_string_equal(text.data, "INT64_MIN-7922337203685477580718446744073709551615u");
+    npu_text_free(&text);
+}
+
+static void text__doubles_are_exact(void **state) {
+    (void)state;
+    const struct {
+        double value;
+        const char *text;
+    } cases[] = {
+        {0.0, "0.0"},       {-0.0, "-0.0"},        {1.0, "1.0"},
+        {-12.0, "-12.0"},   {0.5, "0x1p-1"},       {-0.375, "-0x1.8p-2"},
+        {1e6, "1000000.0"}, {2e6, "0x1.e848p+20"}, {5e-324, "0x0.0000000000001p-1022"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        npu_text text = {NULL, 0, 0, false};
+        npu_print_double(&text, cases[i].value);
+        assert_string_equal(text.data, cases[i].text);
+        npu_text_free(&text);
+    }
+    uint64_t random = test_seed();
+    for (int i = 0; i < 20000; i++) {
+        uint64_t bits = test_random(&random);
+        double value, back;
+        memcpy(&value, &bits, sizeof value);
+        if (value - value == 0.0) {
+            npu_text text = {NULL, 0, 0, false};
+            npu_print_double(&text, value);
+            back = strtod(text.data, NULL);
+            assert_memory_equal(&back, &value, sizeof value);
+            npu_text_free(&text);
+        }
+    }
+}
+
+// Values of MurmurHash3_x64_128 with seed 0 that others have published.
+static void hash__is_murmur3(void **state) {
+    (void)state;
+    char hash[NPU_HASH_SIZE];
+    npu_hash("", 0, hash);
+    assert_string_equal(hash, "00000000000000000000000000000000");
+    npu_hash("hello", 5, hash);
+    assert_string_equal(hash, "cbd8a7b341bd9b025b1e906a48ae1d19");
+    const char fox[] = "The quick brown fox jumps over the lazy dog";
+    npu_hash(fox, sizeof fox - 1, hash);
+    assert_string_equal(hash, "e34bbc7bbc071b6c7a433ca9c49a9347");
+}
+
+// -- identifiers ----------------------------------------------------------------------------------
+
+static void is_mangled_to(const char *name, const char *expected) {
+    char out[NPU_NAME_MAX + 2];
+    npu_mangle(name, out);
+    assert_string_equal(out, expected);
+}
+
+static void names__become_identifiers(void **state) {
+    (void)state;
+    is_mangled_to("batch", "batch");
+    is_mangled_to("kv len (tokens)", "kv_len_tokens");
+    is_mangled_to("2nd", "n2nd");
+    is_mangled_to("--", "x");
+    is_mangled_to("?"
+                  "?/",
+                  "x");
+    is_mangled_to("a__b_", "a_b");
+    is_mangled_to("_Hidden", "Hidden");
+    is_mangled_to("Q", "Q");
+    is_mangled_to("0123456789012345678901234567890123456789",
+                  "n012345678901234567890123456789012345678");
+    is_mangled_to("abcdefghijabcdefghijabcdefghijabcdefghi-jabcdefghij",
+                  "abcdefghijabcdefghijabcdefghijabcdefghi");
+}
+
+static void names__that_are_reserved_get_an_underscore(void **state) {
+    (void)state;
+    is_mangled_to("class", "class_");
+    is_mangled_to("co await", "co_await_");
+    is_mangled_to("char8_t", "char8_t_");
+    is_mangled_to("uint32_t", "uint32_t_");
+    is_mangled_to("linux", "linux_");
+    is_mangled_to("NULL", "NULL_");
+    is_mangled_to("M_PI", "M_PI_");
+    is_mangled_to("i64", "i64_");
+    is_mangled_to("run", "run_");
+    is_mangled_to("scope2", "scope2_");
+    is_mangled_to("wsp_x", "wsp_x_");
+    is_mangled_to("AXIS_b", "AXIS_b_");
+    is_mangled_to("classes", "classes");
+    is_mangled_to("running", "running");
+}
+
+// Keywords of C++20 and the alternative operators, from the standard's tables.
+static void names__no_keyword_is_left(void **state) {
+    (void)state;
+    const char *const words[] = {"alignas",
+                                 "alignof",
+                                 "asm",
+                                 "auto",
+                                 "bool",
+                                 "break",
+                                 "case",
+                                 "catch",
+                                 "char",
+                                 "char8_t",
+                                 "char16_t",
+                                 "char32_t",
+                                 "class",
+                                 "concept",
+                                 "const",
+                                 "consteval",
+                                 "constexpr",
+                                 "constinit",
+                                 "const_cast",
+                                 "continue",
+                                 "co_await",
+                                 "co_return",
+                                 "co_yield",
+                                 "decltype",
+                                 "default",
+                                 "delete",
+                                 "do",
+                                 "double",
+                                 "dynamic_cast",
+                                 "else",
+                                 "enum",
+                                 "explicit",
+                                 "export",
+                                 "extern",
+                                 "false",
+                                 "float",
+                                 "for",
+                                 "friend",
+                                 "goto",
+                                 "if",
+                                 "inline",
+                                 "int",
+                                 "long",
+                                 "mutable",
+                                 "namespace",
+                                 "new",
+                                 "noexcept",
+                                 "nullptr",
+                                 "operator",
+                                 "private",
+                                 "protected",
+                                 "public",
+                                 "register",
+                                 "reinterpret_cast",
+                                 "requires",
+                                 "return",
+                                 "short",
+                                 "signed",
+                                 "sizeof",
+                                 "static",
+                                 "static_assert",
+                                 "static_cast",
+                                 "struct",
+                                 "switch",
+                                 "template",
+                                 "this",
+                                 "thread_local",
+                                 "throw",
+                                 "true",
+                                 "try",
+                                 "typedef",
+                                 "typeid",
+                                 "typename",
+                                 "union",
+                                 "unsigned",
+                                 "using",
+                                 "virtual",
+                                 "void",
+                                 "volatile",
+                                 "wchar_t",
+                                 "while",
+                                 "and",
+                                 "and_eq",
+                                 "bitand",
+                                 "bitor",
+                                 "compl",
+                                 "not",
+                                 "not_eq",
+                                 "or",
+                                 "or_eq",
+                                 "xor",
+                                 "xor_eq"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (!npu_name_is_reserved(words[i])) {
+            fail_msg("%s", words[i]);
+        }
+    }
+}
+
+// A module with clashes of all kinds; its names, in the order of the tables.
+static void names__that_clash_get_numbers_in_the_order_of_the_tables(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    npu_module_make(&f, "clashes");
+    ptowsp_axis a = ptowsp_axis_dynamic(f.m, "a-b");
+    ptowsp_axis b = ptowsp_axis_dynamic(f.m, "a b");
+    ptowsp_axis c = ptowsp_axis_dynamic(f.m, "a_b");
+    ptowsp_axis rows = ptowsp_axis_ragged(f.m, "rows");
+    npu_native_make(&f, "Mul", NPU_SCALE_TEXT);
+    npu_native_make(&f, "mul", NPU_SCALE_TEXT);
+    npu_native_make(&f, "for", NPU_SCALE_TEXT);
+    npu_native_make(&f, "for ", NPU_SCALE_TEXT);
+    const ptowsp_kernel_desc desc = {
+        .name = "step", .cycles = 1, .source.text = "", .fn = npu_scale};
+    ptowsp_kernel step = ptowsp_kernel_make(f.m, &desc);
+    const ptowsp_task_desc task = {.kernel = step};
+    PTOWSP_WORKLOAD(f.m, "a+b") {
+        ptowsp_parallel_begin(f.m, "i", a);
+        ptowsp_parallel_begin(f.m, "i.", b);
+        ptowsp_task_make(f.m, &task);
+        ptowsp_scope_end(f.m);
+        ptowsp_scope_end(f.m);
+        ptowsp_expr i = ptowsp_parallel_begin(f.m, "i", c);
+        ptowsp_parallel_begin(f.m, "a_b", ptowsp_axis_row(f.m, rows, i));
+        ptowsp_task_make(f.m, &task);
+        ptowsp_scope_end(f.m);
+        ptowsp_scope_end(f.m);
+    }
+    npu_compile(&f, NULL);
+    npu_emitter emitter;
+    memset(&emitter, 0, sizeof emitter);
+    emitter.context = f.context;
+    emitter.program = f.program;
+    emitter.kernel_count = ptowsp_program_kernel_count(f.program);
+    emitter.statement_count = ptowsp_program_statement_count(f.program);
+    npu_names_make(&emitter);
+    assert_int_equal(emitter.status, PTOWSP_OK);
+    assert_string_equal(npu_name(&emitter, NPU_AXIS, a.id), "a_b");
+    assert_string_equal(npu_name(&emitter, NPU_AXIS, b.id), "a_b_2");
+    assert_string_equal(npu_name(&emitter, NPU_AXIS, c.id), "a_b_3");
+    assert_string_equal(npu_name(&emitter, NPU_AXIS, rows.id), "rows");
+    assert_string_equal(npu_name(&emitter, NPU_ARRAY, 1), "rows");
+    assert_string_equal(npu_name(&emitter, NPU_KERNEL, 1), "Mul");
+    assert_string_equal(npu_name(&emitter, NPU_KERNEL, 2), "mul_2");
+    assert_string_equal(npu_name(&emitter, NPU_KERNEL, 3), "for_");
+    assert_string_equal(npu_name(&emitter, NPU_KERNEL, 4), "for_2_");
+    assert_string_equal(npu_name(&emitter, NPU_WORKLOAD, 0), "a_b_4");
+    const char *expected[] = {"i", "i_2", "i", "a_b_5"};
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < emitter.statement_count; i++) {
+        ptowsp_statement statement = ptowsp_program_statement_at(f.program, i);
+        if (statement.kind == PTOWSP_STATEMENT_LOOP) {
+            assert_string_equal(npu_name(&emitter, NPU_VARIABLE, statement.variable),
+                                expected[seen]);
+            seen++;
+        }
+    }
+    assert_int_equal(seen, 4);
+    npu_names_free(&emitter.names);
+    npu_fixture_free(&f);
+    assert_int_equal(hooks.live, 0);
+}
+
+// Any names: every identifier is one, is not reserved, and differs from the others of its kind.
+static void names__of_any_characters_are_identifiers_and_differ(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int round = 0; round < 30; round++) {
+        npu_fixture f;
+        npu_fixture_begin(&f);
+        npu_module_make(&f, "any");
+        for (int i = 0; i < 200; i++) {
+            char name[PTOWSP_NAME_MAX + 1];
+            uint64_t letters = test_random(&random) % 2 ? 3 : 94;
+            size_t length = (size_t)test_random_in(&random, 1, PTOWSP_NAME_MAX);
+            for (size_t k = 0; k < length; k++) {
+                int letter = (int)(test_random(&random) % letters);
+                name[k] = (char)(letters == 3 ? "AB-"[letter] : '!' + letter);
+                name[k] = strchr("\"'\\`", name[k]) ? 'x' : name[k];
+            }
+            name[length] = '\0';
+            ptowsp_axis_dynamic(f.m, name);
+        }
+        PTOWSP_WORKLOAD(f.m, "w") {
+            ptowsp_slot_set(f.m, 0, ptowsp_i64(f.m, 1));
+        }
+        if (ptowsp_module_error(f.m).status == PTOWSP_OK) {
+            npu_compile(&f, NULL);
+            npu_emitter emitter;
+            memset(&emitter, 0, sizeof emitter);
+            emitter.program = f.program;
+            emitter.statement_count = ptowsp_program_statement_count(f.program);
+            npu_names_make(&emitter);
+            uint32_t count = ptowsp_program_axis_count(f.program);
+            for (uint32_t i = 1; i < count; i++) {
+                const char *name = npu_name(&emitter, NPU_AXIS, i);
+                assert_false(npu_name_is_reserved(name));
+                assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                              "0123456789_"),
+                                 strlen(name));
+                assert_false(name[0] >= '0' && name[0] <= '9');
+                for (uint32_t k = 1; k < i; k++) {
+                    assert_string_not_equal(name, npu_name(&emitter, NPU_AXIS, k));
+                }
+            }
+            npu_names_free(&emitter.names);
+        }
+        npu_fixture_free(&f);
+    }
+}
+
+// -- faults ---------------------------------------------------------------------------------------
+
+static void emit__every_allocation_may_be_refused(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char path[128];
+    snprintf(path, sizeof path, "%s/tree", f.directory);
+    const ptowsp_npu_desc desc = {path, false};
+    bool is_done = false;
+    size_t n = 0;
+    while (!is_done) {
+        memset(&hooks, 0, sizeof hooks);
+        hooks.refuse_at = ++n;
+        ptowsp_status status = ptowsp_npu_emit(f.context, f.program, &desc);
+        is_done = hooks.allocations < n;
+        assert_int_equal(status, is_done ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+        assert_int_equal(hooks.live, 0);
+        assert_int_equal(npu_entries(f.directory), is_done);
+        if (!is_done) {
+            test_error_is(f.context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                          "emit: no memory for the tree");
+        }
+    }
+    print_message("%zu allocations\n", n - 1);
+    assert_true(n > 20);
+    npu_fixture_free(&f);
+}
+
+static void emit__every_write_may_fail(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char path[128];
+    snprintf(path, sizeof path, "%s/tree", f.directory);
+    const ptowsp_npu_desc desc = {path, false};
+    bool is_done = false;
+    size_t n = 0;
+    while (!is_done) {
+        memset(&hooks, 0, sizeof hooks);
+        hooks.fail_at = ++n;
+        hooks.error = n % 2 ? ENOSPC : EIO;
+        ptowsp_status status = ptowsp_npu_emit(f.context, f.program, &desc);
+        is_done = hooks.writes < n;
+        assert_int_equal(status, is_done ? PTOWSP_OK : PTOWSP_SYSTEM_FAILED);
+        assert_int_equal(npu_entries(f.directory), is_done);
+        if (!is_done) {
+            const char *text = ptowsp_context_error(f.context).text;
+            assert_ptr_equal(strstr(text, "emit: cannot write /tmp/ptowsp-test-"), text);
+            assert_non_null(strstr(text, n % 2 ? "No space left on device" : "Input/output error"));
+        }
+    }
+    assert_true(n > 10);
+    npu_fixture_free(&f);
+}
+
+static void emit__a_failing_write_leaves_the_tree_that_was_there(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char path[128], mine[160];
+    snprintf(path, sizeof path, "%s/tree", f.directory);
+    snprintf(mine, sizeof mine, "%s/mine", path);
+    const ptowsp_npu_desc desc = {path, true};
+    memset(&hooks, 0, sizeof hooks);
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    assert_int_equal(mkdir(mine, 0755), 0);  // it stays if the tree does
+    uint32_t count = npu_entries(path);
+    for (size_t n = 1; n < 30; n += 7) {
+        memset(&hooks, 0, sizeof hooks);
+        hooks.fail_at = n;
+        hooks.error = ENOSPC;
+        ptowsp_status status = ptowsp_npu_emit(f.context, f.program, &desc);
+        if (hooks.writes >= n) {
+            assert_int_equal(status, PTOWSP_SYSTEM_FAILED);
+            assert_int_equal(npu_entries(path), count);
+            assert_int_equal(npu_entries(f.directory), 1);
+        } else {
+            assert_int_equal(npu_entries(path), count - 1);
+        }
+    }
+    npu_fixture_free(&f);
+}
+
+static void emit__goes_on_after_short_and_interrupted_writes(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    for (int error = 0; error < 2; error++) {
+        char path[128], file[160];
+        snprintf(path, sizeof path, "%s/tree%d", f.directory, error);
+        snprintf(file, sizeof file, "%s/aicpu/program.h", path);
+        const ptowsp_npu_desc desc = {path, false};
+        memset(&hooks, 0, sizeof hooks);
+        hooks.fail_at = 1;
+        hooks.error = error ? EINTR : 0;
+        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+        FILE *in = fopen(file, "rb");
+        assert_non_null(in);
+        char start[64] = "";
+        assert_non_null(fgets(start, sizeof start, in));
+        assert_string_equal(start,
+                            "// What program decode is made of, by index in the tables of pr");
+        fclose(in);
+    }
+    npu_fixture_free(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text__string_literals_hold_any_bytes),
+        cmocka_unit_test(text__comments_stay_on_their_line),
+        cmocka_unit_test(text__json_strings_hold_any_bytes),
+        cmocka_unit_test(text__grows_to_any_length),
+        cmocka_unit_test(text__numbers_are_literals),
+        cmocka_unit_test(text__doubles_are_exact),
+        cmocka_unit_test(hash__is_murmur3),
+        cmocka_unit_test(names__become_identifiers),
+        cmocka_unit_test(names__that_are_reserved_get_an_underscore),
+        cmocka_unit_test(names__no_keyword_is_left),
+        cmocka_unit_test(names__that_clash_get_numbers_in_the_order_of_the_tables),
+        cmocka_unit_test(names__of_any_characters_are_identifiers_and_differ),
+        cmocka_unit_test(emit__every_allocation_may_be_refused),
+        cmocka_unit_test(emit__every_write_may_fail),
+        cmocka_unit_test(emit__a_failing_write_leaves_the_tree_that_was_there),
+        cmocka_unit_test(emit__goes_on_after_short_and_interrupted_writes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
