@@ -49,7 +49,7 @@ static inline ptowsp_kernel npu_native_make(const npu_fixture *f, const char *na
     desc.scalars[0].type = PTOWSP_TYPE_U64;
     desc.fn = npu_scale;
     desc.source.text = text;
-    desc.source.fn = "scale";
+    desc.source.fn = text ? "scale" : NULL;
     return ptowsp_kernel_make(f->m, &desc);
 }
 

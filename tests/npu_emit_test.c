@@ -1,0 +1,667 @@
+// Trees as files: what is in them, that it is the same each time, and that a directory has all of a
+// tree or what was there before.
+
+#include "npu_fixture.h"
+
+#include <sys/resource.h>
+#include <signal.h>
+
+// All files of an emission, one after another.
+typedef struct collected {
+    char *text;
+    size_t size, capacity;
+    uint32_t file_count, stop_at;  // the callback fails for this file, from 1; 0: for none
+    const char *directory;         // files are compared with those there; or NULL
+    char paths[64][64];
+} collected;
+
+static void collect_bytes(collected *c, const void *data, size_t size) {
+    if (c->size + size > c->capacity) {
+        c->capacity = 2 * (c->size + size);
+        c->text = (char *)realloc(c->text, c->capacity);
+        assert_non_null(c->text);
+    }
+    memcpy(c->text + c->size, data, size);
+    c->size += size;
+}
+
+static void compare_with_disk(const char *directory, const char *path, const char *text,
+                              size_t size) {
+    char full[256];
+    snprintf(full, sizeof full, "%.128s/%.100s", directory, path);
+    FILE *in = fopen(full, "rb");
+    if (!in) {
+        fail_msg("%s is missing", full);
+        return;
+    }
+    char *data = (char *)malloc(size + 2);
+    assert_non_null(data);
+    assert_int_equal(fread(data, 1, size + 1, in), size);
+    assert_memory_equal(data, text, size);
+    free(data);
+    fclose(in);
+}
+
+static ptowsp_status collect(void *user, const char *path, const char *text, size_t size) {
+    collected *c = (collected *)user;
+    assert_int_equal(text[size], 0);
+    assert_true(c->file_count < 64 && strlen(path) < sizeof c->paths[0]);
+    memcpy(c->paths[c->file_count++], path, strlen(path) + 1);
+    collect_bytes(c, path, strlen(path) + 1);
+    collect_bytes(c, text, size);
+    if (c->directory) {
+        compare_with_disk(c->directory, path, text, size);
+    }
+    return c->file_count == c->stop_at ? PTOWSP_CANCELLED : PTOWSP_OK;
+}
+
+// The text of a file; it lives as long as the collection.
+static const char *find(const collected *c, const char *path) {
+    size_t length = strlen(path) + 1;
+    for (size_t i = 0; i + length < c->size; i++) {
+        if ((i == 0 || c->text[i - 1] == '\n') && memcmp(c->text + i, path, length) == 0) {
+            return c->text + i + length;
+        }
+    }
+    fail_msg("there is no %s", path);
+    return "";
+}
+
+static void emit_all(const npu_fixture *f, collected *c) {
+    memset(c, 0, sizeof *c);
+    assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, collect, c), PTOWSP_OK);
+    collect_bytes(c, "", 1);
+}
+
+static const char *in_directory(const npu_fixture *f, const char *name, char path[160]) {
+    snprintf(path, 160, "%.63s/%.90s", f->directory, name);
+    return path;
+}
+
+static ptowsp_status emit_to(const npu_fixture *f, const char *path, bool is_replacing) {
+    const ptowsp_npu_desc desc = {path, is_replacing};
+    return ptowsp_npu_emit(f->context, f->program, &desc);
+}
+
+static void write_file(const char *path, const char *text) {
+    FILE *out = fopen(path, "wb");
+    assert_non_null(out);
+    fputs(text, out);
+    fclose(out);
+}
+
+// -- contents -------------------------------------------------------------------------------------
+
+static void emit__one_program_gives_one_text(void **state) {
+    (void)state;
+    npu_fixture f, g;
+    npu_fixture_make(&f);
+    npu_fixture_make(&g);
+    collected first, second, other;
+    emit_all(&f, &first);
+    emit_all(&f, &second);
+    emit_all(&g, &other);
+    assert_int_equal(first.size, second.size);
+    assert_memory_equal(first.text, second.text, first.size);
+    assert_int_equal(first.size, other.size);
+    assert_memory_equal(first.text, other.text, first.size);
+    free(first.text);
+    free(second.text);
+    free(other.text);
+    npu_fixture_free(&f);
+    npu_fixture_free(&g);
+}
+
+static void emit__any_change_of_a_source_is_another_hash(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    collected first, second;
+    emit_all(&f, &first);
+    npu_program_free(&f);
+    npu_names_of names = npu_plain_names;
+    names.symbol = "faktor";
+    npu_program_make(&f, &names, NPU_SCALE_TEXT);
+    emit_all(&f, &second);
+    const char *before = strstr(find(&first, "manifest.json"), "\"hash\": ");
+    const char *after = strstr(find(&second, "manifest.json"), "\"hash\": ");
+    assert_true(before && after);
+    assert_memory_not_equal(before, after, 42);
+    // The one in the program is the one in the manifest.
+    char hash[64];
+    snprintf(hash, sizeof hash, "    \"%.32s\",  // hash\n", before + strlen("\"hash\": \""));
+    assert_non_null(strstr(find(&first, "aicpu/program.cpp"), hash));
+    free(first.text);
+    free(second.text);
+    npu_fixture_free(&f);
+}
+
+static void emit__tables_say_what_the_program_has(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    collected c;
+    emit_all(&f, &c);
+    const char *text = find(&c, "aicpu/program.cpp");
+    assert_non_null(strstr(text, "    {\"batch\", PTOWSP_AXIS_DYNAMIC, 0, 0, 1},\n"));
+    assert_non_null(strstr(text, "    {\"kv_len\", PTOWSP_I32, 0, 1},\n"));
+    assert_non_null(strstr(text, "    {\"factor\", 1},\n"));
+    assert_non_null(strstr(text, "    {\"x\", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 8}, 1, 1, 0},\n"));
+    assert_non_null(strstr(text, "    {\"scale\", PTOWSP_UNIT_VECTOR, 1, 1, 1, {\"data\"}},\n"));
+    assert_non_null(strstr(text, "    \"decode/parallel b/when/task scale\",\n"));
+    assert_non_null(strstr(text, "        PTOWSP_ISSUE_DATAFLOW,\n"));
+    const char *header = find(&c, "aicpu/program.h");
+    assert_non_null(strstr(header, "    AXIS_batch = 1,\n"));
+    assert_non_null(strstr(header, "    KERNEL_scale = 1,\n"));
+    find(&c, "include/ptowsp.h");
+    find(&c, "shim/ptoisa_shim.h");
+    find(&c, "LICENSE");
+    const char *readme = find(&c, "README.md");
+    assert_non_null(strstr(readme, "| kv\\_len | array of i32 |\n"));
+    assert_non_null(strstr(readme, "issue dataflow"));
+    // Files for pipelines are in trees of programs that have some.
+    for (uint32_t i = 0; i < c.file_count; i++) {
+        assert_null(strstr(c.paths[i], "pipeline"));
+    }
+    free(c.text);
+    npu_fixture_free(&f);
+}
+
+// A value of JSON from here; behind it, or NULL if it is none.
+static const char *json(const char *at) {
+    at += strspn(at, " \n");
+    if (*at == '{' || *at == '[') {
+        char end = *at == '{' ? '}' : ']';
+        at += 1 + strspn(at + 1, " \n");
+        while (*at != end) {
+            if (end == '}') {
+                at = *at == '"' ? json(at) : NULL;
+                if (!at || *at != ':') {
+                    return NULL;
+                }
+                at++;
+            }
+            at = json(at);
+            if (!at) {
+                return NULL;
+            }
+            at += strspn(at, " \n");
+            if (*at != end && *at != ',') {
+                return NULL;
+            }
+            bool is_comma = *at == ',';
+            at += is_comma;
+            at += strspn(at, " \n");
+            if (is_comma && *at == end) {
+                return NULL;
+            }
+        }
+        return at + 1;
+    }
+    if (*at == '"') {
+        for (at++; *at && *at != '"'; at++) {
+            if (*at == '\\') {
+                at++;
+            }
+        }
+        return *at ? at + 1 : NULL;
+    }
+    size_t length = strspn(at, "-0123456789");
+    const char *const words[] = {"true", "false", "null"};
+    for (int i = 0; i < 3; i++) {
+        length = strncmp(at, words[i], strlen(words[i])) == 0 ? strlen(words[i]) : length;
+    }
+    return length ? at + length : NULL;
+}
+
+static void emit__manifest_is_json_with_the_schedules_support(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    collected c;
+    emit_all(&f, &c);
+    const char *text = find(&c, "manifest.json");
+    const char *end = json(text);
+    assert_non_null(end);
+    assert_string_equal(end, "\n");
+    assert_ptr_equal(strstr(text, "{\n  \"format\": \"ptowsp tree\",\n  \"abi\": 1,\n"), text);
+    assert_non_null(strstr(text, "{\"directive\": \"issue\", \"value\": \"dataflow\", "
+                                 "\"support\": \"enforced\"}"));
+    assert_non_null(strstr(text, "{\"directive\": \"dispatch\", \"value\": \"round robin\", "
+                                 "\"support\": \"enforced\"}"));
+    assert_non_null(strstr(text, "{\"directive\": \"hazards\", \"value\": \"war\", "));
+    assert_non_null(strstr(text, "{\"directive\": \"streams\", \"value\": \"none\", "));
+    assert_non_null(strstr(text, "\"name\": \"scale\", \"kind\": \"native\", \"unit\": \"vector\", "
+                                 "\"used\": true"));
+    free(c.text);
+    npu_fixture_free(&f);
+}
+
+// Words, macros, what could be a trigraph or the end of a comment, and names that are one when what
+// cannot be in an identifier is gone. Modules refuse quotes, backslashes, line ends, and what is not
+// ASCII, before anything is emitted.
+static void emit__names_cannot_break_out(void **state) {
+    (void)state;
+    const npu_names_of cases[] = {
+        {"class", "class", "for", "int", "class-", "while", "NULL", "namespace"},
+        {"?"
+         "?/",
+         "?"
+         "?/",
+         "*/", "//", "/*", "#include <x>", "%s%n%d",
+         "?"
+         "?'"},
+        {"main", "main", "run", "i64", "task", "scope", "Run", "linux"},
+        {"a b", "a b", "a_b", "a-b", "a+b", "a*b", "a:b", "A B"},
+        {"x", "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijk",
+         "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghij1",
+         "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghij2",
+         "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghij3",
+         "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghij4",
+         "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghij5", "y"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        npu_fixture f;
+        npu_fixture_begin(&f);
+        npu_names_of names = cases[i];
+        names.kernel = i == 1 ? "?"
+                                "?-"
+                              : names.kernel;  // quotes are refused
+        npu_program_make(&f, &names, NPU_SCALE_TEXT);
+        collected c;
+        emit_all(&f, &c);
+        const char *const generated[] = {"aicpu/program.h", "aicpu/program.cpp",
+                                         "aicpu/expand.cpp"};
+        for (size_t k = 0; k < 3; k++) {
+            // To its end, where the path of the next file begins.
+            const char *text = find(&c, generated[k]);
+            for (const char *at = text; *at; at++) {
+                assert_false(at[0] == '?' && at[1] == '?');
+                assert_false(at[0] == '\\' && at[1] == '\n');
+            }
+        }
+        const char *manifest = json(find(&c, "manifest.json"));
+        assert_non_null(manifest);
+        free(c.text);
+        npu_fixture_free(&f);
+    }
+}
+
+// -- what is refused ------------------------------------------------------------------------------
+
+static void emit__needs_a_program_a_directory_and_a_callback(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    const char *const no_directory = "emit: there is no directory to write to";
+    assert_int_equal(ptowsp_npu_emit(f.context, f.program, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, no_directory);
+    assert_int_equal(emit_to(&f, NULL, false), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(emit_to(&f, "", false), PTOWSP_INVALID_PARAMS);
+    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, no_directory);
+    char path[160];
+    const ptowsp_npu_desc desc = {in_directory(&f, "tree", path), false};
+    assert_int_equal(ptowsp_npu_emit(f.context, NULL, &desc), PTOWSP_INVALID_PARAMS);
+    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "emit: program is NULL");
+    assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, NULL, NULL),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "emit: file is NULL");
+    const char *const nameless[] = {"/", "//", ".", "..", "/tmp/.", "/tmp/.."};
+    for (size_t i = 0; i < sizeof nameless / sizeof nameless[0]; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "emit: a tree needs a name of its own, and \"%s\" has none",
+                 nameless[i]);
+        assert_int_equal(emit_to(&f, nameless[i], true), PTOWSP_INVALID_PARAMS);
+        test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+    }
+    assert_int_equal(npu_entries(f.directory), 0);
+    npu_fixture_free(&f);
+}
+
+static void emit__a_callback_may_stop_it(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    collected c;
+    memset(&c, 0, sizeof c);
+    c.stop_at = 2;
+    assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, collect, &c), PTOWSP_CANCELLED);
+    assert_int_equal(c.file_count, 2);
+    char text[128];
+    snprintf(text, sizeof text, "emit: the callback returned CANCELLED for %s", c.paths[1]);
+    test_error_is(f.context, PTOWSP_CANCELLED, 1, text);
+    free(c.text);
+    npu_fixture_free(&f);
+}
+
+static void emit__kernels_need_their_source(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    char path[160];
+    npu_program_make(&f, &npu_plain_names, NULL);
+    assert_int_equal(emit_to(&f, in_directory(&f, "tree", path), false), PTOWSP_UNSUPPORTED);
+    test_error_is(f.context, PTOWSP_UNSUPPORTED, 1,
+                  "emit: kernel scale has no source (ptowsp_kernel_source), which a tree needs");
+    assert_int_equal(npu_entries(f.directory), 0);
+    npu_program_free(&f);
+    npu_module_make(&f, "m");
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "scale";
+    desc.fn = desc.cost = npu_scale;
+    desc.source.text = NPU_SCALE_TEXT;
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = ptowsp_kernel_make(f.m, &desc);
+    PTOWSP_WORKLOAD(f.m, "w") {
+        ptowsp_task_make(f.m, &task);
+    }
+    npu_compile(&f, NULL);
+    assert_int_equal(emit_to(&f, path, false), PTOWSP_UNSUPPORTED);
+    test_error_is(f.context, PTOWSP_UNSUPPORTED, 1,
+                  "emit: kernel scale has a cost function, which its source does not name");
+    assert_int_equal(npu_entries(f.directory), 0);
+    npu_fixture_free(&f);
+}
+
+static void emit__programs_over_a_limit_are_refused(void **state) {
+    (void)state;
+    for (uint32_t over = 0; over < 2; over++) {
+        npu_fixture f;
+        npu_fixture_begin(&f);
+        npu_module_make(&f, "m");
+        ptowsp_tensor_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.dtype = PTOWSP_F32;
+        for (uint32_t i = 0; i < 65534 + over; i++) {  // entry 0 of the table is none
+            char name[16];
+            snprintf(name, sizeof name, "t%u", (unsigned)i);
+            desc.name = name;
+            ptowsp_tensor_make(f.m, &desc);
+        }
+        PTOWSP_WORKLOAD(f.m, "w") {
+            ptowsp_slot_set(f.m, 0, ptowsp_i64(f.m, 1));
+        }
+        npu_compile(&f, NULL);
+        collected c;
+        memset(&c, 0, sizeof c);
+        ptowsp_status status = ptowsp_npu_emit_files(f.context, f.program, collect, &c);
+        assert_int_equal(status, over ? PTOWSP_LIMIT_EXCEEDED : PTOWSP_OK);
+        assert_int_equal(c.file_count == 0, over);
+        if (over) {
+            test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, 65536,
+                          "emit: the program has 65536 tensors; a tree has at most 65535");
+        }
+        free(c.text);
+        npu_fixture_free(&f);
+    }
+}
+
+static void emit__programs_of_too_many_statements_are_refused(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    npu_module_make(&f, "m");
+    PTOWSP_WORKLOAD(f.m, "w") {
+        for (uint32_t i = 0; i < 65536; i++) {
+            ptowsp_slot_set(f.m, 0, ptowsp_i64(f.m, i));
+        }
+    }
+    npu_compile(&f, NULL);
+    collected c;
+    memset(&c, 0, sizeof c);
+    assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, collect, &c),
+                     PTOWSP_LIMIT_EXCEEDED);
+    assert_int_equal(c.file_count, 0);
+    test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, 65538,
+                  "emit: the program has 65538 statements; a tree has at most 65535");
+    npu_fixture_free(&f);
+}
+
+// -- directories ----------------------------------------------------------------------------------
+
+static void compare_tree(const npu_fixture *f, const char *path) {
+    collected c;
+    memset(&c, 0, sizeof c);
+    c.directory = path;
+    assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, collect, &c), PTOWSP_OK);
+    free(c.text);
+}
+
+static void emit__writes_what_the_callback_gets(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char path[160], slashes[170], back[512];
+    in_directory(&f, "tree", path);
+    assert_int_equal(emit_to(&f, path, false), PTOWSP_OK);
+    compare_tree(&f, path);
+    assert_int_equal(npu_entries(f.directory), 1);
+    // A slash at the end; and a path from here.
+    snprintf(slashes, sizeof slashes, "%.150s2//", path);
+    assert_int_equal(emit_to(&f, slashes, true), PTOWSP_OK);
+    compare_tree(&f, slashes);
+    assert_non_null(getcwd(back, sizeof back));
+    assert_int_equal(chdir(f.directory), 0);
+    assert_int_equal(emit_to(&f, "here", false), PTOWSP_OK);
+    compare_tree(&f, "here");
+    assert_int_equal(emit_to(&f, "here/inside", false), PTOWSP_OK);
+    assert_int_equal(chdir(back), 0);
+    assert_int_equal(npu_entries(f.directory), 3);
+    npu_fixture_free(&f);
+}
+
+static void emit__permissions_are_those_of_the_umask(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    const mode_t masks[] = {022, 077, 002};
+    mode_t before = umask(0);
+    for (size_t i = 0; i < 3; i++) {
+        char path[160], file[200];
+        snprintf(path, sizeof path, "%.63s/tree%u", f.directory, (unsigned)i);
+        snprintf(file, sizeof file, "%.160s/manifest.json", path);
+        umask(masks[i]);
+        assert_int_equal(emit_to(&f, path, false), PTOWSP_OK);
+        struct stat about;
+        assert_int_equal(stat(path, &about), 0);
+        assert_int_equal(about.st_mode & 0777, 0755 & ~masks[i]);
+        assert_int_equal(stat(file, &about), 0);
+        assert_int_equal(about.st_mode & 0777, 0644 & ~masks[i]);
+    }
+    umask(before);
+    npu_fixture_free(&f);
+}
+
+static void is_kept(const npu_fixture *f, const char *path, const char *why) {
+    char text[400];
+    snprintf(text, sizeof text, "emit: %.160s %s", path, why);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+}
+
+#define NOT_REPLACING "exists, and is_replacing is not set"
+#define NOT_OURS                                                                                   \
+    "is not replaced, as it is neither an emitted tree (it has no manifest.json of one) nor an "   \
+    "empty directory"
+
+static void emit__what_exists_is_kept_unless_it_is_to_be_replaced(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char empty[160], file[160], link[160], broken[160];
+    assert_int_equal(mkdir(in_directory(&f, "empty", empty), 0755), 0);
+    write_file(in_directory(&f, "file", file), "mine");
+    assert_int_equal(symlink("empty", in_directory(&f, "link", link)), 0);
+    assert_int_equal(symlink("nowhere", in_directory(&f, "broken", broken)), 0);
+    const char *const paths[] = {empty, file, link, broken};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(emit_to(&f, paths[i], false), PTOWSP_INVALID_PARAMS);
+        is_kept(&f, paths[i], NOT_REPLACING);
+    }
+    // Links and files are not replaced at all.
+    for (size_t i = 1; i < 4; i++) {
+        assert_int_equal(emit_to(&f, paths[i], true), PTOWSP_INVALID_PARAMS);
+        is_kept(&f, paths[i], NOT_OURS);
+    }
+    assert_int_equal(npu_entries(f.directory), 4);
+    assert_int_equal(npu_entries(empty), 0);
+    assert_int_equal(emit_to(&f, empty, true), PTOWSP_OK);
+    compare_tree(&f, empty);
+    assert_int_equal(npu_entries(f.directory), 4);
+    npu_fixture_free(&f);
+}
+
+static void emit__only_trees_and_empty_directories_are_replaced(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char mine[160], file[200];
+    in_directory(&f, "mine", mine);
+    assert_int_equal(mkdir(mine, 0755), 0);
+    snprintf(file, sizeof file, "%.160s/thesis.txt", mine);
+    write_file(file, "all my work");
+    assert_int_equal(emit_to(&f, mine, true), PTOWSP_INVALID_PARAMS);
+    is_kept(&f, mine, NOT_OURS);
+    // Another program's manifest does not make it a tree, nor does an empty one.
+    snprintf(file, sizeof file, "%.160s/manifest.json", mine);
+    write_file(file, "{\"name\": \"web app\"}");
+    assert_int_equal(emit_to(&f, mine, true), PTOWSP_INVALID_PARAMS);
+    is_kept(&f, mine, NOT_OURS);
+    write_file(file, "");
+    assert_int_equal(emit_to(&f, mine, true), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(npu_entries(mine), 2);
+    assert_int_equal(npu_entries(f.directory), 1);
+    npu_fixture_free(&f);
+}
+
+// All of the old tree goes, with what was built in it; another program takes its place.
+static void emit__a_tree_is_replaced_as_a_whole(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char path[160], file[200], inside[200];
+    in_directory(&f, "tree", path);
+    assert_int_equal(emit_to(&f, path, false), PTOWSP_OK);
+    uint32_t count = npu_entries(path);
+    snprintf(inside, sizeof inside, "%.160s/build", path);
+    assert_int_equal(mkdir(inside, 0755), 0);
+    snprintf(file, sizeof file, "%.160s/build/a.o", path);
+    write_file(file, "x");
+    snprintf(file, sizeof file, "%.160s/build/link", path);
+    assert_int_equal(symlink("/tmp", file), 0);  // what it points to stays
+    npu_program_free(&f);
+    npu_names_of names = npu_plain_names;
+    names.module = "other";
+    npu_program_make(&f, &names, NPU_SCALE_TEXT);
+    assert_int_equal(emit_to(&f, path, true), PTOWSP_OK);
+    compare_tree(&f, path);
+    assert_int_equal(npu_entries(path), count);
+    assert_int_equal(npu_entries(f.directory), 1);
+    npu_fixture_free(&f);
+}
+
+static void cannot(const npu_fixture *f, const char *start, const char *path, const char *why) {
+    char text[600];
+    snprintf(text, sizeof text, "emit: %s %.300s: %s", start, path, why);
+    test_error_is(f->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+}
+
+static void emit__a_parent_must_be_there(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char parent[160], path[200];
+    in_directory(&f, "missing", parent);
+    snprintf(path, sizeof path, "%.160s/tree", parent);
+    assert_int_equal(emit_to(&f, path, true), PTOWSP_SYSTEM_FAILED);
+    cannot(&f, "cannot open directory", parent, "No such file or directory");
+    write_file(parent, "a file");
+    assert_int_equal(emit_to(&f, path, true), PTOWSP_SYSTEM_FAILED);
+    cannot(&f, "cannot open directory", parent, "Not a directory");
+    assert_int_equal(npu_entries(f.directory), 1);
+    npu_fixture_free(&f);
+}
+
+static void emit__a_parent_must_be_writable(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char parent[160], path[200];
+    in_directory(&f, "locked", parent);
+    snprintf(path, sizeof path, "%.160s/tree", parent);
+    assert_int_equal(mkdir(parent, 0555), 0);
+    bool is_root = geteuid() == 0;  // who may write everywhere
+    assert_int_equal(is_root ? seteuid(65534) : 0, 0);
+    assert_int_equal(emit_to(&f, path, false), PTOWSP_SYSTEM_FAILED);
+    assert_int_equal(is_root ? seteuid(0) : 0, 0);
+    cannot(&f, "cannot create a directory beside", path, "Permission denied");
+    assert_int_equal(npu_entries(parent), 0);
+    npu_fixture_free(&f);
+}
+
+static void emit__a_name_may_be_too_long_for_the_system(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char path[512];
+    snprintf(path, sizeof path, "%.63s/%0300d", f.directory, 1);
+    assert_int_equal(emit_to(&f, path, false), PTOWSP_SYSTEM_FAILED);
+    const char *text = ptowsp_context_error(f.context).text;
+    const char *end = "0001: File name too long";
+    assert_string_equal(text + strlen(text) - strlen(end), end);
+    assert_int_equal(npu_entries(f.directory), 0);
+    npu_fixture_free(&f);
+}
+
+// The limit on the size of a file stands in for a disk that is full, at several sizes.
+static void emit__a_full_disk_leaves_nothing(void **state) {
+    (void)state;
+    npu_fixture f;
+    npu_fixture_make(&f);
+    char path[160];
+    in_directory(&f, "tree", path);
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    const rlim_t sizes[] = {0, 100, 1000, 10000, 100000, 300000};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct rlimit limit = {sizes[i], before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        ptowsp_status status = emit_to(&f, path, false);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        assert_int_equal(status, PTOWSP_SYSTEM_FAILED);
+        const char *text = ptowsp_context_error(f.context).text;
+        const char *end = ": File too large";
+        assert_string_equal(text + strlen(text) - strlen(end), end);
+        assert_int_equal(npu_entries(f.directory), 0);
+    }
+    signal(SIGXFSZ, handler);
+    assert_int_equal(emit_to(&f, path, false), PTOWSP_OK);
+    npu_fixture_free(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(emit__one_program_gives_one_text),
+        cmocka_unit_test(emit__any_change_of_a_source_is_another_hash),
+        cmocka_unit_test(emit__tables_say_what_the_program_has),
+        cmocka_unit_test(emit__manifest_is_json_with_the_schedules_support),
+        cmocka_unit_test(emit__names_cannot_break_out),
+        cmocka_unit_test(emit__needs_a_program_a_directory_and_a_callback),
+        cmocka_unit_test(emit__a_callback_may_stop_it),
+        cmocka_unit_test(emit__kernels_need_their_source),
+        cmocka_unit_test(emit__programs_over_a_limit_are_refused),
+        cmocka_unit_test(emit__programs_of_too_many_statements_are_refused),
+        cmocka_unit_test(emit__writes_what_the_callback_gets),
+        cmocka_unit_test(emit__permissions_are_those_of_the_umask),
+        cmocka_unit_test(emit__what_exists_is_kept_unless_it_is_to_be_replaced),
+        cmocka_unit_test(emit__only_trees_and_empty_directories_are_replaced),
+        cmocka_unit_test(emit__a_tree_is_replaced_as_a_whole),
+        cmocka_unit_test(emit__a_parent_must_be_there),
+        cmocka_unit_test(emit__a_parent_must_be_writable),
+        cmocka_unit_test(emit__a_name_may_be_too_long_for_the_system),
+        cmocka_unit_test(emit__a_full_disk_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
