@@ -337,7 +337,9 @@ static inline void read_walk(read_walker *w, uint32_t first, uint32_t end) {
             break;
         }
         case PTOWSP_STATEMENT_RESET:
-        case PTOWSP_STATEMENT_CLOSE: break;
+        case PTOWSP_STATEMENT_CLOSE:
+        case PTOWSP_STATEMENT_RECORD:
+        case PTOWSP_STATEMENT_WAIT: break;
         default: fail_msg("statement %u of kind %d among others", i, (int)s.kind);
         }
         i = s.end ? s.end : i;

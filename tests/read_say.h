@@ -1,0 +1,270 @@
+// What a program says of itself as text, line by line, for lists worked out by hand: one line for
+// each statement, with all that belongs to it.
+
+#ifndef PTOWSP_READ_SAY_H
+#define PTOWSP_READ_SAY_H
+
+#include "read_walk.h"
+
+typedef struct fixture {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_schedule schedule;
+    char text[8192];
+    size_t length;
+} fixture;
+
+static inline void write_text(void *user, const char *text, size_t length) {
+    fixture *f = (fixture *)user;
+    assert_true(f->length + length < sizeof f->text);
+    memcpy(f->text + f->length, text, length);
+    f->length += length;
+    f->text[f->length] = '\0';
+}
+
+static inline ptowsp_text sink(fixture *f) {
+    ptowsp_text text = {write_text, f};
+    f->length = 0;
+    f->text[0] = '\0';
+    return text;
+}
+
+static inline void fixture_make(fixture *f) {
+    memset(f, 0, sizeof *f);
+    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(f->context, &(ptowsp_module_desc){"m", 4}, &f->m),
+                     PTOWSP_OK);
+}
+
+static inline void fixture_free(fixture *f) {
+    ptowsp_program_destroy(f->program);
+    ptowsp_module_destroy(f->m);
+    ptowsp_context_destroy(f->context);
+}
+
+// -- statements as text ---------------------------------------------------------------------------
+
+static inline void say(fixture *f, const char *format, ...) {
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    write_text(f, text, (size_t)length);
+}
+
+static inline const char *operator_name(ptowsp_expr_kind kind) {
+    static const char *const names[] = {"+",  "-",  "*",   "/",  "%",  "min", "max", "&",    "^",
+                                        "|",  "<<", ">>",  "==", "!=", "<",   "<=",  ">",    ">=",
+                                        "&&", "||", "neg", "~",  "!",  "i64", "u64", "bool", "?"};
+    assert_true(kind >= PTOWSP_EXPR_ADD && kind <= PTOWSP_EXPR_SELECT);
+    return names[kind - PTOWSP_EXPR_ADD];
+}
+
+static inline const char *variable_name(const fixture *f, uint32_t variable) {
+    return ptowsp_program_variable_at(f->program, variable).name;
+}
+
+static inline void say_expr(fixture *f, uint32_t expr) {
+    const ptowsp_expr_info e = ptowsp_program_expr_at(f->program, expr);
+    assert_true(e.type != PTOWSP_TYPE_NONE);
+    switch (e.kind) {
+    case PTOWSP_EXPR_CONST:
+        if (e.type == PTOWSP_TYPE_BOOL) {
+            say(f, "%s", e.value ? "true" : "false");
+        } else {
+            say(f, "%lld%s", (long long)e.value, e.type == PTOWSP_TYPE_U64 ? "u" : "");
+        }
+        return;
+    case PTOWSP_EXPR_VARIABLE: say(f, "%s", variable_name(f, e.id)); return;
+    case PTOWSP_EXPR_ENTRY: say(f, "entry(%s)", variable_name(f, e.id)); return;
+    case PTOWSP_EXPR_SIZE:
+        say(f, "size(%s)", ptowsp_program_axis_at(f->program, e.id).name);
+        return;
+    case PTOWSP_EXPR_SYMBOL: say(f, "%s", ptowsp_program_symbol_at(f->program, e.id).name); return;
+    case PTOWSP_EXPR_ARRAY:
+        say(f, "%s[", ptowsp_program_array_at(f->program, e.id).name);
+        say_expr(f, e.a);
+        say(f, "]");
+        return;
+    case PTOWSP_EXPR_SLOT: say(f, "slot%u", e.id); return;
+    case PTOWSP_EXPR_TASK_ARG: say(f, "arg%u", e.id); return;
+    default: break;
+    }
+    const uint32_t operands[] = {e.a, e.b, e.c};
+    say(f, "(%s", operator_name(e.kind));
+    for (uint32_t i = 0; i < 3 && operands[i]; i++) {
+        say(f, " ");
+        say_expr(f, operands[i]);
+    }
+    say(f, ")");
+}
+
+static inline void say_view(fixture *f, const ptowsp_view_info *view) {
+    say(f, " %s%s %s[", view->is_read ? "r" : "", view->is_written ? "w" : "",
+        ptowsp_program_tensor_at(f->program, view->tensor).desc.name);
+    for (uint32_t i = 0; i < view->lead_count; i++) {
+        say_expr(f, view->lead[i]);
+        say(f, "; ");
+    }
+    if (view->row) {
+        say_expr(f, view->row);
+    }
+    say(f, "+%lld, ", (long long)view->rows);
+    if (view->col) {
+        say_expr(f, view->col);
+    }
+    say(f, "+%lld]", (long long)view->cols);
+}
+
+static inline void say_edges(fixture *f, const char *what, uint32_t first, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        say(f, "%s%u", i ? "," : what, ptowsp_program_edge_at(f->program, first + i));
+    }
+}
+
+static inline void say_task(fixture *f, uint32_t statement) {
+    const ptowsp_task_info task = ptowsp_program_task_at(f->program, statement);
+    if (task.kernel) {
+        say(f, " %s", ptowsp_program_kernel_name(f->program, task.kernel));
+    }
+    for (uint32_t i = 0; i < task.axis_count; i++) {
+        say(f, " ");
+        say_expr(f, task.axes[i]);
+    }
+    for (uint32_t i = 0; i < task.tile_count; i++) {
+        const ptowsp_view_info view = ptowsp_program_view_at(f->program, statement, i);
+        say_view(f, &view);
+    }
+    for (uint32_t i = 0; i < task.scalar_count; i++) {
+        say(f, i ? ", " : " scalars ");
+        say_expr(f, task.scalars[i]);
+    }
+    const uint32_t keys[] = {task.dispatch_key, task.priority_key, task.stream_key};
+    static const char *const names[] = {"dispatch", "priority", "stream"};
+    for (uint32_t i = 0; i < 3; i++) {
+        if (keys[i]) {
+            say(f, " %s ", names[i]);
+            say_expr(f, keys[i]);
+        }
+    }
+    say_edges(f, " in ", task.first_in, task.in_count);
+    say_edges(f, " out ", task.first_out, task.out_count);
+}
+
+static inline const char *statement_name(ptowsp_statement_kind kind) {
+    static const char *const names[] = {"NONE",      "WORKLOAD", "SCOPE",   "LOOP",     "WHEN",
+                                        "OTHERWISE", "CALL",     "TASK",    "SLOT_SET", "SLOT_LOAD",
+                                        "RESET",     "PIPELINE", "PROCESS", "CONSUME",  "RECEIVE",
+                                        "SEND",      "CLOSE",    "RECORD",  "WAIT",     "END"};
+    assert_true(kind < PTOWSP_STATEMENT_KIND_COUNT);
+    return names[kind];
+}
+
+static inline void say_channel(fixture *f, uint32_t channel) {
+    say(f, " %s", ptowsp_program_channel_at(f->program, channel).name);
+}
+
+// What is in the lists of a statement.
+static inline void say_lists(fixture *f, const ptowsp_statement *s) {
+    for (uint32_t i = s->first; i < s->first + s->count; i++) {
+        if (s->kind == PTOWSP_STATEMENT_CALL) {
+            say(f, i > s->first ? ", " : " ");
+            say_expr(f, ptowsp_program_value_at(f->program, i));
+        } else if (s->kind == PTOWSP_STATEMENT_WORKLOAD) {
+            const ptowsp_variable_info variable =
+                ptowsp_program_variable_at(f->program, ptowsp_program_param_at(f->program, i));
+            say(f, " %s:%s", variable.name, variable.type == PTOWSP_TYPE_I64 ? "i64" : "other");
+        } else if (s->kind == PTOWSP_STATEMENT_PIPELINE) {
+            const ptowsp_channel_info channel = ptowsp_program_channel_at(f->program, i);
+            say(f, " %s %s %u %llu", channel.is_event ? "event" : "channel", channel.name,
+                channel.depth, (unsigned long long)channel.latency);
+            if (channel.depth_at_start) {
+                say(f, " depth ");
+                say_expr(f, channel.depth_at_start);
+            }
+            if (channel.latency_at_start) {
+                say(f, " latency ");
+                say_expr(f, channel.latency_at_start);
+            }
+        } else if (s->kind == PTOWSP_STATEMENT_PROCESS) {
+            const ptowsp_port_info port = ptowsp_program_port_at(f->program, i);
+            say(f, " %s%s", port.is_produced ? ">" : "<", port.is_closed_early ? "!" : "");
+            say(f, "%s", ptowsp_program_channel_at(f->program, port.channel).name);
+        }
+    }
+    if (s->kind == PTOWSP_STATEMENT_RESET) {
+        say_edges(f, " ", s->first, s->count);
+    }
+}
+
+static inline void say_statement(fixture *f, uint32_t i) {
+    const ptowsp_statement s = ptowsp_program_statement_at(f->program, i);
+    bool has_channel = s.kind >= PTOWSP_STATEMENT_CONSUME && s.kind <= PTOWSP_STATEMENT_WAIT;
+    say(f, "%u %s%s%s", i, statement_name(s.kind), s.name ? " " : "", s.name ? s.name : "");
+    if (s.variable) {
+        say(f, " %s", variable_name(f, s.variable));
+    }
+    if (s.axis) {
+        say(f, " in %s", ptowsp_program_axis_at(f->program, s.axis).name);
+    }
+    if (s.row) {
+        say(f, " row ");
+        say_expr(f, s.row);
+    }
+    if (s.scope) {
+        say(f, s.scope == PTOWSP_SCOPE_PARALLEL ? " parallel" : " sequential");
+    }
+    if (has_channel) {
+        say_channel(f, s.channel);
+    }
+    if (s.kind == PTOWSP_STATEMENT_CALL) {
+        say(f, " %s", ptowsp_program_statement_at(f->program, s.target).name);
+    }
+    if (s.kind == PTOWSP_STATEMENT_SLOT_SET || s.kind == PTOWSP_STATEMENT_SLOT_LOAD) {
+        say(f, " %u", s.slot);
+    }
+    if (s.value) {
+        say(f, " ");
+        say_expr(f, s.value);
+    }
+    say_lists(f, &s);
+    if (s.kind == PTOWSP_STATEMENT_TASK || s.kind == PTOWSP_STATEMENT_PIPELINE) {
+        say_task(f, i);
+    } else if (s.kind == PTOWSP_STATEMENT_SLOT_LOAD) {
+        const ptowsp_load_info load = ptowsp_program_load_at(f->program, i);
+        say_view(f, &load.view);
+        if (load.row) {
+            say(f, " row ");
+            say_expr(f, load.row);
+        }
+        if (load.col) {
+            say(f, " col ");
+            say_expr(f, load.col);
+        }
+    }
+    if (s.end) {
+        say(f, " end %u", s.end);
+    }
+    if (s.kind == PTOWSP_STATEMENT_END || s.kind == PTOWSP_STATEMENT_OTHERWISE) {
+        say(f, " of %u", s.begin);
+    }
+    say(f, "\n");
+}
+
+// Compiles, and compares all that the program says with what it is to say.
+static inline void check_statements(fixture *f, const char *expected) {
+    const ptowsp_program_desc desc = {.schedule = &f->schedule};
+    if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+    read_check_form(f->program);
+    sink(f);
+    for (uint32_t i = 0; i < ptowsp_program_statement_count(f->program); i++) {
+        say_statement(f, i);
+    }
+    assert_string_equal(f->text, expected);
+}
+
+#endif
