@@ -2919,9 +2919,10 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 //      6  END of 0
 //
 // The first statement is the workload that the program begins with; those that are called follow
-// it. Scopes that add no order are not there any more. Things are named by their indices in tables;
-// where nothing else is said from 1, as in a module: 0 is none. What functions return belongs to the
-// program. Requires indices that exist.
+// it. Scopes that add no order are not there any more, nor is "parallel" in processes, which are
+// sequential. Things are named by their indices in tables, where nothing else is said from 1, as in
+// a module: 0 is none. Statements, slots, channels and edges are from 0. What functions return
+// belongs to the program. Requires indices that exist.
 
 #define PTOWSP_VIEW_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
 
@@ -3267,7 +3268,9 @@ PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *
                                                           uint32_t kernel, uint32_t i);
 
 // What is bound to a run, for those who run its program in another way. False: not bound. Axes,
-// arrays, symbols and tensors by index; a tensor's buffer has all its fields filled in.
+// arrays, symbols and tensors by index. The size of a dense axis is the declared one; a tensor's
+// buffer has all its fields filled in, its size with the bytes that it spans (0 where elements lie
+// before the first one).
 PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);
 PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);
 PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,

@@ -1,6 +1,6 @@
 // Walking a program by what ptowsp.h says of it (section 22), as somebody who translates it would:
-// an evaluator of its expressions and an interpreter of its statements, one after another, over what
-// is bound to a run. It shares nothing with the library but the public functions.
+// an evaluator of its expressions and an interpreter of its statements, one after another, over
+// what is bound to a run. It shares nothing with the library but the public functions.
 
 #ifndef PTOWSP_READ_WALK_H
 #define PTOWSP_READ_WALK_H

@@ -1,0 +1,652 @@
+// Reading programs: kernels with their instructions, tiles, checks and sources; what a target
+// refuses; what is bound to a run; memory that is refused.
+
+#include "test.h"
+
+typedef struct fixture {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    char text[16384];
+    size_t length;
+} fixture;
+
+static void write_text(void *user, const char *text, size_t length) {
+    fixture *f = (fixture *)user;
+    assert_true(f->length + length < sizeof f->text);
+    memcpy(f->text + f->length, text, length);
+    f->length += length;
+    f->text[f->length] = '\0';
+}
+
+static void say(fixture *f, const char *format, ...) {
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    write_text(f, text, (size_t)length);
+}
+
+static void fixture_make(fixture *f) {
+    memset(f, 0, sizeof *f);
+    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
+}
+
+static void fixture_free(fixture *f) {
+    ptowsp_program_destroy(f->program);
+    ptowsp_module_destroy(f->m);
+    ptowsp_context_destroy(f->context);
+}
+
+static void compile(fixture *f, const ptowsp_schedule *schedule) {
+    ptowsp_program_desc desc = {NULL, schedule};
+    ptowsp_program_destroy(f->program);
+    f->program = NULL;
+    if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+static ptowsp_tensor tensor_make(ptowsp_module *m, const char *name, ptowsp_dtype dtype,
+                                 int64_t rows, int64_t cols) {
+    return ptowsp_tensor_make(
+        m, &(ptowsp_tensor_desc){.name = name, .dtype = dtype, .rank = 2, .shape = {rows, cols}});
+}
+
+// -- tile kernels ---------------------------------------------------------------------------------
+
+// Instructions and tiles of a kernel as ptowsp_kernel_print writes them, but without cycles and what
+// tiles are for, from what the program says.
+static void say_insn(fixture *f, uint32_t kernel, const ptowsp_kernel_info *k, uint32_t i) {
+    const ptowsp_insn_info insn = ptowsp_program_insn_at(f->program, kernel, i);
+    say(f, "  %3u  %-16s %-4s", i, insn.name, ptowsp_pipe_name(insn.pipe));
+    if (strcmp(insn.name, "SET_FLAG") == 0 || strcmp(insn.name, "WAIT_FLAG") == 0) {
+        say(f, " %s -> %s event %u\n", ptowsp_pipe_name(insn.src_pipe),
+            ptowsp_pipe_name(insn.dst_pipe), insn.event);
+        return;
+    }
+    if (strcmp(insn.name, "PIPE_BARRIER") == 0) {
+        say(f, " %s\n", ptowsp_pipe_name(insn.src_pipe));
+        return;
+    }
+    const char *param = insn.param != PTOWSP_NO_PARAM ? k->tiles[insn.param].name : "";
+    for (uint32_t j = 0; j < 2 && insn.dst[j]; j++) {
+        say(f, " t%u", insn.dst[j]);
+    }
+    if (insn.dst[0] == 0) {
+        say(f, " %s <-", param);
+    } else {
+        say(f, " <-%s%s", *param ? " " : "", param);
+    }
+    for (uint32_t j = 0; j < 4 && insn.src[j]; j++) {
+        say(f, " t%u", insn.src[j]);
+    }
+    bool is_compared = strncmp(insn.name, "TCMP", 4) == 0;
+    if (is_compared) {
+        assert_int_equal(insn.mode, PTOWSP_LT);
+        say(f, " <");
+    } else if (strcmp(insn.name, "TCVT") == 0) {
+        static const char *const rounds[] = {"", " away", " floor", " ceil", " trunc"};
+        say(f, "%s", rounds[insn.mode]);
+    } else if (insn.row || insn.col) {
+        say(f, " %s (%u, %u)", strcmp(insn.name, "TINSERT") == 0 ? "at" : "from", insn.row,
+            insn.col);
+    }
+    if (insn.scalar_param != PTOWSP_NO_PARAM) {
+        say(f, " %s", k->scalars[insn.scalar_param].name);
+    } else if (is_compared || strcmp(insn.name, "TEXPANDS") == 0) {
+        say(f, " %.17g", insn.scalar);
+    }
+    if (insn.tmp) {
+        say(f, ", scratch t%u", insn.tmp);
+    }
+    say(f, "\n");
+}
+
+static void say_tile(fixture *f, uint32_t kernel, uint32_t i) {
+    static const char *const layouts[] = {"", " column-major", " NZ", " ZN", " ZZ", " NN"};
+    const ptowsp_tile_object tile = ptowsp_program_tile_at(f->program, kernel, i);
+    uint32_t bytes = tile.rows * tile.cols * ptowsp_dtype_size(tile.dtype);
+    say(f, "  t%-3u %s %u..%u  %s %u x %u%s\n", i, ptowsp_memory_name(tile.memory), tile.address,
+        tile.address + bytes, ptowsp_dtype_name(tile.dtype), tile.rows, tile.cols,
+        layouts[tile.layout]);
+}
+
+// Drops the cycles (10 characters from column 28) and what a tile is for.
+static void strip_printed(char *text) {
+    char *out = text;
+    bool is_insn = false, is_tile = false;
+    for (char *line = text; *line;) {
+        char *end = strchr(line, '\n') + 1;
+        size_t length = (size_t)(end - line);
+        if (line[0] != ' ') {
+            is_insn = strncmp(line, "instructions", 12) == 0;
+            is_tile = strncmp(line, "tiles", 5) == 0;
+        } else if (is_insn) {
+            memmove(out, line, 28);
+            memmove(out + 28, line + 38, length - 38);
+            out += length - 10;
+        } else if (is_tile) {
+            char *comma = strchr(line, ',');
+            size_t kept = comma && comma < end ? (size_t)(comma - line) : length - 1;
+            memmove(out, line, kept);
+            out[kept] = '\n';
+            out += kept + 1;
+        }
+        line = end;
+    }
+    *out = '\0';
+}
+
+// What the program says of a kernel is what is printed of it.
+static void check_listing(fixture *f, ptowsp_kernel kernel) {
+    static char printed[sizeof f->text];
+    f->length = 0;
+    ptowsp_kernel_print(f->m, kernel, (ptowsp_text){write_text, f});
+    memcpy(printed, f->text, sizeof printed);
+    strip_printed(printed);
+    const ptowsp_kernel_info info = ptowsp_program_kernel_at(f->program, kernel.id);
+    f->length = 0;
+    for (uint32_t i = 0; i < info.insn_count; i++) {
+        say_insn(f, kernel.id, &info, i);
+    }
+    for (uint32_t i = 1; i < info.tile_object_count; i++) {
+        say_tile(f, kernel.id, i);
+    }
+    assert_string_equal(f->text, printed);
+    assert_int_equal(info.insn_count, ptowsp_kernel_insn_count(f->m, kernel));
+    for (uint32_t i = 0; i < info.insn_count; i++) {
+        const ptowsp_insn shown = ptowsp_kernel_insn_at(f->m, kernel, i, NULL);
+        const ptowsp_insn_info insn = ptowsp_program_insn_at(f->program, kernel.id, i);
+        assert_string_equal(shown.name, insn.name);
+        assert_int_equal(shown.pipe, insn.pipe);
+    }
+    ptowsp_kernel_stats stats;
+    assert_int_equal(ptowsp_kernel_measure(f->m, kernel, NULL, &stats), PTOWSP_OK);
+    assert_memory_equal(stats.memory_bytes, info.memory_bytes, sizeof stats.memory_bytes);
+}
+
+// Rows of x divided by their largest element and scaled, what is below a half 0, as f16.
+static ptowsp_kernel make_clip(ptowsp_module *m) {
+    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "clip"});
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 24);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F16, 8, 24);
+    ptowsp_value s = ptowsp_tile_scalar(k, "s", PTOWSP_F32);
+    ptowsp_value scaled = ptowsp_tile_mul(ptowsp_tile_div(x, ptowsp_tile_rowmax(x)), s);
+    ptowsp_value mask = ptowsp_tile_compare(scaled, PTOWSP_LT, ptowsp_tile_const(k, 0.5));
+    ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 8, 24, 0);
+    ptowsp_tile_store(y, ptowsp_tile_select(mask, zero, scaled));
+    return ptowsp_kernel_end(k);
+}
+
+static ptowsp_kernel make_product(ptowsp_module *m) {
+    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "product"});
+    ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F16, 16, 32);
+    ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F16, 32, 16);
+    ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, 16, 16);
+    ptowsp_tile_store(c, ptowsp_tile_matmul(a, b));
+    return ptowsp_kernel_end(k);
+}
+
+// The header's formula.
+static int64_t extent_at(ptowsp_extent e, int64_t sizes[][2]) {
+    if (e.param == PTOWSP_NO_PARAM) {
+        return e.max;
+    }
+    int64_t size = ((int64_t)e.mul * sizes[e.param][e.axis] + e.add) >> e.shift;
+    return size < 0 ? 0 : size > (int64_t)e.max ? (int64_t)e.max : size;
+}
+
+static bool checks_hold(const fixture *f, uint32_t kernel, int64_t sizes[][2]) {
+    bool is_good = true;
+    for (uint32_t i = 0; i < ptowsp_program_kernel_at(f->program, kernel).check_count; i++) {
+        const ptowsp_size_check check = ptowsp_program_size_check_at(f->program, kernel, i);
+        int64_t a = extent_at(check.a, sizes), b = extent_at(check.b, sizes);
+        assert_true(check.operation[0] && check.axis <= 1);
+        is_good = is_good && (check.a.param == PTOWSP_NO_PARAM ? b >= a : b == a);
+    }
+    return is_good;
+}
+
+static void read__tile_kernels(void **state) {
+    (void)state;
+    fixture *f = (fixture *)calloc(1, sizeof *f);
+    assert_non_null(f);
+    fixture_make(f);
+    ptowsp_kernel clip = make_clip(f->m), product = make_product(f->m);
+    ptowsp_tensor x = tensor_make(f->m, "x", PTOWSP_F32, 8, 24);
+    ptowsp_tensor y = tensor_make(f->m, "y", PTOWSP_F16, 8, 24);
+    PTOWSP_WORKLOAD(f->m, "w") {
+        ptowsp_task_make(f->m, &(ptowsp_task_desc){.kernel = clip,
+                                                   .views = {{.tensor = x}, {.tensor = y}},
+                                                   .scalars = {ptowsp_symbol(f->m, "scale")}});
+    }
+    compile(f, NULL);
+    check_listing(f, clip);
+    check_listing(f, product);
+    assert_int_equal(ptowsp_program_kernel_count(f->program), 3);
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(f->program, clip.id);
+    assert_string_equal(info.name, "clip");
+    assert_true(info.is_used && info.is_tile_kernel && !info.has_fn && !info.has_products);
+    assert_int_equal(info.unit, PTOWSP_UNIT_VECTOR);
+    assert_int_equal(info.family, PTOWSP_FAMILY_A2A3);
+    assert_int_equal(info.tile_count, 2);
+    assert_string_equal(info.tiles[1].name, "y");
+    assert_int_equal(info.tiles[1].direction, PTOWSP_OUT);
+    assert_int_equal(info.tiles[0].cols, 24);
+    assert_int_equal(info.scalar_count, 1);
+    assert_string_equal(info.scalars[0].name, "s");
+    assert_int_equal(info.scalars[0].type, PTOWSP_TYPE_U64);
+    assert_int_equal(info.scalar_dtypes[0], PTOWSP_F32);
+    assert_int_equal(info.memory_bytes[PTOWSP_MEMORY_UB], 2592);
+    ptowsp_tile_object loaded = ptowsp_program_tile_at(f->program, clip.id, 1);
+    int64_t full[][2] = {{8, 24}, {8, 24}}, part[][2] = {{5, 7}, {5, 7}},
+            mixed[][2] = {{5, 7}, {5, 8}};
+    assert_int_equal(extent_at(loaded.valid_rows, part), 5);
+    assert_int_equal(extent_at(loaded.valid_cols, part), 7);
+    assert_int_equal(extent_at(loaded.valid_cols, full), 24);
+    assert_int_equal(loaded.root, 1);
+    assert_true(info.check_count > 0);
+    assert_true(checks_hold(f, clip.id, full) && checks_hold(f, clip.id, part));
+    assert_false(checks_hold(f, clip.id, mixed));
+    info = ptowsp_program_kernel_at(f->program, product.id);
+    assert_true(!info.is_used && info.has_products);
+    assert_int_equal(info.unit, PTOWSP_UNIT_CUBE);
+    fixture_free(f);
+    free(f);
+}
+
+// -- sources --------------------------------------------------------------------------------------
+
+PTOWSP_SOURCE(
+    source_of_two,
+    static ptowsp_cycles twice(const ptowsp_task *task, void *user) {
+        (void)user;
+        return 2 * (ptowsp_cycles)ptowsp_task_axis(task, 0);
+    } static ptowsp_cycles thrice(const ptowsp_task *task, void *user) {
+        (void)user;
+        return 3 * (ptowsp_cycles)ptowsp_task_axis(task, 0);
+    })
+
+static ptowsp_kernel with_source(ptowsp_module *m, const char *name, ptowsp_kernel_source source) {
+    return ptowsp_kernel_make(
+        m, &(ptowsp_kernel_desc){.name = name, .axis_count = 1, .fn = twice, .source = source});
+}
+
+static void read__sources_of_kernels(void **state) {
+    (void)state;
+    fixture *f = (fixture *)calloc(1, sizeof *f);
+    assert_non_null(f);
+    fixture_make(f);
+    char copy[sizeof source_of_two], path[] = "kernels/three.c";
+    memcpy(copy, source_of_two, sizeof copy);
+    ptowsp_kernel one = with_source(f->m, "twice", (ptowsp_kernel_source){.text = source_of_two});
+    ptowsp_kernel two = ptowsp_kernel_make(
+        f->m, &(ptowsp_kernel_desc){.name = "two",
+                                    .axis_count = 1,
+                                    .fn = twice,
+                                    .cost = thrice,
+                                    .source = {.text = copy, .fn = "twice", .cost = "thrice"}});
+    ptowsp_kernel three = with_source(f->m, "three", (ptowsp_kernel_source){.file = path});
+    ptowsp_kernel four =
+        with_source(f->m, "no identifier", (ptowsp_kernel_source){NULL, NULL, NULL, NULL});
+    memset(copy, 'x', sizeof copy);
+    memset(path, 'x', sizeof path);
+    PTOWSP_WORKLOAD(f->m, "w") {
+        ptowsp_task_make(f->m, &(ptowsp_task_desc){.kernel = two, .axes = {ptowsp_i64(f->m, 4)}});
+    }
+    compile(f, NULL);
+    ptowsp_module_destroy(f->m);
+    f->m = NULL;
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(f->program, one.id);
+    const char *text = info.source.text;
+    assert_string_equal(text, source_of_two);
+    assert_string_equal(info.source.fn, "twice");
+    assert_null(info.source.cost);
+    assert_null(info.source.file);
+    assert_true(info.has_fn && !info.has_cost && !info.is_used && !info.is_tile_kernel);
+    info = ptowsp_program_kernel_at(f->program, two.id);
+    assert_ptr_equal(info.source.text, text);  // one text, kept once
+    assert_string_equal(info.source.fn, "twice");
+    assert_string_equal(info.source.cost, "thrice");
+    assert_true(info.has_cost && info.is_used);
+    info = ptowsp_program_kernel_at(f->program, three.id);
+    assert_string_equal(info.source.file, "kernels/three.c");
+    assert_string_equal(info.source.fn, "three");
+    assert_null(info.source.text);
+    info = ptowsp_program_kernel_at(f->program, four.id);
+    assert_null(info.source.fn);
+    fixture_free(f);
+    free(f);
+}
+
+static void check_source_fails(ptowsp_kernel_source source, const char *name, const char *text) {
+    fixture *f = (fixture *)calloc(1, sizeof *f);
+    assert_non_null(f);
+    fixture_make(f);
+    assert_int_equal(with_source(f->m, name, source).id, 0);
+    assert_int_equal(ptowsp_module_error(f->m).status, PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_module_error(f->m).text, text);
+    fixture_free(f);
+    free(f);
+}
+
+static void read__sources_that_are_refused(void **state) {
+    (void)state;
+    check_source_fails((ptowsp_kernel_source){.text = "x", .file = "y"}, "k",
+                       "module: kernel k: its source is both a text and a file");
+    check_source_fails((ptowsp_kernel_source){.fn = "f"}, "k",
+                       "module: kernel k: its source has names, but neither text nor file");
+    check_source_fails((ptowsp_kernel_source){.text = "x"}, "k v",
+                       "module: kernel k v: fn of its source, k v, is no identifier of C");
+    check_source_fails((ptowsp_kernel_source){.text = "x", .fn = "2nd"}, "k",
+                       "module: kernel k: fn of its source, 2nd, is no identifier of C");
+    check_source_fails((ptowsp_kernel_source){.text = "x", .fn = ""}, "k",
+                       "module: kernel k: fn of its source, as it is, is no identifier of C");
+    check_source_fails((ptowsp_kernel_source){.file = "x", .cost = "f()"}, "k",
+                       "module: kernel k: cost of its source, f(), is no identifier of C");
+}
+
+// -- targets --------------------------------------------------------------------------------------
+
+static void check_refused(fixture *f, const ptowsp_schedule *schedule, const char *text) {
+    compile(f, schedule);
+    assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_CPU_SIM),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU),
+                     PTOWSP_UNSUPPORTED);
+    test_error_is(f->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, text);
+}
+
+static void build_one_task(fixture *f, ptowsp_location location) {
+    ptowsp_tensor x = ptowsp_tensor_make(
+        f->m, &(ptowsp_tensor_desc){
+                  .name = "x", .dtype = PTOWSP_I32, .rank = 1, .shape = {4}, .location = location});
+    ptowsp_tensor_make(f->m, &(ptowsp_tensor_desc){.name = "unused",
+                                                   .dtype = PTOWSP_I32,
+                                                   .location = PTOWSP_LOCATION_L1});
+    ptowsp_kernel k = ptowsp_kernel_make(
+        f->m, &(ptowsp_kernel_desc){
+                  .name = "k", .tiles = {{"x", PTOWSP_OUT, PTOWSP_I32, 1, 4}}, .cycles = 1});
+    PTOWSP_WORKLOAD(f->m, "w") {
+        ptowsp_task_make(f->m, &(ptowsp_task_desc){.kernel = k, .views = {{.tensor = x}}});
+    }
+}
+
+static void read__what_the_npu_refuses_is_named(void **state) {
+    (void)state;
+    fixture *f = (fixture *)calloc(1, sizeof *f);
+    assert_non_null(f);
+    fixture_make(f);
+    build_one_task(f, PTOWSP_LOCATION_L2);
+    compile(f, NULL);
+    assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_COUNT),
+                     PTOWSP_INVALID_PARAMS);
+    ptowsp_schedule s = {.window = 3, .window_policy = PTOWSP_WINDOW_ABORT};
+    check_refused(f, &s, "schedule: target ascend_npu does not do window abort");
+    s.window_policy = PTOWSP_WINDOW_BENCHMARK;
+    check_refused(f, &s, "schedule: target ascend_npu does not do window benchmark");
+    s = (ptowsp_schedule){.start = PTOWSP_START_THRESHOLD, .start_threshold = 2};
+    check_refused(f, &s, "schedule: target ascend_npu does not do start threshold");
+    s = (ptowsp_schedule){.start = PTOWSP_START_ALL_ISSUED};
+    check_refused(f, &s, "schedule: target ascend_npu does not do start all issued");
+    s = (ptowsp_schedule){.timing = PTOWSP_TIMING_BATCHED, .timing_count = 2, .timing_cycles = 5};
+    check_refused(f, &s, "schedule: target ascend_npu does not do timing batched");
+    s = (ptowsp_schedule){.timing = PTOWSP_TIMING_RATE_LIMITED, .timing_cycles = 5};
+    check_refused(f, &s, "schedule: target ascend_npu does not do timing rate limited");
+    s = (ptowsp_schedule){.timing = PTOWSP_TIMING_INTERLEAVED,
+                          .timing_cycles = 5,
+                          .stream_count = 2,
+                          .stream_key = ptowsp_u64(f->m, 1)};
+    check_refused(f, &s, "schedule: target ascend_npu does not do timing interleaved");
+    fixture_free(f);
+    static const ptowsp_location locations[] = {PTOWSP_LOCATION_UB, PTOWSP_LOCATION_L1};
+    static const char *const texts[] = {"tensor x: target ascend_npu does not do location ub",
+                                        "tensor x: target ascend_npu does not do location l1"};
+    for (int i = 0; i < 2; i++) {
+        fixture_make(f);
+        build_one_task(f, locations[i]);
+        check_refused(f, NULL, texts[i]);
+        fixture_free(f);
+    }
+    free(f);
+}
+
+// -- bindings -------------------------------------------------------------------------------------
+
+typedef struct bound_ids {
+    ptowsp_axis batch, kv, pages, heads;
+    ptowsp_tensor x, y, z;
+} bound_ids;
+
+static bound_ids build_bindable(fixture *f) {
+    bound_ids ids;
+    ids.batch = ptowsp_axis_dynamic(f->m, "batch");
+    ids.kv = ptowsp_axis_ragged(f->m, "kv");
+    ids.pages = ptowsp_axis_sparse(f->m, "pages");
+    ids.heads = ptowsp_axis_dense(f->m, "heads", 3);
+    ids.x = ptowsp_tensor_make(
+        f->m, &(ptowsp_tensor_desc){
+                  .name = "x", .dtype = PTOWSP_I32, .rank = 3, .shape = {PTOWSP_DYNAMIC, 4, 5}});
+    ids.y = ptowsp_tensor_make(
+        f->m, &(ptowsp_tensor_desc){.name = "y", .dtype = PTOWSP_F16, .rank = 1, .shape = {6}});
+    ids.z = ptowsp_tensor_make(f->m, &(ptowsp_tensor_desc){.name = "z", .dtype = PTOWSP_I64});
+    ptowsp_symbol(f->m, "scale");
+    ptowsp_array_at(f->m, "order", PTOWSP_I16, ptowsp_i64(f->m, 0));
+    PTOWSP_WORKLOAD(f->m, "w") {
+    }
+    return ids;
+}
+
+static void check_nothing_bound(const ptowsp_run *run, bound_ids ids) {
+    int64_t size;
+    uint64_t value, count;
+    ptowsp_dtype dtype;
+    const void *data;
+    ptowsp_csr csr;
+    ptowsp_buffer buffer;
+    assert_false(ptowsp_run_bound_size(run, ids.batch.id, &size));
+    assert_false(ptowsp_run_bound_size(run, ids.kv.id, &size));
+    assert_false(ptowsp_run_bound_size(run, ids.pages.id, &size));
+    assert_true(ptowsp_run_bound_size(run, ids.heads.id, &size));
+    assert_int_equal(size, 3);
+    assert_false(ptowsp_run_bound_symbol(run, 1, &value));
+    assert_false(ptowsp_run_bound_array(run, 1, &dtype, &data, &count));
+    assert_false(ptowsp_run_bound_array(run, 2, &dtype, &data, &count));
+    assert_false(ptowsp_run_bound_csr(run, ids.pages.id, &csr));
+    assert_false(ptowsp_run_bound_csr(run, ids.batch.id, &csr));
+    assert_false(ptowsp_run_bound_tensor(run, ids.x.id, &buffer));
+    assert_int_equal(ptowsp_run_bound_slot(run, 7), 0);
+}
+
+static void check_tensors(ptowsp_run *run, bound_ids ids) {
+    static int32_t x[2 * 4 * 5];
+    static uint16_t y[16];
+    static int64_t z[1];
+    ptowsp_buffer buffer = {.data = x, .rank = 3, .shape = {2, 4, 5}};
+    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+    assert_true(ptowsp_run_bound_tensor(run, ids.x.id, &buffer));
+    assert_ptr_equal(buffer.data, x);
+    assert_int_equal(buffer.size, sizeof x);
+    assert_int_equal(buffer.dtype, PTOWSP_I32);
+    assert_int_equal(buffer.rank, 3);
+    const int64_t shape[] = {2, 4, 5}, strides[] = {20, 5, 1};
+    assert_memory_equal(buffer.shape, shape, sizeof shape);
+    assert_memory_equal(buffer.strides, strides, sizeof strides);
+    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);  // as it is
+    // Backwards: nothing can be said of bytes from the first element on.
+    buffer = (ptowsp_buffer){.data = &y[15], .strides = {-3}};
+    assert_int_equal(ptowsp_run_bind_tensor(run, "y", &buffer), PTOWSP_OK);
+    assert_true(ptowsp_run_bound_tensor(run, ids.y.id, &buffer));
+    assert_int_equal(buffer.rank, 1);
+    assert_int_equal(buffer.shape[0], 6);
+    assert_int_equal(buffer.strides[0], -3);
+    assert_int_equal(buffer.size, 0);
+    buffer = (ptowsp_buffer){.data = z};
+    assert_int_equal(ptowsp_run_bind_tensor(run, "z", &buffer), PTOWSP_OK);
+    assert_true(ptowsp_run_bound_tensor(run, ids.z.id, &buffer));
+    assert_int_equal(buffer.rank, 0);
+    assert_int_equal(buffer.size, 8);
+}
+
+static void read__what_is_bound_to_a_run(void **state) {
+    (void)state;
+    fixture *f = (fixture *)calloc(1, sizeof *f);
+    assert_non_null(f);
+    fixture_make(f);
+    bound_ids ids = build_bindable(f);
+    compile(f, NULL);
+    ptowsp_run *run = NULL;
+    assert_int_equal(ptowsp_run_create(f->context, f->program, &run), PTOWSP_OK);
+    assert_ptr_equal(ptowsp_run_program(run), f->program);
+    check_nothing_bound(run, ids);
+    static const int32_t lengths[] = {4, 0, 2}, indptr[] = {0, 1, 1, 3}, indices[] = {5, 1, 0, 9};
+    static const int16_t order[] = {3, 1};
+    const ptowsp_csr given = {PTOWSP_I32, indptr, indices, 3, 4};
+    assert_int_equal(ptowsp_run_bind_size(run, "batch", 6), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_symbol(run, "scale", UINT64_MAX), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_lengths(run, "kv", PTOWSP_I32, lengths, 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(run, "order", PTOWSP_I16, order, 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_csr(run, "pages", &given), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_slot(run, 7, 77), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+    int64_t size;
+    uint64_t value, count;
+    ptowsp_dtype dtype;
+    const void *data;
+    ptowsp_csr csr;
+    assert_true(ptowsp_run_bound_size(run, ids.batch.id, &size));
+    assert_int_equal(size, 6);
+    assert_true(ptowsp_run_bound_symbol(run, 1, &value));
+    assert_true(value == UINT64_MAX);
+    uint32_t kv = ptowsp_program_axis_at(f->program, ids.kv.id).array;
+    assert_true(ptowsp_run_bound_array(run, kv, &dtype, &data, &count));
+    assert_int_equal(dtype, PTOWSP_I32);
+    assert_ptr_equal(data, lengths);
+    assert_int_equal(count, 3);
+    assert_true(ptowsp_run_bound_array(run, 3 - kv, &dtype, &data, &count));
+    assert_int_equal(dtype, PTOWSP_I16);
+    assert_ptr_equal(data, order);
+    assert_int_equal(count, 2);
+    assert_true(ptowsp_run_bound_csr(run, ids.pages.id, &csr));
+    assert_memory_equal(&csr.dtype, &given.dtype, sizeof csr.dtype);
+    assert_ptr_equal(csr.indptr, indptr);
+    assert_ptr_equal(csr.indices, indices);
+    assert_int_equal(csr.row_count, 3);
+    assert_int_equal(csr.entry_count, 4);
+    assert_int_equal(ptowsp_run_bound_slot(run, 7), 77);
+    check_tensors(run, ids);
+    ptowsp_run_destroy(run);
+    fixture_free(f);
+    free(f);
+}
+
+// -- memory ---------------------------------------------------------------------------------------
+
+// Builds and compiles a program with sources and keys of tags; what it is, or what was refused.
+static ptowsp_status build_and_compile(ptowsp_context *context, size_t *out_size) {
+    ptowsp_module *m = NULL;
+    ptowsp_program *program = NULL;
+    ptowsp_status status = ptowsp_module_create(context, NULL, &m);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    ptowsp_kernel one = with_source(m, "twice", (ptowsp_kernel_source){.text = source_of_two});
+    ptowsp_kernel two = with_source(
+        m, "two", (ptowsp_kernel_source){.file = "two.c", .fn = "twice", .cost = "thrice"});
+    ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch");
+    PTOWSP_WORKLOAD(m, "w") {
+        PTOWSP_PARALLEL(m, b, batch) {
+            ptowsp_expr level = ptowsp_to_u64(ptowsp_mul(b, ptowsp_i64(m, 3)));
+            ptowsp_node first = ptowsp_task_make(
+                m, &(ptowsp_task_desc){.kernel = one, .axes = {b}, .tags = {{"level", level}}});
+            PTOWSP_WHEN(m, ptowsp_lt(b, ptowsp_i64(m, 2))) {
+                ptowsp_task_make(m,
+                                 &(ptowsp_task_desc){.kernel = two, .axes = {b}, .after = {first}});
+            }
+            PTOWSP_OTHERWISE(m) {
+                ptowsp_slot_set(m, 1, level);
+            }
+        }
+    }
+    ptowsp_schedule schedule = {.lane_count = 2,
+                                .dispatch = PTOWSP_DISPATCH_AFFINITY,
+                                .dispatch_key = ptowsp_task_tag(m, "level"),
+                                .dependencies = PTOWSP_DEPENDENCIES_EXPLICIT};
+    ptowsp_program_desc desc = {NULL, &schedule};
+    status = ptowsp_program_create(context, m, &desc, &program);
+    ptowsp_module_destroy(m);
+    if (status == PTOWSP_OK) {
+        *out_size = ptowsp_program_size(program);
+    }
+    ptowsp_program_destroy(program);
+    return status;
+}
+
+static void read__any_allocation_may_fail(void **state) {
+    (void)state;
+    test_memory memory;
+    memset(&memory, 0, sizeof memory);
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.resize = test_resize;
+    desc.resize_user = &memory;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    size_t live = memory.live_bytes, size = 0, refused = 0;
+    for (bool is_done = false; !is_done; refused++) {
+        memory.allocations = 0;
+        memory.refuse_at = refused + 1;
+        ptowsp_status status = build_and_compile(context, &size);
+        is_done = status == PTOWSP_OK;
+        assert_true(is_done || status == PTOWSP_OUT_OF_MEMORY);
+        assert_int_equal(memory.live_bytes, live);
+    }
+    memory.refuse_at = 0;
+    print_message("%zu allocations, a program of %zu bytes\n", refused - 1, size);
+    assert_true(refused > 30);
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+// All that a program holds is in its size.
+static void read__the_size_of_a_program_is_all_that_it_holds(void **state) {
+    (void)state;
+    test_memory memory;
+    memset(&memory, 0, sizeof memory);
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.resize = test_resize;
+    desc.resize_user = &memory;
+    fixture *f = (fixture *)calloc(1, sizeof *f);
+    assert_non_null(f);
+    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
+    build_bindable(f);
+    compile(f, NULL);
+    ptowsp_module_destroy(f->m);
+    f->m = NULL;
+    size_t with = memory.live_bytes, size = ptowsp_program_size(f->program);
+    ptowsp_program_destroy(f->program);
+    f->program = NULL;
+    assert_int_equal(with - memory.live_bytes, size);
+    fixture_free(f);
+    free(f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(read__tile_kernels),
+        cmocka_unit_test(read__sources_of_kernels),
+        cmocka_unit_test(read__sources_that_are_refused),
+        cmocka_unit_test(read__what_the_npu_refuses_is_named),
+        cmocka_unit_test(read__what_is_bound_to_a_run),
+        cmocka_unit_test(read__any_allocation_may_fail),
+        cmocka_unit_test(read__the_size_of_a_program_is_all_that_it_holds),
+    };
+    return cmocka_run_group_tests_name("read_kernel", tests, NULL, NULL);
+}
