@@ -57,8 +57,8 @@ static ptowsp_tensor tensor_make(ptowsp_module *m, const char *name, ptowsp_dtyp
 
 // -- tile kernels ---------------------------------------------------------------------------------
 
-// Instructions and tiles of a kernel as ptowsp_kernel_print writes them, but without cycles and what
-// tiles are for, from what the program says.
+// Instructions and tiles of a kernel as ptowsp_kernel_print writes them, but without cycles and
+// what tiles are for, from what the program says.
 static void say_insn(fixture *f, uint32_t kernel, const ptowsp_kernel_info *k, uint32_t i) {
     const ptowsp_insn_info insn = ptowsp_program_insn_at(f->program, kernel, i);
     say(f, "  %3u  %-16s %-4s", i, insn.name, ptowsp_pipe_name(insn.pipe));
@@ -260,15 +260,17 @@ static void read__tile_kernels(void **state) {
 
 // -- sources --------------------------------------------------------------------------------------
 
-PTOWSP_SOURCE(
-    source_of_two,
+// clang-format off
+PTOWSP_SOURCE(source_of_two,
     static ptowsp_cycles twice(const ptowsp_task *task, void *user) {
         (void)user;
         return 2 * (ptowsp_cycles)ptowsp_task_axis(task, 0);
-    } static ptowsp_cycles thrice(const ptowsp_task *task, void *user) {
+    }
+    static ptowsp_cycles thrice(const ptowsp_task *task, void *user) {
         (void)user;
         return 3 * (ptowsp_cycles)ptowsp_task_axis(task, 0);
     })
+// clang-format on
 
 static ptowsp_kernel with_source(ptowsp_module *m, const char *name, ptowsp_kernel_source source) {
     return ptowsp_kernel_make(
