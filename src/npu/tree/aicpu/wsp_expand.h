@@ -23,24 +23,26 @@
 #define WSP_EXPAND_H
 
 #include <initializer_list>
+#include <vector>
 
-#include "wsp_abi.h"
 #include "wsp_number.h"
+#include "wsp_scheduler.h"
 
 namespace wsp {
 
-class Scheduler;
-class Process;
-
-enum Access { READ = 1, WRITE = 2, READ_WRITE = 3 };
+class Run;
 
 // A typed array that is bound. Reading outside of it is an error of the run at its current place,
 // and gives 0. T is i64, u64 or bool.
 template <typename T> class Array {
   public:
-    Array(Run &run, uint32_t array);
+    Array(Run &run, uint32_t array) : run_(&run), array_(array) {
+    }
     T operator[](i64 index) const;
-    ...
+
+  private:
+    Run *run_;
+    uint32_t array_;
 };
 
 // The entries of a sparse loop: for (const Entry &e : run.entries(AXIS_x, row, place)). Ends early
@@ -49,15 +51,57 @@ struct Entry {
     i64 index;  // the column
     i64 entry;  // its position in the indices
 };
-class Entries { begin(), end() ... };
+
+class Entries {
+  public:
+    class Iterator {
+      public:
+        Iterator(const Run &run, uint32_t axis, uint64_t at, uint64_t end);
+        const Entry &operator*() const {
+            return entry_;
+        }
+        Iterator &operator++();
+        bool operator!=(const Iterator &end) const;
+
+      private:
+        void read();
+        const Run *run_;
+        uint32_t axis_;
+        uint64_t at_, end_;
+        Entry entry_;
+    };
+
+    Entries(const Run &run, uint32_t axis, uint64_t first, uint64_t end)
+        : run_(&run), axis_(axis), first_(first), end_(end) {
+    }
+    Iterator begin() const {
+        return Iterator(*run_, axis_, first_, end_);
+    }
+    Iterator end() const {
+        return Iterator(*run_, axis_, end_, end_);
+    }
+
+  private:
+    const Run *run_;
+    uint32_t axis_;
+    uint64_t first_, end_;
+};
 
 // What walks: the whole program, or one process of a pipeline, with its own slots.
 class Run {
   public:
-    bool good() const;
+    Run(const wsp_program &program, const wsp_bindings &bindings, Target &target);
+    // A process: its slots begin as they are in the run around it, and its tasks go to the target.
+    Run(const Run &around, Target &target);
+    Run(const Run &) = delete;
+    Run &operator=(const Run &) = delete;
+
+    bool good() const {
+        return target_->good();
+    }
 
     // Bindings.
-    i64 size(uint32_t axis) const;    // of a dynamic axis
+    i64 size(uint32_t axis) const;  // of a dynamic axis
     u64 symbol(uint32_t symbol) const;
     i64 length(uint32_t array, i64 row, uint32_t place);  // of a ragged axis' row
     i64 length_sum(uint32_t array);                       // of all its rows
@@ -65,12 +109,24 @@ class Run {
     Entries entries(uint32_t axis, i64 row, uint32_t place);
 
     // Slots.
-    u64 slot_u64(uint32_t slot) const;
-    i64 slot_i64(uint32_t slot) const;
-    bool slot_bool(uint32_t slot) const;
-    void set_slot(uint32_t slot, i64 value);
-    void set_slot(uint32_t slot, u64 value);
-    void set_slot(uint32_t slot, bool value);
+    u64 slot_u64(uint32_t slot) const {
+        return slots_[slot];
+    }
+    i64 slot_i64(uint32_t slot) const {
+        return i64::of_bits(slots_[slot]);
+    }
+    bool slot_bool(uint32_t slot) const {
+        return slots_[slot] != 0;
+    }
+    void set_slot(uint32_t slot, i64 value) {
+        slots_[slot] = value.bits();
+    }
+    void set_slot(uint32_t slot, u64 value) {
+        slots_[slot] = value.value();
+    }
+    void set_slot(uint32_t slot, bool value) {
+        slots_[slot] = value;
+    }
     // Element (r, c) of a view, once the tasks that write it are done.
     void load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initializer_list<i64> lead,
                    i64 row, int64_t rows, i64 col, int64_t cols, i64 r, i64 c);
@@ -79,8 +135,64 @@ class Run {
     void reset(std::initializer_list<uint32_t> edges);
 
     // What follows is evaluated at this place.
-    void at(uint32_t place);
+    void at(uint32_t place) {
+        place_ = place;
+    }
+
+    // For what is built on it (wsp_pipeline.cpp): an error at the current place; where it walks.
+    void fail(ptowsp_status status, uint64_t index, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+    uint32_t place() const {
+        return place_;
+    }
+    Target &target() const {
+        return *target_;
+    }
+    const wsp_program &program() const {
+        return *program_;
+    }
+    const wsp_bindings &bindings() const {
+        return *bindings_;
+    }
+    const wsp_tensor &tensor(uint32_t tensor) const {
+        return reinterpret_cast<const wsp_tensor *>(bindings_->tensors)[tensor];
+    }
+
+  private:
+    template <typename T> friend class Array;
+    friend class Entries::Iterator;
+    friend class Task;
+
+    const wsp_array &array(uint32_t array) const {
+        return reinterpret_cast<const wsp_array *>(bindings_->arrays)[array];
+    }
+    const wsp_csr &csr(uint32_t axis) const {
+        return reinterpret_cast<const wsp_csr *>(bindings_->csrs)[axis];
+    }
+    uint64_t read(uint32_t array, i64 index);
+    bool find_tile(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
+                   int64_t rows, i64 col, int64_t cols, Region *out);
+    void fail_view(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
+                   i64 col);
+
+    const wsp_program *program_;
+    const wsp_bindings *bindings_;
+    Target *target_;
+    uint32_t place_ = 0;
+    std::vector<uint64_t> slots_;
+    std::vector<i64> length_sums_;  // by array, as the run began
+    Submission *task_ = nullptr;    // that is being made
 };
+
+template <> inline i64 Array<i64>::operator[](i64 index) const {
+    return i64::of_bits(run_->read(array_, index));
+}
+template <> inline u64 Array<u64>::operator[](i64 index) const {
+    return run_->read(array_, index);
+}
+template <> inline bool Array<bool>::operator[](i64 index) const {
+    return run_->read(array_, index) != 0;
+}
 
 // A scope of section 15 of ptowsp.h, for as long as it lives.
 enum ScopeKind { PARALLEL, SEQUENTIAL };
@@ -88,6 +200,11 @@ class Scope {
   public:
     Scope(Run &run, ScopeKind kind);
     ~Scope();
+    Scope(const Scope &) = delete;
+    Scope &operator=(const Scope &) = delete;
+
+  private:
+    Run *run_;
 };
 
 // A task being made: axis arguments, tiles, scalars, then keys and edges, then submit. It is small
@@ -97,19 +214,36 @@ class Task {
     Task(Run &run, uint32_t kernel, uint32_t place);
     void axis(i64 value);
     // A tile of rows x cols from (row, col) of the matrix at the leading indices; 0: up to the edge.
-    void tile(uint32_t tensor, Access access, std::initializer_list<i64> lead, i64 row, int64_t rows,
-              i64 col, int64_t cols);
+    void tile(uint32_t tensor, Access access, std::initializer_list<i64> lead, i64 row,
+              int64_t rows, i64 col, int64_t cols);
     void scalar(i64 value);
     void scalar(u64 value);
     void scalar(bool value);
     i64 arg(uint32_t i) const;  // args[i], 0 if there are fewer; once all arguments are there
     void dispatch(i64 key);     // each also of u64 and bool
+    void dispatch(u64 key);
+    void dispatch(bool key);
     void priority(i64 key);
+    void priority(u64 key);
+    void priority(bool key);
     void stream(i64 key);
+    void stream(u64 key);
+    void stream(bool key);
     void after(std::initializer_list<uint32_t> edges);   // explicit edges that end here
     void before(std::initializer_list<uint32_t> edges);  // those that begin here
     void submit();
+
+  private:
+    Run *run_;
 };
+
+// The value of element i of an array: signed integers are sign-extended.
+uint64_t element_at(const wsp_array &array, uint64_t i);
+
+// Where a tile's first element is, in elements from its tensor's start.
+inline int64_t offset_of(const wsp_tensor &tensor, const Region &region) {
+    return region.lead + region.row * tensor.row_stride + region.col * tensor.col_stride;
+}
 
 }  // namespace wsp
 

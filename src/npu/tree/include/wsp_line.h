@@ -40,6 +40,10 @@ inline bool is_done(const wsp_line *line) {
     return __atomic_load_n(&line->task_status, __ATOMIC_ACQUIRE) == WSP_DONE;
 }
 
+inline bool is_idle(const wsp_line *line) {
+    return __atomic_load_n(&line->task_status, __ATOMIC_ACQUIRE) == WSP_IDLE;
+}
+
 // Requires IDLE.
 inline void give_task(wsp_line *line, wsp_task *task) {
     __atomic_store_n(&line->task, (uint64_t)(uintptr_t)task, __ATOMIC_RELAXED);

@@ -1,0 +1,293 @@
+// Tasks of a program, from where they are expanded to the cores and back.
+//
+//      expander --submit--> ring of tasks --ready--> queues --give--> lines of cores
+//      (thread 0)              |                                          |
+//                              |  in program order                        v
+//      clock, errors <--retire-+<----------------------------------- complete
+//
+// A task waits for those before it that touch the same data (a map of regions), and for what the
+// schedule says: structure, explicit edges, streams. It counts what it waits for; who is done counts
+// down. When nothing is left it goes into the queue of its core, or of all cores of its unit.
+//
+// The ring holds ring_size tasks, and no more than the schedule's window if that stalls; when it is
+// full the expander waits until the oldest has retired. Beside the tasks there is a ring of events,
+// which are what the clock is told: a task, a scope that begins or ends, edges that forget, a slot
+// load. It stalls as well.
+//
+// Many children of a parallel scope, or many ends of an edge, are waited for as one: a join, which
+// is a node with no work. Joins are made when a second one comes, and are gone when all it joins is
+// done, so there are never more than what is in flight asks for.
+//
+// Errors   The first in program order decides. After a failure tasks behind it do not begin, but
+//          those before it do, as they may fail too; what is running ends.
+// Threads  Thread 0 expands, retires and tells the clock. Cores belong to threads 1, 2, ...; if
+//          there are none, to thread 0, which looks after them whenever it submits or waits.
+
+#ifndef WSP_SCHEDULER_H
+#define WSP_SCHEDULER_H
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "wsp_line.h"
+#include "wsp_region_map.h"
+
+#ifndef WSP_HAS_CLOCK
+#ifdef WSP_ASCEND
+#define WSP_HAS_CLOCK 0
+#else
+#define WSP_HAS_CLOCK 1
+#endif
+#endif
+
+#if WSP_HAS_CLOCK
+#include "wsp_clock.h"
+#endif
+
+namespace wsp {
+
+constexpr uint32_t AICPU_COUNT_MAX = 16, CORE_COUNT_MAX = 72, RING_SIZE_MAX = 65536;
+
+const char *status_name(ptowsp_status status);
+
+// An error; the first that is kept stays.
+struct Failure {
+    ptowsp_status status = PTOWSP_OK;
+    uint64_t index = PTOWSP_NO_INDEX;
+    char text[512] = "";
+
+    void set(ptowsp_status error, uint64_t at, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+};
+
+// A task and what the scheduler has to know about it. While a core has it, only `task` changes.
+struct Submission {
+    wsp_task task;
+    Region tiles[PTOWSP_TASK_TILE_MAX];
+    uint32_t place;
+    uint64_t dispatch_key, priority_key, stream_key;
+    std::vector<uint32_t> after, before;  // explicit edges
+
+    // The scheduler's:
+    uint64_t number;                         // in the ring, since the run began
+    uint32_t items[PTOWSP_TASK_TILE_MAX];    // in the map of regions
+    bool is_direct;                          // of a process: not in the ring
+    uint32_t is_done;                        // atomic: its results may be read
+};
+
+// Where a walk's tasks go: the scheduler, or a process of a pipeline.
+class Target {
+  public:
+    virtual ~Target() = default;
+    virtual bool good() const = 0;
+    virtual void fail(ptowsp_status status, uint64_t index, const char *text) = 0;
+    // A task to fill in; the same until it is submitted. Never null.
+    virtual Submission *open() = 0;
+    virtual void submit(Submission *submission) = 0;
+    virtual void scope_begin(bool is_parallel) = 0;
+    virtual void scope_end() = 0;
+    virtual void reset(const uint32_t *edges, uint32_t count) = 0;
+    // Returns when what writes the element is done. False after a failure.
+    virtual bool await_element(const Region &element) = 0;
+};
+
+// A core, as it is handed to the scheduler. Vector cores come first.
+struct Core {
+    wsp_line *line;
+    Bell *bell;  // null: it polls without sleeping
+    uint32_t unit;
+};
+
+struct SchedulerOptions {
+    uint32_t aicpu_count;  // 1 .. AICPU_COUNT_MAX
+    uint32_t ring_size;    // 1 .. RING_SIZE_MAX
+};
+
+class Scheduler final : public Target {
+  public:
+    // What is bound has been checked. Nothing runs yet. False with an error.
+    bool begin(const wsp_program &program, const wsp_bindings &bindings,
+               const std::vector<Core> &cores, const SchedulerOptions &options);
+
+    // Opens the lines of a thread's cores, and waits until they poll; closes them.
+    void open_lines(uint32_t thread);
+    void close_lines(uint32_t thread);
+
+    // A thread but 0: schedules until stop.
+    void serve(uint32_t thread);
+    void stop();
+    Bell *bell_of(uint32_t core) {
+        return &bells_[cores_[core].owner];
+    }
+
+    // The following are thread 0's. A walk that fails says why; what is before it still runs.
+    bool good() const override;
+    void fail(ptowsp_status status, uint64_t index, const char *text) override;
+    Submission *open() override;
+    void submit(Submission *submission) override;
+    void scope_begin(bool is_parallel) override;
+    void scope_end() override;
+    void reset(const uint32_t *edges, uint32_t count) override;
+    bool await_element(const Region &element) override;
+
+    // Returns when all that has been submitted has retired. False after a failure.
+    bool settle();
+
+    // The end of the program: settles, and ends the clock. What failed first is in failure().
+    bool finish();
+
+    const Failure &failure() const {
+        return failure_;
+    }
+    uint64_t task_count() const {
+        return next_index_;
+    }
+    uint32_t in_flight_max() const {
+        return in_flight_max_;
+    }
+
+    // For pipelines, after settle(), from any thread: runs a task of the caller's on a core of its
+    // unit, and returns when it is done, with its cycles. It waits for no other task.
+    ptowsp_status run_now(Submission *submission, uint64_t *out_cycles);
+    static void prepare(Submission *submission);  // to be filled in
+    const wsp_program &program() const {
+        return *program_;
+    }
+#if WSP_HAS_CLOCK
+    // To be told of a pipeline, after settle(). False, and its status, are a failure of the run.
+    Clock &clock() {
+        return clock_;
+    }
+    bool check_clock(bool is_good);
+#endif
+
+  private:
+    static constexpr uint32_t NONE = UINT32_MAX;
+
+    // Something to wait for: a task of the ring, or a join. As nodes are used again, a token says
+    // by its id which use it means.
+    struct Node {
+        uint64_t id = 0;  // 0: what it was is done
+        uint64_t mark = 0;
+        uint32_t pending = 0;
+        uint32_t links = 0;  // the first of a list of who waits for it
+        Submission *submission = nullptr;  // null: a join
+    };
+    struct Token {
+        uint32_t node = 0;
+        uint64_t id = 0;
+    };
+    struct Link {
+        uint32_t node, next;
+    };
+    struct OpenScope {
+        bool is_parallel;
+        Token ready;  // of the next child
+        Token done;   // the children so far, where they are parallel
+    };
+
+    enum EventKind : uint8_t { TASK, PARALLEL, SEQUENTIAL, SCOPE_END, RESET, SLOT_LOAD };
+    struct Event {
+        EventKind kind;
+        Region element;
+        std::vector<uint32_t> edges;
+    };
+
+    struct Ready {
+        uint64_t rank, number;  // larger ranks first, smaller numbers first
+        Submission *submission;
+        bool operator<(const Ready &other) const {
+            return rank != other.rank ? rank < other.rank : number > other.number;
+        }
+    };
+    struct CoreState {
+        Core core;
+        uint32_t owner;       // its AICPU thread
+        Submission *running;  // null: it is free
+    };
+
+    // Nodes, under the lock.
+    bool is_over(Token token) const;
+    uint32_t make_join();
+    void begin_node(uint32_t node);
+    void add_link(uint32_t from, uint32_t to);
+    void wait_for(Token token, uint32_t node);
+    void merge(Token *into, Token token);
+    void child_begins(Token token);
+    void release(uint32_t node);
+    void connect(Submission *submission);
+
+    // Queues and cores, under the lock.
+    uint32_t home_of(const Submission &submission);
+    void push_ready(Submission *submission);
+    bool may_begin(const Ready &ready) const;
+    bool pop_ready(uint32_t core, Ready *out);
+    void complete(Submission *submission);
+    bool look_after(uint32_t thread);
+    bool has_news(uint32_t thread) const;
+    void ring_marked(uint32_t owners);
+    bool step(uint32_t thread);
+
+    // Thread 0.
+    Event *add_event(EventKind kind);
+    void retire();
+    bool retire_one(const Event &event);
+    void retire_task(const Submission &submission);
+    void stop_behind(uint64_t number);
+    void fail_task(const Submission &submission);
+    const char *place_text(uint32_t place) const {
+        return place < program_->place_count ? program_->places[place] : "";
+    }
+#if WSP_HAS_CLOCK
+    bool begin_clock();
+#endif
+    template <typename IsDone> void wait_until(IsDone is_done);
+
+    const wsp_program *program_ = nullptr;
+    const wsp_bindings *bindings_ = nullptr;
+    uint32_t thread_count_ = 0;
+    bool is_in_order_ = false, is_homed_ = false, is_stealing_ = false, has_structure_ = false;
+    bool has_priority_ = false;
+    uint32_t unit_first_[2] = {0, 0}, unit_count_[2] = {0, 0};  // cores
+    uint32_t unit_owners_[2] = {0, 0};                          // a bit for each thread
+    std::unique_ptr<Bell[]> bells_;                             // by thread
+
+    // Protects what follows, up to the next empty line.
+    std::mutex mutex_;
+    std::vector<Node> nodes_;  // of tasks, by their slots; then joins
+    std::vector<uint32_t> free_joins_;
+    std::vector<Link> links_;
+    uint32_t free_links_ = 0;
+    uint64_t last_id_ = 0;
+    RegionMap regions_;
+    std::vector<CoreState> cores_;
+    std::vector<std::vector<Ready>> queues_;  // heaps: of each core, then of each unit
+    std::vector<uint32_t> released_;          // a list of release()
+    uint64_t next_begin_ = 0;                 // in order: the task that may begin
+    uint64_t failed_at_ = UINT64_MAX;         // the first task known to have failed, by number
+    uint64_t next_index_ = 0;
+    uint32_t owners_to_ring_ = 0;  // a bit for each thread that has something to do now
+    Failure failure_, walk_failure_;
+
+    // Atomic: written under the lock, read without.
+    uint32_t has_failed_ = 0, is_stopping_ = 0, ready_count_ = 0;
+
+    // Thread 0's.
+    uint64_t capacity_ = 0, head_ = 0, tail_ = 0;  // numbers of tasks in the ring: [head_, tail_)
+    std::deque<Submission> slots_;                 // made as they are needed
+    std::vector<Event> events_;
+    uint64_t first_event_ = 0, end_event_ = 0;
+    std::vector<OpenScope> scopes_;
+    std::vector<Token> edges_, streams_;
+    uint64_t pool_counts_[2] = {0, 0};  // for round robin
+    uint32_t in_flight_max_ = 0;
+#if WSP_HAS_CLOCK
+    Clock clock_;
+#endif
+};
+
+}  // namespace wsp
+
+#endif
