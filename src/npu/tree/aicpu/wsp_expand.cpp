@@ -7,12 +7,21 @@
 
 #include "wsp_expand.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 
 namespace wsp {
+
+bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *scheduler) {
+    Run run(program, bindings, *scheduler);
+    program.expand(run);
+    const bool is_good = scheduler->finish();
+    std::copy(run.slots().begin(), run.slots().end(), reinterpret_cast<uint64_t *>(bindings.slots));
+    return is_good;
+}
 
 uint64_t element_at(const wsp_array &array, uint64_t i) {
     const char *at = reinterpret_cast<const char *>(array.data);

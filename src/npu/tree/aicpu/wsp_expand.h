@@ -154,6 +154,9 @@ class Run {
     const wsp_bindings &bindings() const {
         return *bindings_;
     }
+    const std::vector<uint64_t> &slots() const {
+        return slots_;
+    }
     const wsp_tensor &tensor(uint32_t tensor) const {
         return reinterpret_cast<const wsp_tensor *>(bindings_->tensors)[tensor];
     }
@@ -236,6 +239,10 @@ class Task {
   private:
     Run *run_;
 };
+
+// Walks a program from its begin to its end, and returns when all its tasks are done. False with the
+// scheduler's failure. Slots of the bindings are then as the walk has left them.
+bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *scheduler);
 
 // The value of element i of an array: signed integers are sign-extended.
 uint64_t element_at(const wsp_array &array, uint64_t i);

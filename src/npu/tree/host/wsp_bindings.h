@@ -1,0 +1,81 @@
+// What is bound to a program: checked by itself as it is bound, and all of it before a run.
+
+#ifndef WSP_BINDINGS_H
+#define WSP_BINDINGS_H
+
+#include <vector>
+
+#include "wsp_scheduler.h"
+
+namespace wsp {
+
+uint32_t dtype_size(ptowsp_dtype dtype);
+const char *dtype_name(ptowsp_dtype dtype);
+
+class Bindings {
+  public:
+    explicit Bindings(const wsp_program &program);
+
+    // Indices of what has a name; 0 with an error.
+    uint32_t find_size(const char *axis);
+    uint32_t find_symbol(const char *symbol);
+    uint32_t find_array(const char *array, bool is_lengths);
+    uint32_t find_csr(const char *axis);
+    uint32_t find_tensor(const char *tensor);
+
+    // By index.
+    ptowsp_status bind_size(uint32_t axis, int64_t size);
+    ptowsp_status bind_symbol(uint32_t symbol, uint64_t value);
+    ptowsp_status bind_array(uint32_t array, bool is_lengths, ptowsp_dtype dtype, const void *data,
+                             uint64_t count);
+    ptowsp_status bind_csr(uint32_t axis, const ptowsp_csr *csr);
+    ptowsp_status bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer);
+    ptowsp_status bind_slot(uint32_t slot, uint64_t value);
+
+    // Is all bound that is needed, and are arrays well-formed? Then table() is for a run.
+    ptowsp_status verify(uint32_t model);
+    const wsp_bindings &table() const {
+        return table_;
+    }
+
+    // As the last run has ended.
+    uint64_t slot(uint32_t slot) const {
+        return slot < slots_.size() ? slots_[slot] : 0;
+    }
+
+    // Keeps an error, and returns its status.
+    ptowsp_status fail(ptowsp_status status, uint64_t index, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+    Failure failure;  // the last
+
+  private:
+    uint32_t fail_name(const char *what, const char *name);
+    ptowsp_status fail_index(const char *what, uint32_t index);
+    ptowsp_status fail_unbound(const char *what, const char *name);
+    ptowsp_status fail_element(const char *what, uint64_t i, const char *axis,
+                               const wsp_array &array, uint64_t value);
+    ptowsp_status check_data(const char *what, const char *name, ptowsp_dtype dtype,
+                             const void *data, uint64_t count);
+    uint32_t find_axis(const char *axis, ptowsp_axis_kind kind, const char *what);
+    bool is_axis(uint32_t axis, ptowsp_axis_kind kind) const;
+    ptowsp_status find_shape(const wsp_tensor_decl &decl, const ptowsp_buffer &buffer,
+                             int64_t *out_shape);
+    ptowsp_status verify_lengths(const wsp_array &array, const char *name);
+    ptowsp_status verify_csr(wsp_csr *csr, const char *name);
+    ptowsp_status verify_sizes();
+    ptowsp_status verify_arrays();
+    ptowsp_status verify_tensors();
+
+    const wsp_program &program_;
+    std::vector<int64_t> sizes_;
+    std::vector<uint8_t> is_size_bound_, is_symbol_bound_;
+    std::vector<uint64_t> symbols_, initial_slots_, slots_;
+    std::vector<wsp_array> arrays_;
+    std::vector<wsp_csr> csrs_;
+    std::vector<wsp_tensor> tensors_, used_tensors_;
+    wsp_bindings table_;
+};
+
+}  // namespace wsp
+
+#endif

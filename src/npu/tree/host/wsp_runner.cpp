@@ -1,0 +1,175 @@
+// The C API of a tree: see wsp_runner.h.
+
+#include "wsp_runner.h"
+
+#include <new>
+
+#include "wsp_run.h"
+
+using wsp::Bindings;
+
+struct wsp_runner {
+    wsp_runner() : bindings(wsp_the_program) {
+    }
+    Bindings bindings;
+    uint32_t is_running = 0;  // atomic
+};
+
+namespace {
+
+// Binds, unless the runner runs.
+template <typename Bind> ptowsp_status bind(wsp_runner *runner, Bind bind_to) {
+    if (__atomic_load_n(&runner->is_running, __ATOMIC_ACQUIRE)) {
+        return PTOWSP_BUSY;
+    }
+    return bind_to(runner->bindings);
+}
+
+// The same for a name: find gives its index, or 0 with an error.
+template <typename Find, typename Bind>
+ptowsp_status bind_named(wsp_runner *runner, Find find, Bind bind_at) {
+    return bind(runner, [&](Bindings &bindings) {
+        const uint32_t index = find(bindings);
+        return index ? bind_at(bindings, index) : bindings.failure.status;
+    });
+}
+
+ptowsp_status check_options(Bindings *bindings, const wsp_runner_options &options) {
+    const struct {
+        const char *name;
+        unsigned value, max;
+    } limits[] = {{"aicpu_count", options.aicpu_count, wsp::AICPU_COUNT_MAX},
+                  {"core_count", options.core_count, wsp::CORE_COUNT_MAX},
+                  {"ring_size", options.ring_size, wsp::RING_SIZE_MAX}};
+    for (const auto &limit : limits) {
+        if (limit.value > limit.max) {
+            return bindings->fail(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                  "run: %s is %u; it is at most %u", limit.name, limit.value,
+                                  limit.max);
+        }
+    }
+    if (options.model != PTOWSP_MODEL_UNIT && options.model != PTOWSP_MODEL_A2A3 &&
+        options.model != PTOWSP_MODEL_A5) {
+        return bindings->fail(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "run: there is no cost model %u in a tree",
+                              static_cast<unsigned>(options.model));
+    }
+    return PTOWSP_OK;
+}
+
+}  // namespace
+
+extern "C" {
+
+ptowsp_status wsp_runner_create(wsp_runner **out_runner) {
+    if (!out_runner) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    *out_runner = new (std::nothrow) wsp_runner();
+    return *out_runner ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY;
+}
+
+void wsp_runner_destroy(wsp_runner *runner) {
+    delete runner;
+}
+
+const wsp_program *wsp_runner_program(void) {
+    return &wsp_the_program;
+}
+
+ptowsp_status wsp_runner_bind_size(wsp_runner *runner, const char *axis, int64_t size) {
+    return bind_named(
+        runner, [=](Bindings &b) { return b.find_size(axis); },
+        [=](Bindings &b, uint32_t i) { return b.bind_size(i, size); });
+}
+
+ptowsp_status wsp_runner_bind_symbol(wsp_runner *runner, const char *symbol, uint64_t value) {
+    return bind_named(
+        runner, [=](Bindings &b) { return b.find_symbol(symbol); },
+        [=](Bindings &b, uint32_t i) { return b.bind_symbol(i, value); });
+}
+
+ptowsp_status wsp_runner_bind_array(wsp_runner *runner, const char *array, ptowsp_dtype dtype,
+                                    const void *data, uint64_t count) {
+    return bind_named(
+        runner, [=](Bindings &b) { return b.find_array(array, false); },
+        [=](Bindings &b, uint32_t i) { return b.bind_array(i, false, dtype, data, count); });
+}
+
+ptowsp_status wsp_runner_bind_lengths(wsp_runner *runner, const char *axis, ptowsp_dtype dtype,
+                                      const void *data, uint64_t count) {
+    return bind_named(
+        runner, [=](Bindings &b) { return b.find_array(axis, true); },
+        [=](Bindings &b, uint32_t i) { return b.bind_array(i, true, dtype, data, count); });
+}
+
+ptowsp_status wsp_runner_bind_csr(wsp_runner *runner, const char *axis, const ptowsp_csr *csr) {
+    return bind_named(
+        runner, [=](Bindings &b) { return b.find_csr(axis); },
+        [=](Bindings &b, uint32_t i) { return b.bind_csr(i, csr); });
+}
+
+ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,
+                                     const ptowsp_buffer *buffer) {
+    return bind_named(
+        runner, [=](Bindings &b) { return b.find_tensor(tensor); },
+        [=](Bindings &b, uint32_t i) { return b.bind_tensor(i, buffer); });
+}
+
+ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot, uint64_t value) {
+    return bind(runner, [=](Bindings &b) { return b.bind_slot(slot, value); });
+}
+
+ptowsp_status wsp_runner_bind_size_at(wsp_runner *runner, uint32_t axis, int64_t size) {
+    return bind(runner, [=](Bindings &b) { return b.bind_size(axis, size); });
+}
+
+ptowsp_status wsp_runner_bind_symbol_at(wsp_runner *runner, uint32_t symbol, uint64_t value) {
+    return bind(runner, [=](Bindings &b) { return b.bind_symbol(symbol, value); });
+}
+
+ptowsp_status wsp_runner_bind_array_at(wsp_runner *runner, uint32_t array, ptowsp_dtype dtype,
+                                       const void *data, uint64_t count) {
+    return bind(runner,
+                [=](Bindings &b) { return b.bind_array(array, false, dtype, data, count); });
+}
+
+ptowsp_status wsp_runner_bind_csr_at(wsp_runner *runner, uint32_t axis, const ptowsp_csr *csr) {
+    return bind(runner, [=](Bindings &b) { return b.bind_csr(axis, csr); });
+}
+
+ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,
+                                        const ptowsp_buffer *buffer) {
+    return bind(runner, [=](Bindings &b) { return b.bind_tensor(tensor, buffer); });
+}
+
+ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,
+                             wsp_runner_result *out_result) {
+    const wsp_runner_options chosen = options ? *options : wsp_runner_options();
+    wsp_runner_result result = wsp_runner_result();
+    if (__atomic_exchange_n(&runner->is_running, 1u, __ATOMIC_ACQ_REL)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = check_options(&runner->bindings, chosen);
+    status = status != PTOWSP_OK ? status : runner->bindings.verify(chosen.model);
+    if (status == PTOWSP_OK) {
+        status = wsp::run_program(wsp_the_program, &runner->bindings, chosen, &result);
+    }
+    if (out_result) {
+        *out_result = result;
+    }
+    __atomic_store_n(&runner->is_running, 0u, __ATOMIC_RELEASE);
+    return status;
+}
+
+uint64_t wsp_runner_slot(const wsp_runner *runner, uint32_t slot) {
+    return runner->bindings.slot(slot);
+}
+
+ptowsp_error wsp_runner_error(const wsp_runner *runner) {
+    const wsp::Failure &failure = runner->bindings.failure;
+    const ptowsp_error error = {failure.status, failure.index, failure.text};
+    return error;
+}
+
+}  // extern "C"

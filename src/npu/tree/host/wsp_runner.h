@@ -1,0 +1,108 @@
+// The C API of an emitted tree: binds sizes, data and memory to its program by name or by index,
+// and runs it. It can be used through dlsym, and trees side by side in one process: nothing else is
+// visible.
+//
+//      wsp_runner *runner;
+//      wsp_runner_create(&runner);
+//      wsp_runner_bind_size(runner, "batch", 4);
+//      wsp_runner_bind_tensor(runner, "Q", &q);           // a ptowsp_buffer
+//      wsp_runner_options options = {2, 4, 256, 0};
+//      wsp_runner_result result;
+//      if (wsp_runner_run(runner, &options, &result) != PTOWSP_OK) {
+//          puts(wsp_runner_error(runner).text);
+//      }
+//      wsp_runner_destroy(runner);
+//
+// Errors   Status, index and text are those of ptowsp_run_bind_... and ptowsp_run_execute. Where a
+//          run fails, tasks before the failure have run, and others may have: views are checked as
+//          the program is walked, not before.
+// Memory   Data is the caller's, and stays until other data is bound or the runner is destroyed.
+// Threads  One call at a time. A run starts a thread for each core and aicpu_count - 1 others, and
+//          joins them.
+
+#ifndef WSP_RUNNER_H
+#define WSP_RUNNER_H
+
+#include "wsp_abi.h"
+
+#if defined(__GNUC__)
+#define WSP_RUNNER_API __attribute__((visibility("default")))
+#else
+#define WSP_RUNNER_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct wsp_runner wsp_runner;
+
+// Zero fields are defaults.
+typedef struct wsp_runner_options {
+    uint32_t aicpu_count;  // scheduler threads, at most 16; default: 1
+    uint32_t core_count;   // of each unit that the program has, at most 72; default: its lanes
+    uint32_t ring_size;    // tasks in flight, at most 65536; default: 4096
+    uint32_t model;        // how tile kernels are counted: a ptowsp_model, but not USER
+} wsp_runner_options;
+
+typedef struct wsp_runner_result {
+    uint64_t makespan_cycles;  // 0 on the device, which has no simulated time
+    uint64_t task_count;
+    uint64_t in_flight_max;  // tasks in the ring at once
+} wsp_runner_result;
+
+// Errors   INVALID_PARAMS: out_runner is NULL. OUT_OF_MEMORY.
+WSP_RUNNER_API ptowsp_status wsp_runner_create(wsp_runner **out_runner);
+WSP_RUNNER_API void wsp_runner_destroy(wsp_runner *runner);  // NULL is ignored
+
+// The program: names, tables, hash.
+WSP_RUNNER_API const wsp_program *wsp_runner_program(void);
+
+// As the functions ptowsp_run_bind_... of the same names.
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_size(wsp_runner *runner, const char *axis,
+                                                  int64_t size);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_symbol(wsp_runner *runner, const char *symbol,
+                                                    uint64_t value);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_array(wsp_runner *runner, const char *array,
+                                                   ptowsp_dtype dtype, const void *data,
+                                                   uint64_t count);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_lengths(wsp_runner *runner, const char *axis,
+                                                     ptowsp_dtype dtype, const void *data,
+                                                     uint64_t count);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_csr(wsp_runner *runner, const char *axis,
+                                                 const ptowsp_csr *csr);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,
+                                                    const ptowsp_buffer *buffer);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot,
+                                                  uint64_t value);
+
+// The same by the program's indices; lengths of ragged axes are arrays.
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_size_at(wsp_runner *runner, uint32_t axis,
+                                                     int64_t size);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_symbol_at(wsp_runner *runner, uint32_t symbol,
+                                                       uint64_t value);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_array_at(wsp_runner *runner, uint32_t array,
+                                                      ptowsp_dtype dtype, const void *data,
+                                                      uint64_t count);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_csr_at(wsp_runner *runner, uint32_t axis,
+                                                    const ptowsp_csr *csr);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,
+                                                       const ptowsp_buffer *buffer);
+
+// Runs the program with what is bound; options and out_result may be NULL.
+// Errors   As ptowsp_run_execute; SYSTEM_FAILED: a thread could not be started; BUSY: it is called
+//          while it runs.
+WSP_RUNNER_API ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,
+                                            wsp_runner_result *out_result);
+
+// A slot as the last run has ended; 0 if there is none.
+WSP_RUNNER_API uint64_t wsp_runner_slot(const wsp_runner *runner, uint32_t slot);
+
+// The last failure; its text lives until the next one.
+WSP_RUNNER_API ptowsp_error wsp_runner_error(const wsp_runner *runner);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
