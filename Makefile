@@ -47,6 +47,8 @@ $(BUILD)/libptowsp.so: $(OBJECTS)
 # -- tests: each file is one program; those that call private functions have the library inside ---
 
 TEST_HEADERS := $(wildcard tests/*.h examples/common/*)
+TREE         := src/npu/tree
+TREE_FILES   := $(wildcard $(TREE)/*/*)
 INSIDE       := $(patsubst tests/%.c,$(BUILD)/%,$(shell grep -lE 'pwsp_|PWSP_' tests/*_test.c))
 ISA          := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/isa_*_test.c))
 
@@ -56,6 +58,10 @@ $(INSIDE) $(ISA): $(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) $(LIBRARY) | $
 $(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) ptowsp.h $(BUILD)/libptowsp.a
 	$(CC) $(C11) -DPTOWSP_TEST_LINKED $(CPPFLAGS) $(CFLAGS) -I. $< $(BUILD)/libptowsp.a -o $@ \
 	    $(LDFLAGS) -pthread -lcmocka -lm
+
+$(BUILD)/npu_%_test: tests/npu_%_test.cpp $(wildcard tests/*.h) $(TREE_FILES) ptowsp.h | $(BUILD)
+	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. $(addprefix -I$(TREE)/,include aicpu aicore host shim) $< \
+	    -o $@ $(LDFLAGS) -pthread -lcmocka -lm
 
 $(BUILD)/%_test: tests/%_test.cpp $(wildcard tests/*.h) ptoisa_shim.h | $(BUILD)
 	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread -lcmocka -lm

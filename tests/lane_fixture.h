@@ -100,7 +100,10 @@ static inline void lane_run_on_two(void *user, uint32_t lane_count, ptowsp_lane_
 // the user's, and more than 3 share two.
 static inline ptowsp_context *lane_context(lane_kind kind, uint32_t lane_count,
                                            test_memory *memory) {
-    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_USER, .lane_count = lane_count};
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.threads = PTOWSP_THREADS_USER;
+    desc.lane_count = lane_count;
     switch (kind) {
     case LANE_IN_ORDER: desc.run_lanes = lane_run_in_order; break;
     case LANE_BACKWARDS: desc.run_lanes = test_run_lanes_backwards; break;

@@ -20,7 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
 #include <cmocka.h>
+#ifdef __cplusplus
+}
+#endif
 
 // The seed of all property tests: PTOWSP_SEED from the environment, else a fixed one. Printed, so
 // that a failure can be repeated.
