@@ -1,11 +1,11 @@
-// Processes of emitted trees (src/npu/tree/aicpu/wsp_network.h): networks written by hand, with
+// Processes of emitted trees (src/npu/tree/aicpu/wsp_pipeline_network.h): networks written by hand, with
 // numbers from paper, and random ones, compared with the slow reference of pipeline_reference.h:
 // status, makespan, and the calls of kernels in their order. Then threads: few of them, many of
 // them, and kernels that run side by side where there is no time.
 
-#include "../src/npu/tree/aicpu/wsp_network.cpp"
-#include "../src/npu/tree/aicpu/wsp_stuck.cpp"
-#include "../src/npu/tree/aicpu/wsp_turns.cpp"
+#include "../src/npu/tree/aicpu/wsp_pipeline_network.cpp"
+#include "../src/npu/tree/aicpu/wsp_pipeline_stuck.cpp"
+#include "../src/npu/tree/aicpu/wsp_pipeline_turns.cpp"
 
 #define PTOWSP_TEST_LINKED  // of the library nothing is called
 #include "pipeline_random.h"

@@ -13,7 +13,7 @@
 // the rule of the order is nothing but the order of the heap. Only at depth 0, where two meet, who
 // comes second does what both have to.
 
-#include "wsp_network.h"
+#include "wsp_pipeline_network.h"
 
 #include <stdarg.h>
 #include <stdio.h>

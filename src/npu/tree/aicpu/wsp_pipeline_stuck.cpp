@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-#include "wsp_network.h"
+#include "wsp_pipeline_network.h"
 
 namespace wsp {
 

@@ -7,7 +7,7 @@
 // After an error the turn goes to each process under way, one after another: its words do nothing
 // any more, so its body returns. Those that have not begun never do.
 
-#include "wsp_network.h"
+#include "wsp_pipeline_network.h"
 
 #include <algorithm>
 #include <new>
