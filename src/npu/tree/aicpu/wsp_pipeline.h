@@ -19,18 +19,28 @@
 //          });
 //      }
 //      pipeline.run();
+//
+// What is before the pipeline is done when its processes begin. They have a time of their own, by
+// which they take turns; kernels are called in its order. To the clock of the run the pipeline is
+// one thing that takes as long as its slowest process. Each process begins with the slots as they
+// are, and what it sets is its own.
+//
+// On the device kernels take the time that they take: processes take turns only where they talk to
+// each other, so that kernels of several of them run side by side, and channels have no latency.
 
 #ifndef WSP_PIPELINE_H
 #define WSP_PIPELINE_H
 
 #include <functional>
+#include <initializer_list>
+#include <memory>
 
 #include "wsp_expand.h"
+#include "wsp_pipeline_network.h"
 
 namespace wsp {
 
-class Pipeline;
-
+// The words of a process, `process` being what it walks with. After an error they do nothing.
 class Channel {
   public:
     void send(Run &process, i64 token, uint32_t place);
@@ -40,23 +50,46 @@ class Channel {
     void close(Run &process, uint32_t place);
     void record(Run &process, uint32_t place);  // events
     void wait(Run &process, uint32_t place);
+
+  private:
+    friend class Pipeline;
+    friend Port produces(const Channel &channel);
+    friend Port consumes(const Channel &channel);
+
+    Channel(Network &network, uint32_t number) : network_(network), number_(number) {
+    }
+
+    Network &network_;
+    uint32_t number_;
 };
 
-struct Port { uint32_t channel; bool is_produced; };
 Port produces(const Channel &channel);
 Port consumes(const Channel &channel);
 
 class Pipeline {
   public:
     Pipeline(Run &run, uint32_t pipeline, uint32_t place);
+    ~Pipeline();
+    Pipeline(const Pipeline &) = delete;
+    Pipeline &operator=(const Pipeline &) = delete;
+
+    // What it is to those around it: a task, on whole tensors.
     void tile(uint32_t tensor, Access access);
     void loads(uint32_t tensor);  // its processes load slots from it; it has a tile, too, maybe
     void after(std::initializer_list<uint32_t> edges);
     void before(std::initializer_list<uint32_t> edges);
+
+    // Names are kept by the caller.
     Channel channel(const char *name, uint32_t channel, u64 depth, u64 latency, bool is_event);
     void process(const char *name, uint32_t place, std::initializer_list<Port> ports,
                  std::function<void(Run &)> body);
+
+    // Runs all processes to their end, or to an error.
     void run();
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
 };
 
 }  // namespace wsp

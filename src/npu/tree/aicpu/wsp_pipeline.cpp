@@ -1,0 +1,254 @@
+// The words of pipelines, over the network of processes: where their tasks go, and what the clock
+// is told.
+
+#include "wsp_pipeline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <utility>
+#include <vector>
+
+#include "wsp_scheduler.h"
+
+namespace wsp {
+
+namespace {
+
+// Where a process' tasks go: at once to a core. In a process one thing comes after another, so
+// scopes and edges make no difference, and elements that slots are loaded from have been written.
+class ProcessTarget final : public Target {
+  public:
+    ProcessTarget(Scheduler &scheduler, Network &network, uint32_t process, uint64_t *load_count)
+        : scheduler_(scheduler), network_(network), process_(process), load_count_(load_count) {
+    }
+
+    uint32_t process() const {
+        return process_;
+    }
+
+    bool good() const override {
+        return scheduler_.good();
+    }
+    void fail(ptowsp_status status, uint64_t index, const char *text) override {
+        scheduler_.fail(status, index, text);
+    }
+    Submission *open() override {
+        return &submission_;
+    }
+    void submit(Submission *submission) override {
+        uint64_t cycles = 0;
+        network_.task_begins(process_);
+        scheduler_.run_now(submission, &cycles);
+        network_.task_ends(process_, submission->task.index, cycles, submission->place);
+    }
+    void scope_begin(bool) override {
+    }
+    void scope_end() override {
+    }
+    void reset(const uint32_t *, uint32_t) override {
+    }
+    bool await_element(const Region &) override {
+        ++*load_count_;
+        return good();
+    }
+
+  private:
+    Scheduler &scheduler_;
+    Network &network_;
+    const uint32_t process_;
+    uint64_t *load_count_;
+    Submission submission_ = Submission();
+};
+
+// The process that walks with a run. Emitted bodies have no other.
+uint32_t process_of(Run &run) {
+    return static_cast<const ProcessTarget &>(run.target()).process();
+}
+
+}  // namespace
+
+// -- channels -------------------------------------------------------------------------------------
+
+Port produces(const Channel &channel) {
+    return {channel.number_, true};
+}
+
+Port consumes(const Channel &channel) {
+    return {channel.number_, false};
+}
+
+void Channel::send(Run &process, u64 token, uint32_t place) {
+    network_.send(process_of(process), number_, token.value(), place);
+}
+
+void Channel::send(Run &process, i64 token, uint32_t place) {
+    send(process, to_u64(token), place);
+}
+
+void Channel::send(Run &process, bool token, uint32_t place) {
+    send(process, to_u64(token), place);
+}
+
+bool Channel::receive(Run &process, i64 &token, uint32_t place) {
+    uint64_t bits = 0;
+    if (!network_.receive(process_of(process), number_, &bits, place)) {
+        return false;
+    }
+    token = i64::of_bits(bits);
+    return true;
+}
+
+void Channel::close(Run &process, uint32_t) {
+    network_.close(process_of(process), number_);
+}
+
+void Channel::record(Run &process, uint32_t place) {
+    network_.send(process_of(process), number_, 0, place);
+}
+
+void Channel::wait(Run &process, uint32_t place) {
+    uint64_t bits = 0;
+    network_.receive(process_of(process), number_, &bits, place);
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+struct Pipeline::State final : public NetworkHost {
+    State(Run &of, uint32_t which, uint32_t at)
+        : run(of), scheduler(static_cast<Scheduler &>(of.target())), pipeline(which), place(at),
+          network(*this, WSP_HAS_CLOCK != 0) {
+    }
+
+    bool good() const override {
+        return run.good();
+    }
+    void report_error(ptowsp_status status, uint32_t at, const char *what) override {
+        char text[800];
+        const char *where = scheduler.program().places[at];
+        snprintf(text, sizeof text, "%s: %s", where ? where : "", what);
+        scheduler.fail(status, PTOWSP_NO_INDEX, text);
+    }
+
+    // What it touches, each tensor once.
+    struct Whole {
+        uint32_t tensor;
+        bool is_read, is_written, is_loaded;
+    };
+    Whole &whole(uint32_t tensor) {
+        for (Whole &known : wholes) {
+            if (known.tensor == tensor) {
+                return known;
+            }
+        }
+        wholes.push_back({tensor, false, false, false});
+        return wholes.back();
+    }
+
+    // The override of all latencies; nullptr: there is none.
+    const uint64_t *latency() const {
+        const uint32_t symbol = scheduler.program().latency_symbol;
+        const wsp_bindings &bindings = run.bindings();
+        const uint8_t *is_bound =
+            reinterpret_cast<const uint8_t *>(static_cast<uintptr_t>(bindings.is_symbol_bound));
+        const uint64_t *symbols =
+            reinterpret_cast<const uint64_t *>(static_cast<uintptr_t>(bindings.symbols));
+        return symbol && is_bound[symbol] ? &symbols[symbol] : nullptr;
+    }
+
+    void tell_clock();
+
+    Run &run;
+    Scheduler &scheduler;
+    const uint32_t pipeline, place;
+    Network network;
+    std::vector<Whole> wholes;
+    std::vector<uint32_t> after, before;  // explicit edges
+    uint64_t load_count = 0;
+};
+
+Pipeline::Pipeline(Run &run, uint32_t pipeline, uint32_t place)
+    : state_(new State(run, pipeline, place)) {
+}
+
+Pipeline::~Pipeline() = default;
+
+void Pipeline::tile(uint32_t tensor, Access access) {
+    State::Whole &whole = state_->whole(tensor);
+    whole.is_read = whole.is_read || access != WRITE;
+    whole.is_written = whole.is_written || access != READ;
+}
+
+void Pipeline::loads(uint32_t tensor) {
+    state_->whole(tensor).is_loaded = true;
+}
+
+void Pipeline::after(std::initializer_list<uint32_t> edges) {
+    state_->after.insert(state_->after.end(), edges);
+}
+
+void Pipeline::before(std::initializer_list<uint32_t> edges) {
+    state_->before.insert(state_->before.end(), edges);
+}
+
+Channel Pipeline::channel(const char *name, uint32_t, u64 depth, u64 latency, bool is_event) {
+    const uint64_t *all = state_->latency();
+    if (all && *all > PTOWSP_CYCLES_MAX && depth <= PTOWSP_CHANNEL_DEPTH_MAX && state_->good()) {
+        char text[300];
+        snprintf(text, sizeof text,
+                 "channel %s: a latency of %" PRId64
+                 " cycles, by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL,
+                 name, static_cast<int64_t>(*all));
+        state_->report_error(PTOWSP_INVALID_PARAMS, state_->place, text);
+    }
+    const uint64_t cycles = all ? *all : latency.value();
+    return Channel(state_->network,
+                   state_->network.channel(name, depth.value(), cycles, is_event, state_->place));
+}
+
+void Pipeline::process(const char *name, uint32_t place, std::initializer_list<Port> ports,
+                       std::function<void(Run &)> body) {
+    State *state = state_.get();
+    state->network.process(name, place, ports, [state, body](uint32_t number) {
+        ProcessTarget target(state->scheduler, state->network, number, &state->load_count);
+        Run run(state->run, target);
+        body(run);
+    });
+}
+
+void Pipeline::State::tell_clock() {
+#if WSP_HAS_CLOCK
+    std::vector<ClockTile> tiles;
+    for (const Whole &known : wholes) {
+        ClockTile tile = ClockTile();  // rows 0: the whole tensor
+        tile.tensor = known.tensor;
+        tile.is_read = known.is_read;
+        tile.is_written = known.is_written;
+        tile.is_loaded = known.is_loaded;
+        tiles.push_back(tile);
+    }
+    ClockPipeline told = ClockPipeline();
+    told.whole.cycles = network.makespan();
+    told.whole.node = place;
+    told.whole.tiles = tiles.data();
+    told.whole.tile_count = static_cast<uint32_t>(tiles.size());
+    told.whole.after = after.data();
+    told.whole.after_count = static_cast<uint32_t>(after.size());
+    told.whole.before = before.data();
+    told.whole.before_count = static_cast<uint32_t>(before.size());
+    told.pipeline = pipeline;
+    told.task_count = network.task_count();
+    told.busy_cycles = network.busy_cycles();
+    told.channel_cycles = network.channel_cycles();
+    told.slot_load_count = load_count;
+    scheduler.check_clock(scheduler.clock().pipeline(told));
+#endif
+}
+
+void Pipeline::run() {
+    if (state_->scheduler.settle() && state_->network.run(state_->place)) {
+        state_->tell_clock();
+    }
+}
+
+}  // namespace wsp
