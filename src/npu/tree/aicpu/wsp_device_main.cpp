@@ -1,0 +1,106 @@
+// Where a device's AICPU begins: each of its threads calls wsp_aicpu_main. Thread 0 expands the
+// program and schedules; the others schedule. See wsp_runner.cpp for the same on threads of a CPU.
+//
+// THIS HAS NEVER RUN (see host/wsp_ascend.cpp).
+
+#ifdef WSP_ASCEND
+
+#include <stdio.h>
+
+#include <vector>
+
+#include "wsp_device.h"
+#include "wsp_expand.h"
+#include "wsp_scheduler.h"
+
+namespace wsp {
+
+namespace {
+
+enum Stage : uint32_t { BEFORE = 0, OPEN = 1, REFUSED = 2 };
+
+template <typename T> T *at(uint64_t address) {
+    return reinterpret_cast<T *>(static_cast<uintptr_t>(address));
+}
+
+void set_stage(wsp_device_run *run, Stage stage) {
+    __atomic_store_n(&run->stage, static_cast<uint32_t>(stage), __ATOMIC_RELEASE);
+}
+
+bool begin(Scheduler &scheduler, wsp_device_run *run) {
+    std::vector<Core> cores;
+    for (uint32_t i = 0; i < run->vector_count + run->cube_count; i++) {
+        const uint32_t unit = i < run->vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
+        cores.push_back({at<wsp_line>(run->lines) + i, nullptr, unit});
+    }
+    const SchedulerOptions options = {run->aicpu_count, run->ring_size};
+    return scheduler.begin(wsp_the_program, *at<wsp_bindings>(run->bindings), cores, options);
+}
+
+void report(const Scheduler &scheduler, wsp_device_run *run) {
+    const Failure &failure = scheduler.failure();
+    run->index = failure.index;
+    run->task_count = scheduler.task_count();
+    run->in_flight_max = scheduler.in_flight_max();
+    snprintf(run->text, sizeof run->text, "%s", failure.text);
+    run->status = failure.status;
+}
+
+void lead(Scheduler &scheduler, wsp_device_run *run) {
+    if (!begin(scheduler, run)) {
+        report(scheduler, run);
+        set_stage(run, REFUSED);
+        return;
+    }
+    set_stage(run, OPEN);
+    scheduler.open_lines(0);
+    const wsp_bindings &bindings = *at<wsp_bindings>(run->bindings);
+    Run walk(wsp_the_program, bindings, scheduler);
+    wsp_the_program.expand(walk);
+    scheduler.finish();
+    for (uint32_t i = 0; i < wsp_the_program.slot_count; i++) {
+        at<uint64_t>(bindings.slots)[i] = walk.slot_u64(i).value();
+    }
+    scheduler.stop();
+    scheduler.close_lines(0);
+    report(scheduler, run);
+}
+
+void follow(Scheduler &scheduler, wsp_device_run *run, uint32_t thread) {
+    uint32_t stage = BEFORE;
+    while (stage == BEFORE) {
+        stage = __atomic_load_n(&run->stage, __ATOMIC_ACQUIRE);
+    }
+    if (stage == OPEN) {
+        scheduler.open_lines(thread);
+        scheduler.serve(thread);
+        scheduler.close_lines(thread);
+    }
+}
+
+}  // namespace
+
+}  // namespace wsp
+
+// Kernels are not here, so there is no more to tell about their failures than their status.
+extern "C" const char *wsp_core_fault_text(uint32_t, uint32_t) {
+    return "";
+}
+
+// The argument is the address of a wsp_device_run, in memory of the device.
+extern "C" __attribute__((visibility("default"))) uint32_t wsp_aicpu_main(
+    const uint64_t *argument) {
+    static wsp::Scheduler scheduler;  // of all threads
+    wsp_device_run *run = wsp::at<wsp_device_run>(*argument);
+    const uint32_t thread = __atomic_fetch_add(&run->arrived, 1u, __ATOMIC_ACQ_REL);
+    if (run->abi_version != WSP_ABI_VERSION) {
+        run->status = PTOWSP_UNSUPPORTED;  // the text says nothing, whose place may be elsewhere
+    } else if (thread == 0) {
+        wsp::lead(scheduler, run);
+    } else if (thread < run->aicpu_count) {
+        wsp::follow(scheduler, run, thread);
+    }
+    return 0;
+}
+
+#endif

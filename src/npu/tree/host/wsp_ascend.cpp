@@ -1,0 +1,600 @@
+// The runner's other half, with CANN: memory, streams and processors of a device.
+//
+// THIS HAS NEVER RUN. It was written without a device, from public documents: the order of calls
+// and their names and arguments are theirs, a compiler has checked it against declarations of them,
+// and no more. Expect to correct it, first where it says (unsure).
+//
+//      open      aclInit, aclrtSetDevice, time limit of operators, a stream for each processor
+//      copy      tensors, arrays and tables to the device, with its addresses in them
+//      start     cube cores, vector cores, then the AICPU; each polls until it is told
+//      wait      all streams, with a time limit
+//      copy      tensors that are written, and slots, from the device
+//      close     whatever has been opened, in the opposite order, also after errors
+//
+// Each call's result is checked; an error says which call it was and what it returned. The device
+// needs libwsp_aicpu.so, libwsp_cube.so and libwsp_vector.so, which are looked for in the directory
+// $WSP_LIBRARIES, or beside the program that runs.
+
+#ifdef WSP_ASCEND
+
+#include "wsp_ascend.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <acl/acl.h>
+#include <runtime/rt.h>
+
+namespace wsp {
+
+namespace {
+
+constexpr uint64_t OPERATOR_TIMEOUT_US = 45u * 1000 * 1000;
+constexpr char AICPU_LIBRARY[] = "libwsp_aicpu.so";
+constexpr char AICPU_FUNCTION[] = "wsp_aicpu_main";
+
+// Starts the cores of a unit; exported by its library (aicore/wsp_core_main.cpp).
+typedef int32_t (*launch_fn)(uint32_t block_count, void *stream, uint64_t run);
+
+template <typename T> const T *host_table(uint64_t address) {
+    return reinterpret_cast<const T *>(static_cast<uintptr_t>(address));
+}
+
+uint64_t address_of(const void *pointer) {
+    return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer));
+}
+
+// -- what is open ---------------------------------------------------------------------------------
+
+class Device {
+  public:
+    explicit Device(DeviceResult *result) : result_(result) {
+    }
+    ~Device();
+    Device(const Device &) = delete;
+    Device &operator=(const Device &) = delete;
+
+    bool open(int32_t device);
+    bool start(const wsp_program &program, const DeviceOptions &options, uint64_t run);
+    bool wait(int32_t timeout_ms);
+
+    void *allocate(size_t size);
+    bool copy_to(void *device, const void *host, size_t size);
+    bool copy_from(void *host, const void *device, size_t size);
+
+    // Keeps the first error. Returns false.
+    bool fail(ptowsp_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+  private:
+    // Did a call of CANN go well?
+    bool check(int32_t code, const char *call) {
+        return code == 0 || fail(PTOWSP_SYSTEM_FAILED, "device: %s returned %d", call, code);
+    }
+    bool start_cores(const char *unit, uint32_t count, aclrtStream stream, uint64_t run);
+    bool load_aicpu(int32_t device);
+    bool start_aicpu(uint32_t thread_count, uint64_t run);
+
+    DeviceResult *result_;
+    bool is_acl_open_ = false, is_device_open_ = false;
+    int32_t device_ = 0;
+    aclrtStream streams_[3] = {nullptr, nullptr, nullptr};  // AICPU, vector, cube
+    bool has_started_[3] = {false, false, false};
+    std::vector<void *> memory_, libraries_;
+    uint64_t aicpu_argument_ = 0;  // lives until the AICPU has read it
+};
+
+#define WSP_CALL(call) check(static_cast<int32_t>(call), #call)
+
+bool Device::fail(ptowsp_status status, const char *format, ...) {
+    if (result_->status == PTOWSP_OK) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(result_->text, sizeof result_->text, format, args);
+        va_end(args);
+        result_->status = status;
+    }
+    return false;
+}
+
+bool Device::open(int32_t device) {
+    uint64_t actual = 0;
+    is_acl_open_ = WSP_CALL(aclInit(nullptr));
+    is_device_open_ = is_acl_open_ && WSP_CALL(aclrtSetDevice(device));
+    device_ = device;
+    bool is_good =
+        is_device_open_ && WSP_CALL(aclrtSetOpExecuteTimeOutV2(OPERATOR_TIMEOUT_US, &actual));
+    for (aclrtStream &stream : streams_) {
+        is_good = is_good && WSP_CALL(aclrtCreateStream(&stream));
+    }
+    return is_good;
+}
+
+Device::~Device() {
+    for (aclrtStream stream : streams_) {
+        if (stream) {
+            WSP_CALL(aclrtDestroyStream(stream));
+        }
+    }
+    for (void *memory : memory_) {
+        WSP_CALL(aclrtFree(memory));
+    }
+    for (void *library : libraries_) {
+        dlclose(library);
+    }
+    if (is_device_open_) {
+        WSP_CALL(aclrtResetDevice(device_));
+    }
+    if (is_acl_open_) {
+        WSP_CALL(aclFinalize());
+    }
+}
+
+void *Device::allocate(size_t size) {
+    void *memory = nullptr;
+    if (!WSP_CALL(aclrtMalloc(&memory, std::max<size_t>(size, 64), ACL_MEM_MALLOC_HUGE_FIRST))) {
+        return nullptr;
+    }
+    memory_.push_back(memory);
+    return memory;
+}
+
+bool Device::copy_to(void *device, const void *host, size_t size) {
+    return size == 0 || WSP_CALL(aclrtMemcpy(device, size, host, size, ACL_MEMCPY_HOST_TO_DEVICE));
+}
+
+bool Device::copy_from(void *host, const void *device, size_t size) {
+    return size == 0 || WSP_CALL(aclrtMemcpy(host, size, device, size, ACL_MEMCPY_DEVICE_TO_HOST));
+}
+
+// -- what is bound --------------------------------------------------------------------------------
+
+// Bytes of the host that go to the device. Those of tensors that overlap go as one, so that they
+// overlap there as well.
+struct Block {
+    uint64_t begin, end;
+    bool is_written;
+    void *device;
+};
+
+class Copies {
+  public:
+    explicit Copies(Device &device) : device_(device) {
+    }
+
+    void add(uint64_t begin, uint64_t size, bool is_written) {
+        if (size > 0) {
+            blocks_.push_back({begin, begin + size, is_written, nullptr});
+        }
+    }
+
+    bool copy_to() {
+        merge();
+        for (Block &block : blocks_) {
+            block.device = device_.allocate(block.end - block.begin);
+            if (!block.device || !device_.copy_to(block.device, host_table<char>(block.begin),
+                                                  block.end - block.begin)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    bool copy_from() const {
+        bool is_good = true;
+        for (const Block &block : blocks_) {
+            void *host = reinterpret_cast<void *>(static_cast<uintptr_t>(block.begin));
+            is_good = is_good && (!block.is_written ||
+                                  device_.copy_from(host, block.device, block.end - block.begin));
+        }
+        return is_good;
+    }
+
+    // Where something of the host is on the device; 0 for what is not there.
+    uint64_t device_of(uint64_t host) const {
+        for (const Block &block : blocks_) {
+            if (block.begin <= host && host < block.end) {
+                return address_of(block.device) + (host - block.begin);
+            }
+        }
+        return 0;
+    }
+
+  private:
+    void merge() {
+        std::sort(blocks_.begin(), blocks_.end(),
+                  [](const Block &a, const Block &b) { return a.begin < b.begin; });
+        std::vector<Block> merged;
+        for (const Block &block : blocks_) {
+            if (!merged.empty() && block.begin < merged.back().end) {
+                merged.back().end = std::max(merged.back().end, block.end);
+                merged.back().is_written = merged.back().is_written || block.is_written;
+            } else {
+                merged.push_back(block);
+            }
+        }
+        blocks_ = merged;
+    }
+
+    Device &device_;
+    std::vector<Block> blocks_;
+};
+
+uint64_t element_size_of(uint32_t dtype) {
+    switch (dtype) {
+#define WSP_SIZE_OF(name, value, bytes, text)                                                      \
+    case PTOWSP_##name: return bytes;
+        PTOWSP_DTYPES(WSP_SIZE_OF)
+#undef WSP_SIZE_OF
+    default: return 0;
+    }
+}
+
+// The elements before and behind that of the indices 0, as strides may be negative.
+void extent_of(const wsp_tensor &tensor, int64_t *out_low, int64_t *out_high) {
+    int64_t low = 0, high = 0;
+    auto add = [&](int64_t size, int64_t stride) {
+        (stride < 0 ? low : high) += (size - 1) * stride;
+    };
+    for (int i = 0; i < PTOWSP_VIEW_LEAD_MAX; i++) {
+        add(tensor.lead_shape[i], tensor.lead_strides[i]);
+    }
+    add(tensor.rows, tensor.row_stride);
+    add(tensor.cols, tensor.col_stride);
+    *out_low = low;
+    *out_high = high + 1;
+}
+
+// The tables of what is bound, first on the host, then on the device.
+class Bound {
+  public:
+    Bound(Device &device, const wsp_program &program, const wsp_bindings &bindings)
+        : device_(device), program_(program), host_(bindings), copies_(device) {
+    }
+
+    bool copy_to(uint64_t *out_bindings);
+    bool copy_from();
+
+  private:
+    void add_array(const wsp_array &array) {
+        if (array.is_bound) {
+            copies_.add(array.data, array.count * element_size_of(array.dtype), false);
+        }
+    }
+    void add_data();
+    template <typename T> bool put(const std::vector<T> &table, uint64_t *out_address) {
+        void *memory = device_.allocate(table.size() * sizeof(T));
+        *out_address = address_of(memory);
+        return memory && device_.copy_to(memory, table.data(), table.size() * sizeof(T));
+    }
+
+    Device &device_;
+    const wsp_program &program_;
+    const wsp_bindings &host_;
+    Copies copies_;
+    uint64_t slots_ = 0;  // on the device
+};
+
+void Bound::add_data() {
+    for (uint32_t i = 1; i < program_.array_count; i++) {
+        add_array(host_table<wsp_array>(host_.arrays)[i]);
+    }
+    for (uint32_t i = 1; i < program_.axis_count; i++) {
+        const wsp_csr &csr = host_table<wsp_csr>(host_.csrs)[i];
+        if (csr.is_bound) {
+            add_array(csr.indptr);
+            add_array(csr.indices);
+        }
+    }
+    for (uint32_t i = 1; i < program_.tensor_count; i++) {
+        const wsp_tensor &tensor = host_table<wsp_tensor>(host_.tensors)[i];
+        if (tensor.is_bound) {
+            int64_t low, high, size = tensor.element_size;
+            extent_of(tensor, &low, &high);
+            copies_.add(tensor.data + static_cast<uint64_t>(low * size),
+                        static_cast<uint64_t>((high - low) * size),
+                        program_.tensors[i].is_written != 0);
+        }
+    }
+}
+
+bool Bound::copy_to(uint64_t *out_bindings) {
+    auto of_host = [](auto *table, uint32_t count) {
+        using T =
+            typename std::remove_const<typename std::remove_pointer<decltype(table)>::type>::type;
+        return std::vector<T>(table, table + count);
+    };
+    add_data();
+    if (!copies_.copy_to()) {
+        return false;
+    }
+    std::vector<wsp_array> arrays =
+        of_host(host_table<wsp_array>(host_.arrays), program_.array_count);
+    std::vector<wsp_csr> csrs = of_host(host_table<wsp_csr>(host_.csrs), program_.axis_count);
+    std::vector<wsp_tensor> tensors =
+        of_host(host_table<wsp_tensor>(host_.tensors), program_.tensor_count);
+    for (wsp_array &array : arrays) {
+        array.data = copies_.device_of(array.data);
+    }
+    for (wsp_csr &csr : csrs) {
+        csr.indptr.data = copies_.device_of(csr.indptr.data);
+        csr.indices.data = copies_.device_of(csr.indices.data);
+    }
+    for (wsp_tensor &tensor : tensors) {
+        tensor.data = copies_.device_of(tensor.data);
+    }
+    wsp_bindings bindings = host_;
+    bool is_good =
+        put(arrays, &bindings.arrays) && put(csrs, &bindings.csrs) &&
+        put(tensors, &bindings.tensors) &&
+        put(of_host(host_table<int64_t>(host_.sizes), program_.axis_count), &bindings.sizes) &&
+        put(of_host(host_table<uint64_t>(host_.symbols), program_.symbol_count),
+            &bindings.symbols) &&
+        put(of_host(host_table<uint8_t>(host_.is_symbol_bound), program_.symbol_count),
+            &bindings.is_symbol_bound) &&
+        put(of_host(host_table<uint64_t>(host_.slots), program_.slot_count), &bindings.slots);
+    slots_ = bindings.slots;
+    return is_good && put(std::vector<wsp_bindings>(1, bindings), out_bindings);
+}
+
+bool Bound::copy_from() {
+    void *slots = reinterpret_cast<void *>(static_cast<uintptr_t>(host_.slots));
+    return copies_.copy_from() && device_.copy_from(slots, host_table<char>(slots_),
+                                                    program_.slot_count * sizeof(uint64_t));
+}
+
+// -- processors -----------------------------------------------------------------------------------
+
+// Where the device's programs are, with a slash.
+std::string library_directory() {
+    const char *directory = getenv("WSP_LIBRARIES");
+    if (directory && directory[0]) {
+        return std::string(directory) + "/";
+    }
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+    std::string own(path, length > 0 ? static_cast<size_t>(length) : 0);
+    return own.substr(0, own.rfind('/') + 1);
+}
+
+bool Device::start_cores(const char *unit, uint32_t count, aclrtStream stream, uint64_t run) {
+    const std::string path = library_directory() + "libwsp_" + unit + ".so";
+    const std::string symbol = std::string("wsp_launch_") + unit;
+    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        return fail(PTOWSP_SYSTEM_FAILED, "device: %s", dlerror());
+    }
+    libraries_.push_back(library);
+    launch_fn launch = nullptr;
+    void *found = dlsym(library, symbol.c_str());
+    memcpy(&launch, &found, sizeof launch);
+    if (!launch) {
+        return fail(PTOWSP_SYSTEM_FAILED, "device: %s has no %s", path.c_str(), symbol.c_str());
+    }
+    return check(launch(count, stream, run), symbol.c_str());
+}
+
+// The file of the AICPU's program, read whole.
+bool read_file(const std::string &path, std::vector<char> *out_bytes) {
+    FILE *file = fopen(path.c_str(), "rb");
+    if (!file) {
+        return false;
+    }
+    char buffer[65536];
+    for (size_t count; (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {
+        out_bytes->insert(out_bytes->end(), buffer, buffer + count);
+    }
+    bool is_good = !ferror(file);
+    fclose(file);
+    return is_good;
+}
+
+// What the AICPU's own loader is given: a blob of numbers and names; and in device memory, where a
+// library is. Offsets are documented, what is between them is not. (unsure) The loader expects a
+// dispatcher, and a library that it calls; here one library is both.
+struct LoaderArguments {
+    uint64_t unknown[5];
+    uint64_t device_arguments;
+    uint64_t padding;
+    char kernel[40];
+    char library[40];
+};
+
+struct LoaderDeviceArguments {
+    uint8_t unknown[96];
+    uint64_t dispatcher, dispatcher_size, device, library, library_size;
+    uint8_t rest[24];
+};
+
+static_assert(offsetof(LoaderArguments, device_arguments) == 40, "as documented");
+static_assert(offsetof(LoaderDeviceArguments, dispatcher) == 96, "as documented");
+static_assert(offsetof(LoaderDeviceArguments, library_size) == 128, "as documented");
+static_assert(sizeof(LoaderDeviceArguments) == 160, "as documented");
+
+// Brings the AICPU's program onto the device.
+bool Device::load_aicpu(int32_t device) {
+    const std::string path = library_directory() + AICPU_LIBRARY;
+    std::vector<char> bytes;
+    if (!read_file(path, &bytes)) {
+        return fail(PTOWSP_SYSTEM_FAILED, "device: %s cannot be read", path.c_str());
+    }
+    void *library = allocate(bytes.size());
+    LoaderDeviceArguments on_device;
+    memset(&on_device, 0, sizeof on_device);
+    on_device.dispatcher = on_device.library = address_of(library);
+    on_device.dispatcher_size = on_device.library_size = bytes.size();
+    on_device.device = static_cast<uint64_t>(device);
+    void *memory = library ? allocate(sizeof on_device) : nullptr;
+    if (!memory || !copy_to(library, bytes.data(), bytes.size()) ||
+        !copy_to(memory, &on_device, sizeof on_device)) {
+        return false;
+    }
+    LoaderArguments arguments;
+    memset(&arguments, 0, sizeof arguments);
+    arguments.device_arguments = address_of(memory);
+    snprintf(arguments.kernel, sizeof arguments.kernel, "DynTileFwkKernelServerInit");
+    snprintf(arguments.library, sizeof arguments.library, "libaicpu_extend_kernels.so");
+    rtAicpuArgsEx_t extended;
+    memset(&extended, 0, sizeof extended);
+    extended.args = &arguments;
+    extended.argsSize = sizeof arguments;
+    extended.kernelNameAddrOffset = offsetof(LoaderArguments, kernel);
+    extended.soNameAddrOffset = offsetof(LoaderArguments, library);
+    return WSP_CALL(rtAicpuKernelLaunchExWithArgs(KERNEL_TYPE_AICPU_KFC, "AST_DYN_AICPU", 1,
+                                                  &extended, nullptr, streams_[0], 0)) &&
+           WSP_CALL(aclrtSynchronizeStream(streams_[0]));
+}
+
+// Writes what the runtime wants to know about the AICPU's function; returns the file's path, or "".
+std::string write_descriptor() {
+    char path[] = "/tmp/wsp_aicpu_XXXXXX.json";
+    int file = mkstemps(path, 5);
+    std::string text = std::string("{\"") + AICPU_FUNCTION + "\": {\"opInfo\": {" +
+                       "\"functionName\": \"" + AICPU_FUNCTION + "\", \"kernelSo\": \"" +
+                       AICPU_LIBRARY +
+                       "\", \"opKernelLib\": \"AICPUKernel\", \"computeCost\": \"100\", "
+                       "\"engine\": \"DNN_VM_AICPU\", \"flagAsync\": \"False\", "
+                       "\"flagPartial\": \"False\", \"userDefined\": \"True\"}}}\n";
+    if (file < 0) {
+        return "";
+    }
+    bool is_good = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    is_good = ::close(file) == 0 && is_good;
+    if (!is_good) {
+        unlink(path);
+    }
+    return is_good ? path : "";
+}
+
+// Starts the AICPU's threads, each of which calls wsp_aicpu_main.
+bool Device::start_aicpu(uint32_t thread_count, uint64_t run) {
+    const std::string path = write_descriptor();
+    if (path.empty()) {
+        return fail(PTOWSP_SYSTEM_FAILED, "device: no file in /tmp can be written");
+    }
+    rtLoadBinaryOption_t option;
+    memset(&option, 0, sizeof option);
+    option.optionId = RT_LOAD_BINARY_OPT_CPU_KERNEL_MODE;
+    option.value.cpuKernelMode = 0;
+    rtLoadBinaryConfig_t config = {&option, 1};
+    rtBinHandle binary = nullptr;
+    rtFuncHandle function = nullptr;
+    bool is_good = WSP_CALL(rtsBinaryLoadFromFile(path.c_str(), &config, &binary)) &&
+                   WSP_CALL(rtsFuncGetByName(binary, AICPU_FUNCTION, &function));
+    unlink(path.c_str());
+    if (!is_good) {
+        return false;
+    }
+    aicpu_argument_ = run;
+    rtCpuKernelArgs_t arguments;
+    memset(&arguments, 0, sizeof arguments);
+    arguments.baseArgs.args = &aicpu_argument_;
+    arguments.baseArgs.argsSize = sizeof aicpu_argument_;
+    rtKernelLaunchCfg_t launch;
+    memset(&launch, 0, sizeof launch);
+    return WSP_CALL(rtsLaunchCpuKernel(function, thread_count, streams_[0], &launch, &arguments));
+}
+
+// Cores first: they poll until the AICPU opens their lines. If it then cannot be started, nobody
+// tells them to quit; closing the device ends them.
+bool Device::start(const wsp_program &program, const DeviceOptions &options, uint64_t run) {
+    bool has_unit[2] = {false, false};
+    for (uint32_t i = 1; i < program.kernel_count; i++) {
+        has_unit[program.kernels[i].unit == PTOWSP_UNIT_CUBE] = true;
+    }
+    if (!load_aicpu(options.device)) {
+        return false;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (has_unit[i]) {
+            uint32_t limit = 0;
+            aclrtDevResLimitType type = i ? ACL_RT_DEV_RES_CUBE_CORE : ACL_RT_DEV_RES_VECTOR_CORE;
+            const char *unit = i ? "cube" : "vector";
+            if (!WSP_CALL(aclrtGetStreamResLimit(streams_[i + 1], type, &limit))) {
+                return false;
+            }
+            if (options.core_count > limit) {
+                return fail(PTOWSP_LIMIT_EXCEEDED, "device: %u %s cores are asked for, it has %u",
+                            options.core_count, unit, limit);
+            }
+            has_started_[i + 1] = start_cores(unit, options.core_count, streams_[i + 1], run);
+            if (!has_started_[i + 1]) {
+                return false;
+            }
+        }
+    }
+    has_started_[0] = start_aicpu(options.aicpu_count, run);
+    return has_started_[0];
+}
+
+bool Device::wait(int32_t timeout_ms) {
+    bool is_good = true;
+    for (size_t i = 0; i < 3; i++) {
+        is_good = is_good && (!has_started_[i] ||
+                              WSP_CALL(aclrtSynchronizeStreamWithTimeout(streams_[i], timeout_ms)));
+    }
+    return is_good;
+}
+
+}  // namespace
+
+// -- a run ----------------------------------------------------------------------------------------
+
+static bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &bindings,
+                       const DeviceOptions &options, DeviceResult *result) {
+    Bound bound(device, program, bindings);
+    wsp_device_run run;
+    memset(&run, 0, sizeof run);
+    run.abi_version = WSP_ABI_VERSION;
+    run.aicpu_count = options.aicpu_count;
+    run.ring_size = options.ring_size;
+    for (uint32_t i = 1; i < program.kernel_count; i++) {
+        bool is_cube = program.kernels[i].unit == PTOWSP_UNIT_CUBE;
+        (is_cube ? run.cube_count : run.vector_count) = options.core_count;
+    }
+    run.status = PTOWSP_STUCK;  // unless it says otherwise
+    run.index = PTOWSP_NO_INDEX;
+    const std::vector<wsp_line> lines(run.cube_count + run.vector_count, wsp_line());
+    void *lines_there = device.allocate(lines.size() * sizeof(wsp_line));
+    void *run_there = device.allocate(sizeof run);
+    run.lines = address_of(lines_there);
+    if (!lines_there || !run_there || !bound.copy_to(&run.bindings) ||
+        !device.copy_to(lines_there, lines.data(), lines.size() * sizeof(wsp_line)) ||
+        !device.copy_to(run_there, &run, sizeof run) ||
+        !device.start(program, options, address_of(run_there)) ||
+        !device.wait(options.timeout_ms) || !device.copy_from(&run, run_there, sizeof run)) {
+        return false;
+    }
+    result->task_count = run.task_count;
+    result->in_flight_max = run.in_flight_max;
+    if (run.status != PTOWSP_OK) {
+        result->index = run.index;
+        run.text[sizeof run.text - 1] = '\0';
+        return device.fail(static_cast<ptowsp_status>(run.status), "%s", run.text);
+    }
+    return bound.copy_from();
+}
+
+bool run_on_device(const wsp_program &program, const wsp_bindings &bindings,
+                   const DeviceOptions &options, DeviceResult *result) {
+    *result = DeviceResult();
+    {
+        Device device(result);
+        if (device.open(options.device)) {
+            run_opened(device, program, bindings, options, result);
+        }
+    }  // closing may fail, too
+    return result->status == PTOWSP_OK;
+}
+
+}  // namespace wsp
+
+#endif
