@@ -59,9 +59,10 @@ $(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) ptowsp.h $(BUILD)/libptowsp.a
 	$(CC) $(C11) -DPTOWSP_TEST_LINKED $(CPPFLAGS) $(CFLAGS) -I. $< $(BUILD)/libptowsp.a -o $@ \
 	    $(LDFLAGS) -pthread -lcmocka -lm
 
-$(BUILD)/npu_%_test: tests/npu_%_test.cpp $(wildcard tests/*.h) $(TREE_FILES) ptowsp.h | $(BUILD)
-	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. $(addprefix -I$(TREE)/,include aicpu aicore host shim) $< \
-	    -o $@ $(LDFLAGS) -pthread -lcmocka -lm
+$(BUILD)/npu_%_test: tests/npu_%_test.cpp $(wildcard tests/*.h) $(TREE_FILES) $(BUILD)/libptowsp.a
+	$(CXX) $(CXX17) -DPTOWSP_TEST_LINKED $(CPPFLAGS) $(CXXFLAGS) -I. \
+	    $(addprefix -I$(TREE)/,include aicpu aicore host shim) $< $(BUILD)/libptowsp.a -o $@ \
+	    $(LDFLAGS) -pthread -lcmocka -lm
 
 $(BUILD)/%_test: tests/%_test.cpp $(wildcard tests/*.h) ptoisa_shim.h | $(BUILD)
 	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread -lcmocka -lm

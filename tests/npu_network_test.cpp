@@ -7,8 +7,7 @@
 #include "../src/npu/tree/aicpu/wsp_pipeline_stuck.cpp"
 #include "../src/npu/tree/aicpu/wsp_pipeline_turns.cpp"
 
-#define PTOWSP_TEST_LINKED  // of the library nothing is called
-#include "pipeline_random.h"
+#include "npu_body.h"
 
 #include <atomic>
 #include <string>
@@ -565,110 +564,47 @@ void npu_network__finds_errors_without_time(void **state) {
 
 // -- at random ------------------------------------------------------------------------------------
 
-// Walks the process of a description as an emitted body would.
-class Body {
-  public:
-    Body(Lab &lab, const sim_pipeline &p, const sim_bindings &b, int64_t round, int process,
-         int64_t replica, const std::vector<uint32_t> &channels, uint32_t me)
-        : lab_(lab), p_(p), b_(b), round_(round), replica_(replica), channels_(channels), me_(me),
-          variables_(SIM_STMT_MAX), slots_(b.slots, b.slots + SIM_SLOT_COUNT) {
-        slots_[0] += round;
-        run(p.processes[process].body);
+// What a body does, on a network.
+struct NetworkWords {
+    bool good() const {
+        return lab.host.good();
+    }
+    void task(int64_t value, int site, const sim_stmt &stmt) {
+        lab.note(value);
+        lab.note(site);
+        lab.task(me, sim_cycles(value, site, stmt.base, stmt.spread));
+    }
+    void send(int channel, int64_t token) {
+        lab.network.send(me, channels[static_cast<size_t>(channel)], static_cast<uint64_t>(token),
+                         1);
+    }
+    bool receive(int channel, int64_t *token) {
+        uint64_t bits = 0;
+        bool has_token = lab.network.receive(me, channels[static_cast<size_t>(channel)], &bits, 1);
+        *token = static_cast<int64_t>(bits);
+        return has_token;
+    }
+    void close(int channel) {
+        lab.network.close(me, channels[static_cast<size_t>(channel)]);
+    }
+    void record(int channel) {
+        send(channel, 0);
+    }
+    void wait(int channel) {
+        int64_t token;
+        receive(channel, &token);
+    }
+    int64_t slot(int64_t number) const {
+        return slots[number];
+    }
+    void set_slot(int64_t number, int64_t value) {
+        slots[number] = value;
     }
 
-  private:
-    int64_t eval(int number) const {
-        const sim_expr &e = p_.exprs[number];
-        int64_t a = e.a ? eval(e.a) : 0, b = e.b ? eval(e.b) : 0;
-        switch (e.op) {
-        case SIM_NONE: break;
-        case SIM_LITERAL: return e.value;
-        case SIM_VARIABLE: return variables_[static_cast<size_t>(e.value)];
-        case SIM_REPLICA: return replica_;
-        case SIM_ROUND: return round_;
-        case SIM_SYMBOL: return static_cast<int64_t>(b_.symbols[e.value]);
-        case SIM_SLOT: return slots_[static_cast<size_t>(e.value)];
-        case SIM_ADD: return static_cast<int64_t>(static_cast<uint64_t>(a) + bits(b));
-        case SIM_SUB: return static_cast<int64_t>(static_cast<uint64_t>(a) - bits(b));
-        case SIM_MUL: return static_cast<int64_t>(static_cast<uint64_t>(a) * bits(b));
-        case SIM_REM: return b == 0 || b == -1 ? 0 : a % b;
-        case SIM_EQUAL: return a == b;
-        case SIM_LESS: return a < b;
-        }
-        return 0;
-    }
-    static uint64_t bits(int64_t value) {
-        return static_cast<uint64_t>(value);
-    }
-
-    void task(const sim_stmt &stmt, int number, int64_t value) {
-        lab_.note(value);
-        lab_.note(number);
-        lab_.task(me_, sim_cycles(value, number, stmt.base, stmt.spread));
-    }
-
-    int64_t loop_count(const sim_stmt &stmt, int number) const {
-        return stmt.loop == SIM_DENSE     ? stmt.count
-               : stmt.loop == SIM_DYNAMIC ? b_.counts[number]
-                                          : b_.lengths[eval(stmt.expr) & 3];
-    }
-
-    void run(int first) {
-        for (int i = first; i >= 0 && lab_.host.good(); i = p_.stmts[i].next) {
-            stmt(p_.stmts[i], i);
-        }
-    }
-
-    void stmt(const sim_stmt &stmt, int number) {
-        Network &network = lab_.network;
-        int64_t value = stmt.expr && stmt.kind != SIM_FOR ? eval(stmt.expr) : 0;
-        uint32_t channel =
-            stmt.channel < p_.channel_count ? channels_[static_cast<size_t>(stmt.channel)] : 0;
-        int64_t &variable = variables_[static_cast<size_t>(number)];
-        uint64_t token = 0;
-        switch (stmt.kind) {
-        case SIM_FOR: {
-            int64_t count = loop_count(stmt, number);
-            for (int64_t i = 0; i < count && lab_.host.good(); i++) {
-                variable = i;
-                run(stmt.body);
-            }
-            break;
-        }
-        case SIM_TASK: task(stmt, number, value); break;
-        case SIM_SEND_TASK:
-            task(stmt, number, value);
-            network.send(me_, channel, bits(value), 1);
-            break;
-        case SIM_SEND:
-        case SIM_RECORD: network.send(me_, channel, bits(value), 1); break;
-        case SIM_CONSUME:
-            while (network.receive(me_, channel, &token, 1)) {
-                variable = static_cast<int64_t>(token);
-                run(stmt.body);
-            }
-            break;
-        case SIM_RECEIVE:
-            if (network.receive(me_, channel, &token, 1)) {
-                variable = static_cast<int64_t>(token);
-                run(stmt.body);
-            }
-            break;
-        case SIM_WAIT: network.receive(me_, channel, &token, 1); break;
-        case SIM_CLOSE: network.close(me_, channel); break;
-        case SIM_WHEN: run(value ? stmt.body : stmt.otherwise); break;
-        case SIM_SCOPE: run(stmt.body); break;
-        case SIM_SLOT_SET: slots_[stmt.slot] = value; break;
-        }
-    }
-
-    Lab &lab_;
-    const sim_pipeline &p_;
-    const sim_bindings &b_;
-    int64_t round_, replica_;
-    const std::vector<uint32_t> &channels_;
-    uint32_t me_;
-    std::vector<int64_t> variables_, slots_;
+    Lab &lab;
+    const std::vector<uint32_t> &channels;
+    uint32_t me;
+    int64_t slots[SIM_SLOT_COUNT];
 };
 
 void run_description(Lab &lab, const sim_pipeline &p, const sim_bindings &b, int64_t round) {
@@ -696,7 +632,10 @@ void run_description(Lab &lab, const sim_pipeline &p, const sim_bindings &b, int
         for (int64_t replica = 0; replica < count; replica++) {
             lab.network.process(names[i], static_cast<uint32_t>(i), ports,
                                 [&, i, replica, round](uint32_t me) {
-                                    Body(lab, p, b, round, i, replica, channels, me);
+                                    NetworkWords words = {lab, channels, me, {}};
+                                    std::copy_n(b.slots, SIM_SLOT_COUNT, words.slots);
+                                    words.slots[0] += round;
+                                    npu_body<NetworkWords>(words, p, b, round, i, replica);
                                 });
         }
     }

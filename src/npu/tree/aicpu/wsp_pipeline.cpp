@@ -34,6 +34,7 @@ class ProcessTarget final : public Target {
         scheduler_.fail(status, index, text);
     }
     Submission *open() override {
+        Scheduler::prepare(&submission_);
         return &submission_;
     }
     void submit(Submission *submission) override {
@@ -206,10 +207,10 @@ Channel Pipeline::channel(const char *name, uint32_t, u64 depth, u64 latency, bo
                    state_->network.channel(name, depth.value(), cycles, is_event, state_->place));
 }
 
-void Pipeline::process(const char *name, uint32_t place, std::initializer_list<Port> ports,
+void Pipeline::process(const char *name, uint32_t place, std::vector<Port> ports,
                        std::function<void(Run &)> body) {
     State *state = state_.get();
-    state->network.process(name, place, ports, [state, body](uint32_t number) {
+    state->network.process(name, place, std::move(ports), [state, body](uint32_t number) {
         ProcessTarget target(state->scheduler, state->network, number, &state->load_count);
         Run run(state->run, target);
         body(run);

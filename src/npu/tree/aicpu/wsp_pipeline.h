@@ -34,6 +34,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <vector>
 
 #include "wsp_expand.h"
 #include "wsp_pipeline_network.h"
@@ -81,7 +82,7 @@ class Pipeline {
 
     // Names are kept by the caller.
     Channel channel(const char *name, uint32_t channel, u64 depth, u64 latency, bool is_event);
-    void process(const char *name, uint32_t place, std::initializer_list<Port> ports,
+    void process(const char *name, uint32_t place, std::vector<Port> ports,
                  std::function<void(Run &)> body);
 
     // Runs all processes to their end, or to an error.

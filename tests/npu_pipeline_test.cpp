@@ -1,0 +1,362 @@
+// Pipelines as emitted trees run them: random ones, written with the words of expand.cpp, on the
+// scheduler of the tree with cores that are threads. Each is built with the public API as well, and
+// executed; both must agree in status, makespan, calls of kernels by task, what slots load, and data.
+
+#include "../src/npu/tree/aicore/wsp_worker.cpp"
+#include "../src/npu/tree/aicpu/wsp_expand.cpp"
+#include "../src/npu/tree/aicpu/wsp_pipeline.cpp"
+#include "../src/npu/tree/aicpu/wsp_pipeline_network.cpp"
+#include "../src/npu/tree/aicpu/wsp_pipeline_stuck.cpp"
+#include "../src/npu/tree/aicpu/wsp_pipeline_turns.cpp"
+#include "../src/npu/tree/aicpu/wsp_region_map.cpp"
+#include "../src/npu/tree/aicpu/wsp_scheduler.cpp"
+#include "../src/npu/tree/shim/wsp_clock.cpp"
+
+#include "npu_body.h"
+
+#include <string>
+#include <thread>
+
+using namespace wsp;
+
+enum { PIPELINES = LANE_IS_CHECKED ? 150 : 1500 };
+
+namespace {
+
+enum { TENSOR_CELLS = 1, KERNEL_WORK = 1, SYMBOL_LATENCY = 1, PLACE = 1 };
+
+// What kernels do, and a run of the tree. There is one at a time.
+struct Tree {
+    const sim_sample *sample = nullptr;
+    int64_t calls[SIM_CALL_MAX][2];
+    uint64_t loaded[SIM_CALL_MAX];
+    int32_t cells[SIM_CELL_COUNT];
+    std::string error;
+    uint64_t task_count = 0, makespan = 0, busy = 0, channel_stall = 0, slot_loads = 0;
+    ptowsp_status status = PTOWSP_OK;
+};
+
+Tree tree;
+
+}  // namespace
+
+extern "C" void wsp_core_run(wsp_task *task) {
+    const int64_t value = static_cast<int64_t>(task->args[0]);
+    const int64_t site = static_cast<int64_t>(task->args[1]);
+    tree.calls[task->index][0] = value;
+    tree.calls[task->index][1] = site;
+    if (task->tile_count > 0) {
+        int32_t *cell = reinterpret_cast<int32_t *>(task->tiles[0].data);
+        tree.loaded[task->index] = task->args[4 + 2];
+        *cell = sim_update(*cell, value, site);
+    }
+    task->cycles = sim_cycles(value, site, static_cast<int64_t>(task->args[2]),
+                              static_cast<int64_t>(task->args[3]));
+}
+
+extern "C" const char *wsp_core_fault_text(uint32_t, uint32_t) {
+    return "";
+}
+
+namespace {
+
+// -- the words ------------------------------------------------------------------------------------
+
+void make_task(Run &run, int64_t value, int64_t site, int64_t base, int64_t spread) {
+    const bool has_data = tree.sample->around.has_data;
+    if (has_data) {
+        const int64_t other =
+            static_cast<int64_t>(static_cast<uint64_t>(value) + static_cast<uint64_t>(site % 3));
+        run.load_slot(PLACE, SIM_SLOT_COUNT, TENSOR_CELLS, {}, 0, 1, other & (SIM_CELL_COUNT - 1),
+                      1, 0, 0);
+    }
+    Task task(run, KERNEL_WORK, PLACE);
+    task.axis(value);
+    task.axis(site);
+    task.axis(base);
+    task.axis(spread);
+    if (has_data) {
+        task.tile(TENSOR_CELLS, READ_WRITE, {}, 0, 1, value & (SIM_CELL_COUNT - 1), 1);
+        task.scalar(run.slot_u64(SIM_SLOT_COUNT));
+    }
+    task.submit();
+}
+
+struct TreeWords {
+    bool good() const {
+        return run.good();
+    }
+    void task(int64_t value, int site, const sim_stmt &stmt) {
+        make_task(run, value, site, stmt.base, stmt.spread);
+    }
+    void send(int channel, int64_t token) {
+        channels[static_cast<size_t>(channel)].send(run, i64(token), PLACE);
+    }
+    bool receive(int channel, int64_t *token) {
+        i64 received;
+        bool has_token = channels[static_cast<size_t>(channel)].receive(run, received, PLACE);
+        *token = received.value();
+        return has_token;
+    }
+    void close(int channel) {
+        channels[static_cast<size_t>(channel)].close(run, PLACE);
+    }
+    void record(int channel) {
+        channels[static_cast<size_t>(channel)].record(run, PLACE);
+    }
+    void wait(int channel) {
+        channels[static_cast<size_t>(channel)].wait(run, PLACE);
+    }
+    int64_t slot(int64_t number) const {
+        return run.slot_i64(static_cast<uint32_t>(number)).value();
+    }
+    void set_slot(int64_t number, int64_t value) {
+        run.set_slot(static_cast<uint32_t>(number), i64(value));
+    }
+
+    Run &run;
+    std::vector<Channel> &channels;
+};
+
+void run_pipeline(Run &run, int64_t round) {
+    static const char *const channel_names[] = {
+        "chan_a", "chan_b", "chan_c", "chan_d", "chan_e", "chan_f", "chan_g", "chan_h",
+        "chan_i", "chan_j", "chan_k", "chan_l", "chan_m", "chan_n", "chan_o", "chan_p"};
+    static const char *const process_names[] = {"proc_a", "proc_b", "proc_c", "proc_d",
+                                                "proc_e", "proc_f", "proc_g", "proc_h",
+                                                "proc_i", "proc_j", "proc_k", "proc_l"};
+    const sim_pipeline &p = tree.sample->p;
+    const sim_bindings &b = tree.sample->b;
+    Pipeline pipeline(run, 0, PLACE);
+    if (tree.sample->around.has_data) {
+        pipeline.tile(TENSOR_CELLS, READ_WRITE);
+        pipeline.loads(TENSOR_CELLS);
+    }
+    std::vector<Channel> channels;
+    for (int c = 0; c < p.channel_count; c++) {
+        const sim_channel &channel = p.channels[c];
+        channels.push_back(pipeline.channel(channel_names[c], static_cast<uint32_t>(c),
+                                            channel.is_event         ? u64(0)
+                                            : channel.depth_is_bound ? u64(b.depths[c])
+                                                                     : u64(channel.depth),
+                                            channel.is_event           ? u64(0)
+                                            : channel.latency_is_bound ? u64(b.latencies[c])
+                                                                       : u64(channel.latency),
+                                            channel.is_event));
+    }
+    for (int i = 0; i < p.process_count; i++) {
+        const sim_process &process = p.processes[i];
+        const int64_t count = sim_replica_count(&p, &b, i);
+        for (int64_t replica = 0; replica < count; replica++) {
+            // ports are a braced list in emitted code: at most SIM_PORT_MAX of each are given here
+            std::vector<Port> ports;
+            for (int k = 0; k < process.consume_count; k++) {
+                ports.push_back(consumes(channels[static_cast<size_t>(process.consumes[k])]));
+            }
+            for (int k = 0; k < process.produce_count; k++) {
+                ports.push_back(produces(channels[static_cast<size_t>(process.produces[k])]));
+            }
+            pipeline.process(process_names[i], PLACE + static_cast<uint32_t>(i), ports,
+                             [&channels, &p, &b, i, replica, round](Run &own) {
+                                 TreeWords words = {own, channels};
+                                 npu_body<TreeWords>(words, p, b, round, i, replica);
+                             });
+        }
+    }
+    pipeline.run();
+}
+
+void expand(Run &run) {
+    const sim_around &around = tree.sample->around;
+    const sim_bindings &b = tree.sample->b;
+    if (around.before) {
+        make_task(run, 0, SIM_SITE_BEFORE, around.before, 0);
+    }
+    {
+        Scope scope(run, SEQUENTIAL);
+        for (int64_t round = 0; round < b.rounds && run.good(); round++) {
+            for (uint32_t slot = 0; slot < SIM_SLOT_COUNT; slot++) {
+                run.set_slot(slot, i64(b.slots[slot] + (slot == 0 ? round : 0)));
+            }
+            run_pipeline(run, round);
+            for (uint32_t slot = 0; run.good() && slot < SIM_SLOT_COUNT; slot++) {
+                assert_int_equal(run.slot_i64(slot).value(),
+                                 b.slots[slot] + (slot == 0 ? round : 0));
+            }
+        }
+    }
+    if (around.after) {
+        make_task(run, 0, SIM_SITE_AFTER, around.after, 0);
+    }
+}
+
+// -- a run of the tree ----------------------------------------------------------------------------
+
+// The tables of a sample's tree.
+struct Tables {
+    explicit Tables(const sim_sample &s) {
+        static const char *const places[] = {"",   "p1", "p2", "p3",  "p4",  "p5",  "p6",
+                                             "p7", "p8", "p9", "p10", "p11", "p12", "p13"};
+        kernels[1].name = "work";
+        kernels[1].unit = PTOWSP_UNIT_VECTOR;
+        kernels[1].axis_count = 4;
+        kernels[1].tile_count = kernels[1].scalar_count = s.around.has_data;
+        declared[1].is_used = declared[1].is_written = declared[1].is_loaded = s.around.has_data;
+        tensors[1].data = reinterpret_cast<uint64_t>(tree.cells);
+        for (int i = 0; i < PTOWSP_VIEW_LEAD_MAX; i++) {
+            tensors[1].lead_shape[i] = 1;
+        }
+        tensors[1].rows = tensors[1].col_stride = 1;
+        tensors[1].cols = tensors[1].row_stride = SIM_CELL_COUNT;
+        tensors[1].dtype = PTOWSP_I32;
+        tensors[1].element_size = 4;
+        tensors[1].is_bound = s.around.has_data;
+        symbols[SYMBOL_LATENCY] = s.b.latency;
+        is_symbol_bound[SYMBOL_LATENCY] = s.b.has_latency;
+        bindings.symbols = reinterpret_cast<uint64_t>(symbols);
+        bindings.is_symbol_bound = reinterpret_cast<uint64_t>(is_symbol_bound);
+        bindings.tensors = reinterpret_cast<uint64_t>(tensors);
+        bindings.slots = reinterpret_cast<uint64_t>(slots);
+        program.array_count = program.axis_count = 1;
+        program.symbol_count = program.tensor_count = program.kernel_count = 2;
+        program.slot_count = SIM_SLOT_COUNT + 1;
+        program.tensors = declared;
+        program.kernels = kernels;
+        program.place_count = 14;
+        program.places = places;
+        program.schedule = ptowsp_program_schedule(s.built.program);
+        program.lane_count = ptowsp_program_lane_count(s.built.program);
+        program.scope_depth = 4;
+        program.pipeline_count = 1;
+        program.latency_symbol = SYMBOL_LATENCY;
+    }
+
+    wsp_kernel_decl kernels[2] = {};
+    wsp_tensor_decl declared[2] = {};
+    wsp_tensor tensors[2] = {};
+    uint64_t symbols[2] = {}, slots[SIM_SLOT_COUNT + 1] = {};
+    uint8_t is_symbol_bound[2] = {};
+    wsp_bindings bindings = {};
+    wsp_program program = {};
+};
+
+void run_tree(const sim_sample &s, uint32_t aicpu_count, uint32_t core_count) {
+    tree.sample = &s;
+    memset(tree.cells, 0, sizeof tree.cells);
+    Tables tables(s);
+    Scheduler scheduler;
+    std::vector<wsp_line> lines(core_count, wsp_line());
+    std::vector<Bell> bells(core_count);
+    std::vector<Core> cores;
+    for (uint32_t i = 0; i < core_count; i++) {
+        cores.push_back({&lines[i], &bells[i], PTOWSP_UNIT_VECTOR});
+    }
+    assert_true(scheduler.begin(tables.program, tables.bindings, cores, {aicpu_count, 4}));
+    std::vector<std::thread> threads;
+    for (uint32_t i = 0; i < core_count; i++) {
+        threads.emplace_back([&, i] { work(&lines[i], i, &bells[i], scheduler.bell_of(i)); });
+    }
+    for (uint32_t i = 1; i < aicpu_count; i++) {
+        threads.emplace_back([&, i] {
+            scheduler.open_lines(i);
+            scheduler.serve(i);
+            scheduler.close_lines(i);
+        });
+    }
+    scheduler.open_lines(0);
+    Run run(tables.program, tables.bindings, scheduler);
+    expand(run);
+    scheduler.finish();
+    scheduler.stop();
+    scheduler.close_lines(0);
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    const ptowsp_run_stats stats = scheduler.clock().stats();
+    tree.status = scheduler.failure().status;
+    tree.error = scheduler.failure().text;
+    tree.task_count = scheduler.task_count();
+    tree.makespan = stats.makespan_cycles;
+    tree.busy = stats.busy_cycles;
+    tree.channel_stall = stats.stall_cycles[PTOWSP_STALL_CHANNEL];
+    tree.slot_loads = stats.slot_load_count;
+}
+
+// -- both -----------------------------------------------------------------------------------------
+
+void compare(const sim_sample &s, const ptowsp_run *run, ptowsp_status status) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(run);
+    const bool is_good = status == PTOWSP_OK;
+    if (tree.status != status) {
+        print_error("tree: %d %s\n", tree.status, tree.error.c_str());
+        sim_complain(&s, run, "the status is another one");
+    }
+    sim_check(&s, run, stats->task_count, tree.task_count, "tasks", 0);
+    if (is_good) {
+        sim_check(&s, run, stats->makespan_cycles, tree.makespan, "makespan", 0);
+        sim_check(&s, run, stats->busy_cycles, tree.busy, "busy", 0);
+        sim_check(&s, run, stats->stall_cycles[PTOWSP_STALL_CHANNEL], tree.channel_stall, "stall",
+                  0);
+        sim_check(&s, run, stats->slot_load_count, tree.slot_loads, "loads", 0);
+    } else {
+        // "place: stuck at cycle 8: a finds x full, ...": up to what would help
+        const char *all = strstr(ptowsp_context_error(s.context).text, "stuck at cycle ");
+        const char *end = all ? strchr(all, ';') : NULL;
+        assert_non_null(end);
+        const std::string expected = "p1: " + std::string(all, static_cast<size_t>(end - all));
+        if (tree.error.compare(0, expected.size(), expected) != 0) {
+            print_error("tree: %s\n", tree.error.c_str());
+            sim_complain(&s, run, "the error is another one");
+        }
+    }
+    for (uint64_t i = 0; i < tree.task_count; i++) {
+        sim_check(&s, run, static_cast<uint64_t>(s.built.calls[i][0]),
+                  static_cast<uint64_t>(tree.calls[i][0]), "value of task", static_cast<int>(i));
+        sim_check(&s, run, static_cast<uint64_t>(s.built.calls[i][1]),
+                  static_cast<uint64_t>(tree.calls[i][1]), "site of task", static_cast<int>(i));
+        if (s.around.has_data) {
+            sim_check(&s, run, s.built.loaded[i], tree.loaded[i], "slot of task",
+                      static_cast<int>(i));
+        }
+    }
+    assert_memory_equal(s.built.data, tree.cells, sizeof tree.cells);
+}
+
+void npu_pipeline__does_as_the_library_does(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(), good = 0, stuck = 0;
+    for (unsigned number = 0; number < PIPELINES; number++) {
+        sim_sample *s = sim_sample_random(seed, number);
+        s->around.has_data = number % 3 == 0;
+        s->around.has_no_cost = s->around.has_no_cost || s->around.has_data;
+        sim_sample_build(s);
+        if (s->built.status != PTOWSP_OK) {
+            sim_sample_free(s);
+            continue;
+        }
+        ptowsp_run *run = NULL;
+        assert_int_equal(ptowsp_run_create(s->context, s->built.program, &run), PTOWSP_OK);
+        sim_bind(&s->built, &s->b, run);
+        ptowsp_status status = sim_sample_execute(s, run, PTOWSP_RUN_EXECUTE, false);
+        for (uint32_t aicpu_count = 1; aicpu_count < 4; aicpu_count += 2) {
+            run_tree(*s, aicpu_count, 1 + number % 3);
+            compare(*s, run, status);
+        }
+        good += status == PTOWSP_OK;
+        stuck += status == PTOWSP_STUCK;
+        ptowsp_run_destroy(run);
+        sim_sample_free(s);
+    }
+    print_message("%llu good, %llu stuck\n", static_cast<unsigned long long>(good),
+                  static_cast<unsigned long long>(stuck));
+    assert_true(good > PIPELINES / 3 && stuck > 0);
+}
+
+}  // namespace
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(npu_pipeline__does_as_the_library_does),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
