@@ -1,0 +1,1 @@
+// In place of a tree's: tests write the enums before an expand.cpp.
