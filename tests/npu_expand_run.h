@@ -10,26 +10,9 @@
 
 #include "read_walk.h"
 
-// The part of the emitter that writes expand.cpp, as random programs have kernels without source,
-// which ptowsp_npu_emit refuses.
-#define PTOWSP_NPU_EMIT_C
-#include "../src/npu/npu.h"
-
-static npu_fixed npu_fixed_at(uint32_t i) {
-    const npu_fixed none = {NULL, NULL, 0};
-    (void)i;
-    return none;
-}
-
-#include "../src/npu/expand_names.c"
-#include "../src/npu/expand_text.c"
-#include "../src/npu/expand_pipeline.c"
-#include "../src/npu/expand.c"
-#include "../src/npu/expr.c"
-#include "../src/npu/files.c"
-#include "../src/npu/hash.c"
-#include "../src/npu/names.c"
-#include "../src/npu/text.c"
+// The emitter, for the part of it that writes expand.cpp: random programs have kernels without
+// source, which ptowsp_npu_emit refuses.
+#include "../ptowsp_npu_emit.c"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -52,9 +35,9 @@ static inline npu_text words_emit(ptowsp_context *context, const ptowsp_program 
     npu_names_make(&emitter);
     for (int kind = 0; with_enums && kind <= NPU_CHANNEL; kind++) {
         for (uint32_t i = kind != NPU_CHANNEL; i < emitter.names.count[kind]; i++) {
-            const char *name = npu_name(&emitter, (npu_kind)kind, i);
-            if (*name) {
-                npu_print(&text, "enum : uint32_t { %s_%s = %u };\n", prefixes[kind], name, i);
+            if (emitter.names.at[kind][i]) {
+                npu_print(&text, "enum : uint32_t { %s_%s = %u };\n", prefixes[kind],
+                          npu_name(&emitter, (npu_kind)kind, i), i);
             }
         }
     }

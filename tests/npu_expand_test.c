@@ -3,6 +3,8 @@
 // that the slow reference of workload_reference.h expects, and data and slots are the same at the
 // end.
 
+#define _GNU_SOURCE  // mkdtemp
+
 #include "workload_sample.h"
 
 #include "npu_expand_run.h"
