@@ -1695,30 +1695,38 @@ NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t en
     }
 }
 
+static void npu_print_local(npu_expand *x, npu_local *local) {
+    npu_kind kind = local->kind == NPU_LOCAL_SIZE     ? NPU_AXIS
+                    : local->kind == NPU_LOCAL_SYMBOL ? NPU_SYMBOL
+                                                      : NPU_ARRAY;
+    const char *base = npu_name(x->emitter, kind, local->id);
+    npu_open_name_of(x, base, local->name);
+    switch (local->kind) {
+    case NPU_LOCAL_SIZE:
+        npu_add(x, "const i64 %s = %s.size(AXIS_%s);", local->name, x->walker, base);
+        break;
+    case NPU_LOCAL_SYMBOL:
+        npu_add(x, "const u64 %s = %s.symbol(SYMBOL_%s);", local->name, x->walker, base);
+        break;
+    default:
+        npu_add(x, "const Array<%s> %s(%s, ARRAY_%s);",
+                local->kind == NPU_LOCAL_ARRAY       ? "i64"
+                : local->kind == NPU_LOCAL_ARRAY_U64 ? "u64"
+                                                     : "bool",
+                local->name, x->walker, base);
+        break;
+    }
+    npu_end_line(x);
+}
+
 NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals) {
-    for (uint32_t i = 0; i < locals->count; i++) {
-        npu_local *local = &locals->items[i];
-        npu_kind kind = local->kind == NPU_LOCAL_SIZE     ? NPU_AXIS
-                        : local->kind == NPU_LOCAL_SYMBOL ? NPU_SYMBOL
-                                                          : NPU_ARRAY;
-        const char *base = npu_name(x->emitter, kind, local->id);
-        npu_open_name_of(x, base, local->name);
-        switch (local->kind) {
-        case NPU_LOCAL_SIZE:
-            npu_add(x, "const i64 %s = %s.size(AXIS_%s);", local->name, x->walker, base);
-            break;
-        case NPU_LOCAL_SYMBOL:
-            npu_add(x, "const u64 %s = %s.symbol(SYMBOL_%s);", local->name, x->walker, base);
-            break;
-        default:
-            npu_add(x, "const Array<%s> %s(%s, ARRAY_%s);",
-                    local->kind == NPU_LOCAL_ARRAY       ? "i64"
-                    : local->kind == NPU_LOCAL_ARRAY_U64 ? "u64"
-                                                         : "bool",
-                    local->name, x->walker, base);
-            break;
+    for (uint32_t group = NPU_LOCAL_SIZE; group <= NPU_LOCAL_ARRAY; group++) {
+        for (uint32_t i = 0; i < locals->count; i++) {
+            npu_local_kind kind = locals->items[i].kind;
+            if ((kind < NPU_LOCAL_ARRAY ? (uint32_t)kind : NPU_LOCAL_ARRAY) == group) {
+                npu_print_local(x, &locals->items[i]);
+            }
         }
-        npu_end_line(x);
     }
 }
 
@@ -1734,7 +1742,8 @@ NPU_INTERNAL void npu_forget_locals(npu_locals *locals) {
 // =================================================================================================
 
 // The lines of aicpu/expand.cpp. A statement is made in one long line, which is broken when it ends:
-// at the last space that fits, but not inside of a string.
+// at a space that is not in a string, in as few brackets as can be, rather behind ; and , than
+// elsewhere, and then as far to the right as it fits.
 
 #define NPU_INDENT   4u   // columns
 #define NPU_LINE_MIN 48u  // what a line has however deep it is
@@ -1762,25 +1771,35 @@ NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) {
     va_end(args);
 }
 
-// Where to break `text`, which is longer than `width`: the size of its first line. The longest that
-// fits, or else the first that there is.
+// Where to break `text`, which is longer than `width`: the size of its first line. Not before half
+// of it is full, unless there is no other place; if nothing fits, as soon as it can be.
 static size_t npu_line_break(const char *text, size_t size, size_t width) {
-    size_t best = 0;
+    size_t best = 0, early = 0;
+    uint32_t depth = 0, best_cost = UINT32_MAX;
     bool is_string = false;
     for (size_t i = 0; i < size; i++) {
-        if (text[i] == '\\' && is_string) {
-            i++;
+        if (is_string) {
+            i += text[i] == '\\';
+            is_string = text[i] != '"';
             continue;
         }
-        is_string ^= text[i] == '"';
-        if (text[i] == ' ' && !is_string && i > 0) {
-            if (i > width && best) {
-                return best;
-            }
+        is_string = text[i] == '"';
+        depth += text[i] == '(' || text[i] == '[' || text[i] == '{';
+        depth -= depth > 0 && (text[i] == ')' || text[i] == ']' || text[i] == '}');
+        if (text[i] != ' ' || i == 0) {
+            continue;
+        }
+        if (i > width) {
+            return best ? best : early ? early : i;
+        }
+        uint32_t cost = 4 * depth + (text[i - 1] == ';' ? 0 : text[i - 1] == ',' ? 1 : 2);
+        early = i;
+        if (i >= width / 2 && cost <= best_cost) {
             best = i;
+            best_cost = cost;
         }
     }
-    return size <= width || !best ? size : best;
+    return best ? best : early ? early : size;
 }
 
 // Writes text of lines, each with its indent and a prefix.

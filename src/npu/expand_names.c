@@ -206,30 +206,38 @@ NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t en
     }
 }
 
+static void npu_print_local(npu_expand *x, npu_local *local) {
+    npu_kind kind = local->kind == NPU_LOCAL_SIZE     ? NPU_AXIS
+                    : local->kind == NPU_LOCAL_SYMBOL ? NPU_SYMBOL
+                                                      : NPU_ARRAY;
+    const char *base = npu_name(x->emitter, kind, local->id);
+    npu_open_name_of(x, base, local->name);
+    switch (local->kind) {
+    case NPU_LOCAL_SIZE:
+        npu_add(x, "const i64 %s = %s.size(AXIS_%s);", local->name, x->walker, base);
+        break;
+    case NPU_LOCAL_SYMBOL:
+        npu_add(x, "const u64 %s = %s.symbol(SYMBOL_%s);", local->name, x->walker, base);
+        break;
+    default:
+        npu_add(x, "const Array<%s> %s(%s, ARRAY_%s);",
+                local->kind == NPU_LOCAL_ARRAY       ? "i64"
+                : local->kind == NPU_LOCAL_ARRAY_U64 ? "u64"
+                                                     : "bool",
+                local->name, x->walker, base);
+        break;
+    }
+    npu_end_line(x);
+}
+
 NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals) {
-    for (uint32_t i = 0; i < locals->count; i++) {
-        npu_local *local = &locals->items[i];
-        npu_kind kind = local->kind == NPU_LOCAL_SIZE     ? NPU_AXIS
-                        : local->kind == NPU_LOCAL_SYMBOL ? NPU_SYMBOL
-                                                          : NPU_ARRAY;
-        const char *base = npu_name(x->emitter, kind, local->id);
-        npu_open_name_of(x, base, local->name);
-        switch (local->kind) {
-        case NPU_LOCAL_SIZE:
-            npu_add(x, "const i64 %s = %s.size(AXIS_%s);", local->name, x->walker, base);
-            break;
-        case NPU_LOCAL_SYMBOL:
-            npu_add(x, "const u64 %s = %s.symbol(SYMBOL_%s);", local->name, x->walker, base);
-            break;
-        default:
-            npu_add(x, "const Array<%s> %s(%s, ARRAY_%s);",
-                    local->kind == NPU_LOCAL_ARRAY       ? "i64"
-                    : local->kind == NPU_LOCAL_ARRAY_U64 ? "u64"
-                                                         : "bool",
-                    local->name, x->walker, base);
-            break;
+    for (uint32_t group = NPU_LOCAL_SIZE; group <= NPU_LOCAL_ARRAY; group++) {
+        for (uint32_t i = 0; i < locals->count; i++) {
+            npu_local_kind kind = locals->items[i].kind;
+            if ((kind < NPU_LOCAL_ARRAY ? (uint32_t)kind : NPU_LOCAL_ARRAY) == group) {
+                npu_print_local(x, &locals->items[i]);
+            }
         }
-        npu_end_line(x);
     }
 }
 

@@ -1,5 +1,6 @@
 // The lines of aicpu/expand.cpp. A statement is made in one long line, which is broken when it ends:
-// at the last space that fits, but not inside of a string.
+// at a space that is not in a string, in as few brackets as can be, rather behind ; and , than
+// elsewhere, and then as far to the right as it fits.
 
 #include "expand.h"
 
@@ -29,25 +30,35 @@ NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) {
     va_end(args);
 }
 
-// Where to break `text`, which is longer than `width`: the size of its first line. The longest that
-// fits, or else the first that there is.
+// Where to break `text`, which is longer than `width`: the size of its first line. Not before half
+// of it is full, unless there is no other place; if nothing fits, as soon as it can be.
 static size_t npu_line_break(const char *text, size_t size, size_t width) {
-    size_t best = 0;
+    size_t best = 0, early = 0;
+    uint32_t depth = 0, best_cost = UINT32_MAX;
     bool is_string = false;
     for (size_t i = 0; i < size; i++) {
-        if (text[i] == '\\' && is_string) {
-            i++;
+        if (is_string) {
+            i += text[i] == '\\';
+            is_string = text[i] != '"';
             continue;
         }
-        is_string ^= text[i] == '"';
-        if (text[i] == ' ' && !is_string && i > 0) {
-            if (i > width && best) {
-                return best;
-            }
+        is_string = text[i] == '"';
+        depth += text[i] == '(' || text[i] == '[' || text[i] == '{';
+        depth -= depth > 0 && (text[i] == ')' || text[i] == ']' || text[i] == '}');
+        if (text[i] != ' ' || i == 0) {
+            continue;
+        }
+        if (i > width) {
+            return best ? best : early ? early : i;
+        }
+        uint32_t cost = 4 * depth + (text[i - 1] == ';' ? 0 : text[i - 1] == ',' ? 1 : 2);
+        early = i;
+        if (i >= width / 2 && cost <= best_cost) {
             best = i;
+            best_cost = cost;
         }
     }
-    return size <= width || !best ? size : best;
+    return best ? best : early ? early : size;
 }
 
 // Writes text of lines, each with its indent and a prefix.
