@@ -50,6 +50,7 @@ TEST_HEADERS := $(wildcard tests/*.h examples/common/*)
 TREE         := src/npu/tree
 TREE_FILES   := $(wildcard $(TREE)/*/*)
 INSIDE       := $(patsubst tests/%.c,$(BUILD)/%,$(shell grep -lE 'pwsp_|PWSP_' tests/*_test.c))
+INSIDE       := $(filter-out $(BUILD)/npu_clock%,$(INSIDE))
 ISA          := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/isa_*_test.c))
 
 $(INSIDE) $(ISA): $(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) $(LIBRARY) | $(BUILD)
@@ -66,6 +67,20 @@ $(BUILD)/npu_%_test: tests/npu_%_test.cpp $(wildcard tests/*.h) $(TREE_FILES) $(
 
 $(BUILD)/%_test: tests/%_test.cpp $(wildcard tests/*.h) ptoisa_shim.h | $(BUILD)
 	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread -lcmocka -lm
+
+# The clock of emitted trees runs beside the library that is inside its tests.
+SHIM := src/npu/tree/shim
+
+$(BUILD)/npu_clock.o: tests/npu_clock.cpp tests/npu_clock.h $(SHIM)/wsp_clock.h ptowsp.h | $(BUILD)
+	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. -c $< -o $@
+
+$(BUILD)/wsp_clock.o: $(wildcard $(SHIM)/wsp_clock*) ptowsp.h | $(BUILD)
+	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. -c $(SHIM)/wsp_clock.cpp -o $@
+
+$(BUILD)/npu_clock%test: tests/npu_clock%test.c $(TEST_HEADERS) $(wildcard tests/oracle*_test.c) $(LIBRARY) \
+    $(BUILD)/npu_clock.o $(BUILD)/wsp_clock.o
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@.o
+	$(CXX) $(CXXFLAGS) $@.o $(BUILD)/npu_clock.o $(BUILD)/wsp_clock.o -o $@ $(LDFLAGS) -pthread -lcmocka -lm
 
 # As many at a time as there are processors; each prints when it has ended.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)

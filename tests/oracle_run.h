@@ -273,11 +273,7 @@ static void check_time(const oracle *o, const ptowsp_run *run, int mode) {
 
 // -- running --------------------------------------------------------------------------------------
 
-static void execute(oracle *o, ptowsp_run *run, int mode, ptowsp_run_mode run_mode) {
-    ptowsp_run_options options = {0};
-    options.mode = run_mode;
-    options.record_tasks = true;
-    options.lane_count = o->lane_count;
+static void refresh(oracle *o) {
     o->call_count = o->wrong_call_count = o->next_task = 0;
     for (uint64_t i = 0; i < o->variant->task_count; i++) {
         for (uint32_t k = 0; k < ARG_MAX; k++) {
@@ -285,12 +281,37 @@ static void execute(oracle *o, ptowsp_run *run, int mode, ptowsp_run_mode run_mo
         }
     }
     fill_tensors(o);
+}
+
+#ifdef NPU_CLOCK_MIRROR_H
+// Once more, with the clock of emitted trees beside it.
+static void execute_with_clock(oracle *o, ptowsp_run *run, const ptowsp_run_options *options) {
+    ptowsp_run_stats stats = *ptowsp_run_result(run);
+    refresh(o);
+    const char *what = mirror_check(run, options, PTOWSP_OK, &stats);
+    if (what) {
+        FAIL(o, "the clock has another %s", what);
+    }
+}
+#endif
+
+static void execute(oracle *o, ptowsp_run *run, int mode, ptowsp_run_mode run_mode) {
+    ptowsp_run_options options = {0};
+    options.mode = run_mode;
+    options.record_tasks = true;
+    options.lane_count = o->lane_count;
+    refresh(o);
     ptowsp_status status = ptowsp_run_execute(run, &options);
     check(o, "wrong calls of kernels", 0, o->wrong_call_count, 0);
     check_ok(o, "execute", status);
     check_stats(o, run);
     check_pipeline(o, run);
     check_time(o, run, mode);
+#ifdef NPU_CLOCK_MIRROR_H
+    if (o->lane_count == 1) {
+        execute_with_clock(o, run, &options);
+    }
+#endif
 }
 
 // Without kernels: the same times, and all data as it was.

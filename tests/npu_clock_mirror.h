@@ -1,0 +1,253 @@
+// Executes a program and tells the clock of emitted trees all that happens, as a tree would: the
+// library's walk of the program, with each of its events told twice, to the library's own time and
+// to the clock. Both have to say the same, and so has an execution without any of this.
+
+#ifndef NPU_CLOCK_MIRROR_H
+#define NPU_CLOCK_MIRROR_H
+
+#include "npu_clock.h"
+
+typedef struct mirror {
+    npu_clock *clock;
+    const ptowsp_run_options *options;
+    bool is_walked;     // the walk has begun
+    bool is_sim_fault;  // what has failed is time
+} mirror;
+
+// -- what the clock is told -----------------------------------------------------------------------
+
+static inline void mirror_begin(mirror *m, const ptowsp_run *run) {
+    const ptowsp_program *p = run->program;
+    uint32_t count = p->tensors.count ? (uint32_t)p->tensors.count - 1 : 0;  // but none
+    clock_tensor *tensors = (clock_tensor *)calloc(count + 1, sizeof *tensors);
+    assert_non_null(tensors);
+    for (uint32_t i = 0; i < count; i++) {
+        const pwsp_bound_tensor *from = &run->effective[i + 1];
+        clock_tensor *to = &tensors[i];
+        to->base = from->base;
+        to->element_size = from->is_bound ? from->element_size : 0;
+        memcpy(to->lead_shape, from->lead_shape, sizeof to->lead_shape);
+        memcpy(to->lead_strides, from->lead_strides, sizeof to->lead_strides);
+        to->rows = from->rows;
+        to->cols = from->cols;
+        to->row_stride = from->row_stride;
+        to->col_stride = from->col_stride;
+        to->is_written = p->tensor_is_written[i + 1];
+        to->is_loaded = p->tensor_is_loaded[i + 1];
+    }
+    const clock_program program = {
+        &p->schedule,  p->lane_count,  p->is_priority_signed,       p->has_streams,
+        p->edge_count, p->scope_depth, (uint32_t)p->pipelines.count};
+    assert_true(npu_clock_begin(m->clock, &program, tensors, count));
+    free(tensors);
+}
+
+static inline clock_tile mirror_tile(const pwsp_tile_at *at) {
+    clock_tile tile = {at->tensor - 1, at->rows, at->cols, at->lead, at->row,
+                       at->col,        false,    false,    false};
+    return tile;
+}
+
+static inline void mirror_task(const ptowsp_program *p, const pwsp_task_op *op,
+                               const pwsp_tile_at *at, clock_tile *tiles, clock_task *task) {
+    const uint32_t *edges = (const uint32_t *)p->edges.items;
+    for (uint32_t i = 0; i < op->view_count; i++) {
+        const pwsp_tile_view *view = PWSP_PROGRAM_AT(p, views, pwsp_tile_view, op->first_view + i);
+        tiles[i] = mirror_tile(&at[i]);
+        tiles[i].is_read = view->is_read;
+        tiles[i].is_written = view->is_written;
+        tiles[i].is_loaded = view->is_loaded;
+    }
+    task->tiles = tiles;
+    task->tile_count = op->view_count;
+    task->after = op->in_count ? edges + op->first_in : NULL;
+    task->after_count = op->in_count;
+    task->before = op->out_count ? edges + op->first_out : NULL;
+    task->before_count = op->out_count;
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+static inline bool mirror_do_task(mirror *m, ptowsp_run *run) {
+    pwsp_expander *x = &run->expander;
+    pwsp_arrival arrival;
+    clock_tile tiles[PTOWSP_TASK_TILE_MAX];
+    clock_task task;
+    memset(&task, 0, sizeof task);
+    arrival.cycles = 0;
+    if (!pwsp_run_keys(x, &arrival) || !pwsp_run_kernel(run, run->is_time_only, &arrival.cycles)) {
+        return false;
+    }
+    arrival.unit = x->kernel->unit;
+    mirror_task(run->program, x->task_op, x->tiles_at, tiles, &task);
+    task.cycles = arrival.cycles;
+    task.dispatch_key = arrival.dispatch_key;
+    task.priority_key = arrival.priority_key;
+    task.stream_key = arrival.stream_key;
+    task.unit = arrival.unit;
+    task.node = x->node;
+    npu_clock_do_task(m->clock, &task);
+    m->is_sim_fault = true;
+    return pwsp_run_issue(run, &arrival);
+}
+
+// Cycles of all processes so far: busy, and at channels.
+static inline void mirror_count(const ptowsp_run *run, uint64_t *busy, uint64_t *waited) {
+    *busy = *waited = 0;
+    for (uint32_t i = 0; i < run->pipelines.process_count; i++) {
+        const ptowsp_process_stats *process = &run->pipelines.process_stats[i];
+        *busy = pwsp_sum_u64(*busy, process->busy_cycles);
+        *waited = pwsp_sum_u64(*waited, process->full_cycles);
+        *waited = pwsp_sum_u64(*waited, process->empty_cycles);
+    }
+}
+
+static inline bool mirror_do_pipeline(mirror *m, ptowsp_run *run) {
+    const pwsp_pipeline_op *op = run->expander.pipeline;
+    uint64_t first_task = run->sim.task_count, busy, waited, busy_after, waited_after, cycles;
+    uint64_t loads = run->pipelines.slot_load_count;
+    clock_pipeline told;
+    memset(&told, 0, sizeof told);
+    mirror_count(run, &busy, &waited);
+    bool is_good = pwsp_pipelines_run(&run->pipelines, &cycles);
+    mirror_count(run, &busy_after, &waited_after);
+    pwsp_pipeline_arrival arrival = pwsp_run_pipeline_arrival(run, op, first_task, cycles);
+    clock_tile *tiles = (clock_tile *)calloc(op->task.view_count + 1, sizeof *tiles);
+    assert_non_null(tiles);
+    mirror_task(run->program, &op->task, arrival.tiles, tiles, &told.whole);
+    told.whole.cycles = cycles;
+    told.whole.node = arrival.node;
+    told.pipeline = arrival.pipeline;
+    told.task_count = arrival.task_count;
+    told.busy_cycles = busy_after - busy;
+    told.channel_cycles = waited_after - waited;
+    told.slot_load_count = run->pipelines.slot_load_count - loads;
+    npu_clock_do_pipeline(m->clock, &told);
+    free(tiles);
+    bool is_issued = run->is_flow ? pwsp_flow_pipeline(&run->flow, &arrival)
+                                  : pwsp_lanes_pipeline(&run->lanes, &arrival);
+    if (!is_good && is_issued && run->is_flow) {
+        pwsp_flow_end(&run->flow);
+    }
+    m->is_sim_fault = is_good;
+    return is_good && is_issued;
+}
+
+static inline bool mirror_event(mirror *m, ptowsp_run *run, pwsp_event event) {
+    pwsp_expander *x = &run->expander;
+    m->is_sim_fault = false;
+    switch (event) {
+    case PWSP_EVENT_TASK: return mirror_do_task(m, run);
+    case PWSP_EVENT_PIPELINE: return mirror_do_pipeline(m, run);
+    case PWSP_EVENT_PARALLEL:
+    case PWSP_EVENT_SEQUENTIAL:
+        npu_clock_scope_begin(m->clock, event == PWSP_EVENT_PARALLEL);
+        break;
+    case PWSP_EVENT_SCOPE_END: npu_clock_scope_end(m->clock); break;
+    case PWSP_EVENT_RESET:
+        npu_clock_reset(m->clock, (const uint32_t *)run->program->edges.items + x->reset.first,
+                        x->reset.count);
+        break;
+    case PWSP_EVENT_SLOT_LOAD: {
+        pwsp_expander_load(x);
+        clock_tile element = mirror_tile(&x->load_at);
+        npu_clock_slot_load(m->clock, &element);
+        break;
+    }
+    case PWSP_EVENT_ERROR: return false;
+    default: break;
+    }
+    m->is_sim_fault = true;
+    return pwsp_run_time(run, event, x->reset, &x->load_at);
+}
+
+static inline ptowsp_status mirror_walk(void *user, ptowsp_run *run) {
+    mirror *m = (mirror *)user;
+    m->is_walked = true;
+    run->is_issued = false;  // processes are run as without lanes
+    if (!pwsp_run_begin_pipelines(run, m->options)) {
+        return pwsp_run_fail_walk(run);
+    }
+    mirror_begin(m, run);
+    pwsp_run_begin_walk(run, false);
+    for (;;) {
+        pwsp_event event = pwsp_expander_next(&run->expander);
+        if (!mirror_event(m, run, event)) {
+            return m->is_sim_fault ? pwsp_run_fail_sim(run) : pwsp_run_fail_walk(run);
+        }
+        if (event == PWSP_EVENT_END) {
+            return PTOWSP_OK;
+        }
+    }
+}
+
+// -- comparing ------------------------------------------------------------------------------------
+
+// Names what differs, NULL if nothing does.
+static inline const char *mirror_difference(const ptowsp_run_stats *a, const ptowsp_run_stats *b) {
+    for (int i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        if (a->stall_cycles[i] != b->stall_cycles[i]) {
+            return ptowsp_stall_name((ptowsp_stall)i);
+        }
+    }
+    return a->makespan_cycles != b->makespan_cycles               ? "makespan_cycles"
+           : a->task_count != b->task_count                       ? "task_count"
+           : a->lane_count != b->lane_count                       ? "lane_count"
+           : a->busy_cycles != b->busy_cycles                     ? "busy_cycles"
+           : a->in_flight_max != b->in_flight_max                 ? "in_flight_max"
+           : a->window_overflow_count != b->window_overflow_count ? "window_overflow_count"
+           : a->slot_load_count != b->slot_load_count             ? "slot_load_count"
+           : a->region_max != b->region_max                       ? "region_max"
+                                                                  : NULL;
+}
+
+static inline const char *mirror_compare(const npu_clock *clock, const ptowsp_run *run) {
+    ptowsp_run_stats stats = npu_clock_stats(clock);
+    const char *what = mirror_difference(&stats, &run->sim.stats);
+    for (uint32_t i = 0; !what && i < run->program->lane_count; i++) {
+        const ptowsp_lane_stats *a = &npu_clock_lanes(clock)[i], *b = &run->sim.lane_stats[i];
+        what = a->busy_cycles != b->busy_cycles   ? "busy_cycles of a lane"
+               : a->idle_cycles != b->idle_cycles ? "idle_cycles of a lane"
+               : a->task_count != b->task_count   ? "task_count of a lane"
+               : a->end_cycles != b->end_cycles   ? "end_cycles of a lane"
+                                                  : NULL;
+    }
+    for (uint32_t i = 0; !what && i < run->program->pipelines.count; i++) {
+        bool is_same = npu_clock_pipeline_start(clock, i) == run->pipelines.stats[i].start_cycles;
+        what = is_same ? NULL : "start of a pipeline";
+    }
+    return what;
+}
+
+// Executes the run, whose data is fresh, and returns NULL if the clock agrees with it and with what
+// an execution has left that was not mirrored; else what they differ in.
+static inline const char *mirror_check(ptowsp_run *run, const ptowsp_run_options *options,
+                                       ptowsp_status expected_status,
+                                       const ptowsp_run_stats *expected) {
+    mirror m = {npu_clock_create(), options, false, false};
+    const char *what = NULL;
+    ptowsp_status status = pwsp_run_execute_by(run, options, 1, mirror_walk, &m);
+    if (status != expected_status) {
+        what = "status of an execution that was not mirrored";
+    } else if (m.is_walked) {
+        bool is_fine = npu_clock_end(m.clock);
+        bool has_failed = status != PTOWSP_OK && m.is_sim_fault;
+        // After a failure, what has been held back has gone on with another gate.
+        bool is_held = !run->is_flow && pwsp_sim_gate_needs_count(&run->sim);
+        what = mirror_difference(&run->sim.stats, expected);
+        if (!what && (status == PTOWSP_OK || !is_held)) {
+            what = mirror_compare(m.clock, run);
+        }
+        if (!what && (is_fine == has_failed ||
+                      npu_clock_status(m.clock) != (has_failed ? run->sim.status : PTOWSP_OK))) {
+            what = "status";
+        }
+        if (!what && has_failed && strcmp(npu_clock_error(m.clock), run->sim.text) != 0) {
+            what = npu_clock_error(m.clock);
+        }
+    }
+    npu_clock_destroy(m.clock);
+    return what;
+}
+
+#endif

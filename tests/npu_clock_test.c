@@ -1,0 +1,298 @@
+// The clock of emitted trees keeps the library's time: random workloads with random schedules, and
+// random pipelines, are executed, then executed again with each event told to the clock; makespan,
+// stalls and all other statistics, of lanes too, and errors have to be the same.
+
+#include "pipeline_random.h"
+#include "workload_sample.h"
+
+#include "npu_clock_mirror.h"
+
+// Fewer where every access is checked.
+enum { PROGRAMS = LANE_IS_CHECKED ? 60 : 1000, PIPELINES = LANE_IS_CHECKED ? 300 : 4000 };
+
+typedef struct tally {
+    unsigned ok, failed;
+    unsigned lanes, flow, held, loads;  // of those that were ok
+} tally;
+
+static void count(tally *counts, const ptowsp_run *run, ptowsp_status status) {
+    counts->ok += status == PTOWSP_OK;
+    counts->failed += status != PTOWSP_OK;
+    if (status == PTOWSP_OK) {
+        counts->flow += run->is_flow;
+        counts->lanes += !run->is_flow;
+        counts->held += !run->is_flow && pwsp_sim_gate_needs_count(&run->sim);
+        counts->loads += run->sim.stats.slot_load_count > 0;
+    }
+}
+
+static void print_counts(const tally *counts) {
+    print_message("%u runs were fine (%u by lanes, %u of them held back; %u by flow; %u load "
+                  "slots), %u failed\n",
+                  counts->ok, counts->lanes, counts->held, counts->flow, counts->loads,
+                  counts->failed);
+}
+
+// -- on paper -------------------------------------------------------------------------------------
+
+// Round robin, by the tree's order, each task when it is issued; a program without tensors.
+static ptowsp_schedule paper_schedule(ptowsp_issue issue) {
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.issue = issue;
+    schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+    schedule.pools = PTOWSP_POOLS_ONE;
+    schedule.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
+    schedule.ready = PTOWSP_READY_FIFO;
+    schedule.start = PTOWSP_START_AT_ONCE;
+    schedule.timing = PTOWSP_TIMING_IMMEDIATE;
+    return schedule;
+}
+
+static void paper_begin(npu_clock *clock, const ptowsp_schedule *schedule, uint32_t lane_count) {
+    const clock_program program = {schedule, lane_count, false, false, 0, 2, 2};
+    assert_true(npu_clock_begin(clock, &program, NULL, 0));
+}
+
+static bool paper_task(npu_clock *clock, uint64_t cycles) {
+    clock_task task;
+    memset(&task, 0, sizeof task);
+    task.cycles = cycles;
+    return npu_clock_do_task(clock, &task);
+}
+
+// Tasks of 10, 20 and 30 cycles, children of one parallel scope.
+static ptowsp_run_stats paper_run(const ptowsp_schedule *schedule, uint32_t lane_count) {
+    npu_clock *clock = npu_clock_create();
+    paper_begin(clock, schedule, lane_count);
+    assert_true(npu_clock_scope_begin(clock, true));
+    assert_true(paper_task(clock, 10) && paper_task(clock, 20) && paper_task(clock, 30));
+    assert_true(npu_clock_scope_end(clock) && npu_clock_end(clock));
+    ptowsp_run_stats stats = npu_clock_stats(clock);
+    assert_int_equal(stats.task_count, 3);
+    assert_int_equal(stats.busy_cycles, 60);
+    npu_clock_destroy(clock);
+    return stats;
+}
+
+static void npu_clock__gives_the_numbers_on_paper(void **state) {
+    (void)state;
+    ptowsp_schedule schedule = paper_schedule(PTOWSP_ISSUE_DATAFLOW);
+    // Two lanes: 0-10, 0-20, and behind the first 10-40.
+    ptowsp_run_stats stats = paper_run(&schedule, 2);
+    assert_int_equal(stats.makespan_cycles, 40);
+    assert_int_equal(stats.stall_cycles[PTOWSP_STALL_LANE], 10);
+    // Issued at 0, 5 and 10; all start with the last: 10-20, 10-30, 10-40.
+    schedule.timing = PTOWSP_TIMING_RATE_LIMITED;
+    schedule.timing_cycles = 5;
+    schedule.start = PTOWSP_START_ALL_ISSUED;
+    schedule.start_threshold = UINT64_MAX;
+    stats = paper_run(&schedule, 3);
+    assert_int_equal(stats.makespan_cycles, 40);
+    assert_int_equal(stats.stall_cycles[PTOWSP_STALL_TIMING], 10);
+    assert_int_equal(stats.stall_cycles[PTOWSP_STALL_START], 10 + 5);
+    // With the second: 5-15, 5-25, 10-40.
+    schedule.start = PTOWSP_START_THRESHOLD;
+    schedule.start_threshold = 2;
+    stats = paper_run(&schedule, 3);
+    assert_int_equal(stats.makespan_cycles, 40);
+    assert_int_equal(stats.stall_cycles[PTOWSP_STALL_START], 5);
+}
+
+// Pipelines beside tasks, where lanes choose: one starts when the task of 10 cycles has ended, and
+// once more after its own 7.
+static void npu_clock__tells_when_the_last_run_of_a_pipeline_has_started(void **state) {
+    (void)state;
+    ptowsp_schedule schedule = paper_schedule(PTOWSP_ISSUE_DATAFLOW);
+    schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
+    npu_clock *clock = npu_clock_create();
+    paper_begin(clock, &schedule, 2);
+    clock_pipeline pipeline;
+    memset(&pipeline, 0, sizeof pipeline);
+    pipeline.whole.cycles = 7;
+    pipeline.pipeline = 1;
+    pipeline.task_count = 5;
+    pipeline.busy_cycles = 9;
+    pipeline.channel_cycles = 4;
+    pipeline.slot_load_count = 3;
+    assert_true(paper_task(clock, 10) && npu_clock_do_pipeline(clock, &pipeline));
+    assert_true(npu_clock_do_pipeline(clock, &pipeline) && npu_clock_end(clock));
+    ptowsp_run_stats stats = npu_clock_stats(clock);
+    assert_int_equal(npu_clock_pipeline_start(clock, 0), 0);
+    assert_int_equal(npu_clock_pipeline_start(clock, 1), 17);
+    assert_int_equal(stats.makespan_cycles, 24);
+    assert_int_equal(stats.task_count, 11);
+    assert_int_equal(stats.busy_cycles, 10 + 9 + 9);
+    assert_int_equal(stats.stall_cycles[PTOWSP_STALL_CHANNEL], 8);
+    assert_int_equal(stats.slot_load_count, 6);
+    npu_clock_destroy(clock);
+}
+
+static void npu_clock__goes_on_after_an_error_only_when_it_begins_anew(void **state) {
+    (void)state;
+    ptowsp_schedule schedule = paper_schedule(PTOWSP_ISSUE_IN_ORDER);
+    npu_clock *clock = npu_clock_create();
+    assert_false(paper_task(clock, 1) || npu_clock_end(clock));  // not begun
+    paper_begin(clock, &schedule, 1);
+    assert_true(paper_task(clock, 3));
+    assert_false(npu_clock_scope_end(clock));
+    assert_int_equal(npu_clock_status(clock), PTOWSP_INVALID_PARAMS);
+    assert_string_equal(npu_clock_error(clock), "clock: no scope is open");
+    assert_false(paper_task(clock, 3) || npu_clock_end(clock));
+    assert_int_equal(npu_clock_stats(clock).makespan_cycles, 3);
+    assert_int_equal(npu_clock_lanes(clock)[0].task_count, 1);
+    paper_begin(clock, &schedule, 1);
+    assert_int_equal(npu_clock_status(clock), PTOWSP_OK);
+    assert_string_equal(npu_clock_error(clock), "");
+    assert_true(npu_clock_scope_begin(clock, false));
+    assert_false(npu_clock_scope_begin(clock, true));  // it was told that there are two at most
+    assert_int_equal(npu_clock_status(clock), PTOWSP_LIMIT_EXCEEDED);
+    paper_begin(clock, &schedule, 1);
+    assert_true(paper_task(clock, 8) && npu_clock_end(clock));
+    assert_int_equal(npu_clock_stats(clock).makespan_cycles, 8);
+    assert_false(paper_task(clock, 8) || npu_clock_end(clock));  // it has ended
+    npu_clock_destroy(clock);
+}
+
+// -- workloads ------------------------------------------------------------------------------------
+
+// Fresh memory, and what kernels are watched for.
+static void prepare(sample *s, ptowsp_run *run) {
+    sample_refresh(s);
+    ref_expand(&s->program, &s->bindings, &s->schedule, &s->x);
+    s->module.watch.args = s->x.args;
+    s->module.watch.task_count = (uint64_t)s->x.task_count;
+    s->module.watch.calls = 0;
+    ref_bind(run, &s->program, &s->bindings, &s->memory, true);
+}
+
+static void check_workload(sample *s, tally *counts) {
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    if (sample_compile(s, &s->module, &program) != PTOWSP_OK) {
+        return;  // stuck, and known to be
+    }
+    assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    prepare(s, run);
+    ptowsp_status status = ptowsp_run_execute(run, &options);
+    ptowsp_run_stats stats = *ptowsp_run_result(run);
+    count(counts, run, status);
+    prepare(s, run);
+    const char *what = mirror_check(run, &options, status, &stats);
+    if (what) {
+        complain(s, NULL, -1, what);
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+}
+
+static void npu_clock__takes_the_time_of_random_workloads(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    tally counts;
+    memset(&counts, 0, sizeof counts);
+    for (unsigned number = 0; number < PROGRAMS; number++) {
+        sample *s = sample_make(seed, number);
+        for (unsigned i = 0; i < 8; i++) {
+            sample_schedule(s, i);
+            check_workload(s, &counts);
+        }
+        sample_free(s);
+    }
+    print_counts(&counts);
+    assert_true(counts.lanes && counts.flow && counts.held && counts.loads && counts.failed);
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+// Rules of issue for the tasks around, which pipelines wait for.
+static ptowsp_schedule random_schedule(uint64_t *random) {
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.issue = test_random(random) % 2 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
+    schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+    if (schedule.issue == PTOWSP_ISSUE_DATAFLOW && test_random(random) % 2) {
+        schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
+    }
+    schedule.lane_count = (uint32_t)test_random_in(random, 1, 3);
+    switch (test_random(random) % 3) {
+    case 0:
+        schedule.timing = PTOWSP_TIMING_BATCHED;
+        schedule.timing_count = (uint32_t)test_random_in(random, 1, 3);
+        schedule.timing_cycles = (ptowsp_cycles)test_random_in(random, 0, 60);
+        break;
+    case 1:
+        schedule.timing = PTOWSP_TIMING_RATE_LIMITED;
+        schedule.timing_cycles = (ptowsp_cycles)test_random_in(random, 1, 60);
+        break;
+    default: break;
+    }
+    switch (test_random(random) % 3) {
+    case 0: schedule.start = PTOWSP_START_ALL_ISSUED; break;
+    case 1:
+        schedule.start = PTOWSP_START_THRESHOLD;
+        schedule.start_threshold = (uint64_t)test_random_in(random, 1, 4);
+        break;
+    default: break;
+    }
+    if (test_random(random) % 3 == 0) {  // there are none, so only slot loads wait
+        schedule.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT;
+    }
+    return schedule;
+}
+
+static void check_pipeline(sim_sample *s, const ptowsp_program *program, tally *counts) {
+    ptowsp_run *run = NULL;
+    assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
+    sim_bind(&s->built, &s->b, run);
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    ptowsp_status status = sim_sample_execute(s, run, PTOWSP_RUN_EXECUTE, false);
+    ptowsp_run_stats stats = *ptowsp_run_result(run);
+    count(counts, run, status);
+    s->built.call_count = 0;
+    memset(s->built.data, 0, sizeof s->built.data);
+    const char *what = mirror_check(run, &options, status, &stats);
+    if (what) {
+        sim_complain(s, run, what);
+    }
+    ptowsp_run_destroy(run);
+}
+
+static void npu_clock__takes_the_time_of_random_pipelines(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(), random = seed;
+    tally counts;
+    memset(&counts, 0, sizeof counts);
+    for (unsigned number = 0; number < PIPELINES; number++) {
+        sim_sample *s = sim_sample_random(seed, number);
+        s->around.has_data = !s->around.has_no_cost && test_random(&random) % 2;
+        sim_sample_build(s);
+        if (s->built.status == PTOWSP_OK) {
+            check_pipeline(s, s->built.program, &counts);
+            ptowsp_program *program = NULL;
+            ptowsp_schedule schedule = random_schedule(&random);
+            const ptowsp_program_desc desc = {NULL, &schedule};
+            if (ptowsp_program_create(s->context, s->built.module, &desc, &program) == PTOWSP_OK) {
+                check_pipeline(s, program, &counts);
+                ptowsp_program_destroy(program);
+            }
+        }
+        sim_sample_free(s);
+    }
+    print_counts(&counts);
+    assert_true(counts.lanes && counts.flow && counts.held && counts.loads && counts.failed);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(npu_clock__gives_the_numbers_on_paper),
+        cmocka_unit_test(npu_clock__tells_when_the_last_run_of_a_pipeline_has_started),
+        cmocka_unit_test(npu_clock__goes_on_after_an_error_only_when_it_begins_anew),
+        cmocka_unit_test(npu_clock__takes_the_time_of_random_workloads),
+        cmocka_unit_test(npu_clock__takes_the_time_of_random_pipelines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
