@@ -1,0 +1,136 @@
+// Building a tree from here, and running it. Only on POSIX systems: elsewhere the public functions
+// return UNSUPPORTED.
+//
+//      process.c   running a compiler
+//      cache.c     the cache directory: entries, objects, temporaries
+//      build.c     from a program to a loaded tree
+//      execute.c   from what is bound to a run to a run of the tree
+//
+// The cache:
+//
+//      KEY/              an entry, for the tree of one program, one compiler and its options
+//          tree/             the sources
+//          compile.log       what the compiler was told, and what it said
+//          libwsp_tree.so    what is loaded
+//          key               what KEY is the hash of: tree, compiler and options
+//          complete          written last: the hash of libwsp_tree.so
+//      KEY.log           what the compiler said when it failed
+//      objects/KEY.o     files that are compiled alike for many programs
+//      tmp.PID.N/        an entry that is being built, or was, when its process died
+//
+// An entry is built as a temporary and gets its name by renaming, which either happens or does not:
+// whoever finds an entry finds all of it. Of two who build the same, the second one finds it there
+// when it is done, and takes it. Objects get their names in the same way. An entry that is not
+// whole all the same (a disk was full, someone has deleted files) is built again.
+
+#ifndef NPU_BUILD_H
+#define NPU_BUILD_H
+
+#include "npu.h"
+
+#if defined(__unix__) || defined(__APPLE__)
+#define NPU_HAS_POSIX 1
+#else
+#define NPU_HAS_POSIX 0
+#endif
+
+#if NPU_HAS_POSIX
+
+#include <sys/types.h>
+
+// -- process.c ------------------------------------------------------------------------------------
+
+// Arguments of a program: a text in which each is followed by a zero.
+NPU_INTERNAL void npu_argument(npu_text *arguments, const char *format, ...) NPU_PRINTF(2, 3);
+NPU_INTERNAL void npu_argument_words(npu_text *arguments, const char *words);  // split at spaces
+
+enum { NPU_EXIT_NOT_RUN = 126, NPU_EXIT_NOT_FOUND = 127 };
+
+// Starts a program in a directory, with an empty input; what it says goes to the file `output`.
+// Returns 0, or what errno says.
+NPU_INTERNAL int npu_process_start(const npu_text *arguments, const char *directory,
+                                   const char *output, pid_t *out_process);
+// Waits for its end and returns its exit code, -1 if a signal ended it, or the codes above if it
+// could not be run in the first place.
+NPU_INTERNAL int npu_process_wait(pid_t process);
+
+#define NPU_LIBRARY "libwsp_tree.so"
+
+// -- builds ---------------------------------------------------------------------------------------
+
+// A file that is compiled.
+typedef struct npu_unit {
+    npu_text path;
+    char hash[NPU_HASH_SIZE];
+    bool is_shared;   // it is compiled alike for many programs: its object is kept
+    npu_text object;  // where its object goes in the end
+    npu_text output;  // where the compiler puts it; and, with .log behind, what it says
+    npu_text command;
+    pid_t process;    // of the compiler; 0: the object is there
+} npu_unit;
+
+struct ptowsp_npu {
+    ptowsp_context *context;
+    const ptowsp_program *program;  // which it was built for: to be compared only
+    npu_text directory;
+    bool was_cached;
+    void *library;
+    struct npu_runner {
+        int placeholder;
+    } runner;
+};
+
+typedef struct npu_build {
+    ptowsp_context *context;
+    const ptowsp_program *program;
+    ptowsp_npu *npu;
+    npu_text compiler, options;  // as arguments
+    npu_text tool;               // a description of compiler, options and versions
+    npu_text headers, tree;      // hashes: of all headers but program.h, of all files
+    npu_unit *units;
+    uint32_t unit_count, unit_capacity;
+    npu_text cache, entry, log;  // paths: the cache, the entry KEY, KEY.log
+    npu_text work;               // and its temporary, if there is one
+    npu_text compile_log;
+    bool is_log_wanted;    // as the compiler has failed: it goes to `log`
+    bool is_reused;        // objects of the cache were used
+    ptowsp_status status;  // the first error
+    npu_text error;
+} npu_build;
+
+// Keeps the first error: "npu: " and the text. Returns false.
+NPU_INTERNAL bool npu_build_fail(npu_build *build, ptowsp_status status, const char *format, ...)
+    NPU_PRINTF(3, 4);
+// The same about a path, and what errno says.
+NPU_INTERNAL bool npu_build_fail_system(npu_build *build, const char *what, const char *path);
+NPU_INTERNAL bool npu_build_out_of_memory(npu_build *build);
+
+// -- cache.c --------------------------------------------------------------------------------------
+
+// Sets build->cache to an absolute path of a directory that exists and is the user's alone.
+NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory);
+// Removes temporaries of processes that have died.
+NPU_INTERNAL void npu_cache_sweep(const npu_build *build);
+// Makes an empty temporary directory; it is removed with the text of its path.
+NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path);
+NPU_INTERNAL void npu_cache_remove(npu_text *path);
+// Writes the mark of a whole entry into build->work; looks whether the one in a directory is right.
+NPU_INTERNAL bool npu_cache_mark(npu_build *build);
+NPU_INTERNAL bool npu_cache_is_whole(const char *directory);
+// Makes build->work the entry, and forgets it. If another process has made a whole one meanwhile,
+// that one stays, and so does build->work.
+NPU_INTERNAL bool npu_cache_publish(npu_build *build);
+// Makes an absolute path of one.
+NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path);
+NPU_INTERNAL bool npu_write_file(const char *path, const char *data, size_t size);
+NPU_INTERNAL bool npu_read_file(const char *path, npu_text *text);  // appends
+NPU_INTERNAL bool npu_sync_file(const char *path);                  // to the disk
+
+// -- build.c, execute.c ---------------------------------------------------------------------------
+
+// Loads the library of a directory. False, and why, if that does not work.
+NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why);
+
+#endif
+
+#endif

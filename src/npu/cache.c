@@ -1,0 +1,285 @@
+// The cache directory, which several processes use at the same time; build.h draws it. Nothing is
+// locked: all that has a name for others got it by rename.
+
+#include "build.h"
+
+#if NPU_HAS_POSIX
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NPU_TEMPORARY     "tmp."
+#define NPU_STALE_SECONDS 3600  // that a temporary has not changed: its process is gone
+
+// -- files ----------------------------------------------------------------------------------------
+
+NPU_INTERNAL bool npu_write_file(const char *path, const char *data, size_t size) {
+    FILE *file = fopen(path, "wb");
+    if (!file) {
+        return false;
+    }
+    bool is_good = fwrite(data, 1, size, file) == size;
+    return fclose(file) == 0 && is_good;
+}
+
+NPU_INTERNAL bool npu_read_file(const char *path, npu_text *text) {
+    char bytes[16384];
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        return false;
+    }
+    size_t count;
+    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
+        npu_write(text, bytes, count);
+    }
+    bool is_good = !ferror(file);
+    fclose(file);
+    return is_good && !text->is_out_of_memory;
+}
+
+NPU_INTERNAL bool npu_sync_file(const char *path) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return false;
+    }
+    bool is_good = fsync(file) == 0;
+    return close(file) == 0 && is_good;
+}
+
+NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path) {
+    if (path[0] == '/') {
+        npu_print(text, "%s", path);
+        return;
+    }
+    for (size_t size = 256;; size *= 2) {
+        char *here = (char *)npu_resize(NULL, size);
+        bool is_there = here && getcwd(here, size) != NULL;
+        if (is_there) {
+            npu_print(text, "%s/%s", here, path);
+        }
+        int error = errno;
+        npu_resize(here, 0);
+        if (is_there) {
+            return;
+        }
+        if (!here || error != ERANGE) {  // deleted, or not readable: the path may work as it is
+            npu_print(text, "%s", path);
+            return;
+        }
+    }
+}
+
+// Removes a file, or a directory with all in it. Links are removed, not followed.
+static void npu_remove(const char *path) {
+    struct stat state;
+    if (lstat(path, &state) != 0) {
+        return;
+    }
+    DIR *directory = S_ISDIR(state.st_mode) ? opendir(path) : NULL;
+    if (!directory) {
+        unlink(path);
+        return;
+    }
+    const struct dirent *entry;
+    while ((entry = readdir(directory)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            npu_text inner = {NULL, 0, 0, false};
+            npu_print(&inner, "%s/%s", path, entry->d_name);
+            if (!inner.is_out_of_memory) {
+                npu_remove(inner.data);
+            }
+            npu_text_free(&inner);
+        }
+    }
+    closedir(directory);
+    rmdir(path);
+}
+
+// -- the directory --------------------------------------------------------------------------------
+
+static bool npu_cache_default(npu_build *build, npu_text *text) {
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (cache && cache[0] == '/') {  // others are to be ignored, says the XDG specification
+        npu_print(text, "%s/ptowsp", cache);
+    } else if (home && home[0] != '\0') {
+        npu_print_absolute(text, home);
+        npu_print(text, "/.cache/ptowsp");
+    } else {
+        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                              "no cache directory: neither XDG_CACHE_HOME nor HOME is set");
+    }
+    return true;
+}
+
+// Makes a directory and those above it. False with errno.
+static bool npu_make_directories(char *path) {
+    for (char *at = path + 1; *at; at++) {
+        if (*at == '/') {
+            *at = '\0';
+            bool is_there = mkdir(path, 0700) == 0 || errno == EEXIST || access(path, F_OK) == 0;
+            *at = '/';
+            if (!is_there) {
+                return false;
+            }
+        }
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+// What is loaded from the cache runs as the user: nobody else may write there.
+NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
+    npu_text *path = &build->cache;
+    if (directory && directory[0] != '\0') {
+        npu_print_absolute(path, directory);
+    } else if (!npu_cache_default(build, path)) {
+        return false;
+    }
+    if (path->is_out_of_memory) {
+        return npu_build_out_of_memory(build);
+    }
+    while (path->size > 1 && path->data[path->size - 1] == '/') {
+        path->data[--path->size] = '\0';
+    }
+    struct stat state;
+    if (!npu_make_directories(path->data) || stat(path->data, &state) != 0) {
+        return npu_build_fail_system(build, "the cache cannot be made", path->data);
+    }
+    if (!S_ISDIR(state.st_mode)) {
+        errno = ENOTDIR;
+        return npu_build_fail_system(build, "the cache is none", path->data);
+    }
+    if (state.st_uid != geteuid()) {
+        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                              "the cache %s belongs to another user, who could put anything there",
+                              path->data);
+    }
+    if (state.st_mode & (S_IWGRP | S_IWOTH)) {
+        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                              "the cache %s is writable for others, who could put anything there "
+                              "(chmod go-w)",
+                              path->data);
+    }
+    return true;
+}
+
+// -- temporaries ----------------------------------------------------------------------------------
+
+NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
+    time_t now = time(NULL);
+    DIR *directory = opendir(build->cache.data);
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory)) != NULL) {
+        npu_text path = {NULL, 0, 0, false};
+        struct stat state;
+        if (strncmp(entry->d_name, NPU_TEMPORARY, strlen(NPU_TEMPORARY)) != 0) {
+            continue;
+        }
+        npu_print(&path, "%s/%s", build->cache.data, entry->d_name);
+        if (!path.is_out_of_memory && lstat(path.data, &state) == 0 &&
+            difftime(now, state.st_mtime) > NPU_STALE_SECONDS) {
+            npu_remove(path.data);
+        }
+        npu_text_free(&path);
+    }
+    if (directory) {
+        closedir(directory);
+    }
+}
+
+// A name is used once: dlopen gives back what it has loaded by that name, whatever is there now.
+NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path) {
+    do {
+        path->size = 0;
+        npu_print(path, "%s/" NPU_TEMPORARY "%ld.%llu", build->cache.data, (long)getpid(),
+                  (unsigned long long)ptowsp_clock_ns());
+        if (path->is_out_of_memory) {
+            return npu_build_out_of_memory(build);
+        }
+        if (mkdir(path->data, 0700) == 0) {
+            return true;
+        }
+    } while (errno == EEXIST);
+    return npu_build_fail_system(build, "cannot make", path->data);
+}
+
+NPU_INTERNAL void npu_cache_remove(npu_text *path) {
+    if (path->size && !path->is_out_of_memory) {
+        npu_remove(path->data);
+    }
+    npu_text_free(path);
+}
+
+// -- entries --------------------------------------------------------------------------------------
+
+// The hash of the library in a directory, or of nothing.
+static void npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
+    npu_text path = {NULL, 0, 0, false}, library = path;
+    npu_print(&path, "%s/" NPU_LIBRARY, directory);
+    if (path.is_out_of_memory || !npu_read_file(path.data, &library)) {
+        library.size = 0;
+    }
+    npu_hash(library.data, library.size, hash);
+    npu_text_free(&path);
+    npu_text_free(&library);
+}
+
+NPU_INTERNAL bool npu_cache_mark(npu_build *build) {
+    npu_text path = {NULL, 0, 0, false};
+    char hash[NPU_HASH_SIZE];
+    npu_cache_hash(build->work.data, hash);
+    npu_print(&path, "%s/complete", build->work.data);
+    bool is_good = !path.is_out_of_memory || npu_build_out_of_memory(build);
+    if (is_good && (!npu_write_file(path.data, hash, strlen(hash)) || !npu_sync_file(path.data))) {
+        is_good = npu_build_fail_system(build, "cannot write", path.data);
+    }
+    npu_text_free(&path);
+    return is_good;
+}
+
+NPU_INTERNAL bool npu_cache_is_whole(const char *directory) {
+    npu_text path = {NULL, 0, 0, false}, mark = path;
+    char hash[NPU_HASH_SIZE];
+    npu_print(&path, "%s/complete", directory);
+    bool is_whole = !path.is_out_of_memory && npu_read_file(path.data, &mark) && mark.size;
+    if (is_whole) {
+        npu_cache_hash(directory, hash);
+        is_whole = strcmp(mark.data, hash) == 0;
+    }
+    npu_text_free(&path);
+    npu_text_free(&mark);
+    return is_whole;
+}
+
+// Someone may take away or replace what is there at any moment: it is tried a few times.
+NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
+    for (int i = 0; i < 10; i++) {
+        if (rename(build->work.data, build->entry.data) == 0) {
+            npu_text_free(&build->work);
+            return true;
+        }
+        if ((errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) || i == 9) {
+            break;
+        }
+        if (npu_cache_is_whole(build->entry.data)) {
+            return true;
+        }
+        npu_text aside = {NULL, 0, 0, false};
+        if (!npu_cache_new(build, &aside)) {
+            npu_text_free(&aside);
+            return false;
+        }
+        if (rename(build->entry.data, aside.data) != 0) {
+            unlink(build->entry.data);  // a file
+        }
+        npu_cache_remove(&aside);
+    }
+    return npu_build_fail_system(build, "cannot make", build->entry.data);
+}
+
+#endif
