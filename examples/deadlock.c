@@ -70,6 +70,8 @@ static void circle_make(ptowsp_module *m, bool is_mended) {
 
 static float numbers[COUNT], quotients[COUNT], largest;
 
+// clang-format off
+PTOWSP_SOURCE(kernels_source,
 static ptowsp_cycles look(const ptowsp_task *task, void *user) {
     const float *number = (const float *)task->tiles[0].data;
     float *most = (float *)task->tiles[1].data;
@@ -85,6 +87,8 @@ static ptowsp_cycles divide(const ptowsp_task *task, void *user) {
     *(float *)task->tiles[2].data = *number / *most;
     return 20;
 }
+)
+// clang-format on
 
 static void fork_make(ptowsp_module *m) {
     const ptowsp_tensor_desc tensors[] = {
@@ -95,12 +99,14 @@ static void fork_make(ptowsp_module *m) {
     const ptowsp_kernel_desc kernels[] = {
         {.name = "look",
          .tiles = {number, {"largest", PTOWSP_INOUT, PTOWSP_F32, 1, 1}},
-         .fn = look},
+         .fn = look,
+         .source = {.text = kernels_source}},
         {.name = "divide",
          .tiles = {number,
                    {"largest", PTOWSP_IN, PTOWSP_F32, 1, 1},
                    {"quotient", PTOWSP_OUT, PTOWSP_F32, 1, 1}},
-         .fn = divide}};
+         .fn = divide,
+         .source = {.text = kernels_source}}};
     ptowsp_task_desc look_at = {.kernel = ptowsp_kernel_make(m, &kernels[0])};
     ptowsp_task_desc divide_one = {.kernel = ptowsp_kernel_make(m, &kernels[1])};
     look_at.views[0].tensor = divide_one.views[0].tensor = ptowsp_tensor_make(m, &tensors[0]);

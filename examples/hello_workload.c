@@ -5,7 +5,10 @@
 
 #include <stdio.h>
 
-// One task: up to four rows of eight. Returns the cycles it took.
+// One task: up to four rows of eight. Returns the cycles it took. It is kept as text as well, to be
+// emitted for an NPU.
+// clang-format off
+PTOWSP_SOURCE(square_source,
 static ptowsp_cycles square(const ptowsp_task *task, void *user) {
     float *x = (float *)task->tiles[0].data;
     int64_t count = ptowsp_task_rows(task, 0) * ptowsp_task_cols(task, 0);  // fewer in the last one
@@ -15,6 +18,8 @@ static ptowsp_cycles square(const ptowsp_task *task, void *user) {
     (void)user;
     return 100 + (ptowsp_cycles)count;
 }
+)
+// clang-format on
 
 int main(void) {
     ptowsp_context *context;
@@ -25,8 +30,10 @@ int main(void) {
 
     ptowsp_tensor_desc matrix = {
         .name = "x", .dtype = PTOWSP_F32, .rank = 2, .shape = {PTOWSP_DYNAMIC, 8}};
-    ptowsp_kernel_desc kernel = {
-        .name = "square", .tiles = {{"x", PTOWSP_INOUT, PTOWSP_F32, 4, 8}}, .fn = square};
+    ptowsp_kernel_desc kernel = {.name = "square",
+                                 .tiles = {{"x", PTOWSP_INOUT, PTOWSP_F32, 4, 8}},
+                                 .fn = square,
+                                 .source = {.text = square_source}};
     ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
     task.views[0].tensor = ptowsp_tensor_make(m, &matrix);
     PTOWSP_WORKLOAD(m, "hello") {

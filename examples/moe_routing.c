@@ -39,14 +39,77 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    DIM = 32,  // of a token
-    COPY_MAX = 7,
-    LOAD_SLOT = 0,
-    LANES_SHOWN = 16
-};
+enum { COPY_MAX = 7, LOAD_SLOT = 0, LANES_SHOWN = 16 };
 
 #define TOLERANCE 1e-4  // of the largest magnitude in an output row
+
+// -- kernels: compiled here, and kept as text -----------------------------------------------------
+
+// clang-format off
+PTOWSP_SOURCE(kernels_source,
+
+enum { DIM = 32 };  // of a token
+
+static float *tile_row(const ptowsp_task *task, uint32_t tile, int64_t row) {
+    return (float *)task->tiles[tile].data + row * task->tiles[tile].row_stride;
+}
+
+static ptowsp_cycles measure(const ptowsp_task *task, void *user) {
+    int32_t *loads = (int32_t *)task->tiles[1].data;
+    (void)user;
+    memset(loads, 0, (size_t)ptowsp_task_cols(task, 1) * sizeof *loads);
+    for (int64_t t = 0; t < ptowsp_task_rows(task, 0); t++) {
+        const int32_t *experts =
+            (const int32_t *)task->tiles[0].data + t * task->tiles[0].row_stride;
+        for (int64_t k = 0; k < ptowsp_task_cols(task, 0); k++) {
+            loads[experts[k]]++;
+        }
+    }
+    return 50 + (ptowsp_cycles)(ptowsp_task_rows(task, 0) * ptowsp_task_cols(task, 0)) / 16;
+}
+
+static ptowsp_cycles replicate(const ptowsp_task *task, void *user) {
+    (void)user;
+    for (int64_t row = 0; row < DIM; row++) {
+        memcpy(tile_row(task, 1, row), tile_row(task, 0, row), DIM * sizeof(float));
+    }
+    return 50 + DIM * DIM * sizeof(float) / 32;
+}
+
+// part = relu(weights token), for one token and one expert.
+static ptowsp_cycles apply(const ptowsp_task *task, void *user) {
+    (void)user;
+    const float *token = tile_row(task, 0, 0);
+    float *part = tile_row(task, 2, 0);
+    for (int64_t row = 0; row < DIM; row++) {
+        const float *weights = tile_row(task, 1, row);
+        float sum = 0.0f;
+        for (int64_t i = 0; i < DIM; i++) {
+            sum += weights[i] * token[i];
+        }
+        part[row] = sum < 0.0f ? 0.0f : sum;  // keeps a NaN
+    }
+    return 50 + DIM * DIM / 16;
+}
+
+static ptowsp_cycles combine(const ptowsp_task *task, void *user) {
+    (void)user;
+    int64_t top_k = ptowsp_task_rows(task, 0);
+    const float *gates = tile_row(task, 1, 0);
+    float *out = tile_row(task, 2, 0);
+    memset(out, 0, DIM * sizeof *out);
+    for (int64_t k = 0; k < top_k; k++) {
+        const float *part = tile_row(task, 0, k);
+        for (int64_t i = 0; i < DIM; i++) {
+            out[i] += gates[k] * part[i];
+        }
+    }
+    return 20 + (ptowsp_cycles)top_k * DIM / 16;
+}
+)
+// clang-format on
+
+// -- the layer ------------------------------------------------------------------------------------
 
 typedef struct layer {
     uint64_t token_count, expert_count, top_k, lane_count, seed;
@@ -69,72 +132,8 @@ typedef struct layer {
     int32_t *loads;  // [1][expert], by measure
     float *parts;    // [entry][DIM]
     float *outputs;  // [token][DIM]
-
-    uint32_t *fetches;  // [task] 1 + the weights it reads (copy, expert), or 0; noted by apply
-    uint64_t task_max;
-    double error;  // the largest of all runs
+    double error;    // the largest of all runs
 } layer;
-
-// -- kernels --------------------------------------------------------------------------------------
-
-static float *tile_row(const ptowsp_task *task, uint32_t tile, int64_t row) {
-    return (float *)task->tiles[tile].data + row * task->tiles[tile].row_stride;
-}
-
-static ptowsp_cycles measure(const ptowsp_task *task, void *user) {
-    const layer *l = (const layer *)user;
-    int32_t *loads = (int32_t *)task->tiles[1].data;
-    memset(loads, 0, l->expert_count * sizeof *loads);
-    for (int64_t t = 0; t < ptowsp_task_rows(task, 0); t++) {
-        const int32_t *experts =
-            (const int32_t *)task->tiles[0].data + t * task->tiles[0].row_stride;
-        for (int64_t k = 0; k < ptowsp_task_cols(task, 0); k++) {
-            loads[experts[k]]++;
-        }
-    }
-    return 50 + (ptowsp_cycles)(ptowsp_task_rows(task, 0) * ptowsp_task_cols(task, 0)) / 16;
-}
-
-static ptowsp_cycles replicate(const ptowsp_task *task, void *user) {
-    (void)user;
-    for (int64_t row = 0; row < DIM; row++) {
-        memcpy(tile_row(task, 1, row), tile_row(task, 0, row), DIM * sizeof(float));
-    }
-    return 50 + DIM * DIM * sizeof(float) / 32;
-}
-
-// part = relu(weights token), for one token and one expert.
-static ptowsp_cycles apply(const ptowsp_task *task, void *user) {
-    layer *l = (layer *)user;
-    const float *token = tile_row(task, 0, 0);
-    float *part = tile_row(task, 2, 0);
-    for (int64_t row = 0; row < DIM; row++) {
-        const float *weights = tile_row(task, 1, row);
-        float sum = 0.0f;
-        for (int64_t i = 0; i < DIM; i++) {
-            sum += weights[i] * token[i];
-        }
-        part[row] = sum < 0.0f ? 0.0f : sum;  // keeps a NaN
-    }
-    l->fetches[task->index] = 1 + (uint32_t)(ptowsp_task_axis(task, 0) * (int64_t)l->expert_count +
-                                             ptowsp_task_axis(task, 1));
-    return 50 + DIM * DIM / 16;
-}
-
-static ptowsp_cycles combine(const ptowsp_task *task, void *user) {
-    (void)user;
-    int64_t top_k = ptowsp_task_rows(task, 0);
-    const float *gates = tile_row(task, 1, 0);
-    float *out = tile_row(task, 2, 0);
-    memset(out, 0, DIM * sizeof *out);
-    for (int64_t k = 0; k < top_k; k++) {
-        const float *part = tile_row(task, 0, k);
-        for (int64_t i = 0; i < DIM; i++) {
-            out[i] += gates[k] * part[i];
-        }
-    }
-    return 20 + (ptowsp_cycles)top_k * DIM / 16;
-}
 
 // -- the workload ---------------------------------------------------------------------------------
 
@@ -148,27 +147,28 @@ static void kernels_make(layer *l) {
     const int64_t top_k = (int64_t)l->top_k, any = PTOWSP_DYNAMIC;
     const ptowsp_tile_param token = {"token", PTOWSP_IN, PTOWSP_F32, 1, DIM};
     const ptowsp_tile_param weights = {"weights", PTOWSP_IN, PTOWSP_F32, DIM, DIM};
+    const ptowsp_kernel_source source = {.text = kernels_source};
     const ptowsp_kernel_desc descs[] = {
         {.name = "measure",
          .tiles = {{"routes", PTOWSP_IN, PTOWSP_I32, any, top_k},
                    {"loads", PTOWSP_OUT, PTOWSP_I32, 1, any}},
          .fn = measure,
-         .user = l},
+         .source = source},
         {.name = "replicate",
          .tiles = {weights, {"copy", PTOWSP_OUT, PTOWSP_F32, DIM, DIM}},
          .fn = replicate,
-         .user = l},
+         .source = source},
         {.name = "apply",
          .axis_count = 2,  // copy, expert
          .tiles = {token, weights, {"part", PTOWSP_OUT, PTOWSP_F32, 1, DIM}},
          .fn = apply,
-         .user = l},
+         .source = source},
         {.name = "combine",
          .tiles = {{"parts", PTOWSP_IN, PTOWSP_F32, top_k, DIM},
                    {"gates", PTOWSP_IN, PTOWSP_F32, 1, top_k},
                    {"out", PTOWSP_OUT, PTOWSP_F32, 1, DIM}},
          .fn = combine,
-         .user = l},
+         .source = source},
     };
     l->measure = ptowsp_kernel_make(l->module, &descs[0]);
     l->replicate = ptowsp_kernel_make(l->module, &descs[1]);
@@ -370,8 +370,6 @@ static void layer_make_data(layer *l) {
     l->loads = (int32_t *)command_allocate(e, sizeof *l->loads);
     l->parts = (float *)command_allocate(entries * DIM, sizeof *l->parts);
     l->outputs = (float *)command_allocate(t * DIM, sizeof *l->outputs);
-    l->task_max = 1 + COPY_MAX * e + entries + t;
-    l->fetches = (uint32_t *)command_allocate(l->task_max, sizeof *l->fetches);
     route(l);
     route_transpose(l);
     fill_random(l->tokens, t * DIM, 1.0f, l->seed + 1);
@@ -391,7 +389,6 @@ static void layer_clear(layer *l) {
         l->outputs[i] = NAN;
     }
     memset(l->loads, 0xff, l->expert_count * sizeof *l->loads);
-    memset(l->fetches, 0, l->task_max * sizeof *l->fetches);
 }
 
 // -- check ----------------------------------------------------------------------------------------
@@ -541,7 +538,8 @@ static void layer_bind(const layer *l, const policy *p, ptowsp_run *run, uint64_
 
 typedef struct visit {
     ptowsp_cycles start;
-    uint32_t lane, fetched;
+    uint32_t lane;
+    uint64_t fetched;  // the weights: copy and expert
 } visit;
 
 static int compare_visits(const void *a, const void *b) {
@@ -552,15 +550,20 @@ static int compare_visits(const void *a, const void *b) {
     return (x->start > y->start) - (x->start < y->start);
 }
 
-// How often a lane applies other weights than the last time.
-static uint64_t fetch_count(const layer *l, const ptowsp_run *run) {
-    const ptowsp_run_stats *stats = ptowsp_run_result(run);
+// How often a lane applies other weights than the last time. In program order an expert is applied
+// to its tokens one after another, each share of `limit` with the next copy.
+static uint64_t fetch_count(const layer *l, const ptowsp_run *run, uint64_t limit) {
     const ptowsp_task_record *records = ptowsp_run_records(run);
-    visit *visits = (visit *)command_allocate(stats->task_count, sizeof *visits);
-    uint64_t visit_count = 0, count = 0;
-    for (uint64_t i = 0; i < stats->task_count; i++) {
-        if (l->fetches[i]) {
-            visits[visit_count++] = (visit){records[i].start, records[i].lane, l->fetches[i]};
+    visit *visits = (visit *)command_allocate(l->token_count * l->top_k, sizeof *visits);
+    uint64_t visit_count = 0, count = 0, task = 0;
+    for (uint64_t e = 0; e < l->expert_count; e++) {
+        for (uint64_t rank = 0; rank < l->indptr[e + 1] - l->indptr[e]; rank++, task++) {
+            while (records[task].kernel != l->apply.id) {
+                task++;
+            }
+            uint64_t copy = rank / limit < COPY_MAX ? rank / limit : COPY_MAX;
+            visits[visit_count++] =
+                (visit){records[task].start, records[task].lane, copy * l->expert_count + e};
         }
     }
     qsort(visits, (size_t)visit_count, sizeof *visits, compare_visits);
@@ -600,7 +603,7 @@ static bool run_layer(layer *l, const policy *p, ptowsp_run *run, uint64_t limit
     printf("  %-18s %6llu %8llu %6.0f %% %7llu ", p->name, (unsigned long long)copies,
            (unsigned long long)stats->makespan_cycles,
            100.0 * (double)stats->busy_cycles / ((double)longest * (double)stats->lane_count),
-           (unsigned long long)fetch_count(l, run));
+           (unsigned long long)fetch_count(l, run, limit));
     print_lanes(run);
     double error = layer_error(l);
     l->error = error <= l->error ? l->error : error;  // keeps a NaN
@@ -712,6 +715,5 @@ int main(int argc, char **argv) {
     free(l.loads);
     free(l.parts);
     free(l.outputs);
-    free(l.fetches);
     return is_good ? 0 : 1;
 }

@@ -26,34 +26,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { REQUESTS = 64, WORKERS_MAX = 8 };
+
+// -- kernels: compiled here, and kept as text -----------------------------------------------------
+
+// clang-format off
+PTOWSP_SOURCE(kernels_source,
+
 enum {
-    REQUESTS = 64,
     DIM = 8,  // of a head; a row of kv is K, then V
     ATTEND_CYCLES = 200,
-    FINISH_CYCLES = 20,
-    WORKERS_MAX = 8
+    FINISH_CYCLES = 20
 };
-
-#define ALLOWED 1e-5  // of the largest magnitude in an output row
-
-typedef struct batch {
-    ptowsp_context *context;
-    ptowsp_module *module;
-    ptowsp_kernel attend, finish;
-    ptowsp_tensor kv, queries, parts, outputs;
-    int32_t lengths[REQUESTS];
-    int64_t starts[REQUESTS];  // rows of kv
-    int32_t arrival[REQUESTS], longest_first[REQUESTS];
-    int64_t row_count;
-    ptowsp_cycles attend_cycles, longest_cycles;  // of all requests, of the longest
-    float *kv_data;                               // [row][2 * DIM]
-    float queries_data[REQUESTS][DIM];
-    float parts_data[REQUESTS][DIM + 1];  // unscaled, and by what to divide
-    float outputs_data[REQUESTS][DIM];
-    double wanted[REQUESTS][DIM];
-} batch;
-
-// -- kernels --------------------------------------------------------------------------------------
 
 static const float *row_of(const ptowsp_tile *tile, int64_t row) {
     return (const float *)tile->data + row * tile->row_stride;
@@ -100,6 +84,27 @@ static ptowsp_cycles finish(const ptowsp_task *task, void *user) {
     }
     return FINISH_CYCLES;
 }
+)
+// clang-format on
+
+#define ALLOWED 1e-5  // of the largest magnitude in an output row
+
+typedef struct batch {
+    ptowsp_context *context;
+    ptowsp_module *module;
+    ptowsp_kernel attend, finish;
+    ptowsp_tensor kv, queries, parts, outputs;
+    int32_t lengths[REQUESTS];
+    int64_t starts[REQUESTS];  // rows of kv
+    int32_t arrival[REQUESTS], longest_first[REQUESTS];
+    int64_t row_count;
+    ptowsp_cycles attend_cycles, longest_cycles;  // of all requests, of the longest
+    float *kv_data;                               // [row][2 * DIM]
+    float queries_data[REQUESTS][DIM];
+    float parts_data[REQUESTS][DIM + 1];  // unscaled, and by what to divide
+    float outputs_data[REQUESTS][DIM];
+    double wanted[REQUESTS][DIM];
+} batch;
 
 // -- workloads ------------------------------------------------------------------------------------
 
@@ -118,12 +123,14 @@ static void declare(batch *b) {
                    {"part", PTOWSP_OUT, PTOWSP_F32, 1, DIM + 1}},
          .scalars = {{"length", PTOWSP_TYPE_I64}},
          .fn = attend,
-         .cost = attend_cost},
+         .cost = attend_cost,
+         .source = {.text = kernels_source, .cost = "attend_cost"}},
         {.name = "finish",
          .tiles = {{"part", PTOWSP_IN, PTOWSP_F32, 1, DIM + 1},
                    {"output", PTOWSP_OUT, PTOWSP_F32, 1, DIM}},
          .fn = finish,
-         .cycles = FINISH_CYCLES},
+         .cycles = FINISH_CYCLES,
+         .source = {.text = kernels_source}},
     };
     b->attend = ptowsp_kernel_make(m, &kernels[0]);
     b->finish = ptowsp_kernel_make(m, &kernels[1]);
