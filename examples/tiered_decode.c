@@ -1,17 +1,6 @@
 // Decode attention as a workload: what a task is depends on the lengths of the moment, the program
-// does not. It is compiled once; then each of three decode steps binds lengths that have grown.
-//
-//      parallel request
-//          append                                   the new token's K and V, to the cache
-//          when kv_length <= 1024
-//              attend_short                         -> out
-//          otherwise
-//              parallel chunk of request            a ragged axis: ceil(kv_length / 1024)
-//                  attend_chunk                     -> a partial state
-//              merge                                -> out
-//
-// Nothing says which of these wait for which. The tiles do: a chunk reads rows of the cache, so
-// only a request's last one waits for its append, and a merge waits for the chunks of its request.
+// does not (common/tiered.h draws it). It is compiled once; then each of three decode steps binds
+// lengths that have grown.
 //
 // Kernels compute in f32, on the calling thread; outputs are compared with attention in double.
 // Their cost functions say how long each takes, so the last step is measured under other schedules
@@ -27,384 +16,17 @@
 #include "ptowsp.h"
 
 #include "common/command.h"
-#include "common/lengths.h"
+#include "common/tiered.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum {
-    DIM = 32,      // of a head
-    GROUP = 4,     // query heads, all over one KV head
-    CHUNK = 1024,  // tokens of a chunk; the longest short request
-    STEPS = 3
-};
 
 #define TOLERANCE 1e-4  // of the largest magnitude in an output row
 
 typedef struct decode {
-    uint64_t batch, seed, lane_count, window;
-    ptowsp_context *context;
-    ptowsp_module *module;
-    ptowsp_kernel append, attend_short, attend_chunk, merge;
-
-    int32_t *kv_lengths;    // [request], with the token of this step
-    int32_t *chunk_counts;  // [request]
-    int64_t *kv_starts;     // [request] its first row in the cache; a multiple of CHUNK
-    int64_t row_count, chunk_max;
-
-    float *kv;        // [row][K: DIM, V: DIM]
-    float *fresh;     // [request][K, V] of this step's token
-    float *queries;   // [request][GROUP][DIM]
-    float *states;    // [request][chunk][GROUP][m, l]
-    float *accs;      // [request][chunk][GROUP][DIM]
-    float *outputs;   // [request][GROUP][DIM]
-    uint32_t *owner;  // [task] its request, noted by the kernels' costs
-    uint64_t owner_count;
+    uint64_t lane_count, window;
+    tiered t;
 } decode;
-
-// -- kernels --------------------------------------------------------------------------------------
-
-static float *tile_row(const ptowsp_task *task, uint32_t tile, int64_t row) {
-    return (float *)task->tiles[tile].data + row * task->tiles[tile].row_stride;
-}
-
-static ptowsp_cycles append(const ptowsp_task *task, void *user) {
-    (void)user;
-    memcpy(tile_row(task, 1, 0), tile_row(task, 0, 0), 2 * DIM * sizeof(float));
-    return 0;  // the cost function tells the time
-}
-
-// Attends the first token_count rows of tile 1 with row `head` of tile 0: leaves (m, l) and acc.
-static ptowsp_partial attend(const ptowsp_task *task, int64_t head, float *acc) {
-    const float *query = tile_row(task, 0, head);
-    int64_t token_count = (int64_t)ptowsp_task_scalar(task, 0);
-    float scores[CHUNK];
-    ptowsp_partial state = {-INFINITY, 0.0f};
-    for (int64_t t = 0; t < token_count; t++) {
-        const float *key = tile_row(task, 1, t);
-        float score = 0.0f;
-        for (int d = 0; d < DIM; d++) {
-            score += query[d] * key[d];
-        }
-        scores[t] = score;
-        state.m = score > state.m ? score : state.m;
-    }
-    memset(acc, 0, DIM * sizeof *acc);
-    for (int64_t t = 0; t < token_count; t++) {
-        const float *value = tile_row(task, 1, t) + DIM;
-        float weight = expf(scores[t] - state.m);
-        state.l += weight;
-        for (int d = 0; d < DIM; d++) {
-            acc[d] += weight * value[d];
-        }
-    }
-    return state;
-}
-
-static ptowsp_cycles attend_short(const ptowsp_task *task, void *user) {
-    (void)user;
-    for (int64_t head = 0; head < GROUP; head++) {
-        float acc[DIM];
-        ptowsp_partial state = attend(task, head, acc);
-        ptowsp_merge_finish(&state, acc, DIM, tile_row(task, 2, head));
-    }
-    return 0;
-}
-
-static ptowsp_cycles attend_chunk(const ptowsp_task *task, void *user) {
-    (void)user;
-    for (int64_t head = 0; head < GROUP; head++) {
-        ptowsp_partial state = attend(task, head, tile_row(task, 3, head));
-        memcpy(tile_row(task, 2, head), &state, sizeof state);
-    }
-    return 0;
-}
-
-static ptowsp_cycles merge(const ptowsp_task *task, void *user) {
-    (void)user;
-    for (int64_t head = 0; head < GROUP; head++) {
-        ptowsp_merge_partials((const ptowsp_partial *)tile_row(task, 0, head),
-                              tile_row(task, 1, head), (uint32_t)ptowsp_task_scalar(task, 0), GROUP,
-                              DIM, tile_row(task, 2, head));
-    }
-    return 0;
-}
-
-// What tasks cost is made up, but of the right kind: a start, then 32 bytes of memory per cycle.
-static ptowsp_cycles cost(const ptowsp_task *task, ptowsp_cycles start, uint64_t bytes,
-                          void *user) {
-    decode *d = (decode *)user;
-    if (task->index < d->owner_count) {
-        d->owner[task->index] = (uint32_t)ptowsp_task_axis(task, 0);
-    }
-    return start + bytes / 32;
-}
-
-static ptowsp_cycles append_cost(const ptowsp_task *task, void *user) {
-    return cost(task, 50, 2 * DIM * sizeof(float), user);
-}
-
-static ptowsp_cycles attend_cost(const ptowsp_task *task, void *user) {
-    return cost(task, 500, ptowsp_task_scalar(task, 0) * 2 * DIM * sizeof(float), user);
-}
-
-static ptowsp_cycles merge_cost(const ptowsp_task *task, void *user) {
-    return cost(task, 100, ptowsp_task_scalar(task, 0) * GROUP * (DIM + 2) * sizeof(float), user);
-}
-
-// -- the workload ---------------------------------------------------------------------------------
-
-static ptowsp_tensor tensor_make(ptowsp_module *m, const char *name, int64_t rows, int64_t cols,
-                                 bool has_rows_per_request) {
-    ptowsp_tensor_desc desc = {.name = name, .dtype = PTOWSP_F32};
-    if (has_rows_per_request) {
-        desc.shape[desc.rank++] = PTOWSP_DYNAMIC;  // requests
-    }
-    desc.shape[desc.rank++] = rows;
-    desc.shape[desc.rank++] = cols;
-    return ptowsp_tensor_make(m, &desc);
-}
-
-static void kernels_make(decode *d) {
-    const ptowsp_tile_param query = {"query", PTOWSP_IN, PTOWSP_F32, GROUP, DIM};
-    const ptowsp_tile_param out = {"out", PTOWSP_OUT, PTOWSP_F32, GROUP, DIM};
-    const ptowsp_tile_param chunk = {"kv", PTOWSP_IN, PTOWSP_F32, CHUNK, 2 * DIM};
-    const ptowsp_scalar_param tokens = {"tokens", PTOWSP_TYPE_I64};
-    ptowsp_kernel_desc append_desc = {.name = "append",
-                                      .axis_count = 1,
-                                      .tiles = {{"fresh", PTOWSP_IN, PTOWSP_F32, 1, 2 * DIM},
-                                                {"kv", PTOWSP_OUT, PTOWSP_F32, 1, 2 * DIM}},
-                                      .fn = append,
-                                      .cost = append_cost,
-                                      .user = d};
-    ptowsp_kernel_desc short_desc = {.name = "attend_short",
-                                     .axis_count = 1,
-                                     .tiles = {query, chunk, out},
-                                     .scalars = {tokens},
-                                     .fn = attend_short,
-                                     .cost = attend_cost,
-                                     .user = d};
-    ptowsp_kernel_desc chunk_desc = {.name = "attend_chunk",
-                                     .axis_count = 1,
-                                     .tiles = {query,
-                                               chunk,
-                                               {"state", PTOWSP_OUT, PTOWSP_F32, GROUP, 2},
-                                               {"acc", PTOWSP_OUT, PTOWSP_F32, GROUP, DIM}},
-                                     .scalars = {tokens},
-                                     .fn = attend_chunk,
-                                     .cost = attend_cost,
-                                     .user = d};
-    ptowsp_kernel_desc merge_desc = {
-        .name = "merge",
-        .axis_count = 1,
-        .tiles = {{"states", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, 2},
-                  {"accs", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, DIM},
-                  out},
-        .scalars = {{"parts", PTOWSP_TYPE_I64}},
-        .fn = merge,
-        .cost = merge_cost,
-        .user = d,
-    };
-    d->append = ptowsp_kernel_make(d->module, &append_desc);
-    d->attend_short = ptowsp_kernel_make(d->module, &short_desc);
-    d->attend_chunk = ptowsp_kernel_make(d->module, &chunk_desc);
-    d->merge = ptowsp_kernel_make(d->module, &merge_desc);
-}
-
-static void workload_make(decode *d) {
-    ptowsp_module *m = d->module;
-    kernels_make(d);
-    ptowsp_tensor kv = tensor_make(m, "kv", PTOWSP_DYNAMIC, 2 * DIM, false);
-    ptowsp_tensor fresh = tensor_make(m, "fresh", PTOWSP_DYNAMIC, 2 * DIM, false);
-    ptowsp_tensor queries = tensor_make(m, "queries", GROUP, DIM, true);
-    ptowsp_tensor states = tensor_make(m, "states", PTOWSP_DYNAMIC, 2, true);
-    ptowsp_tensor accs = tensor_make(m, "accs", PTOWSP_DYNAMIC, DIM, true);
-    ptowsp_tensor outputs = tensor_make(m, "outputs", GROUP, DIM, true);
-    ptowsp_axis requests = ptowsp_axis_dynamic(m, "requests");
-    ptowsp_axis chunks = ptowsp_axis_ragged(m, "chunks");
-    ptowsp_expr one = ptowsp_i64(m, 1), whole = ptowsp_i64(m, CHUNK);
-
-    PTOWSP_WORKLOAD(m, "decode") {
-        PTOWSP_PARALLEL(m, request, requests) {
-            ptowsp_expr length = ptowsp_array_at(m, "kv_length", PTOWSP_I32, request);
-            ptowsp_expr start = ptowsp_array_at(m, "kv_start", PTOWSP_I64, request);
-            ptowsp_view query = {queries, .index = {request}}, out = {outputs, .index = {request}};
-
-            ptowsp_expr last = ptowsp_add(start, ptowsp_sub(length, one));
-            ptowsp_task_make(
-                m, &(ptowsp_task_desc){.kernel = d->append,
-                                       .axes = {request},
-                                       .views = {{fresh, .row = request}, {kv, .row = last}}});
-            PTOWSP_WHEN(m, ptowsp_le(length, whole)) {
-                ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = d->attend_short,
-                                                        .axes = {request},
-                                                        .views = {query, {kv, .row = start}, out},
-                                                        .scalars = {length}});
-            }
-            PTOWSP_OTHERWISE(m) {
-                PTOWSP_PARALLEL(m, chunk, ptowsp_axis_row(m, chunks, request)) {
-                    ptowsp_expr first = ptowsp_mul(chunk, whole);
-                    ptowsp_expr part = ptowsp_mul(chunk, ptowsp_i64(m, GROUP));
-                    ptowsp_task_make(
-                        m, &(ptowsp_task_desc){
-                               .kernel = d->attend_chunk,
-                               .axes = {request},
-                               .views = {query,
-                                         {kv, .row = ptowsp_add(start, first)},
-                                         {states, .index = {request}, .row = part},
-                                         {accs, .index = {request}, .row = part}},
-                               .scalars = {ptowsp_min(whole, ptowsp_sub(length, first))}});
-                }
-                ptowsp_expr count = ptowsp_array_at(m, "chunks", PTOWSP_I32, request);
-                ptowsp_task_make(
-                    m, &(ptowsp_task_desc){
-                           .kernel = d->merge,
-                           .axes = {request},
-                           .views = {{states, .index = {request}}, {accs, .index = {request}}, out},
-                           .scalars = {count}});
-            }
-        }
-    }
-}
-
-// -- data -----------------------------------------------------------------------------------------
-
-static void fill_random(float *out, uint64_t count, float scale, uint64_t seed) {
-    for (uint64_t i = 0; i < count; i++) {
-        out[i] = (float)(lengths_random_unit(&seed) * 2.0 - 1.0) * scale;
-    }
-}
-
-static int32_t chunk_count_of(int32_t length) {
-    return (length + CHUNK - 1) / CHUNK;
-}
-
-// Lengths before the first step, and memory with room for the last one. A request's rows begin at
-// a multiple of CHUNK, as if a chunk were a page: no chunk reads what another request appends.
-static void decode_make_data(decode *d) {
-    uint64_t n = d->batch;
-    d->kv_lengths = (int32_t *)command_allocate(n, sizeof *d->kv_lengths);
-    d->chunk_counts = (int32_t *)command_allocate(n, sizeof *d->chunk_counts);
-    d->kv_starts = (int64_t *)command_allocate(n, sizeof *d->kv_starts);
-    lengths_generate(d->seed, (uint32_t)n, d->kv_lengths);
-    d->kv_lengths[0] = CHUNK - 1;  // the first one outgrows its tier in the second step
-    for (uint64_t i = 0; i < n; i++) {
-        int32_t count = chunk_count_of(d->kv_lengths[i] + STEPS);
-        d->kv_starts[i] = d->row_count;
-        d->row_count += (int64_t)count * CHUNK;
-        d->chunk_max = count > d->chunk_max ? count : d->chunk_max;
-        d->owner_count += (uint64_t)count + 2;
-    }
-    uint64_t parts = n * (uint64_t)d->chunk_max * GROUP, rows = (uint64_t)d->row_count;
-    d->kv = (float *)command_allocate(rows * 2 * DIM, sizeof(float));
-    d->fresh = (float *)command_allocate(n * 2 * DIM, sizeof(float));
-    d->queries = (float *)command_allocate(n * GROUP * DIM, sizeof(float));
-    d->states = (float *)command_allocate(parts * 2, sizeof(float));
-    d->accs = (float *)command_allocate(parts * DIM, sizeof(float));
-    d->outputs = (float *)command_allocate(n * GROUP * DIM, sizeof(float));
-    d->owner = (uint32_t *)command_allocate(d->owner_count, sizeof *d->owner);
-    for (uint64_t i = 0; i < n; i++) {  // only what is there: the rest is NaN, and must not be read
-        uint64_t tokens = (uint64_t)d->kv_lengths[i], start = (uint64_t)d->kv_starts[i];
-        uint64_t room = (uint64_t)chunk_count_of(d->kv_lengths[i] + STEPS) * CHUNK;
-        fill_random(d->kv + start * 2 * DIM, tokens * 2 * DIM, 1.0f, d->seed ^ (i << 32));
-        for (uint64_t k = tokens * 2 * DIM; k < room * 2 * DIM; k++) {
-            d->kv[start * 2 * DIM + k] = NAN;
-        }
-    }
-}
-
-// The next step: a token more for each request. Results of the last one become NaN.
-static void decode_step(decode *d, uint64_t step) {
-    uint64_t n = d->batch, parts = n * (uint64_t)d->chunk_max * GROUP;
-    for (uint64_t i = 0; i < n; i++) {
-        d->kv_lengths[i]++;
-        d->chunk_counts[i] = chunk_count_of(d->kv_lengths[i]);
-    }
-    fill_random(d->fresh, n * 2 * DIM, 1.0f, d->seed + 1000 * step + 1);
-    fill_random(d->queries, n * GROUP * DIM, 1.0f, d->seed + 1000 * step + 2);
-    for (uint64_t i = 0; i < parts * 2; i++) {
-        d->states[i] = NAN;
-    }
-    for (uint64_t i = 0; i < n * GROUP * DIM; i++) {
-        d->outputs[i] = NAN;
-    }
-}
-
-static void bind_tensor(const decode *d, ptowsp_run *run, const char *name, float *data,
-                        uint32_t rank, int64_t a, int64_t b, int64_t c) {
-    ptowsp_buffer buffer = {.data = data, .rank = rank, .shape = {a, b, c}};
-    command_check(d->context, ptowsp_run_bind_tensor(run, name, &buffer));
-}
-
-// All that a step is, bound to a run. Only pointers and sizes are kept, nothing is copied.
-static void decode_bind(const decode *d, ptowsp_run *run) {
-    int64_t n = (int64_t)d->batch, parts = d->chunk_max * GROUP;
-    command_check(d->context, ptowsp_run_bind_size(run, "requests", n));
-    command_check(d->context,
-                  ptowsp_run_bind_array(run, "kv_length", PTOWSP_I32, d->kv_lengths, d->batch));
-    command_check(d->context,
-                  ptowsp_run_bind_array(run, "kv_start", PTOWSP_I64, d->kv_starts, d->batch));
-    command_check(d->context,
-                  ptowsp_run_bind_lengths(run, "chunks", PTOWSP_I32, d->chunk_counts, d->batch));
-    bind_tensor(d, run, "kv", d->kv, 2, d->row_count, 2 * DIM, 0);
-    bind_tensor(d, run, "fresh", d->fresh, 2, n, 2 * DIM, 0);
-    bind_tensor(d, run, "queries", d->queries, 3, n, GROUP, DIM);
-    bind_tensor(d, run, "states", d->states, 3, n, parts, 2);
-    bind_tensor(d, run, "accs", d->accs, 3, n, parts, DIM);
-    bind_tensor(d, run, "outputs", d->outputs, 3, n, GROUP, DIM);
-}
-
-// -- check ----------------------------------------------------------------------------------------
-
-// One output row against attention in double, in two plain passes: the relative error.
-static double row_error(const decode *d, uint64_t request, uint64_t head, double *scores) {
-    const float *kv = d->kv + d->kv_starts[request] * 2 * DIM;
-    const float *query = d->queries + (request * GROUP + head) * DIM;
-    const float *output = d->outputs + (request * GROUP + head) * DIM;
-    double top = -INFINITY, total = 0.0, sum[DIM] = {0};
-    for (int64_t t = 0; t < d->kv_lengths[request]; t++) {
-        scores[t] = 0.0;
-        for (int64_t i = 0; i < DIM; i++) {
-            scores[t] += (double)query[i] * (double)kv[t * 2 * DIM + i];
-        }
-        top = fmax(top, scores[t]);
-    }
-    for (int64_t t = 0; t < d->kv_lengths[request]; t++) {
-        double weight = exp(scores[t] - top);
-        total += weight;
-        for (int64_t i = 0; i < DIM; i++) {
-            sum[i] += weight * (double)kv[t * 2 * DIM + DIM + i];
-        }
-    }
-    double largest = 0.0, difference = 0.0;
-    for (int i = 0; i < DIM; i++) {
-        largest = fmax(largest, fabs(sum[i] / total));
-        double off = fabs(sum[i] / total - (double)output[i]);
-        difference = off <= difference ? difference : off;  // keeps a NaN
-    }
-    return difference / largest;
-}
-
-// The largest error of all outputs, NaN if one is. The reference reads the token of this step where
-// append has put it; that it is the right one is looked at first.
-static double decode_error(const decode *d) {
-    double *scores = (double *)command_allocate((uint64_t)d->chunk_max * CHUNK, sizeof *scores);
-    double largest = 0.0;
-    for (uint64_t i = 0; i < d->batch; i++) {
-        const float *token = d->kv + (d->kv_starts[i] + d->kv_lengths[i] - 1) * 2 * DIM;
-        if (memcmp(token, d->fresh + i * 2 * DIM, 2 * DIM * sizeof(float)) != 0) {
-            largest = NAN;
-        }
-        for (uint64_t head = 0; head < GROUP; head++) {
-            double error = row_error(d, i, head, scores);
-            largest = error <= largest ? largest : error;
-        }
-    }
-    free(scores);
-    return largest;
-}
 
 // -- schedules ------------------------------------------------------------------------------------
 
@@ -433,11 +55,11 @@ static ptowsp_program *compile(const decode *d, const policy *p, uint64_t lane_c
                                 .window = (uint32_t)window,
                                 .dependencies = PTOWSP_DEPENDENCIES_HYBRID};
     if (p->dispatch == PTOWSP_DISPATCH_AFFINITY) {
-        schedule.dispatch_key = ptowsp_task_variable(d->module, "request");
+        schedule.dispatch_key = ptowsp_task_variable(d->t.module, "request");
     }
     ptowsp_program *program;
     ptowsp_program_desc desc = {.schedule = &schedule};
-    command_check(d->context, ptowsp_program_create(d->context, d->module, &desc, &program));
+    command_check(d->t.context, ptowsp_program_create(d->t.context, d->t.module, &desc, &program));
     return program;
 }
 
@@ -445,9 +67,9 @@ static ptowsp_program *compile(const decode *d, const policy *p, uint64_t lane_c
 static ptowsp_run *simulate(const decode *d, const ptowsp_program *program) {
     ptowsp_run *run;
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
-    command_check(d->context, ptowsp_run_create(d->context, program, &run));
-    decode_bind(d, run);
-    command_check(d->context, ptowsp_run_execute(run, &options));
+    command_check(d->t.context, ptowsp_run_create(d->t.context, program, &run));
+    tiered_bind(&d->t, run);
+    command_check(d->t.context, ptowsp_run_execute(run, &options));
     return run;
 }
 
@@ -493,25 +115,39 @@ static void print_schedules(const decode *d) {
     printf("\n  (with a window: on %llu lanes)\n", (unsigned long long)d->lane_count);
 }
 
+// The request of each task: in program order, every request begins with its append.
+static uint32_t *find_requests(const decode *d, const ptowsp_task_record *records,
+                               uint64_t task_count) {
+    uint32_t *requests = (uint32_t *)command_allocate(task_count, sizeof *requests);
+    uint32_t begun = 0;
+    for (uint64_t i = 0; i < task_count; i++) {
+        begun += records[i].kernel == d->t.append.id;
+        requests[i] = begun - 1;
+    }
+    return requests;
+}
+
 // What the makespan is made of: the tasks of the critical path, those that follow each other with
 // the same kernel, request and lane in one line.
-static void print_critical_path(decode *d, const policy *p) {
+static void print_critical_path(const decode *d, const policy *p) {
     const char *const names[] = {"append", "attend_short", "attend_chunk", "merge"};
-    const uint32_t kernels[] = {d->append.id, d->attend_short.id, d->attend_chunk.id, d->merge.id};
+    const uint32_t kernels[] = {d->t.append.id, d->t.attend_short.id, d->t.attend_chunk.id,
+                                d->t.merge.id};
     ptowsp_program *program = compile(d, p, d->lane_count, 0);
     ptowsp_run *run = simulate(d, program);
     const ptowsp_task_record *records = ptowsp_run_records(run);
     uint64_t count, line_count = 0;
     const uint64_t *path = ptowsp_run_critical_path(run, &count);
+    uint32_t *requests = find_requests(d, records, ptowsp_run_result(run)->task_count);
     printf("\ncritical path, %s, %llu lanes: %llu tasks\n", p->name,
            (unsigned long long)d->lane_count, (unsigned long long)count);
     for (uint64_t i = 0, end; i < count; i = end) {
         const ptowsp_task_record *first = &records[path[i]];
-        uint32_t request = d->owner[path[i]];
+        uint32_t request = requests[path[i]];
         for (end = i + 1; end < count; end++) {
             const ptowsp_task_record *next = &records[path[end]];
             if (next->kernel != first->kernel || next->lane != first->lane ||
-                d->owner[path[end]] != request) {
+                requests[path[end]] != request) {
                 break;
             }
         }
@@ -529,6 +165,7 @@ static void print_critical_path(decode *d, const policy *p) {
     if (line_count > 8) {
         printf("  ... %llu more lines\n", (unsigned long long)(line_count - 8));
     }
+    free(requests);
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
 }
@@ -540,29 +177,29 @@ static bool run_steps(decode *d) {
     ptowsp_program *program = compile(d, &policies[AFFINITY], d->lane_count, d->window);
     ptowsp_run *run;
     bool is_good = true;
-    command_check(d->context, ptowsp_run_create(d->context, program, &run));
+    command_check(d->t.context, ptowsp_run_create(d->t.context, program, &run));
     printf("one program, compiled once: %zu bytes; %s, %llu lanes, window %llu\n",
            ptowsp_program_size(program), policies[AFFINITY].name, (unsigned long long)d->lane_count,
            (unsigned long long)d->window);
-    for (uint64_t step = 1; step <= STEPS; step++) {
+    for (uint64_t step = 1; step <= TIERED_STEPS; step++) {
         uint64_t short_count = 0, task_count = 0, token_count = 0;
-        decode_step(d, step);
-        decode_bind(d, run);
-        command_check(d->context, ptowsp_run_execute(run, NULL));
-        for (uint64_t i = 0; i < d->batch; i++) {
-            bool is_short = d->kv_lengths[i] <= CHUNK;
+        tiered_step(&d->t, step);
+        tiered_bind(&d->t, run);
+        command_check(d->t.context, ptowsp_run_execute(run, NULL));
+        for (uint64_t i = 0; i < d->t.batch; i++) {
+            bool is_short = tiered_is_short(&d->t, i);
             short_count += is_short;
-            task_count += is_short ? 2 : 2 + (uint64_t)d->chunk_counts[i];
-            token_count += (uint64_t)d->kv_lengths[i];
+            task_count += is_short ? 2 : 2 + (uint64_t)d->t.chunk_counts[i];
+            token_count += (uint64_t)d->t.kv_lengths[i];
         }
         const ptowsp_run_stats *stats = ptowsp_run_result(run);
-        double error = decode_error(d);
+        double error = tiered_error(&d->t);
         bool step_is_good = error <= TOLERANCE && stats->task_count == task_count;
         is_good &= step_is_good;
         printf("  step %llu  %7llu tokens  %3llu short  %3llu chunked  %4llu tasks  %9llu cycles  "
                "error %.0e  %s\n",
                (unsigned long long)step, (unsigned long long)token_count,
-               (unsigned long long)short_count, (unsigned long long)(d->batch - short_count),
+               (unsigned long long)short_count, (unsigned long long)(d->t.batch - short_count),
                (unsigned long long)stats->task_count, (unsigned long long)stats->makespan_cycles,
                error, step_is_good ? "good" : "WRONG");
     }
@@ -572,7 +209,7 @@ static bool run_steps(decode *d) {
     bool same = ptowsp_run_result(run)->makespan_cycles == executed;
     printf("  checked  %llu outputs a step against attention in double, %.0e of the row allowed\n"
            "  time     without running kernels the last step takes %s\n",
-           (unsigned long long)(d->batch * GROUP * DIM), TOLERANCE,
+           (unsigned long long)tiered_output_count(&d->t), TOLERANCE,
            same ? "the same cycles: good" : "OTHER cycles: WRONG");
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
@@ -586,36 +223,26 @@ static const char help_text[] = "usage: tiered_decode [options]\n"
                                 "  --seed N     of lengths and data (1)\n";
 
 int main(int argc, char **argv) {
-    static decode d;  // zeroed
-    d.batch = 48;
-    d.lane_count = 24;
-    d.window = 32;
-    d.seed = 1;
-    const command_option options[] = {{"--batch", &d.batch, NULL, 1, 1024},
+    decode d = {.lane_count = 24, .window = 32};
+    uint64_t batch = 48, seed = 1;
+    const command_option options[] = {{"--batch", &batch, NULL, 1, 1024},
                                       {"--lanes", &d.lane_count, NULL, 1, 4096},
                                       {"--window", &d.window, NULL, 1, 1000000},
-                                      {"--seed", &d.seed, NULL, 0, UINT64_MAX}};
+                                      {"--seed", &seed, NULL, 0, UINT64_MAX}};
     command_parse(argc, argv, help_text, options, sizeof options / sizeof options[0]);
-    command_check(NULL, ptowsp_context_create(NULL, &d.context));
-    command_check(d.context, ptowsp_module_create(d.context, NULL, &d.module));
-    workload_make(&d);
-    decode_make_data(&d);
+    ptowsp_context *context;
+    ptowsp_module *m;
+    command_check(NULL, ptowsp_context_create(NULL, &context));
+    command_check(context, ptowsp_module_create(context, NULL, &m));
+    tiered_make(&d.t, context, m);
+    tiered_make_data(&d.t, batch, seed);
     bool is_good = run_steps(&d);
     print_schedules(&d);
     print_critical_path(&d, &policies[AFFINITY]);
     print_critical_path(&d, &policies[STEALING]);
     command_flush();
-    ptowsp_module_destroy(d.module);
-    ptowsp_context_destroy(d.context);
-    free(d.kv_lengths);
-    free(d.chunk_counts);
-    free(d.kv_starts);
-    free(d.kv);
-    free(d.fresh);
-    free(d.queries);
-    free(d.states);
-    free(d.accs);
-    free(d.outputs);
-    free(d.owner);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+    tiered_free_data(&d.t);
     return is_good ? 0 : 1;
 }
