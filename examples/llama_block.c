@@ -1,4 +1,4 @@
-// A block of a Llama-like transformer by tile kernels, on tiles of 32 tokens:
+// A block of a Llama-like transformer by tile kernels (common/llama.h), on tiles of 32 tokens:
 //
 //      n = rmsnorm(x)                  q, k, v = n wq, n wk, n wv          for each tile
 //      a = softmax(q k' / 4 + mask) v                                      for each tile and head
@@ -13,304 +13,21 @@
 
 #include "ptowsp.h"
 
-#include "common/command.h"
-#include "common/setup.h"
+#include "common/llama.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum {
-    TOKENS = 80,
-    TOKENS_MAX = 96,
-    TILE = 32,
-    TILES = (TOKENS + TILE - 1) / TILE,
-    DIM = 64,
-    HEADS = 4,
-    HEAD_DIM = DIM / HEADS,
-    HIDDEN = 128,
-    LANES = 8
-};
-
-#define EPSILON 1e-5
-#define ALLOWED 2e-6
-
-// -- kernels --------------------------------------------------------------------------------------
-
-static ptowsp_body *begin(ptowsp_module *m, const char *name) {
-    return ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = name});
-}
-
-static ptowsp_value in(ptowsp_body *k, const char *name, int64_t rows, int64_t cols) {
-    return ptowsp_tile_in(k, name, PTOWSP_F32, rows, cols);
-}
-
-static ptowsp_value out(ptowsp_body *k, const char *name, int64_t cols) {
-    return ptowsp_tile_out(k, name, PTOWSP_F32, TILE, cols);
-}
-
-static ptowsp_kernel norm_make(ptowsp_module *m) {
-    ptowsp_body *k = begin(m, "norm");
-    ptowsp_value x = in(k, "x", TILE, DIM), gamma = in(k, "gamma", 1, DIM), y = out(k, "y", DIM);
-    ptowsp_value mean = ptowsp_tile_rowmean(ptowsp_tile_mul(x, x));
-    ptowsp_value scale = ptowsp_tile_rsqrt(ptowsp_tile_add(mean, ptowsp_tile_const(k, EPSILON)));
-    ptowsp_tile_store(y, ptowsp_tile_mul(ptowsp_tile_mul(x, scale), gamma));
-    return ptowsp_kernel_end(k);
-}
-
-static ptowsp_kernel project_make(ptowsp_module *m) {
-    ptowsp_body *k = begin(m, "project");
-    ptowsp_value x = in(k, "x", TILE, DIM), w = in(k, "w", DIM, DIM);
-    ptowsp_tile_store(out(k, "y", DIM), ptowsp_tile_matmul(x, w));
-    return ptowsp_kernel_end(k);
-}
-
-static ptowsp_kernel attend_make(ptowsp_module *m) {
-    ptowsp_body *k = begin(m, "attend");
-    ptowsp_value q = in(k, "q", TILE, HEAD_DIM), keys = in(k, "k", HEAD_DIM, TOKENS_MAX);
-    ptowsp_value values = in(k, "v", TOKENS_MAX, HEAD_DIM), mask = in(k, "mask", TILE, TOKENS_MAX);
-    ptowsp_value scale = ptowsp_tile_const(k, 1.0 / sqrt(HEAD_DIM));
-    ptowsp_value scores = ptowsp_tile_mul(ptowsp_tile_matmul(q, keys), scale);
-    scores = ptowsp_tile_add(scores, mask);
-    ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(scores, ptowsp_tile_rowmax(scores)));
-    ptowsp_value weights = ptowsp_tile_div(e, ptowsp_tile_rowsum(e));
-    ptowsp_tile_store(out(k, "a", HEAD_DIM), ptowsp_tile_matmul(weights, values));
-    return ptowsp_kernel_end(k);
-}
-
-// x w + residual, for w of `depth` rows.
-static ptowsp_kernel add_make(ptowsp_module *m, const char *name, int64_t depth) {
-    ptowsp_body *k = begin(m, name);
-    ptowsp_value x = in(k, "x", TILE, depth), w = in(k, "w", depth, DIM);
-    ptowsp_value residual = in(k, "residual", TILE, DIM);
-    ptowsp_tile_store(out(k, "y", DIM), ptowsp_tile_add(residual, ptowsp_tile_matmul(x, w)));
-    return ptowsp_kernel_end(k);
-}
-
-static ptowsp_kernel gate_make(ptowsp_module *m) {
-    ptowsp_body *k = begin(m, "gate");
-    ptowsp_value x = in(k, "x", TILE, DIM);
-    ptowsp_value wg = in(k, "wg", DIM, HIDDEN), wu = in(k, "wu", DIM, HIDDEN);
-    ptowsp_value gate = ptowsp_tile_silu(ptowsp_tile_matmul(x, wg));
-    ptowsp_tile_store(out(k, "y", HIDDEN), ptowsp_tile_mul(gate, ptowsp_tile_matmul(x, wu)));
-    return ptowsp_kernel_end(k);
-}
-
-// -- the workload ---------------------------------------------------------------------------------
-
-// Matrices by name: inputs and weights, then what tasks write. k_t is k.
-// clang-format off
-#define MATRICES(MATRIX) /* name, rows, cols */                                                    \
-    MATRIX(x, TOKENS, DIM) MATRIX(mask, TOKENS, TOKENS)                                            \
-    MATRIX(gamma1, 1, DIM) MATRIX(gamma2, 1, DIM)                                                  \
-    MATRIX(wq, DIM, DIM) MATRIX(wk, DIM, DIM) MATRIX(wv, DIM, DIM) MATRIX(wo, DIM, DIM)            \
-    MATRIX(wg, DIM, HIDDEN) MATRIX(wu, DIM, HIDDEN) MATRIX(wd, HIDDEN, DIM)                        \
-    MATRIX(n, TOKENS, DIM) MATRIX(q, TOKENS, DIM) MATRIX(k, TOKENS, DIM) MATRIX(v, TOKENS, DIM)    \
-    MATRIX(a, TOKENS, DIM) MATRIX(h, TOKENS, DIM) MATRIX(n2, TOKENS, DIM)                          \
-    MATRIX(g, TOKENS, HIDDEN) MATRIX(y, TOKENS, DIM)
-// clang-format on
-
-typedef struct block {
-#define MATRIX_FIELD(name, rows, cols) setup_matrix *name;
-    MATRICES(MATRIX_FIELD)
-#undef MATRIX_FIELD
-    setup_matrix *k_t;
-    ptowsp_kernel norm, project, attend, output, gate, down;
-    double *wanted;
-    double error;
-} block;
-
-static void task_make(ptowsp_module *m, ptowsp_kernel kernel, const ptowsp_view *views,
-                      uint32_t view_count) {
-    ptowsp_task_desc task = {.kernel = kernel};
-    memcpy(task.views, views, view_count * sizeof *views);
-    ptowsp_task_make(m, &task);
-}
-
-#define TASK(kernel, ...)                                                                          \
-    task_make(m, kernel, (const ptowsp_view[]){__VA_ARGS__},                                       \
-              sizeof((const ptowsp_view[]){__VA_ARGS__}) / sizeof(ptowsp_view))
-
-static void workload_make(ptowsp_module *m, const block *b) {
-    ptowsp_axis tiles = ptowsp_axis_dense(m, "tiles", TILES);
-    ptowsp_axis heads = ptowsp_axis_dense(m, "heads", HEADS);
-    ptowsp_expr zero = ptowsp_i64(m, 0);
-    PTOWSP_WORKLOAD(m, "block") {
-        PTOWSP_COMBINE(m) {
-            PTOWSP_PARALLEL(m, i, tiles) {
-                ptowsp_expr row = ptowsp_mul(i, ptowsp_i64(m, TILE));
-                setup_matrix *const weights[] = {b->wq, b->wk, b->wv};
-                setup_matrix *const results[] = {b->q, b->k, b->v};
-                TASK(b->norm, setup_view(b->x, row, zero), setup_view(b->gamma1, zero, zero),
-                     setup_view(b->n, row, zero));
-                for (int p = 0; p < 3; p++) {
-                    TASK(b->project, setup_view(b->n, row, zero),
-                         setup_view(weights[p], zero, zero), setup_view(results[p], row, zero));
-                }
-            }
-            PTOWSP_PARALLEL(m, i, tiles) {
-                ptowsp_expr row = ptowsp_mul(i, ptowsp_i64(m, TILE));
-                PTOWSP_PARALLEL(m, head, heads) {
-                    ptowsp_expr col = ptowsp_mul(head, ptowsp_i64(m, HEAD_DIM));
-                    TASK(b->attend, setup_view(b->q, row, col), setup_view(b->k_t, col, zero),
-                         setup_view(b->v, zero, col), setup_view(b->mask, row, zero),
-                         setup_view(b->a, row, col));
-                }
-                TASK(b->output, setup_view(b->a, row, zero), setup_view(b->wo, zero, zero),
-                     setup_view(b->x, row, zero), setup_view(b->h, row, zero));
-                TASK(b->norm, setup_view(b->h, row, zero), setup_view(b->gamma2, zero, zero),
-                     setup_view(b->n2, row, zero));
-                TASK(b->gate, setup_view(b->n2, row, zero), setup_view(b->wg, zero, zero),
-                     setup_view(b->wu, zero, zero), setup_view(b->g, row, zero));
-                TASK(b->down, setup_view(b->g, row, zero), setup_view(b->wd, zero, zero),
-                     setup_view(b->h, row, zero), setup_view(b->y, row, zero));
-            }
-        }
-    }
-}
-
-// -- reference ------------------------------------------------------------------------------------
-
-static double *real(int64_t rows, int64_t cols) {
-    return (double *)command_allocate((uint64_t)(rows * cols), sizeof(double));
-}
-
-// out = x w, for x of TOKENS rows.
-static void reference_product(const double *x, const setup_matrix *w, double *result) {
-    for (int64_t r = 0; r < TOKENS; r++) {
-        for (int64_t c = 0; c < w->cols; c++) {
-            double sum = 0.0;
-            for (int64_t i = 0; i < w->rows; i++) {
-                sum += x[r * w->rows + i] * setup_get(w, i, c);
-            }
-            result[r * w->cols + c] = sum;
-        }
-    }
-}
-
-static void reference_norm(const double *x, const setup_matrix *gamma, double *result) {
-    for (int64_t r = 0; r < TOKENS; r++) {
-        double squares = 0.0;
-        for (int64_t c = 0; c < DIM; c++) {
-            squares += x[r * DIM + c] * x[r * DIM + c];
-        }
-        for (int64_t c = 0; c < DIM; c++) {
-            double scale = setup_get(gamma, 0, c) / sqrt(squares / DIM + EPSILON);
-            result[r * DIM + c] = x[r * DIM + c] * scale;
-        }
-    }
-}
-
-static void reference_attention(const double *q, const double *k, const double *v, double *result) {
-    for (int64_t r = 0; r < TOKENS; r++) {
-        for (int64_t col = 0; col < DIM; col += HEAD_DIM) {
-            double scores[TOKENS], sum = 0.0;
-            for (int64_t t = 0; t <= r; t++) {
-                scores[t] = 0.0;
-                for (int64_t d = col; d < col + HEAD_DIM; d++) {
-                    scores[t] += q[r * DIM + d] * k[t * DIM + d] / sqrt(HEAD_DIM);
-                }
-                scores[t] = exp(scores[t]);
-                sum += scores[t];
-            }
-            for (int64_t d = col; d < col + HEAD_DIM; d++) {
-                result[r * DIM + d] = 0.0;
-                for (int64_t t = 0; t <= r; t++) {
-                    result[r * DIM + d] += scores[t] / sum * v[t * DIM + d];
-                }
-            }
-        }
-    }
-}
-
-static void reference(const block *b) {
-    double *x = real(TOKENS, DIM), *n = real(TOKENS, DIM), *a = real(TOKENS, DIM);
-    double *q = real(TOKENS, DIM), *k = real(TOKENS, DIM), *v = real(TOKENS, DIM);
-    double *g = real(TOKENS, HIDDEN), *u = real(TOKENS, HIDDEN);
-    for (int64_t i = 0; i < TOKENS * DIM; i++) {
-        x[i] = setup_get(b->x, i / DIM, i % DIM);
-    }
-    reference_norm(x, b->gamma1, n);
-    reference_product(n, b->wq, q);
-    reference_product(n, b->wk, k);
-    reference_product(n, b->wv, v);
-    reference_attention(q, k, v, a);
-    reference_product(a, b->wo, n);
-    for (int64_t i = 0; i < TOKENS * DIM; i++) {
-        x[i] += n[i];
-    }
-    reference_norm(x, b->gamma2, n);
-    reference_product(n, b->wg, g);
-    reference_product(n, b->wu, u);
-    for (int64_t i = 0; i < TOKENS * HIDDEN; i++) {
-        g[i] = g[i] / (1.0 + exp(-g[i])) * u[i];
-    }
-    reference_product(g, b->wd, b->wanted);
-    for (int64_t i = 0; i < TOKENS * DIM; i++) {
-        b->wanted[i] += x[i];
-    }
-    double *const all[] = {x, n, a, q, k, v, g, u};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        free(all[i]);
-    }
-}
-
-// -- running --------------------------------------------------------------------------------------
-
-static void fill(setup *s, const block *b) {
-    setup_fill_random(s, b->x, -2.0, 2.0);
-    setup_fill_random(s, b->gamma1, 0.5, 1.5);
-    setup_fill_random(s, b->gamma2, 0.5, 1.5);
-    const setup_matrix *const weights[] = {b->wq, b->wk, b->wv, b->wo, b->wg, b->wu, b->wd};
-    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++) {
-        double high = sqrt(3.0 / (double)weights[i]->rows);  // products keep their variance
-        setup_fill_random(s, weights[i], -high, high);
-    }
-    for (int64_t i = 0; i < TOKENS * TOKENS; i++) {
-        setup_set(b->mask, i / TOKENS, i % TOKENS, i % TOKENS <= i / TOKENS ? 0.0 : -1e30);
-    }
-}
-
-static void prepare(void *user) {
-    const block *b = (const block *)user;
-    const setup_matrix *const written[] = {b->n, b->q, b->k, b->v, b->a, b->h, b->n2, b->g, b->y};
-    for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
-        setup_fill(written[i], NAN);
-    }
-}
-
-static bool check(void *user) {
-    block *b = (block *)user;
-    double error = setup_error(b->y, b->wanted);
-    b->error = error <= b->error ? b->error : error;  // keeps a NaN
-    return error <= ALLOWED;
-}
+enum { TOKENS = 80, LANES = 8 };
 
 int main(int argc, char **argv) {
     setup s;
     setup_create(&s, argc, argv);
-    ptowsp_module *m = s.module;
-    block b = {.wanted = real(TOKENS, DIM)};
-#define MATRIX_MAKE(name, rows, cols) b.name = setup_matrix_make(&s, #name, PTOWSP_F32, rows, cols);
-    MATRICES(MATRIX_MAKE)
-#undef MATRIX_MAKE
-    b.k_t = setup_transpose_make(&s, "k_t", b.k);
-    b.norm = norm_make(m);
-    b.project = project_make(m);
-    b.attend = attend_make(m);
-    b.output = add_make(m, "output", DIM);
-    b.gate = gate_make(m);
-    b.down = add_make(m, "down", HIDDEN);
-    workload_make(m, &b);
-    fill(&s, &b);
-    reference(&b);
-    s.prepare = prepare;
-    s.check = check;
-    s.user = &b;
+    llama b;
+    llama_make(&b, &s);
+    llama_fill(&b, &s, TOKENS);
 
     printf("a block of %d tokens, %d wide, %d heads, %d hidden, in tiles of %d tokens\n", TOKENS,
-           DIM, HEADS, HIDDEN, TILE);
+           LLAMA_DIM, LLAMA_HEADS, LLAMA_HIDDEN, LLAMA_TILE);
     setup_print_kernel(&s, "attend", b.attend);
     setup_print_kernel(&s, "gate", b.gate);
     ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_WORK_STEALING, .lane_count = LANES};
@@ -325,8 +42,8 @@ int main(int argc, char **argv) {
     printf("  data      makes it %.2f times as long as structure alone says: %s\n",
            (double)timed / (double)untimed, timed > untimed ? "good" : "WRONG");
     is_good &= timed > untimed;
-    is_good &= setup_report(b.y, b.error, ALLOWED);
-    free(b.wanted);
+    is_good &= setup_report(b.y, b.error, LLAMA_ALLOWED);
+    llama_destroy(&b);
     setup_destroy(&s);
     return is_good ? 0 : 1;
 }

@@ -39,36 +39,55 @@ void setup_destroy(setup *s) {
 }
 
 static setup_matrix *declare(setup *s, const char *name, ptowsp_dtype dtype, int64_t count,
-                             int64_t rows, int64_t cols) {
+                             int64_t rows, int64_t cols, bool has_dynamic_rows,
+                             bool has_dynamic_cols) {
     if (s->matrix_count == SETUP_MATRIX_MAX) {
         command_fail("too many matrices");
     }
     setup_matrix *x = &s->matrices[s->matrix_count++];
-    ptowsp_tensor_desc desc = {.name = name, .dtype = dtype, .rank = 2, .shape = {rows, cols}};
+    ptowsp_tensor_desc desc = {.name = name, .dtype = dtype};
     if (count) {
-        desc.rank = 3;
-        desc.shape[0] = count;
-        desc.shape[1] = rows;
-        desc.shape[2] = cols;
+        desc.shape[desc.rank++] = count;
     }
+    desc.shape[desc.rank++] = has_dynamic_rows ? PTOWSP_DYNAMIC : rows;
+    desc.shape[desc.rank++] = has_dynamic_cols ? PTOWSP_DYNAMIC : cols;
     x->id = ptowsp_tensor_make(s->module, &desc);
     x->name = name;
     x->dtype = dtype;
     x->count = count;
     x->rows = rows;
     x->cols = cols;
+    x->has_dynamic_rows = has_dynamic_rows;
+    x->has_dynamic_cols = has_dynamic_cols;
     return x;
+}
+
+static void allocate(setup_matrix *x) {
+    x->stride = x->rows * x->cols;
+    x->row_stride = x->cols;
+    x->col_stride = 1;
+    x->data =
+        command_allocate((uint64_t)(setup_row_count(x) * x->cols), ptowsp_dtype_size(x->dtype));
+    x->owns_data = true;
 }
 
 setup_matrix *setup_stack_make(setup *s, const char *name, ptowsp_dtype dtype, int64_t count,
                                int64_t rows, int64_t cols) {
-    setup_matrix *x = declare(s, name, dtype, count, rows, cols);
-    x->stride = rows * cols;
-    x->row_stride = cols;
-    x->col_stride = 1;
-    x->data = command_allocate((uint64_t)(setup_row_count(x) * cols), ptowsp_dtype_size(dtype));
-    x->owns_data = true;
+    setup_matrix *x = declare(s, name, dtype, count, rows, cols, false, false);
+    allocate(x);
     return x;
+}
+
+setup_matrix *setup_dynamic_make(setup *s, const char *name, ptowsp_dtype dtype, int64_t rows,
+                                 int64_t cols, bool has_dynamic_rows, bool has_dynamic_cols) {
+    setup_matrix *x = declare(s, name, dtype, 0, rows, cols, has_dynamic_rows, has_dynamic_cols);
+    allocate(x);
+    return x;
+}
+
+void setup_resize(setup_matrix *x, int64_t rows, int64_t cols) {
+    x->rows = rows;
+    x->cols = cols;
 }
 
 setup_matrix *setup_matrix_make(setup *s, const char *name, ptowsp_dtype dtype, int64_t rows,
@@ -77,7 +96,8 @@ setup_matrix *setup_matrix_make(setup *s, const char *name, ptowsp_dtype dtype, 
 }
 
 setup_matrix *setup_transpose_make(setup *s, const char *name, const setup_matrix *of) {
-    setup_matrix *x = declare(s, name, of->dtype, of->count, of->cols, of->rows);
+    setup_matrix *x = declare(s, name, of->dtype, of->count, of->cols, of->rows,
+                              of->has_dynamic_cols, of->has_dynamic_rows);
     x->stride = of->stride;
     x->row_stride = of->col_stride;
     x->col_stride = of->row_stride;
@@ -134,16 +154,11 @@ ptowsp_view setup_stack_view(const setup_matrix *x, ptowsp_expr index, ptowsp_ex
     return view;
 }
 
-static ptowsp_run *create_run(setup *s, const ptowsp_schedule *schedule,
-                              ptowsp_program **out_program) {
-    ptowsp_program_desc desc = {.schedule = schedule};
-    ptowsp_run *run;
-    command_check(s->context, ptowsp_program_create(s->context, s->module, &desc, out_program));
-    command_check(s->context, ptowsp_run_create(s->context, *out_program, &run));
+void setup_bind(const setup *s, ptowsp_run *run) {
     for (uint32_t i = 0; i < s->matrix_count; i++) {
         const setup_matrix *x = &s->matrices[i];
         ptowsp_buffer buffer = {.data = x->data};
-        if (!x->owns_data) {  // a transpose
+        if (!x->owns_data || x->has_dynamic_rows || x->has_dynamic_cols) {  // not as declared
             int64_t shape[] = {x->count, x->rows, x->cols};
             int64_t strides[] = {x->stride, x->row_stride, x->col_stride};
             buffer.rank = x->count ? 3 : 2;
@@ -155,6 +170,15 @@ static ptowsp_run *create_run(setup *s, const ptowsp_schedule *schedule,
     if (s->bind) {
         s->bind(s->user, run);
     }
+}
+
+static ptowsp_run *create_run(const setup *s, const ptowsp_schedule *schedule,
+                              ptowsp_program **out_program) {
+    ptowsp_program_desc desc = {.schedule = schedule};
+    ptowsp_run *run;
+    command_check(s->context, ptowsp_program_create(s->context, s->module, &desc, out_program));
+    command_check(s->context, ptowsp_run_create(s->context, *out_program, &run));
+    setup_bind(s, run);
     return run;
 }
 

@@ -17,6 +17,7 @@ typedef struct setup_matrix {
     ptowsp_dtype dtype;
     int64_t count, rows, cols;  // count 0: a tensor of rank 2, else of rank 3
     int64_t stride, row_stride, col_stride;
+    bool has_dynamic_rows, has_dynamic_cols;  // sizes that are bound, not declared
     void *data;
     bool owns_data;
 } setup_matrix;
@@ -47,6 +48,12 @@ setup_matrix *setup_matrix_make(setup *s, const char *name, ptowsp_dtype dtype, 
 setup_matrix *setup_stack_make(setup *s, const char *name, ptowsp_dtype dtype, int64_t count,
                                int64_t rows, int64_t cols);
 
+// A matrix whose rows, columns or both are not declared but bound; it is made with as many as it
+// will have at most. Another size is bound with the next setup_bind.
+setup_matrix *setup_dynamic_make(setup *s, const char *name, ptowsp_dtype dtype, int64_t rows,
+                                 int64_t cols, bool has_dynamic_rows, bool has_dynamic_cols);
+void setup_resize(setup_matrix *x, int64_t rows, int64_t cols);
+
 // Declares the transpose of a matrix, or of each of a stack: the same memory, seen with other
 // strides.
 setup_matrix *setup_transpose_make(setup *s, const char *name, const setup_matrix *of);
@@ -63,6 +70,9 @@ void setup_fill_random(setup *s, const setup_matrix *x, double low, double high)
 ptowsp_view setup_view(const setup_matrix *x, ptowsp_expr row, ptowsp_expr col);
 ptowsp_view setup_stack_view(const setup_matrix *x, ptowsp_expr index, ptowsp_expr row,
                              ptowsp_expr col);
+
+// Binds all matrices, and what s->bind binds, to a run of a program of the module.
+void setup_bind(const setup *s, ptowsp_run *run);
 
 // Compiles the module's last workload and executes it in the unit model and in that of A2/A3. Each
 // time it prepares, runs, and checks, and prints a line: tasks, the sum of their cycles, and when
