@@ -1,5 +1,5 @@
-// From a program to a loaded tree. The tree is emitted twice: once into nothing but hashes, which
-// say whether it is in the cache; and to the disk, if it is not.
+// From a program to a loaded tree. The tree is emitted into memory, and written only if it is not in
+// the cache.
 //
 // What decides about an entry is written down as text, and KEY is its hash: each file with its
 // hash, the compiler, what it says about itself, the options. A file that does not include
@@ -48,7 +48,7 @@ NPU_INTERNAL bool npu_build_out_of_memory(npu_build *build) {
     return npu_build_fail(build, PTOWSP_OUT_OF_MEMORY, "no memory for building");
 }
 
-static bool npu_build_check(npu_build *build, const npu_text *text) {
+NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text) {
     return !text->is_out_of_memory || npu_build_out_of_memory(build);
 }
 
@@ -57,20 +57,6 @@ static bool npu_build_check(npu_build *build, const npu_text *text) {
 static bool npu_has_suffix(const char *path, const char *suffix) {
     size_t size = strlen(path), length = strlen(suffix);
     return size >= length && strcmp(path + size - length, suffix) == 0;
-}
-
-static bool npu_mentions(const char *text, size_t size, const char *word) {
-    size_t length = strlen(word);
-    for (const char *at = text, *end = text + size;;) {
-        at = (const char *)memchr(at, word[0], (size_t)(end - at));
-        if (!at || (size_t)(end - at) < length) {
-            return false;
-        }
-        if (memcmp(at, word, length) == 0) {
-            return true;
-        }
-        at++;
-    }
 }
 
 // A program of its own, and what needs CANN, are not for the library.
@@ -93,36 +79,35 @@ static npu_unit *npu_new_unit(npu_build *build) {
     return &build->units[build->unit_count++];
 }
 
-// A file of the tree, on its way to nowhere.
-static ptowsp_status npu_hash_tree_file(void *user, const char *path, const char *text,
-                                        size_t size) {
-    npu_build *build = (npu_build *)user;
+static bool npu_describe_file(npu_build *build, const npu_file *file) {
     char hash[NPU_HASH_SIZE];
-    npu_hash(text, size, hash);
-    npu_print(&build->tree, "%s %s\n", hash, path);
-    if (npu_has_suffix(path, ".h") && !npu_has_suffix(path, "/program.h")) {
-        npu_print(&build->headers, "%s %s\n", hash, path);
+    npu_hash(file->data, file->size, hash);
+    npu_print(&build->tree, "%s %s\n", hash, file->path);
+    if (npu_has_suffix(file->path, ".h") && !npu_has_suffix(file->path, "/program.h")) {
+        npu_print(&build->headers, "%s %s\n", hash, file->path);
     }
-    if (npu_is_unit(path)) {
+    if (npu_is_unit(file->path)) {
         npu_unit *unit = npu_new_unit(build);
         if (!unit) {
-            return PTOWSP_OUT_OF_MEMORY;
+            return npu_build_out_of_memory(build);
         }
         memcpy(unit->hash, hash, sizeof hash);
-        npu_print(&unit->path, "%s", path);
-        unit->is_shared = !npu_mentions(text, size, "program.h");
+        unit->path = file->path;
+        unit->is_shared = !npu_mentions(file->data, file->size, "program.h");
     }
-    return PTOWSP_OK;
+    return true;
 }
 
 static bool npu_describe_tree(npu_build *build) {
-    ptowsp_status status =
-        ptowsp_npu_emit_files(build->context, build->program, npu_hash_tree_file, build);
-    if (status != PTOWSP_OK) {  // the context says why
-        build->status = status;
-        return false;
+    npu_emitter *emitter = &build->emitter;
+    npu_emitter_open(emitter, build->context, build->program);
+    build->status = emitter->status;  // an error is reported when it is closed
+    bool is_good = build->status == PTOWSP_OK;
+    for (uint32_t i = 0; is_good && i < emitter->file_count; i++) {
+        is_good = npu_describe_file(build, &emitter->files[i]);
     }
-    return npu_build_check(build, &build->tree) && npu_build_check(build, &build->headers);
+    return is_good && npu_build_check(build, &build->tree) &&
+           npu_build_check(build, &build->headers);
 }
 
 // The compiler as words: one, if the whole of it is a file; a path is made absolute, as the
@@ -141,13 +126,6 @@ static void npu_split_compiler(npu_build *build, const char *compiler) {
     build->compiler.is_out_of_memory |= first.is_out_of_memory;
     npu_argument_words(&build->compiler, compiler + length);
     npu_text_free(&first);
-}
-
-static void npu_print_arguments(npu_text *text, const npu_text *arguments) {
-    for (size_t i = 0; i < arguments->size; i += strlen(arguments->data + i) + 1) {
-        npu_print(text, "%s%s", i ? " " : "", arguments->data + i);
-    }
-    npu_print(text, "\n");
 }
 
 // Asks the compiler what it is, through a file in an empty directory.
@@ -181,7 +159,7 @@ static bool npu_describe_compiler(npu_build *build) {
                                      name, code);
         } else {
             npu_print_arguments(&build->tool, &build->compiler);
-            is_good = npu_read_file(output.data, &build->tool) ||
+            is_good = npu_file_read(output.data, &build->tool) ||
                       npu_build_fail_system(build, "cannot read", output.data);
         }
     }
@@ -225,215 +203,15 @@ static bool npu_name_entry(npu_build *build) {
            npu_build_check(build, &build->log);
 }
 
-// -- compiling ------------------------------------------------------------------------------------
-
-// Objects have the headers, the compiler and their own text in their names.
-static void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number) {
-    npu_text key = npu_no_text;
-    char hash[NPU_HASH_SIZE];
-    npu_print(&unit->output, "%s/%u.o", build->work.data, (unsigned)number);
-    if (!unit->is_shared) {
-        npu_print(&unit->object, "%s", unit->output.data);
-        return;
-    }
-    npu_print(&key, "%s%s%s %s\n", build->tool.data, build->headers.data, unit->hash,
-              unit->path.data);
-    if (npu_build_check(build, &key)) {
-        npu_hash(key.data, key.size, hash);
-        npu_print(&unit->object, "%s/objects/%s.o", build->cache.data, hash);
-    }
-    npu_text_free(&key);
-}
-
-static bool npu_is_file(const char *path) {
-    struct stat state;
-    return stat(path, &state) == 0 && S_ISREG(state.st_mode) && state.st_size > 0;
-}
-
-static bool npu_start(npu_build *build, const npu_text *command, const char *directory,
-                      const char *log, pid_t *out_process) {
-    errno = npu_process_start(command, directory, log, out_process);
-    return errno == 0 ||
-           npu_build_fail_system(build, "cannot run the compiler", build->compiler.data);
-}
-
-static bool npu_compile_start(npu_build *build, npu_unit *unit) {
-    npu_text directory = npu_no_text, log = npu_no_text;
-    unit->command.size = 0;
-    npu_write(&unit->command, build->compiler.data, build->compiler.size);
-    npu_argument_words(&unit->command, "-std=c++17 -fPIC -pthread");
-    npu_write(&unit->command, build->options.data, build->options.size);
-    npu_argument_words(&unit->command, "-Iinclude -Iaicpu -Iaicore -Ihost -Ishim -c");
-    npu_argument(&unit->command, "%s", unit->path.data);
-    npu_argument(&unit->command, "-o");
-    npu_argument(&unit->command, "%s", unit->output.data);
-    npu_print(&directory, "%s/tree", build->work.data);
-    npu_print(&log, "%s.log", unit->output.data);
-    bool is_good =
-        npu_build_check(build, &unit->command) && npu_build_check(build, &directory) &&
-        npu_build_check(build, &log) &&
-        npu_start(build, &unit->command, directory.data, log.data, &unit->process);
-    npu_text_free(&directory);
-    npu_text_free(&log);
-    return is_good;
-}
-
-// The first line that looks like an error, or the first one at all.
-static void npu_print_first_error(npu_text *text, const char *output) {
-    const char *first = NULL;
-    size_t first_length = 0;
-    for (const char *line = output; *line;) {
-        size_t length = strcspn(line, "\n");
-        bool is_error = npu_mentions(line, length, "error:") ||
-                        npu_mentions(line, length, "undefined reference");
-        if (length && (is_error || !first)) {
-            first = line;
-            first_length = length;
-        }
-        if (is_error) {
-            break;
-        }
-        line += length + (line[length] != '\0');
-    }
-    npu_write(text, first ? first : "it says nothing", first ? first_length : 15);
-}
-
-// Takes what a compiler said into compile.log, and its failure, if it has failed.
-static bool npu_compiled(npu_build *build, const npu_text *command, const char *log, int code,
-                         const char *output) {
-    npu_text said = npu_no_text, error = npu_no_text;
-    npu_read_file(log, &said);
-    npu_write(&said, "", 0);
-    npu_print_arguments(&build->compile_log, command);
-    npu_write(&build->compile_log, said.data, said.size);
-    unlink(log);
-    bool is_good = code == 0 && npu_is_file(output);
-    if (!is_good && npu_build_check(build, &said)) {
-        npu_print_first_error(&error, said.data);
-        if (npu_build_check(build, &error)) {
-            npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
-                           code < 0 ? "the compiler was killed: %s (all of it: %s)"
-                                    : "the compiler failed: %s (all of it: %s)",
-                           error.data, build->log.data);
-        }
-        build->is_log_wanted = true;
-    }
-    npu_text_free(&said);
-    npu_text_free(&error);
-    return is_good;
-}
-
-static bool npu_compile_end(npu_build *build, npu_unit *unit) {
-    npu_text log = npu_no_text;
-    int code = npu_process_wait(unit->process);
-    unit->process = 0;
-    npu_print(&log, "%s.log", unit->output.data);
-    bool is_good = npu_build_check(build, &log) &&
-                   npu_compiled(build, &unit->command, log.data, code, unit->output.data);
-    if (is_good && unit->is_shared &&
-        (!npu_sync_file(unit->output.data) ||
-         rename(unit->output.data, unit->object.data) != 0)) {
-        is_good = npu_build_fail_system(build, "cannot make", unit->object.data);
-    }
-    npu_text_free(&log);
-    return is_good;
-}
-
-static uint32_t npu_processor_count(void) {
-    long count = 0;
-#if defined(_SC_NPROCESSORS_ONLN)
-    count = sysconf(_SC_NPROCESSORS_ONLN);
-#endif
-    return count < 1 ? 1 : count > 64 ? 64 : (uint32_t)count;
-}
-
-// Compiles all units whose objects are not there, as many at a time as there are processors. Waits
-// for all that it has started, whatever happens.
-static bool npu_compile(npu_build *build, bool is_reusing) {
-    uint32_t running = 0, next = 0, most = npu_processor_count();
-    bool is_good = true;
-    for (uint32_t i = 0; i < build->unit_count; i++) {
-        for (; is_good && next < build->unit_count && running < most; next++) {
-            npu_unit *unit = &build->units[next];
-            if (!is_reusing || !unit->is_shared || !npu_is_file(unit->object.data)) {
-                is_good = npu_compile_start(build, unit);
-                running += is_good;
-            } else {
-                build->is_reused = true;
-            }
-        }
-        if (build->units[i].process) {
-            running--;
-            is_good &= npu_compile_end(build, &build->units[i]);
-        }
-    }
-    return is_good;
-}
-
-static bool npu_link(npu_build *build) {
-    npu_text command = npu_no_text, log = npu_no_text, output = npu_no_text;
-    pid_t process;
-    npu_print(&output, "%s/" NPU_LIBRARY, build->work.data);
-    npu_print(&log, "%s/link.log", build->work.data);
-    npu_write(&command, build->compiler.data, build->compiler.size);
-    npu_argument_words(&command, "-shared -fPIC -pthread");
-#if !defined(__APPLE__)
-    npu_argument(&command, "-Wl,-Bsymbolic");  // its own functions, whatever the caller has
-#endif
-    npu_argument(&command, "-o");
-    npu_argument(&command, "%s", output.data);
-    for (uint32_t i = 0; i < build->unit_count; i++) {
-        npu_argument(&command, "%s", build->units[i].object.data);
-    }
-    npu_write(&command, build->options.data, build->options.size);
-    bool is_good =
-        npu_build_check(build, &output) && npu_build_check(build, &log) &&
-        npu_build_check(build, &command) &&
-        npu_start(build, &command, build->work.data, log.data, &process) &&
-        npu_compiled(build, &command, log.data, npu_process_wait(process), output.data);
-    if (is_good && !npu_sync_file(output.data)) {
-        is_good = npu_build_fail_system(build, "cannot write", output.data);
-    }
-    npu_text_free(&command);
-    npu_text_free(&log);
-    npu_text_free(&output);
-    return is_good;
-}
-
-static void npu_forget_error(npu_build *build) {
-    build->status = PTOWSP_OK;
-    build->is_log_wanted = false;
-    npu_text_free(&build->error);
-}
-
-// Objects of the cache may be damaged: what cannot be linked or loaded with them is tried without.
-static bool npu_make_library(npu_build *build) {
-    npu_text why = npu_no_text;
-    for (int i = 0; i < 2; i++) {
-        build->is_reused = false;
-        bool is_good = npu_compile(build, i == 0) && npu_link(build);
-        if (is_good && !npu_load(build->npu, build->work.data, &why)) {
-            is_good = npu_build_fail(build, PTOWSP_SYSTEM_FAILED, "what was built cannot be loaded: %s",
-                                     why.size ? why.data : "no memory");
-        }
-        npu_text_free(&why);
-        if (is_good || !build->is_reused || build->status == PTOWSP_OUT_OF_MEMORY) {
-            return is_good;
-        }
-        npu_forget_error(build);
-    }
-    return false;
-}
-
 // -- entries --------------------------------------------------------------------------------------
 
 // A file of the entry, or what is printed so far.
-static bool npu_write_work(npu_build *build, const char *name, const char *a, const char *b) {
+static bool npu_write_note(npu_build *build, const char *name, const char *a, const char *b) {
     npu_text path = npu_no_text, text = npu_no_text;
     npu_print(&path, "%s/%s", build->work.data, name);
     npu_print(&text, "%s%s", a, b);
     bool is_good = npu_build_check(build, &path) && npu_build_check(build, &text);
-    if (is_good && !npu_write_file(path.data, text.data, text.size)) {
+    if (is_good && !npu_file_write(path.data, text.data, text.size)) {
         is_good = npu_build_fail_system(build, "cannot write", path.data);
     }
     npu_text_free(&path);
@@ -441,13 +219,14 @@ static bool npu_write_work(npu_build *build, const char *name, const char *a, co
     return is_good;
 }
 
-static bool npu_emit_work(npu_build *build) {
+static bool npu_write_tree(npu_build *build) {
     npu_text path = npu_no_text;
     npu_print(&path, "%s/tree", build->work.data);
     bool is_good = npu_build_check(build, &path);
     if (is_good) {
         ptowsp_npu_desc desc = {path.data, false};
-        build->status = ptowsp_npu_emit(build->context, build->program, &desc);
+        npu_tree_write(&build->emitter, &desc);
+        build->status = build->emitter.status;
         is_good = build->status == PTOWSP_OK;
     }
     npu_text_free(&path);
@@ -477,10 +256,10 @@ static bool npu_prepare_work(npu_build *build) {
 
 // Builds the entry. Objects of its own are not kept.
 static bool npu_make_entry(npu_build *build) {
-    bool is_good = npu_prepare_work(build) && npu_emit_work(build) && npu_make_library(build);
+    bool is_good = npu_prepare_work(build) && npu_write_tree(build) && npu_make_library(build);
     npu_write(&build->compile_log, "", 0);
     if (build->is_log_wanted && !build->compile_log.is_out_of_memory) {
-        npu_write_file(build->log.data, build->compile_log.data, build->compile_log.size);
+        npu_file_write(build->log.data, build->compile_log.data, build->compile_log.size);
     }
     for (uint32_t i = 0; is_good && i < build->unit_count; i++) {
         if (!build->units[i].is_shared) {
@@ -488,8 +267,8 @@ static bool npu_make_entry(npu_build *build) {
         }
     }
     is_good = is_good && npu_build_check(build, &build->compile_log) &&
-              npu_write_work(build, "compile.log", build->compile_log.data, "") &&
-              npu_write_work(build, "key", build->tool.data, build->tree.data) &&
+              npu_write_note(build, "compile.log", build->compile_log.data, "") &&
+              npu_write_note(build, "key", build->tool.data, build->tree.data) &&
               npu_cache_mark(build) && npu_cache_publish(build);
     if (is_good) {
         unlink(build->log.data);
@@ -516,19 +295,20 @@ static bool npu_find_or_make(npu_build *build, const ptowsp_npu_build_desc *desc
 }
 
 static void npu_build_free(npu_build *build) {
-    npu_text *const texts[] = {&build->compiler, &build->options, &build->tool,  &build->headers,
-                               &build->tree,     &build->cache,   &build->entry, &build->log,
-                               &build->work,     &build->error,   &build->compile_log};
+    npu_text *const texts[] = {&build->compiler, &build->options,    &build->tool,
+                               &build->headers,  &build->tree,       &build->cache,
+                               &build->entry,    &build->log,        &build->work,
+                               &build->error,    &build->compile_log};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         npu_text_free(texts[i]);
     }
     for (uint32_t i = 0; i < build->unit_count; i++) {
-        npu_text_free(&build->units[i].path);
         npu_text_free(&build->units[i].object);
         npu_text_free(&build->units[i].output);
         npu_text_free(&build->units[i].command);
     }
     npu_resize(build->units, 0);
+    npu_emitter_close(&build->emitter);
 }
 
 // -- public ---------------------------------------------------------------------------------------
@@ -558,7 +338,7 @@ ptowsp_status ptowsp_npu_build(ptowsp_context *context, const ptowsp_program *pr
         ptowsp_npu_destroy(build.npu);
         build.npu = NULL;
         if (build.error.size && !build.error.is_out_of_memory) {
-            npu_report(context, status, PTOWSP_NO_INDEX, build.error.data);
+            ptowsp_context_fail(context, status, PTOWSP_NO_INDEX, build.error.data);
         }
     }
     if (out_npu) {

@@ -1,8 +1,9 @@
 // Building a tree from here, and running it. Only on POSIX systems: elsewhere the public functions
 // return UNSUPPORTED.
 //
-//      process.c   running a compiler
+//      process.c   running a program
 //      cache.c     the cache directory: entries, objects, temporaries
+//      compile.c   from files to a library
 //      build.c     from a program to a loaded tree
 //      execute.c   from what is bound to a run to a run of the tree
 //
@@ -43,6 +44,7 @@
 // Arguments of a program: a text in which each is followed by a zero.
 NPU_INTERNAL void npu_argument(npu_text *arguments, const char *format, ...) NPU_PRINTF(2, 3);
 NPU_INTERNAL void npu_argument_words(npu_text *arguments, const char *words);  // split at spaces
+NPU_INTERNAL void npu_print_arguments(npu_text *text, const npu_text *arguments);  // on a line
 
 enum { NPU_EXIT_NOT_RUN = 126, NPU_EXIT_NOT_FOUND = 127 };
 
@@ -60,13 +62,13 @@ NPU_INTERNAL int npu_process_wait(pid_t process);
 
 // A file that is compiled.
 typedef struct npu_unit {
-    npu_text path;
+    const char *path;
     char hash[NPU_HASH_SIZE];
     bool is_shared;   // it is compiled alike for many programs: its object is kept
     npu_text object;  // where its object goes in the end
     npu_text output;  // where the compiler puts it; and, with .log behind, what it says
     npu_text command;
-    pid_t process;    // of the compiler; 0: the object is there
+    pid_t process;  // of the compiler; 0: the object is there
 } npu_unit;
 
 struct ptowsp_npu {
@@ -84,6 +86,7 @@ typedef struct npu_build {
     ptowsp_context *context;
     const ptowsp_program *program;
     ptowsp_npu *npu;
+    npu_emitter emitter;         // the tree
     npu_text compiler, options;  // as arguments
     npu_text tool;               // a description of compiler, options and versions
     npu_text headers, tree;      // hashes: of all headers but program.h, of all files
@@ -104,6 +107,7 @@ NPU_INTERNAL bool npu_build_fail(npu_build *build, ptowsp_status status, const c
 // The same about a path, and what errno says.
 NPU_INTERNAL bool npu_build_fail_system(npu_build *build, const char *what, const char *path);
 NPU_INTERNAL bool npu_build_out_of_memory(npu_build *build);
+NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text);  // is it all there?
 
 // -- cache.c --------------------------------------------------------------------------------------
 
@@ -122,9 +126,17 @@ NPU_INTERNAL bool npu_cache_is_whole(const char *directory);
 NPU_INTERNAL bool npu_cache_publish(npu_build *build);
 // Makes an absolute path of one.
 NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path);
-NPU_INTERNAL bool npu_write_file(const char *path, const char *data, size_t size);
-NPU_INTERNAL bool npu_read_file(const char *path, npu_text *text);  // appends
-NPU_INTERNAL bool npu_sync_file(const char *path);                  // to the disk
+NPU_INTERNAL bool npu_file_write(const char *path, const char *data, size_t size);
+NPU_INTERNAL bool npu_file_read(const char *path, npu_text *text);  // appends
+NPU_INTERNAL bool npu_file_sync(const char *path);                  // to the disk
+
+// -- compile.c ------------------------------------------------------------------------------------
+
+// Sets where the object of a unit goes: into the cache, or, if it is not shared, into build->work.
+NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number);
+// Makes the library of the tree in build->work, and loads it.
+NPU_INTERNAL bool npu_make_library(npu_build *build);
+NPU_INTERNAL bool npu_mentions(const char *text, size_t size, const char *word);
 
 // -- build.c, execute.c ---------------------------------------------------------------------------
 

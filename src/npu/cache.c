@@ -19,7 +19,7 @@
 
 // -- files ----------------------------------------------------------------------------------------
 
-NPU_INTERNAL bool npu_write_file(const char *path, const char *data, size_t size) {
+NPU_INTERNAL bool npu_file_write(const char *path, const char *data, size_t size) {
     FILE *file = fopen(path, "wb");
     if (!file) {
         return false;
@@ -28,7 +28,7 @@ NPU_INTERNAL bool npu_write_file(const char *path, const char *data, size_t size
     return fclose(file) == 0 && is_good;
 }
 
-NPU_INTERNAL bool npu_read_file(const char *path, npu_text *text) {
+NPU_INTERNAL bool npu_file_read(const char *path, npu_text *text) {
     char bytes[16384];
     FILE *file = fopen(path, "rb");
     if (!file) {
@@ -43,7 +43,7 @@ NPU_INTERNAL bool npu_read_file(const char *path, npu_text *text) {
     return is_good && !text->is_out_of_memory;
 }
 
-NPU_INTERNAL bool npu_sync_file(const char *path) {
+NPU_INTERNAL bool npu_file_sync(const char *path) {
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
         return false;
@@ -76,7 +76,7 @@ NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path) {
 }
 
 // Removes a file, or a directory with all in it. Links are removed, not followed.
-static void npu_remove(const char *path) {
+static void npu_cache_remove_all(const char *path) {
     struct stat state;
     if (lstat(path, &state) != 0) {
         return;
@@ -92,7 +92,7 @@ static void npu_remove(const char *path) {
             npu_text inner = {NULL, 0, 0, false};
             npu_print(&inner, "%s/%s", path, entry->d_name);
             if (!inner.is_out_of_memory) {
-                npu_remove(inner.data);
+                npu_cache_remove_all(inner.data);
             }
             npu_text_free(&inner);
         }
@@ -118,7 +118,7 @@ static bool npu_cache_default(npu_build *build, npu_text *text) {
 }
 
 // Makes a directory and those above it. False with errno.
-static bool npu_make_directories(char *path) {
+static bool npu_cache_make(char *path) {
     for (char *at = path + 1; *at; at++) {
         if (*at == '/') {
             *at = '\0';
@@ -147,7 +147,7 @@ NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
         path->data[--path->size] = '\0';
     }
     struct stat state;
-    if (!npu_make_directories(path->data) || stat(path->data, &state) != 0) {
+    if (!npu_cache_make(path->data) || stat(path->data, &state) != 0) {
         return npu_build_fail_system(build, "the cache cannot be made", path->data);
     }
     if (!S_ISDIR(state.st_mode)) {
@@ -183,7 +183,7 @@ NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
         npu_print(&path, "%s/%s", build->cache.data, entry->d_name);
         if (!path.is_out_of_memory && lstat(path.data, &state) == 0 &&
             difftime(now, state.st_mtime) > NPU_STALE_SECONDS) {
-            npu_remove(path.data);
+            npu_cache_remove_all(path.data);
         }
         npu_text_free(&path);
     }
@@ -210,7 +210,7 @@ NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path) {
 
 NPU_INTERNAL void npu_cache_remove(npu_text *path) {
     if (path->size && !path->is_out_of_memory) {
-        npu_remove(path->data);
+        npu_cache_remove_all(path->data);
     }
     npu_text_free(path);
 }
@@ -221,7 +221,7 @@ NPU_INTERNAL void npu_cache_remove(npu_text *path) {
 static void npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
     npu_text path = {NULL, 0, 0, false}, library = path;
     npu_print(&path, "%s/" NPU_LIBRARY, directory);
-    if (path.is_out_of_memory || !npu_read_file(path.data, &library)) {
+    if (path.is_out_of_memory || !npu_file_read(path.data, &library)) {
         library.size = 0;
     }
     npu_hash(library.data, library.size, hash);
@@ -235,7 +235,7 @@ NPU_INTERNAL bool npu_cache_mark(npu_build *build) {
     npu_cache_hash(build->work.data, hash);
     npu_print(&path, "%s/complete", build->work.data);
     bool is_good = !path.is_out_of_memory || npu_build_out_of_memory(build);
-    if (is_good && (!npu_write_file(path.data, hash, strlen(hash)) || !npu_sync_file(path.data))) {
+    if (is_good && (!npu_file_write(path.data, hash, strlen(hash)) || !npu_file_sync(path.data))) {
         is_good = npu_build_fail_system(build, "cannot write", path.data);
     }
     npu_text_free(&path);
@@ -246,7 +246,7 @@ NPU_INTERNAL bool npu_cache_is_whole(const char *directory) {
     npu_text path = {NULL, 0, 0, false}, mark = path;
     char hash[NPU_HASH_SIZE];
     npu_print(&path, "%s/complete", directory);
-    bool is_whole = !path.is_out_of_memory && npu_read_file(path.data, &mark) && mark.size;
+    bool is_whole = !path.is_out_of_memory && npu_file_read(path.data, &mark) && mark.size;
     if (is_whole) {
         npu_cache_hash(directory, hash);
         is_whole = strcmp(mark.data, hash) == 0;

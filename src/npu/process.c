@@ -30,6 +30,13 @@ NPU_INTERNAL void npu_argument_words(npu_text *arguments, const char *words) {
     }
 }
 
+NPU_INTERNAL void npu_print_arguments(npu_text *text, const npu_text *arguments) {
+    for (size_t i = 0; i < arguments->size; i += strlen(arguments->data + i) + 1) {
+        npu_print(text, "%s%s", i ? " " : "", arguments->data + i);
+    }
+    npu_print(text, "\n");
+}
+
 // In the child: only what may be called after fork, as other threads may have held locks.
 static void npu_process_become(char **arguments, const char *directory, int input, int output) {
     sigset_t none;

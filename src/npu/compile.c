@@ -1,0 +1,224 @@
+// Runs the compiler on the units of a tree, as many at a time as there are processors, and links
+// them. What it is told and says goes into compile.log, and its first error into the build's.
+
+#include "build.h"
+
+#if NPU_HAS_POSIX
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const npu_text npu_nothing = {NULL, 0, 0, false};
+
+// Objects have the headers, the compiler and their own text in their names.
+NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number) {
+    npu_text key = npu_nothing;
+    char hash[NPU_HASH_SIZE];
+    npu_print(&unit->output, "%s/%u.o", build->work.data, (unsigned)number);
+    if (!unit->is_shared) {
+        npu_print(&unit->object, "%s", unit->output.data);
+        return;
+    }
+    npu_print(&key, "%s%s%s %s\n", build->tool.data, build->headers.data, unit->hash, unit->path);
+    if (npu_build_check(build, &key)) {
+        npu_hash(key.data, key.size, hash);
+        npu_print(&unit->object, "%s/objects/%s.o", build->cache.data, hash);
+    }
+    npu_text_free(&key);
+}
+
+static bool npu_is_file(const char *path) {
+    struct stat state;
+    return stat(path, &state) == 0 && S_ISREG(state.st_mode) && state.st_size > 0;
+}
+
+static bool npu_start(npu_build *build, const npu_text *command, const char *directory,
+                      const char *log, pid_t *out_process) {
+    errno = npu_process_start(command, directory, log, out_process);
+    return errno == 0 ||
+           npu_build_fail_system(build, "cannot run the compiler", build->compiler.data);
+}
+
+static bool npu_compile_start(npu_build *build, npu_unit *unit) {
+    npu_text directory = npu_nothing, log = npu_nothing;
+    unit->command.size = 0;
+    npu_write(&unit->command, build->compiler.data, build->compiler.size);
+    npu_argument_words(&unit->command, "-std=c++17 -fPIC -pthread");
+    npu_write(&unit->command, build->options.data, build->options.size);
+    npu_argument_words(&unit->command, "-Iinclude -Iaicpu -Iaicore -Ihost -Ishim -c");
+    npu_argument(&unit->command, "%s", unit->path);
+    npu_argument(&unit->command, "-o");
+    npu_argument(&unit->command, "%s", unit->output.data);
+    npu_print(&directory, "%s/tree", build->work.data);
+    npu_print(&log, "%s.log", unit->output.data);
+    bool is_good = npu_build_check(build, &unit->command) && npu_build_check(build, &directory) &&
+                   npu_build_check(build, &log) &&
+                   npu_start(build, &unit->command, directory.data, log.data, &unit->process);
+    npu_text_free(&directory);
+    npu_text_free(&log);
+    return is_good;
+}
+
+NPU_INTERNAL bool npu_mentions(const char *text, size_t size, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = text, *end = text + size;;) {
+        at = (const char *)memchr(at, word[0], (size_t)(end - at));
+        if (!at || (size_t)(end - at) < length) {
+            return false;
+        }
+        if (memcmp(at, word, length) == 0) {
+            return true;
+        }
+        at++;
+    }
+}
+
+// The first line that looks like an error, or the first one at all.
+static void npu_print_first_error(npu_text *text, const char *output) {
+    const char *first = NULL;
+    size_t first_length = 0;
+    for (const char *line = output; *line;) {
+        size_t length = strcspn(line, "\n");
+        bool is_error = npu_mentions(line, length, "error:") ||
+                        npu_mentions(line, length, "undefined reference");
+        if (length && (is_error || !first)) {
+            first = line;
+            first_length = length;
+        }
+        if (is_error) {
+            break;
+        }
+        line += length + (line[length] != '\0');
+    }
+    npu_write(text, first ? first : "it says nothing", first ? first_length : 15);
+}
+
+// Takes what a compiler said into compile.log, and its failure, if it has failed.
+static bool npu_compiled(npu_build *build, const npu_text *command, const char *log, int code,
+                         const char *output) {
+    npu_text said = npu_nothing, error = npu_nothing;
+    npu_file_read(log, &said);
+    npu_write(&said, "", 0);
+    npu_print_arguments(&build->compile_log, command);
+    npu_write(&build->compile_log, said.data, said.size);
+    unlink(log);
+    bool is_good = code == 0 && npu_is_file(output);
+    if (!is_good && npu_build_check(build, &said)) {
+        npu_print_first_error(&error, said.data);
+        if (npu_build_check(build, &error)) {
+            npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                           code < 0 ? "the compiler was killed: %s (all of it: %s)"
+                                    : "the compiler failed: %s (all of it: %s)",
+                           error.data, build->log.data);
+        }
+        build->is_log_wanted = true;
+    }
+    npu_text_free(&said);
+    npu_text_free(&error);
+    return is_good;
+}
+
+static bool npu_compile_end(npu_build *build, npu_unit *unit) {
+    npu_text log = npu_nothing;
+    int code = npu_process_wait(unit->process);
+    unit->process = 0;
+    npu_print(&log, "%s.log", unit->output.data);
+    bool is_good = npu_build_check(build, &log) &&
+                   npu_compiled(build, &unit->command, log.data, code, unit->output.data);
+    if (is_good && unit->is_shared &&
+        (!npu_file_sync(unit->output.data) || rename(unit->output.data, unit->object.data) != 0)) {
+        is_good = npu_build_fail_system(build, "cannot make", unit->object.data);
+    }
+    npu_text_free(&log);
+    return is_good;
+}
+
+static uint32_t npu_processor_count(void) {
+    long count = 0;
+#if defined(_SC_NPROCESSORS_ONLN)
+    count = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
+    return count < 1 ? 1 : count > 64 ? 64 : (uint32_t)count;
+}
+
+// Compiles all units whose objects are not there, as many at a time as there are processors. Waits
+// for all that it has started, whatever happens.
+static bool npu_compile(npu_build *build, bool is_reusing) {
+    uint32_t running = 0, next = 0, most = npu_processor_count();
+    bool is_good = true;
+    for (uint32_t i = 0; i < build->unit_count; i++) {
+        for (; is_good && next < build->unit_count && running < most; next++) {
+            npu_unit *unit = &build->units[next];
+            if (!is_reusing || !unit->is_shared || !npu_is_file(unit->object.data)) {
+                is_good = npu_compile_start(build, unit);
+                running += is_good;
+            } else {
+                build->is_reused = true;
+            }
+        }
+        if (build->units[i].process) {
+            running--;
+            is_good &= npu_compile_end(build, &build->units[i]);
+        }
+    }
+    return is_good;
+}
+
+static bool npu_link(npu_build *build) {
+    npu_text command = npu_nothing, log = npu_nothing, output = npu_nothing;
+    pid_t process;
+    npu_print(&output, "%s/" NPU_LIBRARY, build->work.data);
+    npu_print(&log, "%s/link.log", build->work.data);
+    npu_write(&command, build->compiler.data, build->compiler.size);
+    npu_argument_words(&command, "-shared -fPIC -pthread");
+#if !defined(__APPLE__)
+    npu_argument(&command, "-Wl,-Bsymbolic");  // its own functions, whatever the caller has
+#endif
+    npu_argument(&command, "-o");
+    npu_argument(&command, "%s", output.data);
+    for (uint32_t i = 0; i < build->unit_count; i++) {
+        npu_argument(&command, "%s", build->units[i].object.data);
+    }
+    npu_write(&command, build->options.data, build->options.size);
+    bool is_good = npu_build_check(build, &output) && npu_build_check(build, &log) &&
+                   npu_build_check(build, &command) &&
+                   npu_start(build, &command, build->work.data, log.data, &process) &&
+                   npu_compiled(build, &command, log.data, npu_process_wait(process), output.data);
+    if (is_good && !npu_file_sync(output.data)) {
+        is_good = npu_build_fail_system(build, "cannot write", output.data);
+    }
+    npu_text_free(&command);
+    npu_text_free(&log);
+    npu_text_free(&output);
+    return is_good;
+}
+
+static void npu_forget_error(npu_build *build) {
+    build->status = PTOWSP_OK;
+    build->is_log_wanted = false;
+    npu_text_free(&build->error);
+}
+
+// Objects of the cache may be damaged: what cannot be linked or loaded with them is tried without.
+NPU_INTERNAL bool npu_make_library(npu_build *build) {
+    npu_text why = npu_nothing;
+    for (int i = 0; i < 2; i++) {
+        build->is_reused = false;
+        bool is_good = npu_compile(build, i == 0) && npu_link(build);
+        if (is_good && !npu_load(build->npu, build->work.data, &why)) {
+            is_good =
+                npu_build_fail(build, PTOWSP_SYSTEM_FAILED, "what was built cannot be loaded: %s",
+                               why.size ? why.data : "no memory");
+        }
+        npu_text_free(&why);
+        if (is_good || !build->is_reused || build->status == PTOWSP_OUT_OF_MEMORY) {
+            return is_good;
+        }
+        npu_forget_error(build);
+    }
+    return false;
+}
+
+#endif
