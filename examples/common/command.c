@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +50,27 @@ static void command_read_number(const command_option *option, const char *text) 
                  (unsigned long long)option->high, text ? text : "");
 }
 
+static bool command_read_text(const command_text *texts, size_t text_count, const char *flag,
+                              const char *text) {
+    for (size_t i = 0; i < text_count; i++) {
+        if (strcmp(flag, texts[i].flag) == 0) {
+            if (!text || !text[0]) {
+                command_fail("%s takes a text", flag);
+            }
+            *texts[i].text = text;
+            return true;
+        }
+    }
+    return false;
+}
+
 void command_parse(int argc, char **argv, const char *help, const command_option *options,
                    size_t option_count) {
+    command_parse_texts(argc, argv, help, options, option_count, NULL, 0);
+}
+
+void command_parse_texts(int argc, char **argv, const char *help, const command_option *options,
+                         size_t option_count, const command_text *texts, size_t text_count) {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     command_name = slash ? slash + 1 : argc > 0 ? argv[0] : command_name;
     for (int i = 1; i < argc; i += 2) {
@@ -58,6 +78,9 @@ void command_parse(int argc, char **argv, const char *help, const command_option
             fputs(help, stdout);
             command_flush();
             exit(0);
+        }
+        if (command_read_text(texts, text_count, argv[i], i + 1 < argc ? argv[i + 1] : NULL)) {
+            continue;
         }
         size_t k = 0;
         while (k < option_count && strcmp(argv[i], options[k].flag) != 0) {

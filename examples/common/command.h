@@ -16,9 +16,17 @@ typedef struct command_option {
     uint64_t low, high;
 } command_option;
 
+// One that takes a text, "--name text".
+typedef struct command_text {
+    const char *flag;
+    const char **text;
+} command_text;
+
 // Reads options; --help writes the text and exits with 0. Anything wrong exits with 2.
 void command_parse(int argc, char **argv, const char *help, const command_option *options,
                    size_t option_count);
+void command_parse_texts(int argc, char **argv, const char *help, const command_option *options,
+                         size_t option_count, const command_text *texts, size_t text_count);
 
 // Writes a line to stderr, beginning with the name of the program, and exits with 2.
 #if defined(__GNUC__)

@@ -15,16 +15,26 @@ static const char help_text[] =
     "Prints what it computes, and how far it is off.\n"
     "  --threads N   lanes that run kernels, 1 to 64 (1); what is printed is the same for all\n";
 
-void setup_create(setup *s, int argc, char **argv) {
-    memset(s, 0, sizeof *s);
-    s->thread_count = 1;
-    const command_option options[] = {{"--threads", &s->thread_count, NULL, 1, 64}};
-    command_parse(argc, argv, help_text, options, sizeof options / sizeof *options);
+static void create(setup *s) {
     s->random = 1;
     ptowsp_context_desc desc = {.lane_count = (uint32_t)s->thread_count};
     desc.threads = s->thread_count > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL;
     command_check(NULL, ptowsp_context_create(&desc, &s->context));
     command_check(s->context, ptowsp_module_create(s->context, NULL, &s->module));
+}
+
+void setup_create_serial(setup *s) {
+    memset(s, 0, sizeof *s);
+    s->thread_count = 1;
+    create(s);
+}
+
+void setup_create(setup *s, int argc, char **argv) {
+    memset(s, 0, sizeof *s);
+    s->thread_count = 1;
+    const command_option options[] = {{"--threads", &s->thread_count, NULL, 1, 64}};
+    command_parse(argc, argv, help_text, options, sizeof options / sizeof *options);
+    create(s);
 }
 
 void setup_destroy(setup *s) {

@@ -1,0 +1,35 @@
+// What the examples that take a workload to an NPU share: they write its source tree, build it for
+// this machine, and compare what it does with what the library does.
+
+#ifndef EMIT_H
+#define EMIT_H
+
+#include "ptowsp.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct emit {
+    const char *name;       // of the example's tree
+    const char *directory;  // --directory: where it goes; build/emit/NAME
+    const char *cache;      // --cache: where it is built; the user's cache
+    const char *compiler, *options;
+    ptowsp_context *context;
+    ptowsp_npu *npu;
+    bool is_good;  // all was equal so far
+} emit;
+
+// Reads the options of the example. Whatever fails, here and below, ends the program with its text.
+void emit_parse(emit *e, const char *name, int argc, char **argv);
+
+// Writes the tree of a program, in place of an older one, and builds it, or finds it in the cache.
+void emit_build(emit *e, ptowsp_context *context, const ptowsp_program *program);
+
+// Executes a run of the program here, and as the tree does, with 1 to 4 scheduler threads and rings
+// of two sizes. All begin with the data that is there now. Prints a line for each ring.
+void emit_compare(emit *e, const char *title, ptowsp_run *run, ptowsp_model model);
+
+// Looks for the tree again, which must be in the cache by now. Returns whether all was equal.
+bool emit_end(emit *e, const ptowsp_program *program);
+
+#endif
