@@ -5816,6 +5816,1182 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
 }
 
 // =================================================================================================
+// src/npu/build.h
+// =================================================================================================
+
+// Building a tree from here, and running it. Only on POSIX systems: elsewhere the public functions
+// return UNSUPPORTED.
+//
+//      process.c   running a program
+//      cache.c     the cache directory: entries, objects, temporaries
+//      compile.c   from files to a library
+//      build.c     from a program to a loaded tree
+//      execute.c   from what is bound to a run to a run of the tree
+//
+// The cache:
+//
+//      KEY/              an entry, for the tree of one program, one compiler and its options
+//          tree/             the sources
+//          compile.log       what the compiler was told, and what it said
+//          libwsp_tree.so    what is loaded
+//          key               what KEY is the hash of: tree, compiler and options
+//          complete          written last: the hash of libwsp_tree.so
+//      KEY.log           what the compiler said when it failed
+//      objects/KEY.o     files that are compiled alike for many programs
+//      tmp.PID.N/        an entry that is being built, or was, when its process died
+//
+// An entry is built as a temporary and gets its name by renaming, which either happens or does not:
+// whoever finds an entry finds all of it. Of two who build the same, the second one finds it there
+// when it is done, and takes it. Objects get their names in the same way. An entry that is not
+// whole all the same (a disk was full, someone has deleted files) is built again.
+
+#ifndef NPU_BUILD_H
+#define NPU_BUILD_H
+
+#if defined(__unix__) || defined(__APPLE__)
+#define NPU_HAS_POSIX 1
+#else
+#define NPU_HAS_POSIX 0
+#endif
+
+#if NPU_HAS_POSIX
+
+#include <sys/types.h>
+
+// -- process.c ------------------------------------------------------------------------------------
+
+// Arguments of a program: a text in which each is followed by a zero.
+NPU_INTERNAL void npu_argument(npu_text *arguments, const char *format, ...) NPU_PRINTF(2, 3);
+NPU_INTERNAL void npu_argument_words(npu_text *arguments, const char *words);  // split at spaces
+NPU_INTERNAL void npu_print_arguments(npu_text *text, const npu_text *arguments);  // on a line
+
+enum { NPU_EXIT_NOT_RUN = 126, NPU_EXIT_NOT_FOUND = 127 };
+
+// Starts a program in a directory, with an empty input; what it says goes to the file `output`.
+// Returns 0, or what errno says.
+NPU_INTERNAL int npu_process_start(const npu_text *arguments, const char *directory,
+                                   const char *output, pid_t *out_process);
+// Waits for its end and returns its exit code, -1 if a signal ended it, or the codes above if it
+// could not be run in the first place.
+NPU_INTERNAL int npu_process_wait(pid_t process);
+
+#define NPU_LIBRARY "libwsp_tree.so"
+
+// -- builds ---------------------------------------------------------------------------------------
+
+// A file that is compiled.
+typedef struct npu_unit {
+    const char *path;
+    char hash[NPU_HASH_SIZE];
+    bool is_shared;   // it is compiled alike for many programs: its object is kept
+    npu_text object;  // where its object goes in the end
+    npu_text output;  // where the compiler puts it; and, with .log behind, what it says
+    npu_text command;
+    pid_t process;  // of the compiler; 0: the object is there
+} npu_unit;
+
+struct ptowsp_npu {
+    ptowsp_context *context;
+    const ptowsp_program *program;  // which it was built for: to be compared only
+    npu_text directory;
+    bool was_cached;
+    void *library;
+    struct npu_runner {
+        int placeholder;
+    } runner;
+};
+
+typedef struct npu_build {
+    ptowsp_context *context;
+    const ptowsp_program *program;
+    ptowsp_npu *npu;
+    npu_emitter emitter;         // the tree
+    npu_text compiler, options;  // as arguments
+    npu_text tool;               // a description of compiler, options and versions
+    npu_text headers, tree;      // hashes: of all headers but program.h, of all files
+    npu_unit *units;
+    uint32_t unit_count, unit_capacity;
+    npu_text cache, entry, log;  // paths: the cache, the entry KEY, KEY.log
+    npu_text work;               // and its temporary, if there is one
+    npu_text compile_log;
+    bool is_log_wanted;    // as the compiler has failed: it goes to `log`
+    bool is_reused;        // objects of the cache were used
+    ptowsp_status status;  // the first error
+    npu_text error;
+} npu_build;
+
+// Keeps the first error: "npu: " and the text. Returns false.
+NPU_INTERNAL bool npu_build_fail(npu_build *build, ptowsp_status status, const char *format, ...)
+    NPU_PRINTF(3, 4);
+// The same about a path, and what errno says.
+NPU_INTERNAL bool npu_build_fail_system(npu_build *build, const char *what, const char *path);
+NPU_INTERNAL bool npu_build_out_of_memory(npu_build *build);
+NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text);  // is it all there?
+
+// -- cache.c --------------------------------------------------------------------------------------
+
+// Sets build->cache to an absolute path of a directory that exists and is the user's alone.
+NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory);
+// Removes temporaries of processes that have died.
+NPU_INTERNAL void npu_cache_sweep(const npu_build *build);
+// Makes an empty temporary directory; it is removed with the text of its path.
+NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path);
+NPU_INTERNAL void npu_cache_remove(npu_text *path);
+// Writes the mark of a whole entry into build->work; looks whether the one in a directory is right.
+NPU_INTERNAL bool npu_cache_mark(npu_build *build);
+NPU_INTERNAL bool npu_cache_is_whole(const char *directory);
+// Makes build->work the entry, and forgets it. If another process has made a whole one meanwhile,
+// that one stays, and so does build->work.
+NPU_INTERNAL bool npu_cache_publish(npu_build *build);
+// Makes an absolute path of one.
+NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path);
+NPU_INTERNAL bool npu_file_write(const char *path, const char *data, size_t size);
+NPU_INTERNAL bool npu_file_read(const char *path, npu_text *text);  // appends
+NPU_INTERNAL bool npu_file_sync(const char *path);                  // to the disk
+
+// -- compile.c ------------------------------------------------------------------------------------
+
+// Sets where the object of a unit goes: into the cache, or, if it is not shared, into build->work.
+NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number);
+// Makes the library of the tree in build->work, and loads it.
+NPU_INTERNAL bool npu_make_library(npu_build *build);
+NPU_INTERNAL bool npu_mentions(const char *text, size_t size, const char *word);
+
+// -- build.c, execute.c ---------------------------------------------------------------------------
+
+// Loads the library of a directory. False, and why, if that does not work.
+NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why);
+
+#endif
+
+#endif
+
+// =================================================================================================
+// src/npu/process.c
+// =================================================================================================
+
+// Runs programs by their argument vectors; no shell sees what they are told. Only processes that
+// were started here are waited for, by their ids, so the caller's own children are left alone.
+
+#if NPU_HAS_POSIX
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+NPU_INTERNAL void npu_argument(npu_text *arguments, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    npu_vprint(arguments, format, args);
+    va_end(args);
+    npu_write(arguments, "", 1);
+}
+
+NPU_INTERNAL void npu_argument_words(npu_text *arguments, const char *words) {
+    while (*words) {
+        size_t length = strcspn(words, " ");
+        if (length) {
+            npu_write(arguments, words, length);
+            npu_write(arguments, "", 1);
+        }
+        words += length + (words[length] != '\0');
+    }
+}
+
+NPU_INTERNAL void npu_print_arguments(npu_text *text, const npu_text *arguments) {
+    for (size_t i = 0; i < arguments->size; i += strlen(arguments->data + i) + 1) {
+        npu_print(text, "%s%s", i ? " " : "", arguments->data + i);
+    }
+    npu_print(text, "\n");
+}
+
+// In the child: only what may be called after fork, as other threads may have held locks.
+static void npu_process_become(char **arguments, const char *directory, int input, int output) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGCHLD, SIG_DFL);  // a compiler waits for its own children, and would inherit SIG_IGN
+    if (chdir(directory) == 0 && dup2(input, 0) >= 0 && dup2(output, 1) >= 0 &&
+        dup2(output, 2) >= 0) {
+        execvp(arguments[0], arguments);
+    }
+    _exit(errno == ENOENT || errno == ENOTDIR ? NPU_EXIT_NOT_FOUND : NPU_EXIT_NOT_RUN);
+}
+
+NPU_INTERNAL int npu_process_start(const npu_text *arguments, const char *directory,
+                                   const char *output, pid_t *out_process) {
+    size_t count = 0, next = 0;
+    for (size_t i = 0; i < arguments->size; i++) {
+        count += arguments->data[i] == '\0';
+    }
+    char **vector = (char **)npu_resize(NULL, (count + 1) * sizeof *vector);
+    if (!vector || arguments->is_out_of_memory) {
+        npu_resize(vector, 0);
+        return ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        vector[i] = arguments->data + next;
+        next += strlen(vector[i]) + 1;
+    }
+    vector[count] = NULL;
+    int error = 0, null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int file = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (null < 0 || file < 0) {
+        error = errno;
+    } else {
+        *out_process = fork();
+        if (*out_process == 0) {
+            npu_process_become(vector, directory, null, file);
+        }
+        error = *out_process < 0 ? errno : 0;
+    }
+    if (null >= 0) {
+        close(null);
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    npu_resize(vector, 0);
+    return error;
+}
+
+NPU_INTERNAL int npu_process_wait(pid_t process) {
+    int state;
+    while (waitpid(process, &state, 0) < 0) {
+        if (errno != EINTR) {
+            return 0;  // the caller ignores SIGCHLD, so nobody knows: what it made will tell
+        }
+    }
+    return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+}
+
+#endif
+
+// =================================================================================================
+// src/npu/cache.c
+// =================================================================================================
+
+// The cache directory, which several processes use at the same time; build.h draws it. Nothing is
+// locked: all that has a name for others got it by rename.
+
+#if NPU_HAS_POSIX
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NPU_TEMPORARY     "tmp."
+#define NPU_STALE_SECONDS 3600  // that a temporary has not changed: its process is gone
+
+// -- files ----------------------------------------------------------------------------------------
+
+NPU_INTERNAL bool npu_file_write(const char *path, const char *data, size_t size) {
+    FILE *file = fopen(path, "wb");
+    if (!file) {
+        return false;
+    }
+    bool is_good = fwrite(data, 1, size, file) == size;
+    return fclose(file) == 0 && is_good;
+}
+
+NPU_INTERNAL bool npu_file_read(const char *path, npu_text *text) {
+    char bytes[16384];
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        return false;
+    }
+    size_t count;
+    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
+        npu_write(text, bytes, count);
+    }
+    bool is_good = !ferror(file);
+    fclose(file);
+    return is_good && !text->is_out_of_memory;
+}
+
+NPU_INTERNAL bool npu_file_sync(const char *path) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return false;
+    }
+    bool is_good = fsync(file) == 0;
+    return close(file) == 0 && is_good;
+}
+
+NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path) {
+    if (path[0] == '/') {
+        npu_print(text, "%s", path);
+        return;
+    }
+    for (size_t size = 256;; size *= 2) {
+        char *here = (char *)npu_resize(NULL, size);
+        bool is_there = here && getcwd(here, size) != NULL;
+        if (is_there) {
+            npu_print(text, "%s/%s", here, path);
+        }
+        int error = errno;
+        npu_resize(here, 0);
+        if (is_there) {
+            return;
+        }
+        if (!here || error != ERANGE) {  // deleted, or not readable: the path may work as it is
+            npu_print(text, "%s", path);
+            return;
+        }
+    }
+}
+
+// Removes a file, or a directory with all in it. Links are removed, not followed.
+static void npu_cache_remove_all(const char *path) {
+    struct stat state;
+    if (lstat(path, &state) != 0) {
+        return;
+    }
+    DIR *directory = S_ISDIR(state.st_mode) ? opendir(path) : NULL;
+    if (!directory) {
+        unlink(path);
+        return;
+    }
+    const struct dirent *entry;
+    while ((entry = readdir(directory)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            npu_text inner = {NULL, 0, 0, false};
+            npu_print(&inner, "%s/%s", path, entry->d_name);
+            if (!inner.is_out_of_memory) {
+                npu_cache_remove_all(inner.data);
+            }
+            npu_text_free(&inner);
+        }
+    }
+    closedir(directory);
+    rmdir(path);
+}
+
+// -- the directory --------------------------------------------------------------------------------
+
+static bool npu_cache_default(npu_build *build, npu_text *text) {
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (cache && cache[0] == '/') {  // others are to be ignored, says the XDG specification
+        npu_print(text, "%s/ptowsp", cache);
+    } else if (home && home[0] != '\0') {
+        npu_print_absolute(text, home);
+        npu_print(text, "/.cache/ptowsp");
+    } else {
+        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                              "no cache directory: neither XDG_CACHE_HOME nor HOME is set");
+    }
+    return true;
+}
+
+// Makes a directory and those above it. False with errno.
+static bool npu_cache_make(char *path) {
+    for (char *at = path + 1; *at; at++) {
+        if (*at == '/') {
+            *at = '\0';
+            bool is_there = mkdir(path, 0700) == 0 || errno == EEXIST || access(path, F_OK) == 0;
+            *at = '/';
+            if (!is_there) {
+                return false;
+            }
+        }
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+// What is loaded from the cache runs as the user: nobody else may write there.
+NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
+    npu_text *path = &build->cache;
+    if (directory && directory[0] != '\0') {
+        npu_print_absolute(path, directory);
+    } else if (!npu_cache_default(build, path)) {
+        return false;
+    }
+    if (path->is_out_of_memory) {
+        return npu_build_out_of_memory(build);
+    }
+    while (path->size > 1 && path->data[path->size - 1] == '/') {
+        path->data[--path->size] = '\0';
+    }
+    struct stat state;
+    if (!npu_cache_make(path->data) || stat(path->data, &state) != 0) {
+        return npu_build_fail_system(build, "the cache cannot be made", path->data);
+    }
+    if (!S_ISDIR(state.st_mode)) {
+        errno = ENOTDIR;
+        return npu_build_fail_system(build, "the cache is none", path->data);
+    }
+    if (state.st_uid != geteuid()) {
+        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                              "the cache %s belongs to another user, who could put anything there",
+                              path->data);
+    }
+    if (state.st_mode & (S_IWGRP | S_IWOTH)) {
+        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                              "the cache %s is writable for others, who could put anything there "
+                              "(chmod go-w)",
+                              path->data);
+    }
+    return true;
+}
+
+// -- temporaries ----------------------------------------------------------------------------------
+
+NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
+    time_t now = time(NULL);
+    DIR *directory = opendir(build->cache.data);
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory)) != NULL) {
+        npu_text path = {NULL, 0, 0, false};
+        struct stat state;
+        if (strncmp(entry->d_name, NPU_TEMPORARY, strlen(NPU_TEMPORARY)) != 0) {
+            continue;
+        }
+        npu_print(&path, "%s/%s", build->cache.data, entry->d_name);
+        if (!path.is_out_of_memory && lstat(path.data, &state) == 0 &&
+            difftime(now, state.st_mtime) > NPU_STALE_SECONDS) {
+            npu_cache_remove_all(path.data);
+        }
+        npu_text_free(&path);
+    }
+    if (directory) {
+        closedir(directory);
+    }
+}
+
+// A name is used once: dlopen gives back what it has loaded by that name, whatever is there now.
+NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path) {
+    do {
+        path->size = 0;
+        npu_print(path, "%s/" NPU_TEMPORARY "%ld.%llu", build->cache.data, (long)getpid(),
+                  (unsigned long long)ptowsp_clock_ns());
+        if (path->is_out_of_memory) {
+            return npu_build_out_of_memory(build);
+        }
+        if (mkdir(path->data, 0700) == 0) {
+            return true;
+        }
+    } while (errno == EEXIST);
+    return npu_build_fail_system(build, "cannot make", path->data);
+}
+
+NPU_INTERNAL void npu_cache_remove(npu_text *path) {
+    if (path->size && !path->is_out_of_memory) {
+        npu_cache_remove_all(path->data);
+    }
+    npu_text_free(path);
+}
+
+// -- entries --------------------------------------------------------------------------------------
+
+// The hash of the library in a directory, or of nothing.
+static void npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
+    npu_text path = {NULL, 0, 0, false}, library = path;
+    npu_print(&path, "%s/" NPU_LIBRARY, directory);
+    if (path.is_out_of_memory || !npu_file_read(path.data, &library)) {
+        library.size = 0;
+    }
+    npu_hash(library.data, library.size, hash);
+    npu_text_free(&path);
+    npu_text_free(&library);
+}
+
+NPU_INTERNAL bool npu_cache_mark(npu_build *build) {
+    npu_text path = {NULL, 0, 0, false};
+    char hash[NPU_HASH_SIZE];
+    npu_cache_hash(build->work.data, hash);
+    npu_print(&path, "%s/complete", build->work.data);
+    bool is_good = !path.is_out_of_memory || npu_build_out_of_memory(build);
+    if (is_good && (!npu_file_write(path.data, hash, strlen(hash)) || !npu_file_sync(path.data))) {
+        is_good = npu_build_fail_system(build, "cannot write", path.data);
+    }
+    npu_text_free(&path);
+    return is_good;
+}
+
+NPU_INTERNAL bool npu_cache_is_whole(const char *directory) {
+    npu_text path = {NULL, 0, 0, false}, mark = path;
+    char hash[NPU_HASH_SIZE];
+    npu_print(&path, "%s/complete", directory);
+    bool is_whole = !path.is_out_of_memory && npu_file_read(path.data, &mark) && mark.size;
+    if (is_whole) {
+        npu_cache_hash(directory, hash);
+        is_whole = strcmp(mark.data, hash) == 0;
+    }
+    npu_text_free(&path);
+    npu_text_free(&mark);
+    return is_whole;
+}
+
+// Someone may take away or replace what is there at any moment: it is tried a few times.
+NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
+    for (int i = 0; i < 10; i++) {
+        if (rename(build->work.data, build->entry.data) == 0) {
+            npu_text_free(&build->work);
+            return true;
+        }
+        if ((errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) || i == 9) {
+            break;
+        }
+        if (npu_cache_is_whole(build->entry.data)) {
+            return true;
+        }
+        npu_text aside = {NULL, 0, 0, false};
+        if (!npu_cache_new(build, &aside)) {
+            npu_text_free(&aside);
+            return false;
+        }
+        if (rename(build->entry.data, aside.data) != 0) {
+            unlink(build->entry.data);  // a file
+        }
+        npu_cache_remove(&aside);
+    }
+    return npu_build_fail_system(build, "cannot make", build->entry.data);
+}
+
+#endif
+
+// =================================================================================================
+// src/npu/compile.c
+// =================================================================================================
+
+// Runs the compiler on the units of a tree, as many at a time as there are processors, and links
+// them. What it is told and says goes into compile.log, and its first error into the build's.
+
+#if NPU_HAS_POSIX
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const npu_text npu_nothing = {NULL, 0, 0, false};
+
+// Objects have the headers, the compiler and their own text in their names.
+NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number) {
+    npu_text key = npu_nothing;
+    char hash[NPU_HASH_SIZE];
+    npu_print(&unit->output, "%s/%u.o", build->work.data, (unsigned)number);
+    if (!unit->is_shared) {
+        npu_print(&unit->object, "%s", unit->output.data);
+        return;
+    }
+    npu_print(&key, "%s%s%s %s\n", build->tool.data, build->headers.data, unit->hash, unit->path);
+    if (npu_build_check(build, &key)) {
+        npu_hash(key.data, key.size, hash);
+        npu_print(&unit->object, "%s/objects/%s.o", build->cache.data, hash);
+    }
+    npu_text_free(&key);
+}
+
+static bool npu_is_file(const char *path) {
+    struct stat state;
+    return stat(path, &state) == 0 && S_ISREG(state.st_mode) && state.st_size > 0;
+}
+
+static bool npu_start(npu_build *build, const npu_text *command, const char *directory,
+                      const char *log, pid_t *out_process) {
+    errno = npu_process_start(command, directory, log, out_process);
+    return errno == 0 ||
+           npu_build_fail_system(build, "cannot run the compiler", build->compiler.data);
+}
+
+static bool npu_compile_start(npu_build *build, npu_unit *unit) {
+    npu_text directory = npu_nothing, log = npu_nothing;
+    unit->command.size = 0;
+    npu_write(&unit->command, build->compiler.data, build->compiler.size);
+    npu_argument_words(&unit->command, "-std=c++17 -fPIC -pthread");
+    npu_write(&unit->command, build->options.data, build->options.size);
+    npu_argument_words(&unit->command, "-Iinclude -Iaicpu -Iaicore -Ihost -Ishim -c");
+    npu_argument(&unit->command, "%s", unit->path);
+    npu_argument(&unit->command, "-o");
+    npu_argument(&unit->command, "%s", unit->output.data);
+    npu_print(&directory, "%s/tree", build->work.data);
+    npu_print(&log, "%s.log", unit->output.data);
+    bool is_good = npu_build_check(build, &unit->command) && npu_build_check(build, &directory) &&
+                   npu_build_check(build, &log) &&
+                   npu_start(build, &unit->command, directory.data, log.data, &unit->process);
+    npu_text_free(&directory);
+    npu_text_free(&log);
+    return is_good;
+}
+
+NPU_INTERNAL bool npu_mentions(const char *text, size_t size, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = text, *end = text + size;;) {
+        at = (const char *)memchr(at, word[0], (size_t)(end - at));
+        if (!at || (size_t)(end - at) < length) {
+            return false;
+        }
+        if (memcmp(at, word, length) == 0) {
+            return true;
+        }
+        at++;
+    }
+}
+
+// The first line that looks like an error, or the first one at all.
+static void npu_print_first_error(npu_text *text, const char *output) {
+    const char *first = NULL;
+    size_t first_length = 0;
+    for (const char *line = output; *line;) {
+        size_t length = strcspn(line, "\n");
+        bool is_error = npu_mentions(line, length, "error:") ||
+                        npu_mentions(line, length, "undefined reference");
+        if (length && (is_error || !first)) {
+            first = line;
+            first_length = length;
+        }
+        if (is_error) {
+            break;
+        }
+        line += length + (line[length] != '\0');
+    }
+    npu_write(text, first ? first : "it says nothing", first ? first_length : 15);
+}
+
+// Takes what a compiler said into compile.log, and its failure, if it has failed.
+static bool npu_compiled(npu_build *build, const npu_text *command, const char *log, int code,
+                         const char *output) {
+    npu_text said = npu_nothing, error = npu_nothing;
+    npu_file_read(log, &said);
+    npu_write(&said, "", 0);
+    npu_print_arguments(&build->compile_log, command);
+    npu_write(&build->compile_log, said.data, said.size);
+    unlink(log);
+    bool is_good = code == 0 && npu_is_file(output);
+    if (!is_good && npu_build_check(build, &said)) {
+        npu_print_first_error(&error, said.data);
+        if (npu_build_check(build, &error)) {
+            npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                           code < 0 ? "the compiler was killed: %s (all of it: %s)"
+                                    : "the compiler failed: %s (all of it: %s)",
+                           error.data, build->log.data);
+        }
+        build->is_log_wanted = true;
+    }
+    npu_text_free(&said);
+    npu_text_free(&error);
+    return is_good;
+}
+
+static bool npu_compile_end(npu_build *build, npu_unit *unit) {
+    npu_text log = npu_nothing;
+    int code = npu_process_wait(unit->process);
+    unit->process = 0;
+    npu_print(&log, "%s.log", unit->output.data);
+    bool is_good = npu_build_check(build, &log) &&
+                   npu_compiled(build, &unit->command, log.data, code, unit->output.data);
+    if (is_good && unit->is_shared &&
+        (!npu_file_sync(unit->output.data) || rename(unit->output.data, unit->object.data) != 0)) {
+        is_good = npu_build_fail_system(build, "cannot make", unit->object.data);
+    }
+    npu_text_free(&log);
+    return is_good;
+}
+
+static uint32_t npu_processor_count(void) {
+    long count = 0;
+#if defined(_SC_NPROCESSORS_ONLN)
+    count = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
+    return count < 1 ? 1 : count > 64 ? 64 : (uint32_t)count;
+}
+
+// Compiles all units whose objects are not there, as many at a time as there are processors. Waits
+// for all that it has started, whatever happens.
+static bool npu_compile(npu_build *build, bool is_reusing) {
+    uint32_t running = 0, next = 0, most = npu_processor_count();
+    bool is_good = true;
+    for (uint32_t i = 0; i < build->unit_count; i++) {
+        for (; is_good && next < build->unit_count && running < most; next++) {
+            npu_unit *unit = &build->units[next];
+            if (!is_reusing || !unit->is_shared || !npu_is_file(unit->object.data)) {
+                is_good = npu_compile_start(build, unit);
+                running += is_good;
+            } else {
+                build->is_reused = true;
+            }
+        }
+        if (build->units[i].process) {
+            running--;
+            is_good &= npu_compile_end(build, &build->units[i]);
+        }
+    }
+    return is_good;
+}
+
+static bool npu_link(npu_build *build) {
+    npu_text command = npu_nothing, log = npu_nothing, output = npu_nothing;
+    pid_t process;
+    npu_print(&output, "%s/" NPU_LIBRARY, build->work.data);
+    npu_print(&log, "%s/link.log", build->work.data);
+    npu_write(&command, build->compiler.data, build->compiler.size);
+    npu_argument_words(&command, "-shared -fPIC -pthread");
+#if !defined(__APPLE__)
+    npu_argument(&command, "-Wl,-Bsymbolic");  // its own functions, whatever the caller has
+#endif
+    npu_argument(&command, "-o");
+    npu_argument(&command, "%s", output.data);
+    for (uint32_t i = 0; i < build->unit_count; i++) {
+        npu_argument(&command, "%s", build->units[i].object.data);
+    }
+    npu_write(&command, build->options.data, build->options.size);
+    bool is_good = npu_build_check(build, &output) && npu_build_check(build, &log) &&
+                   npu_build_check(build, &command) &&
+                   npu_start(build, &command, build->work.data, log.data, &process) &&
+                   npu_compiled(build, &command, log.data, npu_process_wait(process), output.data);
+    if (is_good && !npu_file_sync(output.data)) {
+        is_good = npu_build_fail_system(build, "cannot write", output.data);
+    }
+    npu_text_free(&command);
+    npu_text_free(&log);
+    npu_text_free(&output);
+    return is_good;
+}
+
+static void npu_forget_error(npu_build *build) {
+    build->status = PTOWSP_OK;
+    build->is_log_wanted = false;
+    npu_text_free(&build->error);
+}
+
+// Objects of the cache may be damaged: what cannot be linked or loaded with them is tried without.
+NPU_INTERNAL bool npu_make_library(npu_build *build) {
+    npu_text why = npu_nothing;
+    for (int i = 0; i < 2; i++) {
+        build->is_reused = false;
+        bool is_good = npu_compile(build, i == 0) && npu_link(build);
+        if (is_good && !npu_load(build->npu, build->work.data, &why)) {
+            is_good =
+                npu_build_fail(build, PTOWSP_SYSTEM_FAILED, "what was built cannot be loaded: %s",
+                               why.size ? why.data : "no memory");
+        }
+        npu_text_free(&why);
+        if (is_good || !build->is_reused || build->status == PTOWSP_OUT_OF_MEMORY) {
+            return is_good;
+        }
+        npu_forget_error(build);
+    }
+    return false;
+}
+
+#endif
+
+// =================================================================================================
+// src/npu/execute.c
+// =================================================================================================
+
+// Loads the library of a tree, and runs it with what is bound to a run.
+
+#if NPU_HAS_POSIX
+
+#include <dlfcn.h>
+
+NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why) {
+    npu_text path = {NULL, 0, 0, false};
+    npu_print(&path, "%s/" NPU_LIBRARY, directory);
+    npu->library = path.is_out_of_memory ? NULL : dlopen(path.data, RTLD_NOW | RTLD_LOCAL);
+    if (!npu->library) {
+        const char *error = path.is_out_of_memory ? NULL : dlerror();
+        npu_print(why, "%s", error ? error : "no memory");
+    }
+    npu_text_free(&path);
+    return npu->library != NULL;
+}
+
+ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
+                                 const ptowsp_npu_options *options, uint64_t *slots,
+                                 uint32_t slot_count, ptowsp_npu_result *out_result) {
+    (void)run;
+    (void)options;
+    (void)slots;
+    (void)slot_count;
+    (void)out_result;
+    return ptowsp_context_fail(npu->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "npu: later");
+}
+
+#endif
+
+// =================================================================================================
+// src/npu/build.c
+// =================================================================================================
+
+// From a program to a loaded tree. The tree is emitted into memory, and written only if it is not in
+// the cache.
+//
+// What decides about an entry is written down as text, and KEY is its hash: each file with its
+// hash, the compiler, what it says about itself, the options. A file that does not include
+// program.h is compiled alike for all programs with the same headers, so its object is shared.
+
+#if NPU_HAS_POSIX
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define NPU_CACHE_VERSION "1"
+
+static const npu_text npu_no_text = {NULL, 0, 0, false};
+
+// -- errors ---------------------------------------------------------------------------------------
+
+NPU_INTERNAL bool npu_build_fail(npu_build *build, ptowsp_status status, const char *format, ...) {
+    if (build->status == PTOWSP_OK) {
+        build->status = status;
+        npu_print(&build->error, "npu: ");
+        va_list args;
+        va_start(args, format);
+        npu_vprint(&build->error, format, args);
+        va_end(args);
+        for (size_t i = 0; i < build->error.size; i++) {  // one line, whatever a path has in it
+            char *c = &build->error.data[i];
+            *c = (unsigned char)*c < 0x20 ? ' ' : *c;
+        }
+    }
+    return false;
+}
+
+NPU_INTERNAL bool npu_build_fail_system(npu_build *build, const char *what, const char *path) {
+    int error = errno;
+    return npu_build_fail(build, PTOWSP_SYSTEM_FAILED, "%s %s: %s", what, path, strerror(error));
+}
+
+NPU_INTERNAL bool npu_build_out_of_memory(npu_build *build) {
+    return npu_build_fail(build, PTOWSP_OUT_OF_MEMORY, "no memory for building");
+}
+
+NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text) {
+    return !text->is_out_of_memory || npu_build_out_of_memory(build);
+}
+
+// -- what decides ---------------------------------------------------------------------------------
+
+static bool npu_has_suffix(const char *path, const char *suffix) {
+    size_t size = strlen(path), length = strlen(suffix);
+    return size >= length && strcmp(path + size - length, suffix) == 0;
+}
+
+// A program of its own, and what needs CANN, are not for the library.
+static bool npu_is_unit(const char *path) {
+    return npu_has_suffix(path, ".cpp") && strcmp(path, "host/main.cpp") != 0 &&
+           strcmp(path, "host/wsp_ascend.cpp") != 0;
+}
+
+static npu_unit *npu_new_unit(npu_build *build) {
+    if (build->unit_count == build->unit_capacity) {
+        uint32_t capacity = build->unit_capacity ? 2 * build->unit_capacity : 32;
+        npu_unit *units = (npu_unit *)npu_resize(build->units, capacity * sizeof *units);
+        if (!units) {
+            return NULL;
+        }
+        memset(units + build->unit_count, 0, (capacity - build->unit_count) * sizeof *units);
+        build->units = units;
+        build->unit_capacity = capacity;
+    }
+    return &build->units[build->unit_count++];
+}
+
+static bool npu_describe_file(npu_build *build, const npu_file *file) {
+    char hash[NPU_HASH_SIZE];
+    npu_hash(file->data, file->size, hash);
+    npu_print(&build->tree, "%s %s\n", hash, file->path);
+    if (npu_has_suffix(file->path, ".h") && !npu_has_suffix(file->path, "/program.h")) {
+        npu_print(&build->headers, "%s %s\n", hash, file->path);
+    }
+    if (npu_is_unit(file->path)) {
+        npu_unit *unit = npu_new_unit(build);
+        if (!unit) {
+            return npu_build_out_of_memory(build);
+        }
+        memcpy(unit->hash, hash, sizeof hash);
+        unit->path = file->path;
+        unit->is_shared = !npu_mentions(file->data, file->size, "program.h");
+    }
+    return true;
+}
+
+static bool npu_describe_tree(npu_build *build) {
+    npu_emitter *emitter = &build->emitter;
+    npu_emitter_open(emitter, build->context, build->program);
+    build->status = emitter->status;  // an error is reported when it is closed
+    bool is_good = build->status == PTOWSP_OK;
+    for (uint32_t i = 0; is_good && i < emitter->file_count; i++) {
+        is_good = npu_describe_file(build, &emitter->files[i]);
+    }
+    return is_good && npu_build_check(build, &build->tree) &&
+           npu_build_check(build, &build->headers);
+}
+
+// The compiler as words: one, if the whole of it is a file; a path is made absolute, as the
+// compiler works in the tree.
+static void npu_split_compiler(npu_build *build, const char *compiler) {
+    bool is_file = strchr(compiler, '/') && access(compiler, X_OK) == 0;
+    size_t length = is_file ? strlen(compiler) : strcspn(compiler, " ");
+    npu_text first = npu_no_text;
+    npu_write(&first, compiler, length);
+    if (!first.is_out_of_memory && strchr(first.data, '/')) {
+        npu_print_absolute(&build->compiler, first.data);
+        npu_write(&build->compiler, "", 1);
+    } else if (!first.is_out_of_memory) {
+        npu_argument(&build->compiler, "%s", first.data);
+    }
+    build->compiler.is_out_of_memory |= first.is_out_of_memory;
+    npu_argument_words(&build->compiler, compiler + length);
+    npu_text_free(&first);
+}
+
+// Asks the compiler what it is, through a file in an empty directory.
+static bool npu_describe_compiler(npu_build *build) {
+    npu_text directory = npu_no_text, output = npu_no_text, arguments = npu_no_text;
+    pid_t process;
+    if (!npu_cache_new(build, &directory)) {
+        npu_text_free(&directory);
+        return false;
+    }
+    npu_print(&output, "%s/version", directory.data);
+    npu_write(&arguments, build->compiler.data, build->compiler.size);
+    npu_argument(&arguments, "--version");
+    bool is_good = npu_build_check(build, &output) && npu_build_check(build, &arguments);
+    const char *name = build->compiler.data;
+    if (is_good) {
+        errno = npu_process_start(&arguments, directory.data, output.data, &process);
+        is_good = errno == 0 || npu_build_fail_system(build, "cannot run the compiler", name);
+    }
+    if (is_good) {
+        int code = npu_process_wait(process);
+        if (code == NPU_EXIT_NOT_FOUND) {
+            is_good = npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                                     "there is no compiler %s (it is chosen by the description of "
+                                     "the build, or CXX)",
+                                     name);
+        } else if (code != 0) {
+            is_good = npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                                     "the compiler %s does not work: asked for its --version, it "
+                                     "exits with %d",
+                                     name, code);
+        } else {
+            npu_print_arguments(&build->tool, &build->compiler);
+            is_good = npu_file_read(output.data, &build->tool) ||
+                      npu_build_fail_system(build, "cannot read", output.data);
+        }
+    }
+    npu_text_free(&arguments);
+    npu_text_free(&output);
+    npu_cache_remove(&directory);
+    return is_good;
+}
+
+static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *desc) {
+    const char *compiler = desc ? desc->compiler : NULL, *options = desc ? desc->options : NULL;
+    if (!compiler || !compiler[0]) {
+        compiler = getenv("CXX");
+    }
+    compiler = compiler ? compiler + strspn(compiler, " ") : "";
+    npu_split_compiler(build, compiler[0] ? compiler : "c++");
+    npu_argument_words(&build->options, options ? options : "-O2");
+    if (!npu_build_check(build, &build->compiler) || !npu_build_check(build, &build->options) ||
+        !npu_describe_compiler(build)) {
+        return false;
+    }
+    struct utsname machine;
+    bool is_known = uname(&machine) >= 0;
+    npu_print_arguments(&build->tool, &build->options);
+    npu_print(&build->tool, "ptowsp " PTOWSP_VERSION ", cache " NPU_CACHE_VERSION ", %s, %s\n",
+              is_known ? machine.sysname : "?", is_known ? machine.machine : "?");
+    return npu_build_check(build, &build->tool);
+}
+
+static bool npu_key_make(npu_build *build) {
+    char hash[NPU_HASH_SIZE];
+    npu_text key = npu_no_text;
+    npu_print(&key, "%s%s", build->tool.data, build->tree.data);
+    if (npu_build_check(build, &key)) {
+        npu_hash(key.data, key.size, hash);
+        npu_print(&build->entry, "%s/%s", build->cache.data, hash);
+        npu_print(&build->log, "%s/%s.log", build->cache.data, hash);
+    }
+    npu_text_free(&key);
+    return build->status == PTOWSP_OK && npu_build_check(build, &build->entry) &&
+           npu_build_check(build, &build->log);
+}
+
+// -- entries --------------------------------------------------------------------------------------
+
+// A file of the entry, or what is printed so far.
+static bool npu_write_note(npu_build *build, const char *name, const char *a, const char *b) {
+    npu_text path = npu_no_text, text = npu_no_text;
+    npu_print(&path, "%s/%s", build->work.data, name);
+    npu_print(&text, "%s%s", a, b);
+    bool is_good = npu_build_check(build, &path) && npu_build_check(build, &text);
+    if (is_good && !npu_file_write(path.data, text.data, text.size)) {
+        is_good = npu_build_fail_system(build, "cannot write", path.data);
+    }
+    npu_text_free(&path);
+    npu_text_free(&text);
+    return is_good;
+}
+
+static bool npu_write_tree(npu_build *build) {
+    npu_text path = npu_no_text;
+    npu_print(&path, "%s/tree", build->work.data);
+    bool is_good = npu_build_check(build, &path);
+    if (is_good) {
+        ptowsp_npu_desc desc = {path.data, false};
+        npu_tree_write(&build->emitter, &desc);
+        build->status = build->emitter.status;
+        is_good = build->status == PTOWSP_OK;
+    }
+    npu_text_free(&path);
+    return is_good;
+}
+
+static bool npu_prepare_work(npu_build *build) {
+    npu_text objects = npu_no_text;
+    npu_cache_sweep(build);
+    if (!npu_cache_new(build, &build->work)) {
+        npu_text_free(&build->work);
+        return false;
+    }
+    npu_print(&objects, "%s/objects", build->cache.data);
+    bool is_good = npu_build_check(build, &objects);
+    if (is_good && mkdir(objects.data, 0700) != 0 && errno != EEXIST) {
+        is_good = npu_build_fail_system(build, "cannot make", objects.data);
+    }
+    npu_text_free(&objects);
+    for (uint32_t i = 0; is_good && i < build->unit_count; i++) {
+        npu_name_object(build, &build->units[i], i);
+        is_good = npu_build_check(build, &build->units[i].output) &&
+                  npu_build_check(build, &build->units[i].object);
+    }
+    return is_good;
+}
+
+// Builds the entry. Objects of its own are not kept.
+static bool npu_make_entry(npu_build *build) {
+    bool is_good = npu_prepare_work(build) && npu_write_tree(build) && npu_make_library(build);
+    npu_write(&build->compile_log, "", 0);
+    if (build->is_log_wanted && !build->compile_log.is_out_of_memory) {
+        npu_file_write(build->log.data, build->compile_log.data, build->compile_log.size);
+    }
+    for (uint32_t i = 0; is_good && i < build->unit_count; i++) {
+        if (!build->units[i].is_shared) {
+            unlink(build->units[i].object.data);
+        }
+    }
+    is_good = is_good && npu_build_check(build, &build->compile_log) &&
+              npu_write_note(build, "compile.log", build->compile_log.data, "") &&
+              npu_write_note(build, "key", build->tool.data, build->tree.data) &&
+              npu_cache_mark(build) && npu_cache_publish(build);
+    if (is_good) {
+        unlink(build->log.data);
+    }
+    npu_cache_remove(&build->work);
+    return is_good;
+}
+
+static bool npu_find_or_make(npu_build *build, const ptowsp_npu_build_desc *desc) {
+    npu_text why = npu_no_text;
+    if (!npu_describe_tree(build) || !npu_cache_open(build, desc ? desc->cache_directory : NULL) ||
+        !npu_describe_tool(build, desc) || !npu_key_make(build)) {
+        return false;
+    }
+    ptowsp_npu *npu = build->npu;
+    npu->was_cached =
+        npu_cache_is_whole(build->entry.data) && npu_load(npu, build->entry.data, &why);
+    npu_text_free(&why);
+    if (!npu->was_cached && !npu_make_entry(build)) {
+        return false;
+    }
+    npu_print(&npu->directory, "%s", build->entry.data);
+    return npu_build_check(build, &npu->directory);
+}
+
+static void npu_build_free(npu_build *build) {
+    npu_text *const texts[] = {&build->compiler, &build->options,    &build->tool,
+                               &build->headers,  &build->tree,       &build->cache,
+                               &build->entry,    &build->log,        &build->work,
+                               &build->error,    &build->compile_log};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        npu_text_free(texts[i]);
+    }
+    for (uint32_t i = 0; i < build->unit_count; i++) {
+        npu_text_free(&build->units[i].object);
+        npu_text_free(&build->units[i].output);
+        npu_text_free(&build->units[i].command);
+    }
+    npu_resize(build->units, 0);
+    npu_emitter_close(&build->emitter);
+}
+
+// -- public ---------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_npu_build(ptowsp_context *context, const ptowsp_program *program,
+                               const ptowsp_npu_build_desc *desc, ptowsp_npu **out_npu) {
+    npu_build build;
+    memset(&build, 0, sizeof build);
+    build.context = context;
+    build.program = program;
+    if (!program || !out_npu) {
+        npu_build_fail(&build, PTOWSP_INVALID_PARAMS, "%s is NULL",
+                       out_npu ? "program" : "out_npu");
+    } else {
+        build.npu = (ptowsp_npu *)npu_resize(NULL, sizeof *build.npu);
+        if (build.npu) {
+            memset(build.npu, 0, sizeof *build.npu);
+            build.npu->context = context;
+            build.npu->program = program;
+            npu_find_or_make(&build, desc);
+        } else {
+            npu_build_out_of_memory(&build);
+        }
+    }
+    ptowsp_status status = build.status;
+    if (status != PTOWSP_OK) {
+        ptowsp_npu_destroy(build.npu);
+        build.npu = NULL;
+        if (build.error.size && !build.error.is_out_of_memory) {
+            ptowsp_context_fail(context, status, PTOWSP_NO_INDEX, build.error.data);
+        }
+    }
+    if (out_npu) {
+        *out_npu = build.npu;
+    }
+    npu_build_free(&build);
+    return status;
+}
+
+void ptowsp_npu_destroy(ptowsp_npu *npu) {
+    if (npu) {
+        if (npu->library) {
+            dlclose(npu->library);
+        }
+        npu_text_free(&npu->directory);
+        npu_resize(npu, 0);
+    }
+}
+
+bool ptowsp_npu_was_cached(const ptowsp_npu *npu) {
+    return npu->was_cached;
+}
+
+const char *ptowsp_npu_directory(const ptowsp_npu *npu) {
+    return npu->directory.data;
+}
+
+#endif
+
+// =================================================================================================
 // Files that are the same in every tree
 // =================================================================================================
 

@@ -151,6 +151,7 @@ src/npu/manifest.c
 src/npu/documents.c
 src/npu/tree.c
 src/npu/emit.c
+src/npu/build.h src/npu/process.c src/npu/cache.c src/npu/compile.c src/npu/execute.c src/npu/build.c
 "
 TREE=src/npu/tree
 

@@ -189,7 +189,7 @@ static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *des
     return npu_build_check(build, &build->tool);
 }
 
-static bool npu_name_entry(npu_build *build) {
+static bool npu_key_make(npu_build *build) {
     char hash[NPU_HASH_SIZE];
     npu_text key = npu_no_text;
     npu_print(&key, "%s%s", build->tool.data, build->tree.data);
@@ -280,7 +280,7 @@ static bool npu_make_entry(npu_build *build) {
 static bool npu_find_or_make(npu_build *build, const ptowsp_npu_build_desc *desc) {
     npu_text why = npu_no_text;
     if (!npu_describe_tree(build) || !npu_cache_open(build, desc ? desc->cache_directory : NULL) ||
-        !npu_describe_tool(build, desc) || !npu_name_entry(build)) {
+        !npu_describe_tool(build, desc) || !npu_key_make(build)) {
         return false;
     }
     ptowsp_npu *npu = build->npu;
