@@ -207,4 +207,31 @@ good graph_formula --blocks 3 --cores 1
 says "12 kernels" "all are 42: good"
 bad "--cores takes a whole number from 1 to 256, not '257'" graph_formula --cores 257
 
+# Source trees, compiled without optimisation, as what they do is the same. A second run finds all
+# of it in the cache.
+for program in emit_decode emit_llama emit_pipeline; do
+    good $program --help
+    says "  --directory DIR" "  --cache DIR"
+    bad "unknown option '--wrong'" $program --wrong
+    bad "--cache takes a text" $program --cache
+    for i in 1 2; do
+        good $program --directory "$DIR/trees/$program" --cache "$DIR/cache" --options -O0
+        says "  tree      $DIR/trees/$program" "without a rebuild, all as in the library: good"
+        [ -f "$DIR/trees/$program/aicpu/expand.cpp" ] || fail "$last: no tree"
+    done
+    says ", which was there"
+done
+good emit_decode --directory "$DIR/trees/decode" --cache "$DIR/cache" --options -O0
+rows 8 "same outputs, same cycles$"
+rows 4 "requests, step [12] "
+good emit_llama --directory "$DIR/trees/llama" --cache "$DIR/cache" --options -O0
+rows 8 "same outputs, same cycles$"
+rows 2 "^80 tokens, .* 36 "  # 3 tiles of 12 tasks
+rows 2 "^50 tokens, .* 24 "
+good emit_pipeline --directory "$DIR/trees/pipeline" --cache "$DIR/cache" --options -O0
+rows 6 "same outputs, same cycles$"
+rows 1 "^64 tiles, depth 0  *192  *105856 "  # the makespan of csp_pipeline
+bad "npu: there is no compiler no-such-compiler" emit_decode --compiler no-such-compiler \
+    --directory "$DIR/trees/decode" --cache "$DIR/cache"
+
 echo "examples_test: good"
