@@ -5848,10 +5848,12 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
 #ifndef NPU_BUILD_H
 #define NPU_BUILD_H
 
+#if !defined(NPU_HAS_POSIX)
 #if defined(__unix__) || defined(__APPLE__)
 #define NPU_HAS_POSIX 1
 #else
 #define NPU_HAS_POSIX 0
+#endif
 #endif
 
 #if NPU_HAS_POSIX
@@ -5890,15 +5892,44 @@ typedef struct npu_unit {
     pid_t process;  // of the compiler; 0: the object is there
 } npu_unit;
 
+// host/wsp_runner.h of a tree, as it is called through dlsym.
+typedef struct npu_runner_options {
+    uint32_t aicpu_count, core_count, ring_size, model;
+} npu_runner_options;
+
+typedef struct npu_runner_result {
+    uint64_t makespan_cycles, task_count, in_flight_max;
+} npu_runner_result;
+
+#define NPU_RUNNER_FUNCTIONS(FUNCTION) /* type, name, parameters */                                \
+    FUNCTION(ptowsp_status, create, (void **out_runner))                                           \
+    FUNCTION(void, destroy, (void *runner))                                                        \
+    FUNCTION(ptowsp_status, bind_size_at, (void *runner, uint32_t axis, int64_t size))             \
+    FUNCTION(ptowsp_status, bind_symbol_at, (void *runner, uint32_t symbol, uint64_t value))       \
+    FUNCTION(ptowsp_status, bind_array_at,                                                         \
+             (void *runner, uint32_t array, ptowsp_dtype dtype, const void *data, uint64_t count)) \
+    FUNCTION(ptowsp_status, bind_csr_at, (void *runner, uint32_t axis, const ptowsp_csr *csr))     \
+    FUNCTION(ptowsp_status, bind_tensor_at,                                                        \
+             (void *runner, uint32_t tensor, const ptowsp_buffer *buffer))                         \
+    FUNCTION(ptowsp_status, bind_slot, (void *runner, uint32_t slot, uint64_t value))              \
+    FUNCTION(ptowsp_status, run,                                                                   \
+             (void *runner, const npu_runner_options *options, npu_runner_result *out_result))     \
+    FUNCTION(uint64_t, slot, (const void *runner, uint32_t slot))                                  \
+    FUNCTION(ptowsp_error, error, (const void *runner))
+
+typedef struct npu_runner {
+#define NPU_RUNNER_FIELD(type, name, parameters) type(*name) parameters;
+    NPU_RUNNER_FUNCTIONS(NPU_RUNNER_FIELD)
+#undef NPU_RUNNER_FIELD
+} npu_runner;
+
 struct ptowsp_npu {
     ptowsp_context *context;
     const ptowsp_program *program;  // which it was built for: to be compared only
     npu_text directory;
     bool was_cached;
     void *library;
-    struct npu_runner {
-        int placeholder;
-    } runner;
+    npu_runner runner;
 };
 
 typedef struct npu_build {
@@ -6406,7 +6437,7 @@ static bool npu_compile_start(npu_build *build, npu_unit *unit) {
     npu_text directory = npu_nothing, log = npu_nothing;
     unit->command.size = 0;
     npu_write(&unit->command, build->compiler.data, build->compiler.size);
-    npu_argument_words(&unit->command, "-std=c++17 -fPIC -pthread");
+    npu_argument_words(&unit->command, "-std=c++17 -fPIC -fvisibility=hidden -pthread");
     npu_write(&unit->command, build->options.data, build->options.size);
     npu_argument_words(&unit->command, "-Iinclude -Iaicpu -Iaicore -Ihost -Ishim -c");
     npu_argument(&unit->command, "%s", unit->path);
@@ -6588,11 +6619,26 @@ NPU_INTERNAL bool npu_make_library(npu_build *build) {
 // src/npu/execute.c
 // =================================================================================================
 
-// Loads the library of a tree, and runs it with what is bound to a run.
+// Loads the library of a tree, and runs it with what is bound to a run, by the C API of
+// host/wsp_runner.h. That header is a tree's: its types stand here again, with names of our own.
 
 #if NPU_HAS_POSIX
 
 #include <dlfcn.h>
+
+static bool npu_load_functions(npu_runner *runner, void *library, npu_text *why) {
+    void *symbol = NULL;
+#define NPU_RUNNER_LOAD(type, name, parameters)                                                    \
+    symbol = dlsym(library, "wsp_runner_" #name);                                                  \
+    if (!symbol) {                                                                                 \
+        npu_print(why, "it has no wsp_runner_" #name);                                             \
+        return false;                                                                              \
+    }                                                                                              \
+    memcpy(&runner->name, &symbol, sizeof symbol);  // a cast is no ISO C
+    NPU_RUNNER_FUNCTIONS(NPU_RUNNER_LOAD)
+#undef NPU_RUNNER_LOAD
+    return true;
+}
 
 NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why) {
     npu_text path = {NULL, 0, 0, false};
@@ -6601,23 +6647,165 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
     if (!npu->library) {
         const char *error = path.is_out_of_memory ? NULL : dlerror();
         npu_print(why, "%s", error ? error : "no memory");
+    } else if (!npu_load_functions(&npu->runner, npu->library, why)) {
+        dlclose(npu->library);
+        npu->library = NULL;
     }
     npu_text_free(&path);
     return npu->library != NULL;
 }
 
+// -- bindings -------------------------------------------------------------------------------------
+
+// What is declared at index i, of each kind, if it is bound.
+static ptowsp_status npu_bind_axis(const npu_runner *api, void *runner, const ptowsp_run *run,
+                                   uint32_t i) {
+    int64_t size;
+    ptowsp_csr csr;
+    ptowsp_status status = PTOWSP_OK;
+    if (ptowsp_run_bound_size(run, i, &size)) {
+        status = api->bind_size_at(runner, i, size);
+    }
+    if (status == PTOWSP_OK && ptowsp_run_bound_csr(run, i, &csr)) {
+        status = api->bind_csr_at(runner, i, &csr);
+    }
+    return status;
+}
+
+static ptowsp_status npu_bind_array(const npu_runner *api, void *runner, const ptowsp_run *run,
+                                    uint32_t i) {
+    ptowsp_dtype dtype;
+    const void *data;
+    uint64_t count;
+    return ptowsp_run_bound_array(run, i, &dtype, &data, &count)
+               ? api->bind_array_at(runner, i, dtype, data, count)
+               : PTOWSP_OK;
+}
+
+static ptowsp_status npu_bind_symbol(const npu_runner *api, void *runner, const ptowsp_run *run,
+                                     uint32_t i) {
+    uint64_t value;
+    return ptowsp_run_bound_symbol(run, i, &value) ? api->bind_symbol_at(runner, i, value)
+                                                   : PTOWSP_OK;
+}
+
+static ptowsp_status npu_bind_tensor(const npu_runner *api, void *runner, const ptowsp_run *run,
+                                     uint32_t i) {
+    ptowsp_buffer buffer;
+    return ptowsp_run_bound_tensor(run, i, &buffer) ? api->bind_tensor_at(runner, i, &buffer)
+                                                    : PTOWSP_OK;
+}
+
+static ptowsp_status npu_bind(const npu_runner *api, void *runner, const ptowsp_run *run) {
+    const ptowsp_program *program = ptowsp_run_program(run);
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t i = 1; i < ptowsp_program_axis_count(program) && status == PTOWSP_OK; i++) {
+        status = npu_bind_axis(api, runner, run, i);
+    }
+    for (uint32_t i = 1; i < ptowsp_program_array_count(program) && status == PTOWSP_OK; i++) {
+        status = npu_bind_array(api, runner, run, i);
+    }
+    for (uint32_t i = 1; i < ptowsp_program_symbol_count(program) && status == PTOWSP_OK; i++) {
+        status = npu_bind_symbol(api, runner, run, i);
+    }
+    for (uint32_t i = 1; i < ptowsp_program_tensor_count(program) && status == PTOWSP_OK; i++) {
+        status = npu_bind_tensor(api, runner, run, i);
+    }
+    for (uint32_t i = 0; i < ptowsp_program_slot_count(program) && status == PTOWSP_OK; i++) {
+        status = api->bind_slot(runner, i, ptowsp_run_bound_slot(run, i));
+    }
+    return status;
+}
+
+// -- public ---------------------------------------------------------------------------------------
+
+static ptowsp_status npu_execute(const ptowsp_npu *npu, const ptowsp_run *run,
+                                 const npu_runner_options *options, uint64_t *slots,
+                                 uint32_t slot_count, ptowsp_npu_result *out_result) {
+    const npu_runner *api = &npu->runner;
+    npu_runner_result result = {0, 0, 0};
+    void *runner = NULL;
+    ptowsp_status status = api->create(&runner);
+    if (status != PTOWSP_OK) {
+        return ptowsp_context_fail(npu->context, status, PTOWSP_NO_INDEX,
+                                   "npu: no memory for running");
+    }
+    status = npu_bind(api, runner, run);
+    if (status == PTOWSP_OK) {
+        status = api->run(runner, options, &result);
+    }
+    for (uint32_t i = 0; slots && i < slot_count; i++) {
+        slots[i] = api->slot(runner, i);
+    }
+    if (out_result) {
+        out_result->makespan_cycles = result.makespan_cycles;
+        out_result->task_count = result.task_count;
+        out_result->in_flight_max = (uint32_t)result.in_flight_max;
+    }
+    if (status != PTOWSP_OK) {
+        ptowsp_error error = api->error(runner);
+        ptowsp_context_fail(npu->context, status, error.index, error.text);
+    }
+    api->destroy(runner);
+    return status;
+}
+
 ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
                                  const ptowsp_npu_options *options, uint64_t *slots,
                                  uint32_t slot_count, ptowsp_npu_result *out_result) {
+    npu_runner_options chosen = {0, 0, 0, 0};
+    const char *wrong = NULL;
+    if (!run) {
+        wrong = "npu: run is NULL";
+    } else if (ptowsp_run_program(run) != npu->program) {
+        wrong = "npu: the run is of another program than was built";
+    } else if (options && (options->cost.fn || options->cost.model == PTOWSP_MODEL_USER)) {
+        wrong = "npu: a tree has no cost model of the user";
+    }
+    if (wrong) {
+        return ptowsp_context_fail(npu->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, wrong);
+    }
+    if (options) {
+        chosen.aicpu_count = options->aicpu_count;
+        chosen.core_count = options->core_count;
+        chosen.ring_size = options->ring_size;
+        chosen.model = (uint32_t)options->cost.model;
+    }
+    return npu_execute(npu, run, &chosen, slots, slot_count, out_result);
+}
+
+#else  // not POSIX
+
+ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
+                                 const ptowsp_npu_options *options, uint64_t *slots,
+                                 uint32_t slot_count, ptowsp_npu_result *out_result) {
+    (void)npu;
     (void)run;
     (void)options;
     (void)slots;
     (void)slot_count;
     (void)out_result;
-    return ptowsp_context_fail(npu->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "npu: later");
+    return PTOWSP_UNSUPPORTED;
 }
 
 #endif
+
+ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *run,
+                                   const ptowsp_npu_build_desc *build,
+                                   const ptowsp_npu_options *options,
+                                   ptowsp_npu_result *out_result) {
+    if (!run) {
+        return ptowsp_context_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                   "npu: run is NULL");
+    }
+    ptowsp_npu *npu;
+    ptowsp_status status = ptowsp_npu_build(context, ptowsp_run_program(run), build, &npu);
+    if (status == PTOWSP_OK) {
+        status = ptowsp_npu_execute(npu, run, options, NULL, 0, out_result);
+        ptowsp_npu_destroy(npu);
+    }
+    return status;
+}
 
 // =================================================================================================
 // src/npu/build.c
@@ -6682,10 +6870,9 @@ static bool npu_has_suffix(const char *path, const char *suffix) {
     return size >= length && strcmp(path + size - length, suffix) == 0;
 }
 
-// A program of its own, and what needs CANN, are not for the library.
+// As the tree's own Makefile has it: all but the program.
 static bool npu_is_unit(const char *path) {
-    return npu_has_suffix(path, ".cpp") && strcmp(path, "host/main.cpp") != 0 &&
-           strcmp(path, "host/wsp_ascend.cpp") != 0;
+    return npu_has_suffix(path, ".cpp") && strcmp(path, "host/main.cpp") != 0;
 }
 
 static npu_unit *npu_new_unit(npu_build *build) {
@@ -6987,6 +7174,33 @@ bool ptowsp_npu_was_cached(const ptowsp_npu *npu) {
 
 const char *ptowsp_npu_directory(const ptowsp_npu *npu) {
     return npu->directory.data;
+}
+
+#else  // not POSIX
+
+ptowsp_status ptowsp_npu_build(ptowsp_context *context, const ptowsp_program *program,
+                               const ptowsp_npu_build_desc *desc, ptowsp_npu **out_npu) {
+    (void)program;
+    (void)desc;
+    if (out_npu) {
+        *out_npu = NULL;
+    }
+    return ptowsp_context_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                               "npu: trees are built from here on POSIX systems only");
+}
+
+void ptowsp_npu_destroy(ptowsp_npu *npu) {
+    (void)npu;
+}
+
+bool ptowsp_npu_was_cached(const ptowsp_npu *npu) {
+    (void)npu;
+    return false;
+}
+
+const char *ptowsp_npu_directory(const ptowsp_npu *npu) {
+    (void)npu;
+    return "";
 }
 
 #endif

@@ -59,10 +59,9 @@ static bool npu_has_suffix(const char *path, const char *suffix) {
     return size >= length && strcmp(path + size - length, suffix) == 0;
 }
 
-// A program of its own, and what needs CANN, are not for the library.
+// As the tree's own Makefile has it: all but the program.
 static bool npu_is_unit(const char *path) {
-    return npu_has_suffix(path, ".cpp") && strcmp(path, "host/main.cpp") != 0 &&
-           strcmp(path, "host/wsp_ascend.cpp") != 0;
+    return npu_has_suffix(path, ".cpp") && strcmp(path, "host/main.cpp") != 0;
 }
 
 static npu_unit *npu_new_unit(npu_build *build) {
@@ -364,6 +363,33 @@ bool ptowsp_npu_was_cached(const ptowsp_npu *npu) {
 
 const char *ptowsp_npu_directory(const ptowsp_npu *npu) {
     return npu->directory.data;
+}
+
+#else  // not POSIX
+
+ptowsp_status ptowsp_npu_build(ptowsp_context *context, const ptowsp_program *program,
+                               const ptowsp_npu_build_desc *desc, ptowsp_npu **out_npu) {
+    (void)program;
+    (void)desc;
+    if (out_npu) {
+        *out_npu = NULL;
+    }
+    return ptowsp_context_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                               "npu: trees are built from here on POSIX systems only");
+}
+
+void ptowsp_npu_destroy(ptowsp_npu *npu) {
+    (void)npu;
+}
+
+bool ptowsp_npu_was_cached(const ptowsp_npu *npu) {
+    (void)npu;
+    return false;
+}
+
+const char *ptowsp_npu_directory(const ptowsp_npu *npu) {
+    (void)npu;
+    return "";
 }
 
 #endif

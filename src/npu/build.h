@@ -29,10 +29,12 @@
 
 #include "npu.h"
 
+#if !defined(NPU_HAS_POSIX)
 #if defined(__unix__) || defined(__APPLE__)
 #define NPU_HAS_POSIX 1
 #else
 #define NPU_HAS_POSIX 0
+#endif
 #endif
 
 #if NPU_HAS_POSIX
@@ -71,15 +73,44 @@ typedef struct npu_unit {
     pid_t process;  // of the compiler; 0: the object is there
 } npu_unit;
 
+// host/wsp_runner.h of a tree, as it is called through dlsym.
+typedef struct npu_runner_options {
+    uint32_t aicpu_count, core_count, ring_size, model;
+} npu_runner_options;
+
+typedef struct npu_runner_result {
+    uint64_t makespan_cycles, task_count, in_flight_max;
+} npu_runner_result;
+
+#define NPU_RUNNER_FUNCTIONS(FUNCTION) /* type, name, parameters */                                \
+    FUNCTION(ptowsp_status, create, (void **out_runner))                                           \
+    FUNCTION(void, destroy, (void *runner))                                                        \
+    FUNCTION(ptowsp_status, bind_size_at, (void *runner, uint32_t axis, int64_t size))             \
+    FUNCTION(ptowsp_status, bind_symbol_at, (void *runner, uint32_t symbol, uint64_t value))       \
+    FUNCTION(ptowsp_status, bind_array_at,                                                         \
+             (void *runner, uint32_t array, ptowsp_dtype dtype, const void *data, uint64_t count)) \
+    FUNCTION(ptowsp_status, bind_csr_at, (void *runner, uint32_t axis, const ptowsp_csr *csr))     \
+    FUNCTION(ptowsp_status, bind_tensor_at,                                                        \
+             (void *runner, uint32_t tensor, const ptowsp_buffer *buffer))                         \
+    FUNCTION(ptowsp_status, bind_slot, (void *runner, uint32_t slot, uint64_t value))              \
+    FUNCTION(ptowsp_status, run,                                                                   \
+             (void *runner, const npu_runner_options *options, npu_runner_result *out_result))     \
+    FUNCTION(uint64_t, slot, (const void *runner, uint32_t slot))                                  \
+    FUNCTION(ptowsp_error, error, (const void *runner))
+
+typedef struct npu_runner {
+#define NPU_RUNNER_FIELD(type, name, parameters) type(*name) parameters;
+    NPU_RUNNER_FUNCTIONS(NPU_RUNNER_FIELD)
+#undef NPU_RUNNER_FIELD
+} npu_runner;
+
 struct ptowsp_npu {
     ptowsp_context *context;
     const ptowsp_program *program;  // which it was built for: to be compared only
     npu_text directory;
     bool was_cached;
     void *library;
-    struct npu_runner {
-        int placeholder;
-    } runner;
+    npu_runner runner;
 };
 
 typedef struct npu_build {

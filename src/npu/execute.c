@@ -1,10 +1,25 @@
-// Loads the library of a tree, and runs it with what is bound to a run.
+// Loads the library of a tree, and runs it with what is bound to a run, by the C API of
+// host/wsp_runner.h. That header is a tree's: its types stand here again, with names of our own.
 
 #include "build.h"
 
 #if NPU_HAS_POSIX
 
 #include <dlfcn.h>
+
+static bool npu_load_functions(npu_runner *runner, void *library, npu_text *why) {
+    void *symbol = NULL;
+#define NPU_RUNNER_LOAD(type, name, parameters)                                                    \
+    symbol = dlsym(library, "wsp_runner_" #name);                                                  \
+    if (!symbol) {                                                                                 \
+        npu_print(why, "it has no wsp_runner_" #name);                                             \
+        return false;                                                                              \
+    }                                                                                              \
+    memcpy(&runner->name, &symbol, sizeof symbol);  // a cast is no ISO C
+    NPU_RUNNER_FUNCTIONS(NPU_RUNNER_LOAD)
+#undef NPU_RUNNER_LOAD
+    return true;
+}
 
 NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why) {
     npu_text path = {NULL, 0, 0, false};
@@ -13,20 +28,162 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
     if (!npu->library) {
         const char *error = path.is_out_of_memory ? NULL : dlerror();
         npu_print(why, "%s", error ? error : "no memory");
+    } else if (!npu_load_functions(&npu->runner, npu->library, why)) {
+        dlclose(npu->library);
+        npu->library = NULL;
     }
     npu_text_free(&path);
     return npu->library != NULL;
 }
 
+// -- bindings -------------------------------------------------------------------------------------
+
+// What is declared at index i, of each kind, if it is bound.
+static ptowsp_status npu_bind_axis(const npu_runner *api, void *runner, const ptowsp_run *run,
+                                   uint32_t i) {
+    int64_t size;
+    ptowsp_csr csr;
+    ptowsp_status status = PTOWSP_OK;
+    if (ptowsp_run_bound_size(run, i, &size)) {
+        status = api->bind_size_at(runner, i, size);
+    }
+    if (status == PTOWSP_OK && ptowsp_run_bound_csr(run, i, &csr)) {
+        status = api->bind_csr_at(runner, i, &csr);
+    }
+    return status;
+}
+
+static ptowsp_status npu_bind_array(const npu_runner *api, void *runner, const ptowsp_run *run,
+                                    uint32_t i) {
+    ptowsp_dtype dtype;
+    const void *data;
+    uint64_t count;
+    return ptowsp_run_bound_array(run, i, &dtype, &data, &count)
+               ? api->bind_array_at(runner, i, dtype, data, count)
+               : PTOWSP_OK;
+}
+
+static ptowsp_status npu_bind_symbol(const npu_runner *api, void *runner, const ptowsp_run *run,
+                                     uint32_t i) {
+    uint64_t value;
+    return ptowsp_run_bound_symbol(run, i, &value) ? api->bind_symbol_at(runner, i, value)
+                                                   : PTOWSP_OK;
+}
+
+static ptowsp_status npu_bind_tensor(const npu_runner *api, void *runner, const ptowsp_run *run,
+                                     uint32_t i) {
+    ptowsp_buffer buffer;
+    return ptowsp_run_bound_tensor(run, i, &buffer) ? api->bind_tensor_at(runner, i, &buffer)
+                                                    : PTOWSP_OK;
+}
+
+static ptowsp_status npu_bind(const npu_runner *api, void *runner, const ptowsp_run *run) {
+    const ptowsp_program *program = ptowsp_run_program(run);
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t i = 1; i < ptowsp_program_axis_count(program) && status == PTOWSP_OK; i++) {
+        status = npu_bind_axis(api, runner, run, i);
+    }
+    for (uint32_t i = 1; i < ptowsp_program_array_count(program) && status == PTOWSP_OK; i++) {
+        status = npu_bind_array(api, runner, run, i);
+    }
+    for (uint32_t i = 1; i < ptowsp_program_symbol_count(program) && status == PTOWSP_OK; i++) {
+        status = npu_bind_symbol(api, runner, run, i);
+    }
+    for (uint32_t i = 1; i < ptowsp_program_tensor_count(program) && status == PTOWSP_OK; i++) {
+        status = npu_bind_tensor(api, runner, run, i);
+    }
+    for (uint32_t i = 0; i < ptowsp_program_slot_count(program) && status == PTOWSP_OK; i++) {
+        status = api->bind_slot(runner, i, ptowsp_run_bound_slot(run, i));
+    }
+    return status;
+}
+
+// -- public ---------------------------------------------------------------------------------------
+
+static ptowsp_status npu_execute(const ptowsp_npu *npu, const ptowsp_run *run,
+                                 const npu_runner_options *options, uint64_t *slots,
+                                 uint32_t slot_count, ptowsp_npu_result *out_result) {
+    const npu_runner *api = &npu->runner;
+    npu_runner_result result = {0, 0, 0};
+    void *runner = NULL;
+    ptowsp_status status = api->create(&runner);
+    if (status != PTOWSP_OK) {
+        return ptowsp_context_fail(npu->context, status, PTOWSP_NO_INDEX,
+                                   "npu: no memory for running");
+    }
+    status = npu_bind(api, runner, run);
+    if (status == PTOWSP_OK) {
+        status = api->run(runner, options, &result);
+    }
+    for (uint32_t i = 0; slots && i < slot_count; i++) {
+        slots[i] = api->slot(runner, i);
+    }
+    if (out_result) {
+        out_result->makespan_cycles = result.makespan_cycles;
+        out_result->task_count = result.task_count;
+        out_result->in_flight_max = (uint32_t)result.in_flight_max;
+    }
+    if (status != PTOWSP_OK) {
+        ptowsp_error error = api->error(runner);
+        ptowsp_context_fail(npu->context, status, error.index, error.text);
+    }
+    api->destroy(runner);
+    return status;
+}
+
 ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
                                  const ptowsp_npu_options *options, uint64_t *slots,
                                  uint32_t slot_count, ptowsp_npu_result *out_result) {
+    npu_runner_options chosen = {0, 0, 0, 0};
+    const char *wrong = NULL;
+    if (!run) {
+        wrong = "npu: run is NULL";
+    } else if (ptowsp_run_program(run) != npu->program) {
+        wrong = "npu: the run is of another program than was built";
+    } else if (options && (options->cost.fn || options->cost.model == PTOWSP_MODEL_USER)) {
+        wrong = "npu: a tree has no cost model of the user";
+    }
+    if (wrong) {
+        return ptowsp_context_fail(npu->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, wrong);
+    }
+    if (options) {
+        chosen.aicpu_count = options->aicpu_count;
+        chosen.core_count = options->core_count;
+        chosen.ring_size = options->ring_size;
+        chosen.model = (uint32_t)options->cost.model;
+    }
+    return npu_execute(npu, run, &chosen, slots, slot_count, out_result);
+}
+
+#else  // not POSIX
+
+ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
+                                 const ptowsp_npu_options *options, uint64_t *slots,
+                                 uint32_t slot_count, ptowsp_npu_result *out_result) {
+    (void)npu;
     (void)run;
     (void)options;
     (void)slots;
     (void)slot_count;
     (void)out_result;
-    return ptowsp_context_fail(npu->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "npu: later");
+    return PTOWSP_UNSUPPORTED;
 }
 
 #endif
+
+ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *run,
+                                   const ptowsp_npu_build_desc *build,
+                                   const ptowsp_npu_options *options,
+                                   ptowsp_npu_result *out_result) {
+    if (!run) {
+        return ptowsp_context_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                   "npu: run is NULL");
+    }
+    ptowsp_npu *npu;
+    ptowsp_status status = ptowsp_npu_build(context, ptowsp_run_program(run), build, &npu);
+    if (status == PTOWSP_OK) {
+        status = ptowsp_npu_execute(npu, run, options, NULL, 0, out_result);
+        ptowsp_npu_destroy(npu);
+    }
+    return status;
+}
