@@ -22,8 +22,8 @@
 // expand.cpp of a program; the caller frees it. With enums, what program.h has before it.
 static inline npu_text words_emit(ptowsp_context *context, const ptowsp_program *program,
                                   bool with_enums) {
-    static const char *const prefixes[] = {"AXIS", "ARRAY", "SYMBOL", "TENSOR", "KERNEL",
-                                           "CHANNEL"};
+    static const char *const prefixes[] = {"AXIS",   "ARRAY",  "SYMBOL",
+                                           "TENSOR", "KERNEL", "CHANNEL"};
     npu_emitter emitter;
     npu_text text = {NULL, 0, 0, false};
     memset(&emitter, 0, sizeof emitter);
@@ -162,7 +162,10 @@ typedef struct words_over {
     void *user;
     uint64_t task_count;
     uint32_t failed_place;  // + 1
+    uint32_t pipelines;     // a bit for each that has begun
 } words_over;
+
+static pthread_mutex_t words_lock = PTHREAD_MUTEX_INITIALIZER;  // tasks come one by one
 
 static int64_t words_size(void *user, uint32_t axis) {
     int64_t size = 0;
@@ -180,8 +183,7 @@ static bool words_element(void *user, uint32_t array, int64_t index, uint64_t *o
     ptowsp_dtype dtype;
     const void *data;
     uint64_t count;
-    assert_true(
-        ptowsp_run_bound_array(((words_over *)user)->run, array, &dtype, &data, &count));
+    assert_true(ptowsp_run_bound_array(((words_over *)user)->run, array, &dtype, &data, &count));
     if ((uint64_t)index >= count) {
         return false;
     }
@@ -275,9 +277,15 @@ static void words_submit(void *user, const words_task *task) {
     as_task.user_axis_count = task->axis_count;
     as_task.tile_count = task->tile_count;
     as_task.tiles = tiles;
+    pthread_mutex_lock(&words_lock);
     as_task.index = over->task_count++;
     as_task.kernel_name = ptowsp_program_kernel_name(ptowsp_run_program(over->run), task->kernel);
     over->task(over->user, task, &as_task);
+    pthread_mutex_unlock(&words_lock);
+}
+
+static void words_pipeline(void *user, uint32_t pipeline) {
+    ((words_over *)user)->pipelines |= 1u << pipeline;
 }
 
 static void words_reset(void *user, const uint32_t *edges, uint32_t count) {
@@ -306,8 +314,10 @@ static inline void words_walk(const words_unit *unit, uint32_t number, words_ove
     host->shape = words_shape;
     host->task = words_submit;
     host->reset = words_reset;
+    host->pipeline = words_pipeline;
     host->fail = words_fail;
     for (uint32_t i = 0; i < ptowsp_program_slot_count(ptowsp_run_program(over->run)); i++) {
+        assert_true(i < WORDS_SLOT_MAX);
         host->slots[i] = ptowsp_run_bound_slot(over->run, i);
     }
     unit->run(number, host);

@@ -42,7 +42,7 @@ static void check_walk(const words_unit *unit, uint32_t number, walk *w) {
     sample_expect(s);
     assert_int_equal(ptowsp_run_create(s->context, w->program, &run), PTOWSP_OK);
     ref_bind(run, &s->program, &s->bindings, &s->memory, true);
-    words_over over = {run, run_task, w, 0, 0};
+    words_over over = {run, run_task, w, 0, 0, 0};
     words_walk(unit, number, &over, &host);
     assert_int_equal(over.failed_place, 0);
     assert_true(over.task_count == (uint64_t)s->x.task_count);

@@ -61,20 +61,31 @@ static size_t npu_line_break(const char *text, size_t size, size_t width) {
     return best ? best : early ? early : size;
 }
 
-// Writes text of lines, each with its indent and a prefix.
-static void npu_write_broken(npu_expand *x, const char *text, size_t size, const char *prefix,
-                             uint32_t hanging) {
+// The last word that fits.
+static size_t npu_comment_break(const char *text, size_t size, size_t width) {
+    size_t best = 0;
+    for (size_t i = 1; i < size && (i <= width || !best); i++) {
+        best = text[i] == ' ' ? i : best;
+    }
+    return best ? best : size;
+}
+
+// Writes text of lines, each with its indent; of statements, all but the first further in.
+static void npu_write_broken(npu_expand *x, const char *text, size_t size, bool is_comment) {
+    const char *prefix = is_comment ? "// " : "";
     uint32_t indent = NPU_INDENT * x->depth;
     do {
         size_t used = indent + strlen(prefix);
         size_t width = used + NPU_LINE_MIN > NPU_LINE_MAX ? NPU_LINE_MIN : NPU_LINE_MAX - used;
-        size_t first = size <= width ? size : npu_line_break(text, size, width);
+        size_t first = size <= width ? size
+                       : is_comment  ? npu_comment_break(text, size, width)
+                                     : npu_line_break(text, size, width);
         npu_print(x->out, "%*s%s", (int)indent, "", prefix);
         npu_write(x->out, text, first);
         npu_write(x->out, "\n", 1);
         if (first < size) {
             first++;  // the space
-            indent = NPU_INDENT * x->depth + hanging;
+            indent = NPU_INDENT * (x->depth + (is_comment ? 0 : 2));
         }
         text += first;
         size -= first;
@@ -86,12 +97,12 @@ NPU_INTERNAL void npu_end_line(npu_expand *x) {
         npu_write(x->out, "\n", 1);
         return;
     }
-    npu_write_broken(x, x->line.data, x->line.size, "", 2 * NPU_INDENT);
+    npu_write_broken(x, x->line.data, x->line.size, false);
     x->line.size = 0;
 }
 
 NPU_INTERNAL void npu_end_comment(npu_expand *x) {
-    npu_write_broken(x, x->line.data ? x->line.data : "", x->line.size, "// ", 0);
+    npu_write_broken(x, x->line.data ? x->line.data : "", x->line.size, true);
     x->line.size = 0;
 }
 

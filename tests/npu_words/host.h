@@ -9,6 +9,7 @@
 
 #define WORDS_ARG_MAX  64
 #define WORDS_LEAD_MAX 8
+#define WORDS_SLOT_MAX 1024
 
 typedef struct words_view {
     uint32_t tensor, access, lead_count;
@@ -26,9 +27,10 @@ typedef struct words_task {
     const char *walker;  // "", or a process
 } words_task;
 
+// Functions are called by several threads where there are pipelines.
 typedef struct words_host {
     void *user;
-    uint64_t slots[64];
+    uint64_t slots[WORDS_SLOT_MAX];
     int64_t (*size)(void *user, uint32_t axis);
     uint64_t (*symbol)(void *user, uint32_t symbol);
     // False: outside. Counts: of an array, SIZE_MAX as index.
@@ -42,6 +44,7 @@ typedef struct words_host {
     void (*shape)(void *user, const words_view *view, uint64_t *out_rows, uint64_t *out_cols);
     void (*task)(void *user, const words_task *task);
     void (*reset)(void *user, const uint32_t *edges, uint32_t count);
+    void (*pipeline)(void *user, uint32_t pipeline);
     void (*fail)(void *user, uint32_t place);
 } words_host;
 

@@ -3,6 +3,7 @@
 #ifndef WSP_EXPAND_H
 #define WSP_EXPAND_H
 
+#include <functional>
 #include <initializer_list>
 
 #include "host.h"
@@ -15,20 +16,28 @@ enum Access { READ = 1, WRITE = 2, READ_WRITE = 3 };
 class Run {
   public:
     explicit Run(words_host *host) : host_(host) {
-        for (uint32_t i = 0; i < 64; i++) {
+        for (uint32_t i = 0; i < WORDS_SLOT_MAX; i++) {
             slots_[i] = host->slots[i];
         }
     }
     Run(Run &outer, const char *name) : Run(outer.host_) {
         walker_ = name;
-        for (uint32_t i = 0; i < 64; i++) {
+        for (uint32_t i = 0; i < WORDS_SLOT_MAX; i++) {
             slots_[i] = outer.slots_[i];
         }
     }
-    bool good() const { return is_good_; }
-    void at(uint32_t place) { place_ = place; }
-    i64 size(uint32_t axis) const { return host_->size(host_->user, axis); }
-    u64 symbol(uint32_t symbol) const { return host_->symbol(host_->user, symbol); }
+    bool good() const {
+        return is_good_;
+    }
+    void at(uint32_t place) {
+        place_ = place;
+    }
+    i64 size(uint32_t axis) const {
+        return host_->size(host_->user, axis);
+    }
+    u64 symbol(uint32_t symbol) const {
+        return host_->symbol(host_->user, symbol);
+    }
     uint64_t element(uint32_t array, i64 index) {
         uint64_t value = 0;
         if (is_good_ && !host_->element(host_->user, array, index.value(), &value)) {
@@ -40,16 +49,30 @@ class Run {
         at(place);
         return i64::of_bits(element(array, row));
     }
-    i64 length_sum(uint32_t array) { return host_->length_sum(host_->user, array); }
+    i64 length_sum(uint32_t array) {
+        return host_->length_sum(host_->user, array);
+    }
     class Entries;
     Entries entries(uint32_t axis);
     Entries entries(uint32_t axis, i64 row, uint32_t place);
-    u64 slot_u64(uint32_t slot) const { return slots_[slot]; }
-    i64 slot_i64(uint32_t slot) const { return i64::of_bits(slots_[slot]); }
-    bool slot_bool(uint32_t slot) const { return slots_[slot] != 0; }
-    void set_slot(uint32_t slot, i64 value) { set_bits(slot, value.bits()); }
-    void set_slot(uint32_t slot, u64 value) { set_bits(slot, value.value()); }
-    void set_slot(uint32_t slot, bool value) { set_bits(slot, value); }
+    u64 slot_u64(uint32_t slot) const {
+        return slots_[slot];
+    }
+    i64 slot_i64(uint32_t slot) const {
+        return i64::of_bits(slots_[slot]);
+    }
+    bool slot_bool(uint32_t slot) const {
+        return slots_[slot] != 0;
+    }
+    void set_slot(uint32_t slot, i64 value) {
+        set_bits(slot, value.bits());
+    }
+    void set_slot(uint32_t slot, u64 value) {
+        set_bits(slot, value.value());
+    }
+    void set_slot(uint32_t slot, bool value) {
+        set_bits(slot, value);
+    }
     template <typename T> void set_slot(uint32_t slot, T value) = delete;
     void load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initializer_list<i64> lead,
                    i64 row, int64_t rows, i64 col, int64_t cols, i64 r, i64 c) {
@@ -70,24 +93,29 @@ class Run {
     }
     static words_view view_of(uint32_t tensor, Access access, std::initializer_list<i64> lead,
                               i64 row, int64_t rows, i64 col, int64_t cols) {
-        words_view view = {tensor, static_cast<uint32_t>(access), 0,   {0},
-                           row.value(), rows, col.value(), cols};
+        words_view view = {
+            tensor, static_cast<uint32_t>(access), 0, {0}, row.value(), rows, col.value(), cols};
         for (const i64 &index : lead) {
             view.lead[view.lead_count++] = index.value();
         }
         return view;
     }
     void keep_slots() const {
-        for (uint32_t i = 0; i < 64; i++) {
+        for (uint32_t i = 0; i < WORDS_SLOT_MAX; i++) {
             host_->slots[i] = slots_[i];
         }
     }
-    words_host *host() const { return host_; }
-    const char *walker() const { return walker_; }
+    words_host *host() const {
+        return host_;
+    }
+    const char *walker() const {
+        return walker_;
+    }
 
-    words_task task;       // that is being made
-    uint32_t depth = 0;    // of scopes
-    uint32_t scopes = 0;   // so far
+    words_task task;                              // that is being made
+    std::function<void(uint32_t channel)> close;  // of a process
+    uint32_t depth = 0;                           // of scopes
+    uint32_t scopes = 0;                          // so far
 
   private:
     void set_bits(uint32_t slot, uint64_t bits) {
@@ -97,7 +125,7 @@ class Run {
     }
     words_host *host_;
     const char *walker_ = "";
-    uint64_t slots_[64];
+    uint64_t slots_[WORDS_SLOT_MAX];
     uint32_t place_ = 0;
     bool is_good_ = true;
 };
@@ -111,8 +139,11 @@ class Run::Entries {
   public:
     class Iterator {
       public:
-        Iterator(Run &run, uint32_t axis, int64_t at) : run_(run), axis_(axis), at_(at) {}
-        bool operator!=(const Iterator &end) const { return at_ < end.at_ && run_.good(); }
+        Iterator(Run &run, uint32_t axis, int64_t at) : run_(run), axis_(axis), at_(at) {
+        }
+        bool operator!=(const Iterator &end) const {
+            return at_ < end.at_ && run_.good();
+        }
         Iterator &operator++() {
             at_++;
             return *this;
@@ -131,8 +162,12 @@ class Run::Entries {
             run.fail();
         }
     }
-    Iterator begin() const { return Iterator(run_, axis_, first_); }
-    Iterator end() const { return Iterator(run_, axis_, end_); }
+    Iterator begin() const {
+        return Iterator(run_, axis_, first_);
+    }
+    Iterator end() const {
+        return Iterator(run_, axis_, end_);
+    }
 
   private:
     Run &run_;
@@ -161,7 +196,8 @@ inline void element_as(uint64_t bits, bool &out) {
 
 template <typename T> class Array {
   public:
-    Array(Run &run, uint32_t array) : run_(run), array_(array) {}
+    Array(Run &run, uint32_t array) : run_(run), array_(array) {
+    }
     T operator[](i64 index) const {
         T value;
         element_as(run_.element(array_, index), value);
@@ -181,7 +217,9 @@ class Scope {
         run.depth++;
         run.scopes++;
     }
-    ~Scope() { run_.depth--; }
+    ~Scope() {
+        run_.depth--;
+    }
     Scope(const Scope &) = delete;
     Scope &operator=(const Scope &) = delete;
 
@@ -213,24 +251,48 @@ class Task {
         add(shape[0]);
         add(shape[1]);
     }
-    void scalar(i64 value) { scalar_bits(value.bits()); }
-    void scalar(u64 value) { scalar_bits(value.value()); }
-    void scalar(bool value) { scalar_bits(value); }
+    void scalar(i64 value) {
+        scalar_bits(value.bits());
+    }
+    void scalar(u64 value) {
+        scalar_bits(value.value());
+    }
+    void scalar(bool value) {
+        scalar_bits(value);
+    }
     template <typename T> void scalar(T value) = delete;
     i64 arg(uint32_t i) const {
         return i64::of_bits(i < count() ? run_.task.args[i] : 0);
     }
-    void dispatch(i64 key) { run_.task.dispatch = key.bits(); }
-    void dispatch(u64 key) { run_.task.dispatch = key.value(); }
-    void dispatch(bool key) { run_.task.dispatch = key; }
+    void dispatch(i64 key) {
+        run_.task.dispatch = key.bits();
+    }
+    void dispatch(u64 key) {
+        run_.task.dispatch = key.value();
+    }
+    void dispatch(bool key) {
+        run_.task.dispatch = key;
+    }
     template <typename T> void dispatch(T value) = delete;
-    void priority(i64 key) { run_.task.priority = key.bits(); }
-    void priority(u64 key) { run_.task.priority = key.value(); }
-    void priority(bool key) { run_.task.priority = key; }
+    void priority(i64 key) {
+        run_.task.priority = key.bits();
+    }
+    void priority(u64 key) {
+        run_.task.priority = key.value();
+    }
+    void priority(bool key) {
+        run_.task.priority = key;
+    }
     template <typename T> void priority(T value) = delete;
-    void stream(i64 key) { run_.task.stream = key.bits(); }
-    void stream(u64 key) { run_.task.stream = key.value(); }
-    void stream(bool key) { run_.task.stream = key; }
+    void stream(i64 key) {
+        run_.task.stream = key.bits();
+    }
+    void stream(u64 key) {
+        run_.task.stream = key.value();
+    }
+    void stream(bool key) {
+        run_.task.stream = key;
+    }
     template <typename T> void stream(T value) = delete;
     void after(std::initializer_list<uint32_t> edges) {
         run_.task.after_count = static_cast<uint32_t>(edges.size());
@@ -248,7 +310,9 @@ class Task {
     uint32_t count() const {
         return run_.task.axis_count + 2 * run_.task.tile_count + run_.task.scalar_count;
     }
-    void add(uint64_t bits) { run_.task.args[next_++] = bits; }
+    void add(uint64_t bits) {
+        run_.task.args[next_++] = bits;
+    }
     void scalar_bits(uint64_t bits) {
         add(bits);
         run_.task.scalar_count++;
