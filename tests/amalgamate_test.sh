@@ -55,5 +55,11 @@ fresh
 echo '// more' >> "$COPY/tree/ptoisa_shim.h"
 refuses "a stale ptoisa_shim.h" "ptoisa_shim.h does not match" --check
 fresh
+echo '// more' >> "$COPY/tree/src/npu/tree/shim/wsp_clock_core.h"
+refuses "a stale clock" "wsp_clock_core.h does not match" --check
+fresh
+sed -i 's#^src/data/code_range.h$##' "$COPY/tree/tools/amalgamate.sh"
+refuses "a clock that lacks a file" "timed.h includes ../data/code_range.h, which is not below it"
+fresh
 refuses "an unknown option" "usage" --wrong
 echo "amalgamate_test: good"
