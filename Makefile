@@ -48,7 +48,6 @@ $(BUILD)/libptowsp.so: $(OBJECTS)
 
 TEST_HEADERS := $(wildcard tests/*.h examples/common/*)
 TREE         := src/npu/tree
-TREE_FILES   := $(wildcard $(TREE)/*/*)
 INSIDE       := $(patsubst tests/%.c,$(BUILD)/%,$(shell grep -lE 'pwsp_|PWSP_' tests/*_test.c))
 INSIDE       := $(filter-out $(BUILD)/npu_clock%,$(INSIDE))
 ISA          := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/isa_*_test.c))
@@ -60,10 +59,23 @@ $(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) ptowsp.h $(BUILD)/libptowsp.a
 	$(CC) $(C11) -DPTOWSP_TEST_LINKED $(CPPFLAGS) $(CFLAGS) -I. $< $(BUILD)/libptowsp.a -o $@ \
 	    $(LDFLAGS) -pthread -lcmocka -lm
 
-$(BUILD)/npu_%_test: tests/npu_%_test.cpp $(wildcard tests/*.h) $(TREE_FILES) $(BUILD)/libptowsp.a
-	$(CXX) $(CXX17) -DPTOWSP_TEST_LINKED $(CPPFLAGS) $(CXXFLAGS) -I. \
-	    $(addprefix -I$(TREE)/,include aicpu aicore host shim) $< $(BUILD)/libptowsp.a -o $@ \
-	    $(LDFLAGS) -pthread -lcmocka -lm
+# Files of emitted trees that are the same in all of them; tests bring program and kernels along.
+TREE_PATHS   := -I. $(addprefix -I$(TREE)/,include aicpu aicore host shim)
+TREE_OBJECTS := $(patsubst $(TREE)/%.cpp,$(BUILD)/tree/%.o,$(wildcard $(TREE)/aicpu/*.cpp \
+    $(TREE)/shim/*.cpp $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[br]*.cpp))
+
+$(BUILD)/tree/%.o: $(TREE)/%.cpp $(wildcard $(TREE)/*/*.h) ptowsp.h
+	@mkdir -p $(@D)
+	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) $(TREE_PATHS) -c $< -o $@
+
+$(BUILD)/libwsp_fixed.a: $(TREE_OBJECTS)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/npu_%_test: tests/npu_%_test.cpp $(wildcard tests/*.h) $(wildcard $(TREE)/*/*.h) \
+    $(BUILD)/libwsp_fixed.a $(BUILD)/libptowsp.a
+	$(CXX) $(CXX17) -DPTOWSP_TEST_LINKED $(CPPFLAGS) $(CXXFLAGS) $(TREE_PATHS) $< \
+	    $(BUILD)/libwsp_fixed.a $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lcmocka -lm
 
 $(BUILD)/%_test: tests/%_test.cpp $(wildcard tests/*.h) ptoisa_shim.h | $(BUILD)
 	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread -lcmocka -lm

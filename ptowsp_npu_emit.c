@@ -7291,9 +7291,9 @@ static const char npu_fixed_0[] =
     "\n"
     "# -- on the device --------------------------------------------------------------------------------\n"
     "#\n"
-    "#   run                  this machine's: host/, and the tables of aicpu/program.cpp\n"
-    "#   libwsp_aicpu.so      the AICPU's, an AArch64 processor: aicpu/, aicore/wsp_worker.cpp without\n"
-    "#   libwsp_cube.so       cube cores': aicore/, compiled by bisheng; and how this machine starts it\n"
+    "#   run                  this machine's: host/wsp_ascend.cpp instead of wsp_run.cpp, and the tables\n"
+    "#   libwsp_aicpu.so      the AICPU's, an AArch64 processor: aicpu/\n"
+    "#   libwsp_cube.so       cube cores': aicore/wsp_core_main.cpp instead of wsp_worker.cpp, and kernels\n"
     "#   libwsp_vector.so     vector cores': the same\n"
     "\n"
     "set(WSP_CANN \"$ENV{ASCEND_HOME_PATH}\" CACHE PATH \"Where CANN is\")\n"
@@ -7327,6 +7327,8 @@ static const char npu_fixed_0[] =
     "    endif()\n"
     "endforeach()\n"
     "\n"
+    "list(REMOVE_ITEM WSP_HOST ${CMAKE_SOURCE_DIR}/host/wsp_run.cpp)\n"
+    "list(REMOVE_ITEM WSP_AICORE ${CMAKE_SOURCE_DIR}/aicore/wsp_worker.cpp)\n"
     "foreach(directory ${WSP_INCLUDES})\n"
     "    list(APPEND WSP_INCLUDE_FLAGS -I${directory})\n"
     "endforeach()\n"
@@ -7354,7 +7356,7 @@ static const char npu_fixed_0[] =
     "wsp_add_cores(vector ${WSP_ARCH}-vec)\n"
     "add_custom_target(wsp_device ALL DEPENDS libwsp_aicpu.so libwsp_cube.so libwsp_vector.so)\n"
     "\n"
-    "add_executable(run ${WSP_MAIN} ${WSP_HOST} aicpu/program.cpp)\n"
+    "add_executable(run ${WSP_MAIN} ${WSP_HOST} ${WSP_AICPU})\n"
     "add_dependencies(run wsp_device)\n"
     "target_compile_features(run PRIVATE cxx_std_17)\n"
     "target_compile_definitions(run PRIVATE WSP_ASCEND)\n"
@@ -8155,13 +8157,7 @@ static const char npu_fixed_8[] =
     "    }\n"
     "    set_stage(run, OPEN);\n"
     "    scheduler.open_lines(0);\n"
-    "    const wsp_bindings &bindings = *at<wsp_bindings>(run->bindings);\n"
-    "    Run walk(wsp_the_program, bindings, scheduler);\n"
-    "    wsp_the_program.expand(walk);\n"
-    "    scheduler.finish();\n"
-    "    for (uint32_t i = 0; i < wsp_the_program.slot_count; i++) {\n"
-    "        at<uint64_t>(bindings.slots)[i] = walk.slot_u64(i).value();\n"
-    "    }\n"
+    "    walk(wsp_the_program, *at<wsp_bindings>(run->bindings), &scheduler);\n"
     "    scheduler.stop();\n"
     "    scheduler.close_lines(0);\n"
     "    report(scheduler, run);\n"
@@ -11599,7 +11595,8 @@ static const char npu_fixed_21[] =
     "\n"
     "#ifdef WSP_ASCEND\n"
     "\n"
-    "#include \"wsp_ascend.h\"\n"
+    "#include \"wsp_device.h\"\n"
+    "#include \"wsp_run.h\"\n"
     "\n"
     "#include <dlfcn.h>\n"
     "#include <inttypes.h>\n"
@@ -11621,6 +11618,7 @@ static const char npu_fixed_21[] =
     "namespace {\n"
     "\n"
     "constexpr uint64_t OPERATOR_TIMEOUT_US = 45u * 1000 * 1000;\n"
+    "constexpr int32_t RUN_TIMEOUT_MS = 50 * 1000;\n"
     "constexpr char AICPU_LIBRARY[] = \"libwsp_aicpu.so\";\n"
     "constexpr char AICPU_FUNCTION[] = \"wsp_aicpu_main\";\n"
     "\n"
@@ -11639,15 +11637,15 @@ static const char npu_fixed_21[] =
     "\n"
     "class Device {\n"
     "  public:\n"
-    "    explicit Device(DeviceResult *result) : result_(result) {\n"
+    "    explicit Device(Bindings *bindings) : bindings_(bindings) {\n"
     "    }\n"
     "    ~Device();\n"
     "    Device(const Device &) = delete;\n"
     "    Device &operator=(const Device &) = delete;\n"
     "\n"
     "    bool open(int32_t device);\n"
-    "    bool start(const wsp_program &program, const DeviceOptions &options, uint64_t run);\n"
-    "    bool wait(int32_t timeout_ms);\n"
+    "    bool start(const wsp_device_run &run, uint64_t run_there);\n"
+    "    bool wait();\n"
     "\n"
     "    void *allocate(size_t size);\n"
     "    bool copy_to(void *device, const void *host, size_t size);\n"
@@ -11655,6 +11653,9 @@ static const char npu_fixed_21[] =
     "\n"
     "    // Keeps the first error. Returns false.\n"
     "    bool fail(ptowsp_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));\n"
+    "    ptowsp_status status() const {\n"
+    "        return status_;\n"
+    "    }\n"
     "\n"
     "  private:\n"
     "    // Did a call of CANN go well?\n"
@@ -11662,10 +11663,11 @@ static const char npu_fixed_21[] =
     "        return code == 0 || fail(PTOWSP_SYSTEM_FAILED, \"device: %s returned %d\", call, code);\n"
     "    }\n"
     "    bool start_cores(const char *unit, uint32_t count, aclrtStream stream, uint64_t run);\n"
-    "    bool load_aicpu(int32_t device);\n"
+    "    bool load_aicpu();\n"
     "    bool start_aicpu(uint32_t thread_count, uint64_t run);\n"
     "\n"
-    "    DeviceResult *result_;\n"
+    "    Bindings *bindings_;\n"
+    "    ptowsp_status status_ = PTOWSP_OK;\n"
     "    bool is_acl_open_ = false, is_device_open_ = false;\n"
     "    int32_t device_ = 0;\n"
     "    aclrtStream streams_[3] = {nullptr, nullptr, nullptr};  // AICPU, vector, cube\n"
@@ -11677,12 +11679,13 @@ static const char npu_fixed_21[] =
     "#define WSP_CALL(call) check(static_cast<int32_t>(call), #call)\n"
     "\n"
     "bool Device::fail(ptowsp_status status, const char *format, ...) {\n"
-    "    if (result_->status == PTOWSP_OK) {\n"
-    "        va_list args;\n"
-    "        va_start(args, format);\n"
-    "        vsnprintf(result_->text, sizeof result_->text, format, args);\n"
-    "        va_end(args);\n"
-    "        result_->status = status;\n"
+    "    char text[WSP_DEVICE_TEXT_SIZE];\n"
+    "    va_list args;\n"
+    "    va_start(args, format);\n"
+    "    vsnprintf(text, sizeof text, format, args);\n"
+    "    va_end(args);\n"
+    "    if (status_ == PTOWSP_OK) {\n"
+    "        status_ = bindings_->fail(status, PTOWSP_NO_INDEX, \"%s\", text);\n"
     "    }\n"
     "    return false;\n"
     "}\n"
@@ -11810,16 +11813,6 @@ static const char npu_fixed_21[] =
     "    std::vector<Block> blocks_;\n"
     "};\n"
     "\n"
-    "uint64_t element_size_of(uint32_t dtype) {\n"
-    "    switch (dtype) {\n"
-    "#define WSP_SIZE_OF(name, value, bytes, text)                                                      \\\n"
-    "    case PTOWSP_##name: return bytes;\n"
-    "        PTOWSP_DTYPES(WSP_SIZE_OF)\n"
-    "#undef WSP_SIZE_OF\n"
-    "    default: return 0;\n"
-    "    }\n"
-    "}\n"
-    "\n"
     "// The elements before and behind that of the indices 0, as strides may be negative.\n"
     "void extent_of(const wsp_tensor &tensor, int64_t *out_low, int64_t *out_high) {\n"
     "    int64_t low = 0, high = 0;\n"
@@ -11848,7 +11841,8 @@ static const char npu_fixed_21[] =
     "  private:\n"
     "    void add_array(const wsp_array &array) {\n"
     "        if (array.is_bound) {\n"
-    "            copies_.add(array.data, array.count * element_size_of(array.dtype), false);\n"
+    "            copies_.add(array.data,\n"
+    "                        array.count * dtype_size(static_cast<ptowsp_dtype>(array.dtype)), false);\n"
     "        }\n"
     "    }\n"
     "    void add_data();\n"
@@ -12002,7 +11996,7 @@ static const char npu_fixed_21[] =
     "static_assert(sizeof(LoaderDeviceArguments) == 160, \"as documented\");\n"
     "\n"
     "// Brings the AICPU's program onto the device.\n"
-    "bool Device::load_aicpu(int32_t device) {\n"
+    "bool Device::load_aicpu() {\n"
     "    const std::string path = library_directory() + AICPU_LIBRARY;\n"
     "    std::vector<char> bytes;\n"
     "    if (!read_file(path, &bytes)) {\n"
@@ -12013,7 +12007,7 @@ static const char npu_fixed_21[] =
     "    memset(&on_device, 0, sizeof on_device);\n"
     "    on_device.dispatcher = on_device.library = address_of(library);\n"
     "    on_device.dispatcher_size = on_device.library_size = bytes.size();\n"
-    "    on_device.device = static_cast<uint64_t>(device);\n"
+    "    on_device.device = static_cast<uint64_t>(device_);\n"
     "    void *memory = library ? allocate(sizeof on_device) : nullptr;\n"
     "    if (!memory || !copy_to(library, bytes.data(), bytes.size()) ||\n"
     "        !copy_to(memory, &on_device, sizeof on_device)) {\n"
@@ -12087,94 +12081,91 @@ static const char npu_fixed_21[] =
     "\n"
     "// Cores first: they poll until the AICPU opens their lines. If it then cannot be started, nobody\n"
     "// tells them to quit; closing the device ends them.\n"
-    "bool Device::start(const wsp_program &program, const DeviceOptions &options, uint64_t run) {\n"
-    "    bool has_unit[2] = {false, false};\n"
-    "    for (uint32_t i = 1; i < program.kernel_count; i++) {\n"
-    "        has_unit[program.kernels[i].unit == PTOWSP_UNIT_CUBE] = true;\n"
-    "    }\n"
-    "    if (!load_aicpu(options.device)) {\n"
-    "        return false;\n"
-    "    }\n"
-    "    for (size_t i = 0; i < 2; i++) {\n"
-    "        if (has_unit[i]) {\n"
-    "            uint32_t limit = 0;\n"
-    "            aclrtDevResLimitType type = i ? ACL_RT_DEV_RES_CUBE_CORE : ACL_RT_DEV_RES_VECTOR_CORE;\n"
-    "            const char *unit = i ? \"cube\" : \"vector\";\n"
-    "            if (!WSP_CALL(aclrtGetStreamResLimit(streams_[i + 1], type, &limit))) {\n"
-    "                return false;\n"
-    "            }\n"
-    "            if (options.core_count > limit) {\n"
-    "                return fail(PTOWSP_LIMIT_EXCEEDED, \"device: %u %s cores are asked for, it has %u\",\n"
-    "                            options.core_count, unit, limit);\n"
-    "            }\n"
-    "            has_started_[i + 1] = start_cores(unit, options.core_count, streams_[i + 1], run);\n"
-    "            if (!has_started_[i + 1]) {\n"
-    "                return false;\n"
-    "            }\n"
+    "bool Device::start(const wsp_device_run &run, uint64_t run_there) {\n"
+    "    const struct {\n"
+    "        const char *unit;\n"
+    "        uint32_t count;\n"
+    "        aclrtDevResLimitType limit;\n"
+    "    } units[] = {{\"vector\", run.vector_count, ACL_RT_DEV_RES_VECTOR_CORE},\n"
+    "                 {\"cube\", run.cube_count, ACL_RT_DEV_RES_CUBE_CORE}};\n"
+    "    bool is_good = load_aicpu();\n"
+    "    for (size_t i = 0; i < 2 && is_good; i++) {\n"
+    "        uint32_t limit = 0;\n"
+    "        if (units[i].count == 0) {\n"
+    "            continue;\n"
     "        }\n"
+    "        is_good = WSP_CALL(aclrtGetStreamResLimit(streams_[i + 1], units[i].limit, &limit));\n"
+    "        if (is_good && units[i].count > limit) {\n"
+    "            is_good = fail(PTOWSP_LIMIT_EXCEEDED, \"device: %u %s cores are asked for; it has %u\",\n"
+    "                           units[i].count, units[i].unit, limit);\n"
+    "        }\n"
+    "        is_good = is_good && start_cores(units[i].unit, units[i].count, streams_[i + 1], run_there);\n"
+    "        has_started_[i + 1] = is_good;\n"
     "    }\n"
-    "    has_started_[0] = start_aicpu(options.aicpu_count, run);\n"
+    "    has_started_[0] = is_good && start_aicpu(run.aicpu_count, run_there);\n"
     "    return has_started_[0];\n"
     "}\n"
     "\n"
-    "bool Device::wait(int32_t timeout_ms) {\n"
+    "bool Device::wait() {\n"
     "    bool is_good = true;\n"
     "    for (size_t i = 0; i < 3; i++) {\n"
-    "        is_good = is_good && (!has_started_[i] ||\n"
-    "                              WSP_CALL(aclrtSynchronizeStreamWithTimeout(streams_[i], timeout_ms)));\n"
+    "        is_good =\n"
+    "            is_good && (!has_started_[i] ||\n"
+    "                        WSP_CALL(aclrtSynchronizeStreamWithTimeout(streams_[i], RUN_TIMEOUT_MS)));\n"
     "    }\n"
     "    return is_good;\n"
     "}\n"
     "\n"
-    "}  // namespace\n"
-    "\n"
     "// -- a run ----------------------------------------------------------------------------------------\n"
     "\n"
-    "static bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &bindings,\n"
-    "                       const DeviceOptions &options, DeviceResult *result) {\n"
+    "bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &bindings,\n"
+    "                wsp_device_run *run) {\n"
     "    Bound bound(device, program, bindings);\n"
-    "    wsp_device_run run;\n"
-    "    memset(&run, 0, sizeof run);\n"
-    "    run.abi_version = WSP_ABI_VERSION;\n"
-    "    run.aicpu_count = options.aicpu_count;\n"
-    "    run.ring_size = options.ring_size;\n"
-    "    for (uint32_t i = 1; i < program.kernel_count; i++) {\n"
-    "        bool is_cube = program.kernels[i].unit == PTOWSP_UNIT_CUBE;\n"
-    "        (is_cube ? run.cube_count : run.vector_count) = options.core_count;\n"
-    "    }\n"
-    "    run.status = PTOWSP_STUCK;  // unless it says otherwise\n"
-    "    run.index = PTOWSP_NO_INDEX;\n"
-    "    const std::vector<wsp_line> lines(run.cube_count + run.vector_count, wsp_line());\n"
+    "    const std::vector<wsp_line> lines(run->cube_count + run->vector_count, wsp_line());\n"
     "    void *lines_there = device.allocate(lines.size() * sizeof(wsp_line));\n"
-    "    void *run_there = device.allocate(sizeof run);\n"
-    "    run.lines = address_of(lines_there);\n"
-    "    if (!lines_there || !run_there || !bound.copy_to(&run.bindings) ||\n"
+    "    void *run_there = device.allocate(sizeof *run);\n"
+    "    run->lines = address_of(lines_there);\n"
+    "    if (!lines_there || !run_there || !bound.copy_to(&run->bindings) ||\n"
     "        !device.copy_to(lines_there, lines.data(), lines.size() * sizeof(wsp_line)) ||\n"
-    "        !device.copy_to(run_there, &run, sizeof run) ||\n"
-    "        !device.start(program, options, address_of(run_there)) ||\n"
-    "        !device.wait(options.timeout_ms) || !device.copy_from(&run, run_there, sizeof run)) {\n"
+    "        !device.copy_to(run_there, run, sizeof *run) ||\n"
+    "        !device.start(*run, address_of(run_there)) || !device.wait() ||\n"
+    "        !device.copy_from(run, run_there, sizeof *run)) {\n"
     "        return false;\n"
     "    }\n"
-    "    result->task_count = run.task_count;\n"
-    "    result->in_flight_max = run.in_flight_max;\n"
-    "    if (run.status != PTOWSP_OK) {\n"
-    "        result->index = run.index;\n"
-    "        run.text[sizeof run.text - 1] = '\\0';\n"
-    "        return device.fail(static_cast<ptowsp_status>(run.status), \"%s\", run.text);\n"
+    "    if (run->status != PTOWSP_OK) {\n"
+    "        run->text[sizeof run->text - 1] = '\\0';\n"
+    "        return device.fail(static_cast<ptowsp_status>(run->status), \"%s\", run->text);\n"
     "    }\n"
     "    return bound.copy_from();\n"
     "}\n"
     "\n"
-    "bool run_on_device(const wsp_program &program, const wsp_bindings &bindings,\n"
-    "                   const DeviceOptions &options, DeviceResult *result) {\n"
-    "    *result = DeviceResult();\n"
+    "}  // namespace\n"
+    "\n"
+    "ptowsp_status run_program(const wsp_program &program, Bindings *bindings,\n"
+    "                          const wsp_runner_options &options, wsp_runner_result *out_result) {\n"
+    "    wsp_device_run run;\n"
+    "    memset(&run, 0, sizeof run);\n"
+    "    run.abi_version = WSP_ABI_VERSION;\n"
+    "    run.aicpu_count = options.aicpu_count ? options.aicpu_count : 1;\n"
+    "    run.ring_size = options.ring_size ? options.ring_size : 4096;\n"
+    "    run.vector_count = core_count_of(program, PTOWSP_UNIT_VECTOR, options);\n"
+    "    run.cube_count = core_count_of(program, PTOWSP_UNIT_CUBE, options);\n"
+    "    run.status = PTOWSP_STUCK;  // unless the AICPU says otherwise\n"
+    "    run.index = PTOWSP_NO_INDEX;\n"
+    "    ptowsp_status status;\n"
     "    {\n"
-    "        Device device(result);\n"
-    "        if (device.open(options.device)) {\n"
-    "            run_opened(device, program, bindings, options, result);\n"
+    "        Device device(bindings);\n"
+    "        if (device.open(0)) {\n"
+    "            run_opened(device, program, bindings->table(), &run);\n"
     "        }\n"
-    "    }  // closing may fail, too\n"
-    "    return result->status == PTOWSP_OK;\n"
+    "        status = device.status();\n"
+    "    }\n"
+    "    if (status != PTOWSP_OK) {\n"
+    "        bindings->failure.index = run.index;\n"
+    "    }\n"
+    "    out_result->task_count = run.task_count;\n"
+    "    out_result->in_flight_max = run.in_flight_max;\n"
+    "    return status;\n"
     "}\n"
     "\n"
     "}  // namespace wsp\n"
@@ -12182,41 +12173,6 @@ static const char npu_fixed_21[] =
     "#endif\n";
 
 static const char npu_fixed_22[] =
-    "// Running a tree on a device, with CANN. See wsp_ascend.cpp.\n"
-    "\n"
-    "#ifndef WSP_ASCEND_H\n"
-    "#define WSP_ASCEND_H\n"
-    "\n"
-    "#include \"wsp_device.h\"\n"
-    "\n"
-    "namespace wsp {\n"
-    "\n"
-    "struct DeviceOptions {\n"
-    "    int32_t device = 0;\n"
-    "    uint32_t aicpu_count = 1;\n"
-    "    uint32_t core_count = 0;  // of each unit that the program has\n"
-    "    uint32_t ring_size = 4096;\n"
-    "    int32_t timeout_ms = 50000;  // for the run\n"
-    "};\n"
-    "\n"
-    "struct DeviceResult {\n"
-    "    ptowsp_status status = PTOWSP_OK;\n"
-    "    uint64_t index = PTOWSP_NO_INDEX;\n"
-    "    uint64_t task_count = 0;\n"
-    "    uint32_t in_flight_max = 0;\n"
-    "    char text[WSP_DEVICE_TEXT_SIZE] = \"\";\n"
-    "};\n"
-    "\n"
-    "// Copies what is bound to the device, runs the program there, and copies back the tensors that it\n"
-    "// writes and the slots. What is bound has been checked. False with an error in the result.\n"
-    "bool run_on_device(const wsp_program &program, const wsp_bindings &bindings,\n"
-    "                   const DeviceOptions &options, DeviceResult *result);\n"
-    "\n"
-    "}  // namespace wsp\n"
-    "\n"
-    "#endif\n";
-
-static const char npu_fixed_23[] =
     "// Binding: see wsp_bindings.h. Errors have the texts of ptowsp_run_bind_... and ptowsp_run_execute.\n"
     "\n"
     "#include \"wsp_bindings.h\"\n"
@@ -12778,7 +12734,7 @@ static const char npu_fixed_23[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_24[] =
+static const char npu_fixed_23[] =
     "// What is bound to a program: checked by itself as it is bound, and all of it before a run.\n"
     "\n"
     "#ifndef WSP_BINDINGS_H\n"
@@ -12861,7 +12817,7 @@ static const char npu_fixed_24[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_25[] =
+static const char npu_fixed_24[] =
     "// Threads stand in for the device: one for each core, one for each AICPU thread but the first, which\n"
     "// is the caller's. They live as long as the run.\n"
     "\n"
@@ -12970,7 +12926,7 @@ static const char npu_fixed_25[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_26[] =
+static const char npu_fixed_25[] =
     "// Running a program with what is bound to it: wsp_run.cpp does it on threads of this machine,\n"
     "// wsp_ascend.cpp on the device.\n"
     "\n"
@@ -13007,7 +12963,7 @@ static const char npu_fixed_26[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_27[] =
+static const char npu_fixed_26[] =
     "// The C API of a tree: see wsp_runner.h.\n"
     "\n"
     "#include \"wsp_runner.h\"\n"
@@ -13184,7 +13140,7 @@ static const char npu_fixed_27[] =
     "\n"
     "}  // extern \"C\"\n";
 
-static const char npu_fixed_28[] =
+static const char npu_fixed_27[] =
     "// The C API of an emitted tree: binds sizes, data and memory to its program by name or by index,\n"
     "// and runs it. It can be used through dlsym, and trees side by side in one process: nothing else is\n"
     "// visible.\n"
@@ -13294,7 +13250,7 @@ static const char npu_fixed_28[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_29[] =
+static const char npu_fixed_28[] =
     "// What host, AICPU and AICore share: all that crosses from one of them to another, with fixed\n"
     "// widths and a layout that is checked when compiling, and the tables that describe the program.\n"
     "//\n"
@@ -13494,7 +13450,7 @@ static const char npu_fixed_29[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_30[] =
+static const char npu_fixed_29[] =
     "// What the host hands to the processors of a device when it starts them: one wsp_device_run in\n"
     "// device memory. Only in the build with CANN.\n"
     "\n"
@@ -13528,7 +13484,7 @@ static const char npu_fixed_30[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_31[] =
+static const char npu_fixed_30[] =
     "// How AICPU threads and cores talk: the line of wsp_abi.h, through the compiler's atomics, and the\n"
     "// bell that wakes whoever sleeps.\n"
     "//\n"
@@ -13679,7 +13635,7 @@ static const char npu_fixed_31[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_32[] =
+static const char npu_fixed_31[] =
     "// The numbers of a workload's expressions: i64 and u64, and bool. Their arithmetic is that of\n"
     "// section 14 of ptowsp.h, which never traps:\n"
     "//\n"
@@ -13922,7 +13878,7 @@ static const char npu_fixed_32[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_33[] =
+static const char npu_fixed_32[] =
     "// See wsp_clock.h. This file gives what it is told to one of the two engines of the library's\n"
     "// simulated time, as the library's own walk of a program does: lanes that run tasks in the order of\n"
     "// issue (pwsp_lanes), or lanes that choose among ready tasks (pwsp_flow).\n"
@@ -14428,7 +14384,7 @@ static const char npu_fixed_33[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_34[] =
+static const char npu_fixed_33[] =
     "// The simulated clock of a tree that runs on a CPU.\n"
     "//\n"
     "// Threads that stand in for an NPU take whatever time they take. How long the program takes on its\n"
@@ -14547,7 +14503,7 @@ static const char npu_fixed_34[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_35[] =
+static const char npu_fixed_34[] =
     "// Generated by tools/amalgamate.sh from src/: edit the files there, not this one.\n"
     "//\n"
     "// The rules of simulated time of ptowsp, for wsp_clock.cpp alone. MIT licence, see LICENSE.\n"
@@ -19441,7 +19397,7 @@ static const char npu_fixed_35[] =
     "\n"
     "#endif  // PTOWSP_C\n";
 
-static const char npu_fixed_36[] =
+static const char npu_fixed_35[] =
     "// ptowsp: plans dynamic LLM workloads, describes them once, runs them, and knows how long they\n"
     "// take. Two files, C11 or C++17, MIT.\n"
     "//\n"
@@ -22843,7 +22799,7 @@ static const char npu_fixed_36[] =
     "#include \"ptowsp.c\"\n"
     "#endif\n";
 
-static const char npu_fixed_37[] =
+static const char npu_fixed_36[] =
     "// Generated by tools/amalgamate.sh from src/isa/: edit the files there, not this one.\n"
     "//\n"
     "// PTO-ISA tile instructions on the CPU, part of ptowsp. MIT licence, see LICENSE.\n"
@@ -32675,7 +32631,7 @@ static const char npu_fixed_37[] =
     "\n"
     "#endif  // PTOISA_SHIM_H\n";
 
-static const char npu_fixed_38[] =
+static const char npu_fixed_37[] =
     "MIT License\n"
     "\n"
     "Copyright (c) 2026 the ptowsp authors\n"
@@ -32816,89 +32772,84 @@ NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i) {
         fixed.size = sizeof npu_fixed_21 - 1;
         break;
     case 22:
-        fixed.path = "host/wsp_ascend.h";
+        fixed.path = "host/wsp_bindings.cpp";
         fixed.data = npu_fixed_22;
         fixed.size = sizeof npu_fixed_22 - 1;
         break;
     case 23:
-        fixed.path = "host/wsp_bindings.cpp";
+        fixed.path = "host/wsp_bindings.h";
         fixed.data = npu_fixed_23;
         fixed.size = sizeof npu_fixed_23 - 1;
         break;
     case 24:
-        fixed.path = "host/wsp_bindings.h";
+        fixed.path = "host/wsp_run.cpp";
         fixed.data = npu_fixed_24;
         fixed.size = sizeof npu_fixed_24 - 1;
         break;
     case 25:
-        fixed.path = "host/wsp_run.cpp";
+        fixed.path = "host/wsp_run.h";
         fixed.data = npu_fixed_25;
         fixed.size = sizeof npu_fixed_25 - 1;
         break;
     case 26:
-        fixed.path = "host/wsp_run.h";
+        fixed.path = "host/wsp_runner.cpp";
         fixed.data = npu_fixed_26;
         fixed.size = sizeof npu_fixed_26 - 1;
         break;
     case 27:
-        fixed.path = "host/wsp_runner.cpp";
+        fixed.path = "host/wsp_runner.h";
         fixed.data = npu_fixed_27;
         fixed.size = sizeof npu_fixed_27 - 1;
         break;
     case 28:
-        fixed.path = "host/wsp_runner.h";
+        fixed.path = "include/wsp_abi.h";
         fixed.data = npu_fixed_28;
         fixed.size = sizeof npu_fixed_28 - 1;
         break;
     case 29:
-        fixed.path = "include/wsp_abi.h";
+        fixed.path = "include/wsp_device.h";
         fixed.data = npu_fixed_29;
         fixed.size = sizeof npu_fixed_29 - 1;
         break;
     case 30:
-        fixed.path = "include/wsp_device.h";
+        fixed.path = "include/wsp_line.h";
         fixed.data = npu_fixed_30;
         fixed.size = sizeof npu_fixed_30 - 1;
         break;
     case 31:
-        fixed.path = "include/wsp_line.h";
+        fixed.path = "include/wsp_number.h";
         fixed.data = npu_fixed_31;
         fixed.size = sizeof npu_fixed_31 - 1;
         break;
     case 32:
-        fixed.path = "include/wsp_number.h";
+        fixed.path = "shim/wsp_clock.cpp";
         fixed.data = npu_fixed_32;
         fixed.size = sizeof npu_fixed_32 - 1;
         break;
     case 33:
-        fixed.path = "shim/wsp_clock.cpp";
+        fixed.path = "shim/wsp_clock.h";
         fixed.data = npu_fixed_33;
         fixed.size = sizeof npu_fixed_33 - 1;
         break;
     case 34:
-        fixed.path = "shim/wsp_clock.h";
+        fixed.path = "shim/wsp_clock_core.h";
         fixed.data = npu_fixed_34;
         fixed.size = sizeof npu_fixed_34 - 1;
         break;
     case 35:
-        fixed.path = "shim/wsp_clock_core.h";
+        fixed.path = "include/ptowsp.h";
         fixed.data = npu_fixed_35;
         fixed.size = sizeof npu_fixed_35 - 1;
         break;
     case 36:
-        fixed.path = "include/ptowsp.h";
+        fixed.path = "shim/ptoisa_shim.h";
         fixed.data = npu_fixed_36;
         fixed.size = sizeof npu_fixed_36 - 1;
         break;
     case 37:
-        fixed.path = "shim/ptoisa_shim.h";
+        fixed.path = "LICENSE";
         fixed.data = npu_fixed_37;
         fixed.size = sizeof npu_fixed_37 - 1;
-        break;
-    case 38:
-        fixed.path = "LICENSE";
-        fixed.data = npu_fixed_38;
-        fixed.size = sizeof npu_fixed_38 - 1;
         break;
     default: break;
     }

@@ -3,9 +3,7 @@
 // status, makespan, and the calls of kernels in their order. Then threads: few of them, many of
 // them, and kernels that run side by side where there is no time.
 
-#include "../src/npu/tree/aicpu/wsp_pipeline_network.cpp"
-#include "../src/npu/tree/aicpu/wsp_pipeline_stuck.cpp"
-#include "../src/npu/tree/aicpu/wsp_pipeline_turns.cpp"
+#include "wsp_pipeline_network.h"
 
 #include "npu_body.h"
 

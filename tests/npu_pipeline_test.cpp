@@ -2,15 +2,9 @@
 // scheduler of the tree with cores that are threads. Each is built with the public API as well, and
 // executed; both must agree in status, makespan, calls of kernels by task, what slots load, and data.
 
-#include "../src/npu/tree/aicore/wsp_worker.cpp"
-#include "../src/npu/tree/aicpu/wsp_expand.cpp"
-#include "../src/npu/tree/aicpu/wsp_pipeline.cpp"
-#include "../src/npu/tree/aicpu/wsp_pipeline_network.cpp"
-#include "../src/npu/tree/aicpu/wsp_pipeline_stuck.cpp"
-#include "../src/npu/tree/aicpu/wsp_pipeline_turns.cpp"
-#include "../src/npu/tree/aicpu/wsp_region_map.cpp"
-#include "../src/npu/tree/aicpu/wsp_scheduler.cpp"
-#include "../src/npu/tree/shim/wsp_clock.cpp"
+#include "wsp_pipeline.h"
+#include "wsp_scheduler.h"
+#include "wsp_worker.h"
 
 #include "npu_body.h"
 

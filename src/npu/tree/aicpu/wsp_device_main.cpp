@@ -54,13 +54,7 @@ void lead(Scheduler &scheduler, wsp_device_run *run) {
     }
     set_stage(run, OPEN);
     scheduler.open_lines(0);
-    const wsp_bindings &bindings = *at<wsp_bindings>(run->bindings);
-    Run walk(wsp_the_program, bindings, scheduler);
-    wsp_the_program.expand(walk);
-    scheduler.finish();
-    for (uint32_t i = 0; i < wsp_the_program.slot_count; i++) {
-        at<uint64_t>(bindings.slots)[i] = walk.slot_u64(i).value();
-    }
+    walk(wsp_the_program, *at<wsp_bindings>(run->bindings), &scheduler);
     scheduler.stop();
     scheduler.close_lines(0);
     report(scheduler, run);

@@ -17,7 +17,8 @@
 
 #ifdef WSP_ASCEND
 
-#include "wsp_ascend.h"
+#include "wsp_device.h"
+#include "wsp_run.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -39,6 +40,7 @@ namespace wsp {
 namespace {
 
 constexpr uint64_t OPERATOR_TIMEOUT_US = 45u * 1000 * 1000;
+constexpr int32_t RUN_TIMEOUT_MS = 50 * 1000;
 constexpr char AICPU_LIBRARY[] = "libwsp_aicpu.so";
 constexpr char AICPU_FUNCTION[] = "wsp_aicpu_main";
 
@@ -57,15 +59,15 @@ uint64_t address_of(const void *pointer) {
 
 class Device {
   public:
-    explicit Device(DeviceResult *result) : result_(result) {
+    explicit Device(Bindings *bindings) : bindings_(bindings) {
     }
     ~Device();
     Device(const Device &) = delete;
     Device &operator=(const Device &) = delete;
 
     bool open(int32_t device);
-    bool start(const wsp_program &program, const DeviceOptions &options, uint64_t run);
-    bool wait(int32_t timeout_ms);
+    bool start(const wsp_device_run &run, uint64_t run_there);
+    bool wait();
 
     void *allocate(size_t size);
     bool copy_to(void *device, const void *host, size_t size);
@@ -73,6 +75,9 @@ class Device {
 
     // Keeps the first error. Returns false.
     bool fail(ptowsp_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+    ptowsp_status status() const {
+        return status_;
+    }
 
   private:
     // Did a call of CANN go well?
@@ -80,10 +85,11 @@ class Device {
         return code == 0 || fail(PTOWSP_SYSTEM_FAILED, "device: %s returned %d", call, code);
     }
     bool start_cores(const char *unit, uint32_t count, aclrtStream stream, uint64_t run);
-    bool load_aicpu(int32_t device);
+    bool load_aicpu();
     bool start_aicpu(uint32_t thread_count, uint64_t run);
 
-    DeviceResult *result_;
+    Bindings *bindings_;
+    ptowsp_status status_ = PTOWSP_OK;
     bool is_acl_open_ = false, is_device_open_ = false;
     int32_t device_ = 0;
     aclrtStream streams_[3] = {nullptr, nullptr, nullptr};  // AICPU, vector, cube
@@ -95,12 +101,13 @@ class Device {
 #define WSP_CALL(call) check(static_cast<int32_t>(call), #call)
 
 bool Device::fail(ptowsp_status status, const char *format, ...) {
-    if (result_->status == PTOWSP_OK) {
-        va_list args;
-        va_start(args, format);
-        vsnprintf(result_->text, sizeof result_->text, format, args);
-        va_end(args);
-        result_->status = status;
+    char text[WSP_DEVICE_TEXT_SIZE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (status_ == PTOWSP_OK) {
+        status_ = bindings_->fail(status, PTOWSP_NO_INDEX, "%s", text);
     }
     return false;
 }
@@ -228,16 +235,6 @@ class Copies {
     std::vector<Block> blocks_;
 };
 
-uint64_t element_size_of(uint32_t dtype) {
-    switch (dtype) {
-#define WSP_SIZE_OF(name, value, bytes, text)                                                      \
-    case PTOWSP_##name: return bytes;
-        PTOWSP_DTYPES(WSP_SIZE_OF)
-#undef WSP_SIZE_OF
-    default: return 0;
-    }
-}
-
 // The elements before and behind that of the indices 0, as strides may be negative.
 void extent_of(const wsp_tensor &tensor, int64_t *out_low, int64_t *out_high) {
     int64_t low = 0, high = 0;
@@ -266,7 +263,8 @@ class Bound {
   private:
     void add_array(const wsp_array &array) {
         if (array.is_bound) {
-            copies_.add(array.data, array.count * element_size_of(array.dtype), false);
+            copies_.add(array.data,
+                        array.count * dtype_size(static_cast<ptowsp_dtype>(array.dtype)), false);
         }
     }
     void add_data();
@@ -420,7 +418,7 @@ static_assert(offsetof(LoaderDeviceArguments, library_size) == 128, "as document
 static_assert(sizeof(LoaderDeviceArguments) == 160, "as documented");
 
 // Brings the AICPU's program onto the device.
-bool Device::load_aicpu(int32_t device) {
+bool Device::load_aicpu() {
     const std::string path = library_directory() + AICPU_LIBRARY;
     std::vector<char> bytes;
     if (!read_file(path, &bytes)) {
@@ -431,7 +429,7 @@ bool Device::load_aicpu(int32_t device) {
     memset(&on_device, 0, sizeof on_device);
     on_device.dispatcher = on_device.library = address_of(library);
     on_device.dispatcher_size = on_device.library_size = bytes.size();
-    on_device.device = static_cast<uint64_t>(device);
+    on_device.device = static_cast<uint64_t>(device_);
     void *memory = library ? allocate(sizeof on_device) : nullptr;
     if (!memory || !copy_to(library, bytes.data(), bytes.size()) ||
         !copy_to(memory, &on_device, sizeof on_device)) {
@@ -505,94 +503,91 @@ bool Device::start_aicpu(uint32_t thread_count, uint64_t run) {
 
 // Cores first: they poll until the AICPU opens their lines. If it then cannot be started, nobody
 // tells them to quit; closing the device ends them.
-bool Device::start(const wsp_program &program, const DeviceOptions &options, uint64_t run) {
-    bool has_unit[2] = {false, false};
-    for (uint32_t i = 1; i < program.kernel_count; i++) {
-        has_unit[program.kernels[i].unit == PTOWSP_UNIT_CUBE] = true;
-    }
-    if (!load_aicpu(options.device)) {
-        return false;
-    }
-    for (size_t i = 0; i < 2; i++) {
-        if (has_unit[i]) {
-            uint32_t limit = 0;
-            aclrtDevResLimitType type = i ? ACL_RT_DEV_RES_CUBE_CORE : ACL_RT_DEV_RES_VECTOR_CORE;
-            const char *unit = i ? "cube" : "vector";
-            if (!WSP_CALL(aclrtGetStreamResLimit(streams_[i + 1], type, &limit))) {
-                return false;
-            }
-            if (options.core_count > limit) {
-                return fail(PTOWSP_LIMIT_EXCEEDED, "device: %u %s cores are asked for, it has %u",
-                            options.core_count, unit, limit);
-            }
-            has_started_[i + 1] = start_cores(unit, options.core_count, streams_[i + 1], run);
-            if (!has_started_[i + 1]) {
-                return false;
-            }
+bool Device::start(const wsp_device_run &run, uint64_t run_there) {
+    const struct {
+        const char *unit;
+        uint32_t count;
+        aclrtDevResLimitType limit;
+    } units[] = {{"vector", run.vector_count, ACL_RT_DEV_RES_VECTOR_CORE},
+                 {"cube", run.cube_count, ACL_RT_DEV_RES_CUBE_CORE}};
+    bool is_good = load_aicpu();
+    for (size_t i = 0; i < 2 && is_good; i++) {
+        uint32_t limit = 0;
+        if (units[i].count == 0) {
+            continue;
         }
+        is_good = WSP_CALL(aclrtGetStreamResLimit(streams_[i + 1], units[i].limit, &limit));
+        if (is_good && units[i].count > limit) {
+            is_good = fail(PTOWSP_LIMIT_EXCEEDED, "device: %u %s cores are asked for; it has %u",
+                           units[i].count, units[i].unit, limit);
+        }
+        is_good = is_good && start_cores(units[i].unit, units[i].count, streams_[i + 1], run_there);
+        has_started_[i + 1] = is_good;
     }
-    has_started_[0] = start_aicpu(options.aicpu_count, run);
+    has_started_[0] = is_good && start_aicpu(run.aicpu_count, run_there);
     return has_started_[0];
 }
 
-bool Device::wait(int32_t timeout_ms) {
+bool Device::wait() {
     bool is_good = true;
     for (size_t i = 0; i < 3; i++) {
-        is_good = is_good && (!has_started_[i] ||
-                              WSP_CALL(aclrtSynchronizeStreamWithTimeout(streams_[i], timeout_ms)));
+        is_good =
+            is_good && (!has_started_[i] ||
+                        WSP_CALL(aclrtSynchronizeStreamWithTimeout(streams_[i], RUN_TIMEOUT_MS)));
     }
     return is_good;
 }
 
-}  // namespace
-
 // -- a run ----------------------------------------------------------------------------------------
 
-static bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &bindings,
-                       const DeviceOptions &options, DeviceResult *result) {
+bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &bindings,
+                wsp_device_run *run) {
     Bound bound(device, program, bindings);
-    wsp_device_run run;
-    memset(&run, 0, sizeof run);
-    run.abi_version = WSP_ABI_VERSION;
-    run.aicpu_count = options.aicpu_count;
-    run.ring_size = options.ring_size;
-    for (uint32_t i = 1; i < program.kernel_count; i++) {
-        bool is_cube = program.kernels[i].unit == PTOWSP_UNIT_CUBE;
-        (is_cube ? run.cube_count : run.vector_count) = options.core_count;
-    }
-    run.status = PTOWSP_STUCK;  // unless it says otherwise
-    run.index = PTOWSP_NO_INDEX;
-    const std::vector<wsp_line> lines(run.cube_count + run.vector_count, wsp_line());
+    const std::vector<wsp_line> lines(run->cube_count + run->vector_count, wsp_line());
     void *lines_there = device.allocate(lines.size() * sizeof(wsp_line));
-    void *run_there = device.allocate(sizeof run);
-    run.lines = address_of(lines_there);
-    if (!lines_there || !run_there || !bound.copy_to(&run.bindings) ||
+    void *run_there = device.allocate(sizeof *run);
+    run->lines = address_of(lines_there);
+    if (!lines_there || !run_there || !bound.copy_to(&run->bindings) ||
         !device.copy_to(lines_there, lines.data(), lines.size() * sizeof(wsp_line)) ||
-        !device.copy_to(run_there, &run, sizeof run) ||
-        !device.start(program, options, address_of(run_there)) ||
-        !device.wait(options.timeout_ms) || !device.copy_from(&run, run_there, sizeof run)) {
+        !device.copy_to(run_there, run, sizeof *run) ||
+        !device.start(*run, address_of(run_there)) || !device.wait() ||
+        !device.copy_from(run, run_there, sizeof *run)) {
         return false;
     }
-    result->task_count = run.task_count;
-    result->in_flight_max = run.in_flight_max;
-    if (run.status != PTOWSP_OK) {
-        result->index = run.index;
-        run.text[sizeof run.text - 1] = '\0';
-        return device.fail(static_cast<ptowsp_status>(run.status), "%s", run.text);
+    if (run->status != PTOWSP_OK) {
+        run->text[sizeof run->text - 1] = '\0';
+        return device.fail(static_cast<ptowsp_status>(run->status), "%s", run->text);
     }
     return bound.copy_from();
 }
 
-bool run_on_device(const wsp_program &program, const wsp_bindings &bindings,
-                   const DeviceOptions &options, DeviceResult *result) {
-    *result = DeviceResult();
+}  // namespace
+
+ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
+                          const wsp_runner_options &options, wsp_runner_result *out_result) {
+    wsp_device_run run;
+    memset(&run, 0, sizeof run);
+    run.abi_version = WSP_ABI_VERSION;
+    run.aicpu_count = options.aicpu_count ? options.aicpu_count : 1;
+    run.ring_size = options.ring_size ? options.ring_size : 4096;
+    run.vector_count = core_count_of(program, PTOWSP_UNIT_VECTOR, options);
+    run.cube_count = core_count_of(program, PTOWSP_UNIT_CUBE, options);
+    run.status = PTOWSP_STUCK;  // unless the AICPU says otherwise
+    run.index = PTOWSP_NO_INDEX;
+    ptowsp_status status;
     {
-        Device device(result);
-        if (device.open(options.device)) {
-            run_opened(device, program, bindings, options, result);
+        Device device(bindings);
+        if (device.open(0)) {
+            run_opened(device, program, bindings->table(), &run);
         }
-    }  // closing may fail, too
-    return result->status == PTOWSP_OK;
+        status = device.status();
+    }
+    if (status != PTOWSP_OK) {
+        bindings->failure.index = run.index;
+    }
+    out_result->task_count = run.task_count;
+    out_result->in_flight_max = run.in_flight_max;
+    return status;
 }
 
 }  // namespace wsp
