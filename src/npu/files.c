@@ -110,11 +110,26 @@ NPU_INTERNAL void npu_add_fixed_file(npu_emitter *emitter, const char *path, con
     }
 }
 
+// Does the source of a kernel mention a function of section 9?
+static bool npu_has_merges(const npu_emitter *emitter) {
+    static const char kernels[] = "aicore/kernels/";
+    for (uint32_t i = 0; i < emitter->file_count; i++) {
+        const npu_file *file = &emitter->files[i];
+        if (strncmp(file->path, kernels, sizeof kernels - 1) == 0 &&
+            strstr(file->data, "ptowsp_merge_")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter, bool has_pipelines) {
-    static const char pipelines[] = "aicpu/wsp_pipeline";
+    static const char pipelines[] = "aicpu/wsp_pipeline", merges[] = "aicore/wsp_merge";
+    bool has_merges = npu_has_merges(emitter);
     for (uint32_t i = 0; npu_fixed_at(i).path; i++) {
         npu_fixed fixed = npu_fixed_at(i);
-        if (has_pipelines || strncmp(fixed.path, pipelines, sizeof pipelines - 1) != 0) {
+        if ((has_pipelines || strncmp(fixed.path, pipelines, sizeof pipelines - 1) != 0) &&
+            (has_merges || strncmp(fixed.path, merges, sizeof merges - 1) != 0)) {
             npu_add_fixed_file(emitter, fixed.path, fixed.data, fixed.size);
         }
     }

@@ -201,7 +201,8 @@ typedef struct npu_fixed {
 } npu_fixed;
 NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i);
 
-// Adds all of them, without those for pipelines if there are none.
+// Adds all of them after the kernels, without those for pipelines if there are none, or for kernels
+// that merge.
 NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter, bool has_pipelines);
 
 // aicpu/expand.cpp.
