@@ -6682,19 +6682,19 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
 
 // -- bindings -------------------------------------------------------------------------------------
 
-// What is declared at index i, of each kind, if it is bound.
+// What is declared at index i, of each kind, if it is bound. Dense axes are not.
 static ptowsp_status npu_bind_axis(const npu_runner *api, void *runner, const ptowsp_run *run,
                                    uint32_t i) {
+    ptowsp_axis_info axis = ptowsp_program_axis_at(ptowsp_run_program(run), i);
     int64_t size;
     ptowsp_csr csr;
-    ptowsp_status status = PTOWSP_OK;
-    if (ptowsp_run_bound_size(run, i, &size)) {
-        status = api->bind_size_at(runner, i, size);
+    if (axis.kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(run, i, &size)) {
+        return api->bind_size_at(runner, i, size);
     }
-    if (status == PTOWSP_OK && ptowsp_run_bound_csr(run, i, &csr)) {
-        status = api->bind_csr_at(runner, i, &csr);
+    if (axis.kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(run, i, &csr)) {
+        return api->bind_csr_at(runner, i, &csr);
     }
-    return status;
+    return PTOWSP_OK;
 }
 
 static ptowsp_status npu_bind_array(const npu_runner *api, void *runner, const ptowsp_run *run,
