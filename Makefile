@@ -94,6 +94,18 @@ $(BUILD)/npu_clock%test: tests/npu_clock%test.c $(TEST_HEADERS) $(wildcard tests
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@.o
 	$(CXX) $(CXXFLAGS) $@.o $(BUILD)/npu_clock.o $(BUILD)/wsp_clock.o -o $@ $(LDFLAGS) -pthread -lcmocka -lm
 
+# The fixed files of emitted trees, with a program written by hand.
+NPU_RUNTIME := $(addprefix src/npu/tree/,aicpu/wsp_expand.cpp aicpu/wsp_scheduler.cpp \
+               aicpu/wsp_region_map.cpp aicore/wsp_worker.cpp host/wsp_bindings.cpp \
+               host/wsp_run.cpp host/wsp_runner.cpp shim/wsp_clock.cpp) \
+               tests/npu_sample/program.cpp tests/npu_sample/expand.cpp
+NPU_INCLUDE := $(addprefix -Isrc/npu/tree/,include aicpu aicore host shim) -Itests/npu_sample -I.
+
+$(BUILD)/npu_runtime_test: tests/npu_runtime_test.cpp $(NPU_RUNTIME) tests/npu_sample/dispatch.cpp \
+    $(wildcard tests/npu_sample/*.h src/npu/tree/*/*.h) ptowsp.h | $(BUILD)
+	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) $(NPU_INCLUDE) $< $(NPU_RUNTIME) -o $@ $(LDFLAGS) \
+	    -pthread -lcmocka
+
 # As many at a time as there are processors; each prints when it has ended.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 

@@ -70,8 +70,8 @@ Run::Run(const Run &around, Target &target)
 
 void Run::fail(ptowsp_status status, uint64_t index, const char *format, ...) {
     char text[sizeof Failure().text];
-    const int used = snprintf(text, sizeof text, "%s: ",
-                              place_ < program_->place_count ? program_->places[place_] : "");
+    const int used = snprintf(
+        text, sizeof text, "%s: ", place_ < program_->place_count ? program_->places[place_] : "");
     if (used > 0 && static_cast<size_t>(used) < sizeof text) {
         va_list args;
         va_start(args, format);

@@ -32,7 +32,9 @@ bool RegionMap::find_layout(const wsp_tensor &tensor, uint64_t *out_low, uint64_
     *out_low = *out_high = tensor.data;
     for (uint32_t i = 0; i < DIMENSION_COUNT; i++) {
         const uint32_t lead = PTOWSP_VIEW_LEAD_MAX;
-        const int64_t size = i < lead ? tensor.lead_shape[i] : i == lead ? tensor.rows : tensor.cols;
+        const int64_t size = i < lead    ? tensor.lead_shape[i]
+                             : i == lead ? tensor.rows
+                                         : tensor.cols;
         const int64_t stride = i < lead    ? tensor.lead_strides[i]
                                : i == lead ? tensor.row_stride
                                            : tensor.col_stride;
@@ -109,7 +111,8 @@ RegionMap::Box RegionMap::box_of(const Region &region) const {
     const TensorInfo &info = infos_[region.tensor];
     const uint64_t row_count = uint64_t{region.rows} - 1, col_count = uint64_t{region.cols} - 1;
     if (info.is_plain) {
-        const uint64_t row = static_cast<uint64_t>(region.row), col = static_cast<uint64_t>(region.col);
+        const uint64_t row = static_cast<uint64_t>(region.row),
+                       col = static_cast<uint64_t>(region.col);
         return {region.lead, {row, row + row_count}, {col, col + col_count}};
     }
     const wsp_tensor &tensor = tensors_[region.tensor];

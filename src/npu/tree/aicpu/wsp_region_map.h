@@ -151,7 +151,8 @@ template <typename Wait> void RegionMap::meet(const Region &region, Wait wait) {
             continue;
         }
         for (uint64_t cell = 0; cell < row_count * col_count; cell++) {
-            uint32_t i = cells_[cell_of(at, box.lead, row + cell / col_count, col + cell % col_count)];
+            uint32_t i =
+                cells_[cell_of(at, box.lead, row + cell / col_count, col + cell % col_count)];
             for (uint32_t next; i; i = next) {
                 next = items_[i].next[OF_CELL];
                 meet_one(region, box, i, wait);

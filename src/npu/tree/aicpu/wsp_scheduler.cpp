@@ -82,8 +82,9 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
     queues_.resize(cores.size() + 2);
 
     capacity_ = options.ring_size;
-    const bool has_window = schedule.window > 0 && (schedule.window_policy == PTOWSP_WINDOW_STALL ||
-                                                    schedule.window_policy == PTOWSP_WINDOW_DEFAULT);
+    const bool has_window =
+        schedule.window > 0 && (schedule.window_policy == PTOWSP_WINDOW_STALL ||
+                                schedule.window_policy == PTOWSP_WINDOW_DEFAULT);
     capacity_ = has_window ? std::min<uint64_t>(capacity_, schedule.window) : capacity_;
     nodes_.resize(capacity_);
     links_.resize(1);
@@ -123,13 +124,10 @@ bool Scheduler::begin_clock() {
         tensor.is_written = program.tensors[i].is_written != 0;
         tensor.is_loaded = program.tensors[i].is_loaded != 0;
     }
-    const ClockProgram timed = {&program.schedule,
-                                program.lane_count,
-                                program.is_priority_signed != 0,
-                                program.has_streams != 0,
-                                program.edge_count,
-                                program.scope_depth,
-                                program.pipeline_count};
+    const ClockProgram timed = {
+        &program.schedule,        program.lane_count, program.is_priority_signed != 0,
+        program.has_streams != 0, program.edge_count, program.scope_depth,
+        program.pipeline_count};
     return check_clock(clock_.begin(timed, known.data(), static_cast<uint32_t>(known.size())));
 }
 
@@ -266,8 +264,9 @@ void Scheduler::connect(Submission *submission) {
     }
     const uint32_t tile_count = submission->task.tile_count;
     for (uint32_t i = 0; i < tile_count; i++) {
-        regions_.meet(submission->tiles[i],
-                      [&](uint32_t owner) { wait_for({owner, nodes_[owner].id}, node); });
+        regions_.meet(submission->tiles[i], [&](uint32_t owner) {
+            wait_for({owner, nodes_[owner].id}, node);
+        });
     }
     for (uint32_t i = 0; i < tile_count; i++) {
         submission->items[i] = regions_.add(submission->tiles[i], node);
@@ -293,7 +292,7 @@ uint32_t Scheduler::home_of(const Submission &submission) {
     const ptowsp_schedule &schedule = program_->schedule;
     const uint32_t unit = program_->kernels[submission.task.kernel].unit;
     const bool is_by_unit = schedule.pools == PTOWSP_POOLS_BY_UNIT;
-    const uint32_t lane_count = !is_by_unit                   ? schedule.lane_count
+    const uint32_t lane_count = !is_by_unit                ? schedule.lane_count
                                 : unit == PTOWSP_UNIT_CUBE ? schedule.cube_lane_count
                                                            : schedule.vector_lane_count;
     uint64_t key = submission.dispatch_key;
@@ -330,7 +329,8 @@ bool Scheduler::pop_ready(uint32_t core, Ready *out) {
     const uint32_t core_count = static_cast<uint32_t>(cores_.size()), unit = cores_[core].core.unit;
     std::vector<Ready> *best = nullptr;
     const auto look = [&](std::vector<Ready> &queue) {
-        if (!queue.empty() && may_begin(queue.front()) && (!best || best->front() < queue.front())) {
+        if (!queue.empty() && may_begin(queue.front()) &&
+            (!best || best->front() < queue.front())) {
             best = &queue;
         }
     };
@@ -414,7 +414,8 @@ bool Scheduler::look_after(uint32_t thread) {
 bool Scheduler::has_news(uint32_t thread) const {
     const bool has_ready = __atomic_load_n(&ready_count_, __ATOMIC_RELAXED) > 0;
     for (const CoreState &core : cores_) {
-        if (core.owner == thread && (is_done(core.core.line) || (has_ready && is_idle(core.core.line)))) {
+        if (core.owner == thread &&
+            (is_done(core.core.line) || (has_ready && is_idle(core.core.line)))) {
             return true;
         }
     }
@@ -578,8 +579,7 @@ bool Scheduler::retire_one(const Event &event) {
     case SEQUENTIAL: check_clock(clock_.scope_begin(event.kind == PARALLEL)); break;
     case SCOPE_END: check_clock(clock_.scope_end()); break;
     case RESET:
-        check_clock(
-            clock_.reset(event.edges.data(), static_cast<uint32_t>(event.edges.size())));
+        check_clock(clock_.reset(event.edges.data(), static_cast<uint32_t>(event.edges.size())));
         break;
     case SLOT_LOAD: check_clock(clock_.slot_load(clock_tile(event.element))); break;
     case TASK: break;
@@ -693,8 +693,7 @@ bool Scheduler::await_element(const Region &element) {
         const uint32_t join = make_join();
         token = {join, nodes_[join].id};
         nodes_[join].pending = 1;
-        regions_.meet(element,
-                      [&](uint32_t owner) { wait_for({owner, nodes_[owner].id}, join); });
+        regions_.meet(element, [&](uint32_t owner) { wait_for({owner, nodes_[owner].id}, join); });
         if (--nodes_[join].pending == 0) {
             release(join);
         }

@@ -71,10 +71,10 @@ struct Submission {
     std::vector<uint32_t> after, before;  // explicit edges
 
     // The scheduler's:
-    uint64_t number;                         // in the ring, since the run began
-    uint32_t items[PTOWSP_TASK_TILE_MAX];    // in the map of regions
-    bool is_direct;                          // of a process: not in the ring
-    uint32_t is_done;                        // atomic: its results may be read
+    uint64_t number;                       // in the ring, since the run began
+    uint32_t items[PTOWSP_TASK_TILE_MAX];  // in the map of regions
+    bool is_direct;                        // of a process: not in the ring
+    uint32_t is_done;                      // atomic: its results may be read
 };
 
 // Where a walk's tasks go: the scheduler, or a process of a pipeline.
@@ -172,7 +172,7 @@ class Scheduler final : public Target {
         uint64_t id = 0;  // 0: what it was is done
         uint64_t mark = 0;
         uint32_t pending = 0;
-        uint32_t links = 0;  // the first of a list of who waits for it
+        uint32_t links = 0;                // the first of a list of who waits for it
         Submission *submission = nullptr;  // null: a join
     };
     struct Token {

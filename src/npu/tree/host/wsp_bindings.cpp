@@ -135,8 +135,8 @@ ptowsp_status Bindings::fail(ptowsp_status status, uint64_t index, const char *f
 
 uint32_t Bindings::fail_name(const char *what, const char *name) {
     const char *shown = !name ? "NULL" : is_name(name) ? name : "of such a name";
-    fail(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "bind: module %s has no %s %s", program_.name, what,
-         shown);
+    fail(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "bind: module %s has no %s %s", program_.name,
+         what, shown);
     return 0;
 }
 
@@ -278,7 +278,8 @@ ptowsp_status Bindings::bind_array(uint32_t array, bool is_lengths, ptowsp_dtype
     }
     const ptowsp_status status = check_data("", decl.name, dtype, data, count);
     if (status == PTOWSP_OK) {
-        arrays_[array] = {reinterpret_cast<uintptr_t>(data), count, static_cast<uint32_t>(dtype), 1};
+        arrays_[array] = {reinterpret_cast<uintptr_t>(data), count, static_cast<uint32_t>(dtype),
+                          1};
     }
     return status;
 }

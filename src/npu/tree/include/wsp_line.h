@@ -95,8 +95,10 @@ class Bell {
     uint32_t ticket() const {
         return 0;
     }
-    void ring() {}
-    void wait(uint32_t) {}
+    void ring() {
+    }
+    void wait(uint32_t) {
+    }
 };
 
 #else
