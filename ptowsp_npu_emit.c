@@ -1178,6 +1178,8 @@ typedef enum npu_literal { NPU_LITERAL_PLAIN, NPU_LITERAL_TYPED } npu_literal;
 
 // Adds an expression to the line; 0 is the literal 0.
 NPU_INTERNAL void npu_add_expr(npu_expand *x, uint32_t expr, npu_literal literal);
+// A literal beside a u64, or where one is expected.
+NPU_INTERNAL void npu_add_u64(npu_expand *x, uint64_t value);
 NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type);
 NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_kind kind);
 // Prints what an expression needs before the statement it is in. Comes before the line is begun.
@@ -1215,6 +1217,8 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
 //
 // Parentheses stand where C++ needs them, and where compilers ask for them: && in ||, bit operators
 // and shifts beside others, comparisons in comparisons.
+
+#include <inttypes.h>
 
 // How strongly an operator binds. Those of one rank stand beside each other from the left.
 typedef enum npu_rank {
@@ -1322,6 +1326,10 @@ static bool npu_expr_has_parens(npu_rank rank, const ptowsp_expr_info *operand, 
     return false;
 }
 
+NPU_INTERNAL void npu_add_u64(npu_expand *x, uint64_t value) {
+    npu_add(x, "%" PRIu64 "%s", value, value > INT32_MAX ? "u" : "");
+}
+
 static void npu_add_literal(npu_expand *x, const ptowsp_expr_info *e, npu_literal literal) {
     if (e->type == PTOWSP_TYPE_BOOL) {
         npu_add(x, e->value ? "true" : "false");
@@ -1333,7 +1341,7 @@ static void npu_add_literal(npu_expand *x, const ptowsp_expr_info *e, npu_litera
     if (e->type == PTOWSP_TYPE_I64) {
         npu_print_i64(&x->line, (int64_t)e->value);
     } else {
-        npu_print_u64(&x->line, e->value);
+        npu_add_u64(x, e->value);
     }
     npu_add(x, "%s", is_typed ? ")" : "");
 }
@@ -1938,13 +1946,13 @@ static void npu_channel(npu_expand *x, uint32_t channel) {
     if (info.depth_at_start) {
         npu_add_expr(x, info.depth_at_start, NPU_LITERAL_PLAIN);
     } else {
-        npu_print_u64(&x->line, info.depth);
+        npu_add_u64(x, info.depth);
     }
     npu_add(x, ", ");
     if (info.latency_at_start) {
         npu_add_expr(x, info.latency_at_start, NPU_LITERAL_PLAIN);
     } else {
-        npu_print_u64(&x->line, info.latency);
+        npu_add_u64(x, info.latency);
     }
     npu_add(x, ", %s);", info.is_event ? "true" : "false");
     npu_end_line(x);

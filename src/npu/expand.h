@@ -114,6 +114,8 @@ typedef enum npu_literal { NPU_LITERAL_PLAIN, NPU_LITERAL_TYPED } npu_literal;
 
 // Adds an expression to the line; 0 is the literal 0.
 NPU_INTERNAL void npu_add_expr(npu_expand *x, uint32_t expr, npu_literal literal);
+// A literal beside a u64, or where one is expected.
+NPU_INTERNAL void npu_add_u64(npu_expand *x, uint64_t value);
 NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type);
 NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_kind kind);
 // Prints what an expression needs before the statement it is in. Comes before the line is begun.

@@ -54,13 +54,13 @@ static void npu_channel(npu_expand *x, uint32_t channel) {
     if (info.depth_at_start) {
         npu_add_expr(x, info.depth_at_start, NPU_LITERAL_PLAIN);
     } else {
-        npu_print_u64(&x->line, info.depth);
+        npu_add_u64(x, info.depth);
     }
     npu_add(x, ", ");
     if (info.latency_at_start) {
         npu_add_expr(x, info.latency_at_start, NPU_LITERAL_PLAIN);
     } else {
-        npu_print_u64(&x->line, info.latency);
+        npu_add_u64(x, info.latency);
     }
     npu_add(x, ", %s);", info.is_event ? "true" : "false");
     npu_end_line(x);

@@ -7,6 +7,8 @@
 
 #include "expand.h"
 
+#include <inttypes.h>
+
 // How strongly an operator binds. Those of one rank stand beside each other from the left.
 typedef enum npu_rank {
     NPU_RANK_SELECT,
@@ -113,6 +115,10 @@ static bool npu_expr_has_parens(npu_rank rank, const ptowsp_expr_info *operand, 
     return false;
 }
 
+NPU_INTERNAL void npu_add_u64(npu_expand *x, uint64_t value) {
+    npu_add(x, "%" PRIu64 "%s", value, value > INT32_MAX ? "u" : "");
+}
+
 static void npu_add_literal(npu_expand *x, const ptowsp_expr_info *e, npu_literal literal) {
     if (e->type == PTOWSP_TYPE_BOOL) {
         npu_add(x, e->value ? "true" : "false");
@@ -124,7 +130,7 @@ static void npu_add_literal(npu_expand *x, const ptowsp_expr_info *e, npu_litera
     if (e->type == PTOWSP_TYPE_I64) {
         npu_print_i64(&x->line, (int64_t)e->value);
     } else {
-        npu_print_u64(&x->line, e->value);
+        npu_add_u64(x, e->value);
     }
     npu_add(x, "%s", is_typed ? ")" : "");
 }

@@ -1,0 +1,271 @@
+// Expressions as C++: random ones, of every operator and type over values at the edges, have the
+// value that a run gives them; the text of some, worked out by hand; and the deepest and largest
+// that a module takes.
+
+#define _GNU_SOURCE  // mkdtemp
+
+#include "expr_reference.h"
+
+#include "npu_expand_run.h"
+
+enum { PROGRAMS = 6, EXPRS = 60, FIRST_SLOT = 3, UNKNOWN_COUNT = 2 };
+
+typedef struct generator {
+    ptowsp_module *m;
+    uint64_t random;
+} generator;
+
+static int64_t in(generator *g, int64_t low, int64_t high) {
+    return test_random_in(&g->random, low, high);
+}
+
+static ptowsp_type any_type(generator *g) {
+    int64_t choice = in(g, 0, 2);
+    return choice == 0 ? PTOWSP_TYPE_I64 : choice == 1 ? PTOWSP_TYPE_U64 : PTOWSP_TYPE_BOOL;
+}
+
+static ptowsp_expr random_leaf(generator *g, ptowsp_type type) {
+    if (in(g, 0, 2) == 0) {
+        return literal(g->m, type, values[in(g, 0, VALUE_COUNT - 1)]);
+    }
+    uint32_t slot = (uint32_t)in(g, 0, UNKNOWN_COUNT - 1);
+    return unknown(g->m, type, slot, (int)in(g, 0, 1));
+}
+
+static ptowsp_expr random_expr(generator *g, ptowsp_type type, int depth);
+
+// A random operator with a result of this type.
+static ptowsp_expr random_operator(generator *g, ptowsp_type type, int depth) {
+    for (;;) {
+        op o = (op)in(g, 0, OP_COUNT - 1);
+        ptowsp_type a = o == SELECT ? PTOWSP_TYPE_BOOL : any_type(g);
+        ptowsp_type b = o == SELECT ? type : a;
+        if (result_type(o, a, b, b) != type) {
+            continue;
+        }
+        ptowsp_expr x = random_expr(g, a, depth - 1);
+        if (arity(o) == 1) {
+            return ops[o].unary(x);
+        }
+        ptowsp_expr y = random_expr(g, b, depth - 1);
+        if (arity(o) == 2) {
+            return ops[o].binary(x, y);
+        }
+        ptowsp_expr z = random_expr(g, type, depth - 1);
+        return ptowsp_select(x, y, z);
+    }
+}
+
+static ptowsp_expr random_expr(generator *g, ptowsp_type type, int depth) {
+    bool is_leaf = depth == 0 || in(g, 0, 7) == 0;
+    return is_leaf ? random_leaf(g, type) : random_operator(g, type, depth);
+}
+
+// -- against runs ---------------------------------------------------------------------------------
+
+static void no_task(void *user, const words_task *task, const ptowsp_task *as_task) {
+    (void)user;
+    (void)task;
+    (void)as_task;
+    fail_msg("a task");
+}
+
+static void check_values(const words_unit *unit, uint32_t number, ptowsp_run *run,
+                         uint64_t *random) {
+    for (int round = 0; round < 8; round++) {
+        words_host host;
+        words_over over = {run, no_task, NULL, 0, 0, 0};
+        for (uint32_t i = 0; i < UNKNOWN_COUNT; i++) {
+            const char *name = i == 0 ? "s0" : "s1";
+            uint64_t value = values[test_random_in(random, 0, VALUE_COUNT - 1)];
+            assert_int_equal(ptowsp_run_bind_slot(run, i, value), PTOWSP_OK);
+            value = values[test_random_in(random, 0, VALUE_COUNT - 1)];
+            (void)ptowsp_run_bind_symbol(run, name, value);
+        }
+        words_walk(unit, number, &over, &host);
+        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+        for (uint32_t i = 0; i < FIRST_SLOT + EXPRS; i++) {
+            if (host.slots[i] != ptowsp_run_slot(run, i)) {
+                fail_msg("program %u, slot %u is %llx and should be %llx", number, i,
+                         (unsigned long long)host.slots[i],
+                         (unsigned long long)ptowsp_run_slot(run, i));
+            }
+        }
+    }
+}
+
+static void expr__random_ones_have_the_value_of_a_run(void **state) {
+    (void)state;
+    if (!words_compiler()) {
+        print_message("no C++ compiler\n");
+        skip();
+    }
+    static fixture fixtures[PROGRAMS];
+    static evaluator evaluators[PROGRAMS];
+    words_unit unit;
+    memset(&unit, 0, sizeof unit);
+    generator g = {NULL, test_seed() + 55};
+    for (int number = 0; number < PROGRAMS; number++) {
+        fixture *f = &fixtures[number];
+        evaluator *e = &evaluators[number];
+        fixture_make(f);
+        g.m = f->m;
+        PTOWSP_WORKLOAD(f->m, "main") {
+            for (uint32_t i = 0; i < EXPRS; i++) {
+                ptowsp_type type = any_type(&g);
+                int depth = (int)in(&g, 1, 7);
+                ptowsp_slot_set(f->m, FIRST_SLOT + i, random_expr(&g, type, depth));
+            }
+        }
+        if (ptowsp_program_create(f->context, f->m, NULL, &e->program) != PTOWSP_OK) {
+            fail_msg("%s", ptowsp_context_error(f->context).text);
+        }
+        assert_int_equal(ptowsp_run_create(f->context, e->program, &e->run), PTOWSP_OK);
+        words_unit_add(&unit, f->context, e->program);
+    }
+    words_unit_build(&unit);
+    for (uint32_t number = 0; number < PROGRAMS; number++) {
+        check_values(&unit, number, evaluators[number].run, &g.random);
+        evaluator_free(&evaluators[number]);
+        fixture_free(&fixtures[number]);
+    }
+    words_unit_free(&unit);
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+// What is between the parentheses of run.set_slot(0, ...).
+static void text_is(const fixture *f, ptowsp_expr expr, const char *expected) {
+    ptowsp_program *program = NULL;
+    static int number;
+    char name[32];
+    snprintf(name, sizeof name, "w%d", number++);
+    PTOWSP_WORKLOAD(f->m, name) {
+        ptowsp_slot_set(f->m, 0, expr);
+    }
+    const ptowsp_program_desc desc = {name, NULL};
+    assert_int_equal(ptowsp_program_create(f->context, f->m, &desc, &program), PTOWSP_OK);
+    npu_text text = words_emit(f->context, program, false);
+    const char *begin = strstr(text.data, "run.set_slot(0, ");
+    assert_non_null(begin);
+    begin += strlen("run.set_slot(0, ");
+    const char *end = strstr(begin, ");\n");
+    assert_non_null(end);
+    char got[256];
+    snprintf(got, sizeof got, "%.*s", (int)(end - begin), begin);
+    assert_string_equal(got, expected);
+    npu_text_free(&text);
+    ptowsp_program_destroy(program);
+}
+
+static void expr__parentheses_stand_where_they_are_needed(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_module *m = f.m;
+    ptowsp_expr a = ptowsp_symbol(m, "a"), b = ptowsp_symbol(m, "b"), c = ptowsp_symbol(m, "c");
+    ptowsp_expr p = ptowsp_slot_bool(m, 1), q = ptowsp_slot_bool(m, 2), r = ptowsp_lt(a, b);
+    text_is(&f, ptowsp_add(ptowsp_add(a, b), c), "a + b + c");
+    text_is(&f, ptowsp_add(a, ptowsp_add(b, c)), "a + (b + c)");
+    text_is(&f, ptowsp_sub(a, ptowsp_mul(b, c)), "a - b * c");
+    text_is(&f, ptowsp_mul(a, ptowsp_sub(b, c)), "a * (b - c)");
+    text_is(&f, ptowsp_rem(ptowsp_div(a, b), c), "a / b % c");
+    text_is(&f, ptowsp_div(a, ptowsp_rem(b, c)), "a / (b % c)");
+    text_is(&f, ptowsp_shl(ptowsp_add(a, b), c), "(a + b) << c");
+    text_is(&f, ptowsp_add(a, ptowsp_shr(b, c)), "a + (b >> c)");
+    text_is(&f, ptowsp_bitor(ptowsp_bitor(a, b), c), "a | b | c");
+    text_is(&f, ptowsp_bitor(a, ptowsp_bitand(b, c)), "a | (b & c)");
+    text_is(&f, ptowsp_bitxor(ptowsp_add(a, b), c), "(a + b) ^ c");
+    text_is(&f, ptowsp_le(ptowsp_bitand(a, b), ptowsp_add(b, c)), "(a & b) <= b + c");
+    text_is(&f, ptowsp_and(ptowsp_and(r, p), q), "a < b && run.slot_bool(1) && run.slot_bool(2)");
+    text_is(&f, ptowsp_or(ptowsp_and(r, p), q), "(a < b && run.slot_bool(1)) || run.slot_bool(2)");
+    text_is(&f, ptowsp_and(r, ptowsp_or(p, q)), "a < b && (run.slot_bool(1) || run.slot_bool(2))");
+    text_is(&f, ptowsp_eq(r, ptowsp_not(p)), "(a < b) == (!run.slot_bool(1))");
+    text_is(&f, ptowsp_not(r), "!(a < b)");
+    text_is(&f, ptowsp_neg(ptowsp_neg(ptowsp_to_i64(a))), "-(-to_i64(a))");
+    text_is(&f, ptowsp_bitnot(ptowsp_neg(a)), "~(-a)");
+    text_is(&f, ptowsp_select(r, a, ptowsp_select(p, b, c)),
+            "a < b ? a : run.slot_bool(1) ? b : c");
+    text_is(&f, ptowsp_select(r, ptowsp_select(p, a, b), c),
+            "a < b ? (run.slot_bool(1) ? a : b) : c");
+    text_is(&f, ptowsp_add(ptowsp_select(r, a, b), c), "(a < b ? a : b) + c");
+    text_is(&f, ptowsp_min(ptowsp_add(a, b), c), "min(a + b, c)");
+    fixture_free(&f);
+}
+
+static void expr__literals_have_a_type_where_they_stand_alone(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_module *m = f.m;
+    ptowsp_expr i = ptowsp_slot_i64(m, 1), u = ptowsp_slot_u64(m, 1), p = ptowsp_slot_bool(m, 2);
+    ptowsp_expr five = ptowsp_i64(m, 5), seven = ptowsp_u64(m, 7), minus = ptowsp_i64(m, -3);
+    ptowsp_expr least = ptowsp_i64(m, INT64_MIN), most = ptowsp_u64(m, UINT64_MAX);
+    text_is(&f, five, "i64(5)");
+    text_is(&f, seven, "u64(7)");
+    text_is(&f, ptowsp_bool(m, true), "true");
+    text_is(&f, ptowsp_add(i, five), "run.slot_i64(1) + 5");
+    text_is(&f, ptowsp_sub(i, minus), "run.slot_i64(1) - -3");
+    text_is(&f, ptowsp_rem(seven, u), "7 % run.slot_u64(1)");
+    text_is(&f, ptowsp_select(p, five, minus), "run.slot_bool(2) ? i64(5) : i64(-3)");
+    text_is(&f, ptowsp_select(p, five, i), "run.slot_bool(2) ? 5 : run.slot_i64(1)");
+    text_is(&f, ptowsp_add(i, least), "run.slot_i64(1) + INT64_MIN");
+    text_is(&f, ptowsp_sub(u, most), "run.slot_u64(1) - 18446744073709551615u");
+    text_is(&f, ptowsp_mul(i, ptowsp_i64(m, 5000000000)), "run.slot_i64(1) * 5000000000");
+    fixture_free(&f);
+}
+
+// -- limits ---------------------------------------------------------------------------------------
+
+// min(min(min(... + 1, ...)...)) and the like, as deep as can be; a sum as long as can be.
+static void expr__the_deepest_and_largest_compile(void **state) {
+    (void)state;
+    if (!words_compiler()) {
+        print_message("no C++ compiler\n");
+        skip();
+    }
+    fixture f;
+    evaluator e;
+    words_unit unit;
+    memset(&unit, 0, sizeof unit);
+    fixture_make(&f);
+    ptowsp_expr x = ptowsp_slot_i64(f.m, 0), deep = x, choice = x, large = x;
+    for (int i = 1; i < PTOWSP_EXPR_DEPTH_MAX - 2; i++) {
+        deep = i % 2 ? ptowsp_max(ptowsp_i64(f.m, i), ptowsp_sub(deep, ptowsp_i64(f.m, 3)))
+                     : ptowsp_mul(ptowsp_i64(f.m, -1), deep);
+        i += i % 2;
+    }
+    for (int i = 1; i < PTOWSP_EXPR_DEPTH_MAX / 2; i++) {
+        choice = ptowsp_select(ptowsp_lt(choice, ptowsp_i64(f.m, 3 * i)), ptowsp_i64(f.m, i), x);
+    }
+    for (int i = 0; i < 10; i++) {
+        large = ptowsp_add(ptowsp_mul(large, x), ptowsp_neg(large));
+    }
+    PTOWSP_WORKLOAD(f.m, "main") {
+        ptowsp_slot_set(f.m, FIRST_SLOT, deep);
+        ptowsp_slot_set(f.m, FIRST_SLOT + 1, choice);
+        ptowsp_slot_set(f.m, FIRST_SLOT + 2, ptowsp_add(deep, choice));
+        ptowsp_slot_set(f.m, FIRST_SLOT + 3, large);
+    }
+    if (ptowsp_program_create(f.context, f.m, NULL, &e.program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f.context).text);
+    }
+    assert_int_equal(ptowsp_run_create(f.context, e.program, &e.run), PTOWSP_OK);
+    words_unit_add(&unit, f.context, e.program);
+    words_unit_build(&unit);
+    uint64_t random = 1;
+    check_values(&unit, 0, e.run, &random);
+    words_unit_free(&unit);
+    evaluator_free(&e);
+    fixture_free(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(expr__random_ones_have_the_value_of_a_run),
+        cmocka_unit_test(expr__parentheses_stand_where_they_are_needed),
+        cmocka_unit_test(expr__literals_have_a_type_where_they_stand_alone),
+        cmocka_unit_test(expr__the_deepest_and_largest_compile),
+    };
+    return cmocka_run_group_tests_name("npu_expr", tests, NULL, NULL);
+}
