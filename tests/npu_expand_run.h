@@ -19,6 +19,9 @@
 
 // -- emitting -------------------------------------------------------------------------------------
 
+enum { WORDS_PLACE_MAX = 64 };
+static uint32_t words_nodes[WORDS_PLACE_MAX];  // of the places of what was emitted last
+
 // expand.cpp of a program; the caller frees it. With enums, what program.h has before it.
 static inline npu_text words_emit(ptowsp_context *context, const ptowsp_program *program,
                                   bool with_enums) {
@@ -44,6 +47,9 @@ static inline npu_text words_emit(ptowsp_context *context, const ptowsp_program 
     npu_expand_emit(&emitter, &text);
     assert_false(text.is_out_of_memory);
     assert_int_equal(emitter.status, PTOWSP_OK);
+    for (uint32_t i = 0; i < emitter.place_count && i < WORDS_PLACE_MAX; i++) {
+        words_nodes[i] = emitter.place_nodes[i];
+    }
     npu_names_free(&emitter.names);
     npu_resize(emitter.place_nodes, 0);
     npu_resize(emitter.node_places, 0);
