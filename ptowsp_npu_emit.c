@@ -2633,6 +2633,7 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
 // Tiles. The list of a kernel has one for each value, many of them the same bytes seen in the same
 // way: those become one variable, with the name of the first. A name is that of the parameter that
 // is loaded into the tile or stored from it, else t1, t2, ... (in UB), l1_1, left_1, acc_1, ...
+// Scratch is one variable wherever it looks the same.
 //
 // Cube and vector cores. A kernel with matrix products that also works in UB is for two cores of a
 // device: each instruction is of one half, and what is between two halves is of both.
@@ -2653,6 +2654,7 @@ typedef struct npu_size {
 typedef struct npu_tile {
     ptowsp_tile_object object;
     bool is_used;
+    bool is_scratch;   // nothing else
     uint32_t first;    // the tile whose variable this is: the first that is the same; itself
     uint32_t next;     // the next tile with a variable and the same root; 0: none
     uint32_t last;     // of a root: the last of these
@@ -2691,7 +2693,9 @@ typedef struct npu_kernel {
     char scalars[PTOWSP_TASK_SCALAR_MAX][NPU_LOCAL_MAX];
     bool is_mixed;
     bool is_out_of_memory;
-    npu_tile *tiles;  // [info.tile_object_count]
+    npu_tile *tiles;            // [info.tile_object_count]
+    ptowsp_size_check *checks;  // [check_count], with extents in normal form
+    uint32_t check_count;
     npu_size *sizes;
     npu_window *windows;
     npu_clip *clips;
@@ -2775,16 +2779,24 @@ NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the t
 
 // -- names ----------------------------------------------------------------------------------------
 
-// Makes an identifier of a parameter's name that is none of those made here (t12, acc_1, x_rows).
+// Makes an identifier of a parameter's name that is none of those made here: t12, acc_1, x_rows,
+// x_gm_2, x_part3.
 static void npu_operand_name(char name[NPU_LOCAL_MAX], const char *from) {
+    static const char ends[] = " rows cols gm part l1 at end ";
     npu_mangle(from, name);
-    size_t length = strlen(name);
-    bool is_counted = name[0] == 't' && length > 1;
-    for (size_t i = 1; i < length; i++) {
-        is_counted = is_counted && name[i] >= '0' && name[i] <= '9';
+    size_t length = strlen(name), stem = length;
+    while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') {
+        stem--;
     }
-    bool is_made = is_counted || strchr(name, '_') || strcmp(name, "taken") == 0;
-    if (is_made && name[length - 1] != '_') {
+    size_t word = stem;
+    while (word > 0 && name[word - 1] != '_') {
+        word--;
+    }
+    char last[NPU_LOCAL_MAX];
+    snprintf(last, sizeof last, " %.*s", (int)(stem - word), name + word);
+    bool is_made = word > 0 && (stem == word || strstr(ends, last) != NULL);
+    bool is_tile = stem == 1 && name[0] == 't' && length > 1;
+    if (is_made || is_tile || strcmp(name, "taken") == 0 || strcmp(name, "scratch") == 0) {
         memcpy(name + length, "_", 2);
     }
 }
@@ -2951,7 +2963,12 @@ static void npu_print_size(const npu_kernel *k, const npu_size *size, npu_text *
         return;
     }
     if (e->mul == 1 && e->shift == 0 && e->add <= 0) {
-        npu_print(out, "wsp::part(%s_%s, %d, %u);\n", k->params[e->param], axis, -e->add, e->max);
+        if (e->add == 0) {
+            npu_print(out, "wsp::least(%s_%s, %u);\n", k->params[e->param], axis, e->max);
+        } else {
+            npu_print(out, "wsp::part(%s_%s, %d, %u);\n", k->params[e->param], axis, -e->add,
+                      e->max);
+        }
         return;
     }
     npu_print(out, "wsp::extent(%s_%s, %d, %d, %u, %u);\n", k->params[e->param], axis, e->mul,
@@ -2968,53 +2985,53 @@ static bool npu_tile_is_same(const npu_tile *a, const npu_tile *b) {
            npu_extent_is_same(&x->valid_cols, &y->valid_cols);
 }
 
-// Finds for each used tile the first that is the same, and the first at its address.
+// Finds for each used tile the first that is the same, and the first at its address: among those
+// of its root; scratch, among all scratch.
 static void npu_join_tiles(npu_kernel *k) {
+    uint32_t scratch = 0;
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
         npu_tile *tile = &k->tiles[i], *root = &k->tiles[tile->object.root];
         tile->first = tile->address = i;
         if (!tile->is_used) {
             continue;
         }
-        for (uint32_t j = root->last; j; j = k->tiles[j].next) {
+        uint32_t *last = tile->is_scratch ? &scratch : &root->last;
+        for (uint32_t j = *last; j; j = k->tiles[j].next) {
             if (npu_tile_is_same(&k->tiles[j], tile)) {
                 tile->first = j;
             }
-            if (k->tiles[j].object.address == tile->object.address) {
+            if (k->tiles[j].object.address == tile->object.address &&
+                k->tiles[j].object.memory == tile->object.memory) {
                 tile->address = k->tiles[j].address;
             }
         }
         if (tile->first == i) {
-            tile->next = root->last;
-            root->last = i;
+            tile->next = *last;
+            *last = i;
         }
-    }
-}
-
-static void npu_name_tile(npu_kernel *k, uint32_t tile, const char *name) {
-    npu_tile *first = &k->tiles[k->tiles[tile].first];
-    if (!first->name[0]) {
-        snprintf(first->name, sizeof first->name, "%s", name);
     }
 }
 
 // Tiles that a parameter is loaded into first, or stored from, are called like it; the rest by the
 // memory they are in.
 static void npu_name_tiles(npu_kernel *k) {
-    bool is_taken[PTOWSP_TASK_TILE_MAX];
+    bool is_taken[2][PTOWSP_TASK_TILE_MAX];  // in UB, in L1
     memset(is_taken, 0, sizeof is_taken);
     for (uint32_t i = 0; i < k->info.insn_count; i++) {
         ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
         uint32_t tile = strcmp(insn.name, "TLOAD") == 0    ? insn.dst[0]
                         : strcmp(insn.name, "TSTORE") == 0 ? insn.src[0]
                                                            : 0;
-        if (tile && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB && !is_taken[insn.param] &&
+        bool is_l1 = tile && k->tiles[tile].object.memory == PTOWSP_MEMORY_L1;
+        bool is_ub = tile && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB;
+        if ((is_ub || is_l1) && !is_taken[is_l1][insn.param] &&
             !k->tiles[k->tiles[tile].first].name[0]) {
-            is_taken[insn.param] = true;
-            npu_name_tile(k, tile, k->params[insn.param]);
+            is_taken[is_l1][insn.param] = true;
+            snprintf(k->tiles[k->tiles[tile].first].name, NPU_LOCAL_MAX, "%s%s",
+                     k->params[insn.param], is_l1 ? "_l1" : "");
         }
     }
-    uint32_t counts[PTOWSP_MEMORY_COUNT];
+    uint32_t counts[PTOWSP_MEMORY_COUNT + 1];
     memset(counts, 0, sizeof counts);
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
         npu_tile *tile = &k->tiles[i];
@@ -3022,6 +3039,10 @@ static void npu_name_tiles(npu_kernel *k) {
             continue;
         }
         ptowsp_memory memory = tile->object.memory;
+        if (tile->is_scratch) {
+            snprintf(tile->name, sizeof tile->name, "scratch_%u", ++counts[PTOWSP_MEMORY_COUNT]);
+            continue;
+        }
         const char *prefix = memory == PTOWSP_MEMORY_UB     ? "t"
                              : memory == PTOWSP_MEMORY_L1   ? "l1_"
                              : memory == PTOWSP_MEMORY_L0A  ? "left_"
@@ -3058,6 +3079,18 @@ NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t
         return npu_out_of_memory(emitter);
     }
     memset(k->tiles, 0, size);
+    k->checks =
+        (ptowsp_size_check *)npu_resize(NULL, (k->info.check_count + 1) * sizeof k->checks[0]);
+    if (!k->checks) {
+        return npu_out_of_memory(emitter);
+    }
+    for (uint32_t i = 0; i < k->info.check_count; i++) {
+        ptowsp_size_check check = ptowsp_program_size_check_at(emitter->program, kernel, i);
+        check.a = npu_extent_normal(k, check.a);
+        check.b = npu_extent_normal(k, check.b);
+        k->checks[i] = check;
+    }
+    k->check_count = k->info.check_count;
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
         ptowsp_tile_object object = ptowsp_program_tile_at(emitter->program, kernel, i);
         object.valid_rows = npu_extent_normal(k, object.valid_rows);
@@ -3066,10 +3099,13 @@ NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t
     }
     for (uint32_t i = 0; i < k->info.insn_count; i++) {
         ptowsp_insn_info insn = ptowsp_program_insn_at(emitter->program, kernel, i);
-        uint32_t tiles[] = {insn.dst[0], insn.dst[1], insn.src[0], insn.src[1],
-                            insn.src[2], insn.src[3], insn.tmp,    insn.cols_of};
-        for (size_t j = 0; j < sizeof tiles / sizeof tiles[0]; j++) {
-            k->tiles[tiles[j]].is_used = true;
+        uint32_t tiles[] = {insn.dst[0], insn.dst[1], insn.src[0],  insn.src[1],
+                            insn.src[2], insn.src[3], insn.cols_of, insn.tmp};
+        const size_t count = sizeof tiles / sizeof tiles[0];
+        for (size_t j = 0; j < count; j++) {
+            npu_tile *tile = &k->tiles[tiles[j]];
+            tile->is_scratch = j == count - 1 && (!tile->is_used || tile->is_scratch);
+            tile->is_used = true;
         }
     }
     npu_join_tiles(k);
@@ -3079,12 +3115,26 @@ NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t
 
 NPU_INTERNAL void npu_kernel_end(npu_kernel *k) {
     npu_resize(k->tiles, 0);
+    npu_resize(k->checks, 0);
     npu_resize(k->sizes, 0);
     npu_resize(k->windows, 0);
     npu_resize(k->clips, 0);
 }
 
 // -- windows --------------------------------------------------------------------------------------
+
+// Do the kernel's checks of a task say that one size is at most another?
+static bool npu_checks_say(const npu_kernel *k, const ptowsp_extent *a, const ptowsp_extent *b) {
+    for (uint32_t i = 0; i < k->check_count; i++) {
+        const ptowsp_extent *x = &k->checks[i].a, *y = &k->checks[i].b;
+        bool is_equal = x->param != PTOWSP_NO_PARAM && y->param != PTOWSP_NO_PARAM;
+        if ((npu_extent_is_same(a, x) && npu_extent_is_same(b, y)) ||
+            (is_equal && npu_extent_is_same(a, y) && npu_extent_is_same(b, x))) {
+            return true;
+        }
+    }
+    return false;
+}
 
 // The smaller of two sizes, and whether that is always the first.
 static bool npu_smaller(npu_kernel *k, const ptowsp_extent *tile, ptowsp_extent rest,
@@ -3093,7 +3143,8 @@ static bool npu_smaller(npu_kernel *k, const ptowsp_extent *tile, ptowsp_extent 
     rest = npu_extent_normal(k, rest);
     bool is_part = tile->param == rest.param && tile->axis == rest.axis && tile->mul == 1 &&
                    tile->shift == 0 && tile->add <= rest.add && tile->param != PTOWSP_NO_PARAM;
-    if (is_part || npu_extent_most(k, tile) <= npu_extent_least(k, &rest)) {
+    if (is_part || npu_checks_say(k, tile, &rest) ||
+        npu_extent_most(k, tile) <= npu_extent_least(k, &rest)) {
         snprintf(text, NPU_SIZE_TEXT_MAX, "%s", npu_kernel_size(k, tile, a));
         return true;
     }
@@ -3257,8 +3308,10 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
         if (end > 0) {
             const char *name = sizes + 4 * memory;
             npu_print(out, "constexpr uint32_t %s_end = %u;\n", name, end);
-            npu_print(out, "static_assert(%s_end <= %u, \"%s is full\");\n", name,
-                      k->info.machine.memory_bytes[memory],
+            uint32_t limit = k->info.machine.memory_bytes[memory];
+            bool is_kib = limit % 1024 == 0;
+            npu_print(out, "static_assert(%s_end <= %u%s, \"%s is full\");\n", name,
+                      is_kib ? limit / 1024 : limit, is_kib ? " * 1024" : "",
                       ptowsp_memory_name((ptowsp_memory)memory));
         }
     }
@@ -3294,35 +3347,39 @@ static bool npu_print_tile_type(const npu_kernel *k, const ptowsp_tile_object *t
 }
 
 // Declares a tile with these valid sizes, names or numbers, and binds it.
-static void npu_print_tile(const npu_kernel *k, uint32_t i, const char *name, const char *rows,
+static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const char *rows,
                            const char *cols, npu_text *out) {
     const ptowsp_tile_object *tile = &k->tiles[i].object;
-    npu_print(out, "    ");
-    bool is_alias = npu_print_tile_type(k, tile, out);
+    npu_text text = {NULL, 0, 0, false};
+    bool is_alias = npu_print_tile_type(k, tile, &text);
     bool is_rows_fixed = rows[0] >= '0' && rows[0] <= '9';
     bool is_cols_fixed = cols[0] >= '0' && cols[0] <= '9';
-    npu_print(out, ", %s, %s", is_rows_fixed ? rows : "-1", is_cols_fixed ? cols : "-1");
+    npu_print(&text, ", %s, %s", is_rows_fixed ? rows : "-1", is_cols_fixed ? cols : "-1");
     bool is_boxed = tile->layout >= PTOWSP_LAYOUT_NZ;
     if (!is_alias && (is_boxed || tile->pad)) {
         bool is_inner_row = tile->layout == PTOWSP_LAYOUT_NZ || tile->layout == PTOWSP_LAYOUT_ZZ;
-        npu_print(out, ", SLayout::%s, %d",
+        npu_print(&text, ", SLayout::%s, %d",
                   !is_boxed      ? "NoneBox"
                   : is_inner_row ? "RowMajor"
                                  : "ColMajor",
                   tile->memory == PTOWSP_MEMORY_L0C ? 1024 : 512);
         if (tile->pad) {
-            npu_print(out, ", PadValue::%s",
+            npu_print(&text, ", PadValue::%s",
                       tile->pad == 1   ? "Zero"
                       : tile->pad == 2 ? "Max"
                                        : "Min");
         }
     }
-    npu_print(out, "> %s", name);
+    npu_print(&text, "> %s", name);
     if (!is_rows_fixed || !is_cols_fixed) {
-        npu_print(out, "(%s%s%s)", is_rows_fixed ? "" : rows,
+        npu_print(&text, "(%s%s%s)", is_rows_fixed ? "" : rows,
                   !is_rows_fixed && !is_cols_fixed ? ", " : "", is_cols_fixed ? "" : cols);
     }
-    npu_print(out, ";\n    TASSIGN(%s, %s_at);\n", name, k->tiles[k->tiles[i].address].name);
+    npu_print(&text, ";");
+    npu_print_wrapped(out, 4, text.data ? text.data : "");
+    npu_print(out, "    TASSIGN(%s, %s_at);\n", name, k->tiles[k->tiles[i].address].name);
+    k->is_out_of_memory = k->is_out_of_memory || text.is_out_of_memory;
+    npu_text_free(&text);
 }
 
 static void npu_print_windows(const npu_kernel *k, npu_text *out) {
@@ -3330,20 +3387,28 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
         return;
     }
     npu_print(out, "\n    // What it loads and stores.\n");
-    for (uint32_t i = 0; i < k->info.tile_count; i++) {
-        for (int is_column = 0; is_column < 2; is_column++) {
+    for (int is_column = 0; is_column < 2; is_column++) {
+        bool is_any = false;
+        for (uint32_t i = 0; i < k->info.tile_count; i++) {
             if (k->is_dense[i][is_column]) {
-                npu_print(out, "    WSP_REQUIRE_DENSE(task, %u, %s);\n", i,
-                          is_column ? "true" : "false");
+                npu_print(out,
+                          is_any      ? ", %u"
+                          : is_column ? "    WSP_REQUIRE_COLUMNS(task, %u"
+                                      : "    WSP_REQUIRE_ROWS(task, %u",
+                          i);
+                is_any = true;
             }
         }
+        npu_print(out, "%s", is_any ? ");\n" : "");
     }
     for (uint32_t i = 0; i < k->window_count; i++) {
         const npu_window *window = &k->windows[i];
-        npu_print(out, "    auto %s = wsp::%s<%s>(task, %u, %u, %u, %s, %s);\n", window->name,
-                  window->is_column ? "columns" : "window",
-                  npu_cpp_type(k->info.tiles[window->param].dtype), window->param, window->row,
-                  window->col, window->rows, window->cols);
+        char text[4 * NPU_SIZE_TEXT_MAX];
+        snprintf(text, sizeof text, "auto %s = wsp::%s<%s>(task, %u, %u, %u, %s, %s);",
+                 window->name, window->is_column ? "columns" : "window",
+                 npu_cpp_type(k->info.tiles[window->param].dtype), window->param, window->row,
+                 window->col, window->rows, window->cols);
+        npu_print_wrapped(out, 4, text);
     }
 }
 
@@ -7856,14 +7921,21 @@ static const char npu_fixed_4[] =
     "#endif\n"
     "}\n"
     "\n"
-    "// A task that PTO-ISA cannot move the tiles of ends with UNSUPPORTED.\n"
-    "#define WSP_REQUIRE_DENSE(task, tile, is_column)                                                   \\\n"
+    "template <typename... Tiles>\n"
+    "AICORE inline bool are_dense(__gm__ const wsp_task *task, bool is_column, Tiles... tiles) {\n"
+    "    return (is_dense(task, static_cast<uint32_t>(tiles), is_column) && ...);\n"
+    "}\n"
+    "\n"
+    "// A task whose tiles PTO-ISA cannot move ends with UNSUPPORTED.\n"
+    "#define WSP_REQUIRE(task, is_column, ...)                                                          \\\n"
     "    do {                                                                                           \\\n"
-    "        if (!wsp::is_dense((task), (tile), (is_column))) {                                         \\\n"
+    "        if (!wsp::are_dense((task), (is_column), __VA_ARGS__)) {                                   \\\n"
     "            (task)->status = PTOWSP_UNSUPPORTED;                                                   \\\n"
     "            return;                                                                                \\\n"
     "        }                                                                                          \\\n"
     "    } while (0)\n"
+    "#define WSP_REQUIRE_ROWS(task, ...)    WSP_REQUIRE(task, false, __VA_ARGS__)\n"
+    "#define WSP_REQUIRE_COLUMNS(task, ...) WSP_REQUIRE(task, true, __VA_ARGS__)\n"
     "\n"
     "// -- instructions on nothing ----------------------------------------------------------------------\n"
     "\n"

@@ -68,6 +68,7 @@ typedef struct kt {
     ptowsp_module *m;
     ptowsp_body *k;
     ptowsp_kernel kernel;
+    ptowsp_program *program;  // of one task, once it was compiled
     uint64_t state;
     int64_t sizes[KT_SIZE_MAX], valid[KT_SIZE_MAX];
     uint32_t size_count;
@@ -132,6 +133,7 @@ static inline void kt_free(kt *t) {
         free(t->blocks[i]);
     }
     free(t->blocks);
+    ptowsp_program_destroy(t->program);
     ptowsp_module_destroy(t->m);
     ptowsp_context_destroy(t->context);
 }
@@ -392,6 +394,9 @@ static inline void kt_lower(kt *t) {
 }
 
 static inline ptowsp_program *kt_compile(kt *t) {
+    if (t->program) {
+        return t->program;
+    }
     ptowsp_task_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.kernel = t->kernel;
@@ -416,11 +421,10 @@ static inline ptowsp_program *kt_compile(kt *t) {
     PTOWSP_WORKLOAD(t->m, "w") {
         ptowsp_task_make(t->m, &desc);
     }
-    ptowsp_program *program = NULL;
-    if (ptowsp_program_create(t->context, t->m, NULL, &program) != PTOWSP_OK) {
+    if (ptowsp_program_create(t->context, t->m, NULL, &t->program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(t->context).text);
     }
-    return program;
+    return t->program;
 }
 
 static inline ptowsp_buffer kt_buffer(const kt_param *p) {
@@ -458,7 +462,6 @@ static inline ptowsp_status kt_execute(kt *t) {
         assert_int_equal(counted, t->cycles);  // counting is running without data
     }
     ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
     return status;
 }
 
@@ -507,6 +510,11 @@ static inline void kt_compare(kt *t, const kt_param *p) {
     }
 }
 
+// Whether someone else wants the kernel, and frees it (npu_kernel_compare.h).
+#ifndef KT_KEEPS
+#define KT_KEEPS(t) false
+#endif
+
 // Lowers, compiles, runs, compares all that was kept, and frees. Returns the cycles of the run.
 static inline ptowsp_cycles kt_end(kt *t) {
     kt_lower(t);
@@ -518,7 +526,9 @@ static inline ptowsp_cycles kt_end(kt *t) {
         kt_compare(t, &t->params[i]);
     }
     ptowsp_cycles cycles = t->cycles;
-    kt_free(t);
+    if (!KT_KEEPS(t)) {
+        kt_free(t);
+    }
     return cycles;
 }
 

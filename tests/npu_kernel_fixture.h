@@ -90,8 +90,9 @@ static inline ptowsp_status npu_object_file(void *user, const char *path, const 
 static inline void npu_object_add(npu_object *o, ptowsp_context *context,
                                   const ptowsp_program *program, bool is_a5) {
     if (o->count == 0) {
-        fprintf(o->unit, "%s#include \"wsp_dispatch.h\"\n#include \"wsp_native.h\"\n"
-                         "#include <math.h>\n#include <string.h>\n",
+        fprintf(o->unit,
+                "%s#include \"wsp_dispatch.h\"\n#include \"wsp_native.h\"\n"
+                "#include <math.h>\n#include <string.h>\n",
                 is_a5 ? "#define WSP_TARGET_A5\n" : "");
     }
     uint32_t number = o->count++;

@@ -1,197 +1,38 @@
-// Emitted kernels against the library: the same bytes, the same cycles, the same refusals.
-//
-// Random tile kernels (kernel_random.h) of both machines are emitted, compiled together and run on
-// full and on cut-off tiles, in every model of cycles.
+// Random tile kernels (kernel_random.h) as emitted C++ against the library (npu_kernel_compare.h).
 
 #include "kernel_random.h"
-
-#include "npu_kernel_fixture.h"
-
-// -- one task on both -----------------------------------------------------------------------------
-
-typedef struct outcome {
-    ptowsp_status status;
-    uint64_t cycles;
-    uint8_t *bytes[PTOWSP_TASK_TILE_MAX];
-} outcome;
-
-// A task of the kernel: how many valid rows and columns each parameter has.
-typedef struct sizes {
-    int64_t rows[PTOWSP_TASK_TILE_MAX], cols[PTOWSP_TASK_TILE_MAX];
-} sizes;
-
-static size_t param_bytes(const kt_param *p) {
-    return p->count * ptowsp_dtype_size(p->dtype);
-}
-
-static outcome outcome_begin(const kt *t) {
-    outcome out;
-    memset(&out, 0, sizeof out);
-    for (uint32_t i = 0; i < t->param_count; i++) {
-        out.bytes[i] = (uint8_t *)malloc(param_bytes(&t->params[i]));
-        assert_non_null(out.bytes[i]);
-        memcpy(out.bytes[i], t->params[i].block, param_bytes(&t->params[i]));
-    }
-    return out;
-}
-
-static void outcome_end(const kt *t, outcome *out) {
-    for (uint32_t i = 0; i < t->param_count; i++) {
-        free(out->bytes[i]);
-    }
-}
-
-static outcome run_library(kt *t, const ptowsp_program *program, const sizes *at,
-                           ptowsp_model model) {
-    outcome out = outcome_begin(t);
-    ptowsp_run *run = NULL;
-    assert_int_equal(ptowsp_run_create(t->context, program, &run), PTOWSP_OK);
-    for (uint32_t i = 0; i < t->param_count; i++) {
-        const kt_param *p = &t->params[i];
-        ptowsp_buffer buffer = kt_buffer(p);
-        buffer.data = out.bytes[i] + (size_t)p->origin * ptowsp_dtype_size(p->dtype);
-        buffer.shape[0] = p->row + at->rows[i];
-        buffer.shape[1] = p->col + at->cols[i];
-        assert_int_equal(ptowsp_run_bind_tensor(run, p->name, &buffer), PTOWSP_OK);
-    }
-    ptowsp_run_options options;
-    memset(&options, 0, sizeof options);
-    options.cost.model = model;
-    out.status = ptowsp_run_execute(run, &options);
-    out.cycles = out.status == PTOWSP_OK ? ptowsp_run_result(run)->makespan_cycles : 0;
-    ptowsp_run_destroy(run);
-    return out;
-}
-
-static outcome run_emitted(const kt *t, npu_run_fn run, const sizes *at, ptowsp_model model,
-                           uint32_t *out_fault) {
-    outcome out = outcome_begin(t);
-    wsp_task task;
-    memset(&task, 0xee, sizeof task);
-    task.kernel = 1;
-    task.axis_count = 0;
-    task.tile_count = t->param_count;
-    task.scalar_count = t->scalar_count;
-    task.model = (uint32_t)model;
-    for (uint32_t i = 0; i < t->param_count; i++) {
-        const kt_param *p = &t->params[i];
-        task.args[2 * i] = (uint64_t)at->rows[i];
-        task.args[2 * i + 1] = (uint64_t)at->cols[i];
-        task.tiles[i].data = (uint64_t)(uintptr_t)(out.bytes[i] + kt_element(p, 0, 0) *
-                                                                      ptowsp_dtype_size(p->dtype));
-        task.tiles[i].row_stride = p->row_stride;
-        task.tiles[i].col_stride = p->col_stride;
-    }
-    memcpy(task.args + 2 * t->param_count, t->scalars, sizeof t->scalars);
-    run(&task);
-    out.status = (ptowsp_status)task.status;
-    out.cycles = task.cycles;
-    *out_fault = task.fault;
-    return out;
-}
-
-// Runs a task on both, and compares; returns whether it was refused.
-static bool compare(kt *t, const ptowsp_program *program, npu_run_fn run, npu_text_fn text,
-                    const sizes *at, ptowsp_model model) {
-    uint32_t fault;
-    outcome want = run_library(t, program, at, model);
-    outcome got = run_emitted(t, run, at, model, &fault);
-    if (want.status != got.status || want.cycles != got.cycles) {
-        kt_complain(t);
-        fail_msg("model %d: status %d, %llu cycles, not %d, %llu: %s", model, got.status,
-                 (unsigned long long)got.cycles, want.status, (unsigned long long)want.cycles,
-                 text(1, fault));
-    }
-    for (uint32_t i = 0; i < t->param_count; i++) {
-        if (memcmp(want.bytes[i], got.bytes[i], param_bytes(&t->params[i])) != 0) {
-            kt_complain(t);
-            fail_msg("model %d: the bytes of %s differ", model, t->params[i].name);
-        }
-    }
-    assert_int_equal(want.status == PTOWSP_OK, fault == 0);
-    assert_int_equal(want.status == PTOWSP_OK, text(1, fault)[0] == '\0');
-    outcome_end(t, &want);
-    outcome_end(t, &got);
-    return want.status != PTOWSP_OK;
-}
-
-// -- many kernels ---------------------------------------------------------------------------------
-
-// The sizes of the kernel's first task, or smaller ones: the same for all axes of one size, or
-// (`is_wild`) any, which checks refuse as a rule.
-static sizes pick_sizes(kt *t, bool is_first, bool is_wild) {
-    sizes at;
-    int64_t valid[KT_SIZE_MAX];
-    for (uint32_t i = 0; i < t->size_count; i++) {
-        valid[i] = test_random_in(&t->state, 1, t->valid[i]);
-    }
-    for (uint32_t i = 0; i < t->param_count; i++) {
-        const kt_param *p = &t->params[i];
-        at.rows[i] = p->valid_rows;
-        at.cols[i] = p->valid_cols;
-        for (uint32_t j = 0; !is_first && j < t->size_count; j++) {
-            at.rows[i] = p->rows == t->sizes[j] && valid[j] < at.rows[i] ? valid[j] : at.rows[i];
-            at.cols[i] = p->cols == t->sizes[j] && valid[j] < at.cols[i] ? valid[j] : at.cols[i];
-        }
-        if (is_wild) {
-            at.rows[i] = test_random_in(&t->state, 1, p->valid_rows);
-            at.cols[i] = test_random_in(&t->state, 1, p->valid_cols);
-        }
-    }
-    return at;
-}
-
-enum { KERNELS = 24, TASKS = 6 };
+#include "npu_kernel_compare.h"
 
 static void play(bool is_a5, uint32_t kernels, const char *options) {
     if (!npu_compiler()) {
         print_message("there is no C++ compiler: skipped\n");
         return;
     }
-    static kt t[KERNELS];
-    ptowsp_program *programs[KERNELS];
-    uint64_t seed = test_seed() + is_a5;
+    static batch b;
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     const char *only = getenv("PTOWSP_KERNEL");
-    npu_object o = npu_object_begin();
-    uint64_t insns = 0;
+    uint64_t seed = test_seed() + is_a5;
+    b.is_a5 = is_a5;
     for (uint32_t i = 0; i < kernels; i++) {
         uint64_t kernel_seed = test_random(&seed);
         kernel_seed = only ? strtoull(only, NULL, 0) : kernel_seed;
         kt_config config = random_config(kernel_seed, i % 2, &a5);
         config.machine = is_a5 ? &a5 : NULL;
-        t[i] = random_kernel_begin(config, i % 2);
-        kt_lower(&t[i]);
-        programs[i] = kt_compile(&t[i]);
-        insns += ptowsp_program_kernel_at(programs[i], 1).insn_count;
-        npu_object_add(&o, t[i].context, programs[i], is_a5);
+        kt t = random_kernel_begin(config, i % 2);
+        kt_lower(&t);
+        batch_add(&b, &t);
     }
-    npu_object_build(&o, options);
-    uint32_t refused = 0;
-    for (uint32_t i = 0; i < kernels; i++) {
-        for (int task = 0; task < TASKS; task++) {
-            sizes at = pick_sizes(&t[i], task < 2, task == TASKS - 1);
-            for (int model = PTOWSP_MODEL_UNIT; model <= PTOWSP_MODEL_A5; model++) {
-                refused += compare(&t[i], programs[i], npu_object_run(&o, i),
-                                   npu_object_text(&o, i), &at, (ptowsp_model)model);
-            }
-        }
-        ptowsp_program_destroy(programs[i]);
-        kt_free(&t[i]);
-    }
-    print_message("%u kernels of %llu instructions, %u of %u runs refused by both\n", kernels,
-                  (unsigned long long)insns, refused, kernels * TASKS * 3);
-    npu_object_end(&o);
+    batch_play(&b, options);
 }
 
 static void emitted_kernels__are_those_of_the_library_on_a2a3(void **state) {
     (void)state;
-    play(false, KERNELS, "-std=c++17 -O1");
+    play(false, 28, "-std=c++17 -O1");
 }
 
 static void emitted_kernels__are_those_of_the_library_on_a5(void **state) {
     (void)state;
-    play(true, KERNELS / 2, "-std=c++20 -O1");
+    play(true, 14, "-std=c++20 -O1");
 }
 
 int main(void) {

@@ -9,6 +9,7 @@
 // Tiles. The list of a kernel has one for each value, many of them the same bytes seen in the same
 // way: those become one variable, with the name of the first. A name is that of the parameter that
 // is loaded into the tile or stored from it, else t1, t2, ... (in UB), l1_1, left_1, acc_1, ...
+// Scratch is one variable wherever it looks the same.
 //
 // Cube and vector cores. A kernel with matrix products that also works in UB is for two cores of a
 // device: each instruction is of one half, and what is between two halves is of both.
@@ -31,6 +32,7 @@ typedef struct npu_size {
 typedef struct npu_tile {
     ptowsp_tile_object object;
     bool is_used;
+    bool is_scratch;   // nothing else
     uint32_t first;    // the tile whose variable this is: the first that is the same; itself
     uint32_t next;     // the next tile with a variable and the same root; 0: none
     uint32_t last;     // of a root: the last of these
@@ -69,7 +71,9 @@ typedef struct npu_kernel {
     char scalars[PTOWSP_TASK_SCALAR_MAX][NPU_LOCAL_MAX];
     bool is_mixed;
     bool is_out_of_memory;
-    npu_tile *tiles;  // [info.tile_object_count]
+    npu_tile *tiles;            // [info.tile_object_count]
+    ptowsp_size_check *checks;  // [check_count], with extents in normal form
+    uint32_t check_count;
     npu_size *sizes;
     npu_window *windows;
     npu_clip *clips;

@@ -250,14 +250,21 @@ AICORE inline bool is_dense(__gm__ const wsp_task *task, uint32_t i, bool is_col
 #endif
 }
 
-// A task that PTO-ISA cannot move the tiles of ends with UNSUPPORTED.
-#define WSP_REQUIRE_DENSE(task, tile, is_column)                                                   \
+template <typename... Tiles>
+AICORE inline bool are_dense(__gm__ const wsp_task *task, bool is_column, Tiles... tiles) {
+    return (is_dense(task, static_cast<uint32_t>(tiles), is_column) && ...);
+}
+
+// A task whose tiles PTO-ISA cannot move ends with UNSUPPORTED.
+#define WSP_REQUIRE(task, is_column, ...)                                                          \
     do {                                                                                           \
-        if (!wsp::is_dense((task), (tile), (is_column))) {                                         \
+        if (!wsp::are_dense((task), (is_column), __VA_ARGS__)) {                                   \
             (task)->status = PTOWSP_UNSUPPORTED;                                                   \
             return;                                                                                \
         }                                                                                          \
     } while (0)
+#define WSP_REQUIRE_ROWS(task, ...)    WSP_REQUIRE(task, false, __VA_ARGS__)
+#define WSP_REQUIRE_COLUMNS(task, ...) WSP_REQUIRE(task, true, __VA_ARGS__)
 
 // -- instructions on nothing ----------------------------------------------------------------------
 

@@ -1,0 +1,9 @@
+// Instructions as they are (kernel_instruction_test.c) as emitted C++ against the library.
+
+#define KEEP_EVERY 5
+#define KEEP_MAX   80
+#include "npu_scenes.h"
+
+#include "kernel_instruction_test.c"
+
+#include "npu_scenes_main.h"

@@ -1,0 +1,9 @@
+// Operations (kernel_ops_test.c) as emitted C++ against the library.
+
+#define KEEP_EVERY 61
+#define KEEP_MAX   50
+#include "npu_scenes.h"
+
+#include "kernel_ops_test.c"
+
+#include "npu_scenes_main.h"

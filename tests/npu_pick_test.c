@@ -1,0 +1,9 @@
+// Comparisons, sorts, gathers and quantising (kernel_pick_test.c) as emitted C++ against the library.
+
+#define KEEP_EVERY 13
+#define KEEP_MAX   50
+#include "npu_scenes.h"
+
+#include "kernel_pick_test.c"
+
+#include "npu_scenes_main.h"

@@ -1,0 +1,51 @@
+// The second half of npu_scenes.h.
+
+#ifndef NPU_SCENES_MAIN_H
+#define NPU_SCENES_MAIN_H
+
+#undef main
+
+#include "npu_kernel_compare.h"
+
+static batch scenes_batches[2];  // of A2/A3, of A5
+
+static bool scenes_keep(const kt *t) {
+    static uint32_t number;
+    bool is_a5 = t->config.machine && t->config.machine->family == PTOWSP_FAMILY_A5;
+    batch *b = &scenes_batches[is_a5];
+    if (number++ % KEEP_EVERY != 0 || b->count >= KEEP_MAX) {
+        return false;
+    }
+    b->is_a5 = is_a5;
+    batch_add(b, t);
+    return true;
+}
+
+static void scenes_play(batch *b, const char *options) {
+    if (!npu_compiler()) {
+        print_message("there is no C++ compiler: skipped\n");
+    } else if (b->count) {
+        batch_play(b, options);
+    }
+}
+
+static void scenes__are_those_of_the_library_on_a2a3(void **state) {
+    (void)state;
+    scenes_play(&scenes_batches[0], "-std=c++17 -O1");
+}
+
+static void scenes__are_those_of_the_library_on_a5(void **state) {
+    (void)state;
+    scenes_play(&scenes_batches[1], "-std=c++20 -O1");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scenes__are_those_of_the_library_on_a2a3),
+        cmocka_unit_test(scenes__are_those_of_the_library_on_a5),
+    };
+    int failed = scenes_make();
+    return failed ? failed : cmocka_run_group_tests_name("npu_scenes", tests, NULL, NULL);
+}
+
+#endif

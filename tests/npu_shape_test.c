@@ -1,0 +1,9 @@
+// Shapes, types, products and stores (kernel_shape_test.c) as emitted C++ against the library.
+
+#define KEEP_EVERY 17
+#define KEEP_MAX   60
+#include "npu_scenes.h"
+
+#include "kernel_shape_test.c"
+
+#include "npu_scenes_main.h"
