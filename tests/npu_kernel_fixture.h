@@ -130,9 +130,10 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
 static inline void npu_object_build(npu_object *o, const char *options) {
     assert_int_equal(fclose(o->unit), 0);
     o->unit = NULL;
-    npu_shell("%s %s -Wall -Wextra -Wno-unused-parameter -Werror -fPIC -shared -fvisibility=hidden "
-              "-I%s -I%s/0/aicore -I%s/0/include -I%s/0/shim -I%s/0/aicpu %s/all.cpp -o %s/all.so",
-              npu_compiler(), options, o->directory, o->directory, o->directory, o->directory,
+    npu_shell("%s %s -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden "
+              "-I%s -I%s/0/aicore -I%s/0/include -I%s/0/shim -I%s/0/aicpu %s/all.cpp "
+              "%s/0/aicore/wsp_merge.cpp -o %s/all.so",
+              npu_compiler(), options, o->directory, o->directory, o->directory, o->directory, o->directory,
               o->directory, o->directory, o->directory);
     char path[128];
     snprintf(path, sizeof path, "%s/all.so", o->directory);

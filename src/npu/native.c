@@ -55,15 +55,6 @@ static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out
     return !out->is_out_of_memory || npu_out_of_memory(emitter);
 }
 
-static bool npu_is_identifier(const char *name) {
-    bool is_good = *name && !(*name >= '0' && *name <= '9');
-    for (; *name; name++) {
-        is_good = is_good && ((*name >= '0' && *name <= '9') || (*name >= 'a' && *name <= 'z') ||
-                              (*name >= 'A' && *name <= 'Z') || *name == '_');
-    }
-    return is_good;
-}
-
 static const char *npu_source_fn(const ptowsp_kernel_info *info) {
     return info->source.fn ? info->source.fn : info->name;
 }
@@ -77,12 +68,6 @@ NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel) {
     if (info.has_cost && !info.source.cost) {
         return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
                         "kernel %s: its cost function has no source", info.name);
-    }
-    if (!npu_is_identifier(npu_source_fn(&info)) ||
-        (info.source.cost && !npu_is_identifier(info.source.cost))) {
-        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
-                        "kernel %s: its source does not say what its functions are called",
-                        info.name);
     }
     return true;
 }

@@ -12,6 +12,11 @@
 #define PTOWSP_GM     __gm__
 #endif
 
+// A tree may be linked with the library, which has these functions as well.
+#ifndef PTOWSP_API
+#define PTOWSP_API extern __attribute__((weak, visibility("hidden")))
+#endif
+
 #include "wsp_abi.h"
 
 namespace wsp {
