@@ -614,6 +614,9 @@ int main(int argc, char **argv) {
     if (!only || strcmp(only, "graph") == 0) {
         bench_graph();
     }
+    if (!only || strcmp(only, "emit") == 0) {
+        bench_emit();
+    }
     ptowsp_context_destroy(context);
     require(fflush(stdout) == 0 && !ferror(stdout), "cannot write the table");
     return json && !write_json(json) ? 1 : 0;

@@ -51,4 +51,7 @@ void bench_lanes(void);
 // Task graphs on threads: building, running empty tasks, and efficiency.
 void bench_graph(void);
 
+// Emitting a program as a source tree.
+void bench_emit(void);
+
 #endif

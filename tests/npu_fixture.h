@@ -77,7 +77,8 @@ static inline void npu_compile(npu_fixture *f, const ptowsp_schedule *schedule) 
     }
 }
 
-// for each of a dynamic axis, if its length is not too large, a task of a C function.
+// For each of a dynamic axis, if its length is not too large, a task of a C function; then some for
+// each of a ragged one.
 static inline void npu_program_make(npu_fixture *f, const npu_names_of *names, const char *text) {
     npu_module_make(f, names->module);
     ptowsp_tensor_desc tensor_desc;
@@ -89,6 +90,7 @@ static inline void npu_program_make(npu_fixture *f, const npu_names_of *names, c
     tensor_desc.shape[1] = 8;
     ptowsp_tensor tensor = ptowsp_tensor_make(f->m, &tensor_desc);
     ptowsp_axis axis = ptowsp_axis_dynamic(f->m, names->axis);
+    ptowsp_axis lengths = ptowsp_axis_ragged(f->m, "kv lengths of all");
     ptowsp_kernel kernel = npu_native_make(f, names->kernel, text);
     PTOWSP_WORKLOAD(f->m, names->workload) {
         ptowsp_expr i = ptowsp_parallel_begin(f->m, names->loop, axis);
@@ -97,6 +99,10 @@ static inline void npu_program_make(npu_fixture *f, const npu_names_of *names, c
             npu_task_make(f, kernel, tensor, ptowsp_mul(i, ptowsp_i64(f->m, 8)),
                           ptowsp_symbol(f->m, names->symbol));
         }
+        // A row is no axis of its own: the table of axes has a gap.
+        ptowsp_parallel_begin(f->m, "position", ptowsp_axis_row(f->m, lengths, i));
+        npu_task_make(f, kernel, tensor, i, ptowsp_u64(f->m, 1));
+        ptowsp_scope_end(f->m);
         ptowsp_scope_end(f->m);
     }
     npu_compile(f, NULL);

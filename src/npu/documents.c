@@ -13,21 +13,32 @@ static void npu_print_plain(npu_text *text, const char *name) {
 }
 
 static void npu_readme_builds(npu_text *text) {
-    npu_print(
-        text,
-        "## Building and running\n\n"
-        "The same sources build in three ways. With `make`, or with CMake:\n\n"
-        "| build | needs | commands |\n"
-        "|---|---|---|\n"
-        "| stand-in (default): kernels run on the CPU through `shim/`, threads take the place "
-        "of the device's processors, time is simulated | a C++17 compiler | `make` or `cmake "
-        "-B build && cmake --build build` |\n"
-        "| PTO-ISA's CPU simulator | a PTO-ISA checkout, C++20 | `make PTO_ISA_ROOT=DIR` or "
-        "`cmake -B build -DPTO_ISA_ROOT=DIR && cmake --build build` |\n"
-        "| device | CANN | `cmake -B build -DPTOWSP_ASCEND=ON && cmake --build build` |\n\n"
-        "`build/wsp_main --help` says how to run it from a command line. From a program, use the "
-        "C functions of `host/wsp_runner.h`: bind sizes, arrays, symbols and tensors, then "
-        "run. New sizes, lengths or data need no new build.\n\n");
+    npu_print(text,
+              "## Building and running\n\n"
+              "The same sources build in three ways.\n\n"
+              "**On this machine**, with a C++17 compiler and nothing else: kernels run on the "
+              "CPU through `shim/`, threads take the place of the device's processors, and "
+              "time is simulated.\n\n"
+              "```\n"
+              "make                             # build/run and build/libwsp_tree.so\n"
+              "cmake -S . -B build && cmake --build build                     # the same\n"
+              "build/run --help\n"
+              "```\n\n"
+              "**Against PTO-ISA's CPU simulator**, with a checkout of it and a C++20 "
+              "compiler: the same, with the kernels' instructions from there.\n\n"
+              "```\n"
+              "make PTO_ISA_ROOT=DIR            # build-pto-isa/run\n"
+              "cmake -S . -B build-pto-isa -DPTO_ISA_ROOT=DIR\n"
+              "cmake --build build-pto-isa\n"
+              "```\n\n"
+              "**For the device**, with CANN and PTO-ISA's headers:\n\n"
+              "```\n"
+              "cmake -S . -B build-ascend -DPTOWSP_ASCEND=ON -DPTO_ISA_ROOT=DIR\n"
+              "cmake --build build-ascend\n"
+              "```\n\n"
+              "`run` is a command line. Programs use the C functions of `host/wsp_runner.h`: "
+              "bind sizes, arrays, symbols and tensors, then run. Other sizes, lengths, "
+              "symbols or data need no new build.\n\n");
 }
 
 static void npu_readme_files(npu_text *text, bool has_pipelines) {
@@ -35,30 +46,29 @@ static void npu_readme_files(npu_text *text, bool has_pipelines) {
               "## Where is what\n\n"
               "| file | what it is |\n"
               "|---|---|\n"
-              "| `aicpu/expand.cpp` | **the workload's loops**: they make the tasks, on the "
-              "device |\n"
-              "| `aicpu/program.h`, `program.cpp` | names and tables of what is listed below; "
-              "the schedule |\n"
-              "| `aicpu/wsp_expand.*`, `wsp_region_map.h` | the words that `expand.cpp` is "
-              "written in; which tasks share data |\n");
+              "| `aicpu/expand.cpp` | **the workload's loops**, which make its tasks |\n"
+              "| `aicpu/program.h`, `program.cpp` | the names and tables of what is below, "
+              "and the schedule |\n"
+              "| `aicore/kernels/` | **one source per kernel** |\n"
+              "| `aicore/dispatch.cpp` | kernels by their number |\n"
+              "| `aicpu/wsp_expand.*` | the words that `expand.cpp` is written in |\n"
+              "| `aicpu/wsp_scheduler.*`, `wsp_region_map.*` | a bounded ring of tasks: which "
+              "of them wait for which, as they share data, and which core runs them |\n");
     if (has_pipelines) {
-        npu_print(text, "| `aicpu/wsp_pipeline.*` | processes and channels |\n");
+        npu_print(text, "| `aicpu/wsp_pipeline*` | processes and channels |\n");
     }
     npu_print(text,
-              "| `aicpu/wsp_scheduler.*` | a bounded ring of tasks, and which core runs which "
-              "of them when |\n"
-              "| `aicore/kernels/` | one source per kernel |\n"
-              "| `aicore/dispatch.cpp`, `wsp_kernel.h`, `wsp_worker.cpp` | kernels by number; "
-              "what they are written with; the loop of a core |\n"
-              "| `host/` | binding and running: a C interface, the stand-in, CANN, a command "
-              "line |\n"
-              "| `include/wsp_abi.h` | what host, AICPU and AICore share, with its layout |\n"
-              "| `include/ptowsp.h` | types of the library that wrote this tree; it is not "
-              "linked |\n"
-              "| `shim/` | PTO-ISA instructions and simulated time, for the stand-in |\n"
+              "| `aicore/wsp_kernel.h`, `wsp_native.h` | what kernels are written with |\n"
+              "| `aicore/wsp_worker.*` | the loop of a core |\n"
+              "| `host/` | binding and running: C functions, the stand-in for the device, "
+              "the device with CANN, a command line |\n"
+              "| `include/wsp_abi.h` | what host, AICPU and AICore share, and its layout |\n"
+              "| `include/ptowsp.h` | types of the library that wrote this tree, which is not "
+              "needed to build it |\n"
+              "| `shim/` | PTO-ISA's instructions on a CPU, and simulated time |\n"
               "| `manifest.json` | all of this for programs, and a hash of the sources |\n\n"
               "Files whose names begin with `wsp_`, those of `shim/` and `include/`, and the "
-              "build files are the same in every tree.\n\n");
+              "build files are the same in every tree of this version.\n\n");
 }
 
 static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
@@ -146,8 +156,8 @@ static void npu_readme_schedule(const npu_emitter *emitter, npu_text *text) {
         "Its size is chosen when running.\n"
         "- All arithmetic on numbers of the workload wraps around; a division by 0 gives 0. "
         "Reading outside an array ends the run with an error.\n"
-        "- The device build has been compiled against the interfaces of CANN as they are "
-        "documented; the other two builds run the same loops, scheduler and kernels.\n",
+        "- The build for the device has been written from documents of CANN, and never run. The "
+        "others run the same loops, scheduler and kernels.\n",
         PTOWSP_TASK_AXIS_MAX, PTOWSP_TASK_TILE_MAX, PTOWSP_TASK_SCALAR_MAX, PTOWSP_TENSOR_RANK_MAX);
 }
 

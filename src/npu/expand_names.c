@@ -234,7 +234,7 @@ NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals) {
     for (uint32_t group = NPU_LOCAL_SIZE; group <= NPU_LOCAL_ARRAY; group++) {
         for (uint32_t i = 0; i < locals->count; i++) {
             npu_local_kind kind = locals->items[i].kind;
-            if ((kind < NPU_LOCAL_ARRAY ? (uint32_t)kind : NPU_LOCAL_ARRAY) == group) {
+            if ((uint32_t)(kind < NPU_LOCAL_ARRAY ? kind : NPU_LOCAL_ARRAY) == group) {
                 npu_print_local(x, &locals->items[i]);
             }
         }

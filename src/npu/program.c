@@ -18,13 +18,12 @@ static void npu_print_enum(const npu_emitter *emitter, npu_text *text, npu_kind 
                            const char *title, const char *prefix, uint32_t first) {
     bool is_open = false;
     for (uint32_t i = first; i < emitter->names.count[kind]; i++) {
-        const char *name = npu_name(emitter, kind, i);
-        if (*name) {
+        if (emitter->names.at[kind][i]) {
             if (!is_open) {
                 npu_print(text, "\n// %s\nenum : uint32_t {\n", title);
                 is_open = true;
             }
-            npu_print(text, "    %s_%s = %u,\n", prefix, name, (unsigned)i);
+            npu_print(text, "    %s_%s = %u,\n", prefix, npu_name(emitter, kind, i), (unsigned)i);
         }
     }
     if (is_open) {
