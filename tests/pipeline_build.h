@@ -521,6 +521,9 @@ static inline void sim_build(sim_built *built, ptowsp_context *context, const si
         kernel.tiles[0] = tile;
         kernel.scalars[0] = loaded;
     }
+#ifdef SIM_KERNEL_SOURCE  // for emitting, of tests that do
+    SIM_KERNEL_SOURCE(&kernel);
+#endif
     built->kernel = ptowsp_kernel_make(built->module, &kernel);
     sim_build_axes(built);
     sim_build_workload(built);

@@ -143,6 +143,9 @@ static inline void ref_build_kernels(ref_module *b) {
         b->users[i].kernel = kernel;
         b->users[i].watch = &b->watch;
         desc.user = &b->users[i];
+#ifdef REF_KERNEL_SOURCE  // for emitting, of tests that do
+        REF_KERNEL_SOURCE(b->program, i, &desc);
+#endif
         b->kernels[i] = ptowsp_kernel_make(b->module, &desc);
     }
 }

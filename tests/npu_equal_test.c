@@ -1,0 +1,217 @@
+// Emitted trees of random programs do what the library does: the programs of workload_program.h,
+// with all loops, conditions, slots, calls, edges, views and keys, under random schedules, and the
+// pipelines of pipeline_random.h. Each is built once, and bound several times: sizes, lengths,
+// symbols, arrays and data are not compiled in. Schedules that a device does not do are refused by
+// name. See npu_equal.h for how it is run.
+
+#include "npu_equal.h"
+
+#include "npu_sources.h"
+
+#include "pipeline_random.h"
+#include "workload_sample.h"
+
+enum {
+    PROGRAMS = 16,  // of each kind, unless NPU_EQUAL_COUNT says otherwise
+    SCHEDULES = 2,  // of a program
+    BINDINGS = 4,   // of a tree
+    PROGRAM_MAX = 2000
+};
+
+// -- workloads ------------------------------------------------------------------------------------
+
+static void explain_sample(void *user) {
+    sample *s = (sample *)user;
+    const ptowsp_text text = {write_message, NULL};
+    ptowsp_schedule schedule = s->schedule.schedule;
+    schedule.dispatch_key = ref_build_expr(&s->module, s->schedule.dispatch_key);
+    schedule.priority_key = ref_build_expr(&s->module, s->schedule.priority_key);
+    schedule.stream_key = ref_build_expr(&s->module, s->schedule.stream_key);
+    ptowsp_module_print(s->module.module, text);
+    ptowsp_schedule_print(&schedule, text);
+}
+
+// Compares one binding; the library's own outcome is that of the slow reference, too.
+static void compare_sample(sample *s, ptowsp_run *run, ptowsp_npu *npu, uint64_t random) {
+    npu_subject subject;
+    memset(&subject, 0, sizeof subject);
+    sample_expect(s);
+    ref_bind(run, &s->program, &s->bindings, &s->memory, true);
+    subject.context = s->context;
+    subject.run = run;
+    subject.npu = npu;
+    subject.model = PTOWSP_MODEL_UNIT;
+    subject.slot_count = REF_SLOT_COUNT;
+    subject.random = random;
+    subject.explain = explain_sample;
+    subject.user = s;
+    for (int t = 0; t < s->program.tensor_count; t++) {
+        if (s->program.tensors[t].memory_of == t) {
+            npu_block_add(&subject, s->memory.tensors[t],
+                          (size_t)s->bindings.block_size[t] *
+                              ref_dtype_size(s->program.tensors[t].dtype));
+        }
+    }
+    npu_subject_check(&subject);
+    assert_int_equal(subject.status, s->expected.status);
+    assert_true(subject.makespan == s->expected.makespan);
+    check_data(s, run);
+}
+
+static void compare_program(sample *s, const ptowsp_program *program) {
+    ptowsp_run *run = NULL;
+    ptowsp_npu *npu = npu_build(s->context, program);
+    if (!npu) {
+        return;
+    }
+    assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
+    for (unsigned i = 0; i < BINDINGS; i++) {
+        compare_sample(s, run, npu, s->number * 100 + i);
+        sample_rebind(s);
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_npu_destroy(npu);
+}
+
+// Draws schedules until some are done by devices: those before are refused.
+static void compare_schedules(sample *s) {
+    for (unsigned i = 0, taken = 0; i < 60 && taken < SCHEDULES; i++) {
+        ptowsp_program *program = NULL;
+        sample_schedule(s, i);
+        ptowsp_schedule schedule = s->schedule.schedule;
+        schedule.dispatch_key = ref_build_expr(&s->module, s->schedule.dispatch_key);
+        schedule.priority_key = ref_build_expr(&s->module, s->schedule.priority_key);
+        schedule.stream_key = ref_build_expr(&s->module, s->schedule.stream_key);
+        if (sample_compile(s, &s->module, &program) != PTOWSP_OK) {
+            continue;  // it would be stuck
+        }
+        ptowsp_status status =
+            ptowsp_schedule_check(s->module.module, &schedule, PTOWSP_TARGET_ASCEND_NPU);
+        if (status == PTOWSP_UNSUPPORTED) {
+            char text[256];
+            snprintf(text, sizeof text, "%s", ptowsp_context_error(s->context).text);
+            npu_check_refused(s->context, program, text);
+        } else {
+            char name[64];
+            snprintf(name, sizeof name, "workload %u, schedule", s->number);
+            npu_doing(name, i);
+            compare_program(s, program);
+            taken++;
+        }
+        ptowsp_program_destroy(program);
+    }
+}
+
+// The program of this number, mostly one of many tasks.
+static sample *sample_of(uint64_t seed, unsigned number) {
+    int least = number % 4 ? 25 : 1;
+    for (unsigned i = 0;; i++) {
+        sample *s = sample_make(seed + i * UINT64_C(7777777), number);
+        if (s->x.task_count >= least) {
+            return s;
+        }
+        sample_free(s);
+    }
+}
+
+static void npu__trees_of_random_workloads_do_what_the_library_does(void **state) {
+    unsigned number = *(const unsigned *)*state;
+    npu_doing("workload", number);
+    sample *s = sample_of(test_seed() + 70, number);
+    compare_schedules(s);
+    sample_free(s);
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+static void explain_pipeline(void *user) {
+    const sim_sample *s = (const sim_sample *)user;
+    const ptowsp_text text = {sim_write, NULL};
+    ptowsp_module_print(s->built.module, text);
+}
+
+static void compare_pipeline(sim_sample *s, ptowsp_run *run, ptowsp_npu *npu, uint64_t random) {
+    npu_subject subject;
+    memset(&subject, 0, sizeof subject);
+    sim_bind(&s->built, &s->b, run);
+    s->built.call_count = 0;
+    memset(s->built.data, 0, sizeof s->built.data);
+    subject.context = s->context;
+    subject.run = run;
+    subject.npu = npu;
+    subject.model = PTOWSP_MODEL_UNIT;
+    subject.slot_count = SIM_SLOT_COUNT + 1;
+    subject.random = random;
+    subject.explain = explain_pipeline;
+    subject.user = s;
+    npu_block_add(&subject, s->built.data, sizeof s->built.data);
+    npu_subject_check(&subject);
+    assert_int_equal(subject.status, s->status);
+    if (s->status == PTOWSP_OK) {
+        uint64_t total = (uint64_t)(s->around.before + s->around.after);
+        for (int r = 0; r < s->round_count; r++) {
+            total += s->rounds[r].makespan;
+        }
+        assert_true(subject.makespan == total);
+    }
+}
+
+static void npu__trees_of_random_pipelines_do_what_the_library_does(void **state) {
+    unsigned number = *(const unsigned *)*state;
+    npu_doing("pipeline", number);
+    sim_sample *s = sim_sample_random(test_seed() + 71, number);
+    s->around.has_data = number % 4 != 0;
+    sim_sample_build(s);
+    if (s->built.status != PTOWSP_OK) {
+        assert_int_equal(s->built.status, PTOWSP_STUCK);
+        npu_now.tally.skipped++;
+        sim_sample_free(s);
+        return;
+    }
+    ptowsp_run *run = NULL;
+    ptowsp_npu *npu = npu_build(s->context, s->built.program);
+    assert_int_equal(ptowsp_run_create(s->context, s->built.program, &run), PTOWSP_OK);
+    uint64_t random = number;
+    bool has_latency = false;
+    for (unsigned i = 0; i < BINDINGS && npu; i++) {
+        compare_pipeline(s, run, npu, number * 100 + i);
+        has_latency = has_latency || s->b.has_latency;  // what is bound once stays bound
+        do {
+            sim_bindings_random(&s->p, &random, &s->b);
+            s->b.has_latency = s->b.has_latency || has_latency;
+        } while (!sim_sample_expect(s));
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_npu_destroy(npu);
+    sim_sample_free(s);
+}
+
+int main(void) {
+    static struct CMUnitTest tests[2 * PROGRAM_MAX];
+    static unsigned numbers[PROGRAM_MAX];
+    unsigned first = (unsigned)npu_number_of("NPU_EQUAL_FIRST", 0);
+    unsigned count = (unsigned)npu_number_of("NPU_EQUAL_COUNT", PROGRAMS);
+    const char *kind = getenv("NPU_EQUAL_KIND");
+    size_t test_count = 0;
+    count = count > PROGRAM_MAX ? PROGRAM_MAX : count;
+    for (unsigned i = 0; i < count; i++) {
+        numbers[i] = first + i;
+    }
+    for (unsigned i = 0; i < count && (!kind || strcmp(kind, "pipelines") != 0); i++) {
+        const struct CMUnitTest test = cmocka_unit_test_prestate(
+            npu__trees_of_random_workloads_do_what_the_library_does, &numbers[i]);
+        tests[test_count++] = test;
+    }
+    for (unsigned i = 0; i < count && (!kind || strcmp(kind, "workloads") != 0); i++) {
+        const struct CMUnitTest test = cmocka_unit_test_prestate(
+            npu__trees_of_random_pipelines_do_what_the_library_does, &numbers[i]);
+        tests[test_count++] = test;
+    }
+    int failed = npu_run_tests("npu_equal", tests, test_count);
+    const char *trees = getenv("NPU_EQUAL_TREES");
+    if (failed == 0 && !(trees && *trees) && count >= PROGRAMS && !kind) {
+        assert_true(npu_now.tally.runs > 500 && npu_now.tally.refused > 10);
+        assert_true(npu_now.tally.full > 50 && npu_now.tally.errors > 0);
+    }
+    return failed;
+}
