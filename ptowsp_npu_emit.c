@@ -6529,7 +6529,8 @@ static bool npu_compile_start(npu_build *build, npu_unit *unit) {
     npu_text directory = npu_nothing, log = npu_nothing;
     unit->command.size = 0;
     npu_write(&unit->command, build->compiler.data, build->compiler.size);
-    npu_argument_words(&unit->command, "-std=c++17 -fPIC -fvisibility=hidden -pthread");
+    npu_argument_words(&unit->command, "-std=c++17 -ffp-contract=off -fPIC -fvisibility=hidden");
+    npu_argument_words(&unit->command, "-pthread");
     npu_write(&unit->command, build->options.data, build->options.size);
     npu_argument_words(&unit->command, "-Iinclude -Iaicpu -Iaicore -Ihost -Ishim -c");
     npu_argument(&unit->command, "%s", unit->path);
@@ -7352,7 +7353,8 @@ static const char npu_fixed_0[] =
     "    set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)\n"
     "    add_library(wsp_objects OBJECT ${WSP_AICPU} ${WSP_AICORE} ${WSP_SHIM} ${WSP_HOST})\n"
     "    target_include_directories(wsp_objects PUBLIC ${WSP_INCLUDES})\n"
-    "    target_compile_options(wsp_objects PRIVATE -Wall -Wextra)\n"
+    "    # Kernels that are C functions round as the source says.\n"
+    "    target_compile_options(wsp_objects PRIVATE -Wall -Wextra -ffp-contract=off)\n"
     "    target_link_libraries(wsp_objects PUBLIC Threads::Threads)\n"
     "    if(PTO_ISA_ROOT)\n"
     "        target_compile_features(wsp_objects PUBLIC cxx_std_20)\n"
@@ -7479,8 +7481,9 @@ static const char npu_fixed_1[] =
     "endif\n"
     "\n"
     "# Symbols are private to the library but for the runner's, as a program may load several trees.\n"
+    "# Kernels that are C functions round as the source says: no multiply-add where that has two steps.\n"
     "FLAGS   := -std=$(STD) $(WARNINGS) $(DEFINES) $(INCLUDES) -fPIC -fvisibility=hidden \\\n"
-    "           -fvisibility-inlines-hidden -pthread\n"
+    "           -fvisibility-inlines-hidden -ffp-contract=off -pthread\n"
     "SOURCES := $(sort $(wildcard aicpu/*.cpp aicore/*.cpp aicore/kernels/*.cpp shim/*.cpp host/*.cpp))\n"
     "OBJECTS := $(SOURCES:%.cpp=$(BUILD)/%.o)\n"
     "COMMAND  = $(CXX) $(FLAGS) $(CPPFLAGS) $(CXXFLAGS)\n"
