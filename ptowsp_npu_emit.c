@@ -5974,6 +5974,11 @@ NPU_INTERNAL int npu_process_wait(pid_t process);
 // -- builds ---------------------------------------------------------------------------------------
 
 // A file that is compiled.
+// What every file is compiled with, before the user's options; keys have it, too. Kernels that are C
+// functions round as the source says, without multiply-add where that has two steps.
+#define NPU_COMPILE_OPTIONS                                                                        \
+    "-std=c++17 -ffp-contract=off -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -pthread"
+
 typedef struct npu_unit {
     const char *path;
     char hash[NPU_HASH_SIZE];
@@ -6529,8 +6534,7 @@ static bool npu_compile_start(npu_build *build, npu_unit *unit) {
     npu_text directory = npu_nothing, log = npu_nothing;
     unit->command.size = 0;
     npu_write(&unit->command, build->compiler.data, build->compiler.size);
-    npu_argument_words(&unit->command, "-std=c++17 -ffp-contract=off -fPIC -fvisibility=hidden");
-    npu_argument_words(&unit->command, "-pthread");
+    npu_argument_words(&unit->command, NPU_COMPILE_OPTIONS);
     npu_write(&unit->command, build->options.data, build->options.size);
     npu_argument_words(&unit->command, "-Iinclude -Iaicpu -Iaicore -Ihost -Ishim -c");
     npu_argument(&unit->command, "%s", unit->path);
@@ -7087,7 +7091,9 @@ static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *des
     struct utsname machine;
     bool is_known = uname(&machine) >= 0;
     npu_print_arguments(&build->tool, &build->options);
-    npu_print(&build->tool, "ptowsp " PTOWSP_VERSION ", cache " NPU_CACHE_VERSION ", %s, %s\n",
+    npu_print(&build->tool,
+              NPU_COMPILE_OPTIONS "\nptowsp " PTOWSP_VERSION ", cache " NPU_CACHE_VERSION
+                                  ", %s, %s\n",
               is_known ? machine.sysname : "?", is_known ? machine.machine : "?");
     return npu_build_check(build, &build->tool);
 }

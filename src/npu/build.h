@@ -63,6 +63,11 @@ NPU_INTERNAL int npu_process_wait(pid_t process);
 // -- builds ---------------------------------------------------------------------------------------
 
 // A file that is compiled.
+// What every file is compiled with, before the user's options; keys have it, too. Kernels that are C
+// functions round as the source says, without multiply-add where that has two steps.
+#define NPU_COMPILE_OPTIONS                                                                        \
+    "-std=c++17 -ffp-contract=off -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -pthread"
+
 typedef struct npu_unit {
     const char *path;
     char hash[NPU_HASH_SIZE];

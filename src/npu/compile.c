@@ -45,8 +45,7 @@ static bool npu_compile_start(npu_build *build, npu_unit *unit) {
     npu_text directory = npu_nothing, log = npu_nothing;
     unit->command.size = 0;
     npu_write(&unit->command, build->compiler.data, build->compiler.size);
-    npu_argument_words(&unit->command, "-std=c++17 -ffp-contract=off -fPIC -fvisibility=hidden");
-    npu_argument_words(&unit->command, "-pthread");
+    npu_argument_words(&unit->command, NPU_COMPILE_OPTIONS);
     npu_write(&unit->command, build->options.data, build->options.size);
     npu_argument_words(&unit->command, "-Iinclude -Iaicpu -Iaicore -Ihost -Ishim -c");
     npu_argument(&unit->command, "%s", unit->path);
