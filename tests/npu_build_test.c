@@ -1,0 +1,626 @@
+// Building trees and keeping them: what is found in the cache and what is not, several processes at
+// once, interrupted and broken builds, directories that are refused, compilers that fail. The
+// compiler is a script that only pretends, and says what it was told; it is real in
+// npu_execute_test.c.
+
+#include "npu_fixture.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+// The compiler. Beside it lie: calls, a line for each of its calls; mode, what it does; stub.so, what
+// it links. In mode slow it says that it is at work (started) and waits for a file (go). Objects
+// are checked when they are linked.
+static const char script[] =
+    "#!/bin/sh\n"
+    "here=$(dirname \"$0\")\n"
+    "mode=$(cat \"$here/mode\")\n"
+    "echo \"$*\" >> \"$here/calls\"\n"
+    "case \"$*\" in *--version*) cat \"$here/version\"; [ $mode != mute ]; exit;; esac\n"
+    "out=\n"
+    "for arg in \"$@\"; do [ \"$out\" != next ] || out=$arg; [ \"$arg\" != -o ] || out=next; done\n"
+    "case $mode in\n"
+    "slow) : > \"$here/started\"; while [ ! -e \"$here/go\" ]; do sleep 0.02; done;;\n"
+    "fail) echo 'a.cpp:1: note: at work'; echo 'a.cpp:2:3: error: no semicolon'; exit 1;;\n"
+    "silent) exit 0;;\n"
+    "die) kill -9 $$;;\n"
+    "esac\n"
+    "case \"$*\" in\n"
+    "*-shared*)\n"
+    "    for arg in \"$@\"; do\n"
+    "        case $arg in *.o) [ \"$(cat \"$arg\")\" = object ] || { echo 'error: bad object'; "
+    "exit 1; };; "
+    "esac\n"
+    "    done\n"
+    "    cp \"$here/stub.so\" \"$out\";;\n"
+    "*) echo object > \"$out\";;\n"
+    "esac\n";
+
+// What a tree's library offers, without a tree.
+static const char stub[] =
+    "void wsp_runner_create(void) {}\nvoid wsp_runner_destroy(void) {}\n"
+    "void wsp_runner_bind_size_at(void) {}\nvoid wsp_runner_bind_symbol_at(void) {}\n"
+    "void wsp_runner_bind_array_at(void) {}\nvoid wsp_runner_bind_csr_at(void) {}\n"
+    "void wsp_runner_bind_tensor_at(void) {}\nvoid wsp_runner_bind_slot(void) {}\n"
+    "void wsp_runner_run(void) {}\nvoid wsp_runner_slot(void) {}\nvoid wsp_runner_error(void) {}\n";
+
+typedef struct build {
+    npu_fixture f;
+    char fake[128], cache[128], compiler[160];
+    ptowsp_npu_build_desc desc;
+    ptowsp_npu *npu;
+} build;
+
+static void write_file(const char *directory, const char *name, const char *text) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+// A file as text, "" if it is not there.
+static const char *read_file(const char *directory, const char *name) {
+    static char text[65536];
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "r");
+    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    text[size] = '\0';
+    if (file) {
+        fclose(file);
+    }
+    return text;
+}
+
+static bool is_there(const char *directory, const char *name) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return access(path, F_OK) == 0;
+}
+
+static void mode(const build *b, const char *text) {
+    write_file(b->fake, "mode", text);
+}
+
+static void build_make(build *b) {
+    char command[1024];
+    const char *cc = getenv("CC");
+    npu_fixture_make(&b->f);
+    snprintf(b->fake, sizeof b->fake, "%s/fake", b->f.directory);
+    snprintf(b->cache, sizeof b->cache, "%s/cache", b->f.directory);
+    snprintf(b->compiler, sizeof b->compiler, "%s/c++", b->fake);
+    assert_int_equal(mkdir(b->fake, 0755), 0);
+    write_file(b->fake, "c++", script);
+    write_file(b->fake, "version", "pretended 1.0\n");
+    write_file(b->fake, "stub.c", stub);
+    mode(b, "work");
+    assert_int_equal(chmod(b->compiler, 0755), 0);
+    snprintf(command, sizeof command, "%s -w -shared -fPIC %s/stub.c -o %s/stub.so", cc ? cc : "cc",
+             b->fake, b->fake);
+    assert_int_equal(system(command), 0);
+    const ptowsp_npu_build_desc desc = {b->cache, b->compiler, "-O7 -g"};
+    b->desc = desc;
+    b->npu = NULL;
+}
+
+static void build_free(build *b) {
+    ptowsp_npu_destroy(b->npu);
+    npu_fixture_free(&b->f);
+}
+
+// Lines of the compiler's calls with a text in them; forgets them.
+static uint32_t calls(const build *b, const char *text) {
+    uint32_t count = 0;
+    char *all = (char *)malloc(65536);
+    assert_non_null(all);
+    strcpy(all, read_file(b->fake, "calls"));
+    for (char *line = strtok(all, "\n"); line; line = strtok(NULL, "\n")) {
+        count += strstr(line, text) != NULL;
+    }
+    free(all);
+    return count;
+}
+
+static void forget_calls(const build *b) {
+    write_file(b->fake, "calls", "");
+}
+
+static ptowsp_status try_build(build *b) {
+    ptowsp_npu_destroy(b->npu);
+    return ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu);
+}
+
+// Builds, and looks whether it was there.
+static void builds(build *b, bool is_cached) {
+    if (try_build(b) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(b->f.context).text);
+    }
+    assert_int_equal(ptowsp_npu_was_cached(b->npu), is_cached);
+}
+
+// Fails with SYSTEM_FAILED and a text that has all these parts, and leaves no temporaries.
+static void fails(build *b, const char *first, const char *second) {
+    assert_int_equal(try_build(b), PTOWSP_SYSTEM_FAILED);
+    assert_null(b->npu);
+    const char *text = ptowsp_context_error(b->f.context).text;
+    if (strncmp(text, "npu: ", 5) != 0 || !strstr(text, first) || !strstr(text, second)) {
+        fail_msg("'%s' has no '%s' or no '%s'", text, first, second);
+    }
+}
+
+static uint32_t entries_like(const char *path, const char *start) {
+    uint32_t count = 0;
+    DIR *directory = opendir(path);
+    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
+         entry = readdir(directory)) {
+        count += strncmp(entry->d_name, start, strlen(start)) == 0;
+    }
+    if (directory) {
+        closedir(directory);
+    }
+    return count;
+}
+
+static mode_t mode_of(const char *path) {
+    struct stat about;
+    assert_int_equal(stat(path, &about), 0);
+    return about.st_mode & 0777;
+}
+
+// -- keys -----------------------------------------------------------------------------------------
+
+static void cache__a_tree_is_compiled_once(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    builds(&b, false);
+    assert_int_equal(calls(&b, "-shared"), 1);
+    assert_true(calls(&b, " -c ") >= 5);
+    char directory[256];
+    snprintf(directory, sizeof directory, "%s", ptowsp_npu_directory(b.npu));
+    assert_ptr_equal(strstr(directory, b.cache), directory);
+    assert_int_equal(strlen(directory), strlen(b.cache) + 1 + 32);
+    assert_true(is_there(directory, "tree/aicpu/expand.cpp"));
+    assert_non_null(strstr(read_file(directory, "compile.log"), "-O7 -g -Iinclude"));
+    assert_non_null(strstr(read_file(directory, "key"), "pretended 1.0"));
+    assert_int_equal(npu_entries(b.cache), 2);  // the entry, and objects
+
+    forget_calls(&b);
+    builds(&b, true);
+    assert_string_equal(ptowsp_npu_directory(b.npu), directory);
+    assert_int_equal(calls(&b, "--version"), 1);
+    assert_int_equal(calls(&b, ""), 1);
+    build_free(&b);
+}
+
+static void cache__another_program_compiler_or_options_make_another_entry(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    builds(&b, false);
+    b.desc.options = "-O7";
+    builds(&b, false);
+    b.desc.options = "  -O7   -g ";  // the same words as at first
+    builds(&b, true);
+    write_file(b.fake, "version", "pretended 1.1\n");
+    builds(&b, false);
+    write_file(b.fake, "version", "pretended 1.0\n");
+    builds(&b, true);
+    char again[256];
+    snprintf(again, sizeof again, "sh %s", b.compiler);
+    b.desc.compiler = again;
+    builds(&b, false);
+    b.desc.compiler = b.compiler;
+
+    npu_program_free(&b.f);
+    npu_names_of other = npu_plain_names;
+    other.loop = "i";
+    npu_program_make(&b.f, &other, NPU_SCALE_TEXT);
+    builds(&b, false);
+    npu_program_free(&b.f);
+    npu_program_make(&b.f, &npu_plain_names, NPU_SCALE_TEXT "// changed\n");
+    builds(&b, false);
+    npu_program_free(&b.f);
+    npu_program_make(&b.f, &npu_plain_names, NPU_SCALE_TEXT);
+    builds(&b, true);
+    build_free(&b);
+}
+
+static void cache__files_that_programs_share_are_compiled_once_for_all(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    builds(&b, false);
+    uint32_t all = calls(&b, " -c ");
+    npu_program_free(&b.f);
+    npu_names_of other = npu_plain_names;
+    other.loop = "i";
+    npu_program_make(&b.f, &other, NPU_SCALE_TEXT);
+    forget_calls(&b);
+    builds(&b, false);
+    uint32_t own = calls(&b, " -c ");
+    assert_true(own >= 1 && own + 4 <= all);
+    assert_int_equal(calls(&b, "expand.cpp"), 1);
+    assert_int_equal(calls(&b, " -c host/"), 0);
+    assert_int_equal(calls(&b, " -c aicore/kernels/"), 0);  // the same kernel
+    b.desc.options = "-O6";                                 // but not with other options
+    forget_calls(&b);
+    builds(&b, false);
+    assert_int_equal(calls(&b, " -c "), all);
+    build_free(&b);
+}
+
+// -- several at once, and interrupted -------------------------------------------------------------
+
+static pid_t build_elsewhere(build *b) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(try_build(b) == PTOWSP_OK && !ptowsp_npu_was_cached(b->npu) ? 0 : 1);
+    }
+    return child;
+}
+
+static void wait_until(const build *b, const char *name) {
+    const struct timespec short_while = {0, 5000000};
+    for (int i = 0; i < 4000 && !is_there(b->fake, name); i++) {
+        nanosleep(&short_while, NULL);
+    }
+    assert_true(is_there(b->fake, name));
+}
+
+static void cache__two_processes_may_build_the_same_at_once(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    mode(&b, "slow");
+    pid_t children[2];
+    for (int i = 0; i < 2; i++) {
+        children[i] = build_elsewhere(&b);
+    }
+    wait_until(&b, "started");
+    write_file(b.fake, "go", "");
+    for (int i = 0; i < 2; i++) {
+        int status;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    assert_int_equal(npu_entries(b.cache), 2);
+    builds(&b, true);
+    build_free(&b);
+}
+
+// Sets the times of temporaries back.
+static void age_temporaries(const char *path, time_t seconds) {
+    DIR *directory = opendir(path);
+    assert_non_null(directory);
+    for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
+        if (strncmp(entry->d_name, "tmp.", 4) == 0) {
+            char inside[512];
+            const struct timespec then = {time(NULL) - seconds, 0}, times[2] = {then, then};
+            snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
+            assert_int_equal(utimensat(AT_FDCWD, inside, times, 0), 0);
+        }
+    }
+    closedir(directory);
+}
+
+static void cache__an_interrupted_build_leaves_no_entry(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    mode(&b, "slow");
+    pid_t child = build_elsewhere(&b);
+    wait_until(&b, "started");
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    write_file(b.fake, "go", "");  // its compilers end
+    mode(&b, "work");
+    assert_int_equal(entries_like(b.cache, "tmp."), 1);
+    builds(&b, false);
+    builds(&b, true);
+    assert_int_equal(entries_like(b.cache, "tmp."), 1);  // it might still be at work
+
+    b.desc.options = "-O6";
+    age_temporaries(b.cache, 3500);
+    builds(&b, false);
+    assert_int_equal(entries_like(b.cache, "tmp."), 1);
+    b.desc.options = "-O5";
+    age_temporaries(b.cache, 3700);
+    builds(&b, false);
+    assert_int_equal(entries_like(b.cache, "tmp."), 0);
+    build_free(&b);
+}
+
+// -- broken entries -------------------------------------------------------------------------------
+
+static void remove_in(const char *directory, const char *name) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    npu_remove_all(path);
+}
+
+static void cache__broken_entries_are_built_again(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    builds(&b, false);
+    char entry[256];
+    snprintf(entry, sizeof entry, "%s", ptowsp_npu_directory(b.npu));
+    const char *const names[] = {"complete", "libwsp_tree.so"};
+    const char *const texts[] = {NULL, "", "nonsense"};  // gone; a disk was full; overwritten
+    for (int i = 0; i < 6; i++) {
+        ptowsp_npu_destroy(b.npu);  // a library that is in use must not change
+        b.npu = NULL;
+        if (texts[i / 2]) {
+            write_file(entry, names[i % 2], texts[i / 2]);
+        } else {
+            remove_in(entry, names[i % 2]);
+        }
+        builds(&b, false);
+        builds(&b, true);
+    }
+    remove_in(b.cache, entry + strlen(b.cache) + 1);
+    write_file(b.cache, entry + strlen(b.cache) + 1, "no directory");
+    builds(&b, false);
+    builds(&b, true);
+    remove_in(entry, "complete");
+    remove_in(entry, "libwsp_tree.so");
+    remove_in(entry, "tree");
+    remove_in(b.cache, "objects");
+    builds(&b, false);
+    builds(&b, true);
+    assert_int_equal(npu_entries(b.cache), 2);
+    build_free(&b);
+}
+
+static void cache__objects_that_cannot_be_linked_are_compiled_again(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    builds(&b, false);
+    uint32_t all = calls(&b, " -c ");
+    char objects[256];
+    snprintf(objects, sizeof objects, "%s/objects", b.cache);
+    DIR *directory = opendir(objects);
+    assert_non_null(directory);
+    for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
+        if (strstr(entry->d_name, ".o")) {
+            write_file(objects, entry->d_name, "damaged");
+            break;
+        }
+    }
+    closedir(directory);
+    remove_in(ptowsp_npu_directory(b.npu), "complete");
+    forget_calls(&b);
+    builds(&b, false);
+    assert_int_equal(calls(&b, "-shared"), 2);
+    assert_true(calls(&b, " -c ") > all);
+    builds(&b, true);
+    build_free(&b);
+}
+
+// -- the directory --------------------------------------------------------------------------------
+
+static void cache__its_directory_is_made_for_the_owner_alone(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    char deep[256];
+    snprintf(deep, sizeof deep, "%s/a/b c/d/", b.f.directory);
+    b.desc.cache_directory = deep;
+    builds(&b, false);
+    deep[strlen(deep) - 1] = '\0';
+    assert_int_equal(mode_of(deep), 0700);
+    assert_int_equal(mode_of(ptowsp_npu_directory(b.npu)), 0700);
+    assert_ptr_equal(strstr(ptowsp_npu_directory(b.npu), deep), ptowsp_npu_directory(b.npu));
+
+    char here[1024];
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(b.f.directory), 0);
+    b.desc.cache_directory = "a/b c/d";  // relative: the same
+    b.desc.compiler = "fake/c++";
+    builds(&b, true);
+    assert_int_equal(chdir(here), 0);
+    build_free(&b);
+}
+
+static void cache__its_default_is_the_users_cache(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    char home[256], cache[256];
+    char *const before[] = {getenv("HOME"), getenv("XDG_CACHE_HOME"), getenv("CXX")};
+    char *const kept[] = {before[0] ? strdup(before[0]) : NULL,
+                          before[1] ? strdup(before[1]) : NULL,
+                          before[2] ? strdup(before[2]) : NULL};
+    snprintf(home, sizeof home, "%s/home", b.f.directory);
+    snprintf(cache, sizeof cache, "%s/xdg", b.f.directory);
+    b.desc.cache_directory = NULL;
+    b.desc.compiler = NULL;
+    setenv("CXX", b.compiler, 1);
+    setenv("HOME", home, 1);
+    setenv("XDG_CACHE_HOME", cache, 1);
+    builds(&b, false);
+    assert_true(is_there(cache, "ptowsp/objects"));
+    setenv("XDG_CACHE_HOME", "not/absolute", 1);
+    builds(&b, false);
+    assert_true(is_there(home, ".cache/ptowsp/objects"));
+    unsetenv("XDG_CACHE_HOME");
+    builds(&b, true);
+    unsetenv("HOME");
+    fails(&b, "no cache directory", "neither XDG_CACHE_HOME nor HOME");
+    const char *const names[] = {"HOME", "XDG_CACHE_HOME", "CXX"};
+    for (int i = 0; i < 3; i++) {
+        if (kept[i]) {
+            setenv(names[i], kept[i], 1);
+        } else {
+            unsetenv(names[i]);
+        }
+        free(kept[i]);
+    }
+    build_free(&b);
+}
+
+static void cache__directories_that_others_can_write_to_are_refused(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    assert_int_equal(mkdir(b.cache, 0755), 0);
+    assert_int_equal(chmod(b.cache, 0775), 0);
+    fails(&b, b.cache, "is writable for others, who could put anything there (chmod go-w)");
+    assert_int_equal(chmod(b.cache, 0757), 0);
+    fails(&b, b.cache, "is writable for others");
+    assert_int_equal(npu_entries(b.cache), 0);
+    assert_int_equal(chmod(b.cache, 0755), 0);  // reading does no harm
+    builds(&b, false);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(b.cache, 12345, 12345), 0);
+        fails(&b, b.cache, "belongs to another user");
+        assert_int_equal(chown(b.cache, 0, 0), 0);
+    }
+    char path[256];
+    snprintf(path, sizeof path, "%s/file", b.f.directory);
+    write_file(b.f.directory, "file", "");
+    b.desc.cache_directory = path;
+    fails(&b, path, "");
+    snprintf(path, sizeof path, "%s/file/below", b.f.directory);
+    fails(&b, "the cache cannot be made", path);
+    build_free(&b);
+}
+
+// -- compilers ------------------------------------------------------------------------------------
+
+static void compiler__that_is_missing_is_named(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    b.desc.compiler = "no-such-compiler";
+    fails(&b, "there is no compiler no-such-compiler", "CXX");
+    b.desc.compiler = "/no/such/compiler -m64";
+    fails(&b, "there is no compiler /no/such/compiler", "");
+    b.desc.compiler = b.f.directory;
+    fails(&b, "the compiler", "does not work");
+    b.desc.compiler = "false";
+    fails(&b, "the compiler false does not work", "exits with 1");
+    b.desc.compiler = b.compiler;
+    mode(&b, "mute");
+    fails(&b, "does not work: asked for its --version", "exits with 1");
+    assert_int_equal(entries_like(b.cache, "tmp."), 0);
+    build_free(&b);
+}
+
+// The log of a failure, whose path is in the error's text.
+static const char *log_of(const build *b) {
+    const char *text = ptowsp_context_error(b->f.context).text, *at = strstr(text, "(all of it: ");
+    assert_non_null(at);
+    char name[64];
+    at = strstr(at, b->cache);
+    assert_non_null(at);
+    snprintf(name, sizeof name, "%.36s", at + strlen(b->cache) + 1);
+    return read_file(b->cache, name);
+}
+
+static void compiler__errors_are_shown_and_all_it_said_is_kept(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    mode(&b, "fail");
+    fails(&b, "the compiler failed: a.cpp:2:3: error: no semicolon (all of it: ", ".log)");
+    assert_non_null(strstr(log_of(&b), "a.cpp:1: note: at work\na.cpp:2:3: error: no semicolon\n"));
+    assert_non_null(strstr(log_of(&b), "-std=c++17"));
+    assert_int_equal(npu_entries(b.cache), 2);  // the log, and objects
+    mode(&b, "silent");
+    fails(&b, "the compiler failed: it says nothing", "");
+    mode(&b, "die");
+    fails(&b, "the compiler was killed: it says nothing", "");
+    mode(&b, "work");
+    builds(&b, false);
+    assert_int_equal(npu_entries(b.cache), 2);  // the entry, and objects
+    build_free(&b);
+}
+
+static void compiler__what_it_makes_must_be_a_tree(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    write_file(b.fake, "stub.so", "no library\n");
+    fails(&b, "what was built cannot be loaded: ", "libwsp_tree.so");
+    write_file(b.fake, "stub.c", "int other;\n");
+    char command[1024];
+    const char *cc = getenv("CC");
+    snprintf(command, sizeof command, "%s -w -shared -fPIC %s/stub.c -o %s/stub.so", cc ? cc : "cc",
+             b.fake, b.fake);
+    assert_int_equal(system(command), 0);
+    fails(&b, "what was built cannot be loaded: it has no wsp_runner_create", "");
+    assert_int_equal(npu_entries(b.cache), 1);
+    build_free(&b);
+}
+
+static void compiler__works_for_callers_that_ignore_their_children(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    struct sigaction ignore, before;
+    memset(&ignore, 0, sizeof ignore);
+    ignore.sa_handler = SIG_IGN;
+    assert_int_equal(sigaction(SIGCHLD, &ignore, &before), 0);
+    ptowsp_status status = try_build(&b);
+    mode(&b, "fail");
+    b.desc.options = "-O6";
+    ptowsp_npu *first = b.npu;
+    b.npu = NULL;
+    ptowsp_status failed = try_build(&b);
+    assert_int_equal(sigaction(SIGCHLD, &before, NULL), 0);
+    ptowsp_npu_destroy(first);
+    assert_int_equal(status, PTOWSP_OK);
+    assert_int_equal(failed, PTOWSP_SYSTEM_FAILED);
+    build_free(&b);
+}
+
+static void build__refuses_what_cannot_be_emitted(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    assert_int_equal(ptowsp_npu_build(b.f.context, NULL, &b.desc, &b.npu), PTOWSP_INVALID_PARAMS);
+    test_error_is(b.f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "npu: program is NULL");
+    assert_int_equal(ptowsp_npu_build(b.f.context, b.f.program, &b.desc, NULL),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(b.f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "npu: out_npu is NULL");
+    assert_int_equal(ptowsp_npu_build_run(b.f.context, NULL, &b.desc, NULL, NULL),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(b.f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "npu: run is NULL");
+    npu_program_free(&b.f);
+    npu_program_make(&b.f, &npu_plain_names, NULL);  // a kernel without source
+    assert_int_equal(try_build(&b), PTOWSP_UNSUPPORTED);
+    assert_null(b.npu);
+    assert_non_null(strstr(ptowsp_context_error(b.f.context).text, "kernel scale has no source"));
+    assert_false(is_there(b.f.directory, "cache"));
+    build_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cache__a_tree_is_compiled_once),
+        cmocka_unit_test(cache__another_program_compiler_or_options_make_another_entry),
+        cmocka_unit_test(cache__files_that_programs_share_are_compiled_once_for_all),
+        cmocka_unit_test(cache__two_processes_may_build_the_same_at_once),
+        cmocka_unit_test(cache__an_interrupted_build_leaves_no_entry),
+        cmocka_unit_test(cache__broken_entries_are_built_again),
+        cmocka_unit_test(cache__objects_that_cannot_be_linked_are_compiled_again),
+        cmocka_unit_test(cache__its_directory_is_made_for_the_owner_alone),
+        cmocka_unit_test(cache__its_default_is_the_users_cache),
+        cmocka_unit_test(cache__directories_that_others_can_write_to_are_refused),
+        cmocka_unit_test(compiler__that_is_missing_is_named),
+        cmocka_unit_test(compiler__errors_are_shown_and_all_it_said_is_kept),
+        cmocka_unit_test(compiler__what_it_makes_must_be_a_tree),
+        cmocka_unit_test(compiler__works_for_callers_that_ignore_their_children),
+        cmocka_unit_test(build__refuses_what_cannot_be_emitted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
