@@ -247,6 +247,9 @@ NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context
 // Frees all, and reports the emitter's error to the context. Returns its status.
 NPU_INTERNAL ptowsp_status npu_emitter_close(npu_emitter *emitter);
 
+// Removes a file, or a directory with all that is in it. False with errno.
+NPU_INTERNAL bool npu_remove(int parent_fd, const char *name);
+
 // Writes the files to a directory, which is not there before, or is replaced.
 NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *desc);
 
@@ -881,7 +884,9 @@ NPU_INTERNAL void npu_names_free(npu_names *names) {
 NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index) {
     const npu_names *names = &emitter->names;
     PTOWSP_ASSERT(index < names->count[kind] && names->at[kind]);
-    return names->text.data ? names->text.data + names->at[kind][index] : "";
+    const char *name = names->text.data ? names->text.data + names->at[kind][index] : "";
+    PTOWSP_ASSERT(names->at[kind][index] != 0 || emitter->status != PTOWSP_OK);
+    return name;
 }
 
 // =================================================================================================
@@ -5478,8 +5483,7 @@ static bool npu_system_fail(npu_tree *tree, const char *verb, const char *path) 
                     *path ? "/" : "", path, strerror(error));
 }
 
-// Removes a file, or a directory with all that is in it. False with errno.
-static bool npu_remove(int parent_fd, const char *name) {
+NPU_INTERNAL bool npu_remove(int parent_fd, const char *name) {
     struct stat about;
     if (fstatat(parent_fd, name, &about, AT_SYMLINK_NOFOLLOW) != 0) {
         return errno == ENOENT;
@@ -6276,32 +6280,6 @@ NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path) {
     }
 }
 
-// Removes a file, or a directory with all in it. Links are removed, not followed.
-static void npu_cache_remove_all(const char *path) {
-    struct stat state;
-    if (lstat(path, &state) != 0) {
-        return;
-    }
-    DIR *directory = S_ISDIR(state.st_mode) ? opendir(path) : NULL;
-    if (!directory) {
-        unlink(path);
-        return;
-    }
-    const struct dirent *entry;
-    while ((entry = readdir(directory)) != NULL) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            npu_text inner = {NULL, 0, 0, false};
-            npu_print(&inner, "%s/%s", path, entry->d_name);
-            if (!inner.is_out_of_memory) {
-                npu_cache_remove_all(inner.data);
-            }
-            npu_text_free(&inner);
-        }
-    }
-    closedir(directory);
-    rmdir(path);
-}
-
 // -- the directory --------------------------------------------------------------------------------
 
 static bool npu_cache_default(npu_build *build, npu_text *text) {
@@ -6384,7 +6362,7 @@ NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
         npu_print(&path, "%s/%s", build->cache.data, entry->d_name);
         if (!path.is_out_of_memory && lstat(path.data, &state) == 0 &&
             difftime(now, state.st_mtime) > NPU_STALE_SECONDS) {
-            npu_cache_remove_all(path.data);
+            npu_remove(AT_FDCWD, path.data);
         }
         npu_text_free(&path);
     }
@@ -6411,7 +6389,7 @@ NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path) {
 
 NPU_INTERNAL void npu_cache_remove(npu_text *path) {
     if (path->size && !path->is_out_of_memory) {
-        npu_cache_remove_all(path->data);
+        npu_remove(AT_FDCWD, path->data);
     }
     npu_text_free(path);
 }

@@ -75,32 +75,6 @@ NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path) {
     }
 }
 
-// Removes a file, or a directory with all in it. Links are removed, not followed.
-static void npu_cache_remove_all(const char *path) {
-    struct stat state;
-    if (lstat(path, &state) != 0) {
-        return;
-    }
-    DIR *directory = S_ISDIR(state.st_mode) ? opendir(path) : NULL;
-    if (!directory) {
-        unlink(path);
-        return;
-    }
-    const struct dirent *entry;
-    while ((entry = readdir(directory)) != NULL) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            npu_text inner = {NULL, 0, 0, false};
-            npu_print(&inner, "%s/%s", path, entry->d_name);
-            if (!inner.is_out_of_memory) {
-                npu_cache_remove_all(inner.data);
-            }
-            npu_text_free(&inner);
-        }
-    }
-    closedir(directory);
-    rmdir(path);
-}
-
 // -- the directory --------------------------------------------------------------------------------
 
 static bool npu_cache_default(npu_build *build, npu_text *text) {
@@ -183,7 +157,7 @@ NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
         npu_print(&path, "%s/%s", build->cache.data, entry->d_name);
         if (!path.is_out_of_memory && lstat(path.data, &state) == 0 &&
             difftime(now, state.st_mtime) > NPU_STALE_SECONDS) {
-            npu_cache_remove_all(path.data);
+            npu_remove(AT_FDCWD, path.data);
         }
         npu_text_free(&path);
     }
@@ -210,7 +184,7 @@ NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path) {
 
 NPU_INTERNAL void npu_cache_remove(npu_text *path) {
     if (path->size && !path->is_out_of_memory) {
-        npu_cache_remove_all(path->data);
+        npu_remove(AT_FDCWD, path->data);
     }
     npu_text_free(path);
 }

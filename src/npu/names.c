@@ -353,5 +353,7 @@ NPU_INTERNAL void npu_names_free(npu_names *names) {
 NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index) {
     const npu_names *names = &emitter->names;
     PTOWSP_ASSERT(index < names->count[kind] && names->at[kind]);
-    return names->text.data ? names->text.data + names->at[kind][index] : "";
+    const char *name = names->text.data ? names->text.data + names->at[kind][index] : "";
+    PTOWSP_ASSERT(names->at[kind][index] != 0 || emitter->status != PTOWSP_OK);
+    return name;
 }

@@ -232,6 +232,9 @@ NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context
 // Frees all, and reports the emitter's error to the context. Returns its status.
 NPU_INTERNAL ptowsp_status npu_emitter_close(npu_emitter *emitter);
 
+// Removes a file, or a directory with all that is in it. False with errno.
+NPU_INTERNAL bool npu_remove(int parent_fd, const char *name);
+
 // Writes the files to a directory, which is not there before, or is replaced.
 NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *desc);
 

@@ -51,8 +51,7 @@ static bool npu_system_fail(npu_tree *tree, const char *verb, const char *path) 
                     *path ? "/" : "", path, strerror(error));
 }
 
-// Removes a file, or a directory with all that is in it. False with errno.
-static bool npu_remove(int parent_fd, const char *name) {
+NPU_INTERNAL bool npu_remove(int parent_fd, const char *name) {
     struct stat about;
     if (fstatat(parent_fd, name, &about, AT_SYMLINK_NOFOLLOW) != 0) {
         return errno == ENOENT;

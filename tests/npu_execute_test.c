@@ -1,0 +1,325 @@
+// Running built trees from the program that has built them, with a real compiler, beside
+// ptowsp_run_execute: outputs, cycles, slots and errors; what is bound changes without a rebuild.
+
+#include "npu_fixture.h"
+
+enum { ROWS_MAX = 64, COLS = 8 };
+
+// clang-format off
+PTOWSP_SOURCE(kernels_source,
+
+static ptowsp_cycles scale(const ptowsp_task *task, void *user) {
+    const ptowsp_tile *x = &task->tiles[0];
+    int64_t rows = ptowsp_task_rows(task, 0);
+    int64_t cols = ptowsp_task_cols(task, 0);
+    (void)user;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < cols; c++) {
+            ((int32_t *)x->data)[r * x->row_stride + c] *= (int32_t)ptowsp_task_scalar(task, 0);
+        }
+    }
+    return 10 + (ptowsp_cycles)(rows * cols);
+}
+
+static ptowsp_cycles refuse(const ptowsp_task *task, void *user) {
+    (void)user;
+    return ptowsp_task_axis(task, 0) == 3 ? ptowsp_task_fail(PTOWSP_UNSUPPORTED_SIZE) : 5;
+}
+)
+// clang-format on
+
+// The cache of all tests, as they use the same trees.
+static char cache[128];
+
+typedef struct fixture {
+    npu_fixture f;
+    ptowsp_run *run;
+    ptowsp_npu *npu;
+    int32_t x[ROWS_MAX * COLS], before[ROWS_MAX * COLS];
+    int32_t lengths[ROWS_MAX / 4];
+    int64_t batch;
+} fixture;
+
+static ptowsp_kernel kernel_make(const fixture *t, const char *name, ptowsp_kernel_fn fn) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.axis_count = 1;
+    const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 4, COLS};
+    desc.tiles[0] = tile;
+    desc.scalars[0].name = "by";
+    desc.scalars[0].type = PTOWSP_TYPE_I64;
+    desc.fn = fn;
+    desc.source.text = kernels_source;
+    return ptowsp_kernel_make(t->f.m, &desc);
+}
+
+static void task_make(const fixture *t, ptowsp_kernel kernel, ptowsp_tensor x, ptowsp_expr i,
+                      ptowsp_expr by) {
+    ptowsp_task_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kernel = kernel;
+    desc.axes[0] = i;
+    desc.views[0].tensor = x;
+    desc.views[0].row = ptowsp_mul(i, ptowsp_i64(t->f.m, 4));
+    desc.scalars[0] = by;
+    ptowsp_task_make(t->f.m, &desc);
+}
+
+// for each of a batch whose length is small enough, scales its tile; then the first tile again by
+// what is in it by now, and each tile as often as its ragged row is long.
+static void workload_make(const fixture *t, ptowsp_kernel kernel, ptowsp_tensor x) {
+    ptowsp_module *m = t->f.m;
+    ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch"), times = ptowsp_axis_ragged(m, "times");
+    ptowsp_view first;
+    memset(&first, 0, sizeof first);
+    first.tensor = x;
+    PTOWSP_WORKLOAD(m, "work") {
+        PTOWSP_COMBINE(m) {
+            PTOWSP_PARALLEL(m, i, batch) {
+                ptowsp_expr length = ptowsp_array_at(m, "times", PTOWSP_I32, i);
+                ptowsp_expr limit = ptowsp_to_i64(ptowsp_symbol(m, "limit"));
+                PTOWSP_WHEN(m, ptowsp_le(length, limit)) {
+                    task_make(t, kernel, x, i, ptowsp_to_i64(ptowsp_symbol(m, "factor")));
+                }
+            }
+            ptowsp_slot_load(m, 1, &first, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
+            task_make(t, kernel, x, ptowsp_i64(m, 0), ptowsp_slot_i64(m, 1));
+            PTOWSP_PARALLEL(m, k, batch) {
+                PTOWSP_FOR_EACH(m, n, ptowsp_axis_row(m, times, k)) {
+                    task_make(t, kernel, x, k, ptowsp_add(n, ptowsp_slot_i64(m, 0)));
+                }
+            }
+        }
+    }
+}
+
+static void bind(fixture *t, int64_t batch, uint64_t factor, uint64_t limit, uint64_t slot) {
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = t->x;
+    buffer.rank = 2;
+    buffer.shape[0] = batch * 4;
+    buffer.shape[1] = COLS;
+    t->batch = batch;
+    for (int32_t i = 0; i < batch * 4 * COLS; i++) {
+        t->before[i] = (int32_t)(i % 5 + 1 + (int32_t)slot);
+    }
+    for (int32_t i = 0; i < batch; i++) {
+        t->lengths[i] = (i * 3 + (int32_t)slot) % 4;
+    }
+    assert_int_equal(ptowsp_run_bind_size(t->run, "batch", batch), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_symbol(t->run, "factor", factor), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_symbol(t->run, "limit", limit), PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_run_bind_lengths(t->run, "times", PTOWSP_I32, t->lengths, (uint64_t)batch),
+        PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_slot(t->run, 0, slot), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_tensor(t->run, "x", &buffer), PTOWSP_OK);
+}
+
+static ptowsp_npu *build(const fixture *t) {
+    const ptowsp_npu_build_desc desc = {cache, NULL, "-O0"};
+    ptowsp_npu *npu;
+    if (ptowsp_npu_build(t->f.context, t->f.program, &desc, &npu) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(t->f.context).text);
+    }
+    return npu;
+}
+
+static void make(fixture *t, const char *kernel, ptowsp_kernel_fn fn) {
+    memset(t, 0, sizeof *t);
+    npu_fixture_begin(&t->f);
+    npu_module_make(&t->f, "work");
+    ptowsp_tensor_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "x";
+    desc.dtype = PTOWSP_I32;
+    desc.rank = 2;
+    desc.shape[0] = PTOWSP_DYNAMIC;
+    desc.shape[1] = COLS;
+    ptowsp_tensor x = ptowsp_tensor_make(t->f.m, &desc);
+    workload_make(t, kernel_make(t, kernel, fn), x);
+    npu_compile(&t->f, NULL);
+    assert_int_equal(ptowsp_run_create(t->f.context, t->f.program, &t->run), PTOWSP_OK);
+    t->npu = build(t);
+}
+
+static void destroy(fixture *t) {
+    ptowsp_npu_destroy(t->npu);
+    ptowsp_run_destroy(t->run);
+    npu_fixture_free(&t->f);
+}
+
+// Runs here and as the tree does, with several numbers of threads and rings; all must be equal.
+static void is_equal(fixture *t) {
+    int32_t wanted[ROWS_MAX * COLS];
+    uint64_t slots[3];
+    memcpy(t->x, t->before, sizeof t->x);
+    assert_int_equal(ptowsp_run_execute(t->run, NULL), PTOWSP_OK);
+    memcpy(wanted, t->x, sizeof wanted);
+    const ptowsp_run_stats *stats = ptowsp_run_result(t->run);
+    for (uint32_t i = 0; i < 8; i++) {
+        ptowsp_npu_options options;
+        ptowsp_npu_result result;
+        memset(&options, 0, sizeof options);
+        options.aicpu_count = i % 4 + 1;
+        options.ring_size = i < 4 ? 2 : 0;
+        options.core_count = i % 3;
+        memcpy(t->x, t->before, sizeof t->x);
+        if (ptowsp_npu_execute(t->npu, t->run, &options, slots, 3, &result) != PTOWSP_OK) {
+            fail_msg("%s", ptowsp_context_error(t->f.context).text);
+        }
+        assert_memory_equal(t->x, wanted, sizeof wanted);
+        assert_true(result.makespan_cycles == stats->makespan_cycles);
+        assert_true(result.task_count == stats->task_count);
+        assert_true(result.in_flight_max >= 1 && (i >= 4 || result.in_flight_max <= 2));
+        for (uint32_t slot = 0; slot < 2; slot++) {
+            assert_true(slots[slot] == ptowsp_run_slot(t->run, slot));
+        }
+        assert_true(slots[2] == 0);  // there is none
+    }
+}
+
+static void execute__gives_what_the_library_gives_and_changes_need_no_rebuild(void **state) {
+    (void)state;
+    fixture t;
+    make(&t, "scale", scale);
+    bind(&t, 5, 3, 2, 1);
+    is_equal(&t);
+    // On paper: tile 0 begins with 2, its length is 1 <= 2: 6; times slot 1, which is 6: 36; then
+    // once by 0 + slot 0, which is 1.
+    assert_int_equal(t.x[0], 36);
+    bind(&t, 16, 2, 0, 2);
+    is_equal(&t);
+    bind(&t, 1, 7, 100, 3);
+    is_equal(&t);
+    char directory[256];
+    snprintf(directory, sizeof directory, "%s", ptowsp_npu_directory(t.npu));
+    ptowsp_npu_destroy(t.npu);
+    t.npu = build(&t);
+    assert_true(ptowsp_npu_was_cached(t.npu));
+    assert_string_equal(ptowsp_npu_directory(t.npu), directory);
+    is_equal(&t);
+    destroy(&t);
+}
+
+static void execute__trees_run_side_by_side(void **state) {
+    (void)state;
+    fixture one, other;
+    make(&one, "scale", scale);
+    make(&other, "refuse", refuse);
+    bind(&one, 4, 2, 3, 1);
+    bind(&other, 3, 2, 3, 1);
+    assert_string_not_equal(ptowsp_npu_directory(one.npu), ptowsp_npu_directory(other.npu));
+    for (int i = 0; i < 2; i++) {
+        is_equal(&one);
+        is_equal(&other);
+    }
+    ptowsp_npu *again = build(&one);  // the same library, twice
+    ptowsp_npu_destroy(one.npu);
+    one.npu = again;
+    is_equal(&one);
+    destroy(&one);
+    is_equal(&other);
+    destroy(&other);
+}
+
+static void execute__errors_are_those_of_the_library(void **state) {
+    (void)state;
+    fixture t;
+    make(&t, "refuse", refuse);
+    assert_int_equal(ptowsp_run_execute(t.run, NULL), PTOWSP_UNBOUND);
+    assert_int_equal(ptowsp_npu_execute(t.npu, t.run, NULL, NULL, 0, NULL), PTOWSP_UNBOUND);
+    bind(&t, 6, 1, 1, 0);
+    assert_int_equal(ptowsp_run_execute(t.run, NULL), PTOWSP_UNSUPPORTED_SIZE);
+    // But for the values of variables, which are not told.
+    const char *const place = "work/combine/parallel i/when/task refuse";
+    test_error_is(t.f.context, PTOWSP_UNSUPPORTED_SIZE, 1,
+                  "work/combine/parallel i/when/task refuse (i = 3): task 1 failed: "
+                  "UNSUPPORTED_SIZE");
+    ptowsp_npu_options options;
+    memset(&options, 0, sizeof options);
+    for (options.aicpu_count = 1; options.aicpu_count <= 4; options.aicpu_count++) {
+        ptowsp_npu_result result;
+        assert_int_equal(ptowsp_npu_execute(t.npu, t.run, &options, NULL, 0, &result),
+                         PTOWSP_UNSUPPORTED_SIZE);
+        ptowsp_error error = ptowsp_context_error(t.f.context);
+        assert_true(error.index == 1);
+        assert_ptr_equal(strstr(error.text, place), error.text);
+        assert_non_null(strstr(error.text, ": task 1 failed: UNSUPPORTED_SIZE"));
+    }
+    bind(&t, 3, 1, 1, 0);  // after a failure all is as before
+    is_equal(&t);
+    destroy(&t);
+}
+
+static void execute__checks_its_options_and_the_run(void **state) {
+    (void)state;
+    fixture t, other;
+    make(&t, "scale", scale);
+    make(&other, "refuse", refuse);
+    bind(&t, 2, 2, 2, 1);
+    bind(&other, 2, 2, 2, 1);
+    const ptowsp_npu_options wrong[] = {
+        {17, 0, 0, {PTOWSP_MODEL_UNIT, NULL, NULL}},
+        {0, 73, 0, {PTOWSP_MODEL_UNIT, NULL, NULL}},
+        {0, 0, UINT32_MAX, {PTOWSP_MODEL_UNIT, NULL, NULL}},
+        {0, 0, 0, {PTOWSP_MODEL_USER, NULL, NULL}},
+        {0, 0, 0, {(ptowsp_model)77, NULL, NULL}},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        memcpy(t.x, t.before, sizeof t.x);
+        assert_int_equal(ptowsp_npu_execute(t.npu, t.run, &wrong[i], NULL, 0, NULL),
+                         PTOWSP_INVALID_PARAMS);
+        assert_memory_equal(t.x, t.before, sizeof t.x);
+    }
+    assert_int_equal(ptowsp_npu_execute(t.npu, other.run, NULL, NULL, 0, NULL),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(t.f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "npu: the run is of another program than was built");
+    assert_int_equal(ptowsp_npu_execute(t.npu, NULL, NULL, NULL, 0, NULL), PTOWSP_INVALID_PARAMS);
+    const ptowsp_npu_options most = {16, 72, 65536, {PTOWSP_MODEL_A5, NULL, NULL}};
+    assert_int_equal(ptowsp_npu_execute(t.npu, t.run, &most, NULL, 0, NULL), PTOWSP_OK);
+    destroy(&t);
+    destroy(&other);
+}
+
+static void execute__build_run_does_it_all(void **state) {
+    (void)state;
+    fixture t;
+    make(&t, "scale", scale);
+    bind(&t, 5, 3, 2, 1);
+    const ptowsp_npu_build_desc desc = {cache, NULL, "-O0"};
+    ptowsp_npu_result result;
+    memcpy(t.x, t.before, sizeof t.x);
+    assert_int_equal(ptowsp_npu_build_run(t.f.context, t.run, &desc, NULL, &result), PTOWSP_OK);
+    assert_int_equal(t.x[0], 36);
+    memcpy(t.x, t.before, sizeof t.x);
+    assert_int_equal(ptowsp_run_execute(t.run, NULL), PTOWSP_OK);
+    assert_true(result.makespan_cycles == ptowsp_run_result(t.run)->makespan_cycles);
+    destroy(&t);
+}
+
+static int group_begin(void **state) {
+    (void)state;
+    snprintf(cache, sizeof cache, "/tmp/ptowsp-test-%ld-cache", (long)getpid());
+    return 0;
+}
+
+static int group_end(void **state) {
+    (void)state;
+    npu_remove_all(cache);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(execute__gives_what_the_library_gives_and_changes_need_no_rebuild),
+        cmocka_unit_test(execute__trees_run_side_by_side),
+        cmocka_unit_test(execute__errors_are_those_of_the_library),
+        cmocka_unit_test(execute__checks_its_options_and_the_run),
+        cmocka_unit_test(execute__build_run_does_it_all),
+    };
+    return cmocka_run_group_tests(tests, group_begin, group_end);
+}
