@@ -1109,6 +1109,14 @@ typedef struct npu_part {
     char name[NPU_LOCAL_NAME_MAX];
 } npu_part;
 
+// Statements with others in them, up to their end.
+typedef struct npu_block {
+    uint32_t name_count;                // names that were visible before
+    bool is_split;                      // its statements are in several functions
+    uint32_t weight;                    // of those in the one that is open, 0: none is
+    char function[NPU_LOCAL_NAME_MAX];  // that one
+} npu_block;
+
 enum { NPU_USES_VARIABLE = 1, NPU_USES_ENTRY = 2 };
 
 typedef struct npu_expand {
@@ -1131,7 +1139,7 @@ typedef struct npu_expand {
     uint8_t *seen;         // by statement: its workload has been searched for loads
     npu_open_name *names;  // that are visible here
     uint32_t name_count, name_capacity;
-    uint32_t *blocks;  // that are open: how many names were visible before
+    npu_block *blocks;  // that are open
     uint32_t block_count, block_capacity;
     npu_part *parts;
     uint32_t part_count, part_capacity;
@@ -1747,10 +1755,10 @@ static void npu_print_local(npu_expand *x, npu_local *local) {
 }
 
 NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals) {
-    for (uint32_t group = NPU_LOCAL_SIZE; group <= NPU_LOCAL_ARRAY; group++) {
+    for (int group = (int)NPU_LOCAL_SIZE; group <= (int)NPU_LOCAL_ARRAY; group++) {
         for (uint32_t i = 0; i < locals->count; i++) {
-            npu_local_kind kind = locals->items[i].kind;
-            if ((uint32_t)(kind < NPU_LOCAL_ARRAY ? kind : NPU_LOCAL_ARRAY) == group) {
+            int kind = (int)locals->items[i].kind;
+            if (kind == group || (kind > (int)NPU_LOCAL_ARRAY && group == (int)NPU_LOCAL_ARRAY)) {
                 npu_print_local(x, &locals->items[i]);
             }
         }
@@ -2102,10 +2110,13 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
 //                                                          ...
 //
 // Statements come as a list, so one pass over them prints the file; what is open is on a stack.
+// Where a block has very many they go into functions, as compilers take minutes for large ones.
 // They do what the library's walk does (src/workload/expand.c), in the same order: bounds and rows
 // are evaluated once, when a loop begins, and arguments of calls before what is called.
 
 #include <stdio.h>
+
+#define NPU_FUNCTION_MAX 200u  // statements of one function, more or less
 
 // -- words ----------------------------------------------------------------------------------------
 
@@ -2454,8 +2465,62 @@ static bool npu_is_block(ptowsp_statement_kind kind) {
     }
 }
 
+static uint32_t npu_statement_end(const npu_expand *x, uint32_t i) {
+    ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
+    if (!npu_is_block(s.kind)) {
+        return i;
+    }
+    ptowsp_statement end = ptowsp_program_statement_at(x->program, s.end);
+    return end.kind == PTOWSP_STATEMENT_OTHERWISE ? end.end : s.end;
+}
+
+// Is the block of statements [begin, end) so large that it has to be split?
+static bool npu_block_is_large(const npu_expand *x, uint32_t begin, uint32_t end) {
+    ptowsp_statement s = ptowsp_program_statement_at(x->program, begin - 1);
+    return end - begin > NPU_FUNCTION_MAX && s.kind != PTOWSP_STATEMENT_PIPELINE;
+}
+
+static void npu_function_end(npu_expand *x, npu_block *block) {
+    if (block->weight) {
+        npu_close(x, ";");
+        npu_add(x, "%s();", block->function);
+        npu_end_line(x);
+        block->weight = 0;
+    }
+}
+
+// Before statement i in a block that is split: opens a function for it, if it does not fit into the
+// one that is open. What is large itself is split again, and leaves little.
+static void npu_function_step(npu_expand *x, npu_block *block, uint32_t i) {
+    uint32_t size = npu_statement_end(x, i) + 1 - i;
+    uint32_t weight = size <= NPU_FUNCTION_MAX ? size : 2 + 2 * (size / NPU_FUNCTION_MAX);
+    if (block->weight + weight > NPU_FUNCTION_MAX) {
+        npu_function_end(x, block);
+    }
+    if (!block->weight) {
+        npu_open_name_of(x, "part", block->function);
+        npu_add(x, "const auto %s = [&]() __attribute__((noinline)) ", block->function);
+        npu_open(x);
+    }
+    block->weight += weight;
+}
+
+static void npu_block_begin(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+    x->blocks = (npu_block *)npu_expand_grow(x, x->blocks, &x->block_capacity, x->block_count + 1,
+                                             sizeof *x->blocks);
+    if (x->block_count < x->block_capacity) {
+        npu_block *block = &x->blocks[x->block_count++];
+        memset(block, 0, sizeof *block);
+        block->name_count = x->name_count;
+        block->is_split = npu_block_is_large(x, i + 1, s->end);
+    }
+}
+
 static void npu_end(npu_expand *x, const ptowsp_statement *end) {
     ptowsp_statement begin = ptowsp_program_statement_at(x->program, end->begin);
+    if (x->block_count > 0) {
+        npu_function_end(x, &x->blocks[x->block_count - 1]);
+    }
     switch (begin.kind) {
     case PTOWSP_STATEMENT_PIPELINE:
     case PTOWSP_STATEMENT_PROCESS: npu_pipeline_end(x, &begin); break;
@@ -2472,18 +2537,30 @@ static void npu_end(npu_expand *x, const ptowsp_statement *end) {
     default: npu_close(x, ""); break;
     }
     if (x->block_count > 0) {
-        x->name_count = x->blocks[--x->block_count];
+        x->name_count = x->blocks[--x->block_count].name_count;
     }
+}
+
+static void npu_otherwise(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+    if (x->block_count > 0) {
+        npu_block *block = &x->blocks[x->block_count - 1];
+        npu_function_end(x, block);
+        x->name_count = block->name_count;
+        block->is_split = npu_block_is_large(x, i + 1, s->end);
+    }
+    x->depth--;
+    npu_add(x, "} else ");
+    npu_open(x);
 }
 
 static void npu_statement(npu_expand *x, uint32_t i) {
     ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
+    if (s.kind != PTOWSP_STATEMENT_END && s.kind != PTOWSP_STATEMENT_OTHERWISE &&
+        x->block_count > 0 && x->blocks[x->block_count - 1].is_split) {
+        npu_function_step(x, &x->blocks[x->block_count - 1], i);
+    }
     if (npu_is_block(s.kind)) {
-        x->blocks = (uint32_t *)npu_expand_grow(x, x->blocks, &x->block_capacity,
-                                                x->block_count + 1, sizeof *x->blocks);
-        if (x->block_count < x->block_capacity) {
-            x->blocks[x->block_count++] = x->name_count;
-        }
+        npu_block_begin(x, i, &s);
     }
     switch (s.kind) {
     case PTOWSP_STATEMENT_WORKLOAD: npu_workload(x, i, &s); break;
@@ -2501,12 +2578,7 @@ static void npu_statement(npu_expand *x, uint32_t i) {
         npu_add(x, ") ");
         npu_open(x);
         break;
-    case PTOWSP_STATEMENT_OTHERWISE:
-        x->name_count = x->block_count ? x->blocks[x->block_count - 1] : x->name_count;
-        x->depth--;
-        npu_add(x, "} else ");
-        npu_open(x);
-        break;
+    case PTOWSP_STATEMENT_OTHERWISE: npu_otherwise(x, i, &s); break;
     case PTOWSP_STATEMENT_CALL: npu_call(x, &s); break;
     case PTOWSP_STATEMENT_TASK: npu_task(x, i, &s); break;
     case PTOWSP_STATEMENT_SLOT_SET: npu_slot_set(x, &s); break;

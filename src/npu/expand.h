@@ -40,6 +40,14 @@ typedef struct npu_part {
     char name[NPU_LOCAL_NAME_MAX];
 } npu_part;
 
+// Statements with others in them, up to their end.
+typedef struct npu_block {
+    uint32_t name_count;                // names that were visible before
+    bool is_split;                      // its statements are in several functions
+    uint32_t weight;                    // of those in the one that is open, 0: none is
+    char function[NPU_LOCAL_NAME_MAX];  // that one
+} npu_block;
+
 enum { NPU_USES_VARIABLE = 1, NPU_USES_ENTRY = 2 };
 
 typedef struct npu_expand {
@@ -62,7 +70,7 @@ typedef struct npu_expand {
     uint8_t *seen;         // by statement: its workload has been searched for loads
     npu_open_name *names;  // that are visible here
     uint32_t name_count, name_capacity;
-    uint32_t *blocks;  // that are open: how many names were visible before
+    npu_block *blocks;  // that are open
     uint32_t block_count, block_capacity;
     npu_part *parts;
     uint32_t part_count, part_capacity;

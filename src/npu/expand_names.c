@@ -231,10 +231,10 @@ static void npu_print_local(npu_expand *x, npu_local *local) {
 }
 
 NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals) {
-    for (uint32_t group = NPU_LOCAL_SIZE; group <= NPU_LOCAL_ARRAY; group++) {
+    for (int group = (int)NPU_LOCAL_SIZE; group <= (int)NPU_LOCAL_ARRAY; group++) {
         for (uint32_t i = 0; i < locals->count; i++) {
-            npu_local_kind kind = locals->items[i].kind;
-            if ((uint32_t)(kind < NPU_LOCAL_ARRAY ? kind : NPU_LOCAL_ARRAY) == group) {
+            int kind = (int)locals->items[i].kind;
+            if (kind == group || (kind > (int)NPU_LOCAL_ARRAY && group == (int)NPU_LOCAL_ARRAY)) {
                 npu_print_local(x, &locals->items[i]);
             }
         }
