@@ -11731,6 +11731,570 @@ static const char npu_fixed_20[] =
     "#endif\n";
 
 static const char npu_fixed_21[] =
+    "// The command line of a tree: binds what its arguments say, runs the program, writes tensors.\n"
+    "//\n"
+    "//      run --size batch=4 --lengths kv=300,7,2048,64 --tensor Q=4x64@q.bin --tensor O=4x64\n"
+    "//          --write O@o.bin\n"
+    "//\n"
+    "// `run --list` says what there is to bind, `run --help` how. Files are plain elements, in the order\n"
+    "// and the bytes of this machine.\n"
+    "//\n"
+    "// Exit codes: 0 done; 1 the run has failed, or a file cannot be written; 2 the arguments are wrong.\n"
+    "\n"
+    "#include <errno.h>\n"
+    "#include <inttypes.h>\n"
+    "#include <stdio.h>\n"
+    "#include <stdlib.h>\n"
+    "#include <string.h>\n"
+    "\n"
+    "#include <deque>\n"
+    "#include <string>\n"
+    "#include <vector>\n"
+    "\n"
+    "#include \"wsp_runner.h\"\n"
+    "\n"
+    "namespace {\n"
+    "\n"
+    "const char HELP[] =\n"
+    "    \"usage: run [options]\\n\"\n"
+    "    \"\\n\"\n"
+    "    \"What is bound (run --list names all of it):\\n\"\n"
+    "    \"  --size AXIS=N            the size of a dynamic axis\\n\"\n"
+    "    \"  --symbol NAME=N          a number\\n\"\n"
+    "    \"  --slot I=N               a slot, as the run begins; without, 0\\n\"\n"
+    "    \"  --array NAME=1,2,3       an array: its elements, or\\n\"\n"
+    "    \"  --array NAME=@FILE       a file of them\\n\"\n"
+    "    \"  --lengths AXIS=1,2,3     lengths of a ragged axis' rows, as i64; in a file i64 as well, or\\n\"\n"
+    "    \"  --lengths AXIS=i32@FILE  another type: i32, i64, u32, u64\\n\"\n"
+    "    \"  --csr AXIS=@INDPTR,@INDICES  rows of a sparse axis: two files of i64, or\\n\"\n"
+    "    \"  --csr AXIS=i32@INDPTR,@INDICES   of another type\\n\"\n"
+    "    \"  --tensor NAME=2x64@FILE  a tensor's shape and elements, row by row; without a file zeros;\\n\"\n"
+    "    \"                           the shape may be left out if it is declared: NAME, NAME=@FILE\\n\"\n"
+    "    \"How it runs:\\n\"\n"
+    "    \"  --aicpu N                threads that schedule; without, 1\\n\"\n"
+    "    \"  --cores N                cores of each unit; without, the lanes of the schedule\\n\"\n"
+    "    \"  --ring N                 tasks in flight at most; without, 4096\\n\"\n"
+    "    \"  --model unit|a2a3|a5     how cycles of tile kernels are counted; without, unit\\n\"\n"
+    "    \"What comes out:\\n\"\n"
+    "    \"  --write NAME@FILE        a tensor's elements after the run\\n\"\n"
+    "    \"  --list                   what is to be bound, and nothing else\\n\"\n"
+    "    \"  --help                   this\\n\";\n"
+    "\n"
+    "// -- text -----------------------------------------------------------------------------------------\n"
+    "\n"
+    "bool fail_usage(const std::string &what) {\n"
+    "    fprintf(stderr, \"run: %s\\n\", what.c_str());\n"
+    "    return false;\n"
+    "}\n"
+    "\n"
+    "// A whole text as a number: decimal, 0x..., with a sign. Bits of i64, or u64 beyond that.\n"
+    "bool parse_number(const std::string &text, uint64_t *out_bits) {\n"
+    "    const char *begin = text.c_str();\n"
+    "    char *end = nullptr;\n"
+    "    if (text.empty() || strchr(\" \\t\\n\\v\\f\\r\", text[0])) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    errno = 0;\n"
+    "    if (text[0] == '-') {\n"
+    "        *out_bits = static_cast<uint64_t>(strtoll(begin, &end, 0));\n"
+    "    } else {\n"
+    "        *out_bits = strtoull(begin, &end, 0);\n"
+    "    }\n"
+    "    return errno == 0 && *end == '\\0' && end != begin;\n"
+    "}\n"
+    "\n"
+    "// A size or a count: not negative, at most `max`.\n"
+    "bool parse_count(const std::string &text, uint64_t max, uint64_t *out_count) {\n"
+    "    return text[0] != '-' && parse_number(text, out_count) && *out_count <= max;\n"
+    "}\n"
+    "\n"
+    "std::vector<std::string> split(const std::string &text, char separator) {\n"
+    "    std::vector<std::string> parts(1);\n"
+    "    for (char c : text) {\n"
+    "        if (c == separator) {\n"
+    "            parts.emplace_back();\n"
+    "        } else {\n"
+    "            parts.back() += c;\n"
+    "        }\n"
+    "    }\n"
+    "    return parts;\n"
+    "}\n"
+    "\n"
+    "// Splits at the first of a character. False if it is not there; then all is in the first part.\n"
+    "bool cut(const std::string &text, char at, std::string *out_first, std::string *out_rest) {\n"
+    "    const size_t position = text.find(at);\n"
+    "    *out_first = text.substr(0, position);\n"
+    "    *out_rest = position == std::string::npos ? \"\" : text.substr(position + 1);\n"
+    "    return position != std::string::npos;\n"
+    "}\n"
+    "\n"
+    "// -- elements -------------------------------------------------------------------------------------\n"
+    "\n"
+    "uint32_t size_of(uint32_t dtype) {\n"
+    "    switch (dtype) {\n"
+    "#define WSP_SIZE_OF(name, value, bytes, text)                                                      \\\n"
+    "    case PTOWSP_##name: return bytes;\n"
+    "        PTOWSP_DTYPES(WSP_SIZE_OF)\n"
+    "#undef WSP_SIZE_OF\n"
+    "    default: return 0;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "const char *name_of(uint32_t dtype) {\n"
+    "    switch (dtype) {\n"
+    "#define WSP_NAME_OF(name, value, bytes, text)                                                      \\\n"
+    "    case PTOWSP_##name: return text;\n"
+    "        PTOWSP_DTYPES(WSP_NAME_OF)\n"
+    "#undef WSP_NAME_OF\n"
+    "    default: return \"integers\";\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// A type of integers by its name; NONE: there is none.\n"
+    "ptowsp_dtype index_dtype(const std::string &name) {\n"
+    "    for (ptowsp_dtype dtype : {PTOWSP_I32, PTOWSP_I64, PTOWSP_U32, PTOWSP_U64}) {\n"
+    "        if (name == name_of(dtype)) {\n"
+    "            return dtype;\n"
+    "        }\n"
+    "    }\n"
+    "    return PTOWSP_DTYPE_NONE;\n"
+    "}\n"
+    "\n"
+    "// Does an integer fit?\n"
+    "bool fits(uint64_t bits, bool is_negative, uint32_t dtype) {\n"
+    "    const bool is_signed =\n"
+    "        dtype == PTOWSP_I8 || dtype == PTOWSP_I16 || dtype == PTOWSP_I32 || dtype == PTOWSP_I64;\n"
+    "    const uint32_t width = 8 * size_of(dtype);\n"
+    "    if (dtype == PTOWSP_BOOL) {\n"
+    "        return bits <= 1;\n"
+    "    } else if (is_signed) {\n"
+    "        const uint64_t magnitude = is_negative ? 0 - bits : bits;\n"
+    "        return magnitude <= (UINT64_C(1) << (width - 1)) - (is_negative ? 0 : 1);\n"
+    "    }\n"
+    "    return !is_negative && (width == 64 || bits >> width == 0);\n"
+    "}\n"
+    "\n"
+    "// Data that is bound: it lives as long as the command.\n"
+    "struct Data {\n"
+    "    std::string name;             // of a tensor\n"
+    "    std::vector<uint64_t> words;  // aligned for any element\n"
+    "    size_t size = 0;              // bytes\n"
+    "\n"
+    "    void *bytes() {\n"
+    "        return words.empty() ? nullptr : words.data();\n"
+    "    }\n"
+    "    void resize(size_t bytes_count) {\n"
+    "        size = bytes_count;\n"
+    "        words.assign(bytes_count / 8 + 1, 0);\n"
+    "    }\n"
+    "};\n"
+    "\n"
+    "// A number at an element; the low bytes of the bits are what the element has.\n"
+    "void store(Data *data, size_t i, uint32_t dtype, uint64_t bits) {\n"
+    "    char *at = reinterpret_cast<char *>(data->words.data()) + i * size_of(dtype);\n"
+    "    const uint8_t b8 = static_cast<uint8_t>(bits);\n"
+    "    const uint16_t b16 = static_cast<uint16_t>(bits);\n"
+    "    const uint32_t b32 = static_cast<uint32_t>(bits);\n"
+    "    switch (size_of(dtype)) {\n"
+    "    case 1: memcpy(at, &b8, 1); break;\n"
+    "    case 2: memcpy(at, &b16, 2); break;\n"
+    "    case 4: memcpy(at, &b32, 4); break;\n"
+    "    default: memcpy(at, &bits, 8); break;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "bool read_file(const std::string &path, Data *out_data) {\n"
+    "    FILE *file = fopen(path.c_str(), \"rb\");\n"
+    "    if (!file) {\n"
+    "        return fail_usage(path + \": \" + strerror(errno));\n"
+    "    }\n"
+    "    std::string bytes;\n"
+    "    char buffer[65536];\n"
+    "    for (size_t count; (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {\n"
+    "        bytes.append(buffer, count);\n"
+    "    }\n"
+    "    const bool is_good = !ferror(file);\n"
+    "    fclose(file);\n"
+    "    if (!is_good) {\n"
+    "        return fail_usage(path + \": cannot be read\");\n"
+    "    }\n"
+    "    out_data->resize(bytes.size());\n"
+    "    memcpy(out_data->words.data(), bytes.data(), bytes.size());\n"
+    "    return true;\n"
+    "}\n"
+    "\n"
+    "bool write_file(const std::string &path, const Data &data) {\n"
+    "    FILE *file = fopen(path.c_str(), \"wb\");\n"
+    "    bool is_good = file && fwrite(data.words.data(), 1, data.size, file) == data.size;\n"
+    "    is_good = file && fclose(file) == 0 && is_good;\n"
+    "    return is_good || fail_usage(path + \": \" + strerror(errno));\n"
+    "}\n"
+    "\n"
+    "// -- the command ----------------------------------------------------------------------------------\n"
+    "\n"
+    "class Command {\n"
+    "  public:\n"
+    "    ~Command() {\n"
+    "        wsp_runner_destroy(runner_);\n"
+    "    }\n"
+    "\n"
+    "    // Returns the exit code.\n"
+    "    int run(int argc, char **argv);\n"
+    "\n"
+    "  private:\n"
+    "    struct Write {\n"
+    "        std::string tensor, path;\n"
+    "    };\n"
+    "\n"
+    "    bool take(const std::string &option, const std::string &value);\n"
+    "    bool take_number(const std::string &option, const std::string &value, uint64_t max,\n"
+    "                     uint32_t *out_number);\n"
+    "    bool take_model(const std::string &value);\n"
+    "    bool bind(const std::string &option, const std::string &name, const std::string &value);\n"
+    "    bool bind_array(const std::string &name, const std::string &value, bool is_lengths);\n"
+    "    bool bind_csr(const std::string &name, const std::string &value);\n"
+    "    bool bind_tensor(const std::string &name, const std::string &value);\n"
+    "    bool check(const std::string &option, ptowsp_status status) {\n"
+    "        return status == PTOWSP_OK || fail_usage(option + \": \" + wsp_runner_error(runner_).text);\n"
+    "    }\n"
+    "    bool elements(const std::string &what, const std::string &text, uint32_t dtype, Data *data,\n"
+    "                  uint64_t *out_count);\n"
+    "    bool write_tensors();\n"
+    "\n"
+    "    const wsp_program &program_ = *wsp_runner_program();\n"
+    "    wsp_runner *runner_ = nullptr;\n"
+    "    wsp_runner_options options_ = wsp_runner_options();\n"
+    "    std::deque<Data> data_;  // which does not move them\n"
+    "    std::vector<Data *> tensors_;\n"
+    "    std::vector<Write> writes_;\n"
+    "};\n"
+    "\n"
+    "// A list of numbers, or of a file's elements.\n"
+    "bool Command::elements(const std::string &what, const std::string &text, uint32_t dtype, Data *data,\n"
+    "                       uint64_t *out_count) {\n"
+    "    if (!text.empty() && text[0] == '@') {\n"
+    "        if (!read_file(text.substr(1), data)) {\n"
+    "            return false;\n"
+    "        }\n"
+    "        *out_count = data->size / size_of(dtype);\n"
+    "        return data->size % size_of(dtype) == 0 ||\n"
+    "               fail_usage(what + \": \" + text.substr(1) + \" has \" + std::to_string(data->size) +\n"
+    "                          \" bytes, which are no whole elements of \" + name_of(dtype));\n"
+    "    }\n"
+    "    const std::vector<std::string> parts =\n"
+    "        text.empty() ? std::vector<std::string>() : split(text, ',');\n"
+    "    data->resize(parts.size() * size_of(dtype));\n"
+    "    for (size_t i = 0; i < parts.size(); i++) {\n"
+    "        uint64_t bits = 0;\n"
+    "        if (!parse_number(parts[i], &bits) || !fits(bits, parts[i][0] == '-', dtype)) {\n"
+    "            return fail_usage(what + \": \\\"\" + parts[i] + \"\\\" is no \" + name_of(dtype));\n"
+    "        }\n"
+    "        store(data, i, dtype, bits);\n"
+    "    }\n"
+    "    *out_count = parts.size();\n"
+    "    return true;\n"
+    "}\n"
+    "\n"
+    "bool Command::bind_array(const std::string &name, const std::string &value, bool is_lengths) {\n"
+    "    const std::string what = (is_lengths ? \"--lengths \" : \"--array \") + name;\n"
+    "    uint32_t dtype = is_lengths ? PTOWSP_I64 : PTOWSP_DTYPE_NONE;\n"
+    "    std::string prefix, path, text = value;\n"
+    "    for (uint32_t i = 1; i < program_.array_count && !is_lengths; i++) {\n"
+    "        if (program_.arrays[i].name && !program_.arrays[i].is_lengths &&\n"
+    "            name == program_.arrays[i].name) {\n"
+    "            dtype = program_.arrays[i].dtype;\n"
+    "        }\n"
+    "    }\n"
+    "    if (cut(value, '@', &prefix, &path) && !prefix.empty() && is_lengths) {\n"
+    "        dtype = index_dtype(prefix);\n"
+    "        text = \"@\" + path;\n"
+    "        if (dtype == PTOWSP_DTYPE_NONE) {\n"
+    "            return fail_usage(what + \": \\\"\" + prefix + \"\\\" is none of i32, i64, u32, u64\");\n"
+    "        }\n"
+    "    }\n"
+    "    if (dtype == PTOWSP_DTYPE_NONE) {\n"
+    "        return fail_usage(what + \": there is no such array\");\n"
+    "    }\n"
+    "    uint64_t count = 0;\n"
+    "    data_.emplace_back();\n"
+    "    if (!elements(what, text, dtype, &data_.back(), &count)) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    const void *bytes = data_.back().bytes();\n"
+    "    const ptowsp_dtype type = static_cast<ptowsp_dtype>(dtype);\n"
+    "    return check(what, is_lengths\n"
+    "                           ? wsp_runner_bind_lengths(runner_, name.c_str(), type, bytes, count)\n"
+    "                           : wsp_runner_bind_array(runner_, name.c_str(), type, bytes, count));\n"
+    "}\n"
+    "\n"
+    "bool Command::bind_csr(const std::string &name, const std::string &value) {\n"
+    "    const std::string what = \"--csr \" + name;\n"
+    "    std::string prefix, rest, indptr, indices;\n"
+    "    if (!cut(value, '@', &prefix, &rest) || !cut(rest, ',', &indptr, &indices) ||\n"
+    "        indices[0] != '@') {\n"
+    "        return fail_usage(what + \": is to be @INDPTR,@INDICES, two files\");\n"
+    "    }\n"
+    "    ptowsp_csr csr = ptowsp_csr();\n"
+    "    csr.dtype = prefix.empty() ? PTOWSP_I64 : index_dtype(prefix);\n"
+    "    if (csr.dtype == PTOWSP_DTYPE_NONE) {\n"
+    "        return fail_usage(what + \": \\\"\" + prefix + \"\\\" is none of i32, i64, u32, u64\");\n"
+    "    }\n"
+    "    data_.emplace_back();\n"
+    "    Data *first = &data_.back();\n"
+    "    data_.emplace_back();\n"
+    "    Data *second = &data_.back();\n"
+    "    uint64_t row_end = 0;\n"
+    "    if (!elements(what, \"@\" + indptr, csr.dtype, first, &row_end) ||\n"
+    "        !elements(what, indices, csr.dtype, second, &csr.entry_count)) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    if (row_end == 0) {\n"
+    "        return fail_usage(what + \": \" + indptr + \" is empty; it has one element more than rows\");\n"
+    "    }\n"
+    "    csr.indptr = first->bytes();\n"
+    "    csr.indices = second->bytes();\n"
+    "    csr.row_count = row_end - 1;\n"
+    "    return check(what, wsp_runner_bind_csr(runner_, name.c_str(), &csr));\n"
+    "}\n"
+    "\n"
+    "bool Command::bind_tensor(const std::string &name, const std::string &value) {\n"
+    "    const std::string what = \"--tensor \" + name;\n"
+    "    const wsp_tensor_decl *decl = nullptr;\n"
+    "    for (uint32_t i = 1; i < program_.tensor_count; i++) {\n"
+    "        if (program_.tensors[i].name && name == program_.tensors[i].name) {\n"
+    "            decl = &program_.tensors[i];\n"
+    "        }\n"
+    "    }\n"
+    "    if (!decl) {\n"
+    "        return fail_usage(what + \": there is no such tensor\");\n"
+    "    }\n"
+    "    std::string shape, path;\n"
+    "    const bool has_file = cut(value, '@', &shape, &path);\n"
+    "    std::vector<std::string> sizes = shape.empty() ? std::vector<std::string>() : split(shape, 'x');\n"
+    "    ptowsp_buffer buffer = ptowsp_buffer();\n"
+    "    buffer.rank = decl->rank;\n"
+    "    uint64_t bytes = size_of(decl->dtype);\n"
+    "    if (!shape.empty() && sizes.size() != decl->rank) {\n"
+    "        return fail_usage(what + \": \" + shape + \" has \" + std::to_string(sizes.size()) +\n"
+    "                          \" dimensions, not \" + std::to_string(decl->rank));\n"
+    "    }\n"
+    "    for (uint32_t i = 0; i < decl->rank; i++) {\n"
+    "        uint64_t size = static_cast<uint64_t>(decl->shape[i]);\n"
+    "        if (shape.empty() && decl->shape[i] == PTOWSP_DYNAMIC) {\n"
+    "            return fail_usage(what + \": dimension \" + std::to_string(i) +\n"
+    "                              \" is not declared, so that a shape is needed\");\n"
+    "        }\n"
+    "        if (!shape.empty() && !parse_count(sizes[i], INT64_MAX, &size)) {\n"
+    "            return fail_usage(what + \": \\\"\" + sizes[i] + \"\\\" is no size\");\n"
+    "        }\n"
+    "        if (size > 0 && bytes > SIZE_MAX / 2 / size) {\n"
+    "            return fail_usage(what + \": \" + shape + \" has too many elements\");\n"
+    "        }\n"
+    "        buffer.shape[i] = static_cast<int64_t>(size);\n"
+    "        bytes *= size;\n"
+    "    }\n"
+    "    data_.emplace_back();\n"
+    "    Data *data = &data_.back();\n"
+    "    data->name = name;\n"
+    "    if (!has_file) {\n"
+    "        data->resize(bytes);\n"
+    "    } else if (!read_file(path, data)) {\n"
+    "        return false;\n"
+    "    } else if (data->size != bytes) {\n"
+    "        return fail_usage(what + \": \" + path + \" has \" + std::to_string(data->size) +\n"
+    "                          \" bytes; the tensor has \" + std::to_string(bytes));\n"
+    "    }\n"
+    "    buffer.data = data->bytes();\n"
+    "    buffer.size = data->size;\n"
+    "    tensors_.push_back(data);\n"
+    "    return check(what, wsp_runner_bind_tensor(runner_, name.c_str(), &buffer));\n"
+    "}\n"
+    "\n"
+    "bool Command::bind(const std::string &option, const std::string &name, const std::string &value) {\n"
+    "    uint64_t bits = 0, slot = 0;\n"
+    "    if (option == \"--array\" || option == \"--lengths\") {\n"
+    "        return bind_array(name, value, option == \"--lengths\");\n"
+    "    } else if (option == \"--csr\") {\n"
+    "        return bind_csr(name, value);\n"
+    "    } else if (option == \"--tensor\") {\n"
+    "        return bind_tensor(name, value);\n"
+    "    }\n"
+    "    const std::string what = option + \" \" + name;\n"
+    "    if (!parse_number(value, &bits) ||\n"
+    "        (option == \"--size\" && !fits(bits, value[0] == '-', PTOWSP_I64))) {\n"
+    "        return fail_usage(what + \": \\\"\" + value + \"\\\" is no number\");\n"
+    "    } else if (option == \"--size\") {\n"
+    "        return check(what, wsp_runner_bind_size(runner_, name.c_str(), static_cast<int64_t>(bits)));\n"
+    "    } else if (option == \"--symbol\") {\n"
+    "        return check(what, wsp_runner_bind_symbol(runner_, name.c_str(), bits));\n"
+    "    }\n"
+    "    return (parse_count(name, UINT32_MAX, &slot) ||\n"
+    "            fail_usage(what + \": is no number of a slot\")) &&\n"
+    "           check(what, wsp_runner_bind_slot(runner_, static_cast<uint32_t>(slot), bits));\n"
+    "}\n"
+    "\n"
+    "bool Command::take_number(const std::string &option, const std::string &value, uint64_t max,\n"
+    "                          uint32_t *out_number) {\n"
+    "    uint64_t number = 0;\n"
+    "    if (!parse_count(value, max, &number) || number == 0) {\n"
+    "        return fail_usage(option + \": \\\"\" + value + \"\\\" is no number from 1 to \" +\n"
+    "                          std::to_string(max));\n"
+    "    }\n"
+    "    *out_number = static_cast<uint32_t>(number);\n"
+    "    return true;\n"
+    "}\n"
+    "\n"
+    "bool Command::take_model(const std::string &value) {\n"
+    "    const struct {\n"
+    "        const char *name;\n"
+    "        ptowsp_model model;\n"
+    "    } models[] = {\n"
+    "        {\"unit\", PTOWSP_MODEL_UNIT}, {\"a2a3\", PTOWSP_MODEL_A2A3}, {\"a5\", PTOWSP_MODEL_A5}};\n"
+    "    for (const auto &known : models) {\n"
+    "        if (value == known.name) {\n"
+    "            options_.model = static_cast<uint32_t>(known.model);\n"
+    "            return true;\n"
+    "        }\n"
+    "    }\n"
+    "    return fail_usage(\"--model: \\\"\" + value + \"\\\" is none of unit, a2a3, a5\");\n"
+    "}\n"
+    "\n"
+    "bool Command::take(const std::string &option, const std::string &value) {\n"
+    "    std::string name, rest;\n"
+    "    if (option == \"--aicpu\") {\n"
+    "        return take_number(option, value, 16, &options_.aicpu_count);\n"
+    "    } else if (option == \"--cores\") {\n"
+    "        return take_number(option, value, 72, &options_.core_count);\n"
+    "    } else if (option == \"--ring\") {\n"
+    "        return take_number(option, value, 65536, &options_.ring_size);\n"
+    "    } else if (option == \"--model\") {\n"
+    "        return take_model(value);\n"
+    "    } else if (option == \"--write\") {\n"
+    "        if (!cut(value, '@', &name, &rest) || name.empty() || rest.empty()) {\n"
+    "            return fail_usage(\"--write: \\\"\" + value + \"\\\" is to be NAME@FILE\");\n"
+    "        }\n"
+    "        writes_.push_back({name, rest});\n"
+    "        return true;\n"
+    "    }\n"
+    "    bool is_known = false;\n"
+    "    for (const char *known :\n"
+    "         {\"--size\", \"--symbol\", \"--slot\", \"--array\", \"--lengths\", \"--csr\", \"--tensor\"}) {\n"
+    "        is_known = is_known || option == known;\n"
+    "    }\n"
+    "    if (!is_known) {\n"
+    "        return fail_usage(\"there is no option \" + option + \"; see --help\");\n"
+    "    }\n"
+    "    const bool has_value = cut(value, '=', &name, &rest);\n"
+    "    if (name.empty() || (!has_value && option != \"--tensor\")) {\n"
+    "        return fail_usage(option + \": \\\"\" + value + \"\\\" is to be NAME=VALUE\");\n"
+    "    }\n"
+    "    return bind(option, name, rest);\n"
+    "}\n"
+    "\n"
+    "bool Command::write_tensors() {\n"
+    "    bool is_good = true;\n"
+    "    for (const Write &write : writes_) {\n"
+    "        for (const Data *data : tensors_) {\n"
+    "            if (data->name == write.tensor) {\n"
+    "                is_good = write_file(write.path, *data) && is_good;\n"
+    "            }\n"
+    "        }\n"
+    "    }\n"
+    "    return is_good;\n"
+    "}\n"
+    "\n"
+    "// -- lists ----------------------------------------------------------------------------------------\n"
+    "\n"
+    "// Names of what is not used are in the program's module only, and may be bound, too.\n"
+    "void list(const wsp_program &program) {\n"
+    "    printf(\"program %s\\n\", program.name);\n"
+    "    for (uint32_t i = 1; i < program.axis_count; i++) {\n"
+    "        const wsp_axis_decl &axis = program.axes[i];\n"
+    "        if (axis.name && axis.is_used && axis.kind == PTOWSP_AXIS_DYNAMIC) {\n"
+    "            printf(\"--size %s=N\\n\", axis.name);\n"
+    "        } else if (axis.name && axis.is_used && axis.kind == PTOWSP_AXIS_SPARSE) {\n"
+    "            printf(\"--csr %s=@INDPTR,@INDICES\\n\", axis.name);\n"
+    "        }\n"
+    "    }\n"
+    "    for (uint32_t i = 1; i < program.array_count; i++) {\n"
+    "        const wsp_array_decl &array = program.arrays[i];\n"
+    "        if (array.name && array.is_used) {\n"
+    "            printf(\"%s %s=LIST    %s\\n\", array.is_lengths ? \"--lengths\" : \"--array\", array.name,\n"
+    "                   name_of(array.dtype));\n"
+    "        }\n"
+    "    }\n"
+    "    for (uint32_t i = 1; i < program.symbol_count; i++) {\n"
+    "        if (program.symbols[i].name && program.symbols[i].is_used) {\n"
+    "            printf(\"--symbol %s=N%s\\n\", program.symbols[i].name,\n"
+    "                   i == program.latency_symbol ? \"    may be left out\" : \"\");\n"
+    "        }\n"
+    "    }\n"
+    "    for (uint32_t i = 1; i < program.tensor_count; i++) {\n"
+    "        const wsp_tensor_decl &tensor = program.tensors[i];\n"
+    "        if (tensor.name && tensor.is_used) {\n"
+    "            printf(\"--tensor %s=\", tensor.name);\n"
+    "            for (uint32_t k = 0; k < tensor.rank; k++) {\n"
+    "                if (tensor.shape[k] == PTOWSP_DYNAMIC) {\n"
+    "                    printf(\"%sN\", k ? \"x\" : \"\");\n"
+    "                } else {\n"
+    "                    printf(\"%s%\" PRId64, k ? \"x\" : \"\", tensor.shape[k]);\n"
+    "                }\n"
+    "            }\n"
+    "            printf(\"    %s%s\\n\", name_of(tensor.dtype), tensor.is_written ? \", written\" : \"\");\n"
+    "        }\n"
+    "    }\n"
+    "    for (uint32_t i = 0; i < program.slot_count; i++) {\n"
+    "        printf(\"--slot %\" PRIu32 \"=N    0 if it is left out\\n\", i);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "int Command::run(int argc, char **argv) {\n"
+    "    if (wsp_runner_create(&runner_) != PTOWSP_OK) {\n"
+    "        fail_usage(\"out of memory\");\n"
+    "        return 1;\n"
+    "    }\n"
+    "    for (int i = 1; i < argc; i++) {\n"
+    "        const std::string option = argv[i];\n"
+    "        if (option == \"--help\") {\n"
+    "            fputs(HELP, stdout);\n"
+    "            return 0;\n"
+    "        } else if (option == \"--list\") {\n"
+    "            list(program_);\n"
+    "            return 0;\n"
+    "        } else if (i + 1 == argc) {\n"
+    "            fail_usage(option + \": has no value, or is no option; see --help\");\n"
+    "            return 2;\n"
+    "        } else if (!take(option, argv[++i])) {\n"
+    "            return 2;\n"
+    "        }\n"
+    "    }\n"
+    "    for (const Write &write : writes_) {\n"
+    "        bool is_bound = false;\n"
+    "        for (const Data *data : tensors_) {\n"
+    "            is_bound = is_bound || data->name == write.tensor;\n"
+    "        }\n"
+    "        if (!is_bound) {\n"
+    "            fail_usage(\"--write: no tensor \" + write.tensor + \" is bound\");\n"
+    "            return 2;\n"
+    "        }\n"
+    "    }\n"
+    "    wsp_runner_result result = wsp_runner_result();\n"
+    "    if (wsp_runner_run(runner_, &options_, &result) != PTOWSP_OK) {\n"
+    "        fail_usage(wsp_runner_error(runner_).text);\n"
+    "        return 1;\n"
+    "    }\n"
+    "    printf(\"makespan %\" PRIu64 \" cycles\\ntasks %\" PRIu64 \"\\nin flight at most %\" PRIu64 \"\\n\",\n"
+    "           result.makespan_cycles, result.task_count, result.in_flight_max);\n"
+    "    return write_tensors() ? 0 : 1;\n"
+    "}\n"
+    "\n"
+    "}  // namespace\n"
+    "\n"
+    "int main(int argc, char **argv) {\n"
+    "    return Command().run(argc, argv);\n"
+    "}\n";
+
+static const char npu_fixed_22[] =
     "// The runner's other half, with CANN: memory, streams and processors of a device.\n"
     "//\n"
     "// THIS HAS NEVER RUN. It was written without a device, from public documents: the order of calls\n"
@@ -12327,7 +12891,7 @@ static const char npu_fixed_21[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_22[] =
+static const char npu_fixed_23[] =
     "// Binding: see wsp_bindings.h. Errors have the texts of ptowsp_run_bind_... and ptowsp_run_execute.\n"
     "\n"
     "#include \"wsp_bindings.h\"\n"
@@ -12890,7 +13454,7 @@ static const char npu_fixed_22[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_23[] =
+static const char npu_fixed_24[] =
     "// What is bound to a program: checked by itself as it is bound, and all of it before a run.\n"
     "\n"
     "#ifndef WSP_BINDINGS_H\n"
@@ -12973,7 +13537,7 @@ static const char npu_fixed_23[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_24[] =
+static const char npu_fixed_25[] =
     "// Threads stand in for the device: one for each core, one for each AICPU thread but the first, which\n"
     "// is the caller's. They live as long as the run.\n"
     "\n"
@@ -13082,7 +13646,7 @@ static const char npu_fixed_24[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_25[] =
+static const char npu_fixed_26[] =
     "// Running a program with what is bound to it: wsp_run.cpp does it on threads of this machine,\n"
     "// wsp_ascend.cpp on the device.\n"
     "\n"
@@ -13119,7 +13683,7 @@ static const char npu_fixed_25[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_26[] =
+static const char npu_fixed_27[] =
     "// The C API of a tree: see wsp_runner.h.\n"
     "\n"
     "#include \"wsp_runner.h\"\n"
@@ -13296,7 +13860,7 @@ static const char npu_fixed_26[] =
     "\n"
     "}  // extern \"C\"\n";
 
-static const char npu_fixed_27[] =
+static const char npu_fixed_28[] =
     "// The C API of an emitted tree: binds sizes, data and memory to its program by name or by index,\n"
     "// and runs it. It can be used through dlsym, and trees side by side in one process: nothing else is\n"
     "// visible.\n"
@@ -13406,7 +13970,7 @@ static const char npu_fixed_27[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_28[] =
+static const char npu_fixed_29[] =
     "// What host, AICPU and AICore share: all that crosses from one of them to another, with fixed\n"
     "// widths and a layout that is checked when compiling, and the tables that describe the program.\n"
     "//\n"
@@ -13606,7 +14170,7 @@ static const char npu_fixed_28[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_29[] =
+static const char npu_fixed_30[] =
     "// What the host hands to the processors of a device when it starts them: one wsp_device_run in\n"
     "// device memory. Only in the build with CANN.\n"
     "\n"
@@ -13640,7 +14204,7 @@ static const char npu_fixed_29[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_30[] =
+static const char npu_fixed_31[] =
     "// How AICPU threads and cores talk: the line of wsp_abi.h, through the compiler's atomics, and the\n"
     "// bell that wakes whoever sleeps.\n"
     "//\n"
@@ -13793,7 +14357,7 @@ static const char npu_fixed_30[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_31[] =
+static const char npu_fixed_32[] =
     "// The numbers of a workload's expressions: i64 and u64, and bool. Their arithmetic is that of\n"
     "// section 14 of ptowsp.h, which never traps:\n"
     "//\n"
@@ -14040,7 +14604,7 @@ static const char npu_fixed_31[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_32[] =
+static const char npu_fixed_33[] =
     "// See wsp_clock.h. This file gives what it is told to one of the two engines of the library's\n"
     "// simulated time, as the library's own walk of a program does: lanes that run tasks in the order of\n"
     "// issue (pwsp_lanes), or lanes that choose among ready tasks (pwsp_flow).\n"
@@ -14546,7 +15110,7 @@ static const char npu_fixed_32[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_33[] =
+static const char npu_fixed_34[] =
     "// The simulated clock of a tree that runs on a CPU.\n"
     "//\n"
     "// Threads that stand in for an NPU take whatever time they take. How long the program takes on its\n"
@@ -14665,7 +15229,7 @@ static const char npu_fixed_33[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_34[] =
+static const char npu_fixed_35[] =
     "// Generated by tools/amalgamate.sh from src/: edit the files there, not this one.\n"
     "//\n"
     "// The rules of simulated time of ptowsp, for wsp_clock.cpp alone. MIT licence, see LICENSE.\n"
@@ -19559,7 +20123,7 @@ static const char npu_fixed_34[] =
     "\n"
     "#endif  // PTOWSP_C\n";
 
-static const char npu_fixed_35[] =
+static const char npu_fixed_36[] =
     "// Generated by tools/amalgamate.sh from src/: edit the files there, not this one.\n"
     "//\n"
     "// ptowsp_merge_... for kernels that are C functions: see ptowsp.h, section 9. MIT licence, see LICENSE.\n"
@@ -19875,7 +20439,7 @@ static const char npu_fixed_35[] =
     "    return ptowsp_merge_finish(&whole, out, dim, out);\n"
     "}\n";
 
-static const char npu_fixed_36[] =
+static const char npu_fixed_37[] =
     "// ptowsp: plans dynamic LLM workloads, describes them once, runs them, and knows how long they\n"
     "// take. Two files, C11 or C++17, MIT.\n"
     "//\n"
@@ -23277,7 +23841,7 @@ static const char npu_fixed_36[] =
     "#include \"ptowsp.c\"\n"
     "#endif\n";
 
-static const char npu_fixed_37[] =
+static const char npu_fixed_38[] =
     "// Generated by tools/amalgamate.sh from src/isa/: edit the files there, not this one.\n"
     "//\n"
     "// PTO-ISA tile instructions on the CPU, part of ptowsp. MIT licence, see LICENSE.\n"
@@ -33109,7 +33673,7 @@ static const char npu_fixed_37[] =
     "\n"
     "#endif  // PTOISA_SHIM_H\n";
 
-static const char npu_fixed_38[] =
+static const char npu_fixed_39[] =
     "MIT License\n"
     "\n"
     "Copyright (c) 2026 the ptowsp authors\n"
@@ -33245,94 +33809,99 @@ NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i) {
         fixed.size = sizeof npu_fixed_20 - 1;
         break;
     case 21:
-        fixed.path = "host/wsp_ascend.cpp";
+        fixed.path = "host/main.cpp";
         fixed.data = npu_fixed_21;
         fixed.size = sizeof npu_fixed_21 - 1;
         break;
     case 22:
-        fixed.path = "host/wsp_bindings.cpp";
+        fixed.path = "host/wsp_ascend.cpp";
         fixed.data = npu_fixed_22;
         fixed.size = sizeof npu_fixed_22 - 1;
         break;
     case 23:
-        fixed.path = "host/wsp_bindings.h";
+        fixed.path = "host/wsp_bindings.cpp";
         fixed.data = npu_fixed_23;
         fixed.size = sizeof npu_fixed_23 - 1;
         break;
     case 24:
-        fixed.path = "host/wsp_run.cpp";
+        fixed.path = "host/wsp_bindings.h";
         fixed.data = npu_fixed_24;
         fixed.size = sizeof npu_fixed_24 - 1;
         break;
     case 25:
-        fixed.path = "host/wsp_run.h";
+        fixed.path = "host/wsp_run.cpp";
         fixed.data = npu_fixed_25;
         fixed.size = sizeof npu_fixed_25 - 1;
         break;
     case 26:
-        fixed.path = "host/wsp_runner.cpp";
+        fixed.path = "host/wsp_run.h";
         fixed.data = npu_fixed_26;
         fixed.size = sizeof npu_fixed_26 - 1;
         break;
     case 27:
-        fixed.path = "host/wsp_runner.h";
+        fixed.path = "host/wsp_runner.cpp";
         fixed.data = npu_fixed_27;
         fixed.size = sizeof npu_fixed_27 - 1;
         break;
     case 28:
-        fixed.path = "include/wsp_abi.h";
+        fixed.path = "host/wsp_runner.h";
         fixed.data = npu_fixed_28;
         fixed.size = sizeof npu_fixed_28 - 1;
         break;
     case 29:
-        fixed.path = "include/wsp_device.h";
+        fixed.path = "include/wsp_abi.h";
         fixed.data = npu_fixed_29;
         fixed.size = sizeof npu_fixed_29 - 1;
         break;
     case 30:
-        fixed.path = "include/wsp_line.h";
+        fixed.path = "include/wsp_device.h";
         fixed.data = npu_fixed_30;
         fixed.size = sizeof npu_fixed_30 - 1;
         break;
     case 31:
-        fixed.path = "include/wsp_number.h";
+        fixed.path = "include/wsp_line.h";
         fixed.data = npu_fixed_31;
         fixed.size = sizeof npu_fixed_31 - 1;
         break;
     case 32:
-        fixed.path = "shim/wsp_clock.cpp";
+        fixed.path = "include/wsp_number.h";
         fixed.data = npu_fixed_32;
         fixed.size = sizeof npu_fixed_32 - 1;
         break;
     case 33:
-        fixed.path = "shim/wsp_clock.h";
+        fixed.path = "shim/wsp_clock.cpp";
         fixed.data = npu_fixed_33;
         fixed.size = sizeof npu_fixed_33 - 1;
         break;
     case 34:
-        fixed.path = "shim/wsp_clock_core.h";
+        fixed.path = "shim/wsp_clock.h";
         fixed.data = npu_fixed_34;
         fixed.size = sizeof npu_fixed_34 - 1;
         break;
     case 35:
-        fixed.path = "aicore/wsp_merge.cpp";
+        fixed.path = "shim/wsp_clock_core.h";
         fixed.data = npu_fixed_35;
         fixed.size = sizeof npu_fixed_35 - 1;
         break;
     case 36:
-        fixed.path = "include/ptowsp.h";
+        fixed.path = "aicore/wsp_merge.cpp";
         fixed.data = npu_fixed_36;
         fixed.size = sizeof npu_fixed_36 - 1;
         break;
     case 37:
-        fixed.path = "shim/ptoisa_shim.h";
+        fixed.path = "include/ptowsp.h";
         fixed.data = npu_fixed_37;
         fixed.size = sizeof npu_fixed_37 - 1;
         break;
     case 38:
-        fixed.path = "LICENSE";
+        fixed.path = "shim/ptoisa_shim.h";
         fixed.data = npu_fixed_38;
         fixed.size = sizeof npu_fixed_38 - 1;
+        break;
+    case 39:
+        fixed.path = "LICENSE";
+        fixed.data = npu_fixed_39;
+        fixed.size = sizeof npu_fixed_39 - 1;
         break;
     default: break;
     }

@@ -1,0 +1,562 @@
+// The command line of a tree: binds what its arguments say, runs the program, writes tensors.
+//
+//      run --size batch=4 --lengths kv=300,7,2048,64 --tensor Q=4x64@q.bin --tensor O=4x64
+//          --write O@o.bin
+//
+// `run --list` says what there is to bind, `run --help` how. Files are plain elements, in the order
+// and the bytes of this machine.
+//
+// Exit codes: 0 done; 1 the run has failed, or a file cannot be written; 2 the arguments are wrong.
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "wsp_runner.h"
+
+namespace {
+
+const char HELP[] =
+    "usage: run [options]\n"
+    "\n"
+    "What is bound (run --list names all of it):\n"
+    "  --size AXIS=N            the size of a dynamic axis\n"
+    "  --symbol NAME=N          a number\n"
+    "  --slot I=N               a slot, as the run begins; without, 0\n"
+    "  --array NAME=1,2,3       an array: its elements, or\n"
+    "  --array NAME=@FILE       a file of them\n"
+    "  --lengths AXIS=1,2,3     lengths of a ragged axis' rows, as i64; in a file i64 as well, or\n"
+    "  --lengths AXIS=i32@FILE  another type: i32, i64, u32, u64\n"
+    "  --csr AXIS=@INDPTR,@INDICES  rows of a sparse axis: two files of i64, or\n"
+    "  --csr AXIS=i32@INDPTR,@INDICES   of another type\n"
+    "  --tensor NAME=2x64@FILE  a tensor's shape and elements, row by row; without a file zeros;\n"
+    "                           the shape may be left out if it is declared: NAME, NAME=@FILE\n"
+    "How it runs:\n"
+    "  --aicpu N                threads that schedule; without, 1\n"
+    "  --cores N                cores of each unit; without, the lanes of the schedule\n"
+    "  --ring N                 tasks in flight at most; without, 4096\n"
+    "  --model unit|a2a3|a5     how cycles of tile kernels are counted; without, unit\n"
+    "What comes out:\n"
+    "  --write NAME@FILE        a tensor's elements after the run\n"
+    "  --list                   what is to be bound, and nothing else\n"
+    "  --help                   this\n";
+
+// -- text -----------------------------------------------------------------------------------------
+
+bool fail_usage(const std::string &what) {
+    fprintf(stderr, "run: %s\n", what.c_str());
+    return false;
+}
+
+// A whole text as a number: decimal, 0x..., with a sign. Bits of i64, or u64 beyond that.
+bool parse_number(const std::string &text, uint64_t *out_bits) {
+    const char *begin = text.c_str();
+    char *end = nullptr;
+    if (text.empty() || strchr(" \t\n\v\f\r", text[0])) {
+        return false;
+    }
+    errno = 0;
+    if (text[0] == '-') {
+        *out_bits = static_cast<uint64_t>(strtoll(begin, &end, 0));
+    } else {
+        *out_bits = strtoull(begin, &end, 0);
+    }
+    return errno == 0 && *end == '\0' && end != begin;
+}
+
+// A size or a count: not negative, at most `max`.
+bool parse_count(const std::string &text, uint64_t max, uint64_t *out_count) {
+    return text[0] != '-' && parse_number(text, out_count) && *out_count <= max;
+}
+
+std::vector<std::string> split(const std::string &text, char separator) {
+    std::vector<std::string> parts(1);
+    for (char c : text) {
+        if (c == separator) {
+            parts.emplace_back();
+        } else {
+            parts.back() += c;
+        }
+    }
+    return parts;
+}
+
+// Splits at the first of a character. False if it is not there; then all is in the first part.
+bool cut(const std::string &text, char at, std::string *out_first, std::string *out_rest) {
+    const size_t position = text.find(at);
+    *out_first = text.substr(0, position);
+    *out_rest = position == std::string::npos ? "" : text.substr(position + 1);
+    return position != std::string::npos;
+}
+
+// -- elements -------------------------------------------------------------------------------------
+
+uint32_t size_of(uint32_t dtype) {
+    switch (dtype) {
+#define WSP_SIZE_OF(name, value, bytes, text)                                                      \
+    case PTOWSP_##name: return bytes;
+        PTOWSP_DTYPES(WSP_SIZE_OF)
+#undef WSP_SIZE_OF
+    default: return 0;
+    }
+}
+
+const char *name_of(uint32_t dtype) {
+    switch (dtype) {
+#define WSP_NAME_OF(name, value, bytes, text)                                                      \
+    case PTOWSP_##name: return text;
+        PTOWSP_DTYPES(WSP_NAME_OF)
+#undef WSP_NAME_OF
+    default: return "integers";
+    }
+}
+
+// A type of integers by its name; NONE: there is none.
+ptowsp_dtype index_dtype(const std::string &name) {
+    for (ptowsp_dtype dtype : {PTOWSP_I32, PTOWSP_I64, PTOWSP_U32, PTOWSP_U64}) {
+        if (name == name_of(dtype)) {
+            return dtype;
+        }
+    }
+    return PTOWSP_DTYPE_NONE;
+}
+
+// Does an integer fit?
+bool fits(uint64_t bits, bool is_negative, uint32_t dtype) {
+    const bool is_signed =
+        dtype == PTOWSP_I8 || dtype == PTOWSP_I16 || dtype == PTOWSP_I32 || dtype == PTOWSP_I64;
+    const uint32_t width = 8 * size_of(dtype);
+    if (dtype == PTOWSP_BOOL) {
+        return bits <= 1;
+    } else if (is_signed) {
+        const uint64_t magnitude = is_negative ? 0 - bits : bits;
+        return magnitude <= (UINT64_C(1) << (width - 1)) - (is_negative ? 0 : 1);
+    }
+    return !is_negative && (width == 64 || bits >> width == 0);
+}
+
+// Data that is bound: it lives as long as the command.
+struct Data {
+    std::string name;             // of a tensor
+    std::vector<uint64_t> words;  // aligned for any element
+    size_t size = 0;              // bytes
+
+    void *bytes() {
+        return words.empty() ? nullptr : words.data();
+    }
+    void resize(size_t bytes_count) {
+        size = bytes_count;
+        words.assign(bytes_count / 8 + 1, 0);
+    }
+};
+
+// A number at an element; the low bytes of the bits are what the element has.
+void store(Data *data, size_t i, uint32_t dtype, uint64_t bits) {
+    char *at = reinterpret_cast<char *>(data->words.data()) + i * size_of(dtype);
+    const uint8_t b8 = static_cast<uint8_t>(bits);
+    const uint16_t b16 = static_cast<uint16_t>(bits);
+    const uint32_t b32 = static_cast<uint32_t>(bits);
+    switch (size_of(dtype)) {
+    case 1: memcpy(at, &b8, 1); break;
+    case 2: memcpy(at, &b16, 2); break;
+    case 4: memcpy(at, &b32, 4); break;
+    default: memcpy(at, &bits, 8); break;
+    }
+}
+
+bool read_file(const std::string &path, Data *out_data) {
+    FILE *file = fopen(path.c_str(), "rb");
+    if (!file) {
+        return fail_usage(path + ": " + strerror(errno));
+    }
+    std::string bytes;
+    char buffer[65536];
+    for (size_t count; (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {
+        bytes.append(buffer, count);
+    }
+    const bool is_good = !ferror(file);
+    fclose(file);
+    if (!is_good) {
+        return fail_usage(path + ": cannot be read");
+    }
+    out_data->resize(bytes.size());
+    memcpy(out_data->words.data(), bytes.data(), bytes.size());
+    return true;
+}
+
+bool write_file(const std::string &path, const Data &data) {
+    FILE *file = fopen(path.c_str(), "wb");
+    bool is_good = file && fwrite(data.words.data(), 1, data.size, file) == data.size;
+    is_good = file && fclose(file) == 0 && is_good;
+    return is_good || fail_usage(path + ": " + strerror(errno));
+}
+
+// -- the command ----------------------------------------------------------------------------------
+
+class Command {
+  public:
+    ~Command() {
+        wsp_runner_destroy(runner_);
+    }
+
+    // Returns the exit code.
+    int run(int argc, char **argv);
+
+  private:
+    struct Write {
+        std::string tensor, path;
+    };
+
+    bool take(const std::string &option, const std::string &value);
+    bool take_number(const std::string &option, const std::string &value, uint64_t max,
+                     uint32_t *out_number);
+    bool take_model(const std::string &value);
+    bool bind(const std::string &option, const std::string &name, const std::string &value);
+    bool bind_array(const std::string &name, const std::string &value, bool is_lengths);
+    bool bind_csr(const std::string &name, const std::string &value);
+    bool bind_tensor(const std::string &name, const std::string &value);
+    bool check(const std::string &option, ptowsp_status status) {
+        return status == PTOWSP_OK || fail_usage(option + ": " + wsp_runner_error(runner_).text);
+    }
+    bool elements(const std::string &what, const std::string &text, uint32_t dtype, Data *data,
+                  uint64_t *out_count);
+    bool write_tensors();
+
+    const wsp_program &program_ = *wsp_runner_program();
+    wsp_runner *runner_ = nullptr;
+    wsp_runner_options options_ = wsp_runner_options();
+    std::deque<Data> data_;  // which does not move them
+    std::vector<Data *> tensors_;
+    std::vector<Write> writes_;
+};
+
+// A list of numbers, or of a file's elements.
+bool Command::elements(const std::string &what, const std::string &text, uint32_t dtype, Data *data,
+                       uint64_t *out_count) {
+    if (!text.empty() && text[0] == '@') {
+        if (!read_file(text.substr(1), data)) {
+            return false;
+        }
+        *out_count = data->size / size_of(dtype);
+        return data->size % size_of(dtype) == 0 ||
+               fail_usage(what + ": " + text.substr(1) + " has " + std::to_string(data->size) +
+                          " bytes, which are no whole elements of " + name_of(dtype));
+    }
+    const std::vector<std::string> parts =
+        text.empty() ? std::vector<std::string>() : split(text, ',');
+    data->resize(parts.size() * size_of(dtype));
+    for (size_t i = 0; i < parts.size(); i++) {
+        uint64_t bits = 0;
+        if (!parse_number(parts[i], &bits) || !fits(bits, parts[i][0] == '-', dtype)) {
+            return fail_usage(what + ": \"" + parts[i] + "\" is no " + name_of(dtype));
+        }
+        store(data, i, dtype, bits);
+    }
+    *out_count = parts.size();
+    return true;
+}
+
+bool Command::bind_array(const std::string &name, const std::string &value, bool is_lengths) {
+    const std::string what = (is_lengths ? "--lengths " : "--array ") + name;
+    uint32_t dtype = is_lengths ? PTOWSP_I64 : PTOWSP_DTYPE_NONE;
+    std::string prefix, path, text = value;
+    for (uint32_t i = 1; i < program_.array_count && !is_lengths; i++) {
+        if (program_.arrays[i].name && !program_.arrays[i].is_lengths &&
+            name == program_.arrays[i].name) {
+            dtype = program_.arrays[i].dtype;
+        }
+    }
+    if (cut(value, '@', &prefix, &path) && !prefix.empty() && is_lengths) {
+        dtype = index_dtype(prefix);
+        text = "@" + path;
+        if (dtype == PTOWSP_DTYPE_NONE) {
+            return fail_usage(what + ": \"" + prefix + "\" is none of i32, i64, u32, u64");
+        }
+    }
+    if (dtype == PTOWSP_DTYPE_NONE) {
+        return fail_usage(what + ": there is no such array");
+    }
+    uint64_t count = 0;
+    data_.emplace_back();
+    if (!elements(what, text, dtype, &data_.back(), &count)) {
+        return false;
+    }
+    const void *bytes = data_.back().bytes();
+    const ptowsp_dtype type = static_cast<ptowsp_dtype>(dtype);
+    return check(what, is_lengths
+                           ? wsp_runner_bind_lengths(runner_, name.c_str(), type, bytes, count)
+                           : wsp_runner_bind_array(runner_, name.c_str(), type, bytes, count));
+}
+
+bool Command::bind_csr(const std::string &name, const std::string &value) {
+    const std::string what = "--csr " + name;
+    std::string prefix, rest, indptr, indices;
+    if (!cut(value, '@', &prefix, &rest) || !cut(rest, ',', &indptr, &indices) ||
+        indices[0] != '@') {
+        return fail_usage(what + ": is to be @INDPTR,@INDICES, two files");
+    }
+    ptowsp_csr csr = ptowsp_csr();
+    csr.dtype = prefix.empty() ? PTOWSP_I64 : index_dtype(prefix);
+    if (csr.dtype == PTOWSP_DTYPE_NONE) {
+        return fail_usage(what + ": \"" + prefix + "\" is none of i32, i64, u32, u64");
+    }
+    data_.emplace_back();
+    Data *first = &data_.back();
+    data_.emplace_back();
+    Data *second = &data_.back();
+    uint64_t row_end = 0;
+    if (!elements(what, "@" + indptr, csr.dtype, first, &row_end) ||
+        !elements(what, indices, csr.dtype, second, &csr.entry_count)) {
+        return false;
+    }
+    if (row_end == 0) {
+        return fail_usage(what + ": " + indptr + " is empty; it has one element more than rows");
+    }
+    csr.indptr = first->bytes();
+    csr.indices = second->bytes();
+    csr.row_count = row_end - 1;
+    return check(what, wsp_runner_bind_csr(runner_, name.c_str(), &csr));
+}
+
+bool Command::bind_tensor(const std::string &name, const std::string &value) {
+    const std::string what = "--tensor " + name;
+    const wsp_tensor_decl *decl = nullptr;
+    for (uint32_t i = 1; i < program_.tensor_count; i++) {
+        if (program_.tensors[i].name && name == program_.tensors[i].name) {
+            decl = &program_.tensors[i];
+        }
+    }
+    if (!decl) {
+        return fail_usage(what + ": there is no such tensor");
+    }
+    std::string shape, path;
+    const bool has_file = cut(value, '@', &shape, &path);
+    std::vector<std::string> sizes = shape.empty() ? std::vector<std::string>() : split(shape, 'x');
+    ptowsp_buffer buffer = ptowsp_buffer();
+    buffer.rank = decl->rank;
+    uint64_t bytes = size_of(decl->dtype);
+    if (!shape.empty() && sizes.size() != decl->rank) {
+        return fail_usage(what + ": " + shape + " has " + std::to_string(sizes.size()) +
+                          " dimensions, not " + std::to_string(decl->rank));
+    }
+    for (uint32_t i = 0; i < decl->rank; i++) {
+        uint64_t size = static_cast<uint64_t>(decl->shape[i]);
+        if (shape.empty() && decl->shape[i] == PTOWSP_DYNAMIC) {
+            return fail_usage(what + ": dimension " + std::to_string(i) +
+                              " is not declared, so that a shape is needed");
+        }
+        if (!shape.empty() && !parse_count(sizes[i], INT64_MAX, &size)) {
+            return fail_usage(what + ": \"" + sizes[i] + "\" is no size");
+        }
+        if (size > 0 && bytes > SIZE_MAX / 2 / size) {
+            return fail_usage(what + ": " + shape + " has too many elements");
+        }
+        buffer.shape[i] = static_cast<int64_t>(size);
+        bytes *= size;
+    }
+    data_.emplace_back();
+    Data *data = &data_.back();
+    data->name = name;
+    if (!has_file) {
+        data->resize(bytes);
+    } else if (!read_file(path, data)) {
+        return false;
+    } else if (data->size != bytes) {
+        return fail_usage(what + ": " + path + " has " + std::to_string(data->size) +
+                          " bytes; the tensor has " + std::to_string(bytes));
+    }
+    buffer.data = data->bytes();
+    buffer.size = data->size;
+    tensors_.push_back(data);
+    return check(what, wsp_runner_bind_tensor(runner_, name.c_str(), &buffer));
+}
+
+bool Command::bind(const std::string &option, const std::string &name, const std::string &value) {
+    uint64_t bits = 0, slot = 0;
+    if (option == "--array" || option == "--lengths") {
+        return bind_array(name, value, option == "--lengths");
+    } else if (option == "--csr") {
+        return bind_csr(name, value);
+    } else if (option == "--tensor") {
+        return bind_tensor(name, value);
+    }
+    const std::string what = option + " " + name;
+    if (!parse_number(value, &bits) ||
+        (option == "--size" && !fits(bits, value[0] == '-', PTOWSP_I64))) {
+        return fail_usage(what + ": \"" + value + "\" is no number");
+    } else if (option == "--size") {
+        return check(what, wsp_runner_bind_size(runner_, name.c_str(), static_cast<int64_t>(bits)));
+    } else if (option == "--symbol") {
+        return check(what, wsp_runner_bind_symbol(runner_, name.c_str(), bits));
+    }
+    return (parse_count(name, UINT32_MAX, &slot) ||
+            fail_usage(what + ": is no number of a slot")) &&
+           check(what, wsp_runner_bind_slot(runner_, static_cast<uint32_t>(slot), bits));
+}
+
+bool Command::take_number(const std::string &option, const std::string &value, uint64_t max,
+                          uint32_t *out_number) {
+    uint64_t number = 0;
+    if (!parse_count(value, max, &number) || number == 0) {
+        return fail_usage(option + ": \"" + value + "\" is no number from 1 to " +
+                          std::to_string(max));
+    }
+    *out_number = static_cast<uint32_t>(number);
+    return true;
+}
+
+bool Command::take_model(const std::string &value) {
+    const struct {
+        const char *name;
+        ptowsp_model model;
+    } models[] = {
+        {"unit", PTOWSP_MODEL_UNIT}, {"a2a3", PTOWSP_MODEL_A2A3}, {"a5", PTOWSP_MODEL_A5}};
+    for (const auto &known : models) {
+        if (value == known.name) {
+            options_.model = static_cast<uint32_t>(known.model);
+            return true;
+        }
+    }
+    return fail_usage("--model: \"" + value + "\" is none of unit, a2a3, a5");
+}
+
+bool Command::take(const std::string &option, const std::string &value) {
+    std::string name, rest;
+    if (option == "--aicpu") {
+        return take_number(option, value, 16, &options_.aicpu_count);
+    } else if (option == "--cores") {
+        return take_number(option, value, 72, &options_.core_count);
+    } else if (option == "--ring") {
+        return take_number(option, value, 65536, &options_.ring_size);
+    } else if (option == "--model") {
+        return take_model(value);
+    } else if (option == "--write") {
+        if (!cut(value, '@', &name, &rest) || name.empty() || rest.empty()) {
+            return fail_usage("--write: \"" + value + "\" is to be NAME@FILE");
+        }
+        writes_.push_back({name, rest});
+        return true;
+    }
+    bool is_known = false;
+    for (const char *known :
+         {"--size", "--symbol", "--slot", "--array", "--lengths", "--csr", "--tensor"}) {
+        is_known = is_known || option == known;
+    }
+    if (!is_known) {
+        return fail_usage("there is no option " + option + "; see --help");
+    }
+    const bool has_value = cut(value, '=', &name, &rest);
+    if (name.empty() || (!has_value && option != "--tensor")) {
+        return fail_usage(option + ": \"" + value + "\" is to be NAME=VALUE");
+    }
+    return bind(option, name, rest);
+}
+
+bool Command::write_tensors() {
+    bool is_good = true;
+    for (const Write &write : writes_) {
+        for (const Data *data : tensors_) {
+            if (data->name == write.tensor) {
+                is_good = write_file(write.path, *data) && is_good;
+            }
+        }
+    }
+    return is_good;
+}
+
+// -- lists ----------------------------------------------------------------------------------------
+
+// Names of what is not used are in the program's module only, and may be bound, too.
+void list(const wsp_program &program) {
+    printf("program %s\n", program.name);
+    for (uint32_t i = 1; i < program.axis_count; i++) {
+        const wsp_axis_decl &axis = program.axes[i];
+        if (axis.name && axis.is_used && axis.kind == PTOWSP_AXIS_DYNAMIC) {
+            printf("--size %s=N\n", axis.name);
+        } else if (axis.name && axis.is_used && axis.kind == PTOWSP_AXIS_SPARSE) {
+            printf("--csr %s=@INDPTR,@INDICES\n", axis.name);
+        }
+    }
+    for (uint32_t i = 1; i < program.array_count; i++) {
+        const wsp_array_decl &array = program.arrays[i];
+        if (array.name && array.is_used) {
+            printf("%s %s=LIST    %s\n", array.is_lengths ? "--lengths" : "--array", array.name,
+                   name_of(array.dtype));
+        }
+    }
+    for (uint32_t i = 1; i < program.symbol_count; i++) {
+        if (program.symbols[i].name && program.symbols[i].is_used) {
+            printf("--symbol %s=N%s\n", program.symbols[i].name,
+                   i == program.latency_symbol ? "    may be left out" : "");
+        }
+    }
+    for (uint32_t i = 1; i < program.tensor_count; i++) {
+        const wsp_tensor_decl &tensor = program.tensors[i];
+        if (tensor.name && tensor.is_used) {
+            printf("--tensor %s=", tensor.name);
+            for (uint32_t k = 0; k < tensor.rank; k++) {
+                if (tensor.shape[k] == PTOWSP_DYNAMIC) {
+                    printf("%sN", k ? "x" : "");
+                } else {
+                    printf("%s%" PRId64, k ? "x" : "", tensor.shape[k]);
+                }
+            }
+            printf("    %s%s\n", name_of(tensor.dtype), tensor.is_written ? ", written" : "");
+        }
+    }
+    for (uint32_t i = 0; i < program.slot_count; i++) {
+        printf("--slot %" PRIu32 "=N    0 if it is left out\n", i);
+    }
+}
+
+int Command::run(int argc, char **argv) {
+    if (wsp_runner_create(&runner_) != PTOWSP_OK) {
+        fail_usage("out of memory");
+        return 1;
+    }
+    for (int i = 1; i < argc; i++) {
+        const std::string option = argv[i];
+        if (option == "--help") {
+            fputs(HELP, stdout);
+            return 0;
+        } else if (option == "--list") {
+            list(program_);
+            return 0;
+        } else if (i + 1 == argc) {
+            fail_usage(option + ": has no value, or is no option; see --help");
+            return 2;
+        } else if (!take(option, argv[++i])) {
+            return 2;
+        }
+    }
+    for (const Write &write : writes_) {
+        bool is_bound = false;
+        for (const Data *data : tensors_) {
+            is_bound = is_bound || data->name == write.tensor;
+        }
+        if (!is_bound) {
+            fail_usage("--write: no tensor " + write.tensor + " is bound");
+            return 2;
+        }
+    }
+    wsp_runner_result result = wsp_runner_result();
+    if (wsp_runner_run(runner_, &options_, &result) != PTOWSP_OK) {
+        fail_usage(wsp_runner_error(runner_).text);
+        return 1;
+    }
+    printf("makespan %" PRIu64 " cycles\ntasks %" PRIu64 "\nin flight at most %" PRIu64 "\n",
+           result.makespan_cycles, result.task_count, result.in_flight_max);
+    return write_tensors() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    return Command().run(argc, argv);
+}
