@@ -60,7 +60,7 @@ $(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) ptowsp.h $(BUILD)/libptowsp.a
 	    $(LDFLAGS) -pthread -lcmocka -lm
 
 # Files of emitted trees that are the same in all of them; tests bring program and kernels along.
-TREE_PATHS   := -I. $(addprefix -I$(TREE)/,include aicpu aicore host shim)
+TREE_PATHS   := -I. -Itests/cann_stub $(addprefix -I$(TREE)/,include aicpu aicore host shim)
 TREE_OBJECTS := $(patsubst $(TREE)/%.cpp,$(BUILD)/tree/%.o,$(wildcard $(TREE)/aicpu/*.cpp \
     $(TREE)/shim/*.cpp $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[br]*.cpp))
 

@@ -510,8 +510,9 @@ void list(const wsp_program &program) {
             printf("    %s%s\n", name_of(tensor.dtype), tensor.is_written ? ", written" : "");
         }
     }
-    for (uint32_t i = 0; i < program.slot_count; i++) {
-        printf("--slot %" PRIu32 "=N    0 if it is left out\n", i);
+    if (program.slot_count > 0) {
+        printf("--slot I=N    I from 0 to %" PRIu32 "; those left out begin with 0\n",
+               program.slot_count - 1);
     }
 }
 
@@ -547,7 +548,7 @@ int Command::run(int argc, char **argv) {
     }
     wsp_runner_result result = wsp_runner_result();
     if (wsp_runner_run(runner_, &options_, &result) != PTOWSP_OK) {
-        fail_usage(wsp_runner_error(runner_).text);
+        fprintf(stderr, "%s\n", wsp_runner_error(runner_).text);
         return 1;
     }
     printf("makespan %" PRIu64 " cycles\ntasks %" PRIu64 "\nin flight at most %" PRIu64 "\n",

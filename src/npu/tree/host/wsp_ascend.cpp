@@ -59,7 +59,8 @@ uint64_t address_of(const void *pointer) {
 
 class Device {
   public:
-    explicit Device(Bindings *bindings) : bindings_(bindings) {
+    // The status of the first error goes to *status, also of one while closing.
+    Device(Bindings *bindings, ptowsp_status *status) : bindings_(bindings), status_(status) {
     }
     ~Device();
     Device(const Device &) = delete;
@@ -75,9 +76,6 @@ class Device {
 
     // Keeps the first error. Returns false.
     bool fail(ptowsp_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-    ptowsp_status status() const {
-        return status_;
-    }
 
   private:
     // Did a call of CANN go well?
@@ -89,7 +87,7 @@ class Device {
     bool start_aicpu(uint32_t thread_count, uint64_t run);
 
     Bindings *bindings_;
-    ptowsp_status status_ = PTOWSP_OK;
+    ptowsp_status *status_;
     bool is_acl_open_ = false, is_device_open_ = false;
     int32_t device_ = 0;
     aclrtStream streams_[3] = {nullptr, nullptr, nullptr};  // AICPU, vector, cube
@@ -106,8 +104,8 @@ bool Device::fail(ptowsp_status status, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (status_ == PTOWSP_OK) {
-        status_ = bindings_->fail(status, PTOWSP_NO_INDEX, "%s", text);
+    if (*status_ == PTOWSP_OK) {
+        *status_ = bindings_->fail(status, PTOWSP_NO_INDEX, "%s", text);
     }
     return false;
 }
@@ -574,13 +572,12 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
     run.cube_count = core_count_of(program, PTOWSP_UNIT_CUBE, options);
     run.status = PTOWSP_STUCK;  // unless the AICPU says otherwise
     run.index = PTOWSP_NO_INDEX;
-    ptowsp_status status;
+    ptowsp_status status = PTOWSP_OK;
     {
-        Device device(bindings);
+        Device device(bindings, &status);
         if (device.open(0)) {
             run_opened(device, program, bindings->table(), &run);
         }
-        status = device.status();
     }
     if (status != PTOWSP_OK) {
         bindings->failure.index = run.index;

@@ -1,0 +1,410 @@
+// The tree's half for a device (src/npu/tree/host/wsp_ascend.cpp) on a CANN that is made up here:
+// device memory is memory of this machine that is only reachable through copies, and the AICPU is a
+// function. So what is copied, with which addresses, and what becomes of errors is tested; that CANN
+// is like this is not.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#define WSP_ASCEND
+#include "../src/npu/tree/host/wsp_ascend.cpp"
+
+#include "test.h"
+
+// Of the scheduler, which bindings come with.
+extern "C" const char *wsp_core_fault_text(uint32_t, uint32_t) {
+    return "";
+}
+
+namespace {
+
+// -- a CANN ---------------------------------------------------------------------------------------
+
+struct Fake {
+    uint32_t call = 0, fail_at = 0;  // from 1; 0: none fails
+    std::string failed;
+    std::map<char *, size_t> memory;
+    int open = 0;  // acl, device, streams
+    uint64_t aicpu_argument = 0;
+    uint32_t thread_count = 0;
+    void (*aicpu)(wsp_device_run *run) = nullptr;
+};
+
+Fake fake;
+
+int called(const char *name) {
+    if (++fake.call == fake.fail_at) {
+        fake.failed = name;
+        return 507;
+    }
+    return 0;
+}
+
+// Does a range lie in memory of the device?
+bool is_there(const void *at, size_t size) {
+    const char *begin = static_cast<const char *>(at);
+    for (const auto &block : fake.memory) {
+        if (block.first <= begin && begin + size <= block.first + block.second) {
+            return true;
+        }
+    }
+    return false;
+}
+
+template <typename T> T *there(uint64_t address, size_t count = 1) {
+    T *at = reinterpret_cast<T *>(static_cast<uintptr_t>(address));
+    assert_true(is_there(at, count * sizeof(T)));
+    return at;
+}
+
+}  // namespace
+
+#define FAKE(name)                                                                                 \
+    if (int error = called(#name)) {                                                               \
+        return error;                                                                              \
+    }
+
+extern "C" {
+
+aclError aclInit(const char *) {
+    FAKE(aclInit)
+    fake.open++;
+    return 0;
+}
+aclError aclFinalize(void) {
+    fake.open--;
+    FAKE(aclFinalize)
+    return 0;
+}
+aclError aclrtSetDevice(int32_t) {
+    FAKE(aclrtSetDevice)
+    fake.open++;
+    return 0;
+}
+aclError aclrtResetDevice(int32_t) {
+    fake.open--;
+    FAKE(aclrtResetDevice)
+    return 0;
+}
+aclError aclrtSetOpExecuteTimeOutV2(uint64_t, uint64_t *) {
+    FAKE(aclrtSetOpExecuteTimeOutV2)
+    return 0;
+}
+aclError aclrtCreateStream(aclrtStream *stream) {
+    FAKE(aclrtCreateStream)
+    *stream = &fake;
+    fake.open++;
+    return 0;
+}
+aclError aclrtDestroyStream(aclrtStream) {
+    fake.open--;
+    FAKE(aclrtDestroyStream)
+    return 0;
+}
+aclError aclrtSynchronizeStream(aclrtStream) {
+    FAKE(aclrtSynchronizeStream)
+    return 0;
+}
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream, int32_t) {
+    FAKE(aclrtSynchronizeStreamWithTimeout)
+    fake.aicpu(there<wsp_device_run>(fake.aicpu_argument));
+    return 0;
+}
+aclError aclrtGetStreamResLimit(aclrtStream, aclrtDevResLimitType, uint32_t *value) {
+    FAKE(aclrtGetStreamResLimit)
+    *value = 3;
+    return 0;
+}
+aclError aclrtMalloc(void **device, size_t size, aclrtMemMallocPolicy) {
+    FAKE(aclrtMalloc)
+    *device = malloc(size);
+    fake.memory[static_cast<char *>(*device)] = size;
+    return 0;
+}
+aclError aclrtFree(void *device) {
+    fake.memory.erase(static_cast<char *>(device));
+    free(device);
+    FAKE(aclrtFree)
+    return 0;
+}
+aclError aclrtMemcpy(void *to, size_t to_size, const void *from, size_t count,
+                     aclrtMemcpyKind kind) {
+    FAKE(aclrtMemcpy)
+    const bool is_to = kind == ACL_MEMCPY_HOST_TO_DEVICE;
+    assert_true(count <= to_size);
+    assert_true(is_there(is_to ? to : from, count));
+    assert_false(is_there(is_to ? from : to, count));
+    memcpy(to, from, count);
+    return 0;
+}
+rtError_t rtAicpuKernelLaunchExWithArgs(uint32_t, const char *, uint32_t,
+                                        const rtAicpuArgsEx_t *args, rtSmDesc_t *, rtStream_t,
+                                        uint32_t) {
+    FAKE(rtAicpuKernelLaunchExWithArgs)
+    const char *bytes = static_cast<const char *>(args->args);
+    assert_string_equal(bytes + args->kernelNameAddrOffset, "DynTileFwkKernelServerInit");
+    assert_string_equal(bytes + args->soNameAddrOffset, "libaicpu_extend_kernels.so");
+    uint64_t address, numbers[5];
+    memcpy(&address, bytes + 40, sizeof address);
+    memcpy(numbers, there<char>(address, 160) + 96, sizeof numbers);
+    assert_string_equal(there<char>(numbers[0], 10), "the aicpu");
+    assert_int_equal(numbers[1], 10);
+    assert_int_equal(numbers[4], 10);
+    return 0;
+}
+rtError_t rtsBinaryLoadFromFile(const char *path, const rtLoadBinaryConfig_t *, rtBinHandle *out) {
+    FAKE(rtsBinaryLoadFromFile)
+    char text[1000] = "";
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    assert_non_null(strstr(text, "\"functionName\": \"wsp_aicpu_main\""));
+    *out = &fake;
+    return 0;
+}
+rtError_t rtsFuncGetByName(rtBinHandle, const char *name, rtFuncHandle *out) {
+    FAKE(rtsFuncGetByName)
+    assert_string_equal(name, "wsp_aicpu_main");
+    *out = &fake;
+    return 0;
+}
+rtError_t rtsLaunchCpuKernel(rtFuncHandle, uint32_t thread_count, rtStream_t,
+                             const rtKernelLaunchCfg_t *, rtCpuKernelArgs_t *args) {
+    FAKE(rtsLaunchCpuKernel)
+    fake.thread_count = thread_count;
+    memcpy(&fake.aicpu_argument, args->baseArgs.args, sizeof fake.aicpu_argument);
+    return 0;
+}
+
+}  // extern "C"
+
+namespace {
+
+// -- a program ------------------------------------------------------------------------------------
+
+// x and y are halves of one piece of memory that overlap; z goes backwards; n is an array. The
+// kernels' table is empty, as cores take a compiler that is not here.
+const wsp_tensor_decl TENSORS[] = {{"", 0, 0, {}, 0, 0, 0},
+                                   {"x", PTOWSP_I32, 1, {8}, 1, 0, 0},
+                                   {"y", PTOWSP_I32, 1, {8}, 1, 1, 0},
+                                   {"z", PTOWSP_I32, 1, {4}, 1, 1, 0}};
+const wsp_array_decl ARRAYS[] = {{"", 0, 0, 0}, {"n", PTOWSP_I64, 0, 1}};
+const wsp_axis_decl AXES[] = {{nullptr, 0, 0, 0, 0}, {"m", PTOWSP_AXIS_DYNAMIC, 0, 0, 1}};
+const wsp_symbol_decl SYMBOLS[] = {{nullptr, 0}, {"s", 1}};
+
+wsp_program make_program(uint32_t kernel_count, const wsp_kernel_decl *kernels) {
+    wsp_program program = wsp_program();
+    program.name = "p";
+    program.axis_count = program.array_count = program.symbol_count = 2;
+    program.tensor_count = 4;
+    program.kernel_count = kernel_count;
+    program.slot_count = 2;
+    program.axes = AXES;
+    program.arrays = ARRAYS;
+    program.symbols = SYMBOLS;
+    program.tensors = TENSORS;
+    program.kernels = kernels;
+    program.schedule.lane_count = 2;
+    return program;
+}
+
+int32_t numbers[12], backwards[4];
+int64_t elements[3];
+
+void bind_all(wsp::Bindings *bindings) {
+    for (int i = 0; i < 12; i++) {
+        numbers[i] = i;
+    }
+    for (int i = 0; i < 4; i++) {
+        backwards[i] = 100 + i;
+    }
+    for (int i = 0; i < 3; i++) {
+        elements[i] = 1000 + i;
+    }
+    ptowsp_buffer buffer = ptowsp_buffer();
+    buffer.data = numbers;
+    assert_int_equal(bindings->bind_tensor(1, &buffer), PTOWSP_OK);
+    buffer.data = numbers + 4;
+    assert_int_equal(bindings->bind_tensor(2, &buffer), PTOWSP_OK);
+    buffer.data = backwards + 3;
+    buffer.rank = 1;
+    buffer.shape[0] = 4;
+    buffer.strides[0] = -1;
+    assert_int_equal(bindings->bind_tensor(3, &buffer), PTOWSP_OK);
+    assert_int_equal(bindings->bind_array(1, false, PTOWSP_I64, elements, 3), PTOWSP_OK);
+    assert_int_equal(bindings->bind_size(1, 77), PTOWSP_OK);
+    assert_int_equal(bindings->bind_symbol(1, 88), PTOWSP_OK);
+    assert_int_equal(bindings->bind_slot(0, 5), PTOWSP_OK);
+    assert_int_equal(bindings->verify(PTOWSP_MODEL_UNIT), PTOWSP_OK);
+}
+
+// What the AICPU finds in the device's memory, and leaves there.
+void look(wsp_device_run *run) {
+    assert_int_equal(run->abi_version, WSP_ABI_VERSION);
+    assert_int_equal(run->aicpu_count, 3);
+    assert_int_equal(run->ring_size, 9);
+    const wsp_bindings &b = *there<wsp_bindings>(run->bindings);
+    assert_int_equal(there<int64_t>(b.sizes, 2)[1], 77);
+    assert_int_equal(there<uint64_t>(b.symbols, 2)[1], 88);
+    assert_int_equal(there<uint8_t>(b.is_symbol_bound, 2)[1], 1);
+    const wsp_array &n = there<wsp_array>(b.arrays, 2)[1];
+    assert_int_equal(there<int64_t>(n.data, 3)[2], 1002);
+    const wsp_tensor *tensors = there<wsp_tensor>(b.tensors, 4);
+    int32_t *x = there<int32_t>(tensors[1].data, 8), *y = there<int32_t>(tensors[2].data, 8);
+    int32_t *z = there<int32_t>(tensors[3].data - 12, 4);
+    assert_true(y == x + 4);  // they overlap as on the host
+    assert_int_equal(x[7], 7);
+    assert_int_equal(z[3], 103);
+    assert_int_equal(tensors[3].col_stride, -1);
+    for (int i = 0; i < 8; i++) {
+        y[i] += 1000;
+    }
+    z[0] = -1;
+    uint64_t *slots = there<uint64_t>(b.slots, 2);
+    assert_int_equal(slots[0], 5);
+    slots[1] = 6;
+    run->status = PTOWSP_OK;
+    run->task_count = 12;
+    run->in_flight_max = 4;
+}
+
+void refuse(wsp_device_run *run) {
+    run->status = PTOWSP_KERNEL_FAILED;
+    run->index = 3;
+    snprintf(run->text, sizeof run->text, "p: task 3 failed");
+}
+
+struct Outcome {
+    ptowsp_status status;
+    std::string text;
+    uint64_t index;
+    wsp_runner_result result;
+    uint64_t slot;
+};
+
+Outcome run_once(uint32_t kernel_count, const wsp_kernel_decl *kernels, uint32_t fail_at,
+                 void (*aicpu)(wsp_device_run *)) {
+    fake = Fake();
+    fake.fail_at = fail_at;
+    fake.aicpu = aicpu;
+    const wsp_program program = make_program(kernel_count, kernels);
+    wsp::Bindings bindings(program);
+    bind_all(&bindings);
+    Outcome outcome = Outcome();
+    wsp_runner_options options = {3, 2, 9, 0};
+    outcome.status = wsp::run_program(program, &bindings, options, &outcome.result);
+    outcome.text = bindings.failure.text;
+    outcome.index = bindings.failure.index;
+    outcome.slot = bindings.slot(1);
+    assert_int_equal(fake.open, 0);
+    assert_int_equal(fake.memory.size(), 0);
+    return outcome;
+}
+
+// A directory with an AICPU's program.
+int make_libraries(void **state) {
+    static char path[] = "/tmp/wsp_libraries_XXXXXX";
+    assert_non_null(mkdtemp(path));
+    FILE *file = fopen((std::string(path) + "/libwsp_aicpu.so").c_str(), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite("the aicpu", 1, 10, file), 10);
+    assert_int_equal(fclose(file), 0);
+    setenv("WSP_LIBRARIES", path, 1);
+    *state = path;
+    return 0;
+}
+
+int remove_libraries(void **state) {
+    const std::string path = static_cast<const char *>(*state);
+    unlink((path + "/libwsp_aicpu.so").c_str());
+    return rmdir(path.c_str());
+}
+
+const wsp_kernel_decl NO_KERNEL[1] = {{nullptr, 0, 0, 0, 0, {}}};
+
+void npu_ascend__copies_what_is_bound_there_and_back(void **state) {
+    (void)state;
+    const Outcome outcome = run_once(1, NO_KERNEL, 0, look);
+    assert_string_equal(outcome.text.c_str(), "");
+    assert_int_equal(outcome.status, PTOWSP_OK);
+    assert_int_equal(fake.thread_count, 3);
+    assert_int_equal(outcome.result.task_count, 12);
+    assert_int_equal(outcome.result.in_flight_max, 4);
+    assert_int_equal(outcome.slot, 6);
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(numbers[i], i < 4 ? i : 1000 + i);
+    }
+    assert_int_equal(backwards[0], -1);
+    assert_int_equal(backwards[3], 103);
+}
+
+void npu_ascend__tells_what_the_device_says(void **state) {
+    (void)state;
+    const Outcome outcome = run_once(1, NO_KERNEL, 0, refuse);
+    assert_int_equal(outcome.status, PTOWSP_KERNEL_FAILED);
+    assert_string_equal(outcome.text.c_str(), "p: task 3 failed");
+    assert_int_equal(outcome.index, 3);
+    // and if it says nothing at all
+    const Outcome silent = run_once(1, NO_KERNEL, 0, [](wsp_device_run *) {});
+    assert_int_equal(silent.status, PTOWSP_STUCK);
+}
+
+// Each call fails in turn: the error names it, and all that was opened is closed.
+void npu_ascend__tells_which_call_failed(void **state) {
+    (void)state;
+    run_once(1, NO_KERNEL, 0, look);
+    const uint32_t call_count = fake.call;
+    assert_true(call_count > 30);
+    for (uint32_t i = 1; i <= call_count; i++) {
+        const Outcome outcome = run_once(1, NO_KERNEL, i, look);
+        const std::string expected = "device: " + fake.failed + "(";
+        assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
+        if (outcome.text.compare(0, expected.size(), expected) != 0 ||
+            outcome.text.find(" returned 507") == std::string::npos) {
+            fail_msg("call %u of %s: %s", static_cast<unsigned>(i), fake.failed.c_str(),
+                     outcome.text.c_str());
+        }
+    }
+}
+
+void npu_ascend__needs_cores_and_their_libraries(void **state) {
+    const wsp_kernel_decl kernels[] = {NO_KERNEL[0], {"k", PTOWSP_UNIT_CUBE, 0, 0, 0, {}}};
+    const std::string path = static_cast<const char *>(*state);
+    Outcome outcome = run_once(2, kernels, 0, look);
+    assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
+    assert_true(outcome.text.find(path + "/libwsp_cube.so") != std::string::npos);
+
+    const wsp_program program = make_program(2, kernels);
+    wsp::Bindings bindings(program);
+    bind_all(&bindings);
+    const wsp_runner_options options = {1, 4, 9, 0};
+    fake = Fake();
+    assert_int_equal(wsp::run_program(program, &bindings, options, &outcome.result),
+                     PTOWSP_LIMIT_EXCEEDED);
+    assert_string_equal(bindings.failure.text, "device: 4 cube cores are asked for; it has 3");
+
+    setenv("WSP_LIBRARIES", "/nowhere", 1);
+    outcome = run_once(1, NO_KERNEL, 0, look);
+    setenv("WSP_LIBRARIES", path.c_str(), 1);
+    assert_string_equal(outcome.text.c_str(), "device: /nowhere/libwsp_aicpu.so cannot be read");
+}
+
+}  // namespace
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(npu_ascend__copies_what_is_bound_there_and_back),
+        cmocka_unit_test(npu_ascend__tells_what_the_device_says),
+        cmocka_unit_test(npu_ascend__tells_which_call_failed),
+        cmocka_unit_test(npu_ascend__needs_cores_and_their_libraries),
+    };
+    return cmocka_run_group_tests(tests, make_libraries, remove_libraries);
+}
