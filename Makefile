@@ -72,6 +72,8 @@ $(BUILD)/libwsp_fixed.a: $(TREE_OBJECTS)
 	rm -f $@
 	$(AR) rcs $@ $^
 
+$(BUILD)/npu_ascend_test: $(TREE)/host/wsp_ascend.cpp
+
 $(BUILD)/npu_%_test: tests/npu_%_test.cpp $(wildcard tests/*.h) $(wildcard $(TREE)/*/*.h) \
     $(BUILD)/libwsp_fixed.a $(BUILD)/libptowsp.a
 	$(CXX) $(CXX17) -DPTOWSP_TEST_LINKED $(CPPFLAGS) $(CXXFLAGS) $(TREE_PATHS) $< \
