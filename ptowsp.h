@@ -136,6 +136,17 @@
 #endif
 #endif
 
+// Of ptowsp_npu_emit.c, which is a file of its own, also where each has the library in private.
+#ifndef PTOWSP_NPU_API
+#if !defined(PTOWSP_STATIC)
+#define PTOWSP_NPU_API PTOWSP_API
+#elif defined(__GNUC__)
+#define PTOWSP_NPU_API extern __attribute__((visibility("default")))
+#else
+#define PTOWSP_NPU_API extern
+#endif
+#endif
+
 #if defined(PTOWSP_STATIC) && !defined(PTOWSP_IMPLEMENTATION) && !defined(PTOWSP_C)
 #define PTOWSP_IMPLEMENTATION  // a private copy needs its code here
 #endif
@@ -3188,7 +3199,7 @@ typedef struct ptowsp_kernel_info {
     uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
     ptowsp_family family;
     ptowsp_machine machine;  // that it is planned for: name, family, clock, memories, rates
-    bool has_products;  // uses the cube unit
+    bool has_products;       // uses the cube unit
 } ptowsp_kernel_info;
 
 PTOWSP_API uint32_t ptowsp_program_kernel_count(const ptowsp_program *program);
@@ -3320,16 +3331,16 @@ typedef struct ptowsp_npu_desc {
 //          exists. SYSTEM_FAILED: what the system said, and about which path. OUT_OF_MEMORY.
 //          Nothing is left behind.
 // Cost     Some milliseconds, most of it the system's, for writing files.
-PTOWSP_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
-                                         const ptowsp_npu_desc *desc);
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
+                                             const ptowsp_npu_desc *desc);
 
 // The same, file by file, to a callback: paths in the tree, like "aicpu/expand.cpp", in a fixed
 // order. Returning anything but OK ends it with that status.
 typedef ptowsp_status (*ptowsp_npu_file_fn)(void *user, const char *path, const char *text,
                                             size_t size);
-PTOWSP_API ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context,
-                                               const ptowsp_program *program,
-                                               ptowsp_npu_file_fn file, void *user);
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context,
+                                                   const ptowsp_program *program,
+                                                   ptowsp_npu_file_fn file, void *user);
 
 // Building and running from here, on POSIX systems: the tree is compiled into a shared object,
 // which is loaded. It is kept in a cache, under a hash of all that decides about it, and compiled
@@ -3345,11 +3356,14 @@ typedef struct ptowsp_npu ptowsp_npu;
 
 // Errors   As emit; SYSTEM_FAILED: no cache directory, no compiler, or the compiler's first error;
 //          all it said is in the file that the text names.
-PTOWSP_API ptowsp_status ptowsp_npu_build(ptowsp_context *context, const ptowsp_program *program,
-                                          const ptowsp_npu_build_desc *desc, ptowsp_npu **out_npu);
-PTOWSP_API void ptowsp_npu_destroy(ptowsp_npu *npu);  // NULL is ignored
-PTOWSP_API bool ptowsp_npu_was_cached(const ptowsp_npu *npu);
-PTOWSP_API const char *ptowsp_npu_directory(const ptowsp_npu *npu);  // of its entry in the cache
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,
+                                              const ptowsp_program *program,
+                                              const ptowsp_npu_build_desc *desc,
+                                              ptowsp_npu **out_npu);
+PTOWSP_NPU_API void ptowsp_npu_destroy(ptowsp_npu *npu);  // NULL is ignored
+PTOWSP_NPU_API bool ptowsp_npu_was_cached(const ptowsp_npu *npu);
+PTOWSP_NPU_API const char *ptowsp_npu_directory(
+    const ptowsp_npu *npu);  // of its entry in the cache
 
 typedef struct ptowsp_npu_options {
     uint32_t aicpu_count;  // scheduler threads; default: 1; at most 16
@@ -3367,15 +3381,15 @@ typedef struct ptowsp_npu_result {
 // Runs it with what is bound to a run of the same program (which is not executed). Slots at its end
 // go to slots[slot_count], if that is not NULL.
 // Errors   As ptowsp_run_execute.
-PTOWSP_API ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
-                                            const ptowsp_npu_options *options, uint64_t *slots,
-                                            uint32_t slot_count, ptowsp_npu_result *out_result);
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
+                                                const ptowsp_npu_options *options, uint64_t *slots,
+                                                uint32_t slot_count, ptowsp_npu_result *out_result);
 
 // Builds (or finds), executes and forgets.
-PTOWSP_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *run,
-                                              const ptowsp_npu_build_desc *build,
-                                              const ptowsp_npu_options *options,
-                                              ptowsp_npu_result *out_result);
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *run,
+                                                  const ptowsp_npu_build_desc *build,
+                                                  const ptowsp_npu_options *options,
+                                                  ptowsp_npu_result *out_result);
 
 // -------------------------------------------------------------------------------------------------
 // 24. Utilities

@@ -7,7 +7,7 @@ trap 'rm -rf "$COPY"' EXIT
 fresh() {
     rm -rf "$COPY/tree"
     mkdir "$COPY/tree"
-    cp -r src tools ptowsp.h ptowsp.c ptoisa_shim.h "$COPY/tree/"
+    cp -r src tools LICENSE ptowsp.h ptowsp.c ptoisa_shim.h ptowsp_npu_emit.c "$COPY/tree/"
 }
 
 # refuses WHAT PATTERN [ARGUMENT]: the script fails, with this text.
@@ -60,6 +60,24 @@ refuses "a stale clock" "wsp_clock_core.h does not match" --check
 fresh
 sed -i 's#^src/data/code_range.h$##' "$COPY/tree/tools/amalgamate.sh"
 refuses "a clock that lacks a file" "timed.h includes ../data/code_range.h, which is not below it"
+fresh
+echo '// more' >> "$COPY/tree/src/npu/emit.c"
+refuses "a stale ptowsp_npu_emit.c" "ptowsp_npu_emit.c does not match" --check
+fresh
+echo '// more' >> "$COPY/tree/src/npu/tree/include/wsp_abi.h"
+refuses "a stale file of trees" "ptowsp_npu_emit.c does not match" --check
+fresh
+echo '// a' > "$COPY/tree/src/npu/extra.c"
+refuses "an unlisted file of the emitter" "src/npu/extra.c is not in the list"
+fresh
+printf 'no end' >> "$COPY/tree/src/npu/tree/Makefile"
+refuses "a file of trees without an end" "src/npu/tree/Makefile does not end with a newline"
+fresh
+printf 'static int npu_hash(int a) {\n    return a;\n}\n' >> "$COPY/tree/src/npu/names.c"
+refuses "a function of the emitter defined twice" "npu_hash in src/npu/hash.c and src/npu/names.c"
+fresh
+sed -i '1i #include "../base/base.h"' "$COPY/tree/src/npu/text.c"
+refuses "an emitter that knows more than the header" "includes ../base/base.h, which is not below it"
 fresh
 refuses "an unknown option" "usage" --wrong
 echo "amalgamate_test: good"

@@ -26,7 +26,7 @@ sh tests/amalgamate_test.sh
 
 step "formatting"
 clang-format --dry-run -Werror ptowsp.h $(find src tests examples bench -name '*.[ch]' -o -name '*.cpp')
-if grep -nP '[^\x00-\x7f]' ptowsp.h ptowsp.c $(find src -name '*.[ch]'); then
+if grep -nP '[^\x00-\x7f]' ptowsp.h ptowsp.c ptowsp_npu_emit.c $(find src -type f); then
     fail "the library's files are ASCII"
 fi
 
@@ -61,6 +61,15 @@ for option in PTOWSP_NO_THREADS PTOWSP_NO_SIMD PTOWSP_STATIC NDEBUG; do
     task clang -std=c11 $WC -fsyntax-only -D$option -c ptowsp.c
     task g++ -x c++ -std=c++17 $W -fsyntax-only -D$option -c ptowsp.c
 done
+step "warnings: the emitter, the same"
+for level in -O0 -O2 -O3; do
+    task gcc -std=c11 $WC $level -c ptowsp_npu_emit.c
+    task clang -std=c11 $WC $level -c ptowsp_npu_emit.c
+    task g++ -x c++ -std=c++17 $W $level -c ptowsp_npu_emit.c
+    task clang++ -x c++ -std=c++17 $W $level -c ptowsp_npu_emit.c
+done
+task gcc -std=c11 $WC -O2 -DNDEBUG -c ptowsp_npu_emit.c
+task g++ -x c++ -std=c++20 $W -O2 -c ptowsp_npu_emit.c
 run_tasks
 
 step "warnings: every file of src/ alone, examples, benchmarks"

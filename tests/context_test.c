@@ -1038,6 +1038,29 @@ static void context__may_be_handed_from_thread_to_thread(void **state) {
     ptowsp_context_destroy(user.context);
 }
 
+static void context__takes_errors_of_code_that_builds_on_it(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    char text[] = "emit: no %s here";
+    assert_int_equal(ptowsp_context_fail(context, PTOWSP_SYSTEM_FAILED, 7, text),
+                     PTOWSP_SYSTEM_FAILED);
+    text[0] = 'X';  // it has been copied, and is no format
+    test_error_is(context, PTOWSP_SYSTEM_FAILED, 7, "emit: no %s here");
+    assert_int_equal(ptowsp_context_fail(context, PTOWSP_STUCK, PTOWSP_NO_INDEX, NULL),
+                     PTOWSP_STUCK);
+    test_error_is(context, PTOWSP_STUCK, PTOWSP_NO_INDEX, "");
+    // What is too long is cut; the last error again is the last one.
+    char longer[5000];
+    memset(longer, 'a', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    ptowsp_context_fail(context, PTOWSP_BUFFER_OVERFLOW, 1, longer);
+    size_t length = strlen(ptowsp_context_error(context).text);
+    assert_true(length > 400 && length < 1000);
+    assert_int_equal(strspn(ptowsp_context_error(context).text, "a"), length);
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
     alarm(300);  // a deadlock ends here
     const struct CMUnitTest tests[] = {
@@ -1077,6 +1100,7 @@ int main(void) {
         cmocka_unit_test(pool__memory_is_asked_for_on_the_calling_thread_and_not_by_jobs),
         cmocka_unit_test(context__two_contexts_work_from_two_threads_at_once),
         cmocka_unit_test(context__may_be_handed_from_thread_to_thread),
+        cmocka_unit_test(context__takes_errors_of_code_that_builds_on_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@ W="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror"
 rm -rf "$OUT"
 mkdir -p "$OUT"
 ROOT=$(pwd)
-cp ptowsp.h ptowsp.c ptoisa_shim.h "$OUT/"
+cp ptowsp.h ptowsp.c ptoisa_shim.h ptowsp_npu_emit.c "$OUT/"
 cd "$OUT"
 
 fail() {
@@ -159,11 +159,62 @@ set +e
 set -e
 grep -q "my assertion" custom.txt || fail "PTOWSP_ASSERT is not used"
 
+# The emitter: a third file, in C and C++, beside the library in two files or in header mode.
+cat > emit.h << 'END'
+// Emits a program of one slot to a callback; returns the number of files.
+static ptowsp_status count(void *user, const char *path, const char *text, size_t size) {
+    uint32_t *number = (uint32_t *)user;
+    *number += path[0] && text[size] == 0;
+    return PTOWSP_OK;
+}
+static inline uint32_t emit(void) {
+    uint32_t number = 0;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_context_create(NULL, &context);
+    ptowsp_module_create(context, NULL, &m);
+    PTOWSP_WORKLOAD(m, "w") {
+        ptowsp_slot_set(m, 0, ptowsp_i64(m, 1));
+    }
+    if (ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK) {
+        ptowsp_npu_emit_files(context, program, count, &number);
+        ptowsp_program_destroy(program);
+    }
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+    return number;
+}
+END
+cat > emit_main.c << 'END'
+#include "ptowsp.h"
+#include "emit.h"
+int main(void) {
+    return emit() > 20 ? 0 : 1;
+}
+END
+cp emit_main.c emit_main.cpp
+$CC -std=c11 $W emit_main.c ptowsp.c ptowsp_npu_emit.c -o emit_c -pthread
+./emit_c || fail "the emitter in C"
+$CXX -std=c++17 $W -x c++ -c ptowsp_npu_emit.c -o emit_cpp.o
+$CXX -std=c++17 $W emit_main.cpp implementation_cpp.o emit_cpp.o -o emit_cpp -pthread
+./emit_cpp || fail "the emitter in C++, and header mode"
+
 # What the library exports, and that it has no writable globals.
 $CC -std=c11 -O2 -fPIC -c ptowsp.c -o ptowsp.o
-nm -g --defined-only ptowsp.o | awk '$3 !~ /^ptowsp_/ { print; bad = 1 } END { exit bad }' ||
-    fail "a symbol without ptowsp_ is exported"
-nm ptowsp.o | awk '$2 ~ /^[bBdDcCgGsS]$/ { print; bad = 1 } END { exit bad }' || fail "writable globals"
+$CC -std=c11 -O2 -fPIC -c ptowsp_npu_emit.c -o ptowsp_npu_emit.o
+for object in ptowsp.o ptowsp_npu_emit.o; do
+    nm -g --defined-only $object | awk '$3 !~ /^ptowsp_/ { print; bad = 1 } END { exit bad }' ||
+        fail "a symbol without ptowsp_ is exported"
+    nm $object | awk '$2 ~ /^[bBdDcCgGsS]$/ { print; bad = 1 } END { exit bad }' ||
+        fail "writable globals"
+done
+# Private copies: the emitter has one of its own.
+$CC -std=c11 $W -DPTOWSP_STATIC -c emit_main.c -o emit_main_static.o
+$CC -std=c11 $W -DPTOWSP_STATIC -c ptowsp_npu_emit.c -o emit_static.o
+$CC emit_main_static.o emit_static.o -o emit_static -pthread
+./emit_static || fail "the emitter and private copies"
+nm -u ptowsp.o | grep ptowsp_npu && fail "the library needs the emitter"
 # Every function the header declares exists.
 $CC -E -P ptowsp.h | tr '\n' ' ' | tr ';' '\n' | awk '
     sub(/.*visibility\("default"\)/, "") && match($0, /ptowsp_[a-z0-9_]+ *\(/) {
@@ -171,14 +222,14 @@ $CC -E -P ptowsp.h | tr '\n' ' ' | tr ';' '\n' | awk '
         sub(/ *\(/, "", name)
         print name
     }' | sort -u > declared.txt
-nm -g --defined-only ptowsp.o | awk '{ print $3 }' | sort > defined.txt
+nm -g --defined-only ptowsp.o ptowsp_npu_emit.o | awk 'NF == 3 { print $3 }' | sort > defined.txt
 [ "$(wc -l < declared.txt)" -gt 20 ] || fail "the header's functions are not found"
 comm -23 declared.txt defined.txt | grep . && fail "declared but not defined"
 comm -13 declared.txt defined.txt | grep . && fail "defined but not declared"
 
 # Installation, and its pkg-config file.
 make -s -C "$ROOT" install PREFIX="$(pwd)/prefix" BUILD="$(pwd)/install-build" CC="$CC" > /dev/null
-for file in include/ptowsp.h lib/libptowsp.a lib/libptowsp.so lib/pkgconfig/ptowsp.pc; do
+for file in include/ptowsp.h share/ptowsp/ptowsp_npu_emit.c lib/libptowsp.a lib/libptowsp.so lib/pkgconfig/ptowsp.pc; do
     [ -e "prefix/$file" ] || fail "$file is not installed"
 done
 mkdir installed
@@ -186,6 +237,7 @@ cp main.c other.c use.h installed/
 (cd installed && $CC -std=c11 main.c other.c -I../prefix/include ../prefix/lib/libptowsp.a -o fixed -pthread &&
     ./fixed && $CC -std=c11 main.c other.c -I../prefix/include -L../prefix/lib -lptowsp -o shared &&
     LD_LIBRARY_PATH=../prefix/lib ./shared) || fail "use of the installed library"
+(cd installed && nm fixed | grep ptowsp_npu && fail "who does not emit has the emitter") || true
 if command -v pkg-config > /dev/null; then
     flags=$(PKG_CONFIG_PATH=prefix/lib/pkgconfig pkg-config --cflags --libs ptowsp)
     case "$flags" in
