@@ -1,5 +1,5 @@
-// The words of expand.cpp: see wsp_expand.h. They do what the walk of the library does, and say what
-// is wrong in its words.
+// The words of expand.cpp: see wsp_expand.h. They do what the walk of the library does, and tell
+// errors in its words.
 //
 // A task is filled in where the scheduler keeps it. An argument that reads outside of an array has
 // failed before the word it is for is called: then the target is not good any more, and nothing
@@ -106,7 +106,7 @@ u64 Run::symbol(uint32_t symbol) const {
     return reinterpret_cast<const uint64_t *>(bindings_->symbols)[symbol];
 }
 
-// Lengths have been checked when the run began; what a kernel has written since then may be anything.
+// Lengths have been checked when the run began; since then a kernel may have written anything.
 i64 Run::length(uint32_t array, i64 row, uint32_t place) {
     place_ = place;
     if (!good()) {

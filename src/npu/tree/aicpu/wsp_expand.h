@@ -216,7 +216,7 @@ class Task {
   public:
     Task(Run &run, uint32_t kernel, uint32_t place);
     void axis(i64 value);
-    // A tile of rows x cols from (row, col) of the matrix at the leading indices; 0: up to the edge.
+    // A tile of rows x cols from (row, col) of the matrix at the leading indices; 0: to the edge.
     void tile(uint32_t tensor, Access access, std::initializer_list<i64> lead, i64 row,
               int64_t rows, i64 col, int64_t cols);
     void scalar(i64 value);
@@ -240,8 +240,8 @@ class Task {
     Run *run_;
 };
 
-// Walks a program from its begin to its end, and returns when all its tasks are done. False with the
-// scheduler's failure. Slots of the bindings are then as the walk has left them.
+// Walks a program, and returns when all its tasks are done. False with the scheduler's failure. The
+// slots of the bindings are then as the walk has left them.
 bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *scheduler);
 
 // The value of element i of an array: signed integers are sign-extended.

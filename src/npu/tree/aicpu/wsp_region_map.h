@@ -10,8 +10,8 @@
 //      else    1 x bytes of the group's memory, as one matrix
 //
 // There is a grid over the matrices of a group for each size of tiles in use, rounded up to powers
-// of two: a level. A tile is in the list of one cell of its level, that in which it begins. Tiles of
-// the usual tiling are cells; whoever looks for them looks at one list for each level in use. A
+// of two: a level. A tile is in the list of one cell of its level, that in which it begins. Tiles
+// of the usual tiling are cells; whoever looks for them looks at one list for each level in use. A
 // level one of whose tiles has run over into the next cell is looked at one cell earlier, too; a
 // query that covers more cells than there are tiles looks at all tiles.
 //

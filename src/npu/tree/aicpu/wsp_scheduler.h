@@ -6,8 +6,8 @@
 //      clock, errors <--retire-+<----------------------------------- complete
 //
 // A task waits for those before it that touch the same data (a map of regions), and for what the
-// schedule says: structure, explicit edges, streams. It counts what it waits for; who is done counts
-// down. When nothing is left it goes into the queue of its core, or of all cores of its unit.
+// schedule says: structure, explicit edges, streams. It counts what it waits for, and who is done
+// counts down. When nothing is left it goes into the queue of its core, or of its unit's cores.
 //
 // The ring holds ring_size tasks, and no more than the schedule's window if that stalls; when it is
 // full the expander waits until the oldest has retired. Beside the tasks there is a ring of events,

@@ -1,5 +1,5 @@
-// Threads stand in for the device: one for each core, one for each AICPU thread but the first, which
-// is the caller's. They live as long as the run.
+// Threads stand in for the device: one for each core, and one for each AICPU thread but the first,
+// which is the caller's. They live as long as the run.
 
 #include "wsp_run.h"
 

@@ -1,9 +1,9 @@
 // How AICPU threads and cores talk: the line of wsp_abi.h, through the compiler's atomics, and the
 // bell that wakes whoever sleeps.
 //
-// On the device nobody sleeps: processors poll, and bells do nothing. Threads that stand in for them
-// share the machine with others, so they spin a little, then let others go first, and then sleep
-// until their bell is rung.
+// On the device nobody sleeps: processors poll, and bells do nothing. Threads that stand in for
+// them share the machine with others, so they spin a little, then let others go first, and then
+// sleep until their bell is rung.
 //
 //      waits                                       rings
 //      ticket = bell.ticket()                      writes what the other one looks for
