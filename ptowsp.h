@@ -3319,7 +3319,8 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 
 typedef struct ptowsp_npu_desc {
     const char *directory;  // where the tree goes; its parent exists
-    bool is_replacing;      // what is there is replaced, as a whole; else it must not exist
+    bool is_replacing;      // an emitted tree or an empty directory that is there is replaced, as
+                            // a whole, with all that is in it; else nothing may be there
 } ptowsp_npu_desc;
 
 // Writes the tree of a program: first beside the directory, then in its place by renaming, so there
@@ -3327,8 +3328,9 @@ typedef struct ptowsp_npu_desc {
 //
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or cost
 //          without source), an instruction that the machine has in no form, each by its name.
-//          LIMIT_EXCEEDED: more than the tree's ABI holds. INVALID_PARAMS: no directory, or it
-//          exists. SYSTEM_FAILED: what the system said, and about which path. OUT_OF_MEMORY.
+//          LIMIT_EXCEEDED: more than a tree holds: 65535 of a kind, or statements.
+//          INVALID_PARAMS: no directory, or it exists and is not to be, or must not be, replaced.
+//          SYSTEM_FAILED: what the system said, and about which path. OUT_OF_MEMORY.
 //          Nothing is left behind.
 // Cost     Some milliseconds, most of it the system's, for writing files.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
