@@ -357,7 +357,7 @@ static void emit__kernels_need_their_source(void **state) {
     PTOWSP_WORKLOAD(f.m, "w") {
         ptowsp_task_make(f.m, &task);
     }
-    npu_compile(&f, NULL);
+    npu_fixture_compile(&f, NULL);
     assert_int_equal(emit_to(&f, path, false), PTOWSP_UNSUPPORTED);
     test_error_is(f.context, PTOWSP_UNSUPPORTED, 1,
                   "emit: kernel scale has a cost function, which its source does not name");
@@ -383,7 +383,7 @@ static void emit__programs_over_a_limit_are_refused(void **state) {
         PTOWSP_WORKLOAD(f.m, "w") {
             ptowsp_slot_set(f.m, 0, ptowsp_i64(f.m, 1));
         }
-        npu_compile(&f, NULL);
+        npu_fixture_compile(&f, NULL);
         collected c;
         memset(&c, 0, sizeof c);
         ptowsp_status status = ptowsp_npu_emit_files(f.context, f.program, collect, &c);
@@ -408,7 +408,7 @@ static void emit__programs_of_too_many_statements_are_refused(void **state) {
             ptowsp_slot_set(f.m, 0, ptowsp_i64(f.m, i));
         }
     }
-    npu_compile(&f, NULL);
+    npu_fixture_compile(&f, NULL);
     collected c;
     memset(&c, 0, sizeof c);
     assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, collect, &c),

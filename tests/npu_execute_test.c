@@ -140,7 +140,7 @@ static void make(fixture *t, const char *kernel, ptowsp_kernel_fn fn) {
     desc.shape[1] = COLS;
     ptowsp_tensor x = ptowsp_tensor_make(t->f.m, &desc);
     workload_make(t, kernel_make(t, kernel, fn), x);
-    npu_compile(&t->f, NULL);
+    npu_fixture_compile(&t->f, NULL);
     assert_int_equal(ptowsp_run_create(t->f.context, t->f.program, &t->run), PTOWSP_OK);
     t->npu = build(t);
 }

@@ -70,7 +70,7 @@ static inline void npu_module_make(npu_fixture *f, const char *name) {
     assert_int_equal(ptowsp_module_create(f->context, &desc, &f->m), PTOWSP_OK);
 }
 
-static inline void npu_compile(npu_fixture *f, const ptowsp_schedule *schedule) {
+static inline void npu_fixture_compile(npu_fixture *f, const ptowsp_schedule *schedule) {
     const ptowsp_program_desc desc = {NULL, schedule};
     if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
@@ -105,7 +105,7 @@ static inline void npu_program_make(npu_fixture *f, const npu_names_of *names, c
         ptowsp_scope_end(f->m);
         ptowsp_scope_end(f->m);
     }
-    npu_compile(f, NULL);
+    npu_fixture_compile(f, NULL);
 }
 
 static const npu_names_of npu_plain_names = {"decode", "decode", "batch", "b",

@@ -339,7 +339,7 @@ static void names__that_clash_get_numbers_in_the_order_of_the_tables(void **stat
         ptowsp_scope_end(f.m);
         ptowsp_scope_end(f.m);
     }
-    npu_compile(&f, NULL);
+    npu_fixture_compile(&f, NULL);
     npu_emitter emitter;
     memset(&emitter, 0, sizeof emitter);
     emitter.context = f.context;
@@ -398,7 +398,7 @@ static void names__of_any_characters_are_identifiers_and_differ(void **state) {
             ptowsp_slot_set(f.m, 0, ptowsp_i64(f.m, 1));
         }
         if (ptowsp_module_error(f.m).status == PTOWSP_OK) {
-            npu_compile(&f, NULL);
+            npu_fixture_compile(&f, NULL);
             npu_emitter emitter;
             memset(&emitter, 0, sizeof emitter);
             emitter.program = f.program;
