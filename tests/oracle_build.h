@@ -211,6 +211,9 @@ static ptowsp_kernel make_c_kernel(oracle *o, uint32_t k, ptowsp_kernel_fn cost)
     desc.cost = cost;
     desc.cycles = kernel->cycles;
     desc.user = &o->callees[k];
+    desc.source.fn = oracle_function_name(kernel->fn);
+    desc.source.text = desc.source.fn && !cost ? oracle_source : NULL;  // costs know their case
+    desc.source.fn = desc.source.text ? desc.source.fn : NULL;
     o->callees[k].o = o;
     o->callees[k].kernel = kernel;
     o->time_only = o->time_only && (cost || kernel->cycles > 0);

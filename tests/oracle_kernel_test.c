@@ -9,25 +9,6 @@
 
 #include "oracle_tables.h"
 
-// scores, indices: those of the 8 largest scores, the lower index first among equals; 4 cycles more
-// for each of the scores that it claims to be padded to.
-static ptowsp_cycles oracle_topk8(const ptowsp_task *task, void *user) {
-    (void)user;
-    bool is_taken[32] = {false};
-    for (int64_t k = 0; k < ptowsp_task_cols(task, 1); k++) {
-        int32_t best = -1;
-        for (int32_t i = 0; i < 32; i++) {
-            if (!is_taken[i] && (best < 0 || *f32_at(task, 0, 0, i) > *f32_at(task, 0, 0, best))) {
-                best = i;
-            }
-        }
-        is_taken[best] = true;
-        *(int32_t *)element_at(task, 1, 0, k) = best;
-    }
-    uint64_t pad_to = ptowsp_task_scalar(task, 0);
-    return 32 + 5 * 32 + (pad_to > 32 ? pad_to / 32 * 128 : 0);
-}
-
 #include "oracle_kernel_cases.h"
 
 #include "oracle_run.h"

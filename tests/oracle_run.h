@@ -382,7 +382,7 @@ typedef struct oracle_state {
     bool is_declared;
 } oracle_state;
 
-static void oracle__gives_what_v9_gave(void **state) {
+static inline void oracle__gives_what_v9_gave(void **state) {
     static oracle o;
     ptowsp_program *programs[MODE_COUNT];
     memset(&o, 0, sizeof(o));
@@ -427,7 +427,7 @@ static void oracle__gives_what_v9_gave(void **state) {
     assert_int_equal(o.memory.live_blocks, 0);
 }
 
-static int run_cases(bool is_declared) {
+static inline int run_cases(bool is_declared) {
     static oracle_state states[CASE_COUNT];
     struct CMUnitTest tests[CASE_COUNT];
     memset(tests, 0, sizeof(tests));

@@ -228,46 +228,80 @@ typedef struct oracle_case {
 
 // -- kernels that are C functions in v9, too ------------------------------------------------------
 
-static inline void *element_at(const ptowsp_task *task, uint32_t tile, int64_t row, int64_t col) {
-    const ptowsp_tile *t = &task->tiles[tile];
-    return (char *)t->data + 4 * (row * t->row_stride + col * t->col_stride);
-}
-
-static inline float *f32_at(const ptowsp_task *task, uint32_t tile, int64_t row, int64_t col) {
-    return (float *)element_at(task, tile, row, col);
-}
-
-static inline int32_t *i32_of(const ptowsp_task *task, uint32_t tile) {
-    return (int32_t *)element_at(task, tile, 0, 0);
-}
-
 #define FOR_TILE(task, tile)                                                                       \
     for (int64_t r = 0; r < ptowsp_task_rows(task, tile); r++)                                     \
         for (int64_t c = 0; c < ptowsp_task_cols(task, tile); c++)
 
-static inline ptowsp_cycles oracle_write_flag(const ptowsp_task *task, void *user) {
-    (void)user;
-    *i32_of(task, 1) = *f32_at(task, 0, 0, 0) > 0;
-    return 1;
-}
+// Also the text of them, for emitted trees. oracle_burn (d, cnt) counts itself, and takes d cycles.
+// oracle_topk8 (scores, indices) gives those of the 8 largest scores, the lower index first among
+// equals; 4 cycles more for each of the scores that it claims to be padded to.
+PTOWSP_SOURCE(
+    oracle_source,
 
-static inline ptowsp_cycles oracle_fill_true(const ptowsp_task *task, void *user) {
-    (void)user;
-    *i32_of(task, 0) = 7;
-    return 1;
-}
+    static inline void *element_at(const ptowsp_task *task, uint32_t tile, int64_t row,
+                                   int64_t col) {
+        const ptowsp_tile *t = &task->tiles[tile];
+        return (char *)t->data + 4 * (row * t->row_stride + col * t->col_stride);
+    }
 
-static inline ptowsp_cycles oracle_fill_false(const ptowsp_task *task, void *user) {
-    (void)user;
-    *i32_of(task, 0) = 3;
-    return 1;
-}
+    static inline float *f32_at(const ptowsp_task *task, uint32_t tile, int64_t row, int64_t col) {
+        return (float *)element_at(task, tile, row, col);
+    }
 
-// d, cnt: counts itself, and takes d cycles.
-static inline ptowsp_cycles oracle_burn(const ptowsp_task *task, void *user) {
-    (void)user;
-    *i32_of(task, 1) += 1;
-    return (ptowsp_cycles)*i32_of(task, 0);
+    static inline int32_t *i32_of(const ptowsp_task *task, uint32_t tile) {
+        return (int32_t *)element_at(task, tile, 0, 0);
+    }
+
+    static inline ptowsp_cycles oracle_write_flag(const ptowsp_task *task, void *user) {
+        (void)user;
+        *i32_of(task, 1) = *f32_at(task, 0, 0, 0) > 0;
+        return 1;
+    }
+
+    static inline ptowsp_cycles oracle_fill_true(const ptowsp_task *task, void *user) {
+        (void)user;
+        *i32_of(task, 0) = 7;
+        return 1;
+    }
+
+    static inline ptowsp_cycles oracle_fill_false(const ptowsp_task *task, void *user) {
+        (void)user;
+        *i32_of(task, 0) = 3;
+        return 1;
+    }
+
+    static inline ptowsp_cycles oracle_burn(const ptowsp_task *task, void *user) {
+        (void)user;
+        *i32_of(task, 1) += 1;
+        return (ptowsp_cycles)*i32_of(task, 0);
+    }
+
+    static inline ptowsp_cycles oracle_topk8(const ptowsp_task *task, void *user) {
+        (void)user;
+        bool is_taken[32] = {false};
+        for (int64_t k = 0; k < ptowsp_task_cols(task, 1); k++) {
+            int32_t best = -1;
+            for (int32_t i = 0; i < 32; i++) {
+                if (!is_taken[i] &&
+                    (best < 0 || *f32_at(task, 0, 0, i) > *f32_at(task, 0, 0, best))) {
+                    best = i;
+                }
+            }
+            is_taken[best] = true;
+            *(int32_t *)element_at(task, 1, 0, k) = best;
+        }
+        uint64_t pad_to = ptowsp_task_scalar(task, 0);
+        return 32 + 5 * 32 + (pad_to > 32 ? pad_to / 32 * 128 : 0);
+    })
+
+// The name of a function of that source; NULL: it is none.
+static inline const char *oracle_function_name(ptowsp_kernel_fn fn) {
+    return fn == oracle_write_flag   ? "oracle_write_flag"
+           : fn == oracle_fill_true  ? "oracle_fill_true"
+           : fn == oracle_fill_false ? "oracle_fill_false"
+           : fn == oracle_burn       ? "oracle_burn"
+           : fn == oracle_topk8      ? "oracle_topk8"
+                                     : NULL;
 }
 
 #endif
