@@ -1,0 +1,249 @@
+// What is wrong with bindings and data is told by an emitted tree as by the library: the same
+// status, the same task as index, whatever the numbers of threads, cores and entries in the ring.
+// One program, built once, and bound rightly and wrongly.
+
+#include "npu_equal.h"
+
+enum { ROWS = 8, SIZES = 6 };
+
+PTOWSP_SOURCE(
+    step_source, static inline ptowsp_cycles step(const ptowsp_task *task, void *user) {
+        int64_t what = (int64_t)ptowsp_task_scalar(task, 0);
+        int32_t *cell = (int32_t *)task->tiles[0].data;
+        if (user || what == 77) {
+            return ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+        } else if (what == 78) {
+            return ptowsp_task_fail(PTOWSP_LIMIT_EXCEEDED);
+        } else if (what == 79) {
+            return PTOWSP_CYCLES_MAX;  // two of them are too much
+        } else if (what == 80) {
+            return PTOWSP_CYCLES_MAX + 1;  // no number of cycles, and no status
+        }
+        *cell = *cell * 3 + (int32_t)ptowsp_task_axis(task, 0) + 1;
+        return 10;
+    })
+
+typedef struct scene {
+    const char *name;
+    ptowsp_status status;
+    int64_t batch, row, at;  // row: of the first tile; at: where `sizes` is read
+    int64_t sizes[SIZES];    // scalars, as read
+    int64_t lengths[2];      // of `kv`, by batch
+    int32_t indptr[3], indices[2];
+    const char *unbound;   // what is not bound
+    int64_t length_count;  // 0: 2
+    int64_t column_rows;   // of tensor d; 0: 4
+} scene;
+
+// clang-format off
+static const scene scenes[] = {
+    {"all is well", PTOWSP_OK, 2, 0, 0, {1, 2, 3}, {2, 3}, {0, 1, 2}, {0, 1}, NULL, 0, 0},
+    {"nothing to do", PTOWSP_OK, 0, 0, 0, {1}, {0, 0}, {0, 0, 0}, {0, 0}, NULL, 0, 0},
+    {"a tile at the edge", PTOWSP_OK, 1, 7, 0, {1}, {1, 1}, {0, 0, 0}, {0, 0}, NULL, 0, 0},
+    {"a tile behind the edge", PTOWSP_INVALID_PARAMS, 2, 7, 0, {1}, {3, 3}, {0, 0, 0}, {0, 0}, NULL, 0, 0},
+    {"a tile before the first row", PTOWSP_INVALID_PARAMS, 2, -1, 0, {1}, {1, 3}, {0, 0, 0}, {0, 0}, NULL, 0, 0},
+    {"an element outside", PTOWSP_INVALID_PARAMS, 2, 0, 4, {1}, {1, 3}, {0, 0, 0}, {0, 0}, NULL, 0, 0},
+    {"an element far outside", PTOWSP_INVALID_PARAMS, 1, 0, INT64_MAX, {1}, {1, 1}, {0, 0, 0}, {0, 0}, NULL, 0, 0},
+    {"an element before", PTOWSP_INVALID_PARAMS, 1, 0, -3, {1}, {1, 1}, {0, 0, 0}, {0, 0}, NULL, 0, 0},
+    {"a kernel that fails", PTOWSP_KERNEL_FAILED, 2, 0, 0, {1, 77, 3}, {2, 3}, {0, 1, 2}, {0, 1}, NULL, 0, 0},
+    {"two kernels that fail", PTOWSP_KERNEL_FAILED, 2, 0, 0, {1, 1, 77, 78}, {3, 3}, {0, 1, 2}, {0, 1}, NULL, 0, 0},
+    {"one that fails with a status", PTOWSP_LIMIT_EXCEEDED, 2, 0, 0, {78, 77}, {2, 3}, {0, 1, 2}, {0, 1}, NULL, 0, 0},
+    {"too many cycles", PTOWSP_LIMIT_EXCEEDED, 2, 0, 0, {79, 79}, {2, 3}, {0, 1, 2}, {0, 1}, NULL, 0, 0},
+    {"cycles that are none", PTOWSP_KERNEL_FAILED, 2, 0, 0, {1, 80}, {2, 3}, {0, 1, 2}, {0, 1}, NULL, 0, 0},
+    {"a negative length", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, -1}, {0, 1, 2}, {0, 1}, NULL, 0, 0},
+    {"too few lengths", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 1, 2}, {0, 1}, NULL, 1, 0},
+    {"too few sparse rows", PTOWSP_INVALID_PARAMS, 3, 0, 0, {1}, {2, 1}, {0, 1, 2}, {0, 1}, NULL, 0, 0},
+    {"sparse rows that decrease", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 2, 1}, {0, 1}, NULL, 0, 0},
+    {"sparse rows that begin late", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {1, 1, 2}, {0, 1}, NULL, 0, 0},
+    {"a negative column", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 1, 2}, {0, -1}, NULL, 0, 0},
+    {"a column outside the tensor", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 1, 2}, {0, 9}, NULL, 0, 0},
+    {"a slot load outside", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 1, 2}, {0, 0}, NULL, 0, 1},
+    {"no size", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, "batch", 0, 0},
+    {"no lengths", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, "kv", 0, 0},
+    {"no sparse rows", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, "pages", 0, 0},
+    {"no symbol", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, "at", 0, 0},
+    {"no array", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, "sizes", 0, 0},
+    {"no tensor", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, "x", 0, 0},
+    {"no other tensor", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, "d", 0, 0},
+};
+// clang-format on
+
+// -- the program ----------------------------------------------------------------------------------
+
+static void make_task(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor tensor,
+                      ptowsp_expr axis, ptowsp_expr row, ptowsp_expr scalar) {
+    ptowsp_task_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kernel = kernel;
+    desc.axes[0] = axis;
+    desc.views[0].tensor = tensor;
+    desc.views[0].row = row;
+    desc.scalars[0] = scalar;
+    ptowsp_task_make(m, &desc);
+}
+
+static ptowsp_tensor make_tensor(ptowsp_module *m, const char *name, int64_t rows, int64_t cols) {
+    const ptowsp_tensor_desc desc = {
+        name, PTOWSP_I32, 2, {rows, cols, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
+    return ptowsp_tensor_make(m, &desc);
+}
+
+static ptowsp_kernel make_kernel(ptowsp_module *m) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 2, 2};
+    const ptowsp_scalar_param scalar = {"what", PTOWSP_TYPE_I64};
+    desc.name = "step";
+    desc.axis_count = 1;
+    desc.tiles[0] = tile;
+    desc.scalars[0] = scalar;
+    desc.fn = step;
+    desc.source.text = step_source;
+    return ptowsp_kernel_make(m, &desc);
+}
+
+// For each of a batch: tasks for its row of kv, then for its row of pages; then a slot is loaded.
+static void make_module(ptowsp_module *m) {
+    ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch"), kv = ptowsp_axis_ragged(m, "kv");
+    ptowsp_axis pages = ptowsp_axis_sparse(m, "pages");
+    ptowsp_tensor x = make_tensor(m, "x", ROWS, 4), d = make_tensor(m, "d", PTOWSP_DYNAMIC, 4);
+    ptowsp_kernel kernel = make_kernel(m);
+    ptowsp_expr row = ptowsp_to_i64(ptowsp_symbol(m, "row"));
+    ptowsp_expr at = ptowsp_to_i64(ptowsp_symbol(m, "at")), zero = ptowsp_i64(m, 0);
+    PTOWSP_WORKLOAD(m, "main") {
+        ptowsp_expr b = ptowsp_parallel_begin(m, "b", batch);
+        ptowsp_expr k = ptowsp_for_each_begin(m, "k", ptowsp_axis_row(m, kv, b));
+        ptowsp_expr size = ptowsp_array_at(m, "sizes", PTOWSP_I64, ptowsp_add(at, k));
+        make_task(m, kernel, x, k, ptowsp_add(row, b), size);
+        ptowsp_scope_end(m);
+        ptowsp_expr p = ptowsp_select_begin(m, "p", ptowsp_axis_row(m, pages, b));
+        make_task(m, kernel, d, p, p, zero);
+        ptowsp_scope_end(m);
+        ptowsp_scope_end(m);
+        ptowsp_view view;
+        memset(&view, 0, sizeof view);
+        view.tensor = d;
+        view.row = ptowsp_i64(m, 2);
+        view.rows = view.cols = 1;
+        ptowsp_slot_load(m, 0, &view, zero, zero);
+    }
+}
+
+// -- scenes ---------------------------------------------------------------------------------------
+
+static bool is_bound(const scene *now, const char *name) {
+    return !now->unbound || strcmp(now->unbound, name) != 0;
+}
+
+static void bind_scene(ptowsp_run *run, const scene *now, int32_t *x, int32_t *d) {
+    const ptowsp_csr csr = {PTOWSP_I32, now->indptr, now->indices, 2, 2};
+    uint64_t lengths = now->length_count ? (uint64_t)now->length_count : 2;
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    if (is_bound(now, "batch")) {
+        assert_int_equal(ptowsp_run_bind_size(run, "batch", now->batch), PTOWSP_OK);
+    }
+    if (is_bound(now, "kv")) {
+        assert_int_equal(ptowsp_run_bind_lengths(run, "kv", PTOWSP_I64, now->lengths, lengths),
+                         PTOWSP_OK);
+    }
+    if (is_bound(now, "pages")) {
+        assert_int_equal(ptowsp_run_bind_csr(run, "pages", &csr), PTOWSP_OK);
+    }
+    assert_int_equal(ptowsp_run_bind_symbol(run, "row", (uint64_t)now->row), PTOWSP_OK);
+    if (is_bound(now, "at")) {
+        assert_int_equal(ptowsp_run_bind_symbol(run, "at", (uint64_t)now->at), PTOWSP_OK);
+    }
+    if (is_bound(now, "sizes")) {
+        assert_int_equal(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, now->sizes, SIZES),
+                         PTOWSP_OK);
+    }
+    buffer.data = x;
+    buffer.size = ROWS * 4 * sizeof *x;
+    if (is_bound(now, "x")) {
+        assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+    }
+    buffer.data = d;
+    buffer.rank = 2;
+    buffer.shape[0] = now->column_rows ? now->column_rows : 4;
+    buffer.shape[1] = 4;
+    buffer.size = (uint64_t)buffer.shape[0] * 4 * sizeof *d;
+    if (is_bound(now, "d")) {
+        assert_int_equal(ptowsp_run_bind_tensor(run, "d", &buffer), PTOWSP_OK);
+    }
+}
+
+static void check_scene(ptowsp_context *context, const ptowsp_program *program, ptowsp_npu *npu,
+                        const scene *now) {
+    int32_t x[ROWS * 4], d[16];
+    npu_subject subject;
+    ptowsp_run *run = NULL;
+    memset(&subject, 0, sizeof subject);
+    snprintf(npu_now.doing, sizeof npu_now.doing, "%s", now->name);
+    for (int i = 0; i < ROWS * 4; i++) {
+        x[i] = d[i % 16] = i;
+    }
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    bind_scene(run, now, x, d);
+    subject.context = context;
+    subject.run = run;
+    subject.npu = npu;
+    subject.model = PTOWSP_MODEL_UNIT;
+    subject.slot_count = 1;
+    npu_block_add(&subject, x, sizeof x);
+    npu_block_add(&subject, d, sizeof d);
+    npu_subject_check(&subject);
+    if (subject.status != now->status) {
+        NPU_FAIL("the library says %s: %s", ptowsp_status_name(subject.status), subject.error_text);
+    }
+    ptowsp_run_destroy(run);
+}
+
+static void check_all(const ptowsp_schedule *schedule, const char *name) {
+    ptowsp_context *context = NULL;
+    ptowsp_module *m = NULL;
+    ptowsp_program *program = NULL;
+    const ptowsp_program_desc desc = {NULL, schedule};
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    make_module(m);
+    snprintf(npu_now.doing, sizeof npu_now.doing, "%s", name);
+    if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
+        NPU_FAIL("%s", ptowsp_context_error(context).text);
+    }
+    ptowsp_npu *npu = npu_build(context, program);
+    for (size_t i = 0; npu && i < sizeof scenes / sizeof scenes[0]; i++) {
+        check_scene(context, program, npu, &scenes[i]);
+    }
+    ptowsp_npu_destroy(npu);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+static void npu__errors_of_trees_are_those_of_the_library(void **state) {
+    (void)state;
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.lane_count = 3;
+    check_all(&schedule, "errors in dataflow");
+}
+
+static void npu__errors_in_order_are_those_of_the_library(void **state) {
+    (void)state;
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.issue = PTOWSP_ISSUE_IN_ORDER;
+    schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
+    schedule.lane_count = 2;
+    schedule.window = 3;
+    check_all(&schedule, "errors in order");
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(npu__errors_of_trees_are_those_of_the_library),
+        cmocka_unit_test(npu__errors_in_order_are_those_of_the_library),
+    };
+    return npu_run_tests("npu_error", tests, 2);
+}
