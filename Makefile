@@ -108,6 +108,11 @@ $(BUILD)/npu_runtime_test: tests/npu_runtime_test.cpp $(NPU_RUNTIME) tests/npu_s
 	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) $(NPU_INCLUDE) $< $(NPU_RUNTIME) -o $@ $(LDFLAGS) \
 	    -pthread -lcmocka
 
+# What has the emitter inside, and the words that its texts are compiled with.
+$(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/npu_exp*_test.c)): ptowsp_npu_emit.c \
+    $(wildcard tests/npu_words/*.h)
+$(BUILD)/npu_number_test: src/npu/tree/include/wsp_number.h
+
 # As many at a time as there are processors; each prints when it has ended.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 

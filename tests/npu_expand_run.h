@@ -10,6 +10,19 @@
 
 #include "read_walk.h"
 
+// Counts allocations of the emitter, and refuses one.
+static uint64_t words_allocations, words_refused = UINT64_MAX;
+
+static inline void *words_resize(void *ptr, size_t size) {
+    if (size == 0) {
+        free(ptr);
+        return NULL;
+    }
+    return words_allocations++ == words_refused ? NULL : realloc(ptr, size);
+}
+
+#define PTOWSP_NPU_RESIZE(ptr, size) words_resize(ptr, size)
+
 // The emitter, for the part of it that writes expand.cpp: random programs have kernels without
 // source, which ptowsp_npu_emit refuses.
 #include "../ptowsp_npu_emit.c"
@@ -44,9 +57,11 @@ static inline npu_text words_emit(ptowsp_context *context, const ptowsp_program 
             }
         }
     }
-    npu_expand_emit(&emitter, &text);
-    assert_false(text.is_out_of_memory);
-    assert_int_equal(emitter.status, PTOWSP_OK);
+    if (emitter.status == PTOWSP_OK) {
+        npu_expand_emit(&emitter, &text);
+    }
+    bool is_refused = words_refused < words_allocations;
+    assert_true(is_refused == (text.is_out_of_memory || emitter.status != PTOWSP_OK));
     for (uint32_t i = 0; i < emitter.place_count && i < WORDS_PLACE_MAX; i++) {
         words_nodes[i] = emitter.place_nodes[i];
     }
@@ -128,7 +143,6 @@ static inline void words_unit_build(words_unit *unit) {
     assert_true(fwrite(unit->text.data, 1, unit->text.size, file) == unit->text.size);
     assert_int_equal(fclose(file), 0);
     if (words_has_compiler("clang++")) {
-        words_command(directory, "clang++", "-std=c++17 -fsyntax-only");
         words_command(directory, "clang++", "-std=c++20 -fsyntax-only");
     }
     snprintf(options, sizeof options, "-std=c++17 -O1 -pthread -shared -fPIC -o %s/expand.so",

@@ -463,6 +463,34 @@ static void text__of_thousands_of_statements_compiles_and_does_the_same(void **s
     fixture_free(&f);
 }
 
+// -- memory ---------------------------------------------------------------------------------------
+
+static void refuse_each_allocation(const fixture *f) {
+    words_allocations = 0;
+    npu_text text = words_emit(f->context, f->program, false);
+    npu_text_free(&text);
+    uint64_t count = words_allocations;
+    assert_true(count > 5);
+    for (words_refused = 0; words_refused < count; words_refused++) {
+        words_allocations = 0;
+        text = words_emit(f->context, f->program, false);  // which looks whether it is told
+        npu_text_free(&text);
+    }
+    words_refused = UINT64_MAX;
+}
+
+static void text__tells_when_memory_is_out(void **state) {
+    (void)state;
+    void (*const makers[])(fixture *) = {tiered_decode_make, routing_make, pipeline_make};
+    for (int i = 0; i < 3; i++) {
+        fixture f;
+        fixture_make(&f, "refused");
+        makers[i](&f);
+        refuse_each_allocation(&f);
+        fixture_free(&f);
+    }
+}
+
 // -- errors ---------------------------------------------------------------------------------------
 
 enum { FAULT_COUNT = 9 };
@@ -581,6 +609,7 @@ int main(void) {
         cmocka_unit_test(text__of_a_pipeline_is_golden),
         cmocka_unit_test(text__as_deep_as_can_be_compiles),
         cmocka_unit_test(text__of_thousands_of_statements_compiles_and_does_the_same),
+        cmocka_unit_test(text__tells_when_memory_is_out),
         cmocka_unit_test(text__errors_of_expressions_are_told_where_a_run_tells_them),
     };
     return cmocka_run_group_tests_name("npu_expand_text", tests, NULL, NULL);
