@@ -1195,6 +1195,9 @@ NPU_INTERNAL void npu_add_expr(npu_expand *x, uint32_t expr, npu_literal literal
 NPU_INTERNAL void npu_add_u64(npu_expand *x, uint64_t value);
 NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type);
 NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_kind kind);
+// Is it a bool variable that is compared with itself? Compilers take that for a mistake, so it is
+// printed as what it is, true or false.
+NPU_INTERNAL bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e);
 // Prints what an expression needs before the statement it is in. Comes before the line is begun.
 NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr);
 
@@ -1374,12 +1377,13 @@ static bool npu_is_literal(const npu_expand *x, uint32_t expr) {
     return ptowsp_program_expr_at(x->program, expr).kind == PTOWSP_EXPR_CONST;
 }
 
-// A bool that is compared with itself, which compilers take for a mistake.
-static bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e) {
+NPU_INTERNAL bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e) {
+    if (e->kind != PTOWSP_EXPR_EQ && e->kind != PTOWSP_EXPR_NE) {
+        return false;
+    }
     ptowsp_expr_info a = ptowsp_program_expr_at(x->program, e->a);
     ptowsp_expr_info b = ptowsp_program_expr_at(x->program, e->b);
-    return (e->kind == PTOWSP_EXPR_EQ || e->kind == PTOWSP_EXPR_NE) &&
-           a.kind == PTOWSP_EXPR_VARIABLE && b.kind == PTOWSP_EXPR_VARIABLE &&
+    return a.kind == PTOWSP_EXPR_VARIABLE && b.kind == PTOWSP_EXPR_VARIABLE &&
            a.type == PTOWSP_TYPE_BOOL && a.id == b.id;
 }
 
@@ -1635,6 +1639,9 @@ static void npu_collect_expr(const npu_collector *c, uint32_t expr) {
     } else if (e.kind == PTOWSP_EXPR_SIZE && c->has_others &&
                ptowsp_program_axis_at(x->program, e.id).kind == PTOWSP_AXIS_DYNAMIC) {
         npu_collect(x, c->locals, NPU_LOCAL_SIZE, e.id);
+    }
+    if (npu_expr_is_tautology(x, &e)) {
+        return;
     }
     npu_collect_expr(c, e.a);
     npu_collect_expr(c, e.b);

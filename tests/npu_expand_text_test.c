@@ -369,6 +369,73 @@ static void text__of_a_pipeline_is_golden(void **state) {
     fixture_free(&f);
 }
 
+// -- names ----------------------------------------------------------------------------------------
+
+// Nested loops, called as C++ calls something, over axes that are called so, too; then a process.
+static void text__compiles_whatever_things_are_called(void **state) {
+    (void)state;
+    static const char *const names[] = {
+        "run",  "task",  "scope", "pipeline", "i64",      "min",     "to_u64",    "class",
+        "and",  "part",  "Scope", "Task",     "x_end",    "x_entry", "x",         "wsp",
+        "std",  "0 ?" "?/", "a b",   "a_b",      "scope_2",  "NULL",    "INT64_MAX", "assert",
+        "good", "READ",  "e",     "PARALLEL", "produces", "loaded",  "int",       "__x__"};
+    enum { NAME_COUNT = sizeof names / sizeof names[0] };
+    fixture f;
+    fixture_make(&f, "names */ ?" "?/");
+    ptowsp_module *m = f.m;
+    ptowsp_kernel step = kernel(&f, (ptowsp_kernel_desc){.name = "Task", .axis_count = 1});
+    ptowsp_axis axes[NAME_COUNT];
+    for (int i = 0; i < NAME_COUNT; i++) {
+        axes[i] = i % 3 == 0   ? ptowsp_axis_dynamic(m, names[i])
+                  : i % 3 == 1 ? ptowsp_axis_ragged(m, names[i])
+                               : ptowsp_axis_sparse(m, names[i]);
+    }
+    for (int i = 0; i < NAME_COUNT; i++) {
+        const char *next = i + 1 < NAME_COUNT ? names[i + 1] : NULL;
+        PTOWSP_WORKLOAD(m, names[i]) {
+            ptowsp_expr p = ptowsp_workload_param(m, names[(i + 3) % NAME_COUNT], PTOWSP_TYPE_I64);
+            ptowsp_expr q = ptowsp_workload_param(m, "q", PTOWSP_TYPE_BOOL);
+            ptowsp_expr v = ptowsp_parallel_begin(m, names[(i + 7) % NAME_COUNT], axes[i]);
+            ptowsp_expr w = ptowsp_for_each_begin(m, "x!", axes[(i + 5) % NAME_COUNT]);
+            char symbol[32];
+            snprintf(symbol, sizeof symbol, "%s!", names[(i + 9) % NAME_COUNT]);
+            ptowsp_expr u = ptowsp_to_i64(ptowsp_symbol(m, symbol));
+            ptowsp_expr a =
+                ptowsp_array_at(m, "values", PTOWSP_I32, ptowsp_add(v, ptowsp_add(w, u)));
+            ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = step, .axes = {ptowsp_add(p, a)}});
+            ptowsp_expr args[2] = {v, ptowsp_eq(q, q)};
+            if (next) {
+                ptowsp_call(m, next, args, 2);
+            }
+            ptowsp_scope_end(m);
+            ptowsp_scope_end(m);
+        }
+    }
+    PTOWSP_WORKLOAD(m, "main") {
+        ptowsp_expr args[2] = {number(&f, 0), ptowsp_bool(m, true)};
+        ptowsp_call(m, names[0], args, 2);
+        PTOWSP_PIPELINE(m, "run") {
+            ptowsp_channel_desc desc = {.name = "x", .depth = 2};
+            ptowsp_channel channel = ptowsp_channel_make(m, &desc);
+            PTOWSP_PROCESS(m, "x") {
+                ptowsp_produces(m, channel);
+                ptowsp_expr value = ptowsp_array_at(m, "values", PTOWSP_I32, number(&f, 1));
+                ptowsp_send(m, channel, value);
+            }
+            PTOWSP_PROCESS(m, "task") {
+                ptowsp_consumes(m, channel);
+                PTOWSP_CONSUME(m, x, channel) {
+                    ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = step, .axes = {x}});
+                }
+            }
+        }
+        ptowsp_slot_set(m, 0, ptowsp_array_at(m, "values", PTOWSP_I32, number(&f, 2)));
+    }
+    compile(&f, "main", NULL);
+    text_compiles(&f);
+    fixture_free(&f);
+}
+
 // -- sizes ----------------------------------------------------------------------------------------
 
 static void begin_scopes(const fixture *f, ptowsp_axis axis, int depth, ptowsp_kernel step) {
@@ -607,6 +674,7 @@ int main(void) {
         cmocka_unit_test(text__of_a_tiered_decode_is_golden),
         cmocka_unit_test(text__of_sparse_loops_slots_and_calls_is_golden),
         cmocka_unit_test(text__of_a_pipeline_is_golden),
+        cmocka_unit_test(text__compiles_whatever_things_are_called),
         cmocka_unit_test(text__as_deep_as_can_be_compiles),
         cmocka_unit_test(text__of_thousands_of_statements_compiles_and_does_the_same),
         cmocka_unit_test(text__tells_when_memory_is_out),

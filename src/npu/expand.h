@@ -126,6 +126,9 @@ NPU_INTERNAL void npu_add_expr(npu_expand *x, uint32_t expr, npu_literal literal
 NPU_INTERNAL void npu_add_u64(npu_expand *x, uint64_t value);
 NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type);
 NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_kind kind);
+// Is it a bool variable that is compared with itself? Compilers take that for a mistake, so it is
+// printed as what it is, true or false.
+NPU_INTERNAL bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e);
 // Prints what an expression needs before the statement it is in. Comes before the line is begun.
 NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr);
 

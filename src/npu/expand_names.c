@@ -112,6 +112,9 @@ static void npu_collect_expr(const npu_collector *c, uint32_t expr) {
                ptowsp_program_axis_at(x->program, e.id).kind == PTOWSP_AXIS_DYNAMIC) {
         npu_collect(x, c->locals, NPU_LOCAL_SIZE, e.id);
     }
+    if (npu_expr_is_tautology(x, &e)) {
+        return;
+    }
     npu_collect_expr(c, e.a);
     npu_collect_expr(c, e.b);
     npu_collect_expr(c, e.c);

@@ -150,12 +150,13 @@ static bool npu_is_literal(const npu_expand *x, uint32_t expr) {
     return ptowsp_program_expr_at(x->program, expr).kind == PTOWSP_EXPR_CONST;
 }
 
-// A bool that is compared with itself, which compilers take for a mistake.
-static bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e) {
+NPU_INTERNAL bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e) {
+    if (e->kind != PTOWSP_EXPR_EQ && e->kind != PTOWSP_EXPR_NE) {
+        return false;
+    }
     ptowsp_expr_info a = ptowsp_program_expr_at(x->program, e->a);
     ptowsp_expr_info b = ptowsp_program_expr_at(x->program, e->b);
-    return (e->kind == PTOWSP_EXPR_EQ || e->kind == PTOWSP_EXPR_NE) &&
-           a.kind == PTOWSP_EXPR_VARIABLE && b.kind == PTOWSP_EXPR_VARIABLE &&
+    return a.kind == PTOWSP_EXPR_VARIABLE && b.kind == PTOWSP_EXPR_VARIABLE &&
            a.type == PTOWSP_TYPE_BOOL && a.id == b.id;
 }
 
