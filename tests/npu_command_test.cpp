@@ -1,0 +1,327 @@
+// The command line of emitted trees (src/npu/tree/host/main.cpp), on a runner that notes what is
+// bound: values, elements of lists and files, what is refused and how, exit codes.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define main command_main
+#include "../src/npu/tree/host/main.cpp"
+#undef main
+
+#include "test.h"
+
+namespace {
+
+std::string noted, directory;
+bool has_failed;
+ptowsp_status run_status;
+
+template <typename... Args> ptowsp_status note(const char *format, Args... args) {
+    char text[300];
+    snprintf(text, sizeof text, format, args...);
+    noted += std::string(noted.empty() ? "" : "; ") + text;
+    return has_failed ? PTOWSP_INVALID_PARAMS : PTOWSP_OK;
+}
+
+// Elements as numbers.
+std::string listed(ptowsp_dtype dtype, const void *data, uint64_t count) {
+    std::string text = std::string(name_of(dtype)) + "[";
+    for (uint64_t i = 0; i < count; i++) {
+        const char *at = static_cast<const char *>(data) + i * size_of(dtype);
+        int64_t value = 0;
+        int8_t i8;
+        int32_t i32;
+        if (size_of(dtype) == 1) {
+            memcpy(&i8, at, 1);
+            value = i8;
+        } else if (size_of(dtype) == 4) {
+            memcpy(&i32, at, 4);
+            value = i32;
+        } else {
+            memcpy(&value, at, 8);
+        }
+        text += (i ? " " : "") + std::to_string(value);
+    }
+    return text + "]";
+}
+
+const wsp_axis_decl AXES[] = {{nullptr, 0, 0, 0, 0},
+                              {"batch", PTOWSP_AXIS_DYNAMIC, 0, 0, 1},
+                              {"adj", PTOWSP_AXIS_SPARSE, 0, 0, 1},
+                              {"kv", PTOWSP_AXIS_RAGGED, 1, 0, 1}};
+const wsp_array_decl ARRAYS[] = {{nullptr, 0, 0, 0},
+                                 {"kv", 0, 1, 1},
+                                 {"flags", PTOWSP_BOOL, 0, 1},
+                                 {"small", PTOWSP_I8, 0, 1},
+                                 {"wide", PTOWSP_U64, 0, 1}};
+const wsp_symbol_decl SYMBOLS[] = {{nullptr, 0}, {"seed", 1}};
+const wsp_tensor_decl TENSORS[] = {{nullptr, 0, 0, {}, 0, 0, 0},
+                                   {"x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 4}, 1, 0, 0},
+                                   {"y", PTOWSP_F16, 1, {3}, 1, 1, 0}};
+
+struct wsp_program make_program() {
+    wsp_program program = wsp_program();
+    program.name = "p";
+    program.axis_count = 4;
+    program.array_count = 5;
+    program.symbol_count = 2;
+    program.tensor_count = 3;
+    program.slot_count = 8;
+    program.axes = AXES;
+    program.arrays = ARRAYS;
+    program.symbols = SYMBOLS;
+    program.tensors = TENSORS;
+    return program;
+}
+
+}  // namespace
+
+struct wsp_runner {
+    void *y;
+};
+
+extern "C" {
+
+ptowsp_status wsp_runner_create(wsp_runner **out_runner) {
+    *out_runner = new wsp_runner();
+    return PTOWSP_OK;
+}
+void wsp_runner_destroy(wsp_runner *runner) {
+    delete runner;
+}
+const wsp_program *wsp_runner_program(void) {
+    static const wsp_program program = make_program();
+    return &program;
+}
+ptowsp_status wsp_runner_bind_size(wsp_runner *, const char *axis, int64_t size) {
+    return note("size %s %lld", axis, static_cast<long long>(size));
+}
+ptowsp_status wsp_runner_bind_symbol(wsp_runner *, const char *symbol, uint64_t value) {
+    return note("symbol %s %llu", symbol, static_cast<unsigned long long>(value));
+}
+ptowsp_status wsp_runner_bind_array(wsp_runner *, const char *array, ptowsp_dtype dtype,
+                                    const void *data, uint64_t count) {
+    return note("array %s %s", array, listed(dtype, data, count).c_str());
+}
+ptowsp_status wsp_runner_bind_lengths(wsp_runner *, const char *axis, ptowsp_dtype dtype,
+                                      const void *data, uint64_t count) {
+    return note("lengths %s %s", axis, listed(dtype, data, count).c_str());
+}
+ptowsp_status wsp_runner_bind_csr(wsp_runner *, const char *axis, const ptowsp_csr *csr) {
+    return note("csr %s %s %s", axis, listed(csr->dtype, csr->indptr, csr->row_count + 1).c_str(),
+                listed(csr->dtype, csr->indices, csr->entry_count).c_str());
+}
+ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,
+                                     const ptowsp_buffer *buffer) {
+    if (tensor[0] == 'y') {
+        runner->y = buffer->data;
+    }
+    return note("tensor %s %u %lldx%lld %u bytes %d", tensor, buffer->rank,
+                static_cast<long long>(buffer->shape[0]), static_cast<long long>(buffer->shape[1]),
+                static_cast<unsigned>(buffer->size),
+                static_cast<int>(static_cast<const char *>(buffer->data)[0]));
+}
+ptowsp_status wsp_runner_bind_slot(wsp_runner *, uint32_t slot, uint64_t value) {
+    return note("slot %u %lld", slot, static_cast<long long>(value));
+}
+ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,
+                             wsp_runner_result *out_result) {
+    note("run %u %u %u %u", options->aicpu_count, options->core_count, options->ring_size,
+         options->model);
+    if (runner->y) {
+        memcpy(runner->y, "abcdef", 6);
+    }
+    out_result->makespan_cycles = 12345;
+    return run_status;
+}
+ptowsp_error wsp_runner_error(const wsp_runner *) {
+    ptowsp_error error = ptowsp_error();
+    error.text = "what it says";
+    return error;
+}
+
+}  // extern "C"
+
+namespace {
+
+std::string path_of(const char *name) {
+    return directory + "/" + name;
+}
+
+void write_bytes(const char *name, const void *bytes, size_t size) {
+    FILE *file = fopen(path_of(name).c_str(), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+// Runs with arguments, '%' being the directory of the test's files. Returns the exit code.
+int command(const std::vector<std::string> &arguments) {
+    std::vector<std::string> texts = {"run"};
+    for (const std::string &argument : arguments) {
+        std::string text;
+        for (char c : argument) {
+            text += c == '%' ? directory : std::string(1, c);
+        }
+        texts.push_back(text);
+    }
+    std::vector<char *> argv;
+    for (std::string &text : texts) {
+        argv.push_back(&text[0]);
+    }
+    noted.clear();
+    return command_main(static_cast<int>(argv.size()), argv.data());
+}
+
+void expect(const std::vector<std::string> &arguments, const char *expected) {
+    assert_int_equal(command(arguments), 0);
+    assert_string_equal(noted.c_str(), (std::string(expected) + "; run 0 0 0 0").c_str());
+}
+
+void expect_refused(const std::vector<std::string> &arguments) {
+    if (command(arguments) != 2) {
+        fail_msg("%s %s is taken", arguments[0].c_str(), arguments.back().c_str());
+    }
+    assert_null(strstr(noted.c_str(), "run"));
+}
+
+void npu_command__binds_numbers_and_lists(void **state) {
+    (void)state;
+    expect({"--size", "batch=4"}, "size batch 4");
+    expect({"--size", "batch=0x10"}, "size batch 16");
+    expect({"--symbol", "seed=18446744073709551615"}, "symbol seed 18446744073709551615");
+    expect({"--symbol", "seed=-1"}, "symbol seed 18446744073709551615");
+    expect({"--slot", "7=-3"}, "slot 7 -3");
+    expect({"--array", "flags=1,0,1"}, "array flags bool[1 0 1]");
+    expect({"--array", "small=-128,127"}, "array small i8[-128 127]");
+    expect({"--array", "wide=18446744073709551615"}, "array wide u64[-1]");
+    expect({"--array", "small="}, "array small i8[]");
+    expect({"--lengths", "kv=3,0,5"}, "lengths kv i64[3 0 5]");
+}
+
+void npu_command__binds_files(void **state) {
+    (void)state;
+    const int32_t indptr[] = {0, 2, 3}, indices[] = {1, 0, 2};
+    const int64_t lengths[] = {7, 8};
+    const int8_t small[] = {-1, 2, 3};
+    float x[8] = {0};
+    memset(x, 5, sizeof x);
+    write_bytes("indptr", indptr, sizeof indptr);
+    write_bytes("indices", indices, sizeof indices);
+    write_bytes("lengths", lengths, sizeof lengths);
+    write_bytes("small", small, sizeof small);
+    write_bytes("x", x, sizeof x);
+    write_bytes("empty", x, 0);
+    expect({"--csr", "adj=i32@%/indptr,@%/indices"}, "csr adj i32[0 2 3] i32[1 0 2]");
+    expect({"--lengths", "kv=@%/lengths"}, "lengths kv i64[7 8]");
+    expect({"--lengths", "kv=i32@%/indptr"}, "lengths kv i32[0 2 3]");
+    expect({"--array", "small=@%/small"}, "array small i8[-1 2 3]");
+    expect({"--tensor", "x=2x4@%/x"}, "tensor x 2 2x4 32 bytes 5");
+    expect({"--tensor", "x=2x4"}, "tensor x 2 2x4 32 bytes 0");
+    expect({"--tensor", "y"}, "tensor y 1 3x0 6 bytes 0");
+    expect({"--tensor", "x=0x4@%/empty"}, "tensor x 2 0x4 0 bytes 0");
+    expect_refused({"--csr", "adj=@%/indptr,@%/indices"});  // 12 bytes are no whole i64
+    expect_refused({"--csr", "adj=i32@%/empty,@%/indices"});
+    expect_refused({"--csr", "adj=f32@%/indptr,@%/indices"});
+    expect_refused({"--csr", "adj=@%/indptr"});
+    expect_refused({"--csr", "adj=@%/indptr,%/indices"});
+    expect_refused({"--lengths", "kv=i16@%/indptr"});
+    expect_refused({"--lengths", "kv=@%/small"});
+    expect_refused({"--lengths", "kv=@%/nothing"});
+    expect_refused({"--tensor", "x=3x4@%/x"});
+    expect_refused({"--tensor", "x=@%/x"});  // a shape is needed
+    expect_refused({"--tensor", "x=@%"});    // a directory
+}
+
+void npu_command__passes_options_and_writes_tensors(void **state) {
+    (void)state;
+    assert_int_equal(command({"--aicpu", "3", "--cores", "4", "--ring", "5", "--model", "a5",
+                              "--tensor", "y=3", "--write", "y@%/out"}),
+                     0);
+    assert_string_equal(noted.c_str(), "tensor y 1 3x0 6 bytes 0; run 3 4 5 2");
+    char bytes[10] = "";
+    FILE *file = fopen(path_of("out").c_str(), "rb");
+    assert_non_null(file);
+    assert_int_equal(fread(bytes, 1, sizeof bytes, file), 6);
+    fclose(file);
+    assert_string_equal(bytes, "abcdef");
+    assert_int_equal(command({"--tensor", "y", "--write", "y@%/no/such"}), 1);
+    assert_int_equal(command({"--tensor", "y", "--write", "y@/dev/full"}), 1);
+    run_status = PTOWSP_STUCK;
+    assert_int_equal(command({"--tensor", "y", "--write", "y@%/not_written"}), 1);
+    run_status = PTOWSP_OK;
+    assert_int_equal(access(path_of("not_written").c_str(), F_OK), -1);
+}
+
+void npu_command__refuses_what_it_does_not_understand(void **state) {
+    (void)state;
+    for (const char *value : {"batch", "batch=", "=4", "batch=x", "batch=4x", "batch= 4", "batch=+",
+                              "batch=9223372036854775808", "batch=-9223372036854775809"}) {
+        expect_refused({"--size", value});
+    }
+    for (const char *value : {"seed=18446744073709551616", "seed=1,2"}) {
+        expect_refused({"--symbol", value});
+    }
+    for (const char *value : {"x=1", "-1=1", "4294967296=1"}) {
+        expect_refused({"--slot", value});
+    }
+    for (const char *value : {"flags=2", "flags=-1", "small=128", "small=-129", "wide=-1",
+                              "small=1,,2", "small=1,", "none=1"}) {
+        expect_refused({"--array", value});
+    }
+    for (const char *value : {"x=2", "x=2x4x1", "x=-2x4", "x=2x", "none=3", "y=9223372036854775807",
+                              "x=9223372036854775807x4"}) {
+        expect_refused({"--tensor", value});
+    }
+    for (const char *option : {"--aicpu", "--cores", "--ring"}) {
+        for (const char *value : {"0", "-1", "65537", "x", ""}) {
+            expect_refused({option, value});
+        }
+    }
+    expect_refused({"--model", "user"});
+    expect_refused({"--write", "y"});
+    expect_refused({"--write", "y@%/out"});  // it is not bound
+    expect_refused({"--sizes", "batch=1"});
+    expect_refused({"--size"});
+    has_failed = true;
+    expect_refused({"--size", "batch=1"});
+    has_failed = false;
+}
+
+void npu_command__helps(void **state) {
+    (void)state;
+    assert_int_equal(command({"--size", "batch=1", "--list"}), 0);
+    assert_string_equal(noted.c_str(), "size batch 1");
+    assert_int_equal(command({"--help"}), 0);
+    assert_string_equal(noted.c_str(), "");
+}
+
+int make_directory(void **state) {
+    (void)state;
+    char path[] = "/tmp/wsp_command_XXXXXX";
+    assert_non_null(mkdtemp(path));
+    directory = path;
+    return 0;
+}
+
+int remove_directory(void **state) {
+    (void)state;
+    for (const char *name : {"indptr", "indices", "lengths", "small", "x", "empty", "out"}) {
+        unlink(path_of(name).c_str());
+    }
+    return rmdir(directory.c_str());
+}
+
+}  // namespace
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(npu_command__binds_numbers_and_lists),
+        cmocka_unit_test(npu_command__binds_files),
+        cmocka_unit_test(npu_command__passes_options_and_writes_tensors),
+        cmocka_unit_test(npu_command__refuses_what_it_does_not_understand),
+        cmocka_unit_test(npu_command__helps),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
