@@ -26,7 +26,7 @@ uint64_t hash(uint64_t x) {
 bool RegionMap::find_layout(const wsp_tensor &tensor, uint64_t *out_low, uint64_t *out_high) {
     struct Dimension {
         uint64_t stride, last;
-    } dimensions[DIMENSION_COUNT];
+    } dimensions[DIMENSION_COUNT];  // by rising stride
     uint64_t below = 0, above = 0;
     uint32_t count = 0;
     *out_low = *out_high = tensor.data;
@@ -43,14 +43,16 @@ bool RegionMap::find_layout(const wsp_tensor &tensor, uint64_t *out_low, uint64_
         }
         const Dimension dimension = {distance(stride), static_cast<uint64_t>(size) - 1};
         (stride < 0 ? below : above) += dimension.stride * dimension.last;
+        uint32_t at = size > 1 ? count++ : 0;
+        for (; size > 1 && at > 0 && dimensions[at - 1].stride > dimension.stride; at--) {
+            dimensions[at] = dimensions[at - 1];
+        }
         if (size > 1) {
-            dimensions[count++] = dimension;
+            dimensions[at] = dimension;
         }
     }
     *out_low -= below * tensor.element_size;
     *out_high += (above + 1) * tensor.element_size;
-    std::sort(dimensions, dimensions + count,
-              [](const Dimension &a, const Dimension &b) { return a.stride < b.stride; });
     uint64_t reach = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (dimensions[i].stride <= reach) {
