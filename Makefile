@@ -79,6 +79,9 @@ $(BUILD)/npu_%_test: tests/npu_%_test.cpp $(wildcard tests/*.h) $(wildcard $(TRE
 	$(CXX) $(CXX17) -DPTOWSP_TEST_LINKED $(CPPFLAGS) $(CXXFLAGS) $(TREE_PATHS) $< \
 	    $(BUILD)/libwsp_fixed.a $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lcmocka -lm
 
+# These run the scenes of another test.
+$(foreach n,instruction ops pick shape,$(eval $(BUILD)/npu_$(n)_test: tests/kernel_$(n)_test.c))
+
 $(BUILD)/%_test: tests/%_test.cpp $(wildcard tests/*.h) ptoisa_shim.h | $(BUILD)
 	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread -lcmocka -lm
 

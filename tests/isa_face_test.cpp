@@ -249,6 +249,24 @@ static void face__sizes_are_those_of_the_machine(void **) {
     NPU_MEMORY_INIT(shim::default_arch);
 }
 
+// Memories are made for the core's machine, also where another one was there before.
+static void face__memories_grow_with_the_machine(void **) {
+    face_faults faults;
+    ptoisa_machine large = *shim::machine_of(shim::default_arch);
+    large.memory_size[PTOISA_VEC] = 2 << 20;
+    Matrix a;
+    TASSIGN(a, 0);
+    const ptoisa_machine *before = ptoisa_this_core().machine;
+    ptoisa_this_core().machine = &large;
+    TASSIGN(a, (2 << 20) - 2048);
+    assert_string_equal(faults.text.c_str(), "");
+    a.SetValue(511, 1.0f);
+    assert_true(a.GetValue(511) == 1.0f && a.GetValue(510) == 0.0f);
+    ptoisa_this_core().machine = before;
+    TASSIGN(a, 0);
+    assert_string_equal(faults.text.c_str(), "");
+}
+
 // An NZ window and an Nz tile hold the same bytes.
 static void face__nz_windows_load_and_store(void **) {
     using Nz = GlobalTensor<half, TileShape2D<half, 32, 48, Layout::NZ>,
@@ -629,6 +647,7 @@ int main(void) {
         cmocka_unit_test(face__every_thread_is_a_core),
         cmocka_unit_test(face__core_init_keeps_memories),
         cmocka_unit_test(face__sizes_are_those_of_the_machine),
+        cmocka_unit_test(face__memories_grow_with_the_machine),
         cmocka_unit_test(face__nz_windows_load_and_store),
         cmocka_unit_test(face__gives_the_bits_and_cycles_of_c),
         cmocka_unit_test(face__masks_and_quantised_tiles_are_those_of_c),

@@ -28,7 +28,6 @@ typedef struct npu_object {
     char prefix[16];  // where the files of the program that is added go: "3/"
     FILE *unit;       // of all programs
     uint32_t count;
-    bool is_kernels_only;
     void *library;
 } npu_object;
 
@@ -130,11 +129,12 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
 static inline void npu_object_build(npu_object *o, const char *options) {
     assert_int_equal(fclose(o->unit), 0);
     o->unit = NULL;
-    npu_shell("%s %s -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden "
+    const char *more = getenv("PTOWSP_NPU_OPTIONS");  // sanitizers, for instance
+    npu_shell("%s %s %s -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden "
               "-I%s -I%s/0/aicore -I%s/0/include -I%s/0/shim -I%s/0/aicpu %s/all.cpp "
               "%s/0/aicore/wsp_merge.cpp -o %s/all.so",
-              npu_compiler(), options, o->directory, o->directory, o->directory, o->directory, o->directory,
-              o->directory, o->directory, o->directory);
+              npu_compiler(), options, more ? more : "", o->directory, o->directory, o->directory,
+              o->directory, o->directory, o->directory, o->directory, o->directory);
     char path[128];
     snprintf(path, sizeof path, "%s/all.so", o->directory);
     o->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -1,5 +1,7 @@
 // Random tile kernels (kernel_random.h) as emitted C++ against the library (npu_kernel_compare.h).
 
+#define _POSIX_C_SOURCE 200809L
+
 #include "kernel_random.h"
 #include "npu_kernel_compare.h"
 
@@ -35,10 +37,40 @@ static void emitted_kernels__are_those_of_the_library_on_a5(void **state) {
     play(true, 14, "-std=c++20 -O1");
 }
 
+// A machine of the user's own, with more UB than any, and other rates, between two others.
+static void emitted_kernels__of_another_machine_have_its_memories_and_rates(void **state) {
+    (void)state;
+    if (!npu_compiler()) {
+        print_message("there is no C++ compiler: skipped\n");
+        return;
+    }
+    static batch b;
+    ptowsp_machine large = ptowsp_machine_910b();
+    snprintf(large.name, sizeof large.name, "large");
+    large.clock_mhz = 1000;
+    large.memory_bytes[PTOWSP_MEMORY_UB] = 4u << 20;
+    for (int i = 0; i < PTOWSP_PATH_COUNT; i++) {
+        large.rates[i] = large.rates[i] / 3 + (uint32_t)i;
+    }
+    for (int i = 0; i < 3; i++) {
+        kt_config config = kt_any(test_seed());
+        config.machine = i == 1 ? &large : NULL;
+        kt t = kt_begin(config);
+        int64_t size = i == 1 ? 512 : 64;
+        kt_value x = kt_in(&t, PTOWSP_F32, size, size);
+        kt_keep(&t, kt_add(&t, kt_exp(&t, x), x));
+        kt_lower(&t);
+        batch_add(&b, &t);
+    }
+    assert_true(ptowsp_program_kernel_at(kt_compile(&b.kernels[1]), 1).memory_bytes[0] > 1u << 20);
+    batch_play(&b, "-std=c++17 -O1");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(emitted_kernels__are_those_of_the_library_on_a2a3),
         cmocka_unit_test(emitted_kernels__are_those_of_the_library_on_a5),
+        cmocka_unit_test(emitted_kernels__of_another_machine_have_its_memories_and_rates),
     };
     return cmocka_run_group_tests_name("npu_kernel", tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 // Kernels that are C functions, emitted with their source: what they compute, the cycles and
 // failures they give, how their text looks; and what is refused, by name.
 
+#define _POSIX_C_SOURCE 200809L
+
 #include "npu_kernel_fixture.h"
 
 // What is hard to break into lines: braces and semicolons in strings, characters, parentheses and
@@ -164,7 +166,8 @@ static void native_compare(npu_object *o, uint32_t number, native *n) {
     task.tile_count = 2;
     uint64_t args[] = {3, ROWS, COLS, 1, 18, 5};
     memcpy(task.args, args, sizeof args);
-    wsp_tile tiles[] = {{(uint64_t)(uintptr_t)got.x, PITCH, 1}, {(uint64_t)(uintptr_t)got.y, 24, 1}};
+    wsp_tile tiles[] = {{(uint64_t)(uintptr_t)got.x, PITCH, 1},
+                        {(uint64_t)(uintptr_t)got.y, 24, 1}};
     memcpy(task.tiles, tiles, sizeof tiles);
     npu_object_run(o, number)(&task);
     assert_int_equal(task.status, status);
@@ -178,7 +181,9 @@ static void native__kernels_do_what_they_do_in_the_library(void **state) {
         print_message("there is no C++ compiler: skipped\n");
         return;
     }
-    const char *file = "/tmp/ptowsp_native_test.c";
+    npu_object o = npu_object_begin();
+    char file[128];
+    snprintf(file, sizeof file, "%s/of_file.c", o.directory);
     FILE *out = fopen(file, "w");
     assert_non_null(out);
     fputs("#include \"ptowsp.h\"\n/* #include <nothing.h> */\n#include <stdlib.h>\n"
@@ -206,7 +211,6 @@ static void native__kernels_do_what_they_do_in_the_library(void **state) {
     descs[6].source.text = NULL;
     descs[6].source.file = file;
     native all[7];
-    npu_object o = npu_object_begin();
     for (uint32_t i = 0; i < 7; i++) {
         all[i] = native_begin();
         native_compile(&all[i], &descs[i]);
@@ -229,7 +233,6 @@ static void native__kernels_do_what_they_do_in_the_library(void **state) {
         native_end(&all[i]);
     }
     npu_object_end(&o);
-    remove(file);
 }
 
 // -- how they look --------------------------------------------------------------------------------
@@ -263,7 +266,8 @@ static void native__text_without_line_ends_is_broken_into_lines(void **state) {
         "\nstatic const char marks[] = \"a;b{c}\\\"\\\\\";\n",
         "\nstatic const float table[2][2] = {{1, 2}, {3, 4}};\n",
         "\n    char c = ';', brace = '}', quote = '\\'';\n",
-        "\n    for (int64_t r = 0; r < rows; r++) {\n        for (int64_t k = 0; k < cols; k++) {\n",
+        "\n    for (int64_t r = 0; r < rows; r++) {\n        for (int64_t k = 0; k < cols; k++) "
+        "{\n",
         "\n            } else if (r < k) {\n                *at -= 1;\n            } else {\n",
         "\n    do {\n        n++;\n    } while (n < ptowsp_task_axis(task, 0));\n",
         "\n}\n\nstatic ptowsp_cycles costly(const ptowsp_task *task, void *user) {\n",

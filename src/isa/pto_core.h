@@ -151,6 +151,7 @@ struct Thread {
     uint64_t block_size;
     uint8_t *memory[PTOISA_MEMORY_COUNT];
     uint64_t memory_size[PTOISA_MEMORY_COUNT];
+    const ptoisa_machine *fitted;  // the machine that the memories were last made to fit
     uint32_t block_idx, block_num, subblock_id, subblock_dim;
     uint8_t next_event[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
     ~Thread() {
@@ -179,32 +180,45 @@ inline Thread &thread() {
     return mine;
 }
 
-// Gives the core its memories: as large as those of the core's machine and of both built-in ones,
-// so that NPU_MEMORY_INIT can change between these. Zeros; pages that no tile touches cost nothing.
-inline void bind_memories(Thread &mine) {
+// Makes the memories as large as those of the core's machine and of both built-in ones, so that
+// NPU_MEMORY_INIT can change between these. A machine with larger ones gets new memories: zeros;
+// pages that no tile touches cost nothing.
+inline void fit_memories(Thread &mine) {
+    const ptoisa_machine *machines[] = {mine.core.machine, ptoisa_machine_910b(),
+                                        ptoisa_machine_950pr()};
+    uint64_t total = 0;
+    bool has_grown = mine.block == NULL;
+    for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
+        for (const ptoisa_machine *machine : machines) {
+            uint64_t size = (machine->memory_size[memory] + UINT64_C(4095)) & ~UINT64_C(4095);
+            has_grown = has_grown || size > mine.memory_size[memory];
+            mine.memory_size[memory] =
+                size > mine.memory_size[memory] ? size : mine.memory_size[memory];
+        }
+        total += mine.memory_size[memory];
+    }
+    mine.fitted = mine.core.machine;
+    if (!has_grown) {
+        return;
+    }
+    free(mine.block);
+    mine.block = static_cast<uint8_t *>(calloc(1, static_cast<size_t>(total) + 4096));
     if (mine.block == NULL) {
-        const ptoisa_machine *machines[] = {mine.core.machine, ptoisa_machine_910b(),
-                                            ptoisa_machine_950pr()};
-        uint64_t total = 0;
-        for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
-            for (const ptoisa_machine *machine : machines) {
-                uint64_t size = (machine->memory_size[memory] + UINT64_C(4095)) & ~UINT64_C(4095);
-                mine.memory_size[memory] =
-                    size > mine.memory_size[memory] ? size : mine.memory_size[memory];
-            }
-            total += mine.memory_size[memory];
-        }
-        mine.block = static_cast<uint8_t *>(calloc(1, static_cast<size_t>(total) + 4096));
-        if (mine.block == NULL) {
-            fprintf(stderr, "ptoisa: no memory for a core\n");
-            abort();
-        }
-        mine.block_size = total + 4096;
-        uint8_t *at = mine.block + (4096 - reinterpret_cast<uintptr_t>(mine.block) % 4096) % 4096;
-        for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
-            mine.memory[memory] = at;
-            at += mine.memory_size[memory];
-        }
+        fprintf(stderr, "ptoisa: no memory for a core\n");
+        abort();
+    }
+    mine.block_size = total + 4096;
+    uint8_t *at = mine.block + (4096 - reinterpret_cast<uintptr_t>(mine.block) % 4096) % 4096;
+    for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
+        mine.memory[memory] = at;
+        at += mine.memory_size[memory];
+    }
+}
+
+// Gives the core its memories.
+inline void bind_memories(Thread &mine) {
+    if (mine.fitted != mine.core.machine) {
+        fit_memories(mine);
     }
     for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
         mine.core.memory[memory] = mine.memory[memory];
