@@ -24,7 +24,7 @@
 //      hash.c         what tells sources apart
 //      files.c        the files of a tree, in memory
 //      expand.c ...   aicpu/expand.cpp: the program's statements as loops
-//      kernels.c ...  aicore/kernels/*.cpp, aicore/dispatch.cpp
+//      kernels.h ...  aicore/kernels/*.cpp, aicore/dispatch.cpp
 //      program.c      aicpu/program.h, aicpu/program.cpp: enums and tables
 //      manifest.c     manifest.json
 //      documents.c    README.md
@@ -2708,11 +2708,12 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
 
 // A tile kernel on its way to C++: what the parts of that share.
 //
-//      kernels.c       which kernels there are, and the file of each
-//      kernel_parts.c  what a kernel declares: its tiles, their sizes and addresses, windows
-//      kernel_insns.c  its instructions as calls
-//      native.c        kernels that are C functions
-//      dispatch.c      aicore/dispatch.cpp
+//      kernels.c         which kernels there are, and the file of each
+//      kernel_parts.c    what a kernel is made of: its tiles, their sizes and addresses, windows
+//      kernel_declare.c  these as text
+//      kernel_insns.c    its instructions as calls
+//      native.c          kernels that are C functions
+//      dispatch.c        aicore/dispatch.cpp
 //
 // Tiles. The list of a kernel has one for each value, many of them the same bytes seen in the same
 // way: those become one variable, with the name of the first. A name is that of the parameter that
@@ -2798,6 +2799,9 @@ typedef struct npu_kernel {
 NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t kernel);
 NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
 
+// The size of a parameter that an extent is of.
+NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent);
+
 // The variable of a tile.
 NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile);
 
@@ -2820,12 +2824,14 @@ NPU_INTERNAL const char *npu_kernel_size(npu_kernel *k, const ptowsp_extent *ext
 
 NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_info *insn);
 
+NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
+
+// -- kernel_declare.c -----------------------------------------------------------------------------
+
 // Writes the constants before the function, and the declarations at its beginning, the checks
 // (text, or NULL) among them: after the sizes, before anything else.
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
 NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out);
-
-NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
 
 // -- kernel_insns.c -------------------------------------------------------------------------------
 
@@ -2857,7 +2863,7 @@ NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the t
 // src/npu/kernel_parts.c
 // =================================================================================================
 
-// What a kernel's C++ declares: parameters, sizes, tiles with their addresses, windows.
+// What a kernel's C++ is made of: parameters, sizes, tiles, windows, and which of them are the same.
 
 #include <stdio.h>
 
@@ -2934,7 +2940,7 @@ static uint32_t npu_extent_at(const ptowsp_extent *extent, int64_t valid) {
     return size < 0 ? 0 : size > extent->max ? extent->max : (uint32_t)size;
 }
 
-static int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent) {
+NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent) {
     const ptowsp_tile_param *param = &k->info.tiles[extent->param];
     return extent->axis ? param->cols : param->rows;
 }
@@ -3036,27 +3042,6 @@ NPU_INTERNAL const char *npu_kernel_size(npu_kernel *k, const ptowsp_extent *ext
         snprintf(text, NPU_LOCAL_MAX, "%s", k->sizes[size - 1].name);
     }
     return text;
-}
-
-static void npu_print_size(const npu_kernel *k, const npu_size *size, npu_text *out) {
-    const ptowsp_extent *e = &size->extent;
-    const char *axis = e->axis ? "cols" : "rows";
-    npu_print(out, "    const int %s = ", size->name);
-    if (e->mul == 1 && e->shift == 0 && e->add == 0 && e->max == npu_param_size(k, e)) {
-        npu_print(out, "wsp::%s(task, %u);\n", axis, e->param);
-        return;
-    }
-    if (e->mul == 1 && e->shift == 0 && e->add <= 0) {
-        if (e->add == 0) {
-            npu_print(out, "wsp::least(%s_%s, %u);\n", k->params[e->param], axis, e->max);
-        } else {
-            npu_print(out, "wsp::part(%s_%s, %d, %u);\n", k->params[e->param], axis, -e->add,
-                      e->max);
-        }
-        return;
-    }
-    npu_print(out, "wsp::extent(%s_%s, %d, %d, %u, %u);\n", k->params[e->param], axis, e->mul,
-              e->add, e->shift, e->max);
 }
 
 // -- tiles ----------------------------------------------------------------------------------------
@@ -3368,7 +3353,34 @@ NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_inf
     return (dst ? is_to_vector : is_from_vector) ? NPU_HALF_VECTOR : NPU_HALF_CUBE;
 }
 
-// -- text -----------------------------------------------------------------------------------------
+// =================================================================================================
+// src/npu/kernel_declare.c
+// =================================================================================================
+
+// What a kernel's C++ declares, as text: sizes, tiles with their addresses, windows.
+
+#include <stdio.h>
+
+static void npu_print_size(const npu_kernel *k, const npu_size *size, npu_text *out) {
+    const ptowsp_extent *e = &size->extent;
+    const char *axis = e->axis ? "cols" : "rows";
+    npu_print(out, "    const int %s = ", size->name);
+    if (e->mul == 1 && e->shift == 0 && e->add == 0 && e->max == npu_param_size(k, e)) {
+        npu_print(out, "wsp::%s(task, %u);\n", axis, e->param);
+        return;
+    }
+    if (e->mul == 1 && e->shift == 0 && e->add <= 0) {
+        if (e->add == 0) {
+            npu_print(out, "wsp::least(%s_%s, %u);\n", k->params[e->param], axis, e->max);
+        } else {
+            npu_print(out, "wsp::part(%s_%s, %d, %u);\n", k->params[e->param], axis, -e->add,
+                      e->max);
+        }
+        return;
+    }
+    npu_print(out, "wsp::extent(%s_%s, %d, %d, %u, %u);\n", k->params[e->param], axis, e->mul,
+              e->add, e->shift, e->max);
+}
 
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
     static const char *const sizes = "ub\0 l1\0 l0a\0l0b\0l0c\0bt\0 fb\0 ";

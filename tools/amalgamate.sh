@@ -153,7 +153,7 @@ src/npu/names.c
 src/npu/files.c
 src/npu/expand.h src/npu/expr.c src/npu/expand_names.c src/npu/expand_text.c
 src/npu/expand_pipeline.c src/npu/expand.c
-src/npu/kernels.h src/npu/kernel_parts.c src/npu/kernel_insns.c src/npu/native.c
+src/npu/kernels.h src/npu/kernel_parts.c src/npu/kernel_declare.c src/npu/kernel_insns.c src/npu/native.c
 src/npu/dispatch.c src/npu/kernels.c
 src/npu/program.c
 src/npu/manifest.c

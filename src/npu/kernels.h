@@ -1,10 +1,11 @@
 // A tile kernel on its way to C++: what the parts of that share.
 //
-//      kernels.c       which kernels there are, and the file of each
-//      kernel_parts.c  what a kernel declares: its tiles, their sizes and addresses, windows
-//      kernel_insns.c  its instructions as calls
-//      native.c        kernels that are C functions
-//      dispatch.c      aicore/dispatch.cpp
+//      kernels.c         which kernels there are, and the file of each
+//      kernel_parts.c    what a kernel is made of: its tiles, their sizes and addresses, windows
+//      kernel_declare.c  these as text
+//      kernel_insns.c    its instructions as calls
+//      native.c          kernels that are C functions
+//      dispatch.c        aicore/dispatch.cpp
 //
 // Tiles. The list of a kernel has one for each value, many of them the same bytes seen in the same
 // way: those become one variable, with the name of the first. A name is that of the parameter that
@@ -92,6 +93,9 @@ typedef struct npu_kernel {
 NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t kernel);
 NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
 
+// The size of a parameter that an extent is of.
+NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent);
+
 // The variable of a tile.
 NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile);
 
@@ -114,12 +118,14 @@ NPU_INTERNAL const char *npu_kernel_size(npu_kernel *k, const ptowsp_extent *ext
 
 NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_info *insn);
 
+NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
+
+// -- kernel_declare.c -----------------------------------------------------------------------------
+
 // Writes the constants before the function, and the declarations at its beginning, the checks
 // (text, or NULL) among them: after the sizes, before anything else.
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
 NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out);
-
-NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
 
 // -- kernel_insns.c -------------------------------------------------------------------------------
 

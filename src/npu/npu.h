@@ -7,7 +7,7 @@
 //      hash.c         what tells sources apart
 //      files.c        the files of a tree, in memory
 //      expand.c ...   aicpu/expand.cpp: the program's statements as loops
-//      kernels.c ...  aicore/kernels/*.cpp, aicore/dispatch.cpp
+//      kernels.h ...  aicore/kernels/*.cpp, aicore/dispatch.cpp
 //      program.c      aicpu/program.h, aicpu/program.cpp: enums and tables
 //      manifest.c     manifest.json
 //      documents.c    README.md
