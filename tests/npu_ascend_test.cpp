@@ -1,7 +1,7 @@
 // The tree's half for a device (src/npu/tree/host/wsp_ascend.cpp) on a CANN that is made up here:
 // device memory is memory of this machine that is only reachable through copies, and the AICPU is a
-// function. So what is copied, with which addresses, and what becomes of errors is tested; that CANN
-// is like this is not.
+// function. So what is copied, with which addresses, and what becomes of errors is tested; that
+// CANN is like this is not.
 
 #include <stdio.h>
 #include <stdlib.h>

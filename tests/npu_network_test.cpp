@@ -1,7 +1,7 @@
-// Processes of emitted trees (src/npu/tree/aicpu/wsp_pipeline_network.h): networks written by hand, with
-// numbers from paper, and random ones, compared with the slow reference of pipeline_reference.h:
-// status, makespan, and the calls of kernels in their order. Then threads: few of them, many of
-// them, and kernels that run side by side where there is no time.
+// Processes of emitted trees (src/npu/tree/aicpu/wsp_pipeline_network.h): networks written by hand,
+// with numbers from paper, and random ones, compared with the slow reference of
+// pipeline_reference.h: status, makespan, and the calls of kernels in their order. Then threads: few
+// of them, many of them, and kernels that run side by side where there is no time.
 
 #include "wsp_pipeline_network.h"
 

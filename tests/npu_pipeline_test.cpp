@@ -1,6 +1,6 @@
 // Pipelines as emitted trees run them: random ones, written with the words of expand.cpp, on the
 // scheduler of the tree with cores that are threads. Each is built with the public API as well, and
-// executed; both must agree in status, makespan, calls of kernels by task, what slots load, and data.
+// executed; both must agree in status, makespan, calls of kernels by task, what slots load, data.
 
 #include "wsp_pipeline.h"
 #include "wsp_scheduler.h"
@@ -142,7 +142,6 @@ void run_pipeline(Run &run, int64_t round) {
         const sim_process &process = p.processes[i];
         const int64_t count = sim_replica_count(&p, &b, i);
         for (int64_t replica = 0; replica < count; replica++) {
-            // ports are a braced list in emitted code: at most SIM_PORT_MAX of each are given here
             std::vector<Port> ports;
             for (int k = 0; k < process.consume_count; k++) {
                 ports.push_back(consumes(channels[static_cast<size_t>(process.consumes[k])]));
