@@ -6066,20 +6066,27 @@ NPU_INTERNAL int npu_process_wait(pid_t process);
 
 #define NPU_LIBRARY "libwsp_tree.so"
 
+// As in the tree's Makefile, which says why.
+#define NPU_FLAGS                                                                                  \
+    "-std=c++17 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -ffp-contract=off -pthread"
+
 // -- builds ---------------------------------------------------------------------------------------
 
-// A file that is compiled.
-// What every file is compiled with, before the user's options; keys have it, too. Kernels that are C
-// functions round as the source says, without multiply-add where that has two steps.
-#define NPU_COMPILE_OPTIONS                                                                        \
-    "-std=c++17 -ffp-contract=off -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -pthread"
+// A header of the tree, and those that it includes itself.
+#define NPU_HEADER_MAX 64
+typedef struct npu_header {
+    uint32_t file;
+    uint64_t headers;
+} npu_header;
 
+// A file that is compiled.
 typedef struct npu_unit {
+    uint32_t file;
     const char *path;
-    char hash[NPU_HASH_SIZE];
-    bool is_shared;   // it is compiled alike for many programs: its object is kept
-    npu_text object;  // where its object goes in the end
-    npu_text output;  // where the compiler puts it; and, with .log behind, what it says
+    uint64_t headers;  // a bit for each that it includes
+    bool is_shared;    // it is compiled alike for many programs: its object is kept
+    npu_text object;   // where its object goes in the end
+    npu_text output;   // where the compiler puts it; and, with .log behind, what it says
     npu_text command;
     pid_t process;  // of the compiler; 0: the object is there
 } npu_unit;
@@ -6131,7 +6138,10 @@ typedef struct npu_build {
     npu_emitter emitter;         // the tree
     npu_text compiler, options;  // as arguments
     npu_text tool;               // a description of compiler, options and versions
-    npu_text headers, tree;      // hashes: of all headers but program.h, of all files
+    npu_text tree;               // "hash path" of all files
+    npu_header headers[NPU_HEADER_MAX];
+    uint32_t header_count;
+    char (*hashes)[NPU_HASH_SIZE];  // of each file
     npu_unit *units;
     uint32_t unit_count, unit_capacity;
     npu_text cache, entry, log;  // paths: the cache, the entry KEY, KEY.log
@@ -6570,7 +6580,7 @@ NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
 
 static const npu_text npu_nothing = {NULL, 0, 0, false};
 
-// Objects have the headers, the compiler and their own text in their names.
+// Objects have the compiler, their own text and that of their headers in their names.
 NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number) {
     npu_text key = npu_nothing;
     char hash[NPU_HASH_SIZE];
@@ -6579,7 +6589,13 @@ NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t num
         npu_print(&unit->object, "%s", unit->output.data);
         return;
     }
-    npu_print(&key, "%s%s%s %s\n", build->tool.data, build->headers.data, unit->hash, unit->path);
+    npu_print(&key, "%s%s %s\n", build->tool.data, build->hashes[unit->file], unit->path);
+    for (uint32_t i = 0; i < build->header_count; i++) {
+        uint32_t file = build->headers[i].file;
+        if (unit->headers >> i & 1) {
+            npu_print(&key, "%s %s\n", build->hashes[file], build->emitter.files[file].path);
+        }
+    }
     if (npu_build_check(build, &key)) {
         npu_hash(key.data, key.size, hash);
         npu_print(&unit->object, "%s/objects/%s.o", build->cache.data, hash);
@@ -6603,7 +6619,7 @@ static bool npu_compile_start(npu_build *build, npu_unit *unit) {
     npu_text directory = npu_nothing, log = npu_nothing;
     unit->command.size = 0;
     npu_write(&unit->command, build->compiler.data, build->compiler.size);
-    npu_argument_words(&unit->command, NPU_COMPILE_OPTIONS);
+    npu_argument_words(&unit->command, NPU_FLAGS);
     npu_write(&unit->command, build->options.data, build->options.size);
     npu_argument_words(&unit->command, "-Iinclude -Iaicpu -Iaicore -Ihost -Ishim -c");
     npu_argument(&unit->command, "%s", unit->path);
@@ -6981,8 +6997,9 @@ ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *ru
 // the cache.
 //
 // What decides about an entry is written down as text, and KEY is its hash: each file with its
-// hash, the compiler, what it says about itself, the options. A file that does not include
-// program.h is compiled alike for all programs with the same headers, so its object is shared.
+// hash, the compiler, what it says about itself, the options. The object of a file that does not
+// include program.h is kept for other programs: it depends on its own text, and on the headers that
+// it includes, or that these do.
 
 #if NPU_HAS_POSIX
 
@@ -7055,21 +7072,70 @@ static npu_unit *npu_new_unit(npu_build *build) {
     return &build->units[build->unit_count++];
 }
 
-static bool npu_describe_file(npu_build *build, const npu_file *file) {
-    char hash[NPU_HASH_SIZE];
-    npu_hash(file->data, file->size, hash);
-    npu_print(&build->tree, "%s %s\n", hash, file->path);
-    if (npu_has_suffix(file->path, ".h") && !npu_has_suffix(file->path, "/program.h")) {
-        npu_print(&build->headers, "%s %s\n", hash, file->path);
-    }
-    if (npu_is_unit(file->path)) {
-        npu_unit *unit = npu_new_unit(build);
-        if (!unit) {
-            return npu_build_out_of_memory(build);
+// The headers of the tree that a text includes, without those that they include.
+static uint64_t npu_included(const npu_build *build, const char *text) {
+    static const char include[] = "#include \"";
+    uint64_t found = 0;
+    for (const char *at = strstr(text, include); at; at = strstr(at, include)) {
+        at += sizeof include - 1;
+        size_t length = strcspn(at, "\"\n");
+        for (uint32_t i = 0; i < build->header_count; i++) {
+            const char *path = build->emitter.files[build->headers[i].file].path;
+            size_t size = strlen(path);
+            if (size > length && path[size - length - 1] == '/' &&
+                memcmp(path + size - length, at, length) == 0) {
+                found |= UINT64_C(1) << i;
+            }
         }
-        memcpy(unit->hash, hash, sizeof hash);
-        unit->path = file->path;
-        unit->is_shared = !npu_mentions(file->data, file->size, "program.h");
+    }
+    return found;
+}
+
+// The same with those.
+static uint64_t npu_included_all(const npu_build *build, const char *text) {
+    uint64_t all = npu_included(build, text), before;
+    do {
+        before = all;
+        for (uint32_t i = 0; i < build->header_count; i++) {
+            all |= before >> i & 1 ? build->headers[i].headers : 0;
+        }
+    } while (all != before);
+    return all;
+}
+
+static bool npu_describe_headers(npu_build *build) {
+    const npu_emitter *emitter = &build->emitter;
+    for (uint32_t i = 0; i < emitter->file_count; i++) {
+        if (npu_has_suffix(emitter->files[i].path, ".h")) {
+            if (build->header_count == NPU_HEADER_MAX) {
+                return npu_build_fail(build, PTOWSP_LIMIT_EXCEEDED,
+                                      "the tree has too many headers");
+            }
+            build->headers[build->header_count++].file = i;
+        }
+    }
+    for (uint32_t i = 0; i < build->header_count; i++) {
+        npu_header *header = &build->headers[i];
+        header->headers = npu_included(build, emitter->files[header->file].data);
+    }
+    return true;
+}
+
+static bool npu_describe_unit(npu_build *build, uint32_t file) {
+    const npu_file *source = &build->emitter.files[file];
+    npu_unit *unit = npu_new_unit(build);
+    if (!unit) {
+        return npu_build_out_of_memory(build);
+    }
+    unit->file = file;
+    unit->path = source->path;
+    unit->headers = npu_included_all(build, source->data);
+    unit->is_shared = true;
+    for (uint32_t i = 0; i < build->header_count; i++) {
+        const char *header = build->emitter.files[build->headers[i].file].path;
+        if (unit->headers >> i & 1 && strcmp(header, "aicpu/program.h") == 0) {
+            unit->is_shared = false;
+        }
     }
     return true;
 }
@@ -7078,12 +7144,22 @@ static bool npu_describe_tree(npu_build *build) {
     npu_emitter *emitter = &build->emitter;
     npu_emitter_open(emitter, build->context, build->program);
     build->status = emitter->status;  // an error is reported when it is closed
-    bool is_good = build->status == PTOWSP_OK;
-    for (uint32_t i = 0; is_good && i < emitter->file_count; i++) {
-        is_good = npu_describe_file(build, &emitter->files[i]);
+    if (build->status != PTOWSP_OK) {
+        return false;
     }
-    return is_good && npu_build_check(build, &build->tree) &&
-           npu_build_check(build, &build->headers);
+    size_t size = emitter->file_count * sizeof *build->hashes;
+    build->hashes = (char(*)[NPU_HASH_SIZE])npu_resize(NULL, size);
+    if (!build->hashes) {
+        return npu_build_out_of_memory(build);
+    }
+    bool is_good = npu_describe_headers(build);
+    for (uint32_t i = 0; is_good && i < emitter->file_count; i++) {
+        const npu_file *file = &emitter->files[i];
+        npu_hash(file->data, file->size, build->hashes[i]);
+        npu_print(&build->tree, "%s %s\n", build->hashes[i], file->path);
+        is_good = !npu_is_unit(file->path) || npu_describe_unit(build, i);
+    }
+    return is_good && npu_build_check(build, &build->tree);
 }
 
 // The compiler as words: one, if the whole of it is a file; a path is made absolute, as the
@@ -7160,9 +7236,7 @@ static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *des
     struct utsname machine;
     bool is_known = uname(&machine) >= 0;
     npu_print_arguments(&build->tool, &build->options);
-    npu_print(&build->tool,
-              NPU_COMPILE_OPTIONS "\nptowsp " PTOWSP_VERSION ", cache " NPU_CACHE_VERSION
-                                  ", %s, %s\n",
+    npu_print(&build->tool, "ptowsp " PTOWSP_VERSION ", cache " NPU_CACHE_VERSION ", %s, %s\n",
               is_known ? machine.sysname : "?", is_known ? machine.machine : "?");
     return npu_build_check(build, &build->tool);
 }
@@ -7273,10 +7347,9 @@ static bool npu_find_or_make(npu_build *build, const ptowsp_npu_build_desc *desc
 }
 
 static void npu_build_free(npu_build *build) {
-    npu_text *const texts[] = {&build->compiler, &build->options,    &build->tool,
-                               &build->headers,  &build->tree,       &build->cache,
-                               &build->entry,    &build->log,        &build->work,
-                               &build->error,    &build->compile_log};
+    npu_text *const texts[] = {&build->compiler,    &build->options, &build->tool, &build->tree,
+                               &build->cache,       &build->entry,   &build->log,  &build->work,
+                               &build->compile_log, &build->error};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         npu_text_free(texts[i]);
     }
@@ -7286,6 +7359,7 @@ static void npu_build_free(npu_build *build) {
         npu_text_free(&build->units[i].command);
     }
     npu_resize(build->units, 0);
+    npu_resize(build->hashes, 0);
     npu_emitter_close(&build->emitter);
 }
 
@@ -7385,13 +7459,12 @@ const char *ptowsp_npu_directory(const ptowsp_npu *npu) {
 static const char npu_fixed_0[] =
     "# Builds the tree in one of three ways, from the same sources:\n"
     "#\n"
-    "#   cmake -S . -B build                       the shim: any C++17 compiler\n"
-    "#   cmake -S . -B build -DPTO_ISA_ROOT=DIR    PTO-ISA's CPU simulator in DIR; C++20\n"
-    "#   cmake -S . -B build -DPTOWSP_ASCEND=ON -DPTO_ISA_ROOT=DIR [-DWSP_MACHINE=a2a3 or a5]\n"
-    "#                                             the device, with CANN ($ASCEND_HOME_PATH)\n"
+    "#   cmake -S . -B build                          the shim: any C++17 compiler; `run` and libwsp_tree.so\n"
+    "#   cmake -S . -B build -DPTO_ISA_ROOT=DIR       kernels against PTO-ISA's CPU simulator in DIR; C++20\n"
+    "#   cmake -S . -B build -DPTOWSP_ASCEND=ON       the device, with CANN ($ASCEND_HOME_PATH) and\n"
+    "#         -DPTO_ISA_ROOT=DIR                     PTO-ISA's headers; -DWSP_MACHINE=a2a3 or a5\n"
     "#\n"
-    "# The first two make `run`, a command line, and libwsp_tree.so, which programs load. The third has\n"
-    "# been written from documents, and never been run: there was no device to run it on.\n"
+    "# The third has been written from documents, and never been run: there was no device to run it on.\n"
     "\n"
     "cmake_minimum_required(VERSION 3.16)\n"
     "project(wsp_tree LANGUAGES CXX)\n"
@@ -7429,7 +7502,8 @@ static const char npu_fixed_0[] =
     "    set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)\n"
     "    add_library(wsp_objects OBJECT ${WSP_AICPU} ${WSP_AICORE} ${WSP_SHIM} ${WSP_HOST})\n"
     "    target_include_directories(wsp_objects PUBLIC ${WSP_INCLUDES})\n"
-    "    # Kernels that are C functions round as the source says.\n"
+    "    # A product and a sum are rounded apart, as in ISO C: kernels that are C functions give the same\n"
+    "    # bits.\n"
     "    target_compile_options(wsp_objects PRIVATE -Wall -Wextra -ffp-contract=off)\n"
     "    target_link_libraries(wsp_objects PUBLIC Threads::Threads)\n"
     "    if(PTO_ISA_ROOT)\n"
@@ -7450,18 +7524,18 @@ static const char npu_fixed_0[] =
     "\n"
     "# -- on the device --------------------------------------------------------------------------------\n"
     "#\n"
-    "#   run                  this machine's: host/wsp_ascend.cpp instead of wsp_run.cpp, and the tables\n"
-    "#   libwsp_aicpu.so      the AICPU's, an AArch64 processor: aicpu/\n"
-    "#   libwsp_cube.so       cube cores': aicore/, wsp_core_main.cpp instead of wsp_worker.cpp\n"
+    "#   run                  this machine's: host/, and the tables of aicpu/program.cpp\n"
+    "#   libwsp_aicpu.so      the AICPU's, an AArch64 processor: aicpu/, aicore/wsp_worker.cpp without\n"
+    "#   libwsp_cube.so       cube cores': aicore/, compiled by bisheng; and how this machine starts it\n"
     "#   libwsp_vector.so     vector cores': the same\n"
     "\n"
     "set(WSP_CANN \"$ENV{ASCEND_HOME_PATH}\" CACHE PATH \"Where CANN is\")\n"
     "set(WSP_MACHINE \"a2a3\" CACHE STRING \"a2a3 or a5\")\n"
     "if(NOT WSP_CANN OR NOT EXISTS \"${WSP_CANN}/include/acl/acl.h\")\n"
     "    message(FATAL_ERROR\n"
-    "        \"PTOWSP_ASCEND needs CANN: set ASCEND_HOME_PATH to where it is installed (by its \"\n"
-    "        \"set_env.sh). It is \\\"${WSP_CANN}\\\", where there is no include/acl/acl.h. Without \"\n"
-    "        \"PTOWSP_ASCEND the tree is built for this machine.\")\n"
+    "        \"PTOWSP_ASCEND needs CANN: set ASCEND_HOME_PATH to where it is installed (by its set_env.sh). \"\n"
+    "        \"It is \\\"${WSP_CANN}\\\", where there is no include/acl/acl.h. Without PTOWSP_ASCEND the tree is \"\n"
+    "        \"built for this machine.\")\n"
     "endif()\n"
     "if(NOT PTO_ISA_ROOT)\n"
     "    message(FATAL_ERROR \"PTOWSP_ASCEND needs PTO-ISA's headers: set PTO_ISA_ROOT\")\n"
@@ -7482,13 +7556,10 @@ static const char npu_fixed_0[] =
     "    HINTS ${WSP_CANN}/toolkit/toolchain/hcc/bin ${WSP_CANN}/hcc/bin ${WSP_CANN}/tools/hcc/bin)\n"
     "foreach(tool WSP_BISHENG WSP_AICPU_CXX)\n"
     "    if(NOT ${tool})\n"
-    "        message(FATAL_ERROR\n"
-    "            \"${tool}: no such compiler in ${WSP_CANN}; give its path with -D${tool}=\")\n"
+    "        message(FATAL_ERROR \"${tool}: no such compiler in ${WSP_CANN}; give its path with -D${tool}=\")\n"
     "    endif()\n"
     "endforeach()\n"
     "\n"
-    "list(REMOVE_ITEM WSP_HOST ${CMAKE_SOURCE_DIR}/host/wsp_run.cpp)\n"
-    "list(REMOVE_ITEM WSP_AICORE ${CMAKE_SOURCE_DIR}/aicore/wsp_worker.cpp)\n"
     "foreach(directory ${WSP_INCLUDES})\n"
     "    list(APPEND WSP_INCLUDE_FLAGS -I${directory})\n"
     "endforeach()\n"
@@ -7516,7 +7587,7 @@ static const char npu_fixed_0[] =
     "wsp_add_cores(vector ${WSP_ARCH}-vec)\n"
     "add_custom_target(wsp_device ALL DEPENDS libwsp_aicpu.so libwsp_cube.so libwsp_vector.so)\n"
     "\n"
-    "add_executable(run ${WSP_MAIN} ${WSP_HOST} ${WSP_AICPU})\n"
+    "add_executable(run ${WSP_MAIN} ${WSP_HOST} aicpu/program.cpp)\n"
     "add_dependencies(run wsp_device)\n"
     "target_compile_features(run PRIVATE cxx_std_17)\n"
     "target_compile_definitions(run PRIVATE WSP_ASCEND)\n"
@@ -7557,8 +7628,8 @@ static const char npu_fixed_1[] =
     "DEFINES  :=\n"
     "endif\n"
     "\n"
-    "# Symbols are private to the library but for the runner's, as a program may load several trees.\n"
-    "# Kernels that are C functions round as the source says: no multiply-add where that has two steps.\n"
+    "# Symbols are private to the library but for the runner's, as a program may load several trees. A\n"
+    "# product and a sum are rounded apart, as in ISO C: kernels that are C functions give the same bits.\n"
     "FLAGS   := -std=$(STD) $(WARNINGS) $(DEFINES) $(INCLUDES) -fPIC -fvisibility=hidden \\\n"
     "           -fvisibility-inlines-hidden -ffp-contract=off -pthread\n"
     "SOURCES := $(sort $(wildcard aicpu/*.cpp aicore/*.cpp aicore/kernels/*.cpp shim/*.cpp host/*.cpp))\n"

@@ -2,8 +2,9 @@
 // the cache.
 //
 // What decides about an entry is written down as text, and KEY is its hash: each file with its
-// hash, the compiler, what it says about itself, the options. A file that does not include
-// program.h is compiled alike for all programs with the same headers, so its object is shared.
+// hash, the compiler, what it says about itself, the options. The object of a file that does not
+// include program.h is kept for other programs: it depends on its own text, and on the headers that
+// it includes, or that these do.
 
 #include "build.h"
 
@@ -78,21 +79,70 @@ static npu_unit *npu_new_unit(npu_build *build) {
     return &build->units[build->unit_count++];
 }
 
-static bool npu_describe_file(npu_build *build, const npu_file *file) {
-    char hash[NPU_HASH_SIZE];
-    npu_hash(file->data, file->size, hash);
-    npu_print(&build->tree, "%s %s\n", hash, file->path);
-    if (npu_has_suffix(file->path, ".h") && !npu_has_suffix(file->path, "/program.h")) {
-        npu_print(&build->headers, "%s %s\n", hash, file->path);
-    }
-    if (npu_is_unit(file->path)) {
-        npu_unit *unit = npu_new_unit(build);
-        if (!unit) {
-            return npu_build_out_of_memory(build);
+// The headers of the tree that a text includes, without those that they include.
+static uint64_t npu_included(const npu_build *build, const char *text) {
+    static const char include[] = "#include \"";
+    uint64_t found = 0;
+    for (const char *at = strstr(text, include); at; at = strstr(at, include)) {
+        at += sizeof include - 1;
+        size_t length = strcspn(at, "\"\n");
+        for (uint32_t i = 0; i < build->header_count; i++) {
+            const char *path = build->emitter.files[build->headers[i].file].path;
+            size_t size = strlen(path);
+            if (size > length && path[size - length - 1] == '/' &&
+                memcmp(path + size - length, at, length) == 0) {
+                found |= UINT64_C(1) << i;
+            }
         }
-        memcpy(unit->hash, hash, sizeof hash);
-        unit->path = file->path;
-        unit->is_shared = !npu_mentions(file->data, file->size, "program.h");
+    }
+    return found;
+}
+
+// The same with those.
+static uint64_t npu_included_all(const npu_build *build, const char *text) {
+    uint64_t all = npu_included(build, text), before;
+    do {
+        before = all;
+        for (uint32_t i = 0; i < build->header_count; i++) {
+            all |= before >> i & 1 ? build->headers[i].headers : 0;
+        }
+    } while (all != before);
+    return all;
+}
+
+static bool npu_describe_headers(npu_build *build) {
+    const npu_emitter *emitter = &build->emitter;
+    for (uint32_t i = 0; i < emitter->file_count; i++) {
+        if (npu_has_suffix(emitter->files[i].path, ".h")) {
+            if (build->header_count == NPU_HEADER_MAX) {
+                return npu_build_fail(build, PTOWSP_LIMIT_EXCEEDED,
+                                      "the tree has too many headers");
+            }
+            build->headers[build->header_count++].file = i;
+        }
+    }
+    for (uint32_t i = 0; i < build->header_count; i++) {
+        npu_header *header = &build->headers[i];
+        header->headers = npu_included(build, emitter->files[header->file].data);
+    }
+    return true;
+}
+
+static bool npu_describe_unit(npu_build *build, uint32_t file) {
+    const npu_file *source = &build->emitter.files[file];
+    npu_unit *unit = npu_new_unit(build);
+    if (!unit) {
+        return npu_build_out_of_memory(build);
+    }
+    unit->file = file;
+    unit->path = source->path;
+    unit->headers = npu_included_all(build, source->data);
+    unit->is_shared = true;
+    for (uint32_t i = 0; i < build->header_count; i++) {
+        const char *header = build->emitter.files[build->headers[i].file].path;
+        if (unit->headers >> i & 1 && strcmp(header, "aicpu/program.h") == 0) {
+            unit->is_shared = false;
+        }
     }
     return true;
 }
@@ -101,12 +151,22 @@ static bool npu_describe_tree(npu_build *build) {
     npu_emitter *emitter = &build->emitter;
     npu_emitter_open(emitter, build->context, build->program);
     build->status = emitter->status;  // an error is reported when it is closed
-    bool is_good = build->status == PTOWSP_OK;
-    for (uint32_t i = 0; is_good && i < emitter->file_count; i++) {
-        is_good = npu_describe_file(build, &emitter->files[i]);
+    if (build->status != PTOWSP_OK) {
+        return false;
     }
-    return is_good && npu_build_check(build, &build->tree) &&
-           npu_build_check(build, &build->headers);
+    size_t size = emitter->file_count * sizeof *build->hashes;
+    build->hashes = (char(*)[NPU_HASH_SIZE])npu_resize(NULL, size);
+    if (!build->hashes) {
+        return npu_build_out_of_memory(build);
+    }
+    bool is_good = npu_describe_headers(build);
+    for (uint32_t i = 0; is_good && i < emitter->file_count; i++) {
+        const npu_file *file = &emitter->files[i];
+        npu_hash(file->data, file->size, build->hashes[i]);
+        npu_print(&build->tree, "%s %s\n", build->hashes[i], file->path);
+        is_good = !npu_is_unit(file->path) || npu_describe_unit(build, i);
+    }
+    return is_good && npu_build_check(build, &build->tree);
 }
 
 // The compiler as words: one, if the whole of it is a file; a path is made absolute, as the
@@ -183,9 +243,7 @@ static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *des
     struct utsname machine;
     bool is_known = uname(&machine) >= 0;
     npu_print_arguments(&build->tool, &build->options);
-    npu_print(&build->tool,
-              NPU_COMPILE_OPTIONS "\nptowsp " PTOWSP_VERSION ", cache " NPU_CACHE_VERSION
-                                  ", %s, %s\n",
+    npu_print(&build->tool, "ptowsp " PTOWSP_VERSION ", cache " NPU_CACHE_VERSION ", %s, %s\n",
               is_known ? machine.sysname : "?", is_known ? machine.machine : "?");
     return npu_build_check(build, &build->tool);
 }
@@ -296,10 +354,9 @@ static bool npu_find_or_make(npu_build *build, const ptowsp_npu_build_desc *desc
 }
 
 static void npu_build_free(npu_build *build) {
-    npu_text *const texts[] = {&build->compiler, &build->options,    &build->tool,
-                               &build->headers,  &build->tree,       &build->cache,
-                               &build->entry,    &build->log,        &build->work,
-                               &build->error,    &build->compile_log};
+    npu_text *const texts[] = {&build->compiler,    &build->options, &build->tool, &build->tree,
+                               &build->cache,       &build->entry,   &build->log,  &build->work,
+                               &build->compile_log, &build->error};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         npu_text_free(texts[i]);
     }
@@ -309,6 +366,7 @@ static void npu_build_free(npu_build *build) {
         npu_text_free(&build->units[i].command);
     }
     npu_resize(build->units, 0);
+    npu_resize(build->hashes, 0);
     npu_emitter_close(&build->emitter);
 }
 

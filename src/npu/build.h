@@ -60,20 +60,27 @@ NPU_INTERNAL int npu_process_wait(pid_t process);
 
 #define NPU_LIBRARY "libwsp_tree.so"
 
+// As in the tree's Makefile, which says why.
+#define NPU_FLAGS                                                                                  \
+    "-std=c++17 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -ffp-contract=off -pthread"
+
 // -- builds ---------------------------------------------------------------------------------------
 
-// A file that is compiled.
-// What every file is compiled with, before the user's options; keys have it, too. Kernels that are C
-// functions round as the source says, without multiply-add where that has two steps.
-#define NPU_COMPILE_OPTIONS                                                                        \
-    "-std=c++17 -ffp-contract=off -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -pthread"
+// A header of the tree, and those that it includes itself.
+#define NPU_HEADER_MAX 64
+typedef struct npu_header {
+    uint32_t file;
+    uint64_t headers;
+} npu_header;
 
+// A file that is compiled.
 typedef struct npu_unit {
+    uint32_t file;
     const char *path;
-    char hash[NPU_HASH_SIZE];
-    bool is_shared;   // it is compiled alike for many programs: its object is kept
-    npu_text object;  // where its object goes in the end
-    npu_text output;  // where the compiler puts it; and, with .log behind, what it says
+    uint64_t headers;  // a bit for each that it includes
+    bool is_shared;    // it is compiled alike for many programs: its object is kept
+    npu_text object;   // where its object goes in the end
+    npu_text output;   // where the compiler puts it; and, with .log behind, what it says
     npu_text command;
     pid_t process;  // of the compiler; 0: the object is there
 } npu_unit;
@@ -125,7 +132,10 @@ typedef struct npu_build {
     npu_emitter emitter;         // the tree
     npu_text compiler, options;  // as arguments
     npu_text tool;               // a description of compiler, options and versions
-    npu_text headers, tree;      // hashes: of all headers but program.h, of all files
+    npu_text tree;               // "hash path" of all files
+    npu_header headers[NPU_HEADER_MAX];
+    uint32_t header_count;
+    char (*hashes)[NPU_HASH_SIZE];  // of each file
     npu_unit *units;
     uint32_t unit_count, unit_capacity;
     npu_text cache, entry, log;  // paths: the cache, the entry KEY, KEY.log

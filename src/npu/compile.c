@@ -12,7 +12,7 @@
 
 static const npu_text npu_nothing = {NULL, 0, 0, false};
 
-// Objects have the headers, the compiler and their own text in their names.
+// Objects have the compiler, their own text and that of their headers in their names.
 NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number) {
     npu_text key = npu_nothing;
     char hash[NPU_HASH_SIZE];
@@ -21,7 +21,13 @@ NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t num
         npu_print(&unit->object, "%s", unit->output.data);
         return;
     }
-    npu_print(&key, "%s%s%s %s\n", build->tool.data, build->headers.data, unit->hash, unit->path);
+    npu_print(&key, "%s%s %s\n", build->tool.data, build->hashes[unit->file], unit->path);
+    for (uint32_t i = 0; i < build->header_count; i++) {
+        uint32_t file = build->headers[i].file;
+        if (unit->headers >> i & 1) {
+            npu_print(&key, "%s %s\n", build->hashes[file], build->emitter.files[file].path);
+        }
+    }
     if (npu_build_check(build, &key)) {
         npu_hash(key.data, key.size, hash);
         npu_print(&unit->object, "%s/objects/%s.o", build->cache.data, hash);
@@ -45,7 +51,7 @@ static bool npu_compile_start(npu_build *build, npu_unit *unit) {
     npu_text directory = npu_nothing, log = npu_nothing;
     unit->command.size = 0;
     npu_write(&unit->command, build->compiler.data, build->compiler.size);
-    npu_argument_words(&unit->command, NPU_COMPILE_OPTIONS);
+    npu_argument_words(&unit->command, NPU_FLAGS);
     npu_write(&unit->command, build->options.data, build->options.size);
     npu_argument_words(&unit->command, "-Iinclude -Iaicpu -Iaicore -Ihost -Ishim -c");
     npu_argument(&unit->command, "%s", unit->path);
