@@ -243,7 +243,8 @@ static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *des
     struct utsname machine;
     bool is_known = uname(&machine) >= 0;
     npu_print_arguments(&build->tool, &build->options);
-    npu_print(&build->tool, "ptowsp " PTOWSP_VERSION ", cache " NPU_CACHE_VERSION ", %s, %s\n",
+    npu_print(&build->tool,
+              NPU_FLAGS "\nptowsp " PTOWSP_VERSION ", cache " NPU_CACHE_VERSION ", %s, %s\n",
               is_known ? machine.sysname : "?", is_known ? machine.machine : "?");
     return npu_build_check(build, &build->tool);
 }
