@@ -374,14 +374,43 @@ static void text__of_a_pipeline_is_golden(void **state) {
 // Nested loops, called as C++ calls something, over axes that are called so, too; then a process.
 static void text__compiles_whatever_things_are_called(void **state) {
     (void)state;
-    static const char *const names[] = {
-        "run",  "task",  "scope", "pipeline", "i64",      "min",     "to_u64",    "class",
-        "and",  "part",  "Scope", "Task",     "x_end",    "x_entry", "x",         "wsp",
-        "std",  "0 ?" "?/", "a b",   "a_b",      "scope_2",  "NULL",    "INT64_MAX", "assert",
-        "good", "READ",  "e",     "PARALLEL", "produces", "loaded",  "int",       "__x__"};
+    static const char *const names[] = {"run",
+                                        "task",
+                                        "scope",
+                                        "pipeline",
+                                        "i64",
+                                        "min",
+                                        "to_u64",
+                                        "class",
+                                        "and",
+                                        "part",
+                                        "Scope",
+                                        "Task",
+                                        "x_end",
+                                        "x_entry",
+                                        "x",
+                                        "wsp",
+                                        "std",
+                                        "0 ?"
+                                        "?/",
+                                        "a b",
+                                        "a_b",
+                                        "scope_2",
+                                        "NULL",
+                                        "INT64_MAX",
+                                        "assert",
+                                        "good",
+                                        "READ",
+                                        "e",
+                                        "PARALLEL",
+                                        "produces",
+                                        "loaded",
+                                        "int",
+                                        "__x__"};
     enum { NAME_COUNT = sizeof names / sizeof names[0] };
     fixture f;
-    fixture_make(&f, "names */ ?" "?/");
+    fixture_make(&f, "names */ ?"
+                     "?/");
     ptowsp_module *m = f.m;
     ptowsp_kernel step = kernel(&f, (ptowsp_kernel_desc){.name = "Task", .axis_count = 1});
     ptowsp_axis axes[NAME_COUNT];

@@ -234,10 +234,10 @@ static void npu_print_local(npu_expand *x, npu_local *local) {
 }
 
 NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals) {
-    for (int group = (int)NPU_LOCAL_SIZE; group <= (int)NPU_LOCAL_ARRAY; group++) {
+    for (int group = NPU_LOCAL_SIZE; group <= NPU_LOCAL_ARRAY; group++) {
         for (uint32_t i = 0; i < locals->count; i++) {
             int kind = (int)locals->items[i].kind;
-            if (kind == group || (kind > (int)NPU_LOCAL_ARRAY && group == (int)NPU_LOCAL_ARRAY)) {
+            if (kind == group || (kind > NPU_LOCAL_ARRAY && group == NPU_LOCAL_ARRAY)) {
                 npu_print_local(x, &locals->items[i]);
             }
         }
