@@ -32,7 +32,8 @@
 //
 // It does not own your threads unless you ask, keep global state, allocate behind your back,
 // compile kernels at run time, write to files, print, or need anything but a POSIX libc and
-// (optionally) pthreads. Its implementation compiles with gcc and clang, without -ffast-math.
+// (optionally) pthreads. Its implementation compiles with gcc and clang, without -ffast-math. (An
+// optional third file, ptowsp_npu_emit.c, writes source trees, and compiles them when asked to.)
 //
 // HOW TO USE IT
 //

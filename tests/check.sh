@@ -90,7 +90,7 @@ CC=gcc CXX=g++ OUT="$OUT/gcc" sh tests/packaging_test.sh
 CC=clang CXX=clang++ OUT="$OUT/clang" sh tests/packaging_test.sh
 
 step "README: its programs compile and print what it says"
-export XDG_CACHE_HOME="$OUT/cache"
+export XDG_CACHE_HOME="$PWD/$OUT/cache"
 for number in 1 2 3 4 5 6; do
     awk -v want=$number -v program="$OUT/readme.c" -v text="$OUT/readme.expected" '
         /^```c$/ { block++; mode = block == want ? "program" : ""; next }
