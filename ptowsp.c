@@ -2757,7 +2757,7 @@ PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp
 // src/data/code_range.h
 // =================================================================================================
 
-// Where the code of a scalar expression is, and its value: all that most of those who have one know.
+// Compiled expressions, as what refers to them sees them.
 
 #ifndef PWSP_CODE_RANGE_H
 #define PWSP_CODE_RANGE_H

@@ -2349,9 +2349,9 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //          tasks: 20 to 40 bytes for each in order or fifo, some 65 more for each tile that
 //          dependencies look at, 60 to 80 more where lanes choose: with three tiles, no more than
 //          256. Recording tasks takes 56 bytes for each, and up to 32 more for each in flight. On
-//          lanes, some 100 bytes more for each task of the window, 25 for each tile, and 65 for each
-//          tile of a tensor that tasks write: with three tiles, of which one is such, again no more
-//          than 256. Executing again what has been executed before allocates nothing; on lanes,
+//          lanes, some 100 bytes more for each task of the window, 25 for each tile, and 65 for
+//          each tile of a tensor that tasks write: with three tiles, of which one is such, again no
+//          more than 256. Executing again what has been executed before allocates nothing; on lanes,
 //          only if more is in flight at once than ever before.
 
 typedef struct ptowsp_run ptowsp_run;
@@ -2866,9 +2866,9 @@ PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to,
 // lane for each core (tasks that need none, as they are empty or skipped, are counted for none).
 //
 // Errors   Those of ptowsp_graph_run. INVALID_PARAMS: a task's unit of which the device has no
-//          core, or a graph of another context. STUCK: a core has not come back in time; the text names
-//          core and task. Tasks that have not been started do not run, and the device is lost: but
-//          for copying out and closing all calls return STUCK.
+//          core, or a graph of another context. STUCK: a core has not come back in time; the text
+//          names core and task. Tasks that have not been started do not run, and the device is
+//          lost: but for copying out and closing all calls return STUCK.
 PTOWSP_API ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph);
 
 // Runs a program as ptowsp_run_execute does, with kernels on cores of their unit, and outputs and

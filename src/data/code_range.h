@@ -1,4 +1,4 @@
-// Where the code of a scalar expression is, and its value: all that most of those who have one know.
+// Compiled expressions, as what refers to them sees them.
 
 #ifndef PWSP_CODE_RANGE_H
 #define PWSP_CODE_RANGE_H

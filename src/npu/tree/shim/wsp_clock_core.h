@@ -789,7 +789,7 @@ PWSP_INTERNAL bool pwsp_layout_span(uint32_t rank, const int64_t *shape, const i
 // src/data/code_range.h
 // =================================================================================================
 
-// Where the code of a scalar expression is, and its value: all that most of those who have one know.
+// Compiled expressions, as what refers to them sees them.
 
 #ifndef PWSP_CODE_RANGE_H
 #define PWSP_CODE_RANGE_H
