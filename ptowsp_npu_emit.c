@@ -220,6 +220,8 @@ NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i);
 // that merge.
 NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter, bool has_pipelines);
 
+NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
+
 // aicpu/expand.cpp.
 NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out);
 

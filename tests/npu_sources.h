@@ -44,7 +44,8 @@ PTOWSP_SOURCE(
         }
     }
 
-    static inline int32_t *rk_at(const ptowsp_task *task, uint32_t t, int64_t row, int64_t col) {
+    static inline int32_t *
+    rk_at(const ptowsp_task *task, uint32_t t, int64_t row, int64_t col) {
         const ptowsp_tile *tile = &task->tiles[t];
         return (int32_t *)tile->data + (row * tile->row_stride + col * tile->col_stride);
     }
