@@ -6499,24 +6499,31 @@ NPU_INTERNAL void npu_cache_remove(npu_text *path) {
 
 // -- entries --------------------------------------------------------------------------------------
 
-// The hash of the library in a directory, or of nothing.
-static void npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
+// The hash of the library in a directory. False with errno.
+static bool npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
     npu_text path = {NULL, 0, 0, false}, library = path;
     npu_print(&path, "%s/" NPU_LIBRARY, directory);
-    if (path.is_out_of_memory || !npu_file_read(path.data, &library)) {
-        library.size = 0;
+    bool is_good = !path.is_out_of_memory && npu_file_read(path.data, &library);
+    if (is_good) {
+        npu_hash(library.data, library.size, hash);
+    } else if (path.is_out_of_memory || library.is_out_of_memory) {
+        errno = ENOMEM;
     }
-    npu_hash(library.data, library.size, hash);
+    int error = errno;
     npu_text_free(&path);
     npu_text_free(&library);
+    errno = error;
+    return is_good;
 }
 
 NPU_INTERNAL bool npu_cache_mark(npu_build *build) {
     npu_text path = {NULL, 0, 0, false};
     char hash[NPU_HASH_SIZE];
-    npu_cache_hash(build->work.data, hash);
+    if (!npu_cache_hash(build->work.data, hash)) {
+        return npu_build_fail_system(build, "cannot read what was built in", build->work.data);
+    }
     npu_print(&path, "%s/complete", build->work.data);
-    bool is_good = !path.is_out_of_memory || npu_build_out_of_memory(build);
+    bool is_good = npu_build_check(build, &path);
     if (is_good && (!npu_file_write(path.data, hash, strlen(hash)) || !npu_file_sync(path.data))) {
         is_good = npu_build_fail_system(build, "cannot write", path.data);
     }
@@ -6530,8 +6537,7 @@ NPU_INTERNAL bool npu_cache_is_whole(const char *directory) {
     npu_print(&path, "%s/complete", directory);
     bool is_whole = !path.is_out_of_memory && npu_file_read(path.data, &mark) && mark.size;
     if (is_whole) {
-        npu_cache_hash(directory, hash);
-        is_whole = strcmp(mark.data, hash) == 0;
+        is_whole = npu_cache_hash(directory, hash) && strcmp(mark.data, hash) == 0;
     }
     npu_text_free(&path);
     npu_text_free(&mark);
@@ -6721,7 +6727,7 @@ static uint32_t npu_processor_count(void) {
 
 // Compiles all units whose objects are not there, as many at a time as there are processors. Waits
 // for all that it has started, whatever happens.
-static bool npu_compile(npu_build *build, bool is_reusing) {
+static bool npu_compile_units(npu_build *build, bool is_reusing) {
     uint32_t running = 0, next = 0, most = npu_processor_count();
     bool is_good = true;
     for (uint32_t i = 0; i < build->unit_count; i++) {
@@ -6782,7 +6788,7 @@ NPU_INTERNAL bool npu_make_library(npu_build *build) {
     npu_text why = npu_nothing;
     for (int i = 0; i < 2; i++) {
         build->is_reused = false;
-        bool is_good = npu_compile(build, i == 0) && npu_link(build);
+        bool is_good = npu_compile_units(build, i == 0) && npu_link(build);
         if (is_good && !npu_load(build->npu, build->work.data, &why)) {
             is_good =
                 npu_build_fail(build, PTOWSP_SYSTEM_FAILED, "what was built cannot be loaded: %s",
@@ -7037,6 +7043,9 @@ NPU_INTERNAL bool npu_build_fail(npu_build *build, ptowsp_status status, const c
 
 NPU_INTERNAL bool npu_build_fail_system(npu_build *build, const char *what, const char *path) {
     int error = errno;
+    if (error == ENOMEM) {
+        return npu_build_out_of_memory(build);
+    }
     return npu_build_fail(build, PTOWSP_SYSTEM_FAILED, "%s %s: %s", what, path, strerror(error));
 }
 
@@ -7213,8 +7222,9 @@ static bool npu_describe_compiler(npu_build *build) {
                                      name, code);
         } else {
             npu_print_arguments(&build->tool, &build->compiler);
-            is_good = npu_file_read(output.data, &build->tool) ||
-                      npu_build_fail_system(build, "cannot read", output.data);
+            bool is_read = npu_file_read(output.data, &build->tool);
+            is_good = npu_build_check(build, &build->tool) &&
+                      (is_read || npu_build_fail_system(build, "cannot read", output.data));
         }
     }
     npu_text_free(&arguments);

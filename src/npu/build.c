@@ -42,6 +42,9 @@ NPU_INTERNAL bool npu_build_fail(npu_build *build, ptowsp_status status, const c
 
 NPU_INTERNAL bool npu_build_fail_system(npu_build *build, const char *what, const char *path) {
     int error = errno;
+    if (error == ENOMEM) {
+        return npu_build_out_of_memory(build);
+    }
     return npu_build_fail(build, PTOWSP_SYSTEM_FAILED, "%s %s: %s", what, path, strerror(error));
 }
 
@@ -218,8 +221,9 @@ static bool npu_describe_compiler(npu_build *build) {
                                      name, code);
         } else {
             npu_print_arguments(&build->tool, &build->compiler);
-            is_good = npu_file_read(output.data, &build->tool) ||
-                      npu_build_fail_system(build, "cannot read", output.data);
+            bool is_read = npu_file_read(output.data, &build->tool);
+            is_good = npu_build_check(build, &build->tool) &&
+                      (is_read || npu_build_fail_system(build, "cannot read", output.data));
         }
     }
     npu_text_free(&arguments);

@@ -191,24 +191,31 @@ NPU_INTERNAL void npu_cache_remove(npu_text *path) {
 
 // -- entries --------------------------------------------------------------------------------------
 
-// The hash of the library in a directory, or of nothing.
-static void npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
+// The hash of the library in a directory. False with errno.
+static bool npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
     npu_text path = {NULL, 0, 0, false}, library = path;
     npu_print(&path, "%s/" NPU_LIBRARY, directory);
-    if (path.is_out_of_memory || !npu_file_read(path.data, &library)) {
-        library.size = 0;
+    bool is_good = !path.is_out_of_memory && npu_file_read(path.data, &library);
+    if (is_good) {
+        npu_hash(library.data, library.size, hash);
+    } else if (path.is_out_of_memory || library.is_out_of_memory) {
+        errno = ENOMEM;
     }
-    npu_hash(library.data, library.size, hash);
+    int error = errno;
     npu_text_free(&path);
     npu_text_free(&library);
+    errno = error;
+    return is_good;
 }
 
 NPU_INTERNAL bool npu_cache_mark(npu_build *build) {
     npu_text path = {NULL, 0, 0, false};
     char hash[NPU_HASH_SIZE];
-    npu_cache_hash(build->work.data, hash);
+    if (!npu_cache_hash(build->work.data, hash)) {
+        return npu_build_fail_system(build, "cannot read what was built in", build->work.data);
+    }
     npu_print(&path, "%s/complete", build->work.data);
-    bool is_good = !path.is_out_of_memory || npu_build_out_of_memory(build);
+    bool is_good = npu_build_check(build, &path);
     if (is_good && (!npu_file_write(path.data, hash, strlen(hash)) || !npu_file_sync(path.data))) {
         is_good = npu_build_fail_system(build, "cannot write", path.data);
     }
@@ -222,8 +229,7 @@ NPU_INTERNAL bool npu_cache_is_whole(const char *directory) {
     npu_print(&path, "%s/complete", directory);
     bool is_whole = !path.is_out_of_memory && npu_file_read(path.data, &mark) && mark.size;
     if (is_whole) {
-        npu_cache_hash(directory, hash);
-        is_whole = strcmp(mark.data, hash) == 0;
+        is_whole = npu_cache_hash(directory, hash) && strcmp(mark.data, hash) == 0;
     }
     npu_text_free(&path);
     npu_text_free(&mark);

@@ -151,7 +151,7 @@ static uint32_t npu_processor_count(void) {
 
 // Compiles all units whose objects are not there, as many at a time as there are processors. Waits
 // for all that it has started, whatever happens.
-static bool npu_compile(npu_build *build, bool is_reusing) {
+static bool npu_compile_units(npu_build *build, bool is_reusing) {
     uint32_t running = 0, next = 0, most = npu_processor_count();
     bool is_good = true;
     for (uint32_t i = 0; i < build->unit_count; i++) {
@@ -212,7 +212,7 @@ NPU_INTERNAL bool npu_make_library(npu_build *build) {
     npu_text why = npu_nothing;
     for (int i = 0; i < 2; i++) {
         build->is_reused = false;
-        bool is_good = npu_compile(build, i == 0) && npu_link(build);
+        bool is_good = npu_compile_units(build, i == 0) && npu_link(build);
         if (is_good && !npu_load(build->npu, build->work.data, &why)) {
             is_good =
                 npu_build_fail(build, PTOWSP_SYSTEM_FAILED, "what was built cannot be loaded: %s",

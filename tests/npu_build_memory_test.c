@@ -1,0 +1,73 @@
+// Building a tree where memory is out: every allocation is refused once, when the tree is in the
+// cache and when it is not. The emitter is compiled in, with a hook.
+
+#define _POSIX_C_SOURCE 200809L
+
+#include <stddef.h>
+
+static void *refuse_resize(void *ptr, size_t size);
+#define PTOWSP_NPU_RESIZE(ptr, size) refuse_resize(ptr, size)
+#include "../ptowsp_npu_emit.c"
+
+#include "npu_build_fixture.h"
+
+static struct { size_t live, allocations, refuse_at; } hooks;
+
+static void *refuse_resize(void *ptr, size_t size) {
+    if (size == 0) {
+        hooks.live -= ptr != NULL;
+        free(ptr);
+        return NULL;
+    }
+    if (++hooks.allocations == hooks.refuse_at) {
+        return NULL;
+    }
+    hooks.live += ptr == NULL;
+    return realloc(ptr, size);
+}
+
+// Builds with the n-th allocation refused; returns whether that was one too many to refuse.
+static bool survives(build *b, size_t n) {
+    ptowsp_npu *npu = b->npu;
+    hooks.allocations = 0;
+    hooks.refuse_at = n;
+    ptowsp_status status = ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &npu);
+    hooks.refuse_at = 0;
+    if (status == PTOWSP_OK) {
+        ptowsp_npu_destroy(npu);
+    } else {
+        assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+        assert_null(npu);
+        assert_int_equal(ptowsp_context_error(b->f.context).status, PTOWSP_OUT_OF_MEMORY);
+    }
+    assert_int_equal(hooks.live, 0);
+    return hooks.allocations < n;
+}
+
+static void memory__that_is_refused_is_an_error_and_leaves_nothing(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    assert_true(survives(&b, SIZE_MAX));
+    size_t there = hooks.allocations;
+    for (size_t n = 1; !survives(&b, n); n++) {
+        assert_true(n <= there);
+    }
+    // Not in the cache, but its objects are.
+    const ptowsp_npu_build_desc desc = {b.cache, b.compiler, "-O6"};
+    b.desc = desc;
+    bool is_done = false;
+    for (size_t n = 1; !is_done; n += n < there / 2 ? 37 : 1) {  // the first half is as before
+        is_done = survives(&b, n);
+        assert_int_equal(entries_like(b.cache, "tmp."), 0);
+    }
+    assert_int_equal(npu_entries(b.cache), 3);
+    build_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory__that_is_refused_is_an_error_and_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
