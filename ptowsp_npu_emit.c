@@ -10919,7 +10919,7 @@ static const char npu_fixed_19[] =
     "bool Scheduler::check_clock(bool is_good) {\n"
     "    if (!is_good) {\n"
     "        std::lock_guard<std::mutex> guard(mutex_);\n"
-    "        failure_.set(clock_.status(), PTOWSP_NO_INDEX, \"%s\", clock_.error());\n"
+    "        failure_.set(clock_.status(), clock_.error_index(), \"%s\", clock_.error());\n"
     "        stop_behind(head_);\n"
     "    }\n"
     "    return is_good;\n"
@@ -15213,6 +15213,10 @@ static const char npu_fixed_33[] =
     "    return !state_ ? \"clock: out of memory, or not begun\" : state_->sim.text;\n"
     "}\n"
     "\n"
+    "uint64_t Clock::error_index() const {\n"
+    "    return !state_ ? PTOWSP_NO_INDEX : state_->sim.index;\n"
+    "}\n"
+    "\n"
     "}  // namespace wsp\n";
 
 static const char npu_fixed_34[] =
@@ -15324,7 +15328,8 @@ static const char npu_fixed_34[] =
     "    uint64_t pipeline_start(uint32_t pipeline) const;  // of its last run\n"
     "\n"
     "    ptowsp_status status() const;\n"
-    "    const char *error() const;  // \"\" if there is none\n"
+    "    const char *error() const;     // \"\" if there is none\n"
+    "    uint64_t error_index() const;  // the task that it is about, or PTOWSP_NO_INDEX\n"
     "\n"
     "  private:\n"
     "    ClockState *state_ = nullptr;\n"

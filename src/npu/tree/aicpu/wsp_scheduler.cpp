@@ -134,7 +134,7 @@ bool Scheduler::begin_clock() {
 bool Scheduler::check_clock(bool is_good) {
     if (!is_good) {
         std::lock_guard<std::mutex> guard(mutex_);
-        failure_.set(clock_.status(), PTOWSP_NO_INDEX, "%s", clock_.error());
+        failure_.set(clock_.status(), clock_.error_index(), "%s", clock_.error());
         stop_behind(head_);
     }
     return is_good;

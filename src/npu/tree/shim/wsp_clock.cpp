@@ -501,4 +501,8 @@ const char *Clock::error() const {
     return !state_ ? "clock: out of memory, or not begun" : state_->sim.text;
 }
 
+uint64_t Clock::error_index() const {
+    return !state_ ? PTOWSP_NO_INDEX : state_->sim.index;
+}
+
 }  // namespace wsp

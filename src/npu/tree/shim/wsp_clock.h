@@ -106,7 +106,8 @@ class Clock {
     uint64_t pipeline_start(uint32_t pipeline) const;  // of its last run
 
     ptowsp_status status() const;
-    const char *error() const;  // "" if there is none
+    const char *error() const;     // "" if there is none
+    uint64_t error_index() const;  // the task that it is about, or PTOWSP_NO_INDEX
 
   private:
     ClockState *state_ = nullptr;
