@@ -309,6 +309,28 @@ static void names__no_keyword_is_left(void **state) {
     }
 }
 
+// What expand.cpp and kernels see without a namespace before it: a workload of that name would be
+// ambiguous, a variable or a tile of it would hide what is meant.
+static void names__nothing_of_the_runtime_is_left(void **state) {
+    (void)state;
+    const char *const words[] = {
+        "Access",      "Array",      "Bell",       "Bindings",      "Channel",
+        "Clock",       "ClockState", "ClockTask",  "ClockTile",     "Core",
+        "Entries",     "Entry",      "Failure",    "Network",       "NetworkHost",
+        "Pipeline",    "Port",       "Process",    "Region",        "RegionMap",
+        "Run",         "Scheduler",  "Scope",      "Submission",    "Target",
+        "Task",        "READ_WRITE", "SEQUENTIAL", "RING_SIZE_MAX", "end_task",
+        "status_name", "walk",       "Tile",       "TileType",      "GlobalTensor",
+        "BLayout",     "set_flag",   "offsetof",   "L_tmpnam",      "va_arg",
+        "tm",          "stat",       "timespec",   "FILE",          "pipe_barrier",
+        "wait_flag",   "TileAcc",    "va_list"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (!npu_name_is_reserved(words[i])) {
+            fail_msg("%s", words[i]);
+        }
+    }
+}
+
 // A module with clashes of all kinds; its names, in the order of the tables.
 static void names__that_clash_get_numbers_in_the_order_of_the_tables(void **state) {
     (void)state;
@@ -542,6 +564,7 @@ int main(void) {
         cmocka_unit_test(names__become_identifiers),
         cmocka_unit_test(names__that_are_reserved_get_an_underscore),
         cmocka_unit_test(names__no_keyword_is_left),
+        cmocka_unit_test(names__nothing_of_the_runtime_is_left),
         cmocka_unit_test(names__that_clash_get_numbers_in_the_order_of_the_tables),
         cmocka_unit_test(names__of_any_characters_are_identifiers_and_differ),
         cmocka_unit_test(emit__every_allocation_may_be_refused),
