@@ -2633,6 +2633,18 @@ static void npu_prototypes(npu_expand *x) {
     }
 }
 
+// What the program's replicas need, before anything is done: sizes that are bound are not 0.
+static void npu_check_replicas(npu_expand *x) {
+    for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
+        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
+        if (s.kind == PTOWSP_STATEMENT_PROCESS && s.axis &&
+            ptowsp_program_axis_at(x->program, s.axis).kind == PTOWSP_AXIS_DYNAMIC) {
+            npu_print(x->out, "    run.check_replicas(AXIS_%s, %u);\n",
+                      npu_name(x->emitter, NPU_AXIS, s.axis), npu_place(x->emitter, s.node));
+        }
+    }
+}
+
 static void npu_expand_file(npu_expand *x) {
     char name[NPU_LOCAL_NAME_MAX];
     npu_add(x, "The tasks of module ");
@@ -2655,8 +2667,9 @@ static void npu_expand_file(npu_expand *x) {
     for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
         npu_statement(x, i);
     }
-    npu_print(x->out, "\n}  // namespace\n\nvoid wsp_expand(wsp::Run &run) {\n    %s(run);\n}\n",
-              npu_name(x->emitter, NPU_WORKLOAD, 0));
+    npu_print(x->out, "\n}  // namespace\n\nvoid wsp_expand(wsp::Run &run) {\n");
+    npu_check_replicas(x);
+    npu_print(x->out, "    %s(run);\n}\n", npu_name(x->emitter, NPU_WORKLOAD, 0));
 }
 
 // Makes the tables, in one block. False when memory is out.
@@ -8604,6 +8617,14 @@ static const char npu_fixed_9[] =
     "    return length;\n"
     "}\n"
     "\n"
+    "void Run::check_replicas(uint32_t axis, uint32_t place) {\n"
+    "    at(place);\n"
+    "    if (good() && size(axis) == 0) {\n"
+    "        fail(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,\n"
+    "             \"axis %s has size 0, so that there is no replica\", program_->axes[axis].name);\n"
+    "    }\n"
+    "}\n"
+    "\n"
     "i64 Run::length_sum(uint32_t array) {\n"
     "    return length_sums_[array];\n"
     "}\n"
@@ -8985,6 +9006,9 @@ static const char npu_fixed_10[] =
     "    i64 length_sum(uint32_t array);                       // of all its rows\n"
     "    Entries entries(uint32_t axis);                       // of all rows of a sparse axis\n"
     "    Entries entries(uint32_t axis, i64 row, uint32_t place);\n"
+    "\n"
+    "    // An axis that a process is replicated over has to have a size, or it is an error.\n"
+    "    void check_replicas(uint32_t axis, uint32_t place);\n"
     "\n"
     "    // Slots.\n"
     "    u64 slot_u64(uint32_t slot) const {\n"

@@ -512,6 +512,18 @@ static void npu_prototypes(npu_expand *x) {
     }
 }
 
+// What the program's replicas need, before anything is done: sizes that are bound are not 0.
+static void npu_check_replicas(npu_expand *x) {
+    for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
+        ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
+        if (s.kind == PTOWSP_STATEMENT_PROCESS && s.axis &&
+            ptowsp_program_axis_at(x->program, s.axis).kind == PTOWSP_AXIS_DYNAMIC) {
+            npu_print(x->out, "    run.check_replicas(AXIS_%s, %u);\n",
+                      npu_name(x->emitter, NPU_AXIS, s.axis), npu_place(x->emitter, s.node));
+        }
+    }
+}
+
 static void npu_expand_file(npu_expand *x) {
     char name[NPU_LOCAL_NAME_MAX];
     npu_add(x, "The tasks of module ");
@@ -534,8 +546,9 @@ static void npu_expand_file(npu_expand *x) {
     for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
         npu_statement(x, i);
     }
-    npu_print(x->out, "\n}  // namespace\n\nvoid wsp_expand(wsp::Run &run) {\n    %s(run);\n}\n",
-              npu_name(x->emitter, NPU_WORKLOAD, 0));
+    npu_print(x->out, "\n}  // namespace\n\nvoid wsp_expand(wsp::Run &run) {\n");
+    npu_check_replicas(x);
+    npu_print(x->out, "    %s(run);\n}\n", npu_name(x->emitter, NPU_WORKLOAD, 0));
 }
 
 // Makes the tables, in one block. False when memory is out.

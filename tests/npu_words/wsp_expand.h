@@ -52,6 +52,12 @@ class Run {
     i64 length_sum(uint32_t array) {
         return host_->length_sum(host_->user, array);
     }
+    void check_replicas(uint32_t axis, uint32_t place) {
+        at(place);
+        if (is_good_ && size(axis) == 0) {
+            fail();
+        }
+    }
     class Entries;
     Entries entries(uint32_t axis);
     Entries entries(uint32_t axis, i64 row, uint32_t place);

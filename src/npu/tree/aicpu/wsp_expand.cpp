@@ -129,6 +129,14 @@ i64 Run::length(uint32_t array, i64 row, uint32_t place) {
     return length;
 }
 
+void Run::check_replicas(uint32_t axis, uint32_t place) {
+    at(place);
+    if (good() && size(axis) == 0) {
+        fail(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+             "axis %s has size 0, so that there is no replica", program_->axes[axis].name);
+    }
+}
+
 i64 Run::length_sum(uint32_t array) {
     return length_sums_[array];
 }

@@ -108,6 +108,9 @@ class Run {
     Entries entries(uint32_t axis);                       // of all rows of a sparse axis
     Entries entries(uint32_t axis, i64 row, uint32_t place);
 
+    // An axis that a process is replicated over has to have a size, or it is an error.
+    void check_replicas(uint32_t axis, uint32_t place);
+
     // Slots.
     u64 slot_u64(uint32_t slot) const {
         return slots_[slot];
