@@ -101,8 +101,8 @@ $(BUILD)/npu_clock%test: tests/npu_clock%test.c $(TEST_HEADERS) $(wildcard tests
 
 # The fixed files of emitted trees, with a program written by hand.
 NPU_RUNTIME := $(addprefix src/npu/tree/,aicpu/wsp_expand.cpp aicpu/wsp_scheduler.cpp \
-               aicpu/wsp_region_map.cpp aicore/wsp_worker.cpp host/wsp_bindings.cpp \
-               host/wsp_run.cpp host/wsp_runner.cpp shim/wsp_clock.cpp) \
+               aicpu/wsp_scheduler_ready.cpp aicpu/wsp_region_map.cpp aicore/wsp_worker.cpp \
+               host/wsp_bindings.cpp host/wsp_run.cpp host/wsp_runner.cpp shim/wsp_clock.cpp) \
                tests/npu_sample/program.cpp tests/npu_sample/expand.cpp
 NPU_INCLUDE := $(addprefix -Isrc/npu/tree/,include aicpu aicore host shim) -Itests/npu_sample -I.
 

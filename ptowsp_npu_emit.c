@@ -5417,7 +5417,7 @@ static void npu_readme_files(npu_text *text, bool has_pipelines) {
               "| `aicore/kernels/` | **one source per kernel** |\n"
               "| `aicore/dispatch.cpp` | kernels by their number |\n"
               "| `aicpu/wsp_expand.*` | the words that `expand.cpp` is written in |\n"
-              "| `aicpu/wsp_scheduler.*`, `wsp_region_map.*` | a bounded ring of tasks: which "
+              "| `aicpu/wsp_scheduler*`, `wsp_region_map.*` | a bounded ring of tasks: which "
               "of them wait for which, as they share data, and which core runs them |\n");
     if (has_pipelines) {
         npu_print(text, "| `aicpu/wsp_pipeline*` | processes and channels |\n");
@@ -10820,7 +10820,8 @@ static const char npu_fixed_18[] =
     "#endif\n";
 
 static const char npu_fixed_19[] =
-    "// The scheduler: see wsp_scheduler.h.\n"
+    "// The scheduler: how a run begins, its threads, and what thread 0 does. See wsp_scheduler.h; how a\n"
+    "// task becomes ready and gets a core is in wsp_scheduler_ready.cpp.\n"
     "\n"
     "#include \"wsp_scheduler.h\"\n"
     "\n"
@@ -10831,16 +10832,10 @@ static const char npu_fixed_19[] =
     "\n"
     "namespace wsp {\n"
     "\n"
+    "#if WSP_HAS_CLOCK\n"
+    "\n"
     "namespace {\n"
     "\n"
-    "// The finalizer of SplitMix64 (Steele, Lea, Flood 2014).\n"
-    "uint64_t mix(uint64_t x) {\n"
-    "    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);\n"
-    "    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);\n"
-    "    return x ^ (x >> 31);\n"
-    "}\n"
-    "\n"
-    "#if WSP_HAS_CLOCK\n"
     "ClockTile clock_tile(const Region &region) {\n"
     "    return {region.tensor,\n"
     "            region.rows,\n"
@@ -10852,9 +10847,10 @@ static const char npu_fixed_19[] =
     "            (region.access & WRITE) != 0,\n"
     "            false};\n"
     "}\n"
-    "#endif\n"
     "\n"
     "}  // namespace\n"
+    "\n"
+    "#endif\n"
     "\n"
     "const char *status_name(ptowsp_status status) {\n"
     "    switch (status) {\n"
@@ -10963,311 +10959,6 @@ static const char npu_fixed_19[] =
     "}\n"
     "\n"
     "#endif\n"
-    "\n"
-    "// -- nodes ----------------------------------------------------------------------------------------\n"
-    "\n"
-    "bool Scheduler::is_over(Token token) const {\n"
-    "    return token.id == 0 || nodes_[token.node].id != token.id;\n"
-    "}\n"
-    "\n"
-    "void Scheduler::begin_node(uint32_t node) {\n"
-    "    nodes_[node].id = ++last_id_;\n"
-    "    nodes_[node].mark = 0;\n"
-    "    nodes_[node].pending = 0;\n"
-    "}\n"
-    "\n"
-    "uint32_t Scheduler::make_join() {\n"
-    "    if (free_joins_.empty()) {\n"
-    "        free_joins_.push_back(static_cast<uint32_t>(nodes_.size()));\n"
-    "        nodes_.emplace_back();\n"
-    "    }\n"
-    "    const uint32_t join = free_joins_.back();\n"
-    "    free_joins_.pop_back();\n"
-    "    begin_node(join);\n"
-    "    return join;\n"
-    "}\n"
-    "\n"
-    "void Scheduler::add_link(uint32_t from, uint32_t to) {\n"
-    "    uint32_t link = free_links_;\n"
-    "    if (link) {\n"
-    "        free_links_ = links_[link].next;\n"
-    "    } else {\n"
-    "        link = static_cast<uint32_t>(links_.size());\n"
-    "        links_.emplace_back();\n"
-    "    }\n"
-    "    links_[link] = {to, nodes_[from].links};\n"
-    "    nodes_[from].links = link;\n"
-    "    nodes_[from].mark = nodes_[to].id;\n"
-    "    nodes_[to].pending++;\n"
-    "}\n"
-    "\n"
-    "// A node waits for a token; once, however often it is told.\n"
-    "void Scheduler::wait_for(Token token, uint32_t node) {\n"
-    "    if (!is_over(token) && nodes_[token.node].mark != nodes_[node].id) {\n"
-    "        add_link(token.node, node);\n"
-    "    }\n"
-    "}\n"
-    "\n"
-    "// A token that is over when both are. What nobody waits for yet can have more to join.\n"
-    "void Scheduler::merge(Token *into, Token token) {\n"
-    "    if (is_over(token)) {\n"
-    "        return;\n"
-    "    }\n"
-    "    if (is_over(*into)) {\n"
-    "        *into = token;\n"
-    "        return;\n"
-    "    }\n"
-    "    if (into->node == token.node) {\n"
-    "        return;\n"
-    "    }\n"
-    "    if (nodes_[into->node].submission || nodes_[into->node].links) {\n"
-    "        const uint32_t join = make_join();\n"
-    "        wait_for(*into, join);\n"
-    "        *into = {join, nodes_[join].id};\n"
-    "    }\n"
-    "    wait_for(token, into->node);\n"
-    "}\n"
-    "\n"
-    "// Something in the innermost scope is done when the token is over.\n"
-    "void Scheduler::child_begins(Token token) {\n"
-    "    OpenScope &scope = scopes_.back();\n"
-    "    if (scope.is_parallel) {\n"
-    "        merge(&scope.done, token);\n"
-    "    } else {\n"
-    "        scope.ready = token;\n"
-    "    }\n"
-    "}\n"
-    "\n"
-    "// A node is done: whoever has waited for nothing else is ready, or done as well if it is a join.\n"
-    "void Scheduler::release(uint32_t node) {\n"
-    "    released_.push_back(node);\n"
-    "    while (!released_.empty()) {\n"
-    "        const uint32_t done = released_.back();\n"
-    "        released_.pop_back();\n"
-    "        uint32_t link = nodes_[done].links;\n"
-    "        nodes_[done].links = 0;\n"
-    "        nodes_[done].id = 0;\n"
-    "        if (!nodes_[done].submission) {\n"
-    "            free_joins_.push_back(done);\n"
-    "        }\n"
-    "        for (uint32_t next; link; link = next) {\n"
-    "            Node &waiting = nodes_[links_[link].node];\n"
-    "            if (--waiting.pending == 0) {\n"
-    "                if (waiting.submission) {\n"
-    "                    push_ready(waiting.submission);\n"
-    "                } else {\n"
-    "                    released_.push_back(links_[link].node);\n"
-    "                }\n"
-    "            }\n"
-    "            next = links_[link].next;\n"
-    "            links_[link].next = free_links_;\n"
-    "            free_links_ = link;\n"
-    "        }\n"
-    "    }\n"
-    "}\n"
-    "\n"
-    "// Lets a task wait for those before it.\n"
-    "void Scheduler::connect(Submission *submission) {\n"
-    "    const uint32_t node = static_cast<uint32_t>(submission->number % capacity_);\n"
-    "    begin_node(node);\n"
-    "    nodes_[node].submission = submission;\n"
-    "    nodes_[node].pending = 1;  // until all is known\n"
-    "    const Token token = {node, nodes_[node].id};\n"
-    "    if (has_structure_) {\n"
-    "        wait_for(scopes_.back().ready, node);\n"
-    "    }\n"
-    "    for (uint32_t edge : submission->after) {\n"
-    "        wait_for(edges_[edge], node);\n"
-    "    }\n"
-    "    if (!streams_.empty()) {\n"
-    "        Token &last = streams_[submission->stream_key % streams_.size()];\n"
-    "        wait_for(last, node);\n"
-    "        last = token;\n"
-    "    }\n"
-    "    const uint32_t tile_count = submission->task.tile_count;\n"
-    "    for (uint32_t i = 0; i < tile_count; i++) {\n"
-    "        regions_.meet(submission->tiles[i], [&](uint32_t owner) {\n"
-    "            wait_for({owner, nodes_[owner].id}, node);\n"
-    "        });\n"
-    "    }\n"
-    "    for (uint32_t i = 0; i < tile_count; i++) {\n"
-    "        submission->items[i] = regions_.add(submission->tiles[i], node);\n"
-    "    }\n"
-    "    if (has_structure_) {\n"
-    "        child_begins(token);\n"
-    "    }\n"
-    "    for (uint32_t edge : submission->before) {\n"
-    "        merge(&edges_[edge], token);\n"
-    "    }\n"
-    "    if (--nodes_[node].pending == 0) {\n"
-    "        push_ready(submission);\n"
-    "    }\n"
-    "}\n"
-    "\n"
-    "// -- queues and cores -----------------------------------------------------------------------------\n"
-    "\n"
-    "// The core that dispatch asks for, or NONE: any of its unit.\n"
-    "uint32_t Scheduler::home_of(const Submission &submission) {\n"
-    "    if (!is_homed_) {\n"
-    "        return NONE;\n"
-    "    }\n"
-    "    const ptowsp_schedule &schedule = program_->schedule;\n"
-    "    const uint32_t unit = program_->kernels[submission.task.kernel].unit;\n"
-    "    const bool is_by_unit = schedule.pools == PTOWSP_POOLS_BY_UNIT;\n"
-    "    const uint32_t lane_count = !is_by_unit                ? schedule.lane_count\n"
-    "                                : unit == PTOWSP_UNIT_CUBE ? schedule.cube_lane_count\n"
-    "                                                           : schedule.vector_lane_count;\n"
-    "    uint64_t key = submission.dispatch_key;\n"
-    "    if (schedule.dispatch == PTOWSP_DISPATCH_HASH) {\n"
-    "        key = mix(key);\n"
-    "    } else if (schedule.dispatch == PTOWSP_DISPATCH_ROUND_ROBIN ||\n"
-    "               schedule.dispatch == PTOWSP_DISPATCH_DEFAULT) {\n"
-    "        key = pool_counts_[is_by_unit ? unit : 0]++;\n"
-    "    }\n"
-    "    const uint64_t lane = key % std::max(lane_count, 1u);\n"
-    "    return unit_first_[unit] + static_cast<uint32_t>(lane % unit_count_[unit]);\n"
-    "}\n"
-    "\n"
-    "void Scheduler::push_ready(Submission *submission) {\n"
-    "    const uint32_t unit = program_->kernels[submission->task.kernel].unit;\n"
-    "    const uint32_t core_count = static_cast<uint32_t>(cores_.size());\n"
-    "    const uint32_t home = submission->task.core;\n"
-    "    const bool is_homed = home != NONE;\n"
-    "    const uint64_t sign = program_->is_priority_signed ? UINT64_C(1) << 63 : 0;\n"
-    "    const uint64_t rank = has_priority_ ? submission->priority_key ^ sign : 0;\n"
-    "    std::vector<Ready> &queue = queues_[is_homed ? home : core_count + unit];\n"
-    "    queue.push_back({rank, submission->number, submission});\n"
-    "    std::push_heap(queue.begin(), queue.end());\n"
-    "    __atomic_fetch_add(&ready_count_, 1u, __ATOMIC_RELAXED);\n"
-    "    owners_to_ring_ |= is_homed && !is_stealing_ ? 1u << cores_[home].owner : unit_owners_[unit];\n"
-    "}\n"
-    "\n"
-    "bool Scheduler::may_begin(const Ready &ready) const {\n"
-    "    return !is_in_order_ || ready.submission->is_direct || ready.number == next_begin_;\n"
-    "}\n"
-    "\n"
-    "// What a free core takes: the best of its own queue and of its unit's; with stealing, of others'.\n"
-    "bool Scheduler::pop_ready(uint32_t core, Ready *out) {\n"
-    "    const uint32_t core_count = static_cast<uint32_t>(cores_.size()), unit = cores_[core].core.unit;\n"
-    "    std::vector<Ready> *best = nullptr;\n"
-    "    const auto look = [&](std::vector<Ready> &queue) {\n"
-    "        if (!queue.empty() && may_begin(queue.front()) &&\n"
-    "            (!best || best->front() < queue.front())) {\n"
-    "            best = &queue;\n"
-    "        }\n"
-    "    };\n"
-    "    look(queues_[core]);\n"
-    "    look(queues_[core_count + unit]);\n"
-    "    for (uint32_t i = 0; is_stealing_ && !best && i < unit_count_[unit]; i++) {\n"
-    "        look(queues_[unit_first_[unit] + i]);\n"
-    "    }\n"
-    "    if (!best) {\n"
-    "        return false;\n"
-    "    }\n"
-    "    *out = best->front();\n"
-    "    std::pop_heap(best->begin(), best->end());\n"
-    "    best->pop_back();\n"
-    "    __atomic_fetch_sub(&ready_count_, 1u, __ATOMIC_RELAXED);\n"
-    "    if (!out->submission->is_direct) {\n"
-    "        next_begin_ = out->number + 1;\n"
-    "    }\n"
-    "    if (is_in_order_) {  // the next one may be in any queue\n"
-    "        owners_to_ring_ |= unit_owners_[0] | unit_owners_[1];\n"
-    "    }\n"
-    "    return true;\n"
-    "}\n"
-    "\n"
-    "void Scheduler::stop_behind(uint64_t number) {\n"
-    "    failed_at_ = std::min(failed_at_, number);\n"
-    "    __atomic_store_n(&has_failed_, 1u, __ATOMIC_RELAXED);\n"
-    "}\n"
-    "\n"
-    "void Scheduler::complete(Submission *submission) {\n"
-    "    if (submission->task.status != PTOWSP_OK) {\n"
-    "        stop_behind(submission->number);\n"
-    "    }\n"
-    "    if (!submission->is_direct) {\n"
-    "        const uint32_t node = static_cast<uint32_t>(submission->number % capacity_);\n"
-    "        for (uint32_t i = 0; i < submission->task.tile_count; i++) {\n"
-    "            regions_.remove(submission->items[i], node);\n"
-    "        }\n"
-    "        release(node);\n"
-    "    }\n"
-    "    __atomic_store_n(&submission->is_done, 1u, __ATOMIC_RELEASE);\n"
-    "    owners_to_ring_ |= 1;\n"
-    "}\n"
-    "\n"
-    "// Takes what a thread's cores have done, and gives them what is ready.\n"
-    "bool Scheduler::look_after(uint32_t thread) {\n"
-    "    bool has_some = false;\n"
-    "    for (uint32_t i = 0; i < cores_.size(); i++) {\n"
-    "        CoreState &core = cores_[i];\n"
-    "        if (core.owner != thread) {\n"
-    "            continue;\n"
-    "        }\n"
-    "        if (core.running && is_done(core.core.line)) {\n"
-    "            Submission *done = core.running;\n"
-    "            core.running = nullptr;\n"
-    "            take_back(core.core.line);\n"
-    "            complete(done);\n"
-    "            has_some = true;\n"
-    "        }\n"
-    "        Ready ready;\n"
-    "        while (!core.running && pop_ready(i, &ready)) {\n"
-    "            has_some = true;\n"
-    "            Submission *submission = ready.submission;\n"
-    "            if (submission->number > failed_at_) {  // whatever it waited for may have failed\n"
-    "                submission->task.status = PTOWSP_SKIPPED;\n"
-    "                complete(submission);\n"
-    "                continue;\n"
-    "            }\n"
-    "            submission->task.core = i;\n"
-    "            core.running = submission;\n"
-    "            give_task(core.core.line, &submission->task);\n"
-    "            if (core.core.bell) {\n"
-    "                core.core.bell->ring();\n"
-    "            }\n"
-    "        }\n"
-    "    }\n"
-    "    return has_some;\n"
-    "}\n"
-    "\n"
-    "// Is it worth the lock? Looks at lines only.\n"
-    "bool Scheduler::has_news(uint32_t thread) const {\n"
-    "    const bool has_ready = __atomic_load_n(&ready_count_, __ATOMIC_RELAXED) > 0;\n"
-    "    for (const CoreState &core : cores_) {\n"
-    "        if (core.owner == thread &&\n"
-    "            (is_done(core.core.line) || (has_ready && is_idle(core.core.line)))) {\n"
-    "            return true;\n"
-    "        }\n"
-    "    }\n"
-    "    return false;\n"
-    "}\n"
-    "\n"
-    "void Scheduler::ring_marked(uint32_t owners) {\n"
-    "    for (uint32_t i = 0; i < thread_count_; i++) {\n"
-    "        if (owners & 1u << i) {\n"
-    "            bells_[i].ring();\n"
-    "        }\n"
-    "    }\n"
-    "}\n"
-    "\n"
-    "// One round of a thread; says whether there was something to do.\n"
-    "bool Scheduler::step(uint32_t thread) {\n"
-    "    if (!has_news(thread)) {\n"
-    "        return false;\n"
-    "    }\n"
-    "    uint32_t owners;\n"
-    "    bool has_some;\n"
-    "    {\n"
-    "        std::lock_guard<std::mutex> guard(mutex_);\n"
-    "        has_some = look_after(thread);\n"
-    "        owners = owners_to_ring_;\n"
-    "        owners_to_ring_ = 0;\n"
-    "    }\n"
-    "    ring_marked(owners);\n"
-    "    return has_some;\n"
-    "}\n"
     "\n"
     "// -- threads --------------------------------------------------------------------------------------\n"
     "\n"
@@ -11875,6 +11566,334 @@ static const char npu_fixed_20[] =
     "#endif\n";
 
 static const char npu_fixed_21[] =
+    "// The scheduler: which tasks a task waits for, and which core gets it when it is ready. All of it is\n"
+    "// under the lock, but for the looks at lines that say whether taking the lock is worth it.\n"
+    "\n"
+    "#include \"wsp_scheduler.h\"\n"
+    "\n"
+    "#include <algorithm>\n"
+    "\n"
+    "namespace wsp {\n"
+    "\n"
+    "namespace {\n"
+    "\n"
+    "// The finalizer of SplitMix64 (Steele, Lea, Flood 2014).\n"
+    "uint64_t mix(uint64_t x) {\n"
+    "    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);\n"
+    "    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);\n"
+    "    return x ^ (x >> 31);\n"
+    "}\n"
+    "\n"
+    "}  // namespace\n"
+    "\n"
+    "// -- nodes ----------------------------------------------------------------------------------------\n"
+    "\n"
+    "bool Scheduler::is_over(Token token) const {\n"
+    "    return token.id == 0 || nodes_[token.node].id != token.id;\n"
+    "}\n"
+    "\n"
+    "void Scheduler::begin_node(uint32_t node) {\n"
+    "    nodes_[node].id = ++last_id_;\n"
+    "    nodes_[node].mark = 0;\n"
+    "    nodes_[node].pending = 0;\n"
+    "}\n"
+    "\n"
+    "uint32_t Scheduler::make_join() {\n"
+    "    if (free_joins_.empty()) {\n"
+    "        free_joins_.push_back(static_cast<uint32_t>(nodes_.size()));\n"
+    "        nodes_.emplace_back();\n"
+    "    }\n"
+    "    const uint32_t join = free_joins_.back();\n"
+    "    free_joins_.pop_back();\n"
+    "    begin_node(join);\n"
+    "    return join;\n"
+    "}\n"
+    "\n"
+    "void Scheduler::add_link(uint32_t from, uint32_t to) {\n"
+    "    uint32_t link = free_links_;\n"
+    "    if (link) {\n"
+    "        free_links_ = links_[link].next;\n"
+    "    } else {\n"
+    "        link = static_cast<uint32_t>(links_.size());\n"
+    "        links_.emplace_back();\n"
+    "    }\n"
+    "    links_[link] = {to, nodes_[from].links};\n"
+    "    nodes_[from].links = link;\n"
+    "    nodes_[from].mark = nodes_[to].id;\n"
+    "    nodes_[to].pending++;\n"
+    "}\n"
+    "\n"
+    "// A node waits for a token; once, however often it is told.\n"
+    "void Scheduler::wait_for(Token token, uint32_t node) {\n"
+    "    if (!is_over(token) && nodes_[token.node].mark != nodes_[node].id) {\n"
+    "        add_link(token.node, node);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// A token that is over when both are. What nobody waits for yet can have more to join.\n"
+    "void Scheduler::merge(Token *into, Token token) {\n"
+    "    if (is_over(token)) {\n"
+    "        return;\n"
+    "    }\n"
+    "    if (is_over(*into)) {\n"
+    "        *into = token;\n"
+    "        return;\n"
+    "    }\n"
+    "    if (into->node == token.node) {\n"
+    "        return;\n"
+    "    }\n"
+    "    if (nodes_[into->node].submission || nodes_[into->node].links) {\n"
+    "        const uint32_t join = make_join();\n"
+    "        wait_for(*into, join);\n"
+    "        *into = {join, nodes_[join].id};\n"
+    "    }\n"
+    "    wait_for(token, into->node);\n"
+    "}\n"
+    "\n"
+    "// Something in the innermost scope is done when the token is over.\n"
+    "void Scheduler::child_begins(Token token) {\n"
+    "    OpenScope &scope = scopes_.back();\n"
+    "    if (scope.is_parallel) {\n"
+    "        merge(&scope.done, token);\n"
+    "    } else {\n"
+    "        scope.ready = token;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// A node is done: whoever has waited for nothing else is ready, or done as well if it is a join.\n"
+    "void Scheduler::release(uint32_t node) {\n"
+    "    released_.push_back(node);\n"
+    "    while (!released_.empty()) {\n"
+    "        const uint32_t done = released_.back();\n"
+    "        released_.pop_back();\n"
+    "        uint32_t link = nodes_[done].links;\n"
+    "        nodes_[done].links = 0;\n"
+    "        nodes_[done].id = 0;\n"
+    "        if (!nodes_[done].submission) {\n"
+    "            free_joins_.push_back(done);\n"
+    "        }\n"
+    "        for (uint32_t next; link; link = next) {\n"
+    "            Node &waiting = nodes_[links_[link].node];\n"
+    "            if (--waiting.pending == 0) {\n"
+    "                if (waiting.submission) {\n"
+    "                    push_ready(waiting.submission);\n"
+    "                } else {\n"
+    "                    released_.push_back(links_[link].node);\n"
+    "                }\n"
+    "            }\n"
+    "            next = links_[link].next;\n"
+    "            links_[link].next = free_links_;\n"
+    "            free_links_ = link;\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// Lets a task wait for those before it.\n"
+    "void Scheduler::connect(Submission *submission) {\n"
+    "    const uint32_t node = static_cast<uint32_t>(submission->number % capacity_);\n"
+    "    begin_node(node);\n"
+    "    nodes_[node].submission = submission;\n"
+    "    nodes_[node].pending = 1;  // until all is known\n"
+    "    const Token token = {node, nodes_[node].id};\n"
+    "    if (has_structure_) {\n"
+    "        wait_for(scopes_.back().ready, node);\n"
+    "    }\n"
+    "    for (uint32_t edge : submission->after) {\n"
+    "        wait_for(edges_[edge], node);\n"
+    "    }\n"
+    "    if (!streams_.empty()) {\n"
+    "        Token &last = streams_[submission->stream_key % streams_.size()];\n"
+    "        wait_for(last, node);\n"
+    "        last = token;\n"
+    "    }\n"
+    "    const uint32_t tile_count = submission->task.tile_count;\n"
+    "    for (uint32_t i = 0; i < tile_count; i++) {\n"
+    "        regions_.meet(submission->tiles[i], [&](uint32_t owner) {\n"
+    "            wait_for({owner, nodes_[owner].id}, node);\n"
+    "        });\n"
+    "    }\n"
+    "    for (uint32_t i = 0; i < tile_count; i++) {\n"
+    "        submission->items[i] = regions_.add(submission->tiles[i], node);\n"
+    "    }\n"
+    "    if (has_structure_) {\n"
+    "        child_begins(token);\n"
+    "    }\n"
+    "    for (uint32_t edge : submission->before) {\n"
+    "        merge(&edges_[edge], token);\n"
+    "    }\n"
+    "    if (--nodes_[node].pending == 0) {\n"
+    "        push_ready(submission);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// -- queues and cores -----------------------------------------------------------------------------\n"
+    "\n"
+    "// The core that dispatch asks for, or NONE: any of its unit.\n"
+    "uint32_t Scheduler::home_of(const Submission &submission) {\n"
+    "    if (!is_homed_) {\n"
+    "        return NONE;\n"
+    "    }\n"
+    "    const ptowsp_schedule &schedule = program_->schedule;\n"
+    "    const uint32_t unit = program_->kernels[submission.task.kernel].unit;\n"
+    "    const bool is_by_unit = schedule.pools == PTOWSP_POOLS_BY_UNIT;\n"
+    "    const uint32_t lane_count = !is_by_unit                ? schedule.lane_count\n"
+    "                                : unit == PTOWSP_UNIT_CUBE ? schedule.cube_lane_count\n"
+    "                                                           : schedule.vector_lane_count;\n"
+    "    uint64_t key = submission.dispatch_key;\n"
+    "    if (schedule.dispatch == PTOWSP_DISPATCH_HASH) {\n"
+    "        key = mix(key);\n"
+    "    } else if (schedule.dispatch == PTOWSP_DISPATCH_ROUND_ROBIN ||\n"
+    "               schedule.dispatch == PTOWSP_DISPATCH_DEFAULT) {\n"
+    "        key = pool_counts_[is_by_unit ? unit : 0]++;\n"
+    "    }\n"
+    "    const uint64_t lane = key % std::max(lane_count, 1u);\n"
+    "    return unit_first_[unit] + static_cast<uint32_t>(lane % unit_count_[unit]);\n"
+    "}\n"
+    "\n"
+    "void Scheduler::push_ready(Submission *submission) {\n"
+    "    const uint32_t unit = program_->kernels[submission->task.kernel].unit;\n"
+    "    const uint32_t core_count = static_cast<uint32_t>(cores_.size());\n"
+    "    const uint32_t home = submission->task.core;\n"
+    "    const bool is_homed = home != NONE;\n"
+    "    const uint64_t sign = program_->is_priority_signed ? UINT64_C(1) << 63 : 0;\n"
+    "    const uint64_t rank = has_priority_ ? submission->priority_key ^ sign : 0;\n"
+    "    std::vector<Ready> &queue = queues_[is_homed ? home : core_count + unit];\n"
+    "    queue.push_back({rank, submission->number, submission});\n"
+    "    std::push_heap(queue.begin(), queue.end());\n"
+    "    __atomic_fetch_add(&ready_count_, 1u, __ATOMIC_RELAXED);\n"
+    "    owners_to_ring_ |= is_homed && !is_stealing_ ? 1u << cores_[home].owner : unit_owners_[unit];\n"
+    "}\n"
+    "\n"
+    "bool Scheduler::may_begin(const Ready &ready) const {\n"
+    "    return !is_in_order_ || ready.submission->is_direct || ready.number == next_begin_;\n"
+    "}\n"
+    "\n"
+    "// What a free core takes: the best of its own queue and of its unit's; with stealing, of others'.\n"
+    "bool Scheduler::pop_ready(uint32_t core, Ready *out) {\n"
+    "    const uint32_t core_count = static_cast<uint32_t>(cores_.size()), unit = cores_[core].core.unit;\n"
+    "    std::vector<Ready> *best = nullptr;\n"
+    "    const auto look = [&](std::vector<Ready> &queue) {\n"
+    "        if (!queue.empty() && may_begin(queue.front()) &&\n"
+    "            (!best || best->front() < queue.front())) {\n"
+    "            best = &queue;\n"
+    "        }\n"
+    "    };\n"
+    "    look(queues_[core]);\n"
+    "    look(queues_[core_count + unit]);\n"
+    "    for (uint32_t i = 0; is_stealing_ && !best && i < unit_count_[unit]; i++) {\n"
+    "        look(queues_[unit_first_[unit] + i]);\n"
+    "    }\n"
+    "    if (!best) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    *out = best->front();\n"
+    "    std::pop_heap(best->begin(), best->end());\n"
+    "    best->pop_back();\n"
+    "    __atomic_fetch_sub(&ready_count_, 1u, __ATOMIC_RELAXED);\n"
+    "    if (!out->submission->is_direct) {\n"
+    "        next_begin_ = out->number + 1;\n"
+    "    }\n"
+    "    if (is_in_order_) {  // the next one may be in any queue\n"
+    "        owners_to_ring_ |= unit_owners_[0] | unit_owners_[1];\n"
+    "    }\n"
+    "    return true;\n"
+    "}\n"
+    "\n"
+    "void Scheduler::stop_behind(uint64_t number) {\n"
+    "    failed_at_ = std::min(failed_at_, number);\n"
+    "    __atomic_store_n(&has_failed_, 1u, __ATOMIC_RELAXED);\n"
+    "}\n"
+    "\n"
+    "void Scheduler::complete(Submission *submission) {\n"
+    "    if (submission->task.status != PTOWSP_OK) {\n"
+    "        stop_behind(submission->number);\n"
+    "    }\n"
+    "    if (!submission->is_direct) {\n"
+    "        const uint32_t node = static_cast<uint32_t>(submission->number % capacity_);\n"
+    "        for (uint32_t i = 0; i < submission->task.tile_count; i++) {\n"
+    "            regions_.remove(submission->items[i], node);\n"
+    "        }\n"
+    "        release(node);\n"
+    "    }\n"
+    "    __atomic_store_n(&submission->is_done, 1u, __ATOMIC_RELEASE);\n"
+    "    owners_to_ring_ |= 1;\n"
+    "}\n"
+    "\n"
+    "// Takes what a thread's cores have done, and gives them what is ready.\n"
+    "bool Scheduler::look_after(uint32_t thread) {\n"
+    "    bool has_some = false;\n"
+    "    for (uint32_t i = 0; i < cores_.size(); i++) {\n"
+    "        CoreState &core = cores_[i];\n"
+    "        if (core.owner != thread) {\n"
+    "            continue;\n"
+    "        }\n"
+    "        if (core.running && is_done(core.core.line)) {\n"
+    "            Submission *done = core.running;\n"
+    "            core.running = nullptr;\n"
+    "            take_back(core.core.line);\n"
+    "            complete(done);\n"
+    "            has_some = true;\n"
+    "        }\n"
+    "        Ready ready;\n"
+    "        while (!core.running && pop_ready(i, &ready)) {\n"
+    "            has_some = true;\n"
+    "            Submission *submission = ready.submission;\n"
+    "            if (submission->number > failed_at_) {  // whatever it waited for may have failed\n"
+    "                submission->task.status = PTOWSP_SKIPPED;\n"
+    "                complete(submission);\n"
+    "                continue;\n"
+    "            }\n"
+    "            submission->task.core = i;\n"
+    "            core.running = submission;\n"
+    "            give_task(core.core.line, &submission->task);\n"
+    "            if (core.core.bell) {\n"
+    "                core.core.bell->ring();\n"
+    "            }\n"
+    "        }\n"
+    "    }\n"
+    "    return has_some;\n"
+    "}\n"
+    "\n"
+    "// Is it worth the lock? Looks at lines only.\n"
+    "bool Scheduler::has_news(uint32_t thread) const {\n"
+    "    const bool has_ready = __atomic_load_n(&ready_count_, __ATOMIC_RELAXED) > 0;\n"
+    "    for (const CoreState &core : cores_) {\n"
+    "        if (core.owner == thread &&\n"
+    "            (is_done(core.core.line) || (has_ready && is_idle(core.core.line)))) {\n"
+    "            return true;\n"
+    "        }\n"
+    "    }\n"
+    "    return false;\n"
+    "}\n"
+    "\n"
+    "void Scheduler::ring_marked(uint32_t owners) {\n"
+    "    for (uint32_t i = 0; i < thread_count_; i++) {\n"
+    "        if (owners & 1u << i) {\n"
+    "            bells_[i].ring();\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// One round of a thread; says whether there was something to do.\n"
+    "bool Scheduler::step(uint32_t thread) {\n"
+    "    if (!has_news(thread)) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    uint32_t owners;\n"
+    "    bool has_some;\n"
+    "    {\n"
+    "        std::lock_guard<std::mutex> guard(mutex_);\n"
+    "        has_some = look_after(thread);\n"
+    "        owners = owners_to_ring_;\n"
+    "        owners_to_ring_ = 0;\n"
+    "    }\n"
+    "    ring_marked(owners);\n"
+    "    return has_some;\n"
+    "}\n"
+    "\n"
+    "}  // namespace wsp\n";
+
+static const char npu_fixed_22[] =
     "// The command line of a tree: binds what its arguments say, runs the program, writes tensors.\n"
     "//\n"
     "//      run --size batch=4 --lengths kv=300,7,2048,64 --tensor Q=4x64@q.bin --tensor O=4x64\n"
@@ -12439,7 +12458,7 @@ static const char npu_fixed_21[] =
     "    return Command().run(argc, argv);\n"
     "}\n";
 
-static const char npu_fixed_22[] =
+static const char npu_fixed_23[] =
     "// The runner's other half, with CANN: memory, streams and processors of a device.\n"
     "//\n"
     "// THIS HAS NEVER RUN. It was written without a device, from public documents: the order of calls\n"
@@ -13033,7 +13052,7 @@ static const char npu_fixed_22[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_23[] =
+static const char npu_fixed_24[] =
     "// Binding: see wsp_bindings.h. Errors have the texts of ptowsp_run_bind_... and ptowsp_run_execute.\n"
     "\n"
     "#include \"wsp_bindings.h\"\n"
@@ -13596,7 +13615,7 @@ static const char npu_fixed_23[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_24[] =
+static const char npu_fixed_25[] =
     "// What is bound to a program: checked by itself as it is bound, and all of it before a run.\n"
     "\n"
     "#ifndef WSP_BINDINGS_H\n"
@@ -13679,7 +13698,7 @@ static const char npu_fixed_24[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_25[] =
+static const char npu_fixed_26[] =
     "// Threads stand in for the device: one for each core, and one for each AICPU thread but the first,\n"
     "// which is the caller's. They live as long as the run.\n"
     "\n"
@@ -13788,7 +13807,7 @@ static const char npu_fixed_25[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_26[] =
+static const char npu_fixed_27[] =
     "// Running a program with what is bound to it: wsp_run.cpp does it on threads of this machine,\n"
     "// wsp_ascend.cpp on the device.\n"
     "\n"
@@ -13825,7 +13844,7 @@ static const char npu_fixed_26[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_27[] =
+static const char npu_fixed_28[] =
     "// The C API of a tree: see wsp_runner.h.\n"
     "\n"
     "#include \"wsp_runner.h\"\n"
@@ -14002,7 +14021,7 @@ static const char npu_fixed_27[] =
     "\n"
     "}  // extern \"C\"\n";
 
-static const char npu_fixed_28[] =
+static const char npu_fixed_29[] =
     "// The C API of an emitted tree: binds sizes, data and memory to its program by name or by index,\n"
     "// and runs it. It can be used through dlsym, and trees side by side in one process: nothing else is\n"
     "// visible.\n"
@@ -14112,7 +14131,7 @@ static const char npu_fixed_28[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_29[] =
+static const char npu_fixed_30[] =
     "// What host, AICPU and AICore share: all that crosses from one of them to another, with fixed\n"
     "// widths and a layout that is checked when compiling, and the tables that describe the program.\n"
     "//\n"
@@ -14312,7 +14331,7 @@ static const char npu_fixed_29[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_30[] =
+static const char npu_fixed_31[] =
     "// What the host hands to the processors of a device when it starts them: one wsp_device_run in\n"
     "// device memory. Only in the build with CANN.\n"
     "\n"
@@ -14346,7 +14365,7 @@ static const char npu_fixed_30[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_31[] =
+static const char npu_fixed_32[] =
     "// How AICPU threads and cores talk: the line of wsp_abi.h, through the compiler's atomics, and the\n"
     "// bell that wakes whoever sleeps.\n"
     "//\n"
@@ -14499,7 +14518,7 @@ static const char npu_fixed_31[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_32[] =
+static const char npu_fixed_33[] =
     "// The numbers of a workload's expressions: i64 and u64, and bool. Their arithmetic is that of\n"
     "// section 14 of ptowsp.h, which never traps:\n"
     "//\n"
@@ -14746,7 +14765,7 @@ static const char npu_fixed_32[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_33[] =
+static const char npu_fixed_34[] =
     "// See wsp_clock.h. This file gives what it is told to one of the two engines of the library's\n"
     "// simulated time, as the library's own walk of a program does: lanes that run tasks in the order of\n"
     "// issue (pwsp_lanes), or lanes that choose among ready tasks (pwsp_flow).\n"
@@ -15256,7 +15275,7 @@ static const char npu_fixed_33[] =
     "\n"
     "}  // namespace wsp\n";
 
-static const char npu_fixed_34[] =
+static const char npu_fixed_35[] =
     "// The simulated clock of a tree that runs on a CPU.\n"
     "//\n"
     "// Threads that stand in for an NPU take whatever time they take. How long the program takes on its\n"
@@ -15376,7 +15395,7 @@ static const char npu_fixed_34[] =
     "\n"
     "#endif\n";
 
-static const char npu_fixed_35[] =
+static const char npu_fixed_36[] =
     "// Generated by tools/amalgamate.sh from src/: edit the files there, not this one.\n"
     "//\n"
     "// The rules of simulated time of ptowsp, for wsp_clock.cpp alone. MIT licence, see LICENSE.\n"
@@ -20270,7 +20289,7 @@ static const char npu_fixed_35[] =
     "\n"
     "#endif  // PTOWSP_C\n";
 
-static const char npu_fixed_36[] =
+static const char npu_fixed_37[] =
     "// Generated by tools/amalgamate.sh from src/: edit the files there, not this one.\n"
     "//\n"
     "// ptowsp_merge_... for kernels that are C functions: see ptowsp.h, section 9. MIT licence, see LICENSE.\n"
@@ -20586,7 +20605,7 @@ static const char npu_fixed_36[] =
     "    return ptowsp_merge_finish(&whole, out, dim, out);\n"
     "}\n";
 
-static const char npu_fixed_37[] =
+static const char npu_fixed_38[] =
     "// ptowsp: plans dynamic LLM workloads, describes them once, runs them, and knows how long they\n"
     "// take. Two files, C11 or C++17, MIT.\n"
     "//\n"
@@ -24005,7 +24024,7 @@ static const char npu_fixed_37[] =
     "#include \"ptowsp.c\"\n"
     "#endif\n";
 
-static const char npu_fixed_38[] =
+static const char npu_fixed_39[] =
     "// Generated by tools/amalgamate.sh from src/isa/: edit the files there, not this one.\n"
     "//\n"
     "// PTO-ISA tile instructions on the CPU, part of ptowsp. MIT licence, see LICENSE.\n"
@@ -33851,7 +33870,7 @@ static const char npu_fixed_38[] =
     "\n"
     "#endif  // PTOISA_SHIM_H\n";
 
-static const char npu_fixed_39[] =
+static const char npu_fixed_40[] =
     "MIT License\n"
     "\n"
     "Copyright (c) 2026 the ptowsp authors\n"
@@ -33987,99 +34006,104 @@ NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i) {
         fixed.size = sizeof npu_fixed_20 - 1;
         break;
     case 21:
-        fixed.path = "host/main.cpp";
+        fixed.path = "aicpu/wsp_scheduler_ready.cpp";
         fixed.data = npu_fixed_21;
         fixed.size = sizeof npu_fixed_21 - 1;
         break;
     case 22:
-        fixed.path = "host/wsp_ascend.cpp";
+        fixed.path = "host/main.cpp";
         fixed.data = npu_fixed_22;
         fixed.size = sizeof npu_fixed_22 - 1;
         break;
     case 23:
-        fixed.path = "host/wsp_bindings.cpp";
+        fixed.path = "host/wsp_ascend.cpp";
         fixed.data = npu_fixed_23;
         fixed.size = sizeof npu_fixed_23 - 1;
         break;
     case 24:
-        fixed.path = "host/wsp_bindings.h";
+        fixed.path = "host/wsp_bindings.cpp";
         fixed.data = npu_fixed_24;
         fixed.size = sizeof npu_fixed_24 - 1;
         break;
     case 25:
-        fixed.path = "host/wsp_run.cpp";
+        fixed.path = "host/wsp_bindings.h";
         fixed.data = npu_fixed_25;
         fixed.size = sizeof npu_fixed_25 - 1;
         break;
     case 26:
-        fixed.path = "host/wsp_run.h";
+        fixed.path = "host/wsp_run.cpp";
         fixed.data = npu_fixed_26;
         fixed.size = sizeof npu_fixed_26 - 1;
         break;
     case 27:
-        fixed.path = "host/wsp_runner.cpp";
+        fixed.path = "host/wsp_run.h";
         fixed.data = npu_fixed_27;
         fixed.size = sizeof npu_fixed_27 - 1;
         break;
     case 28:
-        fixed.path = "host/wsp_runner.h";
+        fixed.path = "host/wsp_runner.cpp";
         fixed.data = npu_fixed_28;
         fixed.size = sizeof npu_fixed_28 - 1;
         break;
     case 29:
-        fixed.path = "include/wsp_abi.h";
+        fixed.path = "host/wsp_runner.h";
         fixed.data = npu_fixed_29;
         fixed.size = sizeof npu_fixed_29 - 1;
         break;
     case 30:
-        fixed.path = "include/wsp_device.h";
+        fixed.path = "include/wsp_abi.h";
         fixed.data = npu_fixed_30;
         fixed.size = sizeof npu_fixed_30 - 1;
         break;
     case 31:
-        fixed.path = "include/wsp_line.h";
+        fixed.path = "include/wsp_device.h";
         fixed.data = npu_fixed_31;
         fixed.size = sizeof npu_fixed_31 - 1;
         break;
     case 32:
-        fixed.path = "include/wsp_number.h";
+        fixed.path = "include/wsp_line.h";
         fixed.data = npu_fixed_32;
         fixed.size = sizeof npu_fixed_32 - 1;
         break;
     case 33:
-        fixed.path = "shim/wsp_clock.cpp";
+        fixed.path = "include/wsp_number.h";
         fixed.data = npu_fixed_33;
         fixed.size = sizeof npu_fixed_33 - 1;
         break;
     case 34:
-        fixed.path = "shim/wsp_clock.h";
+        fixed.path = "shim/wsp_clock.cpp";
         fixed.data = npu_fixed_34;
         fixed.size = sizeof npu_fixed_34 - 1;
         break;
     case 35:
-        fixed.path = "shim/wsp_clock_core.h";
+        fixed.path = "shim/wsp_clock.h";
         fixed.data = npu_fixed_35;
         fixed.size = sizeof npu_fixed_35 - 1;
         break;
     case 36:
-        fixed.path = "aicore/wsp_merge.cpp";
+        fixed.path = "shim/wsp_clock_core.h";
         fixed.data = npu_fixed_36;
         fixed.size = sizeof npu_fixed_36 - 1;
         break;
     case 37:
-        fixed.path = "include/ptowsp.h";
+        fixed.path = "aicore/wsp_merge.cpp";
         fixed.data = npu_fixed_37;
         fixed.size = sizeof npu_fixed_37 - 1;
         break;
     case 38:
-        fixed.path = "shim/ptoisa_shim.h";
+        fixed.path = "include/ptowsp.h";
         fixed.data = npu_fixed_38;
         fixed.size = sizeof npu_fixed_38 - 1;
         break;
     case 39:
-        fixed.path = "LICENSE";
+        fixed.path = "shim/ptoisa_shim.h";
         fixed.data = npu_fixed_39;
         fixed.size = sizeof npu_fixed_39 - 1;
+        break;
+    case 40:
+        fixed.path = "LICENSE";
+        fixed.data = npu_fixed_40;
+        fixed.size = sizeof npu_fixed_40 - 1;
         break;
     default: break;
     }
