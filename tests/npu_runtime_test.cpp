@@ -608,6 +608,35 @@ void regions__of_plain_tensors_meet_exactly_what_overlaps(void **) {
     }
 }
 
+// As many as the ring may hold. (Were each to look at all before it, this would take seconds.)
+void regions__many_readers_of_one_tile_wait_for_its_writer_and_the_next_writer_for_them(void **) {
+    Random random = {test_seed() + 3};
+    Tables tables(random);
+    std::vector<uint64_t> words(WORD_COUNT);
+    Bindings bindings(tables.program);
+    bind_random(bindings, words.data());
+    assert_int_equal(bindings.verify(0), PTOWSP_OK);
+    RegionMap map;
+    map.begin(tables.program, reinterpret_cast<const wsp_tensor *>(bindings.table().tensors),
+              RING_SIZE_MAX);
+    Region region = Region();
+    region.tensor = 2;
+    region.rows = region.cols = 1;
+    region.access = WRITE;
+    map.add(region, 0);
+    region.access = READ;
+    for (uint32_t i = 1; i < RING_SIZE_MAX; i++) {
+        uint32_t count = 0, last = 1;
+        map.meet(region, [&](uint32_t owner) { count++, last = owner; });
+        assert_true(count == 1 && last == 0);
+        assert_true(map.add(region, i) != 0);
+    }
+    std::set<uint32_t> met;
+    region.access = READ_WRITE;
+    map.meet(region, [&](uint32_t owner) { met.insert(owner); });
+    assert_int_equal(met.size(), RING_SIZE_MAX);
+}
+
 // -- the sample program, through the C API --------------------------------------------------------
 
 struct Sample {
@@ -984,6 +1013,8 @@ int main() {
         cmocka_unit_test(run__wants_all_bound_and_well_formed),
         cmocka_unit_test(run__names_the_first_thing_that_is_not_bound),
         cmocka_unit_test(regions__of_plain_tensors_meet_exactly_what_overlaps),
+        cmocka_unit_test(
+            regions__many_readers_of_one_tile_wait_for_its_writer_and_the_next_writer_for_them),
         cmocka_unit_test(random__tasks_leave_memory_as_if_one_had_run_after_another),
         cmocka_unit_test(random__the_first_failure_in_program_order_decides),
     };

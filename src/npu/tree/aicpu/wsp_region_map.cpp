@@ -144,15 +144,17 @@ uint32_t RegionMap::cell_of(uint32_t level, int64_t lead, uint64_t row, uint64_t
 }
 
 // The level of a box's size, made if there is none yet. A run has few of them.
-uint32_t RegionMap::level_for(uint32_t group, const Box &box) {
+uint32_t RegionMap::level_for(uint32_t group, const Box &box, bool is_written) {
     const uint32_t row_shift = shift_of(box.rows[1] - box.rows[0] + 1);
     const uint32_t col_shift = shift_of(box.cols[1] - box.cols[0] + 1);
     for (uint32_t at = groups_[group].levels; at; at = levels_[at].next) {
-        if (levels_[at].row_shift == row_shift && levels_[at].col_shift == col_shift) {
+        if (levels_[at].row_shift == row_shift && levels_[at].col_shift == col_shift &&
+            levels_[at].is_written == is_written) {
             return at;
         }
     }
-    levels_.push_back({row_shift, col_shift, false, false, group, 0, groups_[group].levels, 0});
+    levels_.push_back(
+        {row_shift, col_shift, is_written, false, false, group, 0, groups_[group].levels, 0});
     return groups_[group].levels = static_cast<uint32_t>(levels_.size() - 1);
 }
 
@@ -189,7 +191,7 @@ uint32_t RegionMap::add(const Region &region, uint32_t owner) {
     item.box = box_of(region);
     item.owner = owner;
     item.access = region.access;
-    item.level = level_for(group, item.box);
+    item.level = level_for(group, item.box, (region.access & WRITE) != 0);
     Level &level = levels_[item.level];
     const uint64_t row = item.box.rows[0] >> level.row_shift;
     const uint64_t col = item.box.cols[0] >> level.col_shift;

@@ -10,10 +10,12 @@
 //      else    1 x bytes of the group's memory, as one matrix
 //
 // There is a grid over the matrices of a group for each size of tiles in use, rounded up to powers
-// of two: a level. A tile is in the list of one cell of its level, that in which it begins. Tiles
-// of the usual tiling are cells; whoever looks for them looks at one list for each level in use. A
-// level one of whose tiles has run over into the next cell is looked at one cell earlier, too; a
-// query that covers more cells than there are tiles looks at all tiles.
+// of two: a level; one for tiles that are only read, and one for the others. A tile is in the list
+// of one cell of its level, that in which it begins. Tiles of the usual tiling are cells; whoever
+// looks for them looks at one list for each level in use, who only reads at none of those that are
+// only read: so it takes no time that many read one tile. A level one of whose tiles has run over
+// into the next cell is looked at one cell earlier, too; a query that covers more cells than there
+// are tiles looks at all tiles.
 //
 // A write hides what it covers: who comes later waits for it, and it has waited. So the map holds
 // what tasks in flight touch, at most.
@@ -70,7 +72,7 @@ class RegionMap {
 
     struct Level {
         uint32_t row_shift, col_shift;
-        bool rows_run_over, cols_run_over;
+        bool is_written, rows_run_over, cols_run_over;
         uint32_t group, count, next;
         uint32_t first;  // of all its tiles
     };
@@ -92,7 +94,7 @@ class RegionMap {
     void find_groups(const wsp_program &program);
     Box box_of(const Region &region) const;
     uint32_t cell_of(uint32_t level, int64_t lead, uint64_t row, uint64_t col) const;
-    uint32_t level_for(uint32_t group, const Box &box);
+    uint32_t level_for(uint32_t group, const Box &box, bool is_written);
     void link(uint32_t *head, uint32_t list, uint32_t number);
     void unlink(uint32_t *head, uint32_t list, uint32_t number);
     template <typename Wait> void meet_one(const Region &, const Box &, uint32_t number, Wait);
@@ -137,6 +139,9 @@ template <typename Wait> void RegionMap::meet(const Region &region, Wait wait) {
     const Box box = box_of(region);
     for (uint32_t at = group.levels; at; at = levels_[at].next) {
         const Level &level = levels_[at];
+        if (level.count == 0 || !(level.is_written || (region.access & WRITE))) {
+            continue;
+        }
         uint64_t row = box.rows[0] >> level.row_shift, last_row = box.rows[1] >> level.row_shift;
         uint64_t col = box.cols[0] >> level.col_shift, last_col = box.cols[1] >> level.col_shift;
         row -= level.rows_run_over && row > 0 ? 1 : 0;
