@@ -19,6 +19,9 @@ namespace {
 
 enum Stage : uint32_t { BEFORE = 0, OPEN = 1, REFUSED = 2 };
 
+// Of all threads of a run: thread 0 makes it, and destroys it when the others have left.
+Scheduler *the_scheduler = nullptr;
+
 template <typename T> T *at(uint64_t address) {
     return reinterpret_cast<T *>(static_cast<uintptr_t>(address));
 }
@@ -52,23 +55,25 @@ void lead(Scheduler &scheduler, wsp_device_run *run) {
         set_stage(run, REFUSED);
         return;
     }
+    the_scheduler = &scheduler;
     set_stage(run, OPEN);
     scheduler.open_lines(0);
     walk(wsp_the_program, *at<wsp_bindings>(run->bindings), &scheduler);
     scheduler.stop();
     scheduler.close_lines(0);
+    while (__atomic_load_n(&run->left, __ATOMIC_ACQUIRE) + 1 < run->aicpu_count) {
+    }
     report(scheduler, run);
 }
 
-void follow(Scheduler &scheduler, wsp_device_run *run, uint32_t thread) {
+void follow(wsp_device_run *run, uint32_t thread) {
     uint32_t stage = BEFORE;
     while (stage == BEFORE) {
         stage = __atomic_load_n(&run->stage, __ATOMIC_ACQUIRE);
     }
     if (stage == OPEN) {
-        scheduler.open_lines(thread);
-        scheduler.serve(thread);
-        scheduler.close_lines(thread);
+        the_scheduler->serve(thread);
+        __atomic_fetch_add(&run->left, 1u, __ATOMIC_RELEASE);
     }
 }
 
@@ -84,15 +89,15 @@ extern "C" const char *wsp_core_fault_text(uint32_t, uint32_t) {
 // The argument is the address of a wsp_device_run, in memory of the device.
 extern "C" __attribute__((visibility("default"))) uint32_t wsp_aicpu_main(
     const uint64_t *argument) {
-    static wsp::Scheduler scheduler;  // of all threads
     wsp_device_run *run = wsp::at<wsp_device_run>(*argument);
     const uint32_t thread = __atomic_fetch_add(&run->arrived, 1u, __ATOMIC_ACQ_REL);
     if (run->abi_version != WSP_ABI_VERSION) {
         run->status = PTOWSP_UNSUPPORTED;  // the text says nothing, whose place may be elsewhere
     } else if (thread == 0) {
+        wsp::Scheduler scheduler;  // a new one for each run
         wsp::lead(scheduler, run);
     } else if (thread < run->aicpu_count) {
-        wsp::follow(scheduler, run, thread);
+        wsp::follow(run, thread);
     }
     return 0;
 }

@@ -62,8 +62,9 @@ struct Failure {
         __attribute__((format(printf, 4, 5)));
 };
 
-// A task and what the scheduler has to know about it. While a core has it, only `task` changes.
-struct Submission {
+// A task and what the scheduler has to know about it. While a core has it, only `task` changes: it
+// begins a line of the cache, as a core writes whole lines back.
+struct alignas(64) Submission {
     wsp_task task;
     Region tiles[PTOWSP_TASK_TILE_MAX];
     uint32_t place;

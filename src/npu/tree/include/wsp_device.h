@@ -13,9 +13,9 @@ typedef struct wsp_device_run {
     uint32_t abi_version;
     uint32_t aicpu_count, ring_size;
     uint32_t vector_count, cube_count;
-    uint32_t arrived;  // atomic: threads of the AICPU take their numbers from it
-    uint32_t stage;    // atomic: see wsp_device_main.cpp
-    uint32_t reserved;
+    uint32_t arrived;   // atomic: threads of the AICPU take their numbers from it
+    uint32_t stage;     // atomic: see wsp_device_main.cpp
+    uint32_t left;      // atomic: threads but 0 that are done with the run's scheduler
     uint64_t bindings;  // wsp_bindings
     uint64_t lines;     // wsp_line[vector_count + cube_count], vector cores first
 
