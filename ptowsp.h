@@ -3312,7 +3312,8 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 // One tree builds in three ways: with a C++17 compiler alone (tasks run on threads that stand in
 // for the device, with the same outputs and the same cycles as ptowsp_run_execute); against a
 // PTO-ISA checkout (-DPTO_ISA_ROOT=DIR, its CPU simulator, C++20); with CANN, for the device
-// (-DPTOWSP_ASCEND=ON). README.md in the tree says how.
+// (-DPTOWSP_ASCEND=ON). README.md in the tree says how. The first has run; the other two have been
+// written from public headers and documents of PTO-ISA and CANN, and have not.
 //
 // Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as
 // C++17 with ptowsp.h; `user` is NULL there. What the device side does not do is refused: column
@@ -3358,7 +3359,8 @@ typedef struct ptowsp_npu_build_desc {
 typedef struct ptowsp_npu ptowsp_npu;
 
 // Errors   As emit; SYSTEM_FAILED: no cache directory, no compiler, or the compiler's first error;
-//          all it said is in the file that the text names.
+//          all it said is in the file that the text names. UNSUPPORTED: the system is not POSIX.
+// The program and the context must live as long as what is built of them.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,
                                               const ptowsp_program *program,
                                               const ptowsp_npu_build_desc *desc,
@@ -3371,7 +3373,7 @@ PTOWSP_NPU_API const char *ptowsp_npu_directory(
 typedef struct ptowsp_npu_options {
     uint32_t aicpu_count;  // scheduler threads; default: 1; at most 16
     uint32_t core_count;   // of each unit that the program has; default: its lanes, at most 72
-    uint32_t ring_size;    // tasks in flight, at most; default: 4096
+    uint32_t ring_size;    // tasks in flight, at most; default: 4096; at most 65536
     ptowsp_cost cost;      // UNIT, A2A3 or A5
 } ptowsp_npu_options;
 
@@ -3383,7 +3385,9 @@ typedef struct ptowsp_npu_result {
 
 // Runs it with what is bound to a run of the same program (which is not executed). Slots at its end
 // go to slots[slot_count], if that is not NULL.
-// Errors   As ptowsp_run_execute.
+// Errors   As ptowsp_run_execute, though tasks before the one that is wrong have run, as views are
+//          checked when the walk comes to them. INVALID_PARAMS: a run of another program, counts
+//          beyond their limits, another cost. SYSTEM_FAILED: a thread was refused.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
                                                 const ptowsp_npu_options *options, uint64_t *slots,
                                                 uint32_t slot_count, ptowsp_npu_result *out_result);

@@ -23,9 +23,11 @@ static void npu_readme_builds(npu_text *text) {
               "make                             # build/run and build/libwsp_tree.so\n"
               "cmake -S . -B build && cmake --build build                     # the same\n"
               "build/run --help\n"
+              "build/run --list                 # what there is to bind\n"
               "```\n\n"
               "**Against PTO-ISA's CPU simulator**, with a checkout of it and a C++20 "
-              "compiler: the same, with the kernels' instructions from there.\n\n"
+              "compiler: the same, with the kernels' instructions from there, which take no "
+              "simulated time.\n\n"
               "```\n"
               "make PTO_ISA_ROOT=DIR            # build-pto-isa/run\n"
               "cmake -S . -B build-pto-isa -DPTO_ISA_ROOT=DIR\n"
@@ -59,7 +61,8 @@ static void npu_readme_files(npu_text *text, bool has_pipelines) {
     }
     npu_print(text,
               "| `aicore/wsp_kernel.h`, `wsp_native.h` | what kernels are written with |\n"
-              "| `aicore/wsp_worker.*` | the loop of a core |\n"
+              "| `aicore/wsp_worker.*` | the loop of a core; the device's is in "
+              "`wsp_core_main.cpp` |\n"
               "| `host/` | binding and running: C functions, the stand-in for the device, "
               "the device with CANN, a command line |\n"
               "| `include/wsp_abi.h` | what host, AICPU and AICore share, and its layout |\n"
@@ -156,8 +159,9 @@ static void npu_readme_schedule(const npu_emitter *emitter, npu_text *text) {
         "Its size is chosen when running.\n"
         "- All arithmetic on numbers of the workload wraps around; a division by 0 gives 0. "
         "Reading outside an array ends the run with an error.\n"
-        "- The build for the device has been written from documents of CANN, and never run. The "
-        "others run the same loops, scheduler and kernels.\n",
+        "- Of the three builds, the first is the one that has run. What the kernels of the second "
+        "and all of the third say has been written from public headers and documents of PTO-ISA "
+        "and CANN. Loops, scheduler and kernels are the same in all.\n",
         PTOWSP_TASK_AXIS_MAX, PTOWSP_TASK_TILE_MAX, PTOWSP_TASK_SCALAR_MAX, PTOWSP_TENSOR_RANK_MAX);
 }
 

@@ -1,5 +1,7 @@
 // A core knows nothing but its line: it waits for a task there, runs it by the number of its
-// kernel, and says that it is done.
+// kernel, and says that it is done. On a device cores do so in wsp_core_main.cpp.
+
+#ifndef WSP_ASCEND
 
 #include "wsp_worker.h"
 
@@ -52,3 +54,5 @@ void work(wsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell) {
 }
 
 }  // namespace wsp
+
+#endif

@@ -1,4 +1,4 @@
-// The loop of a core.
+// The loop of a core, for which a thread stands in.
 
 #ifndef WSP_WORKER_H
 #define WSP_WORKER_H
@@ -7,7 +7,7 @@
 
 namespace wsp {
 
-// Polls its line and runs what it is given, until it is to quit. On the device the bells are null.
+// Polls its line and runs what it is given, until it is to quit. Without a bell it does not sleep.
 void work(wsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell);
 
 }  // namespace wsp

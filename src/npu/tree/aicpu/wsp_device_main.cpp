@@ -81,11 +81,6 @@ void follow(wsp_device_run *run, uint32_t thread) {
 
 }  // namespace wsp
 
-// Kernels are not here, so there is no more to tell about their failures than their status.
-extern "C" const char *wsp_core_fault_text(uint32_t, uint32_t) {
-    return "";
-}
-
 // The argument is the address of a wsp_device_run, in memory of the device.
 extern "C" __attribute__((visibility("default"))) uint32_t wsp_aicpu_main(
     const uint64_t *argument) {
