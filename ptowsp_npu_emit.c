@@ -202,6 +202,7 @@ NPU_INTERNAL uint64_t npu_line_count(const char *data, size_t size);
 NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZE]);
 // Of all files so far that are no product of the sources.
 NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE]);
+NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
 
 // -- parts ----------------------------------------------------------------------------------------
 
@@ -6220,7 +6221,6 @@ NPU_INTERNAL bool npu_file_sync(const char *path);                  // to the di
 NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number);
 // Makes the library of the tree in build->work, and loads it.
 NPU_INTERNAL bool npu_make_library(npu_build *build);
-NPU_INTERNAL bool npu_mentions(const char *text, size_t size, const char *word);
 
 // -- build.c, execute.c ---------------------------------------------------------------------------
 
@@ -6285,6 +6285,17 @@ static void npu_process_become(char **arguments, const char *directory, int inpu
     _exit(errno == ENOENT || errno == ENOTDIR ? NPU_EXIT_NOT_FOUND : NPU_EXIT_NOT_RUN);
 }
 
+// Opens a file behind the three standard ones, which the caller may have closed.
+static int npu_process_open(const char *path, int flags) {
+    int file = open(path, flags | O_CLOEXEC, 0600);
+    if (file < 0 || file > 2) {
+        return file;
+    }
+    int moved = fcntl(file, F_DUPFD_CLOEXEC, 3);
+    close(file);
+    return moved;
+}
+
 NPU_INTERNAL int npu_process_start(const npu_text *arguments, const char *directory,
                                    const char *output, pid_t *out_process) {
     size_t count = 0, next = 0;
@@ -6301,8 +6312,8 @@ NPU_INTERNAL int npu_process_start(const npu_text *arguments, const char *direct
         next += strlen(vector[i]) + 1;
     }
     vector[count] = NULL;
-    int error = 0, null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int file = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int error = 0, null = npu_process_open("/dev/null", O_RDONLY);
+    int file = npu_process_open(output, O_WRONLY | O_CREAT | O_TRUNC);
     if (null < 0 || file < 0) {
         error = errno;
     } else {
@@ -6460,11 +6471,11 @@ NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
     }
     struct stat state;
     if (!npu_cache_make(path->data) || stat(path->data, &state) != 0) {
-        return npu_build_fail_system(build, "the cache cannot be made", path->data);
+        return npu_build_fail_system(build, "cannot make the cache", path->data);
     }
     if (!S_ISDIR(state.st_mode)) {
         errno = ENOTDIR;
-        return npu_build_fail_system(build, "the cache is none", path->data);
+        return npu_build_fail_system(build, "cannot use the cache", path->data);
     }
     if (state.st_uid != geteuid()) {
         return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
@@ -6673,7 +6684,7 @@ static bool npu_compile_start(npu_build *build, npu_unit *unit) {
     return is_good;
 }
 
-NPU_INTERNAL bool npu_mentions(const char *text, size_t size, const char *word) {
+static bool npu_mentions(const char *text, size_t size, const char *word) {
     size_t length = strlen(word);
     for (const char *at = text, *end = text + size;;) {
         at = (const char *)memchr(at, word[0], (size_t)(end - at));
@@ -6818,7 +6829,10 @@ NPU_INTERNAL bool npu_make_library(npu_build *build) {
     npu_text why = npu_nothing;
     for (int i = 0; i < 2; i++) {
         build->is_reused = false;
-        bool is_good = npu_compile_units(build, i == 0) && npu_link(build);
+        if (!npu_compile_units(build, i == 0)) {
+            return false;
+        }
+        bool is_good = npu_link(build);
         if (is_good && !npu_load(build->npu, build->work.data, &why)) {
             is_good =
                 npu_build_fail(build, PTOWSP_SYSTEM_FAILED, "what was built cannot be loaded: %s",
@@ -7031,8 +7045,8 @@ ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *ru
 // src/npu/build.c
 // =================================================================================================
 
-// From a program to a loaded tree. The tree is emitted into memory, and written only if it is not in
-// the cache.
+// From a program to a loaded tree. The tree is emitted into memory, and written only if it is not
+// in the cache.
 //
 // What decides about an entry is written down as text, and KEY is its hash: each file with its
 // hash, the compiler, what it says about itself, the options. The object of a file that does not
@@ -7432,7 +7446,9 @@ ptowsp_status ptowsp_npu_build(ptowsp_context *context, const ptowsp_program *pr
     if (status != PTOWSP_OK) {
         ptowsp_npu_destroy(build.npu);
         build.npu = NULL;
-        if (build.error.size && !build.error.is_out_of_memory) {
+        if (build.error.is_out_of_memory) {
+            ptowsp_context_fail(context, status, PTOWSP_NO_INDEX, "npu: no memory for building");
+        } else if (build.error.size) {
             ptowsp_context_fail(context, status, PTOWSP_NO_INDEX, build.error.data);
         }
     }

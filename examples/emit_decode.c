@@ -1,7 +1,7 @@
-// Takes tiered decode attention (common/tiered.h) to an NPU: writes its source tree, builds that for
-// this machine, where threads stand in for the device, and compares outputs and cycles with those of
-// the library, to the bit. Decode steps, then another batch, run on the same tree: lengths and
-// sizes are bound, so nothing is built again. `emit_decode --help` lists the options.
+// Takes tiered decode attention (common/tiered.h) to an NPU: writes its source tree, builds that
+// for this machine, where threads stand in for the device, and compares outputs and cycles with
+// those of the library, to the bit. Decode steps, then another batch, run on the same tree: lengths
+// and sizes are bound, so nothing is built again. `emit_decode --help` lists the options.
 
 #include "ptowsp.h"
 

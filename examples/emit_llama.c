@@ -1,6 +1,6 @@
-// Takes a Llama-like block of tile kernels (common/llama.h) to an NPU: writes its source tree, builds
-// that for this machine, and compares outputs and cycles with those of the library, in both cost
-// models, for two numbers of tokens. `emit_llama --help` lists the options.
+// Takes a Llama-like block of tile kernels (common/llama.h) to an NPU: writes its source tree,
+// builds that for this machine, and compares outputs and cycles with those of the library, in both
+// cost models, for two numbers of tokens. `emit_llama --help` lists the options.
 
 #include "ptowsp.h"
 

@@ -5,9 +5,9 @@
 
 #include "npu_fixture.h"
 
-// The compiler. Beside it lie: calls, a line for each of its calls; mode, what it does; stub.so, what
-// it links. In mode slow it says that it is at work (started) and waits for a file (go). Objects
-// are checked when they are linked.
+// The compiler. Beside it lie: calls, a line for each of its calls; mode, what it does; stub.so,
+// what it links. In mode slow it says that it is at work (started) and waits for a file (go).
+// Objects are checked when they are linked.
 static const char script[] =
     "#!/bin/sh\n"
     "here=$(dirname \"$0\")\n"

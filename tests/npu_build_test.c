@@ -373,9 +373,9 @@ static void cache__directories_that_others_can_write_to_are_refused(void **state
     snprintf(path, sizeof path, "%s/file", b.f.directory);
     write_file(b.f.directory, "file", "");
     b.desc.cache_directory = path;
-    fails(&b, path, "");
+    fails(&b, "cannot use the cache", path);
     snprintf(path, sizeof path, "%s/file/below", b.f.directory);
-    fails(&b, "the cache cannot be made", path);
+    fails(&b, "cannot make the cache", path);
     build_free(&b);
 }
 
@@ -468,6 +468,28 @@ static void compiler__works_for_callers_that_ignore_their_children(void **state)
     build_free(&b);
 }
 
+static void compiler__is_heard_by_callers_that_have_closed_their_standard_files(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    mode(&b, "fail");
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        for (int i = 0; i < 3; i++) {
+            close(i);
+        }
+        ptowsp_status status = try_build(&b);
+        const char *text = ptowsp_context_error(b.f.context).text;
+        _exit(status == PTOWSP_SYSTEM_FAILED && strstr(text, "error: no semicolon") ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(calls(&b, "-shared"), 0);
+    build_free(&b);
+}
+
 static void build__refuses_what_cannot_be_emitted(void **state) {
     (void)state;
     build b;
@@ -505,6 +527,7 @@ int main(void) {
         cmocka_unit_test(compiler__errors_are_shown_and_all_it_said_is_kept),
         cmocka_unit_test(compiler__what_it_makes_must_be_a_tree),
         cmocka_unit_test(compiler__works_for_callers_that_ignore_their_children),
+        cmocka_unit_test(compiler__is_heard_by_callers_that_have_closed_their_standard_files),
         cmocka_unit_test(build__refuses_what_cannot_be_emitted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-// A block of a Llama-like transformer by tile kernels, as a workload with its data and a check: what
-// llama_block measures, and emit_llama takes to an NPU. On tiles of 32 tokens:
+// A block of a Llama-like transformer by tile kernels, as a workload with its data and a check:
+// what llama_block measures, and emit_llama takes to an NPU. On tiles of 32 tokens:
 //
 //      n = rmsnorm(x)                  q, k, v = n wq, n wk, n wv          for each tile
 //      a = softmax(q k' / 4 + mask) v                                      for each tile and head

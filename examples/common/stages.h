@@ -1,5 +1,5 @@
-// Softmax in a pipeline of three stages, as a workload with its data: what csp_pipeline measures, and
-// emit_pipeline takes to an NPU.
+// Softmax in a pipeline of three stages, as a workload with its data: what csp_pipeline measures,
+// and emit_pipeline takes to an NPU.
 //
 //      load --[ loaded ]--> compute --[ made ]--> store
 //

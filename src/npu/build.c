@@ -1,5 +1,5 @@
-// From a program to a loaded tree. The tree is emitted into memory, and written only if it is not in
-// the cache.
+// From a program to a loaded tree. The tree is emitted into memory, and written only if it is not
+// in the cache.
 //
 // What decides about an entry is written down as text, and KEY is its hash: each file with its
 // hash, the compiler, what it says about itself, the options. The object of a file that does not
@@ -401,7 +401,9 @@ ptowsp_status ptowsp_npu_build(ptowsp_context *context, const ptowsp_program *pr
     if (status != PTOWSP_OK) {
         ptowsp_npu_destroy(build.npu);
         build.npu = NULL;
-        if (build.error.size && !build.error.is_out_of_memory) {
+        if (build.error.is_out_of_memory) {
+            ptowsp_context_fail(context, status, PTOWSP_NO_INDEX, "npu: no memory for building");
+        } else if (build.error.size) {
             ptowsp_context_fail(context, status, PTOWSP_NO_INDEX, build.error.data);
         }
     }

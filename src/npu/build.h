@@ -182,7 +182,6 @@ NPU_INTERNAL bool npu_file_sync(const char *path);                  // to the di
 NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number);
 // Makes the library of the tree in build->work, and loads it.
 NPU_INTERNAL bool npu_make_library(npu_build *build);
-NPU_INTERNAL bool npu_mentions(const char *text, size_t size, const char *word);
 
 // -- build.c, execute.c ---------------------------------------------------------------------------
 

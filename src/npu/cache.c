@@ -122,11 +122,11 @@ NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
     }
     struct stat state;
     if (!npu_cache_make(path->data) || stat(path->data, &state) != 0) {
-        return npu_build_fail_system(build, "the cache cannot be made", path->data);
+        return npu_build_fail_system(build, "cannot make the cache", path->data);
     }
     if (!S_ISDIR(state.st_mode)) {
         errno = ENOTDIR;
-        return npu_build_fail_system(build, "the cache is none", path->data);
+        return npu_build_fail_system(build, "cannot use the cache", path->data);
     }
     if (state.st_uid != geteuid()) {
         return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,

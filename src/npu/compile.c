@@ -67,7 +67,7 @@ static bool npu_compile_start(npu_build *build, npu_unit *unit) {
     return is_good;
 }
 
-NPU_INTERNAL bool npu_mentions(const char *text, size_t size, const char *word) {
+static bool npu_mentions(const char *text, size_t size, const char *word) {
     size_t length = strlen(word);
     for (const char *at = text, *end = text + size;;) {
         at = (const char *)memchr(at, word[0], (size_t)(end - at));
@@ -212,7 +212,10 @@ NPU_INTERNAL bool npu_make_library(npu_build *build) {
     npu_text why = npu_nothing;
     for (int i = 0; i < 2; i++) {
         build->is_reused = false;
-        bool is_good = npu_compile_units(build, i == 0) && npu_link(build);
+        if (!npu_compile_units(build, i == 0)) {
+            return false;
+        }
+        bool is_good = npu_link(build);
         if (is_good && !npu_load(build->npu, build->work.data, &why)) {
             is_good =
                 npu_build_fail(build, PTOWSP_SYSTEM_FAILED, "what was built cannot be loaded: %s",

@@ -187,6 +187,7 @@ NPU_INTERNAL uint64_t npu_line_count(const char *data, size_t size);
 NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZE]);
 // Of all files so far that are no product of the sources.
 NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE]);
+NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
 
 // -- parts ----------------------------------------------------------------------------------------
 

@@ -50,6 +50,17 @@ static void npu_process_become(char **arguments, const char *directory, int inpu
     _exit(errno == ENOENT || errno == ENOTDIR ? NPU_EXIT_NOT_FOUND : NPU_EXIT_NOT_RUN);
 }
 
+// Opens a file behind the three standard ones, which the caller may have closed.
+static int npu_process_open(const char *path, int flags) {
+    int file = open(path, flags | O_CLOEXEC, 0600);
+    if (file < 0 || file > 2) {
+        return file;
+    }
+    int moved = fcntl(file, F_DUPFD_CLOEXEC, 3);
+    close(file);
+    return moved;
+}
+
 NPU_INTERNAL int npu_process_start(const npu_text *arguments, const char *directory,
                                    const char *output, pid_t *out_process) {
     size_t count = 0, next = 0;
@@ -66,8 +77,8 @@ NPU_INTERNAL int npu_process_start(const npu_text *arguments, const char *direct
         next += strlen(vector[i]) + 1;
     }
     vector[count] = NULL;
-    int error = 0, null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int file = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int error = 0, null = npu_process_open("/dev/null", O_RDONLY);
+    int file = npu_process_open(output, O_WRONLY | O_CREAT | O_TRUNC);
     if (null < 0 || file < 0) {
         error = errno;
     } else {
