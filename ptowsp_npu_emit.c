@@ -4049,20 +4049,20 @@ NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
 
 // -- reading --------------------------------------------------------------------------------------
 
-static bool npu_read_stream(npu_emitter *emitter, uint32_t kernel, const char *name, FILE *file,
-                            npu_text *out) {
+static bool npu_read_stream(npu_emitter *emitter, uint32_t kernel, const char *name,
+                            const char *path, FILE *file, npu_text *out) {
     char block[4096];
     size_t size;
     while ((size = fread(block, 1, sizeof block, file)) > 0 && out->size < NPU_SOURCE_MAX) {
         npu_write(out, block, size);
     }
     if (ferror(file)) {
-        return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source: %s", name,
-                        strerror(errno));
+        return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s", name,
+                        path, strerror(errno));
     }
     if (out->size >= NPU_SOURCE_MAX || (out->size && strlen(out->data) != out->size)) {
-        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel, "kernel %s: its source is no text",
-                        name);
+        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel, "kernel %s: its source %s is no text",
+                        name, path);
     }
     return true;
 }
@@ -4078,7 +4078,7 @@ static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out
             return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s",
                             info.name, info.source.file, strerror(errno));
         }
-        bool is_read = npu_read_stream(emitter, kernel, info.name, file, out);
+        bool is_read = npu_read_stream(emitter, kernel, info.name, info.source.file, file, out);
         fclose(file);
         if (!is_read) {
             return false;
@@ -6435,7 +6435,7 @@ static bool npu_cache_default(npu_build *build, npu_text *text) {
         npu_print(text, "/.cache/ptowsp");
     } else {
         return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
-                              "no cache directory: neither XDG_CACHE_HOME nor HOME is set");
+                              "no cache directory: neither XDG_CACHE_HOME nor HOME names one");
     }
     return true;
 }
@@ -12072,22 +12072,32 @@ static const char npu_fixed_22[] =
     "\n"
     "// Data that is bound: it lives as long as the command.\n"
     "struct Data {\n"
-    "    std::string name;             // of a tensor\n"
-    "    std::vector<uint64_t> words;  // aligned for any element\n"
-    "    size_t size = 0;              // bytes\n"
+    "    std::string name;           // of a tensor\n"
+    "    uint64_t *words = nullptr;  // aligned for any element\n"
+    "    size_t size = 0;            // bytes\n"
+    "\n"
+    "    Data() = default;\n"
+    "    ~Data() {\n"
+    "        free(words);\n"
+    "    }\n"
+    "    Data(const Data &) = delete;\n"
+    "    Data &operator=(const Data &) = delete;\n"
     "\n"
     "    void *bytes() {\n"
-    "        return words.empty() ? nullptr : words.data();\n"
+    "        return words;\n"
     "    }\n"
-    "    void resize(size_t bytes_count) {\n"
-    "        size = bytes_count;\n"
-    "        words.assign(bytes_count / 8 + 1, 0);\n"
+    "    // Zeros. False when there is no memory: a size that was typed may be anything.\n"
+    "    bool resize(size_t bytes_count) {\n"
+    "        free(words);\n"
+    "        words = static_cast<uint64_t *>(calloc(bytes_count / 8 + 1, 8));\n"
+    "        size = words ? bytes_count : 0;\n"
+    "        return words || fail_usage(\"no memory for \" + std::to_string(bytes_count) + \" bytes\");\n"
     "    }\n"
     "};\n"
     "\n"
     "// A number at an element; the low bytes of the bits are what the element has.\n"
     "void store(Data *data, size_t i, uint32_t dtype, uint64_t bits) {\n"
-    "    char *at = reinterpret_cast<char *>(data->words.data()) + i * size_of(dtype);\n"
+    "    char *at = reinterpret_cast<char *>(data->words) + i * size_of(dtype);\n"
     "    const uint8_t b8 = static_cast<uint8_t>(bits);\n"
     "    const uint16_t b16 = static_cast<uint16_t>(bits);\n"
     "    const uint32_t b32 = static_cast<uint32_t>(bits);\n"
@@ -12114,14 +12124,16 @@ static const char npu_fixed_22[] =
     "    if (!is_good) {\n"
     "        return fail_usage(path + \": cannot be read\");\n"
     "    }\n"
-    "    out_data->resize(bytes.size());\n"
-    "    memcpy(out_data->words.data(), bytes.data(), bytes.size());\n"
+    "    if (!out_data->resize(bytes.size())) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    memcpy(out_data->words, bytes.data(), bytes.size());\n"
     "    return true;\n"
     "}\n"
     "\n"
     "bool write_file(const std::string &path, const Data &data) {\n"
     "    FILE *file = fopen(path.c_str(), \"wb\");\n"
-    "    bool is_good = file && fwrite(data.words.data(), 1, data.size, file) == data.size;\n"
+    "    bool is_good = file && fwrite(data.words, 1, data.size, file) == data.size;\n"
     "    is_good = file && fclose(file) == 0 && is_good;\n"
     "    return is_good || fail_usage(path + \": \" + strerror(errno));\n"
     "}\n"
@@ -12179,7 +12191,9 @@ static const char npu_fixed_22[] =
     "    }\n"
     "    const std::vector<std::string> parts =\n"
     "        text.empty() ? std::vector<std::string>() : split(text, ',');\n"
-    "    data->resize(parts.size() * size_of(dtype));\n"
+    "    if (!data->resize(parts.size() * size_of(dtype))) {\n"
+    "        return false;\n"
+    "    }\n"
     "    for (size_t i = 0; i < parts.size(); i++) {\n"
     "        uint64_t bits = 0;\n"
     "        if (!parse_number(parts[i], &bits) || !fits(bits, parts[i][0] == '-', dtype)) {\n"
@@ -12292,11 +12306,10 @@ static const char npu_fixed_22[] =
     "    data_.emplace_back();\n"
     "    Data *data = &data_.back();\n"
     "    data->name = name;\n"
-    "    if (!has_file) {\n"
-    "        data->resize(bytes);\n"
-    "    } else if (!read_file(path, data)) {\n"
+    "    if (!(has_file ? read_file(path, data) : data->resize(bytes))) {\n"
     "        return false;\n"
-    "    } else if (data->size != bytes) {\n"
+    "    }\n"
+    "    if (data->size != bytes) {\n"
     "        return fail_usage(what + \": \" + path + \" has \" + std::to_string(data->size) +\n"
     "                          \" bytes; the tensor has \" + std::to_string(bytes));\n"
     "    }\n"

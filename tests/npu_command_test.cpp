@@ -230,8 +230,9 @@ void npu_command__binds_files(void **state) {
     expect_refused({"--lengths", "kv=@%/small"});
     expect_refused({"--lengths", "kv=@%/nothing"});
     expect_refused({"--tensor", "x=3x4@%/x"});
-    expect_refused({"--tensor", "x=@%/x"});  // a shape is needed
-    expect_refused({"--tensor", "x=@%"});    // a directory
+    expect_refused({"--tensor", "x=@%/x"});                   // a shape is needed
+    expect_refused({"--tensor", "x=@%"});                     // a directory
+    expect_refused({"--tensor", "x=1000000000000000000x4"});  // more than there is memory
 }
 
 void npu_command__passes_options_and_writes_tensors(void **state) {

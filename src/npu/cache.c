@@ -86,7 +86,7 @@ static bool npu_cache_default(npu_build *build, npu_text *text) {
         npu_print(text, "/.cache/ptowsp");
     } else {
         return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
-                              "no cache directory: neither XDG_CACHE_HOME nor HOME is set");
+                              "no cache directory: neither XDG_CACHE_HOME nor HOME names one");
     }
     return true;
 }

@@ -14,20 +14,20 @@
 
 // -- reading --------------------------------------------------------------------------------------
 
-static bool npu_read_stream(npu_emitter *emitter, uint32_t kernel, const char *name, FILE *file,
-                            npu_text *out) {
+static bool npu_read_stream(npu_emitter *emitter, uint32_t kernel, const char *name,
+                            const char *path, FILE *file, npu_text *out) {
     char block[4096];
     size_t size;
     while ((size = fread(block, 1, sizeof block, file)) > 0 && out->size < NPU_SOURCE_MAX) {
         npu_write(out, block, size);
     }
     if (ferror(file)) {
-        return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source: %s", name,
-                        strerror(errno));
+        return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s", name,
+                        path, strerror(errno));
     }
     if (out->size >= NPU_SOURCE_MAX || (out->size && strlen(out->data) != out->size)) {
-        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel, "kernel %s: its source is no text",
-                        name);
+        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel, "kernel %s: its source %s is no text",
+                        name, path);
     }
     return true;
 }
@@ -43,7 +43,7 @@ static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out
             return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s",
                             info.name, info.source.file, strerror(errno));
         }
-        bool is_read = npu_read_stream(emitter, kernel, info.name, file, out);
+        bool is_read = npu_read_stream(emitter, kernel, info.name, info.source.file, file, out);
         fclose(file);
         if (!is_read) {
             return false;

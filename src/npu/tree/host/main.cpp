@@ -143,22 +143,32 @@ bool fits(uint64_t bits, bool is_negative, uint32_t dtype) {
 
 // Data that is bound: it lives as long as the command.
 struct Data {
-    std::string name;             // of a tensor
-    std::vector<uint64_t> words;  // aligned for any element
-    size_t size = 0;              // bytes
+    std::string name;           // of a tensor
+    uint64_t *words = nullptr;  // aligned for any element
+    size_t size = 0;            // bytes
+
+    Data() = default;
+    ~Data() {
+        free(words);
+    }
+    Data(const Data &) = delete;
+    Data &operator=(const Data &) = delete;
 
     void *bytes() {
-        return words.empty() ? nullptr : words.data();
+        return words;
     }
-    void resize(size_t bytes_count) {
-        size = bytes_count;
-        words.assign(bytes_count / 8 + 1, 0);
+    // Zeros. False when there is no memory: a size that was typed may be anything.
+    bool resize(size_t bytes_count) {
+        free(words);
+        words = static_cast<uint64_t *>(calloc(bytes_count / 8 + 1, 8));
+        size = words ? bytes_count : 0;
+        return words || fail_usage("no memory for " + std::to_string(bytes_count) + " bytes");
     }
 };
 
 // A number at an element; the low bytes of the bits are what the element has.
 void store(Data *data, size_t i, uint32_t dtype, uint64_t bits) {
-    char *at = reinterpret_cast<char *>(data->words.data()) + i * size_of(dtype);
+    char *at = reinterpret_cast<char *>(data->words) + i * size_of(dtype);
     const uint8_t b8 = static_cast<uint8_t>(bits);
     const uint16_t b16 = static_cast<uint16_t>(bits);
     const uint32_t b32 = static_cast<uint32_t>(bits);
@@ -185,14 +195,16 @@ bool read_file(const std::string &path, Data *out_data) {
     if (!is_good) {
         return fail_usage(path + ": cannot be read");
     }
-    out_data->resize(bytes.size());
-    memcpy(out_data->words.data(), bytes.data(), bytes.size());
+    if (!out_data->resize(bytes.size())) {
+        return false;
+    }
+    memcpy(out_data->words, bytes.data(), bytes.size());
     return true;
 }
 
 bool write_file(const std::string &path, const Data &data) {
     FILE *file = fopen(path.c_str(), "wb");
-    bool is_good = file && fwrite(data.words.data(), 1, data.size, file) == data.size;
+    bool is_good = file && fwrite(data.words, 1, data.size, file) == data.size;
     is_good = file && fclose(file) == 0 && is_good;
     return is_good || fail_usage(path + ": " + strerror(errno));
 }
@@ -250,7 +262,9 @@ bool Command::elements(const std::string &what, const std::string &text, uint32_
     }
     const std::vector<std::string> parts =
         text.empty() ? std::vector<std::string>() : split(text, ',');
-    data->resize(parts.size() * size_of(dtype));
+    if (!data->resize(parts.size() * size_of(dtype))) {
+        return false;
+    }
     for (size_t i = 0; i < parts.size(); i++) {
         uint64_t bits = 0;
         if (!parse_number(parts[i], &bits) || !fits(bits, parts[i][0] == '-', dtype)) {
@@ -363,11 +377,10 @@ bool Command::bind_tensor(const std::string &name, const std::string &value) {
     data_.emplace_back();
     Data *data = &data_.back();
     data->name = name;
-    if (!has_file) {
-        data->resize(bytes);
-    } else if (!read_file(path, data)) {
+    if (!(has_file ? read_file(path, data) : data->resize(bytes))) {
         return false;
-    } else if (data->size != bytes) {
+    }
+    if (data->size != bytes) {
         return fail_usage(what + ": " + path + " has " + std::to_string(data->size) +
                           " bytes; the tensor has " + std::to_string(bytes));
     }
