@@ -240,10 +240,102 @@ static void npu__errors_in_order_are_those_of_the_library(void **state) {
     check_all(&schedule, "errors in order");
 }
 
+static ptowsp_cycles count(const ptowsp_task *task, void *user) {
+    (void)user;
+    ++*(int32_t *)task->tiles[0].data;
+    return 7;
+}
+
+// A task, and then a pipeline with a process for each worker.
+static void make_workers(ptowsp_module *m) {
+    ptowsp_kernel_desc kernel_desc;
+    ptowsp_tensor_desc tensor_desc;
+    ptowsp_channel_desc channel_desc;
+    ptowsp_task_desc task;
+    const ptowsp_tile_param tile = {"x", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
+    memset(&kernel_desc, 0, sizeof kernel_desc);
+    kernel_desc.name = "count";
+    kernel_desc.fn = count;
+    kernel_desc.tiles[0] = tile;
+    kernel_desc.source.text = "static ptowsp_cycles count(const ptowsp_task *task, void *) {\n"
+                              "    ++*(int32_t *)task->tiles[0].data;\n    return 7;\n}\n";
+    memset(&tensor_desc, 0, sizeof tensor_desc);
+    tensor_desc.name = "x";
+    tensor_desc.dtype = PTOWSP_I32;
+    memset(&task, 0, sizeof task);
+    task.kernel = ptowsp_kernel_make(m, &kernel_desc);
+    task.views[0].tensor = ptowsp_tensor_make(m, &tensor_desc);
+    memset(&channel_desc, 0, sizeof channel_desc);
+    channel_desc.name = "tokens";
+    ptowsp_axis workers = ptowsp_axis_dynamic(m, "workers");
+    PTOWSP_WORKLOAD(m, "main") {
+        ptowsp_task_make(m, &task);
+        // Also where the pipeline would not run.
+        PTOWSP_WHEN(m, ptowsp_slot_bool(m, 0)) {
+            PTOWSP_PIPELINE(m, "pipeline") {
+                ptowsp_channel tokens = ptowsp_channel_make(m, &channel_desc);
+                PTOWSP_PROCESS(m, "send") {
+                    ptowsp_produces(m, tokens);
+                    ptowsp_send(m, tokens, ptowsp_i64(m, 1));
+                }
+                PTOWSP_REPLICATE(m, w, workers, "work") {
+                    ptowsp_consumes(m, tokens);
+                    PTOWSP_CONSUME(m, t, tokens) {
+                        ptowsp_task_make(m, &task);
+                    }
+                }
+            }
+        }
+    }
+}
+
+static void npu__replicas_of_no_size_are_refused_before_anything_runs(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    ptowsp_module *m = NULL;
+    ptowsp_program *program = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    make_workers(m);
+    snprintf(npu_now.doing, sizeof npu_now.doing, "replicas");
+    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    ptowsp_npu *npu = npu_build(context, program);
+    for (int i = 0; npu && i < 4; i++) {
+        const int64_t workers = i % 2 ? 3 : 0;
+        const bool is_running = i >= 2;
+        int32_t x = 0;
+        ptowsp_buffer buffer;
+        ptowsp_run *run = NULL;
+        memset(&buffer, 0, sizeof buffer);
+        buffer.data = &x;
+        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_size(run, "workers", workers), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_slot(run, 0, is_running), PTOWSP_OK);
+        const ptowsp_status status = workers ? PTOWSP_OK : PTOWSP_INVALID_PARAMS;
+        char text[300] = "";
+        assert_int_equal(ptowsp_run_execute(run, NULL), status);
+        snprintf(text, sizeof text, "%s", ptowsp_context_error(context).text);
+        x = 0;
+        assert_int_equal(ptowsp_npu_execute(npu, run, NULL, NULL, 0, NULL), status);
+        assert_int_equal(x, workers ? 1 + is_running : 0);
+        if (!workers) {
+            assert_non_null(strstr(text, "axis workers has size 0"));
+            assert_string_equal(ptowsp_context_error(context).text, text);
+        }
+        ptowsp_run_destroy(run);
+    }
+    ptowsp_npu_destroy(npu);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(npu__errors_of_trees_are_those_of_the_library),
         cmocka_unit_test(npu__errors_in_order_are_those_of_the_library),
+        cmocka_unit_test(npu__replicas_of_no_size_are_refused_before_anything_runs),
     };
-    return npu_run_tests("npu_error", tests, 2);
+    return npu_run_tests("npu_error", tests, 3);
 }
