@@ -190,12 +190,13 @@ namespace {
 
 // -- a program ------------------------------------------------------------------------------------
 
-// x and y are halves of one piece of memory that overlap; z goes backwards; n is an array. The
-// kernels' table is empty, as cores take a compiler that is not here.
+// x and y are halves of one piece of memory that overlap; z goes backwards; e is empty, with rows
+// far apart; n is an array. The kernels' table is empty, as cores take a compiler that is not here.
 const wsp_tensor_decl TENSORS[] = {{"", 0, 0, {}, 0, 0, 0},
                                    {"x", PTOWSP_I32, 1, {8}, 1, 0, 0},
                                    {"y", PTOWSP_I32, 1, {8}, 1, 1, 0},
-                                   {"z", PTOWSP_I32, 1, {4}, 1, 1, 0}};
+                                   {"z", PTOWSP_I32, 1, {4}, 1, 1, 0},
+                                   {"e", PTOWSP_I32, 2, {PTOWSP_DYNAMIC, 4}, 1, 1, 0}};
 const wsp_array_decl ARRAYS[] = {{"", 0, 0, 0}, {"n", PTOWSP_I64, 0, 1}};
 const wsp_axis_decl AXES[] = {{nullptr, 0, 0, 0, 0}, {"m", PTOWSP_AXIS_DYNAMIC, 0, 0, 1}};
 const wsp_symbol_decl SYMBOLS[] = {{nullptr, 0}, {"s", 1}};
@@ -204,7 +205,7 @@ wsp_program make_program(uint32_t kernel_count, const wsp_kernel_decl *kernels) 
     wsp_program program = wsp_program();
     program.name = "p";
     program.axis_count = program.array_count = program.symbol_count = 2;
-    program.tensor_count = 4;
+    program.tensor_count = 5;
     program.kernel_count = kernel_count;
     program.slot_count = 2;
     program.axes = AXES;
@@ -239,6 +240,12 @@ void bind_all(wsp::Bindings *bindings) {
     buffer.shape[0] = 4;
     buffer.strides[0] = -1;
     assert_int_equal(bindings->bind_tensor(3, &buffer), PTOWSP_OK);
+    buffer.rank = 2;
+    buffer.shape[0] = 0;
+    buffer.shape[1] = 4;
+    buffer.strides[0] = 100;
+    buffer.strides[1] = 1;
+    assert_int_equal(bindings->bind_tensor(4, &buffer), PTOWSP_OK);
     assert_int_equal(bindings->bind_array(1, false, PTOWSP_I64, elements, 3), PTOWSP_OK);
     assert_int_equal(bindings->bind_size(1, 77), PTOWSP_OK);
     assert_int_equal(bindings->bind_symbol(1, 88), PTOWSP_OK);
@@ -257,7 +264,7 @@ void look(wsp_device_run *run) {
     assert_int_equal(there<uint8_t>(b.is_symbol_bound, 2)[1], 1);
     const wsp_array &n = there<wsp_array>(b.arrays, 2)[1];
     assert_int_equal(there<int64_t>(n.data, 3)[2], 1002);
-    const wsp_tensor *tensors = there<wsp_tensor>(b.tensors, 4);
+    const wsp_tensor *tensors = there<wsp_tensor>(b.tensors, 5);
     int32_t *x = there<int32_t>(tensors[1].data, 8), *y = there<int32_t>(tensors[2].data, 8);
     int32_t *z = there<int32_t>(tensors[3].data - 12, 4);
     assert_true(y == x + 4);  // they overlap as on the host

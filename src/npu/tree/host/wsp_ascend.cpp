@@ -233,19 +233,22 @@ class Copies {
     std::vector<Block> blocks_;
 };
 
-// The elements before and behind that of the indices 0, as strides may be negative.
+// The elements before and behind that of the indices 0, as strides may be negative. A tensor may be
+// empty, and have any strides.
 void extent_of(const wsp_tensor &tensor, int64_t *out_low, int64_t *out_high) {
     int64_t low = 0, high = 0;
+    bool is_empty = false;
     auto add = [&](int64_t size, int64_t stride) {
-        (stride < 0 ? low : high) += (size - 1) * stride;
+        is_empty = is_empty || size == 0;
+        (stride < 0 ? low : high) += size > 0 ? (size - 1) * stride : 0;
     };
     for (int i = 0; i < PTOWSP_VIEW_LEAD_MAX; i++) {
         add(tensor.lead_shape[i], tensor.lead_strides[i]);
     }
     add(tensor.rows, tensor.row_stride);
     add(tensor.cols, tensor.col_stride);
-    *out_low = low;
-    *out_high = high + 1;
+    *out_low = is_empty ? 0 : low;
+    *out_high = is_empty ? 0 : high + 1;
 }
 
 // The tables of what is bound, first on the host, then on the device.
