@@ -200,7 +200,8 @@ bool Scheduler::may_begin(const Ready &ready) const {
     return !is_in_order_ || ready.submission->is_direct || ready.number == next_begin_;
 }
 
-// What a free core takes: the best of its own queue and of its unit's; with stealing, of others'.
+// What a free core takes: the best of its own queue and of its unit's; with stealing, if there is
+// none, the best of all others'.
 bool Scheduler::pop_ready(uint32_t core, Ready *out) {
     const uint32_t core_count = static_cast<uint32_t>(cores_.size()), unit = cores_[core].core.unit;
     std::vector<Ready> *best = nullptr;
@@ -212,7 +213,8 @@ bool Scheduler::pop_ready(uint32_t core, Ready *out) {
     };
     look(queues_[core]);
     look(queues_[core_count + unit]);
-    for (uint32_t i = 0; is_stealing_ && !best && i < unit_count_[unit]; i++) {
+    const bool must_steal = is_stealing_ && !best;
+    for (uint32_t i = 0; must_steal && i < unit_count_[unit]; i++) {
         look(queues_[unit_first_[unit] + i]);
     }
     if (!best) {
