@@ -130,9 +130,12 @@ run_tests no-threads CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS" TESTS="$THREADED
 
 step "tests under ASan and UBSan, and under TSan"
 run_tests asan CC=clang CXX=clang++ TESTS="$(without "$COMPILING")" \
-    CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+    CFLAGS="-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 run_tests tsan CC=clang CXX=clang++ CFLAGS="-O1 -g -fsanitize=thread" \
     TESTS="$THREADED npu_runtime_test npu_network_test npu_pipeline_test"
+
+step "emitted trees under ASan and UBSan, under TSan, and without warnings"
+OUT="$OUT/npu" COUNT=1 sh tests/npu_sanitize_test.sh
 
 step "models: spin explores them, and finds the faults that are seeded in them"
 ls tests/models/*.pml | xargs -P "$JOBS" -n 1 sh tests/models_test.sh
