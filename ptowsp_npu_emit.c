@@ -5410,18 +5410,17 @@ static void npu_readme_builds(npu_text *text) {
 }
 
 static void npu_readme_files(npu_text *text, bool has_pipelines) {
-    npu_print(text,
-              "## Where is what\n\n"
-              "| file | what it is |\n"
-              "|---|---|\n"
-              "| `aicpu/expand.cpp` | **the workload's loops**, which make its tasks |\n"
-              "| `aicpu/program.h`, `program.cpp` | the names and tables of what is below, "
-              "and the schedule |\n"
-              "| `aicore/kernels/` | **one source per kernel** |\n"
-              "| `aicore/dispatch.cpp` | kernels by their number |\n"
-              "| `aicpu/wsp_expand.*` | the words that `expand.cpp` is written in |\n"
-              "| `aicpu/wsp_scheduler*`, `wsp_region_map.*` | a bounded ring of tasks: which "
-              "of them wait for which, as they share data, and which core runs them |\n");
+    npu_print(text, "## Where is what\n\n"
+                    "| file | what it is |\n"
+                    "|---|---|\n"
+                    "| `aicpu/expand.cpp` | **the workload's loops**, which make its tasks |\n"
+                    "| `aicpu/program.h`, `program.cpp` | the names and tables of what is below, "
+                    "and the schedule |\n"
+                    "| `aicore/kernels/` | **one source per kernel** |\n"
+                    "| `aicore/dispatch.cpp` | kernels by their number |\n"
+                    "| `aicpu/wsp_expand.*` | the words that `expand.cpp` is written in |\n"
+                    "| `aicpu/wsp_scheduler*`, `wsp_region_map.*` | a bounded ring of tasks: which "
+                    "of them wait for which, as they share data, and which core runs them |\n");
     if (has_pipelines) {
         npu_print(text, "| `aicpu/wsp_pipeline*` | processes and channels |\n");
     }
