@@ -98,7 +98,7 @@ static void task_make(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_expr axis, 
 }
 
 static void build(emit_bench *b) {
-    ptowsp_module *m;
+    ptowsp_module *m = NULL;
     const ptowsp_module_desc desc = {"decode", 0};
     require(ptowsp_context_create(NULL, &b->context) == PTOWSP_OK &&
                 ptowsp_module_create(b->context, &desc, &m) == PTOWSP_OK,

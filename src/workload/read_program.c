@@ -1,5 +1,6 @@
 // Reading programs: what a compiled program declares and says, in public types.
 
+#include "../kernel/description.h"
 #include "compile.h"
 #include "schedule.h"
 
