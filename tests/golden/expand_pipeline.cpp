@@ -73,5 +73,6 @@ void main_(Run &run) {
 }  // namespace
 
 void wsp_expand(wsp::Run &run) {
+    run.check_replicas(AXIS_workers, 11);
     main_(run);
 }
