@@ -362,6 +362,7 @@ trap 'rm -f "$library" "$shim" "$core" "$merge" "$emitter"' EXIT
     echo "#define PWSP_INLINE              PTOWSP_AICORE static inline PWSP_UNUSED"
     echo "#define PWSP_FORCE_INLINE        PTOWSP_AICORE static inline __attribute__((always_inline, unused))"
     echo "#define PWSP_RESTRICT            __restrict__"
+    echo "#define PWSP_ROUND_APART         // trees are compiled with -ffp-contract=off"
     bodies $MERGE_FILES
 } | cat -s > "$merge"
 {

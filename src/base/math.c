@@ -17,6 +17,7 @@ static double pwsp_exp2_int(int32_t k) {
 }
 
 PWSP_INTERNAL float pwsp_exp(float x) {
+    PWSP_ROUND_APART;
     if (!(x > -110.0f)) {
         return x == x ? 0.0f : x;
     }
@@ -35,6 +36,7 @@ PWSP_INTERNAL float pwsp_exp(float x) {
 }
 
 PWSP_INTERNAL float pwsp_log(float x) {
+    PWSP_ROUND_APART;
     if (!(x > 0.0f) || x == pwsp_infinity()) {
         return x == 0.0f ? -pwsp_infinity() : x < 0.0f ? pwsp_infinity() - pwsp_infinity() : x;
     }

@@ -11,6 +11,7 @@
 #define PWSP_INLINE              PTOWSP_AICORE static inline PWSP_UNUSED
 #define PWSP_FORCE_INLINE        PTOWSP_AICORE static inline __attribute__((always_inline, unused))
 #define PWSP_RESTRICT            __restrict__
+#define PWSP_ROUND_APART         // trees are compiled with -ffp-contract=off
 
 // =================================================================================================
 // src/base/cpu.h
@@ -106,6 +107,7 @@ static double pwsp_exp2_int(int32_t k) {
 }
 
 PWSP_INTERNAL float pwsp_exp(float x) {
+    PWSP_ROUND_APART;
     if (!(x > -110.0f)) {
         return x == x ? 0.0f : x;
     }
@@ -124,6 +126,7 @@ PWSP_INTERNAL float pwsp_exp(float x) {
 }
 
 PWSP_INTERNAL float pwsp_log(float x) {
+    PWSP_ROUND_APART;
     if (!(x > 0.0f) || x == pwsp_infinity()) {
         return x == 0.0f ? -pwsp_infinity() : x < 0.0f ? pwsp_infinity() - pwsp_infinity() : x;
     }
@@ -175,6 +178,7 @@ typedef float pwsp_floats __attribute__((vector_size(64), aligned(4), may_alias)
 
 PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32_t dim,
                                            float *PWSP_RESTRICT sum) {
+    PWSP_ROUND_APART;
     uint32_t d = 0;
     for (; d + 32 <= dim; d += 32) {
         pwsp_floats *strip = (pwsp_floats *)(void *)(sum + d);
@@ -198,6 +202,7 @@ PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32
 
 PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32_t dim,
                                            float *PWSP_RESTRICT sum) {
+    PWSP_ROUND_APART;
     for (uint32_t i = 0; i < parts->count; i++) {
         for (uint32_t d = 0; d < dim; d++) {
             sum[d] += parts->weights[i] * parts->rows[i][d];
@@ -246,6 +251,7 @@ void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
 
 void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *part,
                       const float *part_acc, uint32_t dim) {
+    PWSP_ROUND_APART;
     if (pwsp_partial_is_empty(part)) {
         return;
     }
@@ -286,6 +292,7 @@ float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_
 
 float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uint32_t part_count,
                             size_t stride, uint32_t dim, float *out) {
+    PWSP_ROUND_APART;
     ptowsp_partial whole;
     ptowsp_merge_clear(&whole, out, dim);
     for (uint32_t i = 0; i < part_count; i++) {

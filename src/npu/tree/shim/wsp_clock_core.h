@@ -50,6 +50,14 @@
 #define PWSP_INLINE         static inline PWSP_UNUSED
 #define PWSP_FORCE_INLINE   static inline __attribute__((always_inline, unused))
 
+// At the start of a function: products and sums are rounded apart, as gcc does in ISO C, so that one
+// source gives the same bits here and in an emitted tree. clang would fuse them where it can.
+#if defined(__clang__)
+#define PWSP_ROUND_APART _Pragma("clang fp contract(off)")
+#else
+#define PWSP_ROUND_APART
+#endif
+
 PWSP_INLINE uint64_t pwsp_min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
