@@ -357,12 +357,13 @@ trap 'rm -f "$library" "$shim" "$core" "$merge" "$emitter"' EXIT
     echo
     echo "#include <string.h>"
     echo
+    echo "// Products and sums are rounded apart by an option that trees are compiled with: -ffp-contract=off."
     echo "#define PTOWSP_ASSERT(condition) ((void)0)"
     echo "#define PWSP_INTERNAL            PTOWSP_AICORE static PWSP_UNUSED"
     echo "#define PWSP_INLINE              PTOWSP_AICORE static inline PWSP_UNUSED"
     echo "#define PWSP_FORCE_INLINE        PTOWSP_AICORE static inline __attribute__((always_inline, unused))"
     echo "#define PWSP_RESTRICT            __restrict__"
-    echo "#define PWSP_ROUND_APART         // trees are compiled with -ffp-contract=off"
+    echo "#define PWSP_ROUND_APART"
     bodies $MERGE_FILES
 } | cat -s > "$merge"
 {
