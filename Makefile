@@ -23,8 +23,14 @@ TESTS    := $(filter-out isa_%,$(TESTS))
 endif
 EXAMPLES := $(patsubst examples/%.c,%,$(wildcard examples/*.c))
 
-.PHONY: all test demo bench check examples install uninstall clean help amalgamate
+.PHONY: all test demo bench check check-all FORCE examples install uninstall clean help amalgamate
 .DELETE_ON_ERROR:
+
+# As many jobs at a time as there are processors, unless -j says otherwise.
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(JOBS)
+endif
 
 all: $(BUILD)/libptowsp.a $(BUILD)/libptowsp.so
 
@@ -44,84 +50,95 @@ $(BUILD)/libptowsp.a: $(OBJECTS)
 $(BUILD)/libptowsp.so: $(OBJECTS)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -Wl,-soname,libptowsp.so.0 $^ -o $@ $(LDFLAGS) -pthread
 
-# -- tests: each file is one program; those that call private functions have the library inside ---
+# -- tests ------------------------------------------------------------------------------------------
+#
+# The files of src/ are compiled one by one into an archive, in which private functions are visible
+# to the linker. Each file of tests/ is one program, linked to it. A test that needs the statics of a
+# file, or hooks in it, includes that file, which the linker then does not take from the archive.
 
-TEST_HEADERS := $(wildcard tests/*.h examples/common/*)
-TREE         := src/npu/tree
-INSIDE       := $(patsubst tests/%.c,$(BUILD)/%,$(shell grep -lE 'pwsp_|PWSP_' tests/*_test.c))
-INSIDE       := $(filter-out $(BUILD)/npu_clock%,$(INSIDE))
-ISA          := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/isa_*_test.c))
+TREE      := src/npu/tree
+SOURCES   := $(shell find src -name '*.c' ! -path '$(TREE)/*')
+TESTED    := $(SOURCES:src/%.c=$(BUILD)/src/%.o) $(BUILD)/src/npu/fixed.o
+MAKE_DEPS  = -MMD -MP
 
-$(INSIDE) $(ISA): $(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) $(LIBRARY) | $(BUILD)
-	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread -lcmocka -lm
+$(BUILD)/src/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
-$(BUILD)/%_test: tests/%_test.c $(TEST_HEADERS) ptowsp.h $(BUILD)/libptowsp.a
-	$(CC) $(C11) -DPTOWSP_TEST_LINKED $(CPPFLAGS) $(CFLAGS) -I. $< $(BUILD)/libptowsp.a -o $@ \
-	    $(LDFLAGS) -pthread -lcmocka -lm
+# The files of emitted trees, as strings.
+$(BUILD)/src/npu/fixed.c: tools/amalgamate.sh LICENSE ptowsp.h $(shell find $(TREE) -type f) \
+    $(wildcard src/*/*)
+	@mkdir -p $(@D)
+	tools/amalgamate.sh --fixed $@
+
+$(BUILD)/src/npu/fixed.o: $(BUILD)/src/npu/fixed.c
+	$(CC) -std=c11 $(CPPFLAGS) $(CFLAGS) -Isrc/npu -c $< -o $@
+
+$(BUILD)/libtested.a: $(TESTED)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
+
+# What tests say is compiled plainly, which takes a fifth of the time; the shim's instructions, which
+# are in their tests, as the library is.
+TEST_LEVEL ?= -O0
+$(BUILD)/tests/isa_%.o: TEST_LEVEL =
+
+$(BUILD)/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) $(TEST_LEVEL) -I. -c $< -o $@
+
+$(BUILD)/%_test: $(BUILD)/tests/%_test.o $(BUILD)/libtested.a
+	$(CC) $(CFLAGS) $^ -o $@ $(TEST_LIBS)
 
 # Files of emitted trees that are the same in all of them; tests bring program and kernels along.
 TREE_PATHS   := -I. -Itests/cann_stub $(addprefix -I$(TREE)/,include aicpu aicore host shim)
 TREE_OBJECTS := $(patsubst $(TREE)/%.cpp,$(BUILD)/tree/%.o,$(wildcard $(TREE)/aicpu/*.cpp \
     $(TREE)/shim/*.cpp $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[br]*.cpp))
 
-$(BUILD)/tree/%.o: $(TREE)/%.cpp $(wildcard $(TREE)/*/*.h) ptowsp.h
+$(BUILD)/tree/%.o: $(TREE)/%.cpp
 	@mkdir -p $(@D)
-	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) $(TREE_PATHS) -c $< -o $@
+	$(CXX) $(CXX17) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(TREE_PATHS) -c $< -o $@
 
 $(BUILD)/libwsp_fixed.a: $(TREE_OBJECTS)
 	rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/npu_ascend_test: $(TREE)/host/wsp_ascend.cpp
+$(BUILD)/tests/%.o: tests/%.cpp
+	@mkdir -p $(@D)
+	$(CXX) $(CXX17) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(TEST_LEVEL) $(TREE_PATHS) -c $< -o $@
 
-$(BUILD)/npu_%_test: tests/npu_%_test.cpp $(wildcard tests/*.h) $(wildcard $(TREE)/*/*.h) \
-    $(BUILD)/libwsp_fixed.a $(BUILD)/libptowsp.a
-	$(CXX) $(CXX17) -DPTOWSP_TEST_LINKED $(CPPFLAGS) $(CXXFLAGS) $(TREE_PATHS) $< \
-	    $(BUILD)/libwsp_fixed.a $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lcmocka -lm
+# In C++, or with objects that are.
+CXX_TESTS := $(patsubst tests/%.cpp,$(BUILD)/%,$(wildcard tests/*_test.cpp))
+CLOCK_TESTS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/npu_clock*_test.c))
 
-# These run the scenes of another test.
-$(foreach n,instruction ops pick shape,$(eval $(BUILD)/npu_$(n)_test: tests/kernel_$(n)_test.c))
+$(CXX_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(BUILD)/libwsp_fixed.a $(BUILD)/libtested.a
+	$(CXX) $(CXXFLAGS) $^ -o $@ $(TEST_LIBS)
 
-$(BUILD)/%_test: tests/%_test.cpp $(wildcard tests/*.h) ptoisa_shim.h | $(BUILD)
-	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread -lcmocka -lm
+$(CLOCK_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(BUILD)/tests/npu_clock.o $(BUILD)/tree/shim/wsp_clock.o \
+    $(BUILD)/libtested.a
+	$(CXX) $(CXXFLAGS) $^ -o $@ $(TEST_LIBS)
 
-# The clock of emitted trees runs beside the library that is inside its tests.
-SHIM := src/npu/tree/shim
+# The fixed files with a program written by hand.
+SAMPLE := $(patsubst tests/%.cpp,$(BUILD)/tests/%.o,$(wildcard tests/npu_sample/[ep]*.cpp))
+$(SAMPLE) $(BUILD)/tests/npu_runtime_test.o: TREE_PATHS += -Itests/npu_sample
+$(BUILD)/npu_runtime_test: $(SAMPLE)
 
-$(BUILD)/npu_clock.o: tests/npu_clock.cpp tests/npu_clock.h $(SHIM)/wsp_clock.h ptowsp.h | $(BUILD)
-	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. -c $< -o $@
+# A program that has passed is not run again until it changes, or a seed or a scale is given.
+PASSED := $(TESTS:%=$(BUILD)/%.passed)
 
-$(BUILD)/wsp_clock.o: $(wildcard $(SHIM)/wsp_clock*) ptowsp.h | $(BUILD)
-	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) -I. -c $(SHIM)/wsp_clock.cpp -o $@
+$(BUILD)/%.passed: $(BUILD)/% $(if $(PTOWSP_SEED)$(PTOWSP_SCALE),FORCE)
+	@sh tests/run_one.sh $(abspath $<)
+	@touch $@
 
-$(BUILD)/npu_clock%test: tests/npu_clock%test.c $(TEST_HEADERS) $(wildcard tests/oracle*_test.c) $(LIBRARY) \
-    $(BUILD)/npu_clock.o $(BUILD)/wsp_clock.o
-	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@.o
-	$(CXX) $(CXXFLAGS) $@.o $(BUILD)/npu_clock.o $(BUILD)/wsp_clock.o -o $@ $(LDFLAGS) -pthread -lcmocka -lm
-
-# The fixed files of emitted trees, with a program written by hand.
-NPU_RUNTIME := $(addprefix src/npu/tree/,aicpu/wsp_expand.cpp aicpu/wsp_scheduler.cpp \
-               aicpu/wsp_scheduler_ready.cpp aicpu/wsp_region_map.cpp aicore/wsp_worker.cpp \
-               host/wsp_bindings.cpp host/wsp_run.cpp host/wsp_runner.cpp shim/wsp_clock.cpp) \
-               tests/npu_sample/program.cpp tests/npu_sample/expand.cpp
-NPU_INCLUDE := $(addprefix -Isrc/npu/tree/,include aicpu aicore host shim) -Itests/npu_sample -I.
-
-$(BUILD)/npu_runtime_test: tests/npu_runtime_test.cpp $(NPU_RUNTIME) tests/npu_sample/dispatch.cpp \
-    $(wildcard tests/npu_sample/*.h src/npu/tree/*/*.h) ptowsp.h | $(BUILD)
-	$(CXX) $(CXX17) $(CPPFLAGS) $(CXXFLAGS) $(NPU_INCLUDE) $< $(NPU_RUNTIME) -o $@ $(LDFLAGS) \
-	    -pthread -lcmocka
-
-# What has the emitter inside, and the words that its texts are compiled with.
-$(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/npu_exp*_test.c)): ptowsp_npu_emit.c \
-    $(wildcard tests/npu_words/*.h)
-$(BUILD)/npu_number_test: src/npu/tree/include/wsp_number.h
-
-# As many at a time as there are processors; each prints when it has ended.
-JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-
-test: $(addprefix $(BUILD)/,$(TESTS))
+test: $(PASSED)
 	@tools/amalgamate.sh --check
-	@printf '%s\n' $(abspath $^) | xargs -P $(JOBS) -n 1 sh tests/run_one.sh
+	@echo '$(words $(PASSED)) test programs pass'
+
+.SECONDARY:  # objects of tests are kept
+
+-include $(shell find $(BUILD)/src $(BUILD)/tests $(BUILD)/tree -name '*.d' 2> /dev/null)
 
 # -- examples and benchmarks ----------------------------------------------------------------------
 
@@ -152,10 +169,13 @@ $(BUILD)/bench: $(wildcard bench/*) $(COMMON) $(BUILD)/libptowsp.a ptowsp.h ptoi
 bench: $(BUILD)/bench
 	$(abspath $(BUILD))/bench --json $(BUILD)/bench.json
 
-# -- checks: everything that has to hold before a commit ------------------------------------------
+# -- checks: what every change passes, and what a release does ------------------------------------
 
 check:
-	BUILD=$(BUILD) sh tests/check.sh
+	+BUILD=$(BUILD) sh tests/check.sh
+
+check-all:
+	+BUILD=$(BUILD) sh tests/check.sh all
 
 # -- housekeeping ---------------------------------------------------------------------------------
 
@@ -190,7 +210,8 @@ help:
 	@echo 'make demo       the main example: a decode step, planned, run and checked'
 	@echo 'make examples   all examples'
 	@echo 'make bench      benchmarks: a table, and $(BUILD)/bench.json'
-	@echo 'make check      warnings, formatting, packaging, sanitizers: all that must hold'
+	@echo 'make check      the rest of what every change passes: formatting, warnings, packaging, sanitizers'
+	@echo 'make check-all  what a release passes: all compilers and levels, more sanitizers, long runs'
 	@echo 'make amalgamate ptowsp.c from src/'
 	@echo 'make install    into PREFIX=$(PREFIX); DESTDIR is honoured; make uninstall'
 	@echo 'make clean      removes $(BUILD)/'

@@ -6,6 +6,9 @@
 // test suite). exp and log are compared with libm's in double precision, products and quotients
 // with 128-bit integers, cut-off text with what snprintf is documented to keep.
 
+#include "../src/base/base.h"
+#include "../src/base/math.h"
+
 #include "test.h"
 
 #include <math.h>

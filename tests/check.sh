@@ -1,18 +1,33 @@
 #!/bin/sh
-# Everything that has to hold before a commit; `make check` runs it. Each step prints a line; the first
-# that fails ends it. Needs gcc, g++, clang, clang-format, cmocka, and clang's sanitizer runtime.
-# Models are explored if spin is there.
+# The checks beyond `make test`, each step with the seconds it took; the first failure ends the run.
+#
+#      sh tests/check.sh          every change passes these: make check
+#      sh tests/check.sh all      and these, for releases: make check-all
+#
+# Needs gcc, g++, clang, clang-format, cmocka and clang's sanitizer runtime. Models are explored if
+# spin is there; arm64 is tried if its compiler and qemu are.
 set -eu
 BUILD=${BUILD:-build}
 OUT=$BUILD/check
 W="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual -Werror"
 WC="$W -Wstrict-prototypes -Wmissing-prototypes"
-LEVELS="-O0 -O2 -O3"
 JOBS=$(nproc 2> /dev/null || echo 2)
+WHAT=${1-}
 mkdir -p "$OUT"
 
+# -- steps ----------------------------------------------------------------------------------------
+
+begun=$(date +%s)
+last=$begun
+name=
+
+# step NAME: ends the step before, with its time.
 step() {
-    echo "-- $*"
+    now=$(date +%s)
+    [ -z "$name" ] || echo "   $((now - last)) s"
+    last=$now
+    name="$*"
+    [ -z "$name" ] || echo "-- $name"
 }
 
 fail() {
@@ -20,149 +35,195 @@ fail() {
     exit 1
 }
 
-step "amalgamation: ptowsp.c matches src/, and the script refuses what it should"
-tools/amalgamate.sh --check
-sh tests/amalgamate_test.sh
-
-step "formatting"
-clang-format --dry-run -Werror ptowsp.h $(find src tests examples bench \( -name '*.[ch]' -o -name '*.cpp' \) ! -path 'tests/golden/*')
-if grep -nP '[^\x00-\x7f]' ptowsp.h ptowsp.c ptowsp_npu_emit.c $(find src -type f); then
-    fail "the library's files are ASCII"
-fi
-
-# Compiling the library takes seconds: commands are collected, and run on all processors.
+# Commands are collected, and run on all processors.
 TASKS="$OUT/tasks"
+: > "$TASKS"
 
 task() {
-    echo "$* -o $OUT/task-$(wc -l < "$TASKS").o" >> "$TASKS"
+    echo "$*" >> "$TASKS"
 }
 
 run_tasks() {
-    xargs -P "$JOBS" -I{} sh -c '{} || exit 255' < "$TASKS" || fail "a compiler complains"
+    xargs -P "$JOBS" -I{} sh -c '{} || { echo "{}"; exit 255; }' < "$TASKS" || fail "a compiler complains"
     : > "$TASKS"
 }
 
-: > "$TASKS"
-step "warnings: the library as C11, C17 and C++17, gcc and clang, -O0 to -O3, and its options"
-for compiler in gcc clang; do
-    for level in -O0 -O2 -O3; do
-        task $compiler -std=c11 $WC $level -c ptowsp.c
-    done
-    for standard in c17 gnu11; do
-        task $compiler -std=$standard $WC -fsyntax-only -c ptowsp.c
-    done
-done
-for level in -O0 -O2 -O3; do
-    task g++ -x c++ -std=c++17 $W $level -c ptowsp.c
-done
-task clang++ -x c++ -std=c++17 $W -O2 -c ptowsp.c
-for option in PTOWSP_NO_THREADS PTOWSP_NO_SIMD PTOWSP_STATIC NDEBUG; do
-    task gcc -std=c11 $WC -O2 -D$option -c ptowsp.c
-    task clang -std=c11 $WC -fsyntax-only -D$option -c ptowsp.c
-    task g++ -x c++ -std=c++17 $W -fsyntax-only -D$option -c ptowsp.c
-done
-step "warnings: the emitter, the same"
-for level in -O0 -O2 -O3; do
-    task gcc -std=c11 $WC $level -c ptowsp_npu_emit.c
-    task clang -std=c11 $WC $level -c ptowsp_npu_emit.c
-    task g++ -x c++ -std=c++17 $W $level -c ptowsp_npu_emit.c
-    task clang++ -x c++ -std=c++17 $W $level -c ptowsp_npu_emit.c
-done
-task gcc -std=c11 $WC -O2 -DNDEBUG -c ptowsp_npu_emit.c
-task g++ -x c++ -std=c++20 $W -O2 -c ptowsp_npu_emit.c
-run_tasks
-
-step "warnings: every file of src/ alone, examples, benchmarks"
-for file in $(find src -name '*.c'); do
-    task gcc -std=c11 $WC -O2 -c "$file"
-    task clang -std=c11 $WC -fsyntax-only -c "$file"
-done
-for file in examples/*.c examples/common/*.c bench/*.c; do
-    for level in $LEVELS; do
-        task gcc -std=c11 $WC $level -I. -Iexamples -c "$file"
-    done
-    task clang -std=c11 $WC -O2 -I. -Iexamples -c "$file"
-done
-run_tasks
-
-step "packaging"
-CC=gcc CXX=g++ OUT="$OUT/gcc" sh tests/packaging_test.sh
-CC=clang CXX=clang++ OUT="$OUT/clang" sh tests/packaging_test.sh
-
-step "README: its programs compile and print what it says"
-export XDG_CACHE_HOME="$PWD/$OUT/cache"
-for number in 1 2 3 4 5 6; do
-    awk -v want=$number -v program="$OUT/readme.c" -v text="$OUT/readme.expected" '
-        /^```c$/ { block++; mode = block == want ? "program" : ""; next }
-        /^```/ { if (mode == "text") exit; mode = mode == "program" ? "between" : mode == "between" ? "text" : ""; next }
-        mode == "program" { print > program }
-        mode == "text" { print > text }' README.md
-    emitter=
-    [ "$number" != 6 ] || emitter=ptowsp_npu_emit.c
-    gcc -std=c11 -Wall -Wextra -Werror -I. "$OUT/readme.c" $emitter -o "$OUT/readme" -pthread -ldl
-    "$OUT/readme" > "$OUT/readme.txt"
-    cmp "$OUT/readme.txt" "$OUT/readme.expected" || fail "README's program prints $(cat "$OUT/readme.txt")"
-done
-
-step "what must not compile"
-sh tests/compile_fail.sh gcc clang g++ clang++
-
-# Tests of the shim, and those of emitted trees that compile some, take long: they are left out where
-# what they would show is shown elsewhere. Without threads, and under TSan, those run that have to do
-# with threads.
-without() {
-    (cd tests && ls *_test.c *_test.cpp) | sed 's/\..*//' | grep -vE "^($1)_test\$" | tr '\n' ' '
-}
-COMPILING="npu_(build|build_memory|equal|error|execute|expand.*|expr|instruction|kernel|native|ops|oracle.*|pick|shape)"
+# run_tests NAME VARIABLE=VALUE...: tests in a configuration of their own.
 run_tests() {
-    directory="$OUT/test-$1"
+    directory="$OUT/$1"
     shift
-    make -s -j"$JOBS" JOBS="$JOBS" test BUILD="$directory" "$@"
+    make -s -j"$JOBS" test BUILD="$directory" "$@" > "$directory.log" 2>&1 || {
+        tail -n 100 "$directory.log"
+        fail "$directory.log"
+    }
+    echo "   $(grep -c '^== .*_test: ' "$directory.log" || true) programs run"
 }
-step "tests: plain; what compilers and vector code could change with clang, and without; without threads"
-run_tests gcc CC=gcc CXX=g++
+
+# Tests whose names match, or do not.
 only() {
     (cd tests && ls *_test.c) | sed 's/\..*//' | grep -E "^($1)_test\$" | tr '\n' ' '
 }
-run_tests clang CC=clang CXX=clang++ \
-    TESTS="$(only "(oracle|workload|pipeline|plan|kernel)_random|oracle|oracle_kernel|merge|dtype|isa_(matmul|elementwise|reduce|convert)")"
-run_tests no-simd CC=gcc CXX=g++ CFLAGS="-O2 -g -DPTOWSP_NO_SIMD" \
-    TESTS="$(only "isa_.*|kernel_.*|oracle_kernel|merge|plan.*|count|dtype|decode_attention")"
+without() {
+    (cd tests && ls *_test.c *_test.cpp) | sed 's/\..*//' | grep -vE "^($1)_test\$" | tr '\n' ' '
+}
+
+# Tests that compile emitted trees, and those in which several threads meet.
+COMPILING="npu_(build|build_memory|equal|error|execute|expand.*|expr|instruction|kernel|native|ops|oracle.*|pick|shape)"
 THREADED=$(cd tests && { grep -lE 'pthread_|THREADS_' *_test.c; ls graph*_test.c device*_test.c *lanes*_test.c; } |
     sed 's/\.c$//' | grep -vE "^${COMPILING}_test\$" | sort -u | tr '\n' ' ')
-run_tests no-threads CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS" TESTS="$THREADED"
+ASAN="-g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
-step "tests under ASan and UBSan, and under TSan"
-run_tests asan CC=clang CXX=clang++ TESTS="$(without "$COMPILING")" \
-    CFLAGS="-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-run_tests tsan CC=clang CXX=clang++ CFLAGS="-O1 -g -fsanitize=thread" \
-    TESTS="$THREADED npu_runtime_test npu_network_test npu_pipeline_test"
+# -- what every change passes ---------------------------------------------------------------------
 
-step "emitted trees under ASan and UBSan, under TSan, and without warnings"
-OUT="$OUT/npu" COUNT=1 sh tests/npu_sanitize_test.sh
+check() {
+    step "amalgamation: generated files match src/, and the script refuses what it should"
+    tools/amalgamate.sh --check
+    sh tests/amalgamate_test.sh
 
-step "models: spin explores them, and finds the faults that are seeded in them"
-ls tests/models/*.pml | xargs -P "$JOBS" -n 1 sh tests/models_test.sh
+    step "formatting"
+    clang-format --dry-run -Werror ptowsp.h \
+        $(find src tests examples bench \( -name '*.[ch]' -o -name '*.cpp' \) ! -path 'tests/golden/*')
+    ! grep -nP '[^\x00-\x7f]' ptowsp.h ptowsp.c ptowsp_npu_emit.c $(find src -type f) ||
+        fail "the library's files are ASCII"
 
-step "fuzzing the trace reader, 20 seconds"
-clang -std=c11 $WC -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iexamples \
-    -I. tests/fuzz_trace.c examples/common/lengths.c -o "$OUT/fuzz_trace" -lm
-mkdir -p "$OUT/corpus"
-"$OUT/fuzz_trace" -max_total_time=20 -max_len=4096 -verbosity=0 -print_final_stats=0 \
-    -artifact_prefix="$OUT/" "$OUT/corpus" tests/traces 2> "$OUT/fuzz.log" ||
-    { cat "$OUT/fuzz.log"; fail "the fuzzer found something"; }
+    step "warnings, by syntax: library and emitter as C and C++, their options, each file alone, examples"
+    for file in ptowsp.c ptowsp_npu_emit.c; do
+        task gcc -std=c17 $WC -fsyntax-only $file
+        task clang -std=gnu11 $WC -fsyntax-only $file
+        task g++ -x c++ -std=c++17 $W -fsyntax-only $file
+        task clang++ -x c++ -std=c++20 $W -fsyntax-only $file
+    done
+    for option in PTOWSP_NO_THREADS PTOWSP_NO_SIMD PTOWSP_STATIC NDEBUG; do
+        task gcc -std=c11 $WC -fsyntax-only -D$option ptowsp.c
+        task clang++ -x c++ -std=c++17 $W -fsyntax-only -D$option ptowsp.c
+    done
+    for file in $(find src -name '*.c') examples/*.c examples/common/*.c bench/*.c; do
+        task gcc -std=c11 $WC -fsyntax-only -I. -Iexamples "$file"
+        task clang -std=c11 $WC -fsyntax-only -I. -Iexamples "$file"
+    done
+    run_tasks
 
-step "the examples: options, bad input, decode_batch's bits for 1, 2 and 4 threads"
-make -s -j"$JOBS" BUILD="$OUT/test-gcc" CC=gcc examples
-DECODE_BATCH="$OUT/test-gcc/decode_batch" sh tests/decode_batch_test.sh
-EXAMPLES="$OUT/test-gcc" sh tests/examples_test.sh
-make -s -j"$JOBS" BUILD="$OUT/test-asan" CC=clang examples \
-    CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-DECODE_BATCH="$OUT/test-asan/decode_batch" sh tests/decode_batch_test.sh
-EXAMPLES="$OUT/test-asan" sh tests/examples_test.sh
+    step "the two files, compiled as users do: gcc -O2"
+    make -s -j"$JOBS" BUILD="$BUILD" CC=gcc
 
-if command -v aarch64-linux-gnu-gcc > /dev/null && command -v qemu-aarch64 > /dev/null; then
-    step "arm64, under qemu: examples with NEON, and the same plan as here"
+    step "packaging"
+    CC=gcc CXX=g++ OUT="$OUT/packaging" sh tests/packaging_test.sh
+
+    step "README: its programs compile and print what it says"
+    readme
+
+    step "what must not compile"
+    sh tests/compile_fail.sh gcc clang > "$OUT/compile_fail.log" || { cat "$OUT/compile_fail.log"; fail "it does"; }
+
+    step "tests that have not passed yet"
+    make -s -j"$JOBS" test BUILD="$BUILD"
+
+    step "tests under ASan and UBSan"
+    run_tests asan CC=clang CXX=clang++ CFLAGS="-O1 $ASAN" TESTS="$(without "$COMPILING|isa_.*")"
+
+    step "tests of threads under TSan"
+    run_tests tsan CC=clang CXX=clang++ CFLAGS="-O1 -g -fsanitize=thread" \
+        TESTS="$THREADED npu_runtime_test npu_network_test npu_pipeline_test"
+
+    step "emitted trees under ASan and UBSan"
+    OUT="$OUT/npu" COUNT=1 sh tests/npu_sanitize_test.sh address
+
+    step "models: spin explores them, and finds the faults that are seeded in them"
+    ls tests/models/*.pml | xargs -P "$JOBS" -n 1 sh tests/models_test.sh
+
+    step "the examples: options, bad input, decode_batch's bits for 1, 2 and 4 threads"
+    make -s -j"$JOBS" BUILD="$BUILD" examples
+    DECODE_BATCH="$BUILD/decode_batch" sh tests/decode_batch_test.sh
+    EXAMPLES="$BUILD" sh tests/examples_test.sh
+}
+
+readme() {
+    export XDG_CACHE_HOME="$PWD/$OUT/cache"
+    for number in 1 2 3 4 5 6; do
+        awk -v want=$number -v program="$OUT/readme.c" -v text="$OUT/readme.expected" '
+            /^```c$/ { block++; mode = block == want ? "program" : ""; next }
+            /^```/ { if (mode == "text") exit; mode = mode == "program" ? "between" : mode == "between" ? "text" : ""; next }
+            mode == "program" { print > program }
+            mode == "text" { print > text }' README.md
+        # PTOWSP_IMPLEMENTATION would compile the library for each of them.
+        sed '/#define PTOWSP_IMPLEMENTATION/d' "$OUT/readme.c" > "$OUT/readme_linked.c"
+        gcc -std=c11 -Wall -Wextra -Werror -I. "$OUT/readme_linked.c" "$BUILD/libptowsp.a" -o "$OUT/readme" \
+            -pthread -ldl -lm
+        "$OUT/readme" > "$OUT/readme.txt"
+        cmp "$OUT/readme.txt" "$OUT/readme.expected" || fail "README's program prints $(cat "$OUT/readme.txt")"
+    done
+}
+
+# -- what a release passes ------------------------------------------------------------------------
+
+check_all() {
+    step "warnings: library, emitter, examples and benchmarks, gcc and clang, -O0 to -O3, C11 and C++17"
+    for level in -O0 -O2 -O3; do
+        for file in ptowsp.c ptowsp_npu_emit.c examples/*.c examples/common/*.c bench/*.c; do
+            task gcc -std=c11 $WC $level -I. -Iexamples -c "$file" -o /dev/null
+            task clang -std=c11 $WC $level -I. -Iexamples -c "$file" -o /dev/null
+        done
+        for file in ptowsp.c ptowsp_npu_emit.c; do
+            task g++ -x c++ -std=c++17 $W $level -c $file -o /dev/null
+            task clang++ -x c++ -std=c++17 $W $level -c $file -o /dev/null
+        done
+    done
+    for option in PTOWSP_NO_THREADS PTOWSP_NO_SIMD PTOWSP_STATIC NDEBUG; do
+        task gcc -std=c11 $WC -O2 -D$option -c ptowsp.c -o /dev/null
+    done
+    task g++ -x c++ -std=c++20 $W -O2 -c ptowsp_npu_emit.c -o /dev/null
+    task gcc -std=c11 $WC -O2 -DNDEBUG -c ptowsp_npu_emit.c -o /dev/null
+    run_tasks
+
+    step "packaging with clang"
+    CC=clang CXX=clang++ OUT="$OUT/packaging-clang" sh tests/packaging_test.sh
+
+    step "all tests, clang -O2"
+    run_tests clang CC=clang CXX=clang++
+
+    step "all tests, gcc -O3"
+    run_tests o3 CC=gcc CXX=g++ CFLAGS="-O3 -g"
+
+    step "tests of what vector code could change, without it"
+    run_tests no-simd CC=gcc CXX=g++ CFLAGS="-O2 -g -DPTOWSP_NO_SIMD" \
+        TESTS="$(only "isa_.*|kernel_.*|oracle_kernel|merge|plan.*|count|dtype|decode_attention")"
+
+    step "tests of threads, without them"
+    run_tests no-threads CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS" TESTS="$THREADED"
+
+    step "tests of the shim under ASan and UBSan"
+    run_tests asan-isa CC=clang CXX=clang++ CFLAGS="-O0 $ASAN" TESTS="$(only "isa_.*") isa_kernels_test isa_face_test"
+
+    step "emitted trees under ASan and UBSan, under TSan, and without warnings"
+    OUT="$OUT/npu" COUNT=3 sh tests/npu_sanitize_test.sh
+
+    step "the examples under ASan and UBSan"
+    make -s -j"$JOBS" BUILD="$OUT/examples-asan" CC=clang CFLAGS="-O1 $ASAN" examples
+    DECODE_BATCH="$OUT/examples-asan/decode_batch" sh tests/decode_batch_test.sh
+    EXAMPLES="$OUT/examples-asan" sh tests/examples_test.sh
+
+    step "random tests, other seeds"
+    for seed in 1 2 3; do
+        run_tests "seed" CC=gcc CXX=g++ PTOWSP_SEED=$seed TESTS="$(only ".*random")"
+    done
+
+    step "fuzzing the trace reader, two minutes"
+    clang -std=c11 $WC -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iexamples \
+        -I. tests/fuzz_trace.c examples/common/lengths.c -o "$OUT/fuzz_trace" -lm
+    mkdir -p "$OUT/corpus"
+    "$OUT/fuzz_trace" -max_total_time=120 -max_len=4096 -verbosity=0 -print_final_stats=0 \
+        -artifact_prefix="$OUT/" "$OUT/corpus" tests/traces 2> "$OUT/fuzz.log" ||
+        { cat "$OUT/fuzz.log"; fail "the fuzzer found something"; }
+
+    if command -v aarch64-linux-gnu-gcc > /dev/null && command -v qemu-aarch64 > /dev/null; then
+        step "arm64, under qemu: examples with NEON, and the same plan as here"
+        arm64
+    else
+        step "arm64: skipped, as aarch64-linux-gnu-gcc or qemu-aarch64 is missing"
+    fi
+}
+
+arm64() {
     aarch64-linux-gnu-gcc -std=c11 $WC -O2 -c ptowsp.c -o "$OUT/arm64.o"
     for example in decode_batch softmax matmul attention topk quantized_matmul; do
         aarch64-linux-gnu-gcc -std=c11 $WC -O2 -static -I. "examples/$example.c" \
@@ -173,11 +234,15 @@ if command -v aarch64-linux-gnu-gcc > /dev/null && command -v qemu-aarch64 > /de
     SMALL="--batch 8 --heads 4 --kv-heads 2 --dim 64 --kv-mib 4 --steps 1 --threads 2 --json"
     qemu-aarch64 "$OUT/decode_batch_arm64" $SMALL > "$OUT/arm64.json"
     grep -q '"variant": "neon".*"good": true' "$OUT/arm64.json" || fail "$(cat "$OUT/arm64.json")"
-    "$OUT/test-gcc/decode_batch" $SMALL > "$OUT/here.json"
+    "$BUILD/decode_batch" $SMALL > "$OUT/here.json"
     [ "$(sed 's/.*"chunk"/"chunk"/; s/, "chunk_us.*//' "$OUT/arm64.json")" = \
         "$(sed 's/.*"chunk"/"chunk"/; s/, "chunk_us.*//' "$OUT/here.json")" ] || fail "another plan on arm64"
-else
-    step "arm64: skipped, as aarch64-linux-gnu-gcc or qemu-aarch64 is missing"
-fi
+}
 
-echo "check: all good"
+case "$WHAT" in
+'') check ;;
+all) check && check_all ;;
+*) fail "usage: tests/check.sh [all]" ;;
+esac
+step
+echo "check: all good, $((last - begun)) s"

@@ -17,6 +17,8 @@ __attribute__((unused)) static int test_pthread_create(pthread_t *out_thread,
                                                        void *(*fn)(void *), void *arg);
 #define pthread_create test_pthread_create
 
+#include "../src/base/os.c"
+
 #include "test.h"
 
 #undef pthread_create

@@ -7,6 +7,8 @@
 
 #define _DEFAULT_SOURCE  // MAP_ANONYMOUS
 
+#include "../src/plan/count.c"
+
 #include "test.h"
 
 #include <sys/mman.h>

@@ -3,6 +3,8 @@
 // or with memory that elements share; tiles are usual, shifted, single elements, panels and whole
 // tensors; dependencies exact, by overlap, or only those of slot loads.
 
+#include "../src/time/deps.h"
+
 #include "test.h"
 
 enum { TENSORS = 5, BYTES = 4096, WORDS = BYTES / 64, TASKS = 400, TILES = 3 };

@@ -2,6 +2,8 @@
 // lowered to, whose cycles in the unit model are worked out here on paper by PTO-WSP's rules. Flags
 // and barriers are left out, and what costs nothing as PTO-WSP does not count it.
 
+#include "../src/kernel/passes.h"
+
 #include "test.h"
 
 typedef struct kernel {

@@ -9,6 +9,10 @@
 #ifndef PTOWSP_LIST_BUILD_H
 #define PTOWSP_LIST_BUILD_H
 
+#include "../src/kernel/memory.h"
+#include "../src/kernel/proof.h"
+#include "../src/kernel/waits.h"
+
 #include "test.h"
 
 typedef struct built {

@@ -5,6 +5,8 @@
 // float once, so what is measured is the merge. Error bounds are first-order: u = 2^-24 for every
 // rounding on the way, times the sum of absolute terms.
 
+#include "../src/plan/merge.c"
+
 #include "test.h"
 
 #include <math.h>

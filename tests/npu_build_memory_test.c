@@ -7,7 +7,7 @@
 
 static void *refuse_resize(void *ptr, size_t size);
 #define PTOWSP_NPU_RESIZE(ptr, size) refuse_resize(ptr, size)
-#include "../ptowsp_npu_emit.c"
+#include "../src/npu/text.c"
 
 #include "npu_build_fixture.h"
 

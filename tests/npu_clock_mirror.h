@@ -5,6 +5,9 @@
 #ifndef NPU_CLOCK_MIRROR_H
 #define NPU_CLOCK_MIRROR_H
 
+#include "../src/exec/pipelines.c"
+#include "../src/exec/run.c"
+
 #include "npu_clock.h"
 
 typedef struct mirror {

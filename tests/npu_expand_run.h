@@ -25,7 +25,8 @@ static inline void *words_resize(void *ptr, size_t size) {
 
 // The emitter, for the part of it that writes expand.cpp: random programs have kernels without
 // source, which ptowsp_npu_emit refuses.
-#include "../ptowsp_npu_emit.c"
+#include "../src/npu/expand.h"
+#include "../src/npu/text.c"
 
 #include <dlfcn.h>
 #include <unistd.h>

@@ -24,7 +24,7 @@ fail() {
 # build NAME FLAGS: the test programs with the library and the emitter in them
 build() {
     printf '%s\n' ptowsp.c ptowsp_npu_emit.c tests/npu_equal_test.c tests/npu_error_test.c |
-        xargs -P "$JOBS" -I{} sh -c "clang -std=c11 -O0 -g $2 -DPTOWSP_TEST_LINKED -I. -c {} \
+        xargs -P "$JOBS" -I{} sh -c "clang -std=c11 -O0 -g $2 -I. -c {} \
             -o $OUT/$1-\$(basename {}).o || exit 255"
     for test in npu_equal_test npu_error_test; do
         clang++ $2 "$OUT/$1-$test.c.o" "$OUT/$1-ptowsp.c.o" "$OUT/$1-ptowsp_npu_emit.c.o" \

@@ -2,6 +2,8 @@
 // tables that text does not show; which of its operations are known before kernels run; and the
 // walk of its processes. All is worked out on paper from the header and the comments of program.h.
 
+#include "../src/workload/expand.h"
+
 #include "test.h"
 
 typedef struct fixture {

@@ -4,6 +4,8 @@
 // guard bytes, since vector code writes eight descriptors at a time. The ways of counting that this
 // machine would not choose are called directly.
 
+#include "../src/plan/count.c"
+
 #include "plan_reference.h"
 
 // -- random batches -------------------------------------------------------------------------------

@@ -4,6 +4,8 @@
 // for small random regions of all kinds and anywhere in the address space; pairs of elements in 128
 // bits for large ones; counting for the number theory.
 
+#include "../src/data/region.c"
+
 #include "test.h"
 
 __extension__ typedef __int128 test_i128;

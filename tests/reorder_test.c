@@ -4,6 +4,8 @@
 // shows it is not atomic: TSan sees whether they are ordered), poison must reach exactly those that
 // wait for a failure, and after each round no join or link may be lost.
 
+#include "../src/exec/reorder.c"
+
 #include "test.h"
 
 #include <sched.h>

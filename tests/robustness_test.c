@@ -1,6 +1,8 @@
 // Corners where two parts of the library meet: ends far apart in one window, failures in the middle
 // of a batch, keys that may not be evaluated, results after an execution that did not begin.
 
+#include "../src/exec/run.h"
+
 #include "test.h"
 
 typedef struct fixture {

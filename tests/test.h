@@ -1,16 +1,13 @@
-// What every test file shares: the library, cmocka, seeded random numbers, and allocators that
-// count and refuse.
+// Shared by all test files: the library, cmocka, seeded random numbers, and allocators that count
+// and refuse.
 //
-// A test that calls private functions (pwsp_...) has the implementation in its own file, in header
-// mode; the others are linked to the library, which spares compiling it for each of them. The
-// Makefile tells them apart by that name.
+// Tests are linked to an archive of the files of src/, compiled one by one. A test of private
+// functions (pwsp_...) includes the header of their room; one that needs the statics of a file, or
+// a hook in it, includes that file.
 
 #ifndef PTOWSP_TEST_H
 #define PTOWSP_TEST_H
 
-#ifndef PTOWSP_TEST_LINKED
-#define PTOWSP_IMPLEMENTATION
-#endif
 #include "../ptowsp.h"
 
 #include <pthread.h>
