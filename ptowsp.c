@@ -16167,7 +16167,7 @@ pwsp_form pwsp_form_of(ptoisa_op op) {
 }
 
 // =================================================================================================
-// src/kernel/pick.c
+// src/kernel/indexing.c
 // =================================================================================================
 
 // The operations of tile kernels that look at single elements: comparing, selecting, sorting,
@@ -16820,7 +16820,8 @@ PWSP_INTERNAL void pwsp_lower_broadcast(pwsp_lowering *lw, const pwsp_kop *op);
 PWSP_INTERNAL void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op);
 PWSP_INTERNAL void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op);
 PWSP_INTERNAL void pwsp_lower_shape(pwsp_lowering *lw, const pwsp_kop *op);  // cvt, transpose, ...
-PWSP_INTERNAL void pwsp_lower_pick(pwsp_lowering *lw, const pwsp_kop *op);   // compare, sort, ...
+PWSP_INTERNAL void pwsp_lower_indexing(pwsp_lowering *lw,
+                                       const pwsp_kop *op);  // compare, sort, ...
 PWSP_INTERNAL void pwsp_lower_instruction(pwsp_lowering *lw, const pwsp_kop *op);
 
 // Does something other than matmul and store read the value, so that it must be in UB?
@@ -17718,7 +17719,7 @@ void pwsp_lower_shape(pwsp_lowering *lw, const pwsp_kop *op) {
     }
 }
 
-// -- picking --------------------------------------------------------------------------------------
+// -- indexing --------------------------------------------------------------------------------------
 
 static uint32_t pwsp_lower_scratch(pwsp_lowering *lw, uint8_t dtype, uint32_t rows, uint32_t cols) {
     uint32_t tile = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, dtype, rows, cols,
@@ -17812,7 +17813,7 @@ static void pwsp_lower_merge(pwsp_lowering *lw, const pwsp_kop *op) {
     merge->tmp = tmp;
 }
 
-void pwsp_lower_pick(pwsp_lowering *lw, const pwsp_kop *op) {
+void pwsp_lower_indexing(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_value(lw, op->src[0]);
     switch ((pwsp_kop_kind)op->kind) {
     case PWSP_KOP_COMPARE: pwsp_lower_compare(lw, op); break;
@@ -18047,7 +18048,7 @@ static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     case PWSP_KOP_MERGE_SORT:
     case PWSP_KOP_TOPK_VALUES:
     case PWSP_KOP_TOPK_INDICES:
-    case PWSP_KOP_GATHER: pwsp_lower_pick(lw, op); break;
+    case PWSP_KOP_GATHER: pwsp_lower_indexing(lw, op); break;
     case PWSP_KOP_INSTRUCTION: pwsp_lower_instruction(lw, op); break;
     }
 }
@@ -18941,7 +18942,7 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
 }
 
 // =================================================================================================
-// src/kernel/show.c
+// src/kernel/print_kernel.c
 // =================================================================================================
 
 // Tile kernels as text, and their instructions one by one.
@@ -18952,7 +18953,7 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
 // -- instructions ---------------------------------------------------------------------------------
 
 // A list's tile with all of it valid that can be.
-static ptoisa_tile pwsp_show_full_tile(const pwsp_tile_code *code, uint32_t tile) {
+static ptoisa_tile pwsp_kernel_print_full_tile(const pwsp_tile_code *code, uint32_t tile) {
     const pwsp_list_tile *from = &code->tiles[tile];
     ptoisa_tile result;
     memset(&result, 0, sizeof result);
@@ -18981,12 +18982,12 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
     memset(&dst, 0, sizeof dst);
     memset(src, 0, sizeof src);
     if (from->dst[0]) {
-        dst = pwsp_show_full_tile(code, from->dst[0]);
+        dst = pwsp_kernel_print_full_tile(code, from->dst[0]);
     }
     uint32_t first = op == PTOISA_TMATMUL_ACC || op == PTOISA_TGEMV_ACC ? 1 : 0;
     for (uint32_t j = 0; j < 2; j++) {
         if (from->src[first + j]) {
-            src[j] = pwsp_show_full_tile(code, from->src[first + j]);
+            src[j] = pwsp_kernel_print_full_tile(code, from->src[first + j]);
         }
     }
     const ptoisa_tile *of = from->dst[0] ? &dst : &src[0];
@@ -19011,7 +19012,7 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
 
 // -- text -----------------------------------------------------------------------------------------
 
-static const char *pwsp_show_compare(uint8_t mode) {
+static const char *pwsp_kernel_print_compare(uint8_t mode) {
     switch ((ptoisa_compare)mode) {
     case PTOISA_EQ: return "==";
     case PTOISA_NE: return "!=";
@@ -19023,7 +19024,7 @@ static const char *pwsp_show_compare(uint8_t mode) {
     return "?";
 }
 
-static const char *pwsp_show_round(uint8_t mode) {
+static const char *pwsp_kernel_print_round(uint8_t mode) {
     switch ((ptoisa_round)mode) {
     case PTOISA_CAST_NONE:
     case PTOISA_CAST_RINT: return "";
@@ -19036,7 +19037,7 @@ static const char *pwsp_show_round(uint8_t mode) {
     return " ?";
 }
 
-static const char *pwsp_show_layout(uint8_t layout) {
+static const char *pwsp_kernel_print_layout(uint8_t layout) {
     switch ((ptoisa_layout)layout) {
     case PTOISA_COL_MAJOR: return " column-major";
     case PTOISA_NZ: return " NZ";
@@ -19050,7 +19051,7 @@ static const char *pwsp_show_layout(uint8_t layout) {
 }
 
 // "x", "0.5" or "%4".
-static void pwsp_show_value(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
+static void pwsp_kernel_print_value(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
     const pwsp_kop *op = &body->ops[value];
     if (op->kind == PWSP_KOP_PARAM) {
         pwsp_text_format(text, "%s", body->tiles[op->param - 1].name);
@@ -19063,29 +19064,29 @@ static void pwsp_show_value(const ptowsp_body *body, uint32_t value, ptowsp_text
     }
 }
 
-static void pwsp_show_instruction(const ptowsp_body *body, const pwsp_body_insn *insn,
-                                  ptowsp_text text) {
+static void pwsp_kernel_print_instruction(const ptowsp_body *body, const pwsp_body_insn *insn,
+                                          ptowsp_text text) {
     pwsp_text_format(text, "  %s", ptoisa_op_name((ptoisa_op)insn->op));
     for (uint32_t i = 0; i < PWSP_INSN_DST_MAX && insn->dst[i]; i++) {
         pwsp_text_format(text, " ");
-        pwsp_show_value(body, insn->dst[i], text);
+        pwsp_kernel_print_value(body, insn->dst[i], text);
     }
     pwsp_text_format(text, " <-");
     for (uint32_t i = 0; i < PWSP_INSN_SRC_MAX && insn->src[i]; i++) {
         pwsp_text_format(text, " ");
-        pwsp_show_value(body, insn->src[i], text);
+        pwsp_kernel_print_value(body, insn->src[i], text);
     }
     if (insn->scalar) {
         pwsp_text_format(text, " ");
-        pwsp_show_value(body, insn->scalar, text);
+        pwsp_kernel_print_value(body, insn->scalar, text);
     }
     pwsp_text_format(text, "\n");
 }
 
-static void pwsp_show_op(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
+static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
     const pwsp_kop *op = &body->ops[value];
     if (op->kind == PWSP_KOP_INSTRUCTION) {
-        pwsp_show_instruction(body, &body->insns[op->param - 1], text);
+        pwsp_kernel_print_instruction(body, &body->insns[op->param - 1], text);
         return;
     }
     bool is_store = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD;
@@ -19097,9 +19098,9 @@ static void pwsp_show_op(const ptowsp_body *body, uint32_t value, ptowsp_text te
     }
     for (uint32_t i = 0; i < PWSP_KOP_SRC_MAX && op->src[i]; i++) {
         bool is_compared = op->kind == PWSP_KOP_COMPARE && i == 1;
-        pwsp_text_format(text, " %s%s", is_compared ? pwsp_show_compare(op->mode) : "",
+        pwsp_text_format(text, " %s%s", is_compared ? pwsp_kernel_print_compare(op->mode) : "",
                          is_compared ? " " : "");
-        pwsp_show_value(body, op->src[i], text);
+        pwsp_kernel_print_value(body, op->src[i], text);
     }
     if (op->kind == PWSP_KOP_FULL || op->kind == PWSP_KOP_IOTA) {
         pwsp_text_format(text, " %.17g", op->value);
@@ -19111,7 +19112,7 @@ static void pwsp_show_op(const ptowsp_body *body, uint32_t value, ptowsp_text te
     } else if (op->kind == PWSP_KOP_DEINTERLEAVE) {
         pwsp_text_format(text, " part %u", op->col);
     } else if (op->kind == PWSP_KOP_CVT) {
-        pwsp_text_format(text, "%s", pwsp_show_round(op->mode));
+        pwsp_text_format(text, "%s", pwsp_kernel_print_round(op->mode));
     }
     if (is_store) {
         pwsp_text_format(text, "%s\n", op->mode == PWSP_VARIANT_RELU ? " relu" : "");
@@ -19123,7 +19124,8 @@ static void pwsp_show_op(const ptowsp_body *body, uint32_t value, ptowsp_text te
 }
 
 // What else an instruction is told: a part, runs, a mode, a variant, a scalar.
-static void pwsp_show_details(const ptowsp_body *body, const pwsp_insn *insn, ptowsp_text text) {
+static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_insn *insn,
+                                      ptowsp_text text) {
     switch ((ptoisa_op)insn->op) {
     case PTOISA_TMRGSORT:
         if (insn->variant != PWSP_VARIANT_LISTS) {
@@ -19131,8 +19133,8 @@ static void pwsp_show_details(const ptowsp_body *body, const pwsp_insn *insn, pt
         }
         break;
     case PTOISA_TCMP:
-    case PTOISA_TCMPS: pwsp_text_format(text, " %s", pwsp_show_compare(insn->mode)); break;
-    case PTOISA_TCVT: pwsp_text_format(text, "%s", pwsp_show_round(insn->mode)); break;
+    case PTOISA_TCMPS: pwsp_text_format(text, " %s", pwsp_kernel_print_compare(insn->mode)); break;
+    case PTOISA_TCVT: pwsp_text_format(text, "%s", pwsp_kernel_print_round(insn->mode)); break;
     case PTOISA_TGATHERMASK: pwsp_text_format(text, " pattern %u", insn->mode); break;
     case PTOISA_TSTORE:
         pwsp_text_format(text, "%s",
@@ -19156,8 +19158,8 @@ static void pwsp_show_details(const ptowsp_body *body, const pwsp_insn *insn, pt
     }
 }
 
-static void pwsp_show_insn(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
-                           ptowsp_text text) {
+static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
+                                   ptowsp_text text) {
     const pwsp_insn *insn = &code->insns[i];
     ptowsp_cycles cycles = 0;
     ptowsp_insn info = pwsp_tile_code_insn(code, i, &cycles);
@@ -19183,14 +19185,14 @@ static void pwsp_show_insn(const ptowsp_body *body, const pwsp_tile_code *code, 
     for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX && insn->src[j]; j++) {
         pwsp_text_format(text, " t%u", insn->src[j]);
     }
-    pwsp_show_details(body, insn, text);
+    pwsp_kernel_print_details(body, insn, text);
     if (insn->tmp) {
         pwsp_text_format(text, ", scratch t%u", insn->tmp);
     }
     pwsp_text_format(text, "\n");
 }
 
-static void pwsp_show_head(const ptowsp_body *body, ptowsp_text text) {
+static void pwsp_kernel_print_head(const ptowsp_body *body, ptowsp_text text) {
     pwsp_text_format(text, "tile kernel %s(", body->name);
     for (uint32_t i = 0; i < body->tile_count; i++) {
         const pwsp_body_param *tile = &body->tiles[i];
@@ -19209,15 +19211,15 @@ static void pwsp_show_head(const ptowsp_body *body, ptowsp_text text) {
 
 // Where a tile is, of which layout, and what it was made for (later values may have its bytes,
 // too).
-static void pwsp_show_tile(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
-                           ptowsp_text text) {
+static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
+                                   ptowsp_text text) {
     const pwsp_list_tile *tile = &code->tiles[i];
     uint32_t begin = code->tiles[tile->root].address + tile->offset;
     uint32_t end = begin + (uint32_t)pwsp_list_tile_bytes(tile);
     pwsp_text_format(text, "  t%-3u %s %u..%u  %s %u x %u%s", i,
                      ptoisa_memory_name((ptoisa_memory)tile->memory), begin, end,
                      ptoisa_dtype_name((ptoisa_dtype)tile->dtype), tile->rows, tile->cols,
-                     pwsp_show_layout(tile->layout));
+                     pwsp_kernel_print_layout(tile->layout));
     if (tile->value) {
         const pwsp_kop *op = &body->ops[tile->value];
         bool is_store = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD;
@@ -19225,7 +19227,7 @@ static void pwsp_show_tile(const ptowsp_body *body, const pwsp_tile_code *code, 
         if (is_store) {
             pwsp_text_format(text, "the store to %s", body->tiles[op->param - 1].name);
         } else {
-            pwsp_show_value(body, tile->value, text);
+            pwsp_kernel_print_value(body, tile->value, text);
         }
     }
     if (tile->root != i) {
@@ -19235,12 +19237,12 @@ static void pwsp_show_tile(const ptowsp_body *body, const pwsp_tile_code *code, 
 }
 
 void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp_text text) {
-    pwsp_show_head(body, text);
+    pwsp_kernel_print_head(body, text);
     for (uint32_t i = 1; i < body->op_count; i++) {
         const pwsp_kop *op = &body->ops[i];
         if (!op->is_dead && op->kind != PWSP_KOP_PARAM && op->kind != PWSP_KOP_SCALAR &&
             op->kind != PWSP_KOP_CONST) {
-            pwsp_show_op(body, i, text);
+            pwsp_kernel_print_op(body, i, text);
         }
     }
     ptowsp_cycles sum = 0, cycles;
@@ -19251,11 +19253,11 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
     pwsp_text_format(text, "instructions, with pipe and cycles of the unit model: %" PRIu64 "\n",
                      sum);
     for (uint32_t i = 0; i < code->insn_count; i++) {
-        pwsp_show_insn(body, code, i, text);
+        pwsp_kernel_print_insn(body, code, i, text);
     }
     pwsp_text_format(text, "tiles, with memory and bytes\n");
     for (uint32_t i = 1; i < code->tile_count; i++) {
-        pwsp_show_tile(body, code, i, text);
+        pwsp_kernel_print_tile(body, code, i, text);
     }
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         if (code->used[i]) {
@@ -23166,7 +23168,7 @@ PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint3
 
 // Marks the ops whose effect depends on slots that are loaded from tensors that tasks write.
 // is_written is by tensor, out_unknown by op. False when memory is out.
-PWSP_INTERNAL bool pwsp_program_find_unknown(const ptowsp_program *program,
+PWSP_INTERNAL bool pwsp_program_find_tainted(const ptowsp_program *program,
                                              const pwsp_memory *memory, const bool *is_written,
                                              uint8_t *out_unknown);
 
@@ -24735,148 +24737,148 @@ PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
 }
 
 // =================================================================================================
-// src/workload/known.c
+// src/workload/taint.c
 // =================================================================================================
 
-// What can be known before any kernel has run.
+// Taint: operations that depend on data computed by kernels, and so are not known before a run.
 //
 // A slot that is loaded from a tensor which tasks write has no value before they have run, nor has
 // anything that depends on it: conditions, extents, indices, other slots set from it or under it.
-// This marks the operations whose effect is unknown in that sense, by passing over the program
+// This marks the operations whose effect is tainted in that sense, by passing over the program
 // until nothing changes. Nor is known what depends on what a process receives: how often the body
 // of a receive runs, and with which token. Everything else can be checked beforehand, for the whole
 // program, by walking it without kernels.
 
-typedef struct pwsp_known {
+typedef struct pwsp_taint {
     const ptowsp_program *program;
     const bool *is_written;
-    uint8_t *ops;     // by op: unknown
-    uint8_t *called;  // by first op of a workload: a call under unknown control may run it
-    uint8_t *cells;   // by cell: unknown
+    uint8_t *ops;     // by op: tainted
+    uint8_t *called;  // by first op of a workload: a call under tainted control may run it
+    uint8_t *cells;   // by cell: tainted
     bool has_changed;
-} pwsp_known;
+} pwsp_taint;
 
-static void pwsp_known_mark(pwsp_known *known, uint8_t *mark) {
-    known->has_changed = known->has_changed || !*mark;
+static void pwsp_taint_mark(pwsp_taint *taint, uint8_t *mark) {
+    taint->has_changed = taint->has_changed || !*mark;
     *mark = 1;
 }
 
-// Does a compiled expression read an unknown cell? Temporaries are never marked; operands that an
+// Does a compiled expression read an tainted cell? Temporaries are never marked; operands that an
 // instruction does not have are cell 0, which is always known.
-static bool pwsp_known_code(const pwsp_known *known, const pwsp_code *code) {
+static bool pwsp_taint_code(const pwsp_taint *taint, const pwsp_code *code) {
     for (uint32_t i = code->begin; i < code->end; i++) {
         const pwsp_instruction *at =
-            PWSP_PROGRAM_AT(known->program, instructions, pwsp_instruction, i);
+            PWSP_PROGRAM_AT(taint->program, instructions, pwsp_instruction, i);
         bool has_c = at->opcode == PWSP_OPCODE_SELECT;  // elsewhere c is an array or a place
-        if (known->cells[at->a] || known->cells[at->b] || (has_c && known->cells[at->c])) {
+        if (taint->cells[at->a] || taint->cells[at->b] || (has_c && taint->cells[at->c])) {
             return true;
         }
     }
-    return known->cells[code->cell] != 0;
+    return taint->cells[code->cell] != 0;
 }
 
-static bool pwsp_known_view(const pwsp_known *known, const pwsp_tile_view *view) {
-    bool is_unknown = (view->has_row && pwsp_known_code(known, &view->row)) ||
-                      (view->has_col && pwsp_known_code(known, &view->col));
+static bool pwsp_taint_view(const pwsp_taint *taint, const pwsp_tile_view *view) {
+    bool is_tainted = (view->has_row && pwsp_taint_code(taint, &view->row)) ||
+                      (view->has_col && pwsp_taint_code(taint, &view->col));
     for (uint32_t i = 0; i < view->lead; i++) {
-        is_unknown = is_unknown || pwsp_known_code(known, &view->index[i]);
+        is_tainted = is_tainted || pwsp_taint_code(taint, &view->index[i]);
     }
-    return is_unknown;
+    return is_tainted;
 }
 
-static bool pwsp_known_task(const pwsp_known *known, const pwsp_task_op *task) {
-    const ptowsp_program *p = known->program;
-    bool is_unknown = pwsp_known_code(known, &task->dispatch) ||
-                      pwsp_known_code(known, &task->priority) ||
-                      pwsp_known_code(known, &task->stream);
+static bool pwsp_taint_task(const pwsp_taint *taint, const pwsp_task_op *task) {
+    const ptowsp_program *p = taint->program;
+    bool is_tainted = pwsp_taint_code(taint, &task->dispatch) ||
+                      pwsp_taint_code(taint, &task->priority) ||
+                      pwsp_taint_code(taint, &task->stream);
     for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
-        is_unknown = is_unknown || pwsp_known_code(known, PWSP_PROGRAM_AT(p, codes, pwsp_code,
+        is_tainted = is_tainted || pwsp_taint_code(taint, PWSP_PROGRAM_AT(p, codes, pwsp_code,
                                                                           task->first_code + i));
     }
     for (uint32_t i = 0; i < task->view_count; i++) {
-        is_unknown = is_unknown || pwsp_known_view(known, PWSP_PROGRAM_AT(p, views, pwsp_tile_view,
+        is_tainted = is_tainted || pwsp_taint_view(taint, PWSP_PROGRAM_AT(p, views, pwsp_tile_view,
                                                                           task->first_view + i));
     }
-    return is_unknown;
+    return is_tainted;
 }
 
-// Is what a pipeline's channels are at start unknown?
-static bool pwsp_known_pipeline(const pwsp_known *known, const pwsp_pipeline_op *pipeline) {
-    bool is_unknown = false;
+// Is what a pipeline's channels are at start tainted?
+static bool pwsp_taint_pipeline(const pwsp_taint *taint, const pwsp_pipeline_op *pipeline) {
+    bool is_tainted = false;
     for (uint32_t i = 0; i < pipeline->channel_count; i++) {
         const pwsp_channel_op *channel =
-            PWSP_PROGRAM_AT(known->program, channels, pwsp_channel_op, pipeline->first_channel + i);
-        is_unknown = is_unknown || pwsp_known_code(known, &channel->depth_code) ||
-                     pwsp_known_code(known, &channel->latency_code);
+            PWSP_PROGRAM_AT(taint->program, channels, pwsp_channel_op, pipeline->first_channel + i);
+        is_tainted = is_tainted || pwsp_taint_code(taint, &channel->depth_code) ||
+                     pwsp_taint_code(taint, &channel->latency_code);
     }
-    return is_unknown;
+    return is_tainted;
 }
 
-// One op inside a region that is run or not as `is_unknown` control decides, or (is_called) in a
+// One op inside a region that is run or not as `is_tainted` control decides, or (is_called) in a
 // workload that another call than the one being looked at may run: then only what it leaves in
-// slots is unknown, as regions under unknown control are not walked.
-static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown, bool is_called) {
-    const ptowsp_program *p = known->program;
+// slots is tainted, as regions under tainted control are not walked.
+static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool is_called) {
+    const ptowsp_program *p = taint->program;
     const pwsp_op *op = PWSP_OP_AT(p, i);
     switch (op->kind) {
     case PWSP_OP_LOOP: {
         const pwsp_loop *loop = PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at);
-        is_unknown = is_unknown || (loop->is_row && pwsp_known_code(known, &loop->row));
+        is_tainted = is_tainted || (loop->is_row && pwsp_taint_code(taint, &loop->row));
         break;
     }
     case PWSP_OP_BRANCH: {
         const pwsp_branch *branch = PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at);
-        is_unknown = is_unknown || pwsp_known_code(known, &branch->condition);
+        is_tainted = is_tainted || pwsp_taint_code(taint, &branch->condition);
         break;
     }
     case PWSP_OP_TASK:
-        is_unknown =
-            is_unknown || pwsp_known_task(known, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at));
+        is_tainted =
+            is_tainted || pwsp_taint_task(taint, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at));
         break;
     case PWSP_OP_SLOT_SET: {
         const pwsp_slot_op *slot = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at);
-        is_unknown = is_unknown || pwsp_known_code(known, &slot->value);
-        if (is_unknown || is_called) {
-            pwsp_known_mark(known, &known->cells[slot->cell]);
+        is_tainted = is_tainted || pwsp_taint_code(taint, &slot->value);
+        if (is_tainted || is_called) {
+            pwsp_taint_mark(taint, &taint->cells[slot->cell]);
         }
         break;
     }
     case PWSP_OP_SLOT_LOAD: {
         const pwsp_slot_op *slot = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at);
-        is_unknown = is_unknown || known->is_written[slot->view.tensor] ||
-                     pwsp_known_view(known, &slot->view) ||
-                     (slot->has_row && pwsp_known_code(known, &slot->row)) ||
-                     (slot->has_col && pwsp_known_code(known, &slot->col));
-        if (is_unknown || is_called) {
-            pwsp_known_mark(known, &known->cells[slot->cell]);
+        is_tainted = is_tainted || taint->is_written[slot->view.tensor] ||
+                     pwsp_taint_view(taint, &slot->view) ||
+                     (slot->has_row && pwsp_taint_code(taint, &slot->row)) ||
+                     (slot->has_col && pwsp_taint_code(taint, &slot->col));
+        if (is_tainted || is_called) {
+            pwsp_taint_mark(taint, &taint->cells[slot->cell]);
         }
         break;
     }
     case PWSP_OP_CALL: {
         const pwsp_call_op *call = PWSP_PROGRAM_AT(p, calls, pwsp_call_op, op->at);
         for (uint32_t j = 0; j < call->arg_count; j++) {
-            if (pwsp_known_code(known,
+            if (pwsp_taint_code(taint,
                                 PWSP_PROGRAM_AT(p, codes, pwsp_code, call->first_code + j))) {
-                pwsp_known_mark(known, &known->cells[call->first_cell + j]);
+                pwsp_taint_mark(taint, &taint->cells[call->first_cell + j]);
             }
         }
         break;
     }
     case PWSP_OP_PIPELINE:
-        is_unknown =
-            is_unknown ||
-            pwsp_known_pipeline(known, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at));
+        is_tainted =
+            is_tainted ||
+            pwsp_taint_pipeline(taint, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at));
         break;
     case PWSP_OP_SEND:
-        is_unknown =
-            is_unknown ||
-            pwsp_known_code(known, &PWSP_PROGRAM_AT(p, sends, pwsp_send_op, op->at)->token);
+        is_tainted =
+            is_tainted ||
+            pwsp_taint_code(taint, &PWSP_PROGRAM_AT(p, sends, pwsp_send_op, op->at)->token);
         break;
     case PWSP_OP_RECEIVE: {
         const pwsp_receive_op *receive = PWSP_PROGRAM_AT(p, receives, pwsp_receive_op, op->at);
-        is_unknown = true;
+        is_tainted = true;
         if (!receive->is_wait) {
-            pwsp_known_mark(known, &known->cells[receive->cell]);
+            pwsp_taint_mark(taint, &taint->cells[receive->cell]);
         }
         break;
     }
@@ -24889,13 +24891,13 @@ static void pwsp_known_op(pwsp_known *known, uint32_t i, bool is_unknown, bool i
     case PWSP_OP_PROCESS_END:
     case PWSP_OP_CLOSE: break;
     }
-    if (is_unknown) {
-        pwsp_known_mark(known, &known->ops[i]);
+    if (is_tainted) {
+        pwsp_taint_mark(taint, &taint->ops[i]);
     }
 }
 
-// Behind the region that an unknown op decides about, or 0 if it decides about none.
-static uint32_t pwsp_known_end(const ptowsp_program *p, uint32_t i) {
+// Behind the region that an tainted op decides about, or 0 if it decides about none.
+static uint32_t pwsp_taint_end(const ptowsp_program *p, uint32_t i) {
     const pwsp_op *op = PWSP_OP_AT(p, i);
     switch (op->kind) {
     case PWSP_OP_LOOP:
@@ -24906,39 +24908,39 @@ static uint32_t pwsp_known_end(const ptowsp_program *p, uint32_t i) {
     }
 }
 
-static void pwsp_known_pass(pwsp_known *known) {
-    const ptowsp_program *p = known->program;
-    uint32_t end = 0;  // ops before are under unknown control
+static void pwsp_taint_pass(pwsp_taint *taint) {
+    const ptowsp_program *p = taint->program;
+    uint32_t end = 0;  // ops before are under tainted control
     bool is_called = false;
     for (uint32_t i = 0; i < p->ops.count; i++) {
         if (i == 0 || PWSP_OP_AT(p, i - 1)->kind == PWSP_OP_RETURN) {
-            is_called = known->called[i] != 0;
+            is_called = taint->called[i] != 0;
         }
         bool is_under = i < end;
-        pwsp_known_op(known, i, is_under, is_called);
-        if (known->ops[i] && pwsp_known_end(p, i) > end) {
-            end = pwsp_known_end(p, i);
+        pwsp_taint_op(taint, i, is_under, is_called);
+        if (taint->ops[i] && pwsp_taint_end(p, i) > end) {
+            end = pwsp_taint_end(p, i);
         }
         if (PWSP_OP_AT(p, i)->kind == PWSP_OP_CALL && (is_under || is_called)) {
-            pwsp_known_mark(known, &known->called[PWSP_OP_AT(p, i)->target]);
+            pwsp_taint_mark(taint, &taint->called[PWSP_OP_AT(p, i)->target]);
         }
     }
 }
 
-PWSP_INTERNAL bool pwsp_program_find_unknown(const ptowsp_program *program,
+PWSP_INTERNAL bool pwsp_program_find_tainted(const ptowsp_program *program,
                                              const pwsp_memory *memory, const bool *is_written,
-                                             uint8_t *out_unknown) {
-    pwsp_known known = {program, is_written, out_unknown, NULL, NULL, true};
+                                             uint8_t *out_tainted) {
+    pwsp_taint taint = {program, is_written, out_tainted, NULL, NULL, true};
     size_t size = program->cell_count + (size_t)program->ops.count;
     known.cells = (uint8_t *)pwsp_memory_alloc(memory, size);
     if (!known.cells) {
         return false;
     }
     known.called = known.cells + program->cell_count;
-    memset(out_unknown, 0, (size_t)program->ops.count);
+    memset(out_tainted, 0, (size_t)program->ops.count);
     while (known.has_changed) {
         known.has_changed = false;
-        pwsp_known_pass(&known);
+        pwsp_taint_pass(&taint);
     }
     pwsp_memory_free(memory, known.cells, size);
     return true;
@@ -33630,7 +33632,7 @@ static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) 
 }
 
 // Which tensors tasks write, as they share memory now, and what depends on that.
-static ptowsp_status pwsp_run_find_unknown(ptowsp_run *run, bool is_time_only) {
+static ptowsp_status pwsp_run_find_tainted(ptowsp_run *run, bool is_time_only) {
     const ptowsp_program *p = run->program;
     pwsp_deps *deps = &run->sim.deps;
     bool has_changed = !run->is_unknown_set;
@@ -33641,7 +33643,7 @@ static ptowsp_status pwsp_run_find_unknown(ptowsp_run *run, bool is_time_only) {
     }
     if (has_changed) {
         run->is_unknown_set =
-            pwsp_program_find_unknown(p, &run->memory, run->is_written, run->unknown);
+            pwsp_program_find_tainted(p, &run->memory, run->is_written, run->unknown);
         if (!run->is_unknown_set) {
             return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                              "run: out of memory");
@@ -33666,7 +33668,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only) 
     status = status != PTOWSP_OK ? status : pwsp_run_check_arrays(run);
     status = status != PTOWSP_OK ? status : pwsp_run_check_tensors(run, is_time_only);
     status = status != PTOWSP_OK ? status : pwsp_run_check_kernels(run, is_time_only);
-    return status != PTOWSP_OK ? status : pwsp_run_find_unknown(run, is_time_only);
+    return status != PTOWSP_OK ? status : pwsp_run_find_tainted(run, is_time_only);
 }
 
 // =================================================================================================

@@ -2,7 +2,7 @@
 // it reads its destination, takes a scalar, a mode, an offset, scratch, global memory. What each
 // does is computed here by a plain loop.
 
-#include "kernel_pick_reference.h"
+#include "kernel_indexing_reference.h"
 
 // A tile for instructions to write, all of it valid.
 static kt_value made_full(kt *t, ptowsp_dtype dtype, int64_t rows, int64_t cols) {

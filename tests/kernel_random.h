@@ -8,7 +8,7 @@
 #ifndef PTOWSP_KERNEL_RANDOM_H
 #define PTOWSP_KERNEL_RANDOM_H
 
-#include "kernel_pick_reference.h"
+#include "kernel_indexing_reference.h"
 
 enum { POOL_MAX = 64 };
 

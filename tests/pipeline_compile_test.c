@@ -543,7 +543,7 @@ static void unknown_are(const fixture *f, uint32_t written, const char *expected
         is_written[i] = (written >> i & 1) != 0;
     }
     assert_true(p->ops.count <= 64);
-    assert_true(pwsp_program_find_unknown(p, memory, is_written, unknown));
+    assert_true(pwsp_program_find_tainted(p, memory, is_written, unknown));
     for (uint32_t i = 0; i < p->ops.count; i++) {
         if (unknown[i]) {
             size_t length = strlen(text);
@@ -728,7 +728,7 @@ static void pipeline_compile__the_unknown_is_passed_over(void **state) {
     static walk w;
     uint8_t unknown[64];
     const bool is_written[4] = {false, false, false, false};
-    assert_true(pwsp_program_find_unknown(p, &p->memory, is_written, unknown));
+    assert_true(pwsp_program_find_tainted(p, &p->memory, is_written, unknown));
     walk_begin(&w, p);
     w.x.unknown = unknown;
     w.x.next_op = PWSP_PROGRAM_AT(p, processes, pwsp_process_op, 0)->first_op;

@@ -78,11 +78,11 @@ src/kernel/proof.h src/kernel/proof.c
 src/kernel/description.h src/kernel/description.c
 src/kernel/body.h src/kernel/body.c
 src/kernel/builder.h src/kernel/builder.c src/kernel/ops.c
-src/kernel/forms.h src/kernel/forms.c src/kernel/pick.c
+src/kernel/forms.h src/kernel/forms.c src/kernel/indexing.c
 src/kernel/passes.h src/kernel/passes.c
 src/kernel/lower.h src/kernel/lower_tiles.c src/kernel/lower_vector.c src/kernel/lower_matmul.c
 src/kernel/lower_shape.c src/kernel/lower.c
-src/kernel/compiled.h src/kernel/compiled.c src/kernel/execute.c src/kernel/show.c
+src/kernel/compiled.h src/kernel/compiled.c src/kernel/execute.c src/kernel/print_kernel.c
 src/kernel/read_kernel.c
 src/workload/module.h src/workload/module.c
 src/workload/kernel.c src/workload/tile_kernel.c
@@ -93,7 +93,7 @@ src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
 src/workload/timed.h src/workload/program.h src/workload/compile.h src/workload/read.h
 src/workload/compile.c
 src/workload/compile_pipeline.c src/workload/program.c
-src/workload/known.c
+src/workload/taint.c
 src/workload/print_module.c src/workload/print_program.c
 src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
 src/workload/expand.h src/workload/expand.c

@@ -202,7 +202,7 @@ static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) 
 }
 
 // Which tensors tasks write, as they share memory now, and what depends on that.
-static ptowsp_status pwsp_run_find_unknown(ptowsp_run *run, bool is_time_only) {
+static ptowsp_status pwsp_run_find_tainted(ptowsp_run *run, bool is_time_only) {
     const ptowsp_program *p = run->program;
     pwsp_deps *deps = &run->sim.deps;
     bool has_changed = !run->is_unknown_set;
@@ -213,7 +213,7 @@ static ptowsp_status pwsp_run_find_unknown(ptowsp_run *run, bool is_time_only) {
     }
     if (has_changed) {
         run->is_unknown_set =
-            pwsp_program_find_unknown(p, &run->memory, run->is_written, run->unknown);
+            pwsp_program_find_tainted(p, &run->memory, run->is_written, run->unknown);
         if (!run->is_unknown_set) {
             return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                              "run: out of memory");
@@ -238,5 +238,5 @@ PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only) 
     status = status != PTOWSP_OK ? status : pwsp_run_check_arrays(run);
     status = status != PTOWSP_OK ? status : pwsp_run_check_tensors(run, is_time_only);
     status = status != PTOWSP_OK ? status : pwsp_run_check_kernels(run, is_time_only);
-    return status != PTOWSP_OK ? status : pwsp_run_find_unknown(run, is_time_only);
+    return status != PTOWSP_OK ? status : pwsp_run_find_tainted(run, is_time_only);
 }

@@ -174,7 +174,7 @@ static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     case PWSP_KOP_MERGE_SORT:
     case PWSP_KOP_TOPK_VALUES:
     case PWSP_KOP_TOPK_INDICES:
-    case PWSP_KOP_GATHER: pwsp_lower_pick(lw, op); break;
+    case PWSP_KOP_GATHER: pwsp_lower_indexing(lw, op); break;
     case PWSP_KOP_INSTRUCTION: pwsp_lower_instruction(lw, op); break;
     }
 }

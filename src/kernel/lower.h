@@ -105,7 +105,8 @@ PWSP_INTERNAL void pwsp_lower_broadcast(pwsp_lowering *lw, const pwsp_kop *op);
 PWSP_INTERNAL void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op);
 PWSP_INTERNAL void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op);
 PWSP_INTERNAL void pwsp_lower_shape(pwsp_lowering *lw, const pwsp_kop *op);  // cvt, transpose, ...
-PWSP_INTERNAL void pwsp_lower_pick(pwsp_lowering *lw, const pwsp_kop *op);   // compare, sort, ...
+PWSP_INTERNAL void pwsp_lower_indexing(pwsp_lowering *lw,
+                                       const pwsp_kop *op);  // compare, sort, ...
 PWSP_INTERNAL void pwsp_lower_instruction(pwsp_lowering *lw, const pwsp_kop *op);
 
 // Does something other than matmul and store read the value, so that it must be in UB?

@@ -219,7 +219,7 @@ void pwsp_lower_shape(pwsp_lowering *lw, const pwsp_kop *op) {
     }
 }
 
-// -- picking --------------------------------------------------------------------------------------
+// -- indexing --------------------------------------------------------------------------------------
 
 static uint32_t pwsp_lower_scratch(pwsp_lowering *lw, uint8_t dtype, uint32_t rows, uint32_t cols) {
     uint32_t tile = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, dtype, rows, cols,
@@ -313,7 +313,7 @@ static void pwsp_lower_merge(pwsp_lowering *lw, const pwsp_kop *op) {
     merge->tmp = tmp;
 }
 
-void pwsp_lower_pick(pwsp_lowering *lw, const pwsp_kop *op) {
+void pwsp_lower_indexing(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t src = pwsp_lower_value(lw, op->src[0]);
     switch ((pwsp_kop_kind)op->kind) {
     case PWSP_KOP_COMPARE: pwsp_lower_compare(lw, op); break;

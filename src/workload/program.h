@@ -192,7 +192,7 @@ PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint3
 
 // Marks the ops whose effect depends on slots that are loaded from tensors that tasks write.
 // is_written is by tensor, out_unknown by op. False when memory is out.
-PWSP_INTERNAL bool pwsp_program_find_unknown(const ptowsp_program *program,
+PWSP_INTERNAL bool pwsp_program_find_tainted(const ptowsp_program *program,
                                              const pwsp_memory *memory, const bool *is_written,
                                              uint8_t *out_unknown);
 

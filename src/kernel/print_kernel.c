@@ -10,7 +10,7 @@
 // -- instructions ---------------------------------------------------------------------------------
 
 // A list's tile with all of it valid that can be.
-static ptoisa_tile pwsp_show_full_tile(const pwsp_tile_code *code, uint32_t tile) {
+static ptoisa_tile pwsp_kernel_print_full_tile(const pwsp_tile_code *code, uint32_t tile) {
     const pwsp_list_tile *from = &code->tiles[tile];
     ptoisa_tile result;
     memset(&result, 0, sizeof result);
@@ -39,12 +39,12 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
     memset(&dst, 0, sizeof dst);
     memset(src, 0, sizeof src);
     if (from->dst[0]) {
-        dst = pwsp_show_full_tile(code, from->dst[0]);
+        dst = pwsp_kernel_print_full_tile(code, from->dst[0]);
     }
     uint32_t first = op == PTOISA_TMATMUL_ACC || op == PTOISA_TGEMV_ACC ? 1 : 0;
     for (uint32_t j = 0; j < 2; j++) {
         if (from->src[first + j]) {
-            src[j] = pwsp_show_full_tile(code, from->src[first + j]);
+            src[j] = pwsp_kernel_print_full_tile(code, from->src[first + j]);
         }
     }
     const ptoisa_tile *of = from->dst[0] ? &dst : &src[0];
@@ -69,7 +69,7 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
 
 // -- text -----------------------------------------------------------------------------------------
 
-static const char *pwsp_show_compare(uint8_t mode) {
+static const char *pwsp_kernel_print_compare(uint8_t mode) {
     switch ((ptoisa_compare)mode) {
     case PTOISA_EQ: return "==";
     case PTOISA_NE: return "!=";
@@ -81,7 +81,7 @@ static const char *pwsp_show_compare(uint8_t mode) {
     return "?";
 }
 
-static const char *pwsp_show_round(uint8_t mode) {
+static const char *pwsp_kernel_print_round(uint8_t mode) {
     switch ((ptoisa_round)mode) {
     case PTOISA_CAST_NONE:
     case PTOISA_CAST_RINT: return "";
@@ -94,7 +94,7 @@ static const char *pwsp_show_round(uint8_t mode) {
     return " ?";
 }
 
-static const char *pwsp_show_layout(uint8_t layout) {
+static const char *pwsp_kernel_print_layout(uint8_t layout) {
     switch ((ptoisa_layout)layout) {
     case PTOISA_COL_MAJOR: return " column-major";
     case PTOISA_NZ: return " NZ";
@@ -108,7 +108,7 @@ static const char *pwsp_show_layout(uint8_t layout) {
 }
 
 // "x", "0.5" or "%4".
-static void pwsp_show_value(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
+static void pwsp_kernel_print_value(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
     const pwsp_kop *op = &body->ops[value];
     if (op->kind == PWSP_KOP_PARAM) {
         pwsp_text_format(text, "%s", body->tiles[op->param - 1].name);
@@ -121,29 +121,29 @@ static void pwsp_show_value(const ptowsp_body *body, uint32_t value, ptowsp_text
     }
 }
 
-static void pwsp_show_instruction(const ptowsp_body *body, const pwsp_body_insn *insn,
-                                  ptowsp_text text) {
+static void pwsp_kernel_print_instruction(const ptowsp_body *body, const pwsp_body_insn *insn,
+                                          ptowsp_text text) {
     pwsp_text_format(text, "  %s", ptoisa_op_name((ptoisa_op)insn->op));
     for (uint32_t i = 0; i < PWSP_INSN_DST_MAX && insn->dst[i]; i++) {
         pwsp_text_format(text, " ");
-        pwsp_show_value(body, insn->dst[i], text);
+        pwsp_kernel_print_value(body, insn->dst[i], text);
     }
     pwsp_text_format(text, " <-");
     for (uint32_t i = 0; i < PWSP_INSN_SRC_MAX && insn->src[i]; i++) {
         pwsp_text_format(text, " ");
-        pwsp_show_value(body, insn->src[i], text);
+        pwsp_kernel_print_value(body, insn->src[i], text);
     }
     if (insn->scalar) {
         pwsp_text_format(text, " ");
-        pwsp_show_value(body, insn->scalar, text);
+        pwsp_kernel_print_value(body, insn->scalar, text);
     }
     pwsp_text_format(text, "\n");
 }
 
-static void pwsp_show_op(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
+static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
     const pwsp_kop *op = &body->ops[value];
     if (op->kind == PWSP_KOP_INSTRUCTION) {
-        pwsp_show_instruction(body, &body->insns[op->param - 1], text);
+        pwsp_kernel_print_instruction(body, &body->insns[op->param - 1], text);
         return;
     }
     bool is_store = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD;
@@ -155,9 +155,9 @@ static void pwsp_show_op(const ptowsp_body *body, uint32_t value, ptowsp_text te
     }
     for (uint32_t i = 0; i < PWSP_KOP_SRC_MAX && op->src[i]; i++) {
         bool is_compared = op->kind == PWSP_KOP_COMPARE && i == 1;
-        pwsp_text_format(text, " %s%s", is_compared ? pwsp_show_compare(op->mode) : "",
+        pwsp_text_format(text, " %s%s", is_compared ? pwsp_kernel_print_compare(op->mode) : "",
                          is_compared ? " " : "");
-        pwsp_show_value(body, op->src[i], text);
+        pwsp_kernel_print_value(body, op->src[i], text);
     }
     if (op->kind == PWSP_KOP_FULL || op->kind == PWSP_KOP_IOTA) {
         pwsp_text_format(text, " %.17g", op->value);
@@ -169,7 +169,7 @@ static void pwsp_show_op(const ptowsp_body *body, uint32_t value, ptowsp_text te
     } else if (op->kind == PWSP_KOP_DEINTERLEAVE) {
         pwsp_text_format(text, " part %u", op->col);
     } else if (op->kind == PWSP_KOP_CVT) {
-        pwsp_text_format(text, "%s", pwsp_show_round(op->mode));
+        pwsp_text_format(text, "%s", pwsp_kernel_print_round(op->mode));
     }
     if (is_store) {
         pwsp_text_format(text, "%s\n", op->mode == PWSP_VARIANT_RELU ? " relu" : "");
@@ -181,7 +181,8 @@ static void pwsp_show_op(const ptowsp_body *body, uint32_t value, ptowsp_text te
 }
 
 // What else an instruction is told: a part, runs, a mode, a variant, a scalar.
-static void pwsp_show_details(const ptowsp_body *body, const pwsp_insn *insn, ptowsp_text text) {
+static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_insn *insn,
+                                      ptowsp_text text) {
     switch ((ptoisa_op)insn->op) {
     case PTOISA_TMRGSORT:
         if (insn->variant != PWSP_VARIANT_LISTS) {
@@ -189,8 +190,8 @@ static void pwsp_show_details(const ptowsp_body *body, const pwsp_insn *insn, pt
         }
         break;
     case PTOISA_TCMP:
-    case PTOISA_TCMPS: pwsp_text_format(text, " %s", pwsp_show_compare(insn->mode)); break;
-    case PTOISA_TCVT: pwsp_text_format(text, "%s", pwsp_show_round(insn->mode)); break;
+    case PTOISA_TCMPS: pwsp_text_format(text, " %s", pwsp_kernel_print_compare(insn->mode)); break;
+    case PTOISA_TCVT: pwsp_text_format(text, "%s", pwsp_kernel_print_round(insn->mode)); break;
     case PTOISA_TGATHERMASK: pwsp_text_format(text, " pattern %u", insn->mode); break;
     case PTOISA_TSTORE:
         pwsp_text_format(text, "%s",
@@ -214,8 +215,8 @@ static void pwsp_show_details(const ptowsp_body *body, const pwsp_insn *insn, pt
     }
 }
 
-static void pwsp_show_insn(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
-                           ptowsp_text text) {
+static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
+                                   ptowsp_text text) {
     const pwsp_insn *insn = &code->insns[i];
     ptowsp_cycles cycles = 0;
     ptowsp_insn info = pwsp_tile_code_insn(code, i, &cycles);
@@ -241,14 +242,14 @@ static void pwsp_show_insn(const ptowsp_body *body, const pwsp_tile_code *code, 
     for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX && insn->src[j]; j++) {
         pwsp_text_format(text, " t%u", insn->src[j]);
     }
-    pwsp_show_details(body, insn, text);
+    pwsp_kernel_print_details(body, insn, text);
     if (insn->tmp) {
         pwsp_text_format(text, ", scratch t%u", insn->tmp);
     }
     pwsp_text_format(text, "\n");
 }
 
-static void pwsp_show_head(const ptowsp_body *body, ptowsp_text text) {
+static void pwsp_kernel_print_head(const ptowsp_body *body, ptowsp_text text) {
     pwsp_text_format(text, "tile kernel %s(", body->name);
     for (uint32_t i = 0; i < body->tile_count; i++) {
         const pwsp_body_param *tile = &body->tiles[i];
@@ -267,15 +268,15 @@ static void pwsp_show_head(const ptowsp_body *body, ptowsp_text text) {
 
 // Where a tile is, of which layout, and what it was made for (later values may have its bytes,
 // too).
-static void pwsp_show_tile(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
-                           ptowsp_text text) {
+static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code *code, uint32_t i,
+                                   ptowsp_text text) {
     const pwsp_list_tile *tile = &code->tiles[i];
     uint32_t begin = code->tiles[tile->root].address + tile->offset;
     uint32_t end = begin + (uint32_t)pwsp_list_tile_bytes(tile);
     pwsp_text_format(text, "  t%-3u %s %u..%u  %s %u x %u%s", i,
                      ptoisa_memory_name((ptoisa_memory)tile->memory), begin, end,
                      ptoisa_dtype_name((ptoisa_dtype)tile->dtype), tile->rows, tile->cols,
-                     pwsp_show_layout(tile->layout));
+                     pwsp_kernel_print_layout(tile->layout));
     if (tile->value) {
         const pwsp_kop *op = &body->ops[tile->value];
         bool is_store = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD;
@@ -283,7 +284,7 @@ static void pwsp_show_tile(const ptowsp_body *body, const pwsp_tile_code *code, 
         if (is_store) {
             pwsp_text_format(text, "the store to %s", body->tiles[op->param - 1].name);
         } else {
-            pwsp_show_value(body, tile->value, text);
+            pwsp_kernel_print_value(body, tile->value, text);
         }
     }
     if (tile->root != i) {
@@ -293,12 +294,12 @@ static void pwsp_show_tile(const ptowsp_body *body, const pwsp_tile_code *code, 
 }
 
 void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp_text text) {
-    pwsp_show_head(body, text);
+    pwsp_kernel_print_head(body, text);
     for (uint32_t i = 1; i < body->op_count; i++) {
         const pwsp_kop *op = &body->ops[i];
         if (!op->is_dead && op->kind != PWSP_KOP_PARAM && op->kind != PWSP_KOP_SCALAR &&
             op->kind != PWSP_KOP_CONST) {
-            pwsp_show_op(body, i, text);
+            pwsp_kernel_print_op(body, i, text);
         }
     }
     ptowsp_cycles sum = 0, cycles;
@@ -309,11 +310,11 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
     pwsp_text_format(text, "instructions, with pipe and cycles of the unit model: %" PRIu64 "\n",
                      sum);
     for (uint32_t i = 0; i < code->insn_count; i++) {
-        pwsp_show_insn(body, code, i, text);
+        pwsp_kernel_print_insn(body, code, i, text);
     }
     pwsp_text_format(text, "tiles, with memory and bytes\n");
     for (uint32_t i = 1; i < code->tile_count; i++) {
-        pwsp_show_tile(body, code, i, text);
+        pwsp_kernel_print_tile(body, code, i, text);
     }
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         if (code->used[i]) {

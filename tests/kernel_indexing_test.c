@@ -1,7 +1,7 @@
 // Operations of tile kernels that look at single elements: comparing, selecting, sorting,
 // gathering, taking every second column; against plain loops, on random shapes, full and cut off.
 
-#include "kernel_pick_reference.h"
+#include "kernel_indexing_reference.h"
 
 #define RUNS 4
 
@@ -226,5 +226,5 @@ int main(void) {
         cmocka_unit_test(ops__interleave_on_a5),
         cmocka_unit_test(ops__rotary_embedding),
     };
-    return cmocka_run_group_tests_name("kernel_pick", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("kernel_indexing", tests, NULL, NULL);
 }

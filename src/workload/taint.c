@@ -1,0 +1,207 @@
+// Taint: operations that depend on data computed by kernels, and so are not known before a run.
+//
+// A slot that is loaded from a tensor which tasks write has no value before they have run, nor has
+// anything that depends on it: conditions, extents, indices, other slots set from it or under it.
+// This marks the operations whose effect is tainted in that sense, by passing over the program
+// until nothing changes. Nor is known what depends on what a process receives: how often the body
+// of a receive runs, and with which token. Everything else can be checked beforehand, for the whole
+// program, by walking it without kernels.
+
+#include "program.h"
+
+typedef struct pwsp_taint {
+    const ptowsp_program *program;
+    const bool *is_written;
+    uint8_t *ops;     // by op: tainted
+    uint8_t *called;  // by first op of a workload: a call under tainted control may run it
+    uint8_t *cells;   // by cell: tainted
+    bool has_changed;
+} pwsp_taint;
+
+static void pwsp_taint_mark(pwsp_taint *taint, uint8_t *mark) {
+    taint->has_changed = taint->has_changed || !*mark;
+    *mark = 1;
+}
+
+// Does a compiled expression read an tainted cell? Temporaries are never marked; operands that an
+// instruction does not have are cell 0, which is always known.
+static bool pwsp_taint_code(const pwsp_taint *taint, const pwsp_code *code) {
+    for (uint32_t i = code->begin; i < code->end; i++) {
+        const pwsp_instruction *at =
+            PWSP_PROGRAM_AT(taint->program, instructions, pwsp_instruction, i);
+        bool has_c = at->opcode == PWSP_OPCODE_SELECT;  // elsewhere c is an array or a place
+        if (taint->cells[at->a] || taint->cells[at->b] || (has_c && taint->cells[at->c])) {
+            return true;
+        }
+    }
+    return taint->cells[code->cell] != 0;
+}
+
+static bool pwsp_taint_view(const pwsp_taint *taint, const pwsp_tile_view *view) {
+    bool is_tainted = (view->has_row && pwsp_taint_code(taint, &view->row)) ||
+                      (view->has_col && pwsp_taint_code(taint, &view->col));
+    for (uint32_t i = 0; i < view->lead; i++) {
+        is_tainted = is_tainted || pwsp_taint_code(taint, &view->index[i]);
+    }
+    return is_tainted;
+}
+
+static bool pwsp_taint_task(const pwsp_taint *taint, const pwsp_task_op *task) {
+    const ptowsp_program *p = taint->program;
+    bool is_tainted = pwsp_taint_code(taint, &task->dispatch) ||
+                      pwsp_taint_code(taint, &task->priority) ||
+                      pwsp_taint_code(taint, &task->stream);
+    for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
+        is_tainted = is_tainted || pwsp_taint_code(taint, PWSP_PROGRAM_AT(p, codes, pwsp_code,
+                                                                          task->first_code + i));
+    }
+    for (uint32_t i = 0; i < task->view_count; i++) {
+        is_tainted = is_tainted || pwsp_taint_view(taint, PWSP_PROGRAM_AT(p, views, pwsp_tile_view,
+                                                                          task->first_view + i));
+    }
+    return is_tainted;
+}
+
+// Is what a pipeline's channels are at start tainted?
+static bool pwsp_taint_pipeline(const pwsp_taint *taint, const pwsp_pipeline_op *pipeline) {
+    bool is_tainted = false;
+    for (uint32_t i = 0; i < pipeline->channel_count; i++) {
+        const pwsp_channel_op *channel =
+            PWSP_PROGRAM_AT(taint->program, channels, pwsp_channel_op, pipeline->first_channel + i);
+        is_tainted = is_tainted || pwsp_taint_code(taint, &channel->depth_code) ||
+                     pwsp_taint_code(taint, &channel->latency_code);
+    }
+    return is_tainted;
+}
+
+// One op inside a region that is run or not as `is_tainted` control decides, or (is_called) in a
+// workload that another call than the one being looked at may run: then only what it leaves in
+// slots is tainted, as regions under tainted control are not walked.
+static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool is_called) {
+    const ptowsp_program *p = taint->program;
+    const pwsp_op *op = PWSP_OP_AT(p, i);
+    switch (op->kind) {
+    case PWSP_OP_LOOP: {
+        const pwsp_loop *loop = PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at);
+        is_tainted = is_tainted || (loop->is_row && pwsp_taint_code(taint, &loop->row));
+        break;
+    }
+    case PWSP_OP_BRANCH: {
+        const pwsp_branch *branch = PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at);
+        is_tainted = is_tainted || pwsp_taint_code(taint, &branch->condition);
+        break;
+    }
+    case PWSP_OP_TASK:
+        is_tainted =
+            is_tainted || pwsp_taint_task(taint, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, op->at));
+        break;
+    case PWSP_OP_SLOT_SET: {
+        const pwsp_slot_op *slot = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at);
+        is_tainted = is_tainted || pwsp_taint_code(taint, &slot->value);
+        if (is_tainted || is_called) {
+            pwsp_taint_mark(taint, &taint->cells[slot->cell]);
+        }
+        break;
+    }
+    case PWSP_OP_SLOT_LOAD: {
+        const pwsp_slot_op *slot = PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at);
+        is_tainted = is_tainted || taint->is_written[slot->view.tensor] ||
+                     pwsp_taint_view(taint, &slot->view) ||
+                     (slot->has_row && pwsp_taint_code(taint, &slot->row)) ||
+                     (slot->has_col && pwsp_taint_code(taint, &slot->col));
+        if (is_tainted || is_called) {
+            pwsp_taint_mark(taint, &taint->cells[slot->cell]);
+        }
+        break;
+    }
+    case PWSP_OP_CALL: {
+        const pwsp_call_op *call = PWSP_PROGRAM_AT(p, calls, pwsp_call_op, op->at);
+        for (uint32_t j = 0; j < call->arg_count; j++) {
+            if (pwsp_taint_code(taint,
+                                PWSP_PROGRAM_AT(p, codes, pwsp_code, call->first_code + j))) {
+                pwsp_taint_mark(taint, &taint->cells[call->first_cell + j]);
+            }
+        }
+        break;
+    }
+    case PWSP_OP_PIPELINE:
+        is_tainted =
+            is_tainted ||
+            pwsp_taint_pipeline(taint, PWSP_PROGRAM_AT(p, pipelines, pwsp_pipeline_op, op->at));
+        break;
+    case PWSP_OP_SEND:
+        is_tainted =
+            is_tainted ||
+            pwsp_taint_code(taint, &PWSP_PROGRAM_AT(p, sends, pwsp_send_op, op->at)->token);
+        break;
+    case PWSP_OP_RECEIVE: {
+        const pwsp_receive_op *receive = PWSP_PROGRAM_AT(p, receives, pwsp_receive_op, op->at);
+        is_tainted = true;
+        if (!receive->is_wait) {
+            pwsp_taint_mark(taint, &taint->cells[receive->cell]);
+        }
+        break;
+    }
+    case PWSP_OP_LOOP_END:
+    case PWSP_OP_SCOPE:
+    case PWSP_OP_SCOPE_END:
+    case PWSP_OP_JUMP:
+    case PWSP_OP_RETURN:
+    case PWSP_OP_RESET:
+    case PWSP_OP_PROCESS_END:
+    case PWSP_OP_CLOSE: break;
+    }
+    if (is_tainted) {
+        pwsp_taint_mark(taint, &taint->ops[i]);
+    }
+}
+
+// Behind the region that an tainted op decides about, or 0 if it decides about none.
+static uint32_t pwsp_taint_end(const ptowsp_program *p, uint32_t i) {
+    const pwsp_op *op = PWSP_OP_AT(p, i);
+    switch (op->kind) {
+    case PWSP_OP_LOOP:
+    case PWSP_OP_PIPELINE:
+    case PWSP_OP_RECEIVE: return op->target;
+    case PWSP_OP_BRANCH: return PWSP_PROGRAM_AT(p, branches, pwsp_branch, op->at)->end;
+    default: return 0;
+    }
+}
+
+static void pwsp_taint_pass(pwsp_taint *taint) {
+    const ptowsp_program *p = taint->program;
+    uint32_t end = 0;  // ops before are under tainted control
+    bool is_called = false;
+    for (uint32_t i = 0; i < p->ops.count; i++) {
+        if (i == 0 || PWSP_OP_AT(p, i - 1)->kind == PWSP_OP_RETURN) {
+            is_called = taint->called[i] != 0;
+        }
+        bool is_under = i < end;
+        pwsp_taint_op(taint, i, is_under, is_called);
+        if (taint->ops[i] && pwsp_taint_end(p, i) > end) {
+            end = pwsp_taint_end(p, i);
+        }
+        if (PWSP_OP_AT(p, i)->kind == PWSP_OP_CALL && (is_under || is_called)) {
+            pwsp_taint_mark(taint, &taint->called[PWSP_OP_AT(p, i)->target]);
+        }
+    }
+}
+
+PWSP_INTERNAL bool pwsp_program_find_tainted(const ptowsp_program *program,
+                                             const pwsp_memory *memory, const bool *is_written,
+                                             uint8_t *out_tainted) {
+    pwsp_taint taint = {program, is_written, out_tainted, NULL, NULL, true};
+    size_t size = program->cell_count + (size_t)program->ops.count;
+    known.cells = (uint8_t *)pwsp_memory_alloc(memory, size);
+    if (!known.cells) {
+        return false;
+    }
+    known.called = known.cells + program->cell_count;
+    memset(out_tainted, 0, (size_t)program->ops.count);
+    while (known.has_changed) {
+        known.has_changed = false;
+        pwsp_taint_pass(&taint);
+    }
+    pwsp_memory_free(memory, known.cells, size);
+    return true;
+}
