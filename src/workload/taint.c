@@ -192,16 +192,16 @@ PWSP_INTERNAL bool pwsp_program_find_tainted(const ptowsp_program *program,
                                              uint8_t *out_tainted) {
     pwsp_taint taint = {program, is_written, out_tainted, NULL, NULL, true};
     size_t size = program->cell_count + (size_t)program->ops.count;
-    known.cells = (uint8_t *)pwsp_memory_alloc(memory, size);
-    if (!known.cells) {
+    taint.cells = (uint8_t *)pwsp_memory_alloc(memory, size);
+    if (!taint.cells) {
         return false;
     }
-    known.called = known.cells + program->cell_count;
+    taint.called = taint.cells + program->cell_count;
     memset(out_tainted, 0, (size_t)program->ops.count);
-    while (known.has_changed) {
-        known.has_changed = false;
+    while (taint.has_changed) {
+        taint.has_changed = false;
         pwsp_taint_pass(&taint);
     }
-    pwsp_memory_free(memory, known.cells, size);
+    pwsp_memory_free(memory, taint.cells, size);
     return true;
 }
