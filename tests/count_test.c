@@ -55,7 +55,7 @@ static void count__divide_is_plain_division_below_2_to_the_31(void **state) {
     for (size_t i = 0; i < chunk_count; i++) {
         uint32_t d = chunks[i];
         pwsp_divisor divisor = pwsp_divisor_make(d);
-        for (uint32_t n = 0; n < 200; n++) {
+        for (uint32_t n = 0; TEST_ROUNDS(n, 200); n++) {
             check_divide(n, d, divisor);
             check_divide((uint32_t)INT32_MAX - n, d, divisor);
         }

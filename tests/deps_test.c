@@ -302,7 +302,7 @@ static void deps__a_task_waits_for_what_comparing_all_bytes_finds(void **state) 
     uint64_t seed = test_seed();
     world *w = (world *)malloc(sizeof *w);
     assert_non_null(w);
-    for (uint32_t sample = 0; sample < 400; sample++) {
+    for (uint32_t sample = 0; TEST_ROUNDS(sample, 400); sample++) {
         uint64_t random = seed + sample;
         print_message(sample % 100 ? "" : "sample %u\n", (unsigned)sample);
         world_random(w, &random);
@@ -321,7 +321,7 @@ static void deps__groups_that_are_apart_share_no_bytes(void **state) {
     world *w = (world *)malloc(sizeof *w);
     assert_non_null(w);
     uint32_t split = 0;
-    for (uint32_t sample = 0; sample < 4000; sample++) {
+    for (uint32_t sample = 0; TEST_ROUNDS(sample, 4000); sample++) {
         uint64_t bytes[TENSORS][WORDS];
         world_random(w, &random);
         w->timed.pipeline_count = 0;

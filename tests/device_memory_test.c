@@ -187,7 +187,7 @@ static void device_memory__random_pieces_are_found_by_any_address_in_them(void *
     } pieces[COUNT];
     memset(pieces, 0, sizeof pieces);
     uint64_t used = 0, count = 0;
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
         size_t i = (size_t)test_random_in(&random, 0, COUNT - 1);
         if (!pieces[i].begin) {
             pieces[i].size = (uint64_t)test_random_in(&random, 1, 300);

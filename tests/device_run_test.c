@@ -202,7 +202,7 @@ static void device_run__agrees_with_one_lane_for_random_programs_and_devices(voi
     (void)state;
     uint64_t random = test_seed();
     uint64_t fail_count = 0;
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 40); round++) {
         ptowsp_context *context = plain_context();
         uint32_t schedulers = (uint32_t)test_random_in(&random, 1, 4);
         uint32_t vectors = (uint32_t)test_random_in(&random, 1, 5);

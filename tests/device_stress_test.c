@@ -36,7 +36,7 @@ static void device_stress__random_graphs_agree_with_running_in_order(void **stat
     for (uint32_t i = 0; i < DEVICES; i++) {
         devices[i] = device_number(context, i);
     }
-    for (uint32_t round = 0; round < ROUNDS; round++) {
+    for (uint32_t round = 0; TEST_ROUNDS(round, ROUNDS); round++) {
         make_shape(g, &random);
         sort_edges(g);
         uint64_t first_failed = reference(g);
@@ -188,7 +188,7 @@ static void device_stress__short_runs_and_pauses(void **state) {
         for (uint64_t task = 0; task < s.task_count; task++) {
             assert_int_equal(ptowsp_graph_task_make(s.graph, &desc, NULL), PTOWSP_OK);
         }
-        for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (uint32_t round = 0; TEST_ROUNDS(round, ROUNDS); round++) {
             memset(runs, 0, sizeof runs);
             assert_int_equal(ptowsp_device_run_graph(device, s.graph), PTOWSP_OK);
             for (uint32_t task = 0; task < DEVICES; task++) {

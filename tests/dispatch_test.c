@@ -363,7 +363,7 @@ static void spmd__the_missing_kernel_is_the_first_in_descriptor_order(void **sta
     uint64_t random = test_seed();
     ptowsp_context *context = context_of_mode(0);
     const uint32_t kernel_of_tier[12] = {0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5};
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 300); round++) {
         uint64_t work_count = (uint64_t)test_random_in(&random, 1, 200);
         ptowsp_work *work = work_make(&random, work_count, 12);
         ptowsp_work_fn table[12];

@@ -614,7 +614,7 @@ static void convert__all_pairs_agree_with_the_reference_for_32_and_64_bits(void 
 static void convert__agrees_with_the_compiler_on_f32_and_f64(void **state) {
     (void)state;
     uint64_t random = test_seed();
-    for (int round = 0; round < 200000; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 200000); round++) {
         uint64_t bits = random_pattern(&random, 64);
         double f64 = f64_of(round % 2 ? bits : (bits & ~(UINT64_C(0xf) << 59)) | UINT64_C(7) << 59);
         if (!isnan(f64) && fabs(f64) <= (double)FLT_MAX) {

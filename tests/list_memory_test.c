@@ -336,7 +336,7 @@ static void memory__random_lists_are_placed_as_the_reference_does(void **state) 
     (void)state;
     uint64_t random = test_seed(), peaks = 0, ceilings = 0;
     uint32_t winners[3] = {0}, tight = 0, memories = 0;
-    for (int round = 0; round < 400; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 400); round++) {
         built b;
         built_init(&b, PTOISA_A5);
         built_random(&b, &random, (uint32_t)test_random_in(&random, 1, 100),

@@ -486,7 +486,7 @@ static void verify__refuses_the_damage_that_matters(void **state) {
     uint64_t random = test_seed();
     damages d;
     memset(&d, 0, sizeof d);
-    for (int n = 0; n < 60; n++) {
+    for (int n = 0; TEST_ROUNDS(n, 60); n++) {
         built b;
         built_init(&b, (ptoisa_family)(n % 2));
         b.machine.memory_size[PTOISA_VEC] = 8192;

@@ -293,7 +293,7 @@ static void merge__gives_whole_attention_for_every_kind_of_scores(void **state) 
 static void merge__empty_parts_anywhere_change_no_bit(void **state) {
     (void)state;
     uint64_t random = test_seed();
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 200); round++) {
         static sequence seq;
         uint32_t dim = (uint32_t)test_random_in(&random, 1, 70);
         sequence_make(&seq, &random, SCORES_NARROW, (uint32_t)test_random_in(&random, 1, 70), dim);
@@ -333,7 +333,7 @@ static void merge__normalised_rows_with_their_lse_are_states(void **state) {
     uint64_t random = test_seed();
     const scores_kind kinds[] = {SCORES_WIDE, SCORES_NARROW, SCORES_EQUAL, SCORES_MASKED,
                                  SCORES_RISING};
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 100); round++) {
         static sequence seq;
         uint32_t dim = (uint32_t)test_random_in(&random, 1, 150);
         sequence_make(&seq, &random, kinds[round % 5], (uint32_t)test_random_in(&random, 1, 90),
@@ -503,7 +503,7 @@ static void expect_nan(nan_place place, const float *out, float lse, uint32_t di
 static void merge__nan_in_a_state_shows_up(void **state) {
     (void)state;
     uint64_t random = test_seed();
-    for (int round = 0; round < 600; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 600); round++) {
         static sequence seq;
         uint32_t dim = (uint32_t)test_random_in(&random, 1, 80);
         uint32_t part_count = (uint32_t)test_random_in(&random, 1, 70);

@@ -193,7 +193,7 @@ static void npu_clock__takes_the_time_of_random_workloads(void **state) {
     uint64_t seed = test_seed();
     tally counts;
     memset(&counts, 0, sizeof counts);
-    for (unsigned number = 0; number < PROGRAMS; number++) {
+    for (unsigned number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
         sample *s = sample_make(seed, number);
         for (unsigned i = 0; i < 8; i++) {
             sample_schedule(s, i);
@@ -266,7 +266,7 @@ static void npu_clock__takes_the_time_of_random_pipelines(void **state) {
     uint64_t seed = test_seed(), random = seed;
     tally counts;
     memset(&counts, 0, sizeof counts);
-    for (unsigned number = 0; number < PIPELINES; number++) {
+    for (unsigned number = 0; TEST_ROUNDS(number, PIPELINES); number++) {
         sim_sample *s = sim_sample_random(seed, number);
         s->around.has_data = !s->around.has_no_cost && test_random(&random) % 2;
         sim_sample_build(s);

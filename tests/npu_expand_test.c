@@ -64,7 +64,7 @@ static void expand__walks_random_programs_as_the_reference_does(void **state) {
     static ptowsp_program *programs[PROGRAMS];
     words_unit unit;
     memset(&unit, 0, sizeof unit);
-    for (unsigned number = 0; number < PROGRAMS; number++) {
+    for (unsigned number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
         walk *w = &walks[number];
         w->s = sample_make(seed, number);
         do {
@@ -74,7 +74,7 @@ static void expand__walks_random_programs_as_the_reference_does(void **state) {
         words_unit_add(&unit, w->s->context, w->program);
     }
     words_unit_build(&unit);
-    for (uint32_t number = 0; number < PROGRAMS; number++) {
+    for (uint32_t number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
         check_walk(&unit, number, &walks[number]);
         sample_rebind(walks[number].s);
         check_walk(&unit, number, &walks[number]);

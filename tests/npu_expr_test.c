@@ -105,7 +105,7 @@ static void expr__random_ones_have_the_value_of_a_run(void **state) {
     words_unit unit;
     memset(&unit, 0, sizeof unit);
     generator g = {NULL, test_seed() + 55};
-    for (int number = 0; number < PROGRAMS; number++) {
+    for (int number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
         fixture *f = &fixtures[number];
         evaluator *e = &evaluators[number];
         fixture_make(f);
@@ -124,7 +124,7 @@ static void expr__random_ones_have_the_value_of_a_run(void **state) {
         words_unit_add(&unit, f->context, e->program);
     }
     words_unit_build(&unit);
-    for (uint32_t number = 0; number < PROGRAMS; number++) {
+    for (uint32_t number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
         check_values(&unit, number, evaluators[number].run, &g.random);
         evaluator_free(&evaluators[number]);
         fixture_free(&fixtures[number]);

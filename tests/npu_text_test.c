@@ -401,7 +401,7 @@ static void names__that_clash_get_numbers_in_the_order_of_the_tables(void **stat
 static void names__of_any_characters_are_identifiers_and_differ(void **state) {
     (void)state;
     uint64_t random = test_seed();
-    for (int round = 0; round < 30; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 30); round++) {
         npu_fixture f;
         npu_fixture_begin(&f);
         npu_module_make(&f, "any");

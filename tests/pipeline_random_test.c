@@ -174,7 +174,7 @@ static void pipeline__agrees_with_the_slow_reference(void **state) {
     (void)state;
     uint64_t seed = test_seed();
     tally counts = {0, 0, 0};
-    for (unsigned number = 0; number < PIPELINES; number++) {
+    for (unsigned number = 0; TEST_ROUNDS(number, PIPELINES); number++) {
         sim_sample *s = sim_sample_random(seed, number);
         check_sample(s, seed + number, &counts);
         sim_sample_free(s);
@@ -402,7 +402,7 @@ static void pipeline__a_chain_takes_what_the_recurrence_says(void **state) {
     static const uint32_t depths[] = {0, 1, 2, 3, 4, 7, 64};
     static const uint64_t latencies[] = {0, 1, 7, 50};
     uint64_t random = test_seed();
-    for (unsigned number = 0; number < PIPELINES / 6; number++) {
+    for (unsigned number = 0; TEST_ROUNDS(number, PIPELINES / 6); number++) {
         sim_sample *s = sim_sample_make("chain", number);
         chain line;
         memset(&line, 0, sizeof line);

@@ -401,7 +401,7 @@ static void plan__names_the_lowest_of_several_bad_sequences(void **state) {
     int32_t lengths[100];
     const ptowsp_batch batch = {lengths, 100, UINT32_MAX};
     uint64_t random = test_seed();
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 300); round++) {
         for (int i = 0; i < 100; i++) {
             lengths[i] = 131072;
         }

@@ -190,7 +190,7 @@ static void plan__agrees_with_the_slow_reference(void **state) {
     (void)state;
     uint64_t seed = test_seed();
     uint32_t good_count = 0, bad_count = 0;
-    for (uint64_t number = 0; number < 30000; number++) {
+    for (uint64_t number = 0; TEST_ROUNDS(number, 30000); number++) {
         sample s;
         sample_make(&s, seed, number);
         uint32_t bad = reference_bad_sequence(&s.batch, &s.full);
@@ -215,7 +215,7 @@ static void plan__counts_are_exact_next_to_multiples_of_the_chunk(void **state) 
     uint64_t random = test_seed();
     ptowsp_plan_config config = {.tiers = any_length, .tier_count = 1};
     int32_t lengths[67];
-    for (int round = 0; round < 50000; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 50000); round++) {
         uint32_t chunk = (uint32_t)random_scaled(&random, 31), picked = 0;
         ptowsp_batch batch = {lengths, (uint32_t)test_random_in(&random, 1, 67), 1};
         for (uint32_t i = 0; i < batch.sequence_count; i++) {
@@ -244,7 +244,7 @@ static void plan__counts_are_exact_next_to_multiples_of_the_chunk(void **state) 
 static void plan__covers_every_token_exactly_once(void **state) {
     (void)state;
     uint64_t random = test_seed();
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
         int32_t length = (int32_t)random_scaled(&random, 17);
         ptowsp_plan_config config = {0};
         config.align = (uint32_t)random_scaled(&random, 8);
@@ -282,7 +282,7 @@ static void plan__fixed_boundaries_do_not_depend_on_the_rest_of_the_batch(void *
     uint64_t random = test_seed();
     ptowsp_plan_config config = {0};
     config.chunks = PTOWSP_CHUNKS_FIXED;
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 300); round++) {
         int32_t lengths[20];
         for (int i = 0; i < 20; i++) {
             lengths[i] = (int32_t)random_scaled(&random, 13);
@@ -348,7 +348,7 @@ static void plan__consecutive_ranges_make_the_whole_plan(void **state) {
     (void)state;
     uint64_t seed = test_seed() + 1;
     uint32_t compared = 0;
-    for (uint64_t number = 0; number < 5000; number++) {
+    for (uint64_t number = 0; TEST_ROUNDS(number, 5000); number++) {
         sample s;
         sample_make(&s, seed, number);
         uint32_t chunk = sample_any_chunk(&s);
@@ -436,7 +436,7 @@ static void plan__writes_every_number_of_pieces_and_heads(void **state) {
     uint64_t seed = test_seed() + 2;
     seen all;
     memset(&all, 0, sizeof all);
-    for (uint64_t number = 0; number < 800; number++) {
+    for (uint64_t number = 0; TEST_ROUNDS(number, 800); number++) {
         sample s;
         uint32_t chunk = few_pieces_make(&s, seed, number);
         check_generate(&s, chunk, UINT64_MAX);
@@ -499,7 +499,7 @@ static void check_vector_code(const int32_t *lengths, uint64_t count, uint32_t c
 static void plan__all_vector_code_counts_alike(void **state) {
     (void)state;
     uint64_t random = test_seed();
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
         uint32_t count = (uint32_t)test_random_in(&random, 0, 70);
         int64_t bits = test_random_in(&random, 0, 31);
         int32_t *lengths = (int32_t *)malloc(count ? count * sizeof *lengths : 1);

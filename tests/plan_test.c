@@ -532,7 +532,7 @@ static uint64_t largest_count(const ptowsp_plan_config *config, const ptowsp_pla
 static void plan__work_bound_holds_for_all_batches_within_small_limits(void **state) {
     (void)state;
     uint64_t random = test_seed();
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
         const ptowsp_tier tier[] = {{0, 1, (int32_t)test_random_in(&random, 1, 9)}};
         ptowsp_plan_config config = {0};
         config.chunk_min = (uint32_t)test_random_in(&random, 1, 5);
@@ -574,7 +574,7 @@ static void bounded_lengths(const ptowsp_plan_limits *limits, uint64_t *random, 
 static void plan__work_bound_is_never_exceeded(void **state) {
     (void)state;
     uint64_t random = test_seed();
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
         ptowsp_plan_config config = {0};
         config.chunk_min = (uint32_t)random_scaled(&random, 10);
         config.chunk_max = config.chunk_min + (uint32_t)random_scaled(&random, 12);

@@ -68,7 +68,7 @@ static void check_program(sample *s, const ptowsp_program *program) {
 static void read__statements_say_what_the_reference_does(void **state) {
     (void)state;
     uint64_t seed = test_seed() + 22, tasks = 0;
-    for (unsigned number = 0; number < PROGRAMS; number++) {
+    for (unsigned number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
         sample *s = sample_make(seed, number);
         for (unsigned i = 0; i < 2; i++) {
             ptowsp_program *program = NULL;

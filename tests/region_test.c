@@ -322,7 +322,7 @@ static void region__agrees_with_sets_of_bytes(void **state) {
                                         UINT64_MAX - ARENA_BYTES / 2, UINT64_C(1) << 63};
     uint64_t random = test_seed();
     int met = 0, apart = 0, contained = 0, missed = 0;
-    for (int round = 0; round < 60000; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 60000); round++) {
         uint64_t origin = origins[test_random_in(&random, 0, 4)];
         pwsp_region none = tile(0, 1, 0, 1, 0, 1);
         int a_kind = (int)test_random_in(&random, 0, KINDS - 1);
@@ -455,7 +455,7 @@ static void region__first_hit_is_the_least(void **state) {
 static void region__first_hit_has_no_overflow(void **state) {
     (void)state;
     uint64_t random = test_seed();
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
         uint64_t m = (test_random(&random) >> test_random_in(&random, 1, 20)) | 8;
         uint64_t a = test_random(&random) % m, goal = 1 + test_random(&random) % (m - 1), x, y;
         uint64_t slack = test_random(&random) >> test_random_in(&random, 30, 63);
@@ -549,7 +549,7 @@ static void layout__agrees_with_counting(void **state) {
     (void)state;
     uint64_t random = test_seed();
     int injective = 0;
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
         static unsigned char seen[2048];
         int64_t shape[4] = {1, 1, 1, 1}, strides[4] = {0, 0, 0, 0}, low = 0, high = 0;
         uint32_t rank = (uint32_t)test_random_in(&random, 0, 4);

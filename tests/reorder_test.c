@@ -350,7 +350,7 @@ static void reorder__entries_run_once_and_after_all_that_they_wait_for(void **st
     the.waits = (uint32_t *)malloc(the.wait_capacity * sizeof(uint32_t));
     the.ready = (uint32_t *)malloc(4096 * sizeof(uint32_t));
     assert_true(the.waits && the.ready);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; TEST_ROUNDS(round, ROUNDS); round++) {
         static const uint32_t capacities[] = {1, 2, 8, 64, 512, 4096};
         uint32_t capacity = capacities[round % 6];
         the.random = seed + (uint64_t)round * 1000003;

@@ -510,7 +510,7 @@ static void deps__groups_are_those_of_comparing_all_pairs(void **state) {
         }
     }
     fixture_compile(&f, NULL);
-    for (uint32_t round = 0; round < 500; round++) {
+    for (uint32_t round = 0; TEST_ROUNDS(round, 500); round++) {
         uint64_t low[COUNT + 1], high[COUNT + 1];
         uint32_t group[COUNT + 1];
         for (uint32_t i = 1; i <= COUNT; i++) {

@@ -313,7 +313,7 @@ static void space__run_time_spaces_of_every_rank_round_trip(void **state) {
     (void)state;
     uint64_t random = test_seed();
     for (uint32_t rank = 0; rank <= PTOWSP_SPACE_RANK_MAX; rank++) {
-        for (int round = 0; round < 40; round++) {
+        for (int round = 0; TEST_ROUNDS(round, 40); round++) {
             int64_t sizes[PTOWSP_SPACE_RANK_MAX] = {0};
             uint64_t points = 1;
             for (uint32_t i = 0; i < rank; i++) {
@@ -418,7 +418,7 @@ static void space__saturated_totals_stay_so_and_zero_wins_at_any_place(void **st
 static void space__totals_are_exact_products_or_saturated(void **state) {
     (void)state;
     uint64_t random = test_seed();
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
         int64_t sizes[8];
         uint32_t rank = (uint32_t)test_random_in(&random, 1, 8);
         test_u128 exact = 1;
@@ -521,7 +521,7 @@ static void space__runtime_conversion_has_all_sizes(void **state) {
 static void space__static_and_run_time_spaces_agree(void **state) {
     (void)state;
     uint64_t random = test_seed();
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; TEST_ROUNDS(round, 200); round++) {
         rank_8 space = {test_random_in(&random, 1, 9), test_random_in(&random, 1, 9),
                         test_random_in(&random, 1, 9), test_random_in(&random, 1, 9)};
         ptowsp_space runtime = rank_8_runtime(&space);

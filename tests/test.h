@@ -34,6 +34,20 @@ static inline uint64_t test_seed(void) {
     return seed;
 }
 
+// Rounds of random tests: PTOWSP_SCALE from the environment is a percentage of those in the source.
+static inline uint64_t test_rounds(uint64_t count) {
+    static uint64_t percent;
+    if (!percent) {
+        const char *text = getenv("PTOWSP_SCALE");
+        uint64_t given = text ? strtoull(text, NULL, 10) : 100;
+        percent = given ? given : 1;
+    }
+    uint64_t rounds = count * percent / 100;
+    return rounds ? rounds : 1;
+}
+
+#define TEST_ROUNDS(i, count) ((i) < (__typeof__(i))test_rounds(count))
+
 // SplitMix64 (Steele, Lea and Flood 2014).
 static inline uint64_t test_random(uint64_t *state) {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));

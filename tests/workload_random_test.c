@@ -96,7 +96,7 @@ static void workload__agrees_with_the_slow_reference(void **state) {
     (void)state;
     uint64_t seed = test_seed();
     tally counts = {0, 0, 0};
-    for (unsigned number = 0; number < PROGRAMS; number++) {
+    for (unsigned number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
         sample *s = sample_make(seed, number);
         for (unsigned i = 0; i < 6; i++) {
             sample_schedule(s, i);
