@@ -357,7 +357,7 @@ static void elementwise__every_form_of_every_type_is_as_defined(void **unused) {
             if (!(it->dtypes >> all_types[t] & 1)) {
                 continue;
             }
-            for (int repeat = 0; TEST_ROUNDS(repeat, 30); repeat++) {
+            for (int repeat = 0; repeat < 30; repeat++) {
                 bool has[FORMS] = {it->unary != NULL, it->binary != NULL, it->scalar != NULL,
                                    it->row != NULL, it->col != NULL};
                 for (int form = 0; form < FORMS; form++) {
@@ -374,7 +374,7 @@ static void elementwise__three_operands(void **unused) {
     (void)unused;
     uint64_t state = test_seed();
     static buffer bytes[4], before;
-    for (int repeat = 0; TEST_ROUNDS(repeat, 200); repeat++) {
+    for (int repeat = 0; repeat < 200; repeat++) {
         ptoisa_dtype dtype = all_types[test_below(&state, 9)];
         ptoisa_core core;
         ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
@@ -434,7 +434,7 @@ static void elementwise__parts_copy_where_one_source_is_valid(void **unused) {
     (void)unused;
     uint64_t state = test_seed();
     static buffer bytes[3];
-    for (int repeat = 0; TEST_ROUNDS(repeat, 200); repeat++) {
+    for (int repeat = 0; repeat < 200; repeat++) {
         ptoisa_dtype dtype = all_types[test_below(&state, 9)];
         ptoisa_core core;
         ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
@@ -463,7 +463,7 @@ static void vectors__give_the_same_bits_on_every_machine(void **unused) {
     (void)unused;
     uint64_t state = test_seed();
     static float a[700], b[700], c[700], want[700], got[700];
-    for (int repeat = 0; TEST_ROUNDS(repeat, 20000); repeat++) {
+    for (int repeat = 0; repeat < 20000; repeat++) {
         size_t n = 1 + test_below(&state, repeat % 100 ? 70 : 600);
         for (size_t i = 0; i < n; i++) {
             a[i] = random_f32(&state);
@@ -554,7 +554,7 @@ static void reduce__rows_are_summed_in_the_order_that_is_promised(void **unused)
     static const ptoisa_map_op ops[] = {PTOISA_MAP_ADD, PTOISA_MAP_MUL, PTOISA_MAP_MAX,
                                         PTOISA_MAP_MIN};
     static buffer bytes[3];
-    for (int repeat = 0; TEST_ROUNDS(repeat, 1500); repeat++) {
+    for (int repeat = 0; repeat < 1500; repeat++) {
         ptoisa_dtype dtype = all_types[test_below(&state, 9)];
         ptoisa_core core;
         ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
@@ -637,7 +637,7 @@ static void reduce__columns_from_top_to_bottom(void **unused) {
     static const ptoisa_map_op ops[] = {PTOISA_MAP_ADD, PTOISA_MAP_MUL, PTOISA_MAP_MAX,
                                         PTOISA_MAP_MIN};
     static buffer bytes[2], before;
-    for (int repeat = 0; TEST_ROUNDS(repeat, 1000); repeat++) {
+    for (int repeat = 0; repeat < 1000; repeat++) {
         ptoisa_dtype dtype = all_types[test_below(&state, 9)];
         ptoisa_core core;
         ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
@@ -698,7 +698,7 @@ static void expand__copies_rows_and_columns(void **unused) {
     (void)unused;
     uint64_t state = test_seed();
     static buffer bytes[2], before;
-    for (int repeat = 0; TEST_ROUNDS(repeat, 500); repeat++) {
+    for (int repeat = 0; repeat < 500; repeat++) {
         ptoisa_dtype dtype = all_types[test_below(&state, 9)];
         ptoisa_core core;
         ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
