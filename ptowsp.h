@@ -2147,7 +2147,10 @@ enum {
     PTOWSP_DEPENDENCIES_HYBRID = 5     // structure and overlap
 };
 
-// Which of two tasks that share data wait: a set. The default is all.
+// Which of two tasks that share data wait: a set. The default is all. A writer is a last writer of
+// its tile until a later task writes a tile that holds all of it (with exact dependencies: the very
+// same tile). Where tensors share memory with gaps between columns or different distances of rows,
+// this may go unnoticed; then readers wait for more writers.
 enum {
     PTOWSP_HAZARD_RAW = 1,  // a reader for the last writers of what it reads
     PTOWSP_HAZARD_WAR = 2,  // a writer for the readers before
