@@ -1958,10 +1958,13 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // smallest time moves first, of several the one that comes first in the tree, then by replica (who
 // waits keeps the time at which it arrived): so tokens are in the order in which senders arrive,
 // and go to receivers in the order in which those arrive, and all results are one number. Kernels
-// are called in this order of time, too: data that is written before a token is sent is seen by
-// whoever has received it. (On lanes, section 19, that holds for tiles of tensors. Cost functions,
-// when only time is measured, are called in any order. These are the rules of PTO-WSP v9, except
-// that there the end of a stream takes no time and ties are left to threads.)
+// are called and slots are loaded in this order of time, too: data that is written before a token
+// is sent is seen by whoever has received it. A load behind a receive happens at the time of the
+// receive. It sees what tasks write that start at the same time in processes before its own in the
+// tree, and not what those write in processes behind it. (On lanes, section 19, that holds for
+// tiles of tensors. Cost functions, when only time is measured, are called in any order. These are
+// the rules of PTO-WSP v9, except that there the end of a stream takes no time and ties are left to
+// threads.)
 //
 // Slots. Each process begins with the slots as they are when the pipeline starts, and what it sets
 // is its own: processes share tensors and channels, nothing else. Behind the pipeline slots are as
@@ -1970,10 +1973,10 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // Around it. A pipeline is issued like a task that takes no lane, no place in the window and no
 // turn: it starts at its ready time (no sooner than the clock), and ends with its last process. To
 // what surrounds it, it reads and writes the whole of each tensor that its tasks do (all bytes from
-// the first element to the last), whatever their views, and under exact dependencies as well. In
-// dataflow issue it waits for the tasks that have written what its processes load slots from,
-// whatever the dependencies say. Of its tasks themselves no schedule is asked: they have no keys,
-// pools or streams.
+// the first element to the last), whatever their views, and under exact dependencies as well. A
+// slot load in a process counts as a read of the whole tensor. In dataflow issue the pipeline waits
+// for the tasks that have written what its processes load slots from, whatever the dependencies
+// say. Of its tasks themselves no schedule is asked: they have no keys, pools or streams.
 //
 // Whoever can never go on is found: what structure alone shows when compiling (a channel that no
 // process sends to, or none receives from), the rest at once when it happens, as STUCK: who waits,
