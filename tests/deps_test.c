@@ -1,8 +1,10 @@
 // The map of regions against an obvious one: a list of all accesses, each with the set of its
 // bytes, compared one by one. Tensors are separate, interleaved, overlapping, with gaps, reversed
 // or with memory that elements share; tiles are usual, shifted, single elements, panels and whole
-// tensors; dependencies exact, by overlap, or only those of slot loads.
+// tensors; dependencies exact, by overlap, or only those of slot loads. And tasks without tiles,
+// which have nothing to look up.
 
+#include "../src/exec/run.h"
 #include "../src/time/deps.h"
 
 #include "test.h"
