@@ -1718,7 +1718,8 @@ PTOWSP_API ptowsp_expr ptowsp_i64(ptowsp_module *module, int64_t value);
 PTOWSP_API ptowsp_expr ptowsp_u64(ptowsp_module *module, uint64_t value);
 PTOWSP_API ptowsp_expr ptowsp_bool(ptowsp_module *module, bool value);
 
-// A symbol: a u64 bound by name with ptowsp_run_bind_symbol.
+// A symbol: a u64 bound by name with ptowsp_run_bind_symbol. Making it declares the name, so that
+// it can be bound, whether a statement uses it or not; so with arrays.
 PTOWSP_API ptowsp_expr ptowsp_symbol(ptowsp_module *module, const char *name);
 
 // Element `index` (i64) of a typed array bound by name. Signed types give i64, unsigned ones u64,
@@ -2376,7 +2377,8 @@ typedef struct ptowsp_csr {
     uint64_t entry_count;  // of indices; at least indptr[row_count]
 } ptowsp_csr;
 
-// Bind a name of the program. Contents of arrays are checked when executing.
+// Bind a name of the program. What no statement uses may be bound, and need not be. Contents of
+// arrays that are used are checked when executing.
 // Errors   INVALID_PARAMS: a name that its module had not as this kind when it was compiled, a
 //          negative size, a pointer NULL with elements to point to, another dtype, rank or shape
 //          than declared, a misaligned pointer, strides or sizes beyond the buffer or 63 bits, no
