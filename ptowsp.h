@@ -1718,7 +1718,8 @@ PTOWSP_API ptowsp_expr ptowsp_i64(ptowsp_module *module, int64_t value);
 PTOWSP_API ptowsp_expr ptowsp_u64(ptowsp_module *module, uint64_t value);
 PTOWSP_API ptowsp_expr ptowsp_bool(ptowsp_module *module, bool value);
 
-// A symbol: a u64 bound by name with ptowsp_run_bind_symbol.
+// A symbol: a u64 bound by name with ptowsp_run_bind_symbol. Making it declares the name, so that
+// it can be bound, whether a statement uses it or not; so with arrays.
 PTOWSP_API ptowsp_expr ptowsp_symbol(ptowsp_module *module, const char *name);
 
 // Element `index` (i64) of a typed array bound by name. Signed types give i64, unsigned ones u64,
@@ -1958,10 +1959,13 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // smallest time moves first, of several the one that comes first in the tree, then by replica (who
 // waits keeps the time at which it arrived): so tokens are in the order in which senders arrive,
 // and go to receivers in the order in which those arrive, and all results are one number. Kernels
-// are called in this order of time, too: data that is written before a token is sent is seen by
-// whoever has received it. (On lanes, section 19, that holds for tiles of tensors. Cost functions,
-// when only time is measured, are called in any order. These are the rules of PTO-WSP v9, except
-// that there the end of a stream takes no time and ties are left to threads.)
+// are called and slots are loaded in this order of time, too: data that is written before a token
+// is sent is seen by whoever has received it. A load behind a receive happens at the time of the
+// receive. It sees what tasks write that start at the same time in processes before its own in the
+// tree, and not what those write in processes behind it. (On lanes, section 19, that holds for
+// tiles of tensors. Cost functions, when only time is measured, are called in any order. These are
+// the rules of PTO-WSP v9, except that there the end of a stream takes no time and ties are left to
+// threads.)
 //
 // Slots. Each process begins with the slots as they are when the pipeline starts, and what it sets
 // is its own: processes share tensors and channels, nothing else. Behind the pipeline slots are as
@@ -1970,10 +1974,10 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // Around it. A pipeline is issued like a task that takes no lane, no place in the window and no
 // turn: it starts at its ready time (no sooner than the clock), and ends with its last process. To
 // what surrounds it, it reads and writes the whole of each tensor that its tasks do (all bytes from
-// the first element to the last), whatever their views, and under exact dependencies as well. In
-// dataflow issue it waits for the tasks that have written what its processes load slots from,
-// whatever the dependencies say. Of its tasks themselves no schedule is asked: they have no keys,
-// pools or streams.
+// the first element to the last), whatever their views, and under exact dependencies as well. A
+// slot load in a process counts as a read of the whole tensor. In dataflow issue the pipeline waits
+// for the tasks that have written what its processes load slots from, whatever the dependencies
+// say. Of its tasks themselves no schedule is asked: they have no keys, pools or streams.
 //
 // Whoever can never go on is found: what structure alone shows when compiling (a channel that no
 // process sends to, or none receives from), the rest at once when it happens, as STUCK: who waits,
@@ -2147,7 +2151,10 @@ enum {
     PTOWSP_DEPENDENCIES_HYBRID = 5     // structure and overlap
 };
 
-// Which of two tasks that share data wait: a set. The default is all.
+// Which of two tasks that share data wait: a set. The default is all. A writer is a last writer of
+// its tile until a later task writes a tile that holds all of it (with exact dependencies: the very
+// same tile). Where tensors share memory with gaps between columns or different distances of rows,
+// this may go unnoticed; then readers wait for more writers.
 enum {
     PTOWSP_HAZARD_RAW = 1,  // a reader for the last writers of what it reads
     PTOWSP_HAZARD_WAR = 2,  // a writer for the readers before
@@ -2370,7 +2377,8 @@ typedef struct ptowsp_csr {
     uint64_t entry_count;  // of indices; at least indptr[row_count]
 } ptowsp_csr;
 
-// Bind a name of the program. Contents of arrays are checked when executing.
+// Bind a name of the program. What no statement uses may be bound, and need not be. Contents of
+// arrays that are used are checked when executing.
 // Errors   INVALID_PARAMS: a name that its module had not as this kind when it was compiled, a
 //          negative size, a pointer NULL with elements to point to, another dtype, rank or shape
 //          than declared, a misaligned pointer, strides or sizes beyond the buffer or 63 bits, no

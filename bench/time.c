@@ -282,6 +282,8 @@ void bench_time(void) {
     report_tasks(&b, "in order, affinity, window 8192", 0, "");
     schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
     schedule.issue = PTOWSP_ISSUE_DATAFLOW;
+    build_loop(&b, schedule);
+    report_tasks(&b, "dataflow, tasks without tiles, window 8192", 0, "");
     schedule.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
     build_layers(&b, false, &schedule);
     report_tasks(&b, "dataflow, 8 layers by structure, window 8192", 55, "55 ns");

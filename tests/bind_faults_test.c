@@ -59,6 +59,33 @@ static void bind_faults__names_that_the_program_does_not_use_so(void **state) {
     fixture_free(&f);
 }
 
+// A module that has been told of a name has it, whether a statement uses it or not.
+static void bind_faults__names_that_no_statement_uses_can_be_bound(void **state) {
+    (void)state;
+    static const int64_t lengths[] = {-1, -2};  // not looked at
+    const ptowsp_csr csr = {PTOWSP_I64, lengths, lengths, 1, 2};
+    fixture f;
+    fixture_make(&f);
+    ptowsp_symbol(f.m, "scale");
+    ptowsp_array_at(f.m, "list", PTOWSP_I64, number(&f, 0));
+    PTOWSP_WORKLOAD(f.m, "other") {
+        step(&f, ptowsp_to_i64(ptowsp_symbol(f.m, "elsewhere")));
+    }
+    PTOWSP_WORKLOAD(f.m, "main") {
+        step(&f, number(&f, 0));
+    }
+    compile(&f, NULL);
+    works(&f, 1);
+    assert_int_equal(ptowsp_run_bind_symbol(f.run, "scale", 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_symbol(f.run, "elsewhere", 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(f.run, "list", PTOWSP_I64, lengths, 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_size(f.run, "batch", 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I64, lengths, 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_csr(f.run, "pages", &csr), PTOWSP_OK);
+    works(&f, 1);
+    fixture_free(&f);
+}
+
 static void bind_faults__arrays_that_cannot_be_bound(void **state) {
     (void)state;
     fixture f;
@@ -292,6 +319,7 @@ static void bind_faults__compressed_sparse_rows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bind_faults__names_that_the_program_does_not_use_so),
+        cmocka_unit_test(bind_faults__names_that_no_statement_uses_can_be_bound),
         cmocka_unit_test(bind_faults__arrays_that_cannot_be_bound),
         cmocka_unit_test(bind_faults__tensors_that_cannot_be_bound),
         cmocka_unit_test(bind_faults__a_refused_binding_leaves_the_old_one),

@@ -1,8 +1,10 @@
 // The map of regions against an obvious one: a list of all accesses, each with the set of its
 // bytes, compared one by one. Tensors are separate, interleaved, overlapping, with gaps, reversed
 // or with memory that elements share; tiles are usual, shifted, single elements, panels and whole
-// tensors; dependencies exact, by overlap, or only those of slot loads.
+// tensors; dependencies exact, by overlap, or only those of slot loads. And tasks without tiles,
+// which have nothing to look up.
 
+#include "../src/exec/run.h"
 #include "../src/time/deps.h"
 
 #include "test.h"
@@ -15,7 +17,7 @@ typedef struct old_access {
     pwsp_tile_at at;
     uint64_t end;
     bool is_read, is_written;
-    bool is_covered;  // by a later write: only slot loads still look at it
+    bool is_covered;  // by the tile of a later write, so that it is not the last writer any more
 } old_access;
 
 typedef struct world {
@@ -154,8 +156,11 @@ static void world_random(world *w, uint64_t *random) {
     schedule->issue = PTOWSP_ISSUE_DATAFLOW;
     schedule->dependencies = dependencies[test_random(random) % 4];
     schedule->hazards = 7;
-    if (kind != 2 && test_random(random) % 2) {  // there it is sure what covers what
+    if (test_random(random) % 2) {
         schedule->hazards = (uint32_t)(test_random(random) % 8);
+    }
+    if (kind == 2 && !(schedule->hazards & PTOWSP_HAZARD_WAW)) {
+        schedule->hazards &= ~(uint32_t)PTOWSP_HAZARD_RAW;  // it is not sure what covers what
     }
     w->timed.tensor_is_written = w->flags;
     w->timed.tensor_is_loaded = w->loaded;
@@ -200,7 +205,8 @@ static bool tile_random(const world *w, int64_t size, uint64_t *random, pwsp_til
 
 // -- what must hold -------------------------------------------------------------------------------
 
-// The latest end of what a tile waits for.
+// The latest end of what a tile waits for: of tasks before that read or write, and of writers that
+// may not have been the last.
 static uint64_t slow_query(const world *w, const pwsp_tile_at *at, bool is_read, bool is_written,
                            bool is_load) {
     uint32_t dependencies = w->timed.schedule.dependencies;
@@ -215,7 +221,8 @@ static uint64_t slow_query(const world *w, const pwsp_tile_at *at, bool is_read,
     span_of(bytes, &low, &high);
     for (uint32_t i = 0; i < w->old_count; i++) {
         const old_access *old = &w->old[i];
-        bool is_hazard = (old->is_written && is_read && (hazards & PTOWSP_HAZARD_RAW)) ||
+        bool is_last = is_load || !old->is_covered || (hazards & PTOWSP_HAZARD_WAW);
+        bool is_hazard = (old->is_written && is_last && is_read && (hazards & PTOWSP_HAZARD_RAW)) ||
                          (old->is_read && is_written && (hazards & PTOWSP_HAZARD_WAR)) ||
                          (old->is_written && is_written && (hazards & PTOWSP_HAZARD_WAW));
         bool is_whole = at->rows == 0 || old->at.rows == 0;
@@ -223,7 +230,7 @@ static uint64_t slow_query(const world *w, const pwsp_tile_at *at, bool is_read,
                           ? at->tensor == old->at.tensor || (low <= old->high && old->low <= high)
                       : is_overlap ? meets(bytes, old->bytes)
                                    : is_same(w, at, &old->at);
-        if (is_hazard && is_met && old->end >= w->deps.clock && (is_load || !old->is_covered)) {
+        if (is_hazard && is_met && old->end >= w->deps.clock) {
             latest = old->end > latest ? old->end : latest;
         }
     }
@@ -564,12 +571,76 @@ static void memory__a_task_of_three_tiles_in_flight_takes_256_bytes(void **state
     }
 }
 
+// -- batches --------------------------------------------------------------------------------------
+
+static ptowsp_cycles seven_cycles(const ptowsp_task *task, void *user) {
+    (void)task;
+    (void)user;
+    return 7;
+}
+
+// Tasks without tiles have nothing to look up, whatever the dependencies: they are collected, here
+// ten of 7 cycles before each task that writes x for 100. Two lanes take turns:
+//
+//      lane 0   ten's half to 35, x to 135, half to 170, half to 205, x from 235, when the one
+//               before has written it, to 335
+//      lane 1   half to 35, half to 70, x from 135 to 235, half to 270
+static void batches__tasks_without_tiles_are_collected_among_others(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    const ptowsp_kernel_desc plain = {.name = "plain", .cost = seven_cycles};
+    const ptowsp_kernel_desc writes = {
+        .name = "writes", .cycles = 100, .tiles = {{"x", PTOWSP_OUT, PTOWSP_F32, 4, 4}}};
+    ptowsp_tensor_desc tensor = {.name = "x", .dtype = PTOWSP_F32, .rank = 2, .shape = {4, 4}};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &plain)};
+    ptowsp_task_desc write = {.kernel = ptowsp_kernel_make(m, &writes)};
+    write.views[0].tensor = ptowsp_tensor_make(m, &tensor);
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", 3)) {
+            (void)i;
+            PTOWSP_PARALLEL(m, k, ptowsp_axis_dense(m, "ten", 10)) {
+                (void)k;
+                ptowsp_task_make(m, &task);
+            }
+            ptowsp_task_make(m, &write);
+        }
+    }
+    const ptowsp_schedule schedule = {.lane_count = 2};
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+    for (int has_records = 0; has_records < 2; has_records++) {
+        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
+                                            .record_tasks = has_records == 1};
+        memset(&run->batch, 0, sizeof run->batch);
+        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+        const ptowsp_run_stats *stats = ptowsp_run_result(run);
+        assert_int_equal(stats->task_count, 33);
+        assert_int_equal(stats->makespan_cycles, 335);
+        for (uint32_t i = 0; i < 10; i++) {
+            assert_int_equal(run->batch.cycles[i], has_records ? 0 : 7);
+        }
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(deps__a_task_waits_for_what_comparing_all_bytes_finds),
         cmocka_unit_test(deps__groups_that_are_apart_share_no_bytes),
         cmocka_unit_test(deps__the_usual_packings_are_as_good_as_apart),
         cmocka_unit_test(deps__lists_are_short_whatever_comes_first),
+        cmocka_unit_test(batches__tasks_without_tiles_are_collected_among_others),
         cmocka_unit_test(memory__a_task_of_three_tiles_in_flight_takes_256_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

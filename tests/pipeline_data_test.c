@@ -192,6 +192,51 @@ static void pipeline_data__slots_are_loaded_from_what_was_written_before_a_token
     fixture_free(&f);
 }
 
+// A token that arrives at 10 lets "read" load what starts to be written at 10: that of "early", which
+// comes first in the tree, is seen, that of "late" is not.
+static void pipeline_data__at_equal_times_loads_behind_a_receive_go_by_the_tree(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    f.is_loading = true;
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PIPELINE(f.m, "p") {
+            ptowsp_channel a = channel(&f, "a", 1, 10);
+            PTOWSP_PROCESS(f.m, "early") {
+                busy(&f, 10);
+                touch(&f, f.put, f.x, number(&f, 0), 3, number(&f, 11), 5);
+            }
+            PTOWSP_PROCESS(f.m, "read") {
+                ptowsp_consumes(f.m, a);
+                PTOWSP_RECEIVE(f.m, t, a) {
+                    (void)t;
+                    for (int64_t i = 0; i < 2; i++) {
+                        ptowsp_view view;
+                        memset(&view, 0, sizeof view);
+                        view.tensor = f.x;
+                        view.row = number(&f, i);
+                        view.col = number(&f, 3);
+                        ptowsp_slot_load(f.m, (uint32_t)i, &view, number(&f, 0), number(&f, 0));
+                    }
+                    ptowsp_expr sum = ptowsp_add(linear(&f, ptowsp_slot_i64(f.m, 0), 100, 0),
+                                                 ptowsp_slot_i64(f.m, 1));
+                    work(&f, sum, 1);
+                }
+            }
+            PTOWSP_PROCESS(f.m, "late") {
+                ptowsp_produces(f.m, a);
+                send(&f, a, 1);
+                busy(&f, 10);
+                touch(&f, f.put, f.x, number(&f, 1), 3, number(&f, 22), 5);
+            }
+        }
+    }
+    run(&f);
+    EXPECT_CALLS(&f, 10, 10, 11, 1100, 22);
+    expect_steps(&f, "read", 0, "a?1 0-10, task 10-11, end 11");
+    fixture_free(&f);
+}
+
 // Kernels of three stages over rows of 4 numbers: y = 3 x + 1, a sum of each row, and their total so
 // far.
 typedef struct stages {
@@ -379,6 +424,7 @@ int main(void) {
         cmocka_unit_test(pipeline_data__tokens_are_64_bits_of_any_type),
         cmocka_unit_test(pipeline_data__tokens_are_arguments_and_say_where_views_are),
         cmocka_unit_test(pipeline_data__send_task_sends_its_first_argument),
+        cmocka_unit_test(pipeline_data__at_equal_times_loads_behind_a_receive_go_by_the_tree),
         cmocka_unit_test(pipeline_data__slots_are_loaded_from_what_was_written_before_a_token),
         cmocka_unit_test(pipeline_data__a_double_buffer_between_three_stages),
         cmocka_unit_test(pipeline_data__a_token_is_evaluated_once),

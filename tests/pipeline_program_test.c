@@ -362,6 +362,47 @@ static void pipeline_program__it_reads_and_writes_whole_tensors(void **state) {
     }
 }
 
+// What processes load slots from they read, all of it:
+//
+//      0   p            0-9     loads x (0, 0), then works
+//      1   writes x (6, 6)      behind p; with read-after-write alone beside it
+//      2   reads x (6, 0)       beside p
+static void pipeline_program__a_slot_load_reads_the_whole_tensor(void **state) {
+    (void)state;
+    for (int which = FIFO; which < SCHEDULE_COUNT; which++) {
+        for (int row = 0; row < 4; row++) {
+            bool is_raw_only = row & 1;
+            fixture f;
+            fixture_make(&f);
+            ptowsp_view view;
+            memset(&view, 0, sizeof view);
+            view.tensor = f.x;
+            PTOWSP_WORKLOAD(f.m, "main") {
+                PTOWSP_COMBINE(f.m) {
+                    PTOWSP_PIPELINE(f.m, "p") {
+                        PTOWSP_PROCESS(f.m, "only") {
+                            ptowsp_slot_load(f.m, 0, &view, number(&f, 0), number(&f, 0));
+                            work(&f, number(&f, 1), 9);
+                        }
+                    }
+                    touch(&f, f.writes, f.x, number(&f, 6), 6, number(&f, 0), 2);
+                    touch(&f, f.reads, f.x, number(&f, 6), 0, number(&f, 0), 1);
+                }
+            }
+            f.is_loading = true;
+            ptowsp_schedule schedule = schedule_of(&f, which, 8);
+            schedule.dependencies =
+                row & 2 ? PTOWSP_DEPENDENCIES_EXACT : PTOWSP_DEPENDENCIES_OVERLAP;
+            schedule.hazards = is_raw_only ? PTOWSP_HAZARD_RAW : 0;
+            run_with(&f, &schedule);
+            expect_pipeline(&f, 0, 0, 9);
+            expect(&f, 1, is_raw_only ? 0 : 9, is_raw_only ? 2 : 11);
+            expect(&f, 2, 0, 1);
+            fixture_free(&f);
+        }
+    }
+}
+
 static void pipeline_program__two_pipelines_share_data(void **state) {
     (void)state;
     for (int which = FIFO; which < SCHEDULE_COUNT; which++) {
@@ -499,6 +540,7 @@ int main(void) {
         cmocka_unit_test(pipeline_program__results_are_sums_over_calls_of_its_workload),
         cmocka_unit_test(pipeline_program__two_pipelines_are_one_after_another_or_side_by_side),
         cmocka_unit_test(pipeline_program__it_reads_and_writes_whole_tensors),
+        cmocka_unit_test(pipeline_program__a_slot_load_reads_the_whole_tensor),
         cmocka_unit_test(pipeline_program__two_pipelines_share_data),
         cmocka_unit_test(pipeline_program__tensors_that_share_memory_are_the_same),
         cmocka_unit_test(pipeline_program__edges_lead_to_and_from_it),

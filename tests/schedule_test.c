@@ -654,8 +654,8 @@ static void schedule__hazards_say_who_waits(void **state) {
     static const uint64_t expected[8][3] = {
         {20, 30, 35},  // the default: all
         {0, 0, 5},     // RAW: the reader waits for the second writer
-        {20, 0, 0},    // WAR: the first writer has hidden the first reader from the second
-        {20, 0, 5},    // RAW and WAR
+        {20, 20, 0},   // WAR: both writers wait for the first reader
+        {20, 20, 25},  // RAW and WAR
         {0, 10, 0},    // WAW
         {0, 10, 15},   // RAW and WAW
         {20, 30, 0},   // WAR and WAW
@@ -670,6 +670,34 @@ static void schedule__hazards_say_who_waits(void **state) {
         expect(&f, 2, expected[hazards][1], expected[hazards][1] + 5);
         expect(&f, 3, expected[hazards][2], expected[hazards][2] + 1);
     }
+    fixture_free(&f);
+}
+
+static void schedule__a_writer_is_a_last_one_until_a_tile_holds_all_of_its_own(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_COMBINE(f.m) {
+            touch(&f, f.writes, 50, 2, 0);
+            touch(&f, f.writes, 10, 3, 0);  // the lower row of it: x ends there
+            touch(&f, f.reads, 1, 3, 0);
+            touch(&f, f.writes, 5, 2, 0);
+            touch(&f, f.reads, 1, 2, 0);
+        }
+    }
+    ptowsp_schedule schedule = lanes(5);
+    schedule.dependencies = PTOWSP_DEPENDENCIES_OVERLAP;
+    schedule.hazards = PTOWSP_HAZARD_RAW;
+    run_ok(&f, &schedule);
+    expect(&f, 1, 0, 10);
+    expect(&f, 2, 50, 51);  // for both writers before
+    expect(&f, 3, 0, 5);
+    expect(&f, 4, 5, 6);  // for the third alone
+    schedule.dependencies = PTOWSP_DEPENDENCIES_EXACT;
+    run_ok(&f, &schedule);
+    expect(&f, 2, 10, 11);
+    expect(&f, 4, 5, 6);
     fixture_free(&f);
 }
 
@@ -1108,6 +1136,7 @@ int main(void) {
         cmocka_unit_test(schedule__without_structure_a_sequence_is_no_order),
         cmocka_unit_test(schedule__explicit_waits_for_the_tasks_that_are_named),
         cmocka_unit_test(schedule__hazards_say_who_waits),
+        cmocka_unit_test(schedule__a_writer_is_a_last_one_until_a_tile_holds_all_of_its_own),
         cmocka_unit_test(schedule__an_updated_tile_is_read_and_written),
         cmocka_unit_test(schedule__pools_by_unit_keep_kinds_of_tasks_apart),
         cmocka_unit_test(schedule__fifo_runs_a_lanes_tasks_in_the_order_of_issue),

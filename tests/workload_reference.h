@@ -535,7 +535,8 @@ static inline void ref_find_hidden(ref_expansion *x) {
     }
 }
 
-// Whether `later` has to wait for `earlier` because of data.
+// Whether `later` has to wait for `earlier` because of data. Only readers ask for the last writers:
+// of tiles that no single later task has written over.
 static inline bool ref_shares_data(const ref_expansion *x, const ptowsp_schedule *s, int earlier,
                                    int later) {
     bool by_overlap = (s->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
@@ -545,11 +546,12 @@ static inline bool ref_shares_data(const ref_expansion *x, const ptowsp_schedule
     for (int i = a->first_access; i < a->first_access + a->access_count; i++) {
         for (int k = b->first_access; k < b->first_access + b->access_count; k++) {
             const ref_access *old = &x->accesses[i], *now = &x->accesses[k];
-            bool is_met = (old->is_write && now->is_read && (hazards & PTOWSP_HAZARD_RAW)) ||
-                          (old->is_read && now->is_write && (hazards & PTOWSP_HAZARD_WAR)) ||
-                          (old->is_write && now->is_write && (hazards & PTOWSP_HAZARD_WAW));
-            if (is_met && old->hidden_by[by_overlap] >= later &&
-                (by_overlap ? ref_common_cells(old, now) > 0 : ref_is_exact(old, now))) {
+            bool is_last = old->hidden_by[by_overlap] >= later;
+            bool is_met =
+                (old->is_write && is_last && now->is_read && (hazards & PTOWSP_HAZARD_RAW)) ||
+                (old->is_read && now->is_write && (hazards & PTOWSP_HAZARD_WAR)) ||
+                (old->is_write && now->is_write && (hazards & PTOWSP_HAZARD_WAW));
+            if (is_met && (by_overlap ? ref_common_cells(old, now) > 0 : ref_is_exact(old, now))) {
                 return true;
             }
         }

@@ -324,11 +324,17 @@ static bool pwsp_run_issue(ptowsp_run *run, pwsp_arrival *arrival) {
                         : pwsp_lanes_task(&run->lanes, arrival);
 }
 
+// Issues one task behind those that have been collected. False with an error in sim.
+static bool pwsp_run_issue_next(ptowsp_run *run, pwsp_arrival *arrival) {
+    return pwsp_run_flush(run) && pwsp_run_issue(run, arrival);
+}
+
 // Walks the program with kernels and time.
 static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_expander *x = &run->expander;
     pwsp_run_begin_walk(run, false);
-    bool is_plain = !run->is_flow && pwsp_lanes_is_plain(&run->lanes);
+    bool has_plain = !run->is_flow && pwsp_lanes_is_plain(&run->lanes);
+    bool has_data = has_plain && pwsp_lanes_has_data(&run->lanes);
     run->batch.count = 0;
     for (;;) {
         pwsp_event event = pwsp_expander_next(x);
@@ -340,7 +346,9 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
                 return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
             }
             arrival.unit = x->kernel->unit;
-            if (!(is_plain ? pwsp_run_collect(run, &arrival) : pwsp_run_issue(run, &arrival))) {
+            bool is_plain = has_plain && !(has_data && x->task_op->view_count);
+            if (!(is_plain ? pwsp_run_collect(run, &arrival)
+                           : pwsp_run_issue_next(run, &arrival))) {
                 return pwsp_run_fail_sim(run);
             }
             if (is_plain && pwsp_run_is_simple(x)) {

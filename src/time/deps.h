@@ -39,7 +39,7 @@ typedef struct pwsp_access {
 #define PWSP_ACCESS_READ    1u
 #define PWSP_ACCESS_WRITTEN 2u
 #define PWSP_ACCESS_GONE    4u   // its token has been dropped
-#define PWSP_ACCESS_HIDDEN  8u   // a later write covers it: only slot loads still look at it
+#define PWSP_ACCESS_HIDDEN  8u   // a later write covers it: it is written for slot loads only
 #define PWSP_ACCESS_OWN     16u  // of the task being added; of several that have merged, the last
 #define PWSP_ACCESS_LINKED  32u  // in a list
 #define PWSP_ACCESS_FREE    64u  // in the list of free ones
@@ -80,6 +80,7 @@ typedef struct pwsp_deps {
     uint32_t *order;                 // tensors by where they begin; behind, room for as many
     uint32_t tensor_count;
     bool is_exact, is_overlap;  // what tasks wait for; slot loads always look at overlap
+    bool keeps_readers;         // a covered reader may still be waited for
     uint32_t hazards;
     pwsp_token_ops ops;
     uint64_t clock;

@@ -349,15 +349,20 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
     const pwsp_sim *sim = lanes->sim;
     const ptowsp_schedule *schedule = sim->schedule;
-    bool is_tracked = sim->deps.is_exact || sim->deps.is_overlap;
-    for (uint32_t i = 1; i < sim->deps.tensor_count; i++) {
-        is_tracked = is_tracked || sim->deps.tensors[i].is_tracked;
-    }
     bool has_window = schedule->window_policy == PTOWSP_WINDOW_ABORT ||
                       schedule->window_policy == PTOWSP_WINDOW_BENCHMARK;
-    return !sim->has_records && !is_tracked && !sim->edges && !sim->streams &&
+    return !sim->has_records && !sim->edges && !sim->streams &&
            schedule->timing == PTOWSP_TIMING_IMMEDIATE && schedule->start_threshold == 0 &&
            !has_window;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
+    const pwsp_deps *deps = &lanes->sim->deps;
+    bool is_tracked = deps->is_exact || deps->is_overlap;
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        is_tracked = is_tracked || deps->tensors[i].is_tracked;
+    }
+    return is_tracked;
 }
 
 // The tasks of a batch, with what changes from one to the next in variables of its own, so that the

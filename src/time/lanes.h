@@ -45,9 +45,12 @@ typedef struct pwsp_batch {
     ptowsp_unit unit;
 } pwsp_batch;
 
-// Does time need to know no more than that of any task? Not with records, data, edges, streams,
+// Does time need to know no more than that of tasks without tiles? Not with records, edges, streams,
 // timing, a start condition, or another window than stall.
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);
+
+// Does time look at the tiles of tasks?
+PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes);
 
 // Issues count tasks of a batch; the same as issuing them one by one. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count);

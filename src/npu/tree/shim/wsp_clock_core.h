@@ -936,7 +936,7 @@ typedef struct pwsp_access {
 #define PWSP_ACCESS_READ    1u
 #define PWSP_ACCESS_WRITTEN 2u
 #define PWSP_ACCESS_GONE    4u   // its token has been dropped
-#define PWSP_ACCESS_HIDDEN  8u   // a later write covers it: only slot loads still look at it
+#define PWSP_ACCESS_HIDDEN  8u   // a later write covers it: it is written for slot loads only
 #define PWSP_ACCESS_OWN     16u  // of the task being added; of several that have merged, the last
 #define PWSP_ACCESS_LINKED  32u  // in a list
 #define PWSP_ACCESS_FREE    64u  // in the list of free ones
@@ -977,6 +977,7 @@ typedef struct pwsp_deps {
     uint32_t *order;                 // tensors by where they begin; behind, room for as many
     uint32_t tensor_count;
     bool is_exact, is_overlap;  // what tasks wait for; slot loads always look at overlap
+    bool keeps_readers;         // a covered reader may still be waited for
     uint32_t hazards;
     pwsp_token_ops ops;
     uint64_t clock;
@@ -1921,9 +1922,10 @@ PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
 // tensor has cut off, whatever its size. A level without tiles is given away. Whole tensors are in
 // a list of their group that every query looks through, and they are compared with all.
 //
-// A write makes older accesses within its tile invisible: whoever comes later waits for it, and it
-// has waited for them (or, where the hazards do not ask for that, does not care about them; slot
-// loads do, so writes that they may look at are hidden and not dropped). Accesses of tasks that
+// A write makes older accesses within its tile invisible. Writers in it are not the last ones any
+// more: readers wait for the new one, and so do writers, if at all. (Slot loads still look at them
+// where a write does not wait for writes, so there they are hidden and not dropped.) Readers in it
+// stay where later writers wait for readers but not for the new one. Accesses of tasks that
 // ended before the clock are dead. New ones take their places: a hand goes round all accesses, a
 // few steps for each that is added, so that the map is hardly larger than what is in flight.
 //
@@ -1993,16 +1995,32 @@ static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_toke
     deps->accesses[index].flags |= PWSP_ACCESS_OWN;
 }
 
-// A write covers an access: what is older of it is not waited for any more.
+// Does an access that is not the task's own stay a reader when a write covers it? A later writer
+// that waits for the write waits for the reader, too, as the write did: so by write-after-write, or
+// by write-after-read if the write reads as well.
+static bool pwsp_deps_stays_read(const pwsp_deps *deps, const pwsp_deps_query_state *query,
+                                 const pwsp_access *access) {
+    return (access->flags & PWSP_ACCESS_READ) && !query->is_read && deps->keeps_readers;
+}
+
+// A write covers an access: what is older of it is not waited for any more, unless it stays a
+// reader.
 static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
     if (access->flags & PWSP_ACCESS_OWN) {
         pwsp_deps_set_token(deps, index, query->token);
-    } else if ((access->flags & PWSP_ACCESS_WRITTEN) && deps->tensors[access->tensor].is_loaded) {
-        access->flags |= PWSP_ACCESS_HIDDEN;
-    } else {
-        pwsp_deps_drop(deps, index);
+        return;
     }
+    bool stays_read = pwsp_deps_stays_read(deps, query, access);
+    bool is_loaded = deps->tensors[access->tensor].is_loaded;
+    bool stays_hidden = (access->flags & PWSP_ACCESS_WRITTEN) && is_loaded;
+    if (!stays_read && !stays_hidden) {
+        pwsp_deps_drop(deps, index);
+        return;
+    }
+    uint32_t lost = (stays_read ? 0 : PWSP_ACCESS_READ) | (is_loaded ? 0 : PWSP_ACCESS_WRITTEN);
+    uint32_t gained = stays_hidden ? PWSP_ACCESS_HIDDEN : 0;
+    access->flags = (uint8_t)((access->flags & ~lost) | gained);
 }
 
 // An access of the very same tile, of which a new one may take the place: a reader that of another
@@ -2020,8 +2038,9 @@ static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, u
         return;  // met in another cell with the same list
     }
     bool is_own = (access->flags & PWSP_ACCESS_OWN) != 0;
-    if (!is_own && is_written && deps->tensors[access->tensor].is_loaded) {
-        pwsp_deps_cover(deps, query, index);  // slot loads look at it
+    bool is_for_loads = is_written && deps->tensors[access->tensor].is_loaded;
+    if (!is_own && (is_for_loads || pwsp_deps_stays_read(deps, query, access))) {
+        pwsp_deps_cover(deps, query, index);
         return;
     }
     if (query->same) {
@@ -2044,7 +2063,9 @@ static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
                         : deps->tensors[access->tensor].group != deps->tensors[at->tensor].group) {
         return false;
     }
-    if ((access->flags & PWSP_ACCESS_HIDDEN) && !query->is_load) {
+    bool is_hidden = (access->flags & PWSP_ACCESS_HIDDEN) && !query->is_load;
+    bool is_read = (access->flags & PWSP_ACCESS_READ) != 0;
+    if (is_hidden && !is_read) {
         return false;
     }
     bool is_equal = pwsp_deps_is_equal(deps, query->is_plain, at, access);
@@ -2055,8 +2076,7 @@ static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
     if (pwsp_deps_is_dead(deps, index)) {
         return true;
     }
-    bool is_read = (access->flags & PWSP_ACCESS_READ) != 0;
-    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
+    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) && !is_hidden;
     if ((is_written && query->is_read && (deps->hazards & PTOWSP_HAZARD_RAW)) ||
         (is_read && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAR)) ||
         (is_written && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAW))) {
@@ -2391,6 +2411,9 @@ PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
     deps->is_exact = (schedule->dependencies & PTOWSP_DEPENDENCIES_EXACT) != 0;
     deps->is_overlap = (schedule->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
     deps->hazards = schedule->hazards;
+    deps->keeps_readers = (deps->is_exact || deps->is_overlap) &&
+                          (deps->hazards & PTOWSP_HAZARD_WAR) &&
+                          !(deps->hazards & PTOWSP_HAZARD_WAW);
     pwsp_deps_find_tensors(deps, timed, false);
 }
 
@@ -2400,6 +2423,7 @@ PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed
     deps->is_exact = false;
     deps->is_overlap = true;
     deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
+    deps->keeps_readers = false;
     pwsp_deps_find_tensors(deps, timed, true);
 }
 
@@ -3305,9 +3329,12 @@ typedef struct pwsp_batch {
     ptowsp_unit unit;
 } pwsp_batch;
 
-// Does time need to know no more than that of any task? Not with records, data, edges, streams,
+// Does time need to know no more than that of tasks without tiles? Not with records, edges, streams,
 // timing, a start condition, or another window than stall.
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);
+
+// Does time look at the tiles of tasks?
+PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes);
 
 // Issues count tasks of a batch; the same as issuing them one by one. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count);
@@ -3670,15 +3697,20 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
     const pwsp_sim *sim = lanes->sim;
     const ptowsp_schedule *schedule = sim->schedule;
-    bool is_tracked = sim->deps.is_exact || sim->deps.is_overlap;
-    for (uint32_t i = 1; i < sim->deps.tensor_count; i++) {
-        is_tracked = is_tracked || sim->deps.tensors[i].is_tracked;
-    }
     bool has_window = schedule->window_policy == PTOWSP_WINDOW_ABORT ||
                       schedule->window_policy == PTOWSP_WINDOW_BENCHMARK;
-    return !sim->has_records && !is_tracked && !sim->edges && !sim->streams &&
+    return !sim->has_records && !sim->edges && !sim->streams &&
            schedule->timing == PTOWSP_TIMING_IMMEDIATE && schedule->start_threshold == 0 &&
            !has_window;
+}
+
+PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
+    const pwsp_deps *deps = &lanes->sim->deps;
+    bool is_tracked = deps->is_exact || deps->is_overlap;
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        is_tracked = is_tracked || deps->tensors[i].is_tracked;
+    }
+    return is_tracked;
 }
 
 // The tasks of a batch, with what changes from one to the next in variables of its own, so that the
