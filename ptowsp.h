@@ -71,7 +71,7 @@
 //      4. Choose a ptowsp_schedule; ptowsp_program_create checks, compiles.    sections 17, 18
 //      5. ptowsp_run_create; for each step bind, and ptowsp_run_execute.       section 19
 //      6. Run the same on threads, or on a device made of threads.         sections 19, 21
-//      7. ptowsp_npu_emit writes it as a source tree for an Ascend NPU.            section 23
+//      7. ptowsp_npu_emit writes it as a source tree for an Ascend NPU.            section 22
 //
 // Work that is already cut into C functions with an order between some of them runs as a graph of
 // tasks: ptowsp_graph_create, ptowsp_graph_run.                                section 20
@@ -83,9 +83,12 @@
 //      3. Contexts and threads   11. Modules                    19. Runs
 //      4. Text sinks             12. Kernels                    20. Graphs
 //      5. Spaces                 13. Tile kernels               21. Devices
-//      6. Work and tiers         14. Scalar expressions         22. Reading programs
-//      7. Planning               15. Workloads                  23. Emitting
-//      8. Dispatch               16. Pipelines                  24. Utilities
+//      6. Work and tiers         14. Scalar expressions         22. Emitting
+//      7. Planning               15. Workloads                  23. Utilities
+//      8. Dispatch               16. Pipelines
+//
+//      Appendix A. Reading programs: for emitters, viewers and other runtimes
+//      Appendix B. Macros: what sections 5, 8, 15 and 16 are made of
 //
 // CONVENTIONS
 //
@@ -99,6 +102,10 @@
 
 #ifndef PTOWSP_H
 #define PTOWSP_H
+
+#if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L)
+#error "ptowsp.h needs C11 or later: compile with -std=c11 or -std=c17 (as C++: C++17 or later)"
+#endif
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -168,9 +175,24 @@
 #define PTOWSP_INLINE static inline
 #endif
 
+// A cast that C++ compilers accept under -Wold-style-cast as well.
+#if defined(__cplusplus)
+#define PWSP_CAST(type, value) static_cast<type>(value)
+#else
+#define PWSP_CAST(type, value) ((type)(value))
+#endif
+
+// The last constant of every enumeration. It makes the type 32 bits wide under every compiler
+// option, and any 32-bit value may be held in it.
+#define PWSP_FORCE_INT(prefix) prefix##_FORCE_INT = 0x7fffffff
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// The version of the compiled library, "0.1.0". It differs from PTOWSP_VERSION if a program was
+// compiled with another header than the library that it is linked to.
+PTOWSP_API const char *ptowsp_version(void);
 
 // -------------------------------------------------------------------------------------------------
 // 2. Status and errors
@@ -201,7 +223,7 @@ typedef enum ptowsp_status {
 #define PWSP_STATUS_ENUM(name, value, text) PTOWSP_##name = value,
     PTOWSP_STATUSES(PWSP_STATUS_ENUM)
 #undef PWSP_STATUS_ENUM
-    PTOWSP_STATUS_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_STATUS)
 } ptowsp_status;
 // clang-format on
 
@@ -255,7 +277,7 @@ typedef enum ptowsp_threads {
     PTOWSP_THREADS_SERIAL = 0,
     PTOWSP_THREADS_OWN,
     PTOWSP_THREADS_USER,
-    PTOWSP_THREADS_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_THREADS)
 } ptowsp_threads;
 
 #define PTOWSP_LANE_COUNT_MAX 1024
@@ -387,172 +409,10 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_index(const ptowsp_space *space,
 PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t index,
                                              int64_t *out_coord);
 
-// a * b, or UINT64_MAX where that does not fit.
-PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
-    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
-
-// How it works: LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC), (head,
-// 8)", and PWSP_LIST_EACH applies a macro to each item, with a name and the position. Whether a
-// size is dynamic is decided by pasting it to PWSP_SPACE_IS_ (parenthesised sizes, which cannot be
-// pasted, are caught before), so that a static dimension leaves no member behind, and instead of a
-// setter something that cannot be called, of the incomplete type ptowsp_error_dimension_is_static.
-
-// clang-format off
-#define PWSP_LIST_ITEM(...)        , (__VA_ARGS__)
-#define PWSP_LIST_OPEN(...)        __VA_ARGS__
-#define PWSP_LIST_CALL(F, ...)     F(__VA_ARGS__)
-#define PWSP_LIST_CAT(a, b)        PWSP_LIST_CAT_(a, b)
-#define PWSP_LIST_CAT_(a, b)       a##b
-#define PWSP_LIST_ONE(F, s, i, item) PWSP_LIST_CALL(F, s, i, PWSP_LIST_OPEN item)
-#define PWSP_LIST_COUNT(...)                                                                       \
-    PWSP_LIST_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
-#define PWSP_LIST_COUNT_(s, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
-#define PWSP_LIST_EACH(F, s, LIST) PWSP_LIST_EACH_(F, s LIST(PWSP_LIST_ITEM))
-#define PWSP_LIST_EACH_(F, ...)                                                                    \
-    PWSP_LIST_FROM(PWSP_LIST_CAT(PWSP_LIST_EACH_, PWSP_LIST_COUNT(__VA_ARGS__)), F, __VA_ARGS__)
-#define PWSP_LIST_FROM(EACH, F, s, ...) EACH(F, s, 0, __VA_ARGS__)
-#define PWSP_LIST_EACH_1(F, s, i, a)    PWSP_LIST_ONE(F, s, i, a)
-#define PWSP_LIST_EACH_2(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_1(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_3(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_2(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_4(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_3(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_5(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_4(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_6(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_5(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_7(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_6(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_8(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_7(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_9(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_8(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_10(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_9(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_11(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_10(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_12(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_11(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_13(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_12(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_14(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_13(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_15(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_14(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_16(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_15(F, s, i + 1, __VA_ARGS__)
-
-#define PWSP_SPACE_KIND(size)                                                                      \
-    PWSP_LIST_CAT(PWSP_SPACE_KIND_OF_, PWSP_SPACE_SECOND(PWSP_SPACE_PROBE size, NAME, ~))(size)
-#define PWSP_SPACE_PROBE(...)               ~, PARENTHESES, ~
-#define PWSP_SPACE_KIND_OF_PARENTHESES(size) STATIC
-#define PWSP_SPACE_KIND_OF_NAME(size)       PWSP_SPACE_SECOND(PWSP_SPACE_IS_##size, STATIC, ~)
-#define PWSP_SPACE_IS_PTOWSP_DYNAMIC        ~, DYNAMIC
-#define PWSP_SPACE_SECOND(...)              PWSP_SPACE_SECOND_(__VA_ARGS__)
-#define PWSP_SPACE_SECOND_(a, b, ...)       b
-#define PWSP_SPACE_BY(PART, size) PWSP_LIST_CAT(PWSP_SPACE_##PART##_, PWSP_SPACE_KIND(size))
-
-#define PWSP_SPACE_CONSTANTS(s, i, name, size)                                                     \
-    s##_##name##_size = (size), s##_##name##_dynamic = PWSP_SPACE_BY(FLAG, size),
-#define PWSP_SPACE_FLAG_DYNAMIC 1
-#define PWSP_SPACE_FLAG_STATIC  0
-#define PWSP_SPACE_PLUS_ONE(s, i, name, size)       + 1
-#define PWSP_SPACE_CHECK(s, i, name, size)                                                         \
-    PTOWSP_STATIC_ASSERT(PWSP_SPACE_BY(FLAG, size) || (int64_t)(size) >= 0,                        \
-                         #s ": the size of " #name " is negative");
-
-#define PWSP_SPACE_MEMBER(s, i, name, size)         PWSP_SPACE_BY(MEMBER, size)(name)
-#define PWSP_SPACE_MEMBER_DYNAMIC(name)             int64_t name;
-#define PWSP_SPACE_MEMBER_STATIC(name)
-#define PWSP_SPACE_COMMA(s, i, name, size)          PWSP_SPACE_BY(COMMA, size)
-#define PWSP_SPACE_COMMA_DYNAMIC                    ,
-#define PWSP_SPACE_COMMA_STATIC
-#define PWSP_SPACE_FILLER(s, DIMS)                                                                 \
-    PWSP_SPACE_FILLER_(PWSP_LIST_EACH(PWSP_SPACE_COMMA, s, DIMS),                                  \
-                       , , , , , , , , , , , , , , , , char no_dynamic_dimension;, ~)
-#define PWSP_SPACE_FILLER_(...)                     PWSP_SPACE_FILLER_PICK(__VA_ARGS__)
-#define PWSP_SPACE_FILLER_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, pick, ...) pick
-
-#define PWSP_SPACE_GET(s, i, name, size)                                                           \
-    PTOWSP_INLINE int64_t s##_get_##name(const s *space) {                                         \
-        (void)space;                                                                               \
-        return PWSP_SPACE_BY(GET, size)(name, size);                                               \
-    }
-#define PWSP_SPACE_GET_DYNAMIC(name, size)          space->name
-#define PWSP_SPACE_GET_STATIC(name, size)           (size)
-
-#define PWSP_SPACE_SET(s, i, name, size)            PWSP_SPACE_BY(SET, size)(s, name)
-#define PWSP_SPACE_SET_DYNAMIC(s, name)                                                            \
-    PTOWSP_INLINE ptowsp_status s##_set_##name(s *space, int64_t size) {                           \
-        if (size < 0) {                                                                            \
-            return PTOWSP_INVALID_PARAMS;                                                          \
-        }                                                                                          \
-        space->name = size;                                                                        \
-        return PTOWSP_OK;                                                                          \
-    }
-#define PWSP_SPACE_SET_STATIC(s, name)                                                             \
-    extern struct ptowsp_error_dimension_is_static s##_set_##name;
-
-#define PWSP_SPACE_TOTAL_STEP(s, i, name, size)                                                    \
-    total = ptowsp_space_multiply(total, (uint64_t)s##_get_##name(space));
-#define PWSP_SPACE_INDEX_STEP(s, i, name, size)                                                    \
-    index += (uint64_t)coord.name * stride;                                                        \
-    stride *= (uint64_t)s##_get_##name(space);
-#define PWSP_SPACE_AT_STEP(s, i, name, size)                                                       \
-    coord.name = (int64_t)(index % (uint64_t)s##_get_##name(space));                               \
-    index /= (uint64_t)s##_get_##name(space);
-#define PWSP_SPACE_COORD(s, i, name, size)          int64_t name;
-#define PWSP_SPACE_RUNTIME_STEP(s, i, name, size)   space_runtime.sizes[i] = s##_get_##name(space);
-
-#define PTOWSP_DEFINE_SPACE(s, DIMS)                                                               \
-    enum {                                                                                         \
-        PWSP_LIST_EACH(PWSP_SPACE_CONSTANTS, s, DIMS)                                              \
-        s##_rank = 0 PWSP_LIST_EACH(PWSP_SPACE_PLUS_ONE, s, DIMS)                                  \
-    };                                                                                             \
-    PTOWSP_STATIC_ASSERT(s##_rank <= PTOWSP_SPACE_RANK_MAX, #s ": too many dimensions");           \
-    PWSP_LIST_EACH(PWSP_SPACE_CHECK, s, DIMS)                                                      \
-    typedef struct s {                                                                             \
-        PWSP_LIST_EACH(PWSP_SPACE_MEMBER, s, DIMS) PWSP_SPACE_FILLER(s, DIMS)                      \
-    } s;                                                                                           \
-    typedef struct s##_coord {                                                                     \
-        PWSP_LIST_EACH(PWSP_SPACE_COORD, s, DIMS)                                                  \
-    } s##_coord;                                                                                   \
-    PWSP_LIST_EACH(PWSP_SPACE_GET, s, DIMS)                                                        \
-    PWSP_LIST_EACH(PWSP_SPACE_SET, s, DIMS)                                                        \
-    PTOWSP_INLINE uint64_t s##_total(const s *space) {                                             \
-        uint64_t total = 1;                                                                        \
-        PWSP_LIST_EACH(PWSP_SPACE_TOTAL_STEP, s, DIMS)                                             \
-        return total;                                                                              \
-    }                                                                                              \
-    PTOWSP_INLINE uint64_t s##_index(const s *space, s##_coord coord) {                            \
-        uint64_t index = 0, stride = 1;                                                            \
-        PWSP_LIST_EACH(PWSP_SPACE_INDEX_STEP, s, DIMS)                                             \
-        (void)stride;                                                                              \
-        return index;                                                                              \
-    }                                                                                              \
-    PTOWSP_INLINE s##_coord s##_at(const s *space, uint64_t index) {                               \
-        s##_coord coord;                                                                           \
-        PWSP_LIST_EACH(PWSP_SPACE_AT_STEP, s, DIMS)                                                \
-        (void)index;                                                                               \
-        return coord;                                                                              \
-    }                                                                                              \
-    PTOWSP_INLINE ptowsp_space s##_runtime(const s *space) {                                       \
-        ptowsp_space space_runtime = {s##_rank, {0, 0, 0, 0, 0, 0, 0, 0}};                         \
-        PWSP_LIST_EACH(PWSP_SPACE_RUNTIME_STEP, s, DIMS)                                           \
-        return space_runtime;                                                                      \
-    }                                                                                              \
-    PTOWSP_STATIC_ASSERT(s##_rank > 0, #s ": no dimensions");
-// clang-format on
-
 // The two spaces of serving: attention over KV chunks, and mixture of experts.
 #define PTOWSP_ATTENTION_DIMS(DIM)                                                                 \
     DIM(batch, PTOWSP_DYNAMIC) DIM(head, PTOWSP_DYNAMIC) DIM(chunk, PTOWSP_DYNAMIC)
 #define PTOWSP_MOE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(expert, PTOWSP_DYNAMIC)
-
-PTOWSP_DEFINE_SPACE(ptowsp_attention_space, PTOWSP_ATTENTION_DIMS)
-PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 
 // -------------------------------------------------------------------------------------------------
 // 6. Work and tiers
@@ -703,7 +563,7 @@ typedef struct ptowsp_batch {
 typedef enum ptowsp_chunks {
     PTOWSP_CHUNKS_BALANCED = 0,
     PTOWSP_CHUNKS_FIXED,
-    PTOWSP_CHUNKS_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_CHUNKS)
 } ptowsp_chunks;
 
 #define PTOWSP_CHUNK_MIN_DEFAULT      256
@@ -752,7 +612,7 @@ typedef enum ptowsp_plan_fault {
     PTOWSP_PLAN_FAULTS(PWSP_FAULT_ENUM)
 #undef PWSP_FAULT_ENUM
     PTOWSP_FAULT_COUNT,
-    PTOWSP_FAULT_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_FAULT)
 } ptowsp_plan_fault;
 // clang-format on
 
@@ -861,44 +721,6 @@ typedef void (*ptowsp_work_fn)(const PTOWSP_GM ptowsp_work *work, uint32_t lane,
 //
 // Limits   16 tiers, whose ids are 0, 1, 2, ... in order (checked when compiling). Tables for other
 //          ids are filled by hand.
-// clang-format off
-#define PWSP_TIERS_CHECK(pair, i, id, length_min, length_max)                                      \
-    PTOWSP_STATIC_ASSERT((id) == (i), "tier ids count from 0, in order");
-#define PWSP_TIERS_NAME(name, body) name
-#define PWSP_TIERS_BODY(name, body) body
-#define PWSP_TIERS_KERNEL(pair, i, id, length_min, length_max)                                     \
-    PWSP_TIERS_KERNEL_(PWSP_TIERS_NAME pair, PWSP_TIERS_BODY pair, id)
-#define PWSP_TIERS_KERNEL_(name, body, id) PWSP_TIERS_KERNEL__(name, body, id)
-#define PWSP_TIERS_KERNEL__(name, body, id)                                                        \
-    PWSP_UNUSED static PTOWSP_AICORE void name##_tier_##id(                                        \
-        const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user) {                            \
-        body(work, lane, user, id);                                                                \
-    }
-#define PWSP_TIERS_ENTRY(pair, i, id, length_min, length_max)                                      \
-    PWSP_LIST_CAT(PWSP_LIST_CAT(PWSP_TIERS_NAME pair, _tier_), id),
-#define PWSP_TIERS_RANGE(pair, i, id, length_min, length_max) {id, length_min, length_max},
-#define PWSP_TIERS_PLUS_ONE(pair, i, id, length_min, length_max) + 1
-#define PWSP_TIERS_CASE(pair, i, id, length_min, length_max)                                       \
-    case id: PWSP_TIERS_BODY pair(work, lane, user, id); break;
-
-#define PTOWSP_DEFINE_TIERS(name, TIERS, body)                                                     \
-    PWSP_LIST_EACH(PWSP_TIERS_CHECK, (name, body), TIERS)                                          \
-    PWSP_LIST_EACH(PWSP_TIERS_KERNEL, (name, body), TIERS)                                         \
-    enum { name##_tier_count = 0 PWSP_LIST_EACH(PWSP_TIERS_PLUS_ONE, (name, body), TIERS) };       \
-    PWSP_UNUSED static const ptowsp_tier name##_tiers[] = {                                        \
-        PWSP_LIST_EACH(PWSP_TIERS_RANGE, (name, body), TIERS)};                                    \
-    PWSP_UNUSED static const ptowsp_work_fn name##_table[] = {                                     \
-        PWSP_LIST_EACH(PWSP_TIERS_ENTRY, (name, body), TIERS)};                                    \
-    PWSP_UNUSED static inline PTOWSP_AICORE void name##_dispatch(                                  \
-        const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user) {                            \
-        switch (work->tier) {                                                                      \
-            PWSP_LIST_EACH(PWSP_TIERS_CASE, (name, body), TIERS)                                   \
-        default: break;                                                                            \
-        }                                                                                          \
-    }                                                                                              \
-    PTOWSP_STATIC_ASSERT(name##_tier_count <= 16, #name ": too many tiers");
-// clang-format on
-
 // Runs the descriptors in order, on the calling thread, as lane 0. Every descriptor's tier must
 // have a kernel (index below table_count, not NULL): else the status is INVALID_PARAMS, *out_index
 // (may be NULL) is the first that has none, and nothing was run. *out_index is PTOWSP_NO_INDEX when
@@ -1008,7 +830,7 @@ typedef enum ptowsp_dtype {
 #define PWSP_DTYPE_ENUM(name, value, bytes, text) PTOWSP_##name = value,
     PTOWSP_DTYPES(PWSP_DTYPE_ENUM)
 #undef PWSP_DTYPE_ENUM
-    PTOWSP_DTYPE_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_DTYPE)
 } ptowsp_dtype;
 // clang-format on
 
@@ -1018,7 +840,7 @@ typedef enum ptowsp_location {
     PTOWSP_LOCATION_L2,
     PTOWSP_LOCATION_UB,
     PTOWSP_LOCATION_L1,
-    PTOWSP_LOCATION_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_LOCATION)
 } ptowsp_location;
 
 // Bytes of an element, and "f16"; 0 and "none" for what is no data type.
@@ -1175,7 +997,7 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_
 // time.
 
 typedef uint64_t ptowsp_cycles;
-#define PTOWSP_CYCLES_MAX ((ptowsp_cycles)INT64_MAX)
+#define PTOWSP_CYCLES_MAX UINT64_C(0x7fffffffffffffff)
 
 #define PTOWSP_TASK_AXIS_MAX   8
 #define PTOWSP_TASK_TILE_MAX   12
@@ -1206,13 +1028,13 @@ typedef struct ptowsp_task {
 } ptowsp_task;
 
 PTOWSP_INLINE int64_t ptowsp_task_axis(const ptowsp_task *task, uint32_t i) {
-    return (int64_t)task->args[i];
+    return PWSP_CAST(int64_t, task->args[i]);
 }
 PTOWSP_INLINE int64_t ptowsp_task_rows(const ptowsp_task *task, uint32_t tile) {
-    return (int64_t)task->args[task->user_axis_count + 2 * tile];
+    return PWSP_CAST(int64_t, task->args[task->user_axis_count + 2 * tile]);
 }
 PTOWSP_INLINE int64_t ptowsp_task_cols(const ptowsp_task *task, uint32_t tile) {
-    return (int64_t)task->args[task->user_axis_count + 2 * tile + 1];
+    return PWSP_CAST(int64_t, task->args[task->user_axis_count + 2 * tile + 1]);
 }
 PTOWSP_INLINE uint64_t ptowsp_task_scalar(const ptowsp_task *task, uint32_t i) {
     return task->args[task->axis_arg_count + i];
@@ -1223,7 +1045,7 @@ typedef ptowsp_cycles (*ptowsp_kernel_fn)(const ptowsp_task *task, void *user);
 
 // What a kernel returns to stop the run with an error (a negative status).
 PTOWSP_INLINE ptowsp_cycles ptowsp_task_fail(ptowsp_status status) {
-    return (ptowsp_cycles)(int64_t)(status < 0 ? status : PTOWSP_KERNEL_FAILED);
+    return PWSP_CAST(ptowsp_cycles, status < 0 ? status : PTOWSP_KERNEL_FAILED);
 }
 
 typedef enum ptowsp_direction {
@@ -1231,14 +1053,14 @@ typedef enum ptowsp_direction {
     PTOWSP_IN,
     PTOWSP_OUT,
     PTOWSP_INOUT,
-    PTOWSP_DIRECTION_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_DIRECTION)
 } ptowsp_direction;
 
 // The execution units of an accelerator core.
 typedef enum ptowsp_unit {
     PTOWSP_UNIT_VECTOR = 0,
     PTOWSP_UNIT_CUBE,
-    PTOWSP_UNIT_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_UNIT)
 } ptowsp_unit;
 
 // Types of scalars and expressions.
@@ -1247,7 +1069,7 @@ typedef enum ptowsp_type {
     PTOWSP_TYPE_BOOL,
     PTOWSP_TYPE_I64,
     PTOWSP_TYPE_U64,
-    PTOWSP_TYPE_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_TYPE)
 } ptowsp_type;
 
 typedef struct ptowsp_tile_param {
@@ -1370,7 +1192,7 @@ typedef enum ptowsp_memory {
     PTOWSP_MEMORIES(PWSP_MEMORY_ENUM)
 #undef PWSP_MEMORY_ENUM
     PTOWSP_MEMORY_COUNT,
-    PTOWSP_MEMORY_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_MEMORY)
 } ptowsp_memory;
 
 typedef enum ptowsp_pipe {
@@ -1378,7 +1200,7 @@ typedef enum ptowsp_pipe {
     PTOWSP_PIPES(PWSP_PIPE_ENUM)
 #undef PWSP_PIPE_ENUM
     PTOWSP_PIPE_COUNT,
-    PTOWSP_PIPE_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_PIPE)
 } ptowsp_pipe;
 // clang-format on
 
@@ -1388,7 +1210,7 @@ PTOWSP_API const char *ptowsp_pipe_name(ptowsp_pipe pipe);        // "MTE2"; "no
 typedef enum ptowsp_family {
     PTOWSP_FAMILY_A2A3 = 0,
     PTOWSP_FAMILY_A5,
-    PTOWSP_FAMILY_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_FAMILY)
 } ptowsp_family;
 
 // The ways that data takes between memories (GM is global memory).
@@ -1406,7 +1228,7 @@ typedef enum ptowsp_path {
     PTOWSP_PATH_L0C_TO_L1,
     PTOWSP_PATH_L0C_TO_UB,
     PTOWSP_PATH_COUNT,
-    PTOWSP_PATH_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_PATH)
 } ptowsp_path;
 
 // A machine, for planning memory and counting cycles. Data, to be copied and changed.
@@ -1548,7 +1370,7 @@ typedef enum ptowsp_round {
     PTOWSP_ROUND_FLOOR,
     PTOWSP_ROUND_CEIL,
     PTOWSP_ROUND_TRUNC,
-    PTOWSP_ROUND_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_ROUND)
 } ptowsp_round;
 
 // The same numbers in another type. The mode is for floats to integers; these saturate, and NaN
@@ -1571,7 +1393,7 @@ typedef enum ptowsp_compare {
     PTOWSP_LE,
     PTOWSP_GT,
     PTOWSP_GE,
-    PTOWSP_COMPARE_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_COMPARE)
 } ptowsp_compare;
 
 // A mask: where x op y holds (never with NaN, but for NE); y is a tile of x's shape or a scalar.
@@ -1617,7 +1439,7 @@ typedef enum ptowsp_layout {
     PTOWSP_LAYOUT_ZZ,
     PTOWSP_LAYOUT_NN,
     PTOWSP_LAYOUT_COUNT,
-    PTOWSP_LAYOUT_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_LAYOUT)
 } ptowsp_layout;
 
 typedef struct ptowsp_alloc_desc {
@@ -1653,7 +1475,7 @@ typedef enum ptowsp_model {
     PTOWSP_MODEL_A2A3,
     PTOWSP_MODEL_A5,
     PTOWSP_MODEL_USER,
-    PTOWSP_MODEL_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_MODEL)
 } ptowsp_model;
 
 // One instruction: what it is, and on which sizes it works.
@@ -1816,14 +1638,6 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 // children is done when it is ready.
 
 // clang-format off
-#define PWSP_SCOPE_NAME(line)  PWSP_LIST_CAT(pwsp_scope_, line)
-#define PWSP_SCOPE(m, begin)                                                                       \
-    for (bool PWSP_SCOPE_NAME(__LINE__) = (begin, true); PWSP_SCOPE_NAME(__LINE__);                \
-         ptowsp_scope_end(m), PWSP_SCOPE_NAME(__LINE__) = false)
-#define PWSP_SCOPE_LOOP(m, i, begin)                                                               \
-    for (ptowsp_expr i = (begin), *pwsp_scope_of_##i = &i; pwsp_scope_of_##i;                      \
-         ptowsp_scope_end(m), pwsp_scope_of_##i = NULL)
-
 #define PTOWSP_WORKLOAD(m, name)     PWSP_SCOPE(m, ptowsp_workload_begin(m, name))
 #define PTOWSP_PARALLEL(m, i, axis)  PWSP_SCOPE_LOOP(m, i, ptowsp_parallel_begin(m, #i, axis))
 #define PTOWSP_FOR_EACH(m, i, axis)  PWSP_SCOPE_LOOP(m, i, ptowsp_for_each_begin(m, #i, axis))
@@ -2113,7 +1927,7 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 typedef enum ptowsp_issue {
     PTOWSP_ISSUE_DATAFLOW = 0,
     PTOWSP_ISSUE_IN_ORDER,
-    PTOWSP_ISSUE_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_ISSUE)
 } ptowsp_issue;
 
 typedef enum ptowsp_dispatch {
@@ -2125,7 +1939,7 @@ typedef enum ptowsp_dispatch {
     PTOWSP_DISPATCH_WORK_STEALING,  // no lane is fixed: the first that is free takes the ready task
                                     // that was issued first; in order: the task goes to the lane
                                     // that is free first, by index among equals
-    PTOWSP_DISPATCH_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_DISPATCH)
 } ptowsp_dispatch;
 
 typedef enum ptowsp_window {
@@ -2133,7 +1947,7 @@ typedef enum ptowsp_window {
     PTOWSP_WINDOW_STALL,        // wait for room
     PTOWSP_WINDOW_ABORT,        // a full window is an error of the run (LIMIT_EXCEEDED)
     PTOWSP_WINDOW_BENCHMARK,    // run on, and count the tasks that found it full
-    PTOWSP_WINDOW_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_WINDOW)
 } ptowsp_window;
 
 // What a task waits for, beside its lane: a set. The default is HYBRID for dataflow, STRUCTURE in
@@ -2158,7 +1972,7 @@ typedef enum ptowsp_pools {
     PTOWSP_POOLS_ONE = 0,  // all tasks on lane_count lanes
     PTOWSP_POOLS_BY_UNIT,  // tasks of vector kernels on lanes 0 .. vector_lane_count - 1, those of
                            // cube kernels on the cube_lane_count lanes after them
-    PTOWSP_POOLS_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_POOLS)
 } ptowsp_pools;
 
 // Which task a lane runs next. All but fifo are for dataflow issue: in order, a task is ready when
@@ -2169,7 +1983,7 @@ typedef enum ptowsp_ready {
                                  // keys are compared signed); the one issued first among equals
     PTOWSP_READY_WORK_STEALING,  // of its tasks that are ready, the one issued first; if none is,
                                  // of all ready tasks of its pool the one issued first
-    PTOWSP_READY_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_READY)
 } ptowsp_ready;
 
 // When tasks begin to start. Before, nothing completes: a window that fills up first, or a slot
@@ -2181,7 +1995,7 @@ typedef enum ptowsp_start {
     PTOWSP_START_AT_ONCE = 0,
     PTOWSP_START_THRESHOLD,   // when start_threshold tasks have been issued, or all of them
     PTOWSP_START_ALL_ISSUED,  // when all have been issued
-    PTOWSP_START_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_START)
 } ptowsp_start;
 
 // How issuing itself takes time.
@@ -2196,7 +2010,7 @@ typedef enum ptowsp_timing {
                                   // stays: a task starts no earlier than the first turn of its
                                   // stream that is not before the clock and not taken. For dataflow
                                   // issue with a stream key.
-    PTOWSP_TIMING_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_TIMING)
 } ptowsp_timing;
 
 #define PTOWSP_SCHEDULE_LANE_MAX   65536
@@ -2231,7 +2045,7 @@ typedef enum ptowsp_support {
     PTOWSP_SUPPORT_ENFORCED = 0,  // it is done
     PTOWSP_SUPPORT_RECORDED,      // it is kept for others to see, and changes nothing
     PTOWSP_SUPPORT_REFUSED,       // asking for it is an error that names it
-    PTOWSP_SUPPORT_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_SUPPORT)
 } ptowsp_support;
 
 typedef enum ptowsp_target {
@@ -2239,7 +2053,7 @@ typedef enum ptowsp_target {
     PTOWSP_TARGET_THREADS,      // kernels on lanes of a context, or on a device
     PTOWSP_TARGET_ASCEND_NPU,   // an emitted tree
     PTOWSP_TARGET_COUNT,
-    PTOWSP_TARGET_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_TARGET)
 } ptowsp_target;
 
 // One line of the capability table: "dispatch", "affinity", and the support on each target.
@@ -2399,7 +2213,7 @@ typedef enum ptowsp_run_mode {
     PTOWSP_RUN_TIME_ONLY,    // no kernel runs, no tensor is touched; every kernel is one of tile
                              // operations or has a cost or constant cycles, and slots are loaded
                              // from no tensor that a task writes (UNSUPPORTED otherwise)
-    PTOWSP_RUN_MODE_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_RUN_MODE)
 } ptowsp_run_mode;
 
 typedef struct ptowsp_run_options {
@@ -2454,7 +2268,7 @@ typedef enum ptowsp_stall {
     PTOWSP_STALLS(PWSP_STALL_ENUM)
 #undef PWSP_STALL_ENUM
     PTOWSP_STALL_COUNT,
-    PTOWSP_STALL_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_STALL)
 } ptowsp_stall;
 // clang-format on
 
@@ -2532,7 +2346,7 @@ typedef enum ptowsp_process_state {
     PTOWSP_PROCESS_STOPPED,    // as another one failed, or by its own failure
     PTOWSP_PROCESS_FULL,       // stuck: it waits until a channel has room
     PTOWSP_PROCESS_EMPTY,      // stuck: it waits until a channel has a token
-    PTOWSP_PROCESS_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_PROCESS)
 } ptowsp_process_state;
 
 typedef struct ptowsp_process_stats {
@@ -2573,7 +2387,7 @@ typedef enum ptowsp_step_kind {
     PTOWSP_STEP_RECEIVE,
     PTOWSP_STEP_END,    // saw the end of a stream
     PTOWSP_STEP_CLOSE,  // closed a channel; with channel UINT32_MAX: the process ended
-    PTOWSP_STEP_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_STEP)
 } ptowsp_step_kind;
 
 // What a process did. It was at the step from `arrive` to `end`: in a task busy, else waiting.
@@ -2915,7 +2729,122 @@ PTOWSP_API ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device)
 PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core);
 
 // -------------------------------------------------------------------------------------------------
-// 22. Reading programs
+// 22. Emitting
+// -------------------------------------------------------------------------------------------------
+//
+// A program becomes a source tree for an Ascend NPU, which runs on any machine first. These
+// functions are in ptowsp_npu_emit.c, an optional third file that uses this header alone: compile
+// it beside ptowsp.c.
+//
+//      host/       binds sizes, data and memory; starts the device, or threads in its place
+//      aicpu/      expand.cpp: the program's loops, which make tasks from what is bound; scheduler
+//      aicore/     one source per kernel, dispatch by kernel id, the loop of a core
+//      include/    what these three share
+//      shim/       PTO-ISA instructions and simulated time on a CPU
+//
+// One tree builds in three ways: with a C++17 compiler alone (tasks run on threads that stand in
+// for the device, with the same outputs and the same cycles as ptowsp_run_execute); against a
+// PTO-ISA checkout (-DPTO_ISA_ROOT=DIR, its CPU simulator, C++20); with CANN, for the device
+// (-DPTOWSP_ASCEND=ON). README.md in the tree says how. The first has run; the other two have been
+// written from public headers and documents of PTO-ISA and CANN, and have not.
+//
+// Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as
+// C++17 with ptowsp.h; `user` is NULL there. What the device side does not do is refused: column
+// ascend_npu of ptowsp_capability_print.
+
+typedef struct ptowsp_npu_desc {
+    const char *directory;  // where the tree goes; its parent exists
+    bool is_replacing;      // an emitted tree or an empty directory that is there is replaced, as
+                            // a whole, with all that is in it; else nothing may be there
+} ptowsp_npu_desc;
+
+// Writes the tree of a program: first beside the directory, then in its place by renaming, so there
+// is never half a tree. The same program gives the same bytes.
+//
+// Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or cost
+//          without source), an instruction that the machine has in no form, each by its name.
+//          LIMIT_EXCEEDED: more than a tree holds: 65535 of a kind, or statements.
+//          INVALID_PARAMS: no directory, or it exists and is not to be, or must not be, replaced.
+//          SYSTEM_FAILED: what the system said, and about which path. OUT_OF_MEMORY.
+//          Nothing is left behind.
+// Cost     Some milliseconds, most of it the system's, for writing files.
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
+                                             const ptowsp_npu_desc *desc);
+
+// The same, file by file, to a callback: paths in the tree, like "aicpu/expand.cpp", in a fixed
+// order. Returning anything but OK ends it with that status.
+typedef ptowsp_status (*ptowsp_npu_file_fn)(void *user, const char *path, const char *text,
+                                            size_t size);
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context,
+                                                   const ptowsp_program *program,
+                                                   ptowsp_npu_file_fn file, void *user);
+
+// Building and running from here, on POSIX systems: the tree is compiled into a shared object,
+// which is loaded. It is kept in a cache, under a hash of all that decides about it, and compiled
+// only if it is not there.
+typedef struct ptowsp_npu_build_desc {
+    const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp; it is
+                                  // created for its owner alone (0700)
+    const char *compiler;         // default: $CXX, or c++
+    const char *options;          // default: -O2
+} ptowsp_npu_build_desc;
+
+typedef struct ptowsp_npu ptowsp_npu;
+
+// Errors   As emit; SYSTEM_FAILED: no cache directory, no compiler, or the compiler's first error;
+//          all it said is in the file that the text names. UNSUPPORTED: the system is not POSIX.
+// The program and the context must live as long as what is built of them.
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,
+                                              const ptowsp_program *program,
+                                              const ptowsp_npu_build_desc *desc,
+                                              ptowsp_npu **out_npu);
+PTOWSP_NPU_API void ptowsp_npu_destroy(ptowsp_npu *npu);  // NULL is ignored
+PTOWSP_NPU_API bool ptowsp_npu_was_cached(const ptowsp_npu *npu);
+PTOWSP_NPU_API const char *ptowsp_npu_directory(
+    const ptowsp_npu *npu);  // of its entry in the cache
+
+typedef struct ptowsp_npu_options {
+    uint32_t aicpu_count;  // scheduler threads; default: 1; at most 16
+    uint32_t core_count;   // of each unit that the program has; default: its lanes, at most 72
+    uint32_t ring_size;    // tasks in flight, at most; default: 4096; at most 65536
+    ptowsp_cost cost;      // UNIT, A2A3 or A5
+} ptowsp_npu_options;
+
+typedef struct ptowsp_npu_result {
+    ptowsp_cycles makespan_cycles;  // as that of ptowsp_run_stats
+    uint64_t task_count;
+    uint32_t in_flight_max;  // tasks in the ring at once
+} ptowsp_npu_result;
+
+// Runs it with what is bound to a run of the same program (which is not executed). Slots at its end
+// go to slots[slot_count], if that is not NULL.
+// Errors   As ptowsp_run_execute, though tasks before the one that is wrong have run, as views are
+//          checked when the walk comes to them. INVALID_PARAMS: a run of another program, counts
+//          beyond their limits, another cost. SYSTEM_FAILED: a thread was refused.
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
+                                                const ptowsp_npu_options *options, uint64_t *slots,
+                                                uint32_t slot_count, ptowsp_npu_result *out_result);
+
+// Builds (or finds), executes and forgets.
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *run,
+                                                  const ptowsp_npu_build_desc *build,
+                                                  const ptowsp_npu_options *options,
+                                                  ptowsp_npu_result *out_result);
+
+// -------------------------------------------------------------------------------------------------
+// 23. Utilities
+// -------------------------------------------------------------------------------------------------
+
+// FNV-1a, 64 bits (Fowler, Noll, Vo). Hashing a concatenation: start the second part with the hash
+// of the first instead of PTOWSP_HASH_START.
+#define PTOWSP_HASH_START UINT64_C(0xcbf29ce484222325)
+PTOWSP_API uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size);
+
+// Nanoseconds of a clock that never goes back; differences are meaningful, values are not.
+PTOWSP_API uint64_t ptowsp_clock_ns(void);
+
+// -------------------------------------------------------------------------------------------------
+// Appendix A. Reading programs
 // -------------------------------------------------------------------------------------------------
 //
 // What a compiled program says, for those who translate it: emitters, viewers, other runtimes. It
@@ -2976,7 +2905,7 @@ typedef enum ptowsp_expr_kind {
     PTOWSP_EXPR_TO_BOOL,
     PTOWSP_EXPR_SELECT,  // a ? b : c
     PTOWSP_EXPR_KIND_COUNT,
-    PTOWSP_EXPR_KIND_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_EXPR_KIND)
 } ptowsp_expr_kind;
 
 // A node of an expression. Operands are expressions of the program, with smaller indices.
@@ -2997,7 +2926,7 @@ typedef enum ptowsp_axis_kind {
     PTOWSP_AXIS_DYNAMIC,
     PTOWSP_AXIS_RAGGED,
     PTOWSP_AXIS_SPARSE,
-    PTOWSP_AXIS_KIND_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_AXIS_KIND)
 } ptowsp_axis_kind;
 
 typedef struct ptowsp_axis_info {
@@ -3073,7 +3002,7 @@ typedef enum ptowsp_statement_kind {
     PTOWSP_STATEMENT_WAIT,       // channel: an event
     PTOWSP_STATEMENT_END,        // of the statement `begin`
     PTOWSP_STATEMENT_KIND_COUNT,
-    PTOWSP_STATEMENT_KIND_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_STATEMENT_KIND)
 } ptowsp_statement_kind;
 
 // What a loop, scope or call opens: see section 15. NONE: its statements stand as if around it.
@@ -3081,7 +3010,7 @@ typedef enum ptowsp_scope {
     PTOWSP_SCOPE_NONE = 0,
     PTOWSP_SCOPE_PARALLEL,
     PTOWSP_SCOPE_SEQUENTIAL,
-    PTOWSP_SCOPE_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_SCOPE)
 } ptowsp_scope;
 
 typedef struct ptowsp_statement {
@@ -3242,7 +3171,7 @@ typedef enum ptowsp_form {
     PTOWSP_FORM_EXPAND,      // TFILLPAD
     PTOWSP_FORM_LISTS,       // TMRGSORT of separate lists
     PTOWSP_FORM_BINARY,      // TCOLSUM as a tree
-    PTOWSP_FORM_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_FORM)
 } ptowsp_form;
 
 #define PTOWSP_NO_PARAM UINT32_MAX
@@ -3296,119 +3225,223 @@ PTOWSP_API bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor,
 PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 
 // -------------------------------------------------------------------------------------------------
-// 23. Emitting
+// Appendix B. Macros
 // -------------------------------------------------------------------------------------------------
 //
-// A program becomes a source tree for an Ascend NPU, which runs on any machine first. These
-// functions are in ptowsp_npu_emit.c, an optional third file that uses this header alone: compile
-// it beside ptowsp.c.
-//
-//      host/       binds sizes, data and memory; starts the device, or threads in its place
-//      aicpu/      expand.cpp: the program's loops, which make tasks from what is bound; scheduler
-//      aicore/     one source per kernel, dispatch by kernel id, the loop of a core
-//      include/    what these three share
-//      shim/       PTO-ISA instructions and simulated time on a CPU
-//
-// One tree builds in three ways: with a C++17 compiler alone (tasks run on threads that stand in
-// for the device, with the same outputs and the same cycles as ptowsp_run_execute); against a
-// PTO-ISA checkout (-DPTO_ISA_ROOT=DIR, its CPU simulator, C++20); with CANN, for the device
-// (-DPTOWSP_ASCEND=ON). README.md in the tree says how. The first has run; the other two have been
-// written from public headers and documents of PTO-ISA and CANN, and have not.
-//
-// Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as
-// C++17 with ptowsp.h; `user` is NULL there. What the device side does not do is refused: column
-// ascend_npu of ptowsp_capability_print.
+// The machinery behind PTOWSP_DEFINE_SPACE (section 5), PTOWSP_DEFINE_TIERS (section 8) and the scopes
+// of sections 15 and 16. Programs use those and nothing else of this appendix.
 
-typedef struct ptowsp_npu_desc {
-    const char *directory;  // where the tree goes; its parent exists
-    bool is_replacing;      // an emitted tree or an empty directory that is there is replaced, as
-                            // a whole, with all that is in it; else nothing may be there
-} ptowsp_npu_desc;
+// a * b, or UINT64_MAX where that does not fit.
+PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
+    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
 
-// Writes the tree of a program: first beside the directory, then in its place by renaming, so there
-// is never half a tree. The same program gives the same bytes.
-//
-// Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or cost
-//          without source), an instruction that the machine has in no form, each by its name.
-//          LIMIT_EXCEEDED: more than a tree holds: 65535 of a kind, or statements.
-//          INVALID_PARAMS: no directory, or it exists and is not to be, or must not be, replaced.
-//          SYSTEM_FAILED: what the system said, and about which path. OUT_OF_MEMORY.
-//          Nothing is left behind.
-// Cost     Some milliseconds, most of it the system's, for writing files.
-PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
-                                             const ptowsp_npu_desc *desc);
+// How it works: LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC), (head,
+// 8)", and PWSP_LIST_EACH applies a macro to each item, with a name and the position. Whether a
+// size is dynamic is decided by pasting it to PWSP_SPACE_IS_ (parenthesised sizes, which cannot be
+// pasted, are caught before), so that a static dimension leaves no member behind, and instead of a
+// setter something that cannot be called, of the incomplete type ptowsp_error_dimension_is_static.
 
-// The same, file by file, to a callback: paths in the tree, like "aicpu/expand.cpp", in a fixed
-// order. Returning anything but OK ends it with that status.
-typedef ptowsp_status (*ptowsp_npu_file_fn)(void *user, const char *path, const char *text,
-                                            size_t size);
-PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context,
-                                                   const ptowsp_program *program,
-                                                   ptowsp_npu_file_fn file, void *user);
+// clang-format off
+#define PWSP_LIST_ITEM(...)        , (__VA_ARGS__)
+#define PWSP_LIST_OPEN(...)        __VA_ARGS__
+#define PWSP_LIST_CALL(F, ...)     F(__VA_ARGS__)
+#define PWSP_LIST_CAT(a, b)        PWSP_LIST_CAT_(a, b)
+#define PWSP_LIST_CAT_(a, b)       a##b
+#define PWSP_LIST_ONE(F, s, i, item) PWSP_LIST_CALL(F, s, i, PWSP_LIST_OPEN item)
+#define PWSP_LIST_COUNT(...)                                                                       \
+    PWSP_LIST_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
+#define PWSP_LIST_COUNT_(s, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+#define PWSP_LIST_EACH(F, s, LIST) PWSP_LIST_EACH_(F, s LIST(PWSP_LIST_ITEM))
+#define PWSP_LIST_EACH_(F, ...)                                                                    \
+    PWSP_LIST_FROM(PWSP_LIST_CAT(PWSP_LIST_EACH_, PWSP_LIST_COUNT(__VA_ARGS__)), F, __VA_ARGS__)
+#define PWSP_LIST_FROM(EACH, F, s, ...) EACH(F, s, 0, __VA_ARGS__)
+#define PWSP_LIST_EACH_1(F, s, i, a)    PWSP_LIST_ONE(F, s, i, a)
+#define PWSP_LIST_EACH_2(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_1(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_3(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_2(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_4(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_3(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_5(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_4(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_6(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_5(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_7(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_6(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_8(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_7(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_9(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_8(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_10(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_9(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_11(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_10(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_12(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_11(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_13(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_12(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_14(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_13(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_15(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_14(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_16(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_15(F, s, i + 1, __VA_ARGS__)
 
-// Building and running from here, on POSIX systems: the tree is compiled into a shared object,
-// which is loaded. It is kept in a cache, under a hash of all that decides about it, and compiled
-// only if it is not there.
-typedef struct ptowsp_npu_build_desc {
-    const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp; it is
-                                  // created for its owner alone (0700)
-    const char *compiler;         // default: $CXX, or c++
-    const char *options;          // default: -O2
-} ptowsp_npu_build_desc;
+#define PWSP_SPACE_KIND(size)                                                                      \
+    PWSP_LIST_CAT(PWSP_SPACE_KIND_OF_, PWSP_SPACE_SECOND(PWSP_SPACE_PROBE size, NAME, ~))(size)
+#define PWSP_SPACE_PROBE(...)               ~, PARENTHESES, ~
+#define PWSP_SPACE_KIND_OF_PARENTHESES(size) STATIC
+#define PWSP_SPACE_KIND_OF_NAME(size)       PWSP_SPACE_SECOND(PWSP_SPACE_IS_##size, STATIC, ~)
+#define PWSP_SPACE_IS_PTOWSP_DYNAMIC        ~, DYNAMIC
+#define PWSP_SPACE_SECOND(...)              PWSP_SPACE_SECOND_(__VA_ARGS__)
+#define PWSP_SPACE_SECOND_(a, b, ...)       b
+#define PWSP_SPACE_BY(PART, size) PWSP_LIST_CAT(PWSP_SPACE_##PART##_, PWSP_SPACE_KIND(size))
 
-typedef struct ptowsp_npu ptowsp_npu;
+#define PWSP_SPACE_CONSTANTS(s, i, name, size)                                                     \
+    s##_##name##_size = (size), s##_##name##_dynamic = PWSP_SPACE_BY(FLAG, size),
+#define PWSP_SPACE_FLAG_DYNAMIC 1
+#define PWSP_SPACE_FLAG_STATIC  0
+#define PWSP_SPACE_PLUS_ONE(s, i, name, size)       + 1
+#define PWSP_SPACE_CHECK(s, i, name, size)                                                         \
+    PTOWSP_STATIC_ASSERT(PWSP_SPACE_BY(FLAG, size) || PWSP_CAST(int64_t, size) >= 0,               \
+                         #s ": the size of " #name " is negative");
 
-// Errors   As emit; SYSTEM_FAILED: no cache directory, no compiler, or the compiler's first error;
-//          all it said is in the file that the text names. UNSUPPORTED: the system is not POSIX.
-// The program and the context must live as long as what is built of them.
-PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,
-                                              const ptowsp_program *program,
-                                              const ptowsp_npu_build_desc *desc,
-                                              ptowsp_npu **out_npu);
-PTOWSP_NPU_API void ptowsp_npu_destroy(ptowsp_npu *npu);  // NULL is ignored
-PTOWSP_NPU_API bool ptowsp_npu_was_cached(const ptowsp_npu *npu);
-PTOWSP_NPU_API const char *ptowsp_npu_directory(
-    const ptowsp_npu *npu);  // of its entry in the cache
+#define PWSP_SPACE_MEMBER(s, i, name, size)         PWSP_SPACE_BY(MEMBER, size)(name)
+#define PWSP_SPACE_MEMBER_DYNAMIC(name)             int64_t name;
+#define PWSP_SPACE_MEMBER_STATIC(name)
+#define PWSP_SPACE_COMMA(s, i, name, size)          PWSP_SPACE_BY(COMMA, size)
+#define PWSP_SPACE_COMMA_DYNAMIC                    ,
+#define PWSP_SPACE_COMMA_STATIC
+#define PWSP_SPACE_FILLER(s, DIMS)                                                                 \
+    PWSP_SPACE_FILLER_(PWSP_LIST_EACH(PWSP_SPACE_COMMA, s, DIMS),                                  \
+                       , , , , , , , , , , , , , , , , char no_dynamic_dimension;, ~)
+#define PWSP_SPACE_FILLER_(...)                     PWSP_SPACE_FILLER_PICK(__VA_ARGS__)
+#define PWSP_SPACE_FILLER_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, pick, ...) pick
 
-typedef struct ptowsp_npu_options {
-    uint32_t aicpu_count;  // scheduler threads; default: 1; at most 16
-    uint32_t core_count;   // of each unit that the program has; default: its lanes, at most 72
-    uint32_t ring_size;    // tasks in flight, at most; default: 4096; at most 65536
-    ptowsp_cost cost;      // UNIT, A2A3 or A5
-} ptowsp_npu_options;
+#define PWSP_SPACE_GET(s, i, name, size)                                                           \
+    PTOWSP_INLINE int64_t s##_get_##name(const s *space) {                                         \
+        (void)space;                                                                               \
+        return PWSP_SPACE_BY(GET, size)(name, size);                                               \
+    }
+#define PWSP_SPACE_GET_DYNAMIC(name, size)          space->name
+#define PWSP_SPACE_GET_STATIC(name, size)           (size)
 
-typedef struct ptowsp_npu_result {
-    ptowsp_cycles makespan_cycles;  // as that of ptowsp_run_stats
-    uint64_t task_count;
-    uint32_t in_flight_max;  // tasks in the ring at once
-} ptowsp_npu_result;
+#define PWSP_SPACE_SET(s, i, name, size)            PWSP_SPACE_BY(SET, size)(s, name)
+#define PWSP_SPACE_SET_DYNAMIC(s, name)                                                            \
+    PTOWSP_INLINE ptowsp_status s##_set_##name(s *space, int64_t size) {                           \
+        if (size < 0) {                                                                            \
+            return PTOWSP_INVALID_PARAMS;                                                          \
+        }                                                                                          \
+        space->name = size;                                                                        \
+        return PTOWSP_OK;                                                                          \
+    }
+#define PWSP_SPACE_SET_STATIC(s, name)                                                             \
+    extern struct ptowsp_error_dimension_is_static s##_set_##name;
 
-// Runs it with what is bound to a run of the same program (which is not executed). Slots at its end
-// go to slots[slot_count], if that is not NULL.
-// Errors   As ptowsp_run_execute, though tasks before the one that is wrong have run, as views are
-//          checked when the walk comes to them. INVALID_PARAMS: a run of another program, counts
-//          beyond their limits, another cost. SYSTEM_FAILED: a thread was refused.
-PTOWSP_NPU_API ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
-                                                const ptowsp_npu_options *options, uint64_t *slots,
-                                                uint32_t slot_count, ptowsp_npu_result *out_result);
+#define PWSP_SPACE_TOTAL_STEP(s, i, name, size)                                                    \
+    total = ptowsp_space_multiply(total, PWSP_CAST(uint64_t, s##_get_##name(space)));
+#define PWSP_SPACE_INDEX_STEP(s, i, name, size)                                                    \
+    index += PWSP_CAST(uint64_t, coord.name) * stride;                                             \
+    stride *= PWSP_CAST(uint64_t, s##_get_##name(space));
+#define PWSP_SPACE_AT_STEP(s, i, name, size)                                                       \
+    coord.name = PWSP_CAST(int64_t, index % PWSP_CAST(uint64_t, s##_get_##name(space)));           \
+    index /= PWSP_CAST(uint64_t, s##_get_##name(space));
+#define PWSP_SPACE_COORD(s, i, name, size)          int64_t name;
+#define PWSP_SPACE_RUNTIME_STEP(s, i, name, size)   space_runtime.sizes[i] = s##_get_##name(space);
 
-// Builds (or finds), executes and forgets.
-PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *run,
-                                                  const ptowsp_npu_build_desc *build,
-                                                  const ptowsp_npu_options *options,
-                                                  ptowsp_npu_result *out_result);
+#define PTOWSP_DEFINE_SPACE(s, DIMS)                                                               \
+    enum {                                                                                         \
+        PWSP_LIST_EACH(PWSP_SPACE_CONSTANTS, s, DIMS)                                              \
+        s##_rank = 0 PWSP_LIST_EACH(PWSP_SPACE_PLUS_ONE, s, DIMS)                                  \
+    };                                                                                             \
+    PTOWSP_STATIC_ASSERT(s##_rank <= PTOWSP_SPACE_RANK_MAX, #s ": too many dimensions");           \
+    PWSP_LIST_EACH(PWSP_SPACE_CHECK, s, DIMS)                                                      \
+    typedef struct s {                                                                             \
+        PWSP_LIST_EACH(PWSP_SPACE_MEMBER, s, DIMS) PWSP_SPACE_FILLER(s, DIMS)                      \
+    } s;                                                                                           \
+    typedef struct s##_coord {                                                                     \
+        PWSP_LIST_EACH(PWSP_SPACE_COORD, s, DIMS)                                                  \
+    } s##_coord;                                                                                   \
+    PWSP_LIST_EACH(PWSP_SPACE_GET, s, DIMS)                                                        \
+    PWSP_LIST_EACH(PWSP_SPACE_SET, s, DIMS)                                                        \
+    PTOWSP_INLINE uint64_t s##_total(const s *space) {                                             \
+        uint64_t total = 1;                                                                        \
+        PWSP_LIST_EACH(PWSP_SPACE_TOTAL_STEP, s, DIMS)                                             \
+        return total;                                                                              \
+    }                                                                                              \
+    PTOWSP_INLINE uint64_t s##_index(const s *space, s##_coord coord) {                            \
+        uint64_t index = 0, stride = 1;                                                            \
+        PWSP_LIST_EACH(PWSP_SPACE_INDEX_STEP, s, DIMS)                                             \
+        (void)stride;                                                                              \
+        return index;                                                                              \
+    }                                                                                              \
+    PTOWSP_INLINE s##_coord s##_at(const s *space, uint64_t index) {                               \
+        s##_coord coord;                                                                           \
+        PWSP_LIST_EACH(PWSP_SPACE_AT_STEP, s, DIMS)                                                \
+        (void)index;                                                                               \
+        return coord;                                                                              \
+    }                                                                                              \
+    PTOWSP_INLINE ptowsp_space s##_runtime(const s *space) {                                       \
+        ptowsp_space space_runtime = {s##_rank, {0, 0, 0, 0, 0, 0, 0, 0}};                         \
+        PWSP_LIST_EACH(PWSP_SPACE_RUNTIME_STEP, s, DIMS)                                           \
+        return space_runtime;                                                                      \
+    }                                                                                              \
+    PTOWSP_STATIC_ASSERT(s##_rank > 0, #s ": no dimensions");
+// clang-format on
 
-// -------------------------------------------------------------------------------------------------
-// 24. Utilities
-// -------------------------------------------------------------------------------------------------
+PTOWSP_DEFINE_SPACE(ptowsp_attention_space, PTOWSP_ATTENTION_DIMS)
+PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 
-// FNV-1a, 64 bits (Fowler, Noll, Vo). Hashing a concatenation: start the second part with the hash
-// of the first instead of PTOWSP_HASH_START.
-#define PTOWSP_HASH_START UINT64_C(0xcbf29ce484222325)
-PTOWSP_API uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size);
+// Tiers (section 8): a kernel, a table entry and a case for each, from the list of tiers.
+// clang-format off
+#define PWSP_TIERS_CHECK(pair, i, id, length_min, length_max)                                      \
+    PTOWSP_STATIC_ASSERT((id) == (i), "tier ids count from 0, in order");
+#define PWSP_TIERS_NAME(name, body) name
+#define PWSP_TIERS_BODY(name, body) body
+#define PWSP_TIERS_KERNEL(pair, i, id, length_min, length_max)                                     \
+    PWSP_TIERS_KERNEL_(PWSP_TIERS_NAME pair, PWSP_TIERS_BODY pair, id)
+#define PWSP_TIERS_KERNEL_(name, body, id) PWSP_TIERS_KERNEL__(name, body, id)
+#define PWSP_TIERS_KERNEL__(name, body, id)                                                        \
+    PWSP_UNUSED static PTOWSP_AICORE void name##_tier_##id(                                        \
+        const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user) {                            \
+        body(work, lane, user, id);                                                                \
+    }
+#define PWSP_TIERS_ENTRY(pair, i, id, length_min, length_max)                                      \
+    PWSP_LIST_CAT(PWSP_LIST_CAT(PWSP_TIERS_NAME pair, _tier_), id),
+#define PWSP_TIERS_RANGE(pair, i, id, length_min, length_max) {id, length_min, length_max},
+#define PWSP_TIERS_PLUS_ONE(pair, i, id, length_min, length_max) + 1
+#define PWSP_TIERS_CASE(pair, i, id, length_min, length_max)                                       \
+    case id: PWSP_TIERS_BODY pair(work, lane, user, id); break;
 
-// Nanoseconds of a clock that never goes back; differences are meaningful, values are not.
-PTOWSP_API uint64_t ptowsp_clock_ns(void);
+#define PTOWSP_DEFINE_TIERS(name, TIERS, body)                                                     \
+    PWSP_LIST_EACH(PWSP_TIERS_CHECK, (name, body), TIERS)                                          \
+    PWSP_LIST_EACH(PWSP_TIERS_KERNEL, (name, body), TIERS)                                         \
+    enum { name##_tier_count = 0 PWSP_LIST_EACH(PWSP_TIERS_PLUS_ONE, (name, body), TIERS) };       \
+    PWSP_UNUSED static const ptowsp_tier name##_tiers[] = {                                        \
+        PWSP_LIST_EACH(PWSP_TIERS_RANGE, (name, body), TIERS)};                                    \
+    PWSP_UNUSED static const ptowsp_work_fn name##_table[] = {                                     \
+        PWSP_LIST_EACH(PWSP_TIERS_ENTRY, (name, body), TIERS)};                                    \
+    PWSP_UNUSED static inline PTOWSP_AICORE void name##_dispatch(                                  \
+        const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user) {                            \
+        switch (work->tier) {                                                                      \
+            PWSP_LIST_EACH(PWSP_TIERS_CASE, (name, body), TIERS)                                   \
+        default: break;                                                                            \
+        }                                                                                          \
+    }                                                                                              \
+    PTOWSP_STATIC_ASSERT(name##_tier_count <= 16, #name ": too many tiers");
+// clang-format on
+
+// Scopes (sections 15 and 16): a loop that runs its body once, then closes the scope.
+// clang-format off
+#define PWSP_SCOPE_NAME(line)  PWSP_LIST_CAT(pwsp_scope_, line)
+#define PWSP_SCOPE(m, begin)                                                                       \
+    for (bool PWSP_SCOPE_NAME(__LINE__) = (begin, true); PWSP_SCOPE_NAME(__LINE__);                \
+         ptowsp_scope_end(m), PWSP_SCOPE_NAME(__LINE__) = false)
+#define PWSP_SCOPE_LOOP(m, i, begin)                                                               \
+    for (ptowsp_expr i = (begin), *pwsp_scope_of_##i = &i; pwsp_scope_of_##i;                      \
+         ptowsp_scope_end(m), pwsp_scope_of_##i = NULL)
+// clang-format on
 
 #ifdef __cplusplus
 }
