@@ -1,41 +1,43 @@
-// ptowsp: plans dynamic LLM workloads, describes them once, runs them, and knows how long they
-// take. Two files, C11 or C++17, MIT.
+// ptowsp: plans dynamic LLM workloads, describes them once, runs them, and computes beforehand how
+// many cycles of an accelerator they take. Two files, C11 or C++17, MIT licence.
 //
 // WHAT IT IS
 //
 // Serving a language model is dynamic work: every decode step has another batch and other sequence
-// lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each), sorts
-// them into size tiers, runs them over the lanes of a thread pool or of your own executor, and
+// lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each) and sorts
+// them into size tiers. It runs them over the lanes of a thread pool or of your own executor, and
 // merges the partial results of sequences that were split:
 //
 //      KV lengths            plan                    dispatch                     merge
 //      [350, 17000, 0, ...]  chunk = 1024       ->   lane 0: table[tier](work) -> one output
 //                            work = 24 B each        lane 1: table[tier](work)    per sequence
 //
-// Planning costs microseconds and allocates nothing, so it can run before every step, on any
-// thread, or on the scheduler core of an accelerator.
+// Planning costs microseconds and allocates nothing. It can run before every step, on any thread,
+// or on the scheduler core of an accelerator.
 //
-// Work that is more than one batch (layers, routing, conditions, pipelines of kernels) is described
-// as a workload: a typed tree of loops, conditions and tasks over tensors, compiled once into a
-// small program. Each step binds sizes, lengths and memory to it, runs the kernels, and simulates
-// its time on any number of lanes, exactly, under a schedule of your choice:
+// Larger work (layers, routing, conditions, pipelines of kernels) is described as a workload: a
+// typed tree of loops, conditions and tasks over tensors, compiled once into a small program. Each
+// step binds sizes, lengths and memory to the program and runs its kernels. The same run simulates
+// the step's time on any number of lanes, under a schedule of your choice. The result is
+// deterministic:
 //
 //      module               program              run
 //      axes, tensors,       flat, immutable,     bind sizes and data  ->  outputs
 //      kernels, loops  ->   a few kilobytes  ->  execute              ->  makespan, lanes,
 //      + schedule           shared by runs       (or time only)           stalls, critical path
 //
-// Kernels are C functions, or operations on tiles that are lowered to the instructions of PTO-ISA:
-// run here, with valid sizes at the edges of tensors, and counted in an accelerator's cycles.
+// Kernels are C functions, or operations on tiles that are lowered to PTO-ISA instructions. The
+// instructions run on the CPU, with the valid sizes of tiles at the edges of tensors, and are
+// counted in an accelerator's cycles.
 //
 // WHAT IT DOES NOT DO
 //
 // It does not own your threads unless you ask, keep global state, allocate behind your back,
-// compile kernels at run time, write to files, print, or need anything but a POSIX libc and
-// (optionally) pthreads. Its implementation compiles with gcc and clang, without -ffast-math. (An
-// optional third file, ptowsp_npu_emit.c, writes source trees, and compiles them when asked to.)
+// compile kernels at run time, write files, or print. It needs a POSIX libc and, optionally,
+// pthreads; nothing else. Its implementation compiles with gcc and clang, without -ffast-math.
+// (Writing and compiling source trees is the task of an optional third file, ptowsp_npu_emit.c.)
 //
-// HOW TO USE IT
+// HOW TO ADD IT
 //
 // Copy ptowsp.h and ptowsp.c into your project. Then either compile ptowsp.c like any other file,
 // or write, in exactly one C or C++ file,
@@ -43,8 +45,9 @@
 //      #define PTOWSP_IMPLEMENTATION
 //      #include "ptowsp.h"
 //
-// Defined before the header (in every file that includes it, and for ptowsp.c) these change the
-// build:
+// To emit NPU code, compile ptowsp_npu_emit.c as well. Link with -pthread, and with -ldl for the
+// emitter where the C library needs it. The following macros change the build. Define them before
+// the header in every file that includes it, and for ptowsp.c:
 //
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
@@ -55,26 +58,194 @@
 //                            qualifiers for kernels, for scheduler functions and for pointers to
 //                            global memory; empty on a CPU
 //
-// STEP BY STEP
+// SIX PATHS, A PROGRAM EACH
 //
-//      1. Describe the step: a ptowsp_batch (lengths, heads).                        section 7
-//      2. ptowsp_plan_chunk_size picks the chunk that fills the machine.             section 7
-//      3. ptowsp_plan_generate writes the work descriptors.                          section 7
-//      4. ptowsp_dispatch_spmd runs them through your table of tier kernels.         section 8
-//      5. ptowsp_merge_partials joins the pieces of each split sequence.             section 9
+// Most programs need one of these paths and the sections named with it. The programs compile as C11
+// and as C++17. They set the fields of zeroed (static) descriptions, as zero means the default; C
+// and C++20 can use designated initialisers instead. They leave freeing to the end of the process.
 //
-// and with workloads:
+// 1. PLAN: cut a ragged batch into work units and dispatch them (sections 5 to 8). Where sequences
+// are split, ptowsp_merge_partials joins their partial results (section 9).
 //
-//      1. ptowsp_module_create; declare axes, tensors, kernels.                sections 10 to 13
-//      2. Build the tree with PTOWSP_WORKLOAD, PTOWSP_PARALLEL, ...            sections 14, 15
-//      3. Where stages overlap, make them processes of a PTOWSP_PIPELINE.      section 16
-//      4. Choose a ptowsp_schedule; ptowsp_program_create checks, compiles.    sections 17, 18
-//      5. ptowsp_run_create; for each step bind, and ptowsp_run_execute.       section 19
-//      6. Run the same on threads, or on a device made of threads.         sections 19, 21
-//      7. ptowsp_npu_emit writes it as a source tree for an Ascend NPU.            section 22
+//    #include "ptowsp.h"
+//    #include <stdio.h>
 //
-// Work that is already cut into C functions with an order between some of them runs as a graph of
-// tasks: ptowsp_graph_create, ptowsp_graph_run.                                section 20
+//    static void attend(const ptowsp_work *work, uint32_t lane, void *user) {  // one work unit
+//        uint64_t *tokens = (uint64_t *)user;  // a cell per lane, so no locks
+//        tokens[lane] += ptowsp_work_kv_len(work);
+//    }
+//
+//    int main(void) {
+//        const int32_t kv_lengths[] = {700, 12000, 0, 2500};  // KV tokens of each request
+//        ptowsp_batch batch = {kv_lengths, 4, 2};             // 4 requests, 2 KV heads
+//        static ptowsp_plan_config config;                    // zero fields are defaults
+//        config.max_work_units = 16;
+//        uint32_t chunk;
+//        ptowsp_work work[16];
+//        ptowsp_plan_info info;
+//        if (ptowsp_plan_chunk_size(&batch, &config, &chunk, NULL)) return 1;
+//        if (ptowsp_plan_generate(&batch, &config, chunk, work, 16, &info)) return 1;
+//        const ptowsp_work_fn tiers[] = {attend, attend, attend, attend};  // a kernel per tier
+//        uint64_t tokens = 0;
+//        if (ptowsp_dispatch_serial(work, info.work_count, tiers, 4, &tokens, NULL)) return 1;
+//        printf("chunk %u, %d units, %d tokens\n", chunk, (int)info.work_count, (int)tokens);
+//        return 0;
+//    }
+//
+// It prints:
+//
+//    chunk 2400, 16 units, 30400 tokens
+//
+// 2. WORKLOAD: describe loops over kernels once, bind sizes and memory, run (sections 10 to 12, 14,
+// 15, 17 to 19). Section 19 runs the same program on threads, section 21 on a device.
+//
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//    static ptowsp_cycles twice(const ptowsp_task *task, void *user) {  // a kernel in C
+//        *(float *)task->tiles[0].data *= 2;
+//        return user ? 0 : 100;  // its cycles
+//    }
+//    int main(void) {
+//        ptowsp_context *ctx; ptowsp_module *m; ptowsp_program *p; ptowsp_run *run;
+//        static ptowsp_kernel_desc k; static ptowsp_task_desc task;  // zero: the defaults
+//        ptowsp_tile_param element = {"x", PTOWSP_INOUT, PTOWSP_F32, 1, 1};
+//        k.name = "twice", k.fn = twice, k.tiles[0] = element;
+//        ptowsp_tensor_desc x = {"x", PTOWSP_F32, 1, {PTOWSP_DYNAMIC}, PTOWSP_LOCATION_GLOBAL};
+//        if (ptowsp_context_create(NULL, &ctx) || ptowsp_module_create(ctx, NULL, &m)) return 1;
+//        task.kernel = ptowsp_kernel_make(m, &k), task.views[0].tensor = ptowsp_tensor_make(m, &x);
+//        PTOWSP_WORKLOAD(m, "scale") {
+//            PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "n"))
+//                task.views[0].col = i, ptowsp_task_make(m, &task);
+//        }
+//        float data[3] = {1, 2, 3};
+//        ptowsp_buffer b = {data, sizeof data, PTOWSP_F32, 1, {3}, {0}};
+//        if (ptowsp_program_create(ctx, m, NULL, &p) || ptowsp_run_create(ctx, p, &run)) return 1;
+//        if (ptowsp_run_bind_size(run, "n", 3) || ptowsp_run_bind_tensor(run, "x", &b)) return 1;
+//        if (ptowsp_run_execute(run, NULL)) return 1;
+//        printf("%g in %d cycles\n", data[2], (int)ptowsp_run_result(run)->makespan_cycles);
+//    }
+//
+// It prints:
+//
+//    6 in 300 cycles
+//
+// 3. TILE KERNEL: write a kernel as operations on tiles, and measure it (section 13). It is used in
+// workloads like a kernel in C.
+//
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//    int main(void) {
+//        ptowsp_context *ctx; ptowsp_module *m; ptowsp_kernel_stats stats;
+//        static ptowsp_body_desc desc; static ptowsp_cost cost;
+//        desc.name = "softmax", cost.model = PTOWSP_MODEL_A2A3;
+//        if (ptowsp_context_create(NULL, &ctx) || ptowsp_module_create(ctx, NULL, &m)) return 1;
+//        ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+//        ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 128);
+//        ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 64, 128);
+//        ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(x, ptowsp_tile_rowmax(x)));
+//        ptowsp_tile_store(y, ptowsp_tile_div(e, ptowsp_tile_rowsum(e)));
+//        ptowsp_kernel softmax = ptowsp_kernel_end(k);
+//        if (ptowsp_kernel_measure(m, softmax, &cost, &stats)) return 1;
+//        printf("%u instructions, %d cycles on a 910B\n", stats.insn_count, (int)stats.cycles);
+//    }
+//
+// It prints:
+//
+//    17 instructions, 3149 cycles on a 910B
+//
+// 4. PIPELINE: processes that overlap and meet in channels, with a time of their own (section 16).
+//
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//    int main(void) {
+//        ptowsp_context *ctx; ptowsp_module *m; ptowsp_program *p; ptowsp_run *run;
+//        static ptowsp_kernel_desc k; static ptowsp_task_desc task; static ptowsp_run_options how;
+//        k.name = "stage", k.axis_count = 1, k.cycles = 100, how.mode = PTOWSP_RUN_TIME_ONLY;
+//        if (ptowsp_context_create(NULL, &ctx) || ptowsp_module_create(ctx, NULL, &m)) return 1;
+//        task.kernel = ptowsp_kernel_make(m, &k);
+//        PTOWSP_WORKLOAD(m, "step") {
+//            PTOWSP_PIPELINE(m, "two_stages") {
+//                ptowsp_channel_desc desc = {"loaded", 2, 50, {NULL, 0}, {NULL, 0}};
+//                ptowsp_channel c = ptowsp_channel_make(m, &desc);  // 2 tokens, 50 cycles
+//                PTOWSP_PROCESS(m, "load") {
+//                    ptowsp_produces(m, c);
+//                    PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "tiles", 8))
+//                        task.axes[0] = i, ptowsp_send_task(m, c, &task);
+//                }
+//                PTOWSP_PROCESS(m, "compute") {
+//                    ptowsp_consumes(m, c);
+//                    PTOWSP_CONSUME(m, t, c) task.axes[0] = t, ptowsp_task_make(m, &task);
+//        } } }
+//        if (ptowsp_program_create(ctx, m, NULL, &p) || ptowsp_run_create(ctx, p, &run)) return 1;
+//        if (ptowsp_run_execute(run, &how)) return 1;
+//        printf("8 tiles in %d cycles\n", (int)ptowsp_run_result(run)->makespan_cycles);
+//    }
+//
+// It prints:
+//
+//    8 tiles in 950 cycles
+//
+// 5. GRAPH: C functions with an order between some of them, on threads (section 20).
+//
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//    static ptowsp_status square(void *user, uint64_t task, uint32_t lane) {
+//        int *x = (int *)user;
+//        x[task] = (int)(task * task), (void)lane;
+//        return PTOWSP_OK;
+//    }
+//    static ptowsp_status sum(void *user, uint64_t task, uint32_t lane) {
+//        int *x = (int *)user;
+//        for (uint64_t i = 0; i < task; i++) x[task] += x[i];
+//        return (void)lane, PTOWSP_OK;
+//    }
+//    int main(void) {
+//        ptowsp_context *ctx; ptowsp_graph *graph; int x[5] = {0};
+//        static ptowsp_context_desc threads; static ptowsp_graph_task_desc part, whole;
+//        threads.threads = PTOWSP_THREADS_OWN;
+//        part.fn = square, part.user = x, whole.fn = sum, whole.user = x;
+//        if (ptowsp_context_create(&threads, &ctx)) return 1;
+//        if (ptowsp_graph_create(ctx, NULL, &graph)) return 1;
+//        for (int i = 0; i < 4; i++) ptowsp_graph_task_make(graph, &part, NULL);  // tasks 0 to 3
+//        ptowsp_graph_task_make(graph, &whole, NULL);  // task 4
+//        for (uint64_t i = 0; i < 4; i++) ptowsp_graph_edge_make(graph, i, 4);  // i before 4
+//        if (ptowsp_graph_run(graph)) return 1;
+//        printf("the squares of 0 to 3 add up to %d\n", x[4]);
+//    }
+//
+// It prints:
+//
+//    the squares of 0 to 3 add up to 14
+//
+// 6. EMISSION: write a workload as a source tree for an Ascend NPU, which runs here first (section
+// 22).
+//
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//    int main(void) {
+//        ptowsp_context *ctx; ptowsp_module *m; ptowsp_program *p;
+//        static ptowsp_body_desc desc; static ptowsp_task_desc task; static ptowsp_npu_desc tree;
+//        desc.name = "twice", tree.directory = "scale_npu", tree.is_replacing = true;
+//        if (ptowsp_context_create(NULL, &ctx) || ptowsp_module_create(ctx, NULL, &m)) return 1;
+//        ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+//        ptowsp_value x = ptowsp_tile_inout(k, "x", PTOWSP_F32, 1, 64);
+//        ptowsp_tile_store(x, ptowsp_tile_mul(x, ptowsp_tile_const(k, 2)));
+//        task.kernel = ptowsp_kernel_end(k);
+//        ptowsp_tensor_desc t = {"x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64}, PTOWSP_LOCATION_GLOBAL};
+//        task.views[0].tensor = ptowsp_tensor_make(m, &t);
+//        PTOWSP_WORKLOAD(m, "scale") {
+//            PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "rows")) {
+//                task.views[0].row = i;
+//                ptowsp_task_make(m, &task);
+//            }
+//        }
+//        if (ptowsp_program_create(ctx, m, NULL, &p) || ptowsp_npu_emit(ctx, p, &tree)) return 1;
+//        printf("emitted: make -C %s && %s/build/run --help\n", tree.directory, tree.directory);
+//    }
+//
+// It prints:
+//
+//    emitted: make -C scale_npu && scale_npu/build/run --help
 //
 // CONTENTS
 //
@@ -87,18 +258,20 @@
 //      7. Planning               15. Workloads                  23. Utilities
 //      8. Dispatch               16. Pipelines
 //
-//      Appendix A. Reading programs: for emitters, viewers and other runtimes
-//      Appendix B. Macros: what sections 5, 8, 15 and 16 are made of
+//      Appendix A. Reading programs: the interface of emitters, viewers and other runtimes
+//      Appendix B. Macros: the machinery of sections 5, 8, 15 and 16
 //
 // CONVENTIONS
 //
 // Functions without a context are pure: they touch only their arguments, allocate nothing and may
-// be called from any thread. A context, and what is made from it, belongs to one thread at a time;
-// different contexts are independent. A user's mistake, a limit or missing memory is a status in
-// every build; a broken precondition (marked "Requires") is an assertion. What a function works on
-// (a context, module, program, run, graph, device) must not be NULL; for other pointers that are
-// needed NULL is INVALID_PARAMS. Whatever fails has changed nothing, unless its comment says
-// otherwise. Descriptions may be zeroed: zero is the default.
+// be called from any thread. A context, and everything made from it, belongs to one thread at a
+// time; different contexts are independent.
+//
+// A user's mistake, a limit or missing memory is a status in every build. A broken precondition
+// (marked "Requires") is an assertion. The object that a function works on (a context, module,
+// program, run, graph, device) must not be NULL. For other required pointers NULL is
+// INVALID_PARAMS. A call that fails has changed nothing, unless its comment says otherwise.
+// Descriptions may be zeroed: zero is the default.
 
 #ifndef PTOWSP_H
 #define PTOWSP_H
@@ -3228,8 +3401,8 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 // Appendix B. Macros
 // -------------------------------------------------------------------------------------------------
 //
-// The machinery behind PTOWSP_DEFINE_SPACE (section 5), PTOWSP_DEFINE_TIERS (section 8) and the scopes
-// of sections 15 and 16. Programs use those and nothing else of this appendix.
+// The machinery behind PTOWSP_DEFINE_SPACE (section 5), PTOWSP_DEFINE_TIERS (section 8) and the
+// scopes of sections 15 and 16. Programs use those, and nothing else of this appendix.
 
 // a * b, or UINT64_MAX where that does not fit.
 PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
