@@ -317,7 +317,7 @@
 #endif
 #endif
 
-// Of ptowsp_npu_emit.c, which is a file of its own, also where each has the library in private.
+// The linkage of ptowsp_npu_emit.c: a file of its own, even where each file has a private library.
 #ifndef PTOWSP_NPU_API
 #if !defined(PTOWSP_STATIC)
 #define PTOWSP_NPU_API PTOWSP_API
@@ -371,8 +371,8 @@ PTOWSP_API const char *ptowsp_version(void);
 // 2. Status and errors
 // -------------------------------------------------------------------------------------------------
 //
-// Zero is success, positive values are normal outcomes (none yet), negative values are errors. The
-// values never change. The first three errors keep the names of the PTO-WSP specification.
+// Zero is success. Positive values are normal outcomes (none yet), negative values are errors. The
+// values never change. The first three errors have the names of the PTO-WSP specification.
 
 #define PTOWSP_STATUSES(STATUS)                                                                    \
     STATUS(OK, 0, "ok")                                                                            \
@@ -400,16 +400,16 @@ typedef enum ptowsp_status {
 } ptowsp_status;
 // clang-format on
 
-// The name of a status ("BUFFER_OVERFLOW") and a few words about it; "UNKNOWN" and "no such status"
-// for other values.
+// The name of a status ("BUFFER_OVERFLOW") and a short text; "UNKNOWN" and "no such status" for
+// other values.
 PTOWSP_API const char *ptowsp_status_name(ptowsp_status status);
 PTOWSP_API const char *ptowsp_status_text(ptowsp_status status);
 
 #define PTOWSP_NO_INDEX UINT64_MAX
 
-// The last failure of a context. `text` is one line, "module: what is wrong, with name and value";
-// it belongs to the context and lives until the next failure. BUSY leaves it as it is, since the
-// context may be another thread's then: ptowsp_status_text says what it means.
+// The last failure of a context. `text` is one line, "module: what is wrong, with name and value".
+// It belongs to the context and lives until the next failure. BUSY does not change it, as another
+// thread may own the context then; ptowsp_status_text describes BUSY.
 typedef struct ptowsp_error {
     ptowsp_status status;
     uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX
@@ -420,29 +420,32 @@ typedef struct ptowsp_error {
 // 3. Contexts and threads
 // -------------------------------------------------------------------------------------------------
 //
-// A context holds an allocator, a way to run things in parallel, and the last error. Parallel work
+// A context holds an allocator, an executor for parallel work, and the last error. Parallel work
 // runs on *lanes*, numbered from 0. No two calls ever run on one lane at the same time, so arrays
-// indexed by lane need no locks. The calling thread helps, as lane 0 (with your executor, as it
-// decides). A lane whose thread is slow to wake may get nothing to do: what runs on lanes must not
-// wait for other lanes. It must return, too: by longjmp or exception it leaves the context busy.
+// indexed by lane need no locks. The calling thread helps as lane 0 (your executor decides this
+// itself).
+//
+// Work on a lane must not wait for other lanes: a lane whose thread is slow to wake may get nothing
+// to do. It must return normally: leaving it by longjmp or exception leaves the context busy.
 //
 //      PTOWSP_THREADS_SERIAL   one lane, no threads (the default)
 //      PTOWSP_THREADS_OWN      the context owns lane_count - 1 threads, which sleep between jobs
 //      PTOWSP_THREADS_USER     your executor runs the lanes, through a callback
 
-// Resizes a block, as Lua's allocator does: ptr NULL allocates (old_size is 0), new_size 0 frees
-// and returns NULL, otherwise the block moves or stays. Returns NULL when there is no memory, and
-// the old block is then untouched. Memory is aligned as malloc aligns it. Called on the thread that
-// called ptowsp; while a program runs on lanes of your executor, on that of one lane.
+// Resizes a block, like Lua's allocator: ptr NULL allocates (old_size is 0), new_size 0 frees and
+// returns NULL, otherwise the block moves or stays. Returns NULL when there is no memory; the old
+// block is untouched then. Memory is aligned as malloc aligns it. The hook is called on the thread
+// that called ptowsp, or, while a program runs on lanes of your executor, on the thread of one
+// lane.
 typedef void *(*ptowsp_resize_fn)(void *user, void *ptr, size_t old_size, size_t new_size);
 
 // One lane of a parallel job. Call it once for every lane from 0 to lane_count - 1, on any threads,
 // in any order, at the same time or one after another.
 typedef void (*ptowsp_lane_fn)(void *job, uint32_t lane);
 
-// Your executor: runs all lanes and returns when every one of them has returned. Calling lane 0 on
-// the calling thread is usual. Leaving a lane out, calling one twice or calling one that does not
-// exist is an error (SYSTEM_FAILED), though the work is done all the same, by the others.
+// Your executor: runs all lanes and returns when every one of them has returned. Usually lane 0
+// runs on the calling thread. Omitting a lane, calling one twice or calling one that does not exist
+// is an error (SYSTEM_FAILED); the other lanes complete the work all the same.
 typedef void (*ptowsp_run_lanes_fn)(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
                                     void *job);
 
@@ -459,7 +462,7 @@ typedef struct ptowsp_context_desc {
     ptowsp_resize_fn resize;        // default: realloc and free
     void *resize_user;              // handed to resize
     ptowsp_threads threads;         // default: PTOWSP_THREADS_SERIAL
-    uint32_t lane_count;            // default: 1 (SERIAL), CPUs that are online (OWN); USER says
+    uint32_t lane_count;            // default: 1 (SERIAL), online CPUs (OWN); required for USER
     ptowsp_run_lanes_fn run_lanes;  // USER only
     void *run_lanes_user;           // handed to run_lanes
 } ptowsp_context_desc;
@@ -471,21 +474,21 @@ typedef struct ptowsp_context ptowsp_context;
 // Memory   One block for the context, one for its pool.
 // Errors   INVALID_PARAMS (unknown mode; SERIAL with more than one lane; more lanes than
 //          PTOWSP_LANE_COUNT_MAX; USER without run_lanes or lane_count; run_lanes without USER;
-//          out_context NULL),
+//          out_context NULL).
 //          UNSUPPORTED (OWN in a PTOWSP_NO_THREADS build), OUT_OF_MEMORY, SYSTEM_FAILED (a thread
 //          could not be started). *out_context is NULL then.
 PTOWSP_API ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc,
                                                ptowsp_context **out_context);
 
-// Stops the threads and frees the context; NULL is ignored. Requires that what was allocated from
-// it has been destroyed, and that no job is running.
+// Stops the threads and frees the context; NULL is ignored. Requires that everything made from it
+// has been destroyed, and that no job is running.
 PTOWSP_API void ptowsp_context_destroy(ptowsp_context *context);
 
 // The last failure, or {PTOWSP_OK, PTOWSP_NO_INDEX, ""}. Success does not clear it.
 PTOWSP_API ptowsp_error ptowsp_context_error(const ptowsp_context *context);
 
-// Sets the last failure, and returns its status: for code that builds on this library, to report as
-// it does. The text is copied, and cut off when it is very long. Requires an error.
+// Sets the last failure and returns its status. Code that builds on this library can report its own
+// errors with it. The text is copied, and cut off when it is very long. Requires an error.
 PTOWSP_API ptowsp_status ptowsp_context_fail(ptowsp_context *context, ptowsp_status status,
                                              uint64_t index, const char *text);
 
@@ -495,15 +498,15 @@ PTOWSP_API uint32_t ptowsp_context_lane_count(const ptowsp_context *context);
 typedef void (*ptowsp_range_fn)(void *user, uint64_t begin, uint64_t end, uint32_t lane);
 
 // Calls fn over disjoint ranges that together cover [0, item_count), on all lanes, and returns when
-// all is done. Lanes take ranges as they become free, so which lane gets which is not defined.
+// all are done. Lanes take ranges as they become free, so the lane of a range is not defined.
 //
 // Ranges   grain 0 lets the library choose: large ranges first, smaller ones towards the end.
 //          Otherwise every range but the last has grain items.
-// Errors   INVALID_PARAMS (fn NULL), SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
-//          done), BUSY (called from inside a job of the same context: does nothing, and leaves the
-//          last error alone).
-// Cost     Well under a microsecond when threads are awake; waking sleeping ones costs what the
-//          system charges (tens of microseconds). Threads stay awake for some 20 us after a job.
+// Errors   INVALID_PARAMS (fn NULL). SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
+//          done). BUSY (called from inside a job of the same context: does nothing, and the last
+//          error stays).
+// Cost     Well under a microsecond when threads are awake. Waking sleeping threads takes the
+//          system tens of microseconds. Threads stay awake for some 20 us after a job.
 PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count,
                                              uint64_t grain, ptowsp_range_fn fn, void *user);
 
@@ -511,15 +514,15 @@ PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t i
 // 4. Text sinks
 // -------------------------------------------------------------------------------------------------
 //
-// What can be printed is written to a sink: a callback that takes pieces of text.
+// Functions that print write to a sink: a callback that takes pieces of text.
 
 typedef struct ptowsp_text {
     void (*write)(void *user, const char *text, size_t length);  // text is not terminated
     void *user;
 } ptowsp_text;
 
-// A sink over a buffer of the caller's. The text is always terminated (if size > 0) and cut off
-// when it does not fit; `length` counts all of it, cut off or not, as snprintf does.
+// A sink over the caller's buffer. The text is always terminated (if size > 0) and cut off when it
+// does not fit. `length` counts all of the text, cut off or not, as snprintf does.
 typedef struct ptowsp_text_buffer {
     char *data;
     size_t size;    // of data, in bytes
@@ -533,13 +536,13 @@ PTOWSP_API ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer);
 // 5. Spaces
 // -------------------------------------------------------------------------------------------------
 //
-// An iteration space is a list of named dimensions; each has a static size or is PTOWSP_DYNAMIC,
-// that is, set at run time. Declare one, at file scope, from a list macro:
+// An iteration space is a list of named dimensions. Each has a static size or is PTOWSP_DYNAMIC:
+// set at run time. Declare a space at file scope, from a list macro:
 //
 //      #define DECODE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(head, 8) DIM(chunk, PTOWSP_DYNAMIC)
 //      PTOWSP_DEFINE_SPACE(decode_space, DECODE_DIMS)
 //
-// which gives, all inline:
+// This defines, all inline:
 //
 //      decode_space                                      a struct, with the dynamic dimensions
 //      decode_space_coord                                a struct, with all dimensions
@@ -554,20 +557,20 @@ PTOWSP_API ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer);
 //      decode_space_coord decode_space_at(&s, index)     the inverse
 //      ptowsp_space decode_space_runtime(&s)             the same as a run-time space
 //
-// A zeroed struct has all dynamic sizes 0. Static sizes take no storage (a space without any
-// dynamic dimension still has the one byte that C demands of a struct).
+// In a zeroed struct all dynamic sizes are 0. Static sizes take no storage. (A space without any
+// dynamic dimension still has one byte, as C requires of a struct.)
 //
 // Requires  index: every coordinate inside its size; at: index < total. Run-time spaces assert it.
-// Limits    PTOWSP_SPACE_RANK_MAX dimensions. A size is a constant that does not begin with an
-//           operator, up to INT_MAX: 8, HEADS, (2 * HEADS), PTOWSP_DYNAMIC.
+// Limits    PTOWSP_SPACE_RANK_MAX dimensions. A size is a constant up to INT_MAX that does not
+//           begin with an operator: 8, HEADS, (2 * HEADS), PTOWSP_DYNAMIC.
 
 enum { PTOWSP_DYNAMIC = -1 };  // not a macro: the list macros recognise it by its name
 #define PTOWSP_SPACE_RANK_MAX 8
 
-// A space whose rank and sizes are known at run time only.
+// A space whose rank and sizes are known only at run time.
 typedef struct ptowsp_space {
     uint32_t rank;
-    int64_t sizes[PTOWSP_SPACE_RANK_MAX];  // those from rank on are not looked at
+    int64_t sizes[PTOWSP_SPACE_RANK_MAX];  // sizes from `rank` on are ignored
 } ptowsp_space;
 
 // Makes a space of `rank` dimensions, 0 to PTOWSP_SPACE_RANK_MAX. A rank of 0 has one point.
@@ -575,14 +578,15 @@ typedef struct ptowsp_space {
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank,
                                                         ptowsp_space *out_space);
 
-// As the functions of a static space; coordinates are arrays of `rank` values.
+// Like the functions of a static space; coordinates are arrays of `rank` values.
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_total(const ptowsp_space *space);
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_index(const ptowsp_space *space,
                                                     const int64_t *coord);
 PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t index,
                                              int64_t *out_coord);
 
-// The two spaces of serving: attention over KV chunks, and mixture of experts.
+// The two spaces of serving: attention over KV chunks, and mixture of experts. They are declared as
+// ptowsp_attention_space and ptowsp_moe_space (in appendix B, behind the macros).
 #define PTOWSP_ATTENTION_DIMS(DIM)                                                                 \
     DIM(batch, PTOWSP_DYNAMIC) DIM(head, PTOWSP_DYNAMIC) DIM(chunk, PTOWSP_DYNAMIC)
 #define PTOWSP_MOE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(expert, PTOWSP_DYNAMIC)
@@ -591,8 +595,9 @@ PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t
 // 6. Work and tiers
 // -------------------------------------------------------------------------------------------------
 //
-// A work descriptor says which piece of a step one kernel call does. 24 bytes, the same on every
-// machine of one byte order, so host, scheduler core and kernel core share arrays of them:
+// A work descriptor names the piece of a step that one kernel call computes. It has 24 bytes, the
+// same on every machine of one byte order, so host, scheduler core and kernel core share arrays of
+// descriptors:
 //
 //      offset  0         4      5       6          8           12          16          20
 //              work_id   tier   flags   reserved   params[0]   params[1]   params[2]   params[3]
@@ -662,7 +667,7 @@ PTOWSP_INLINE ptowsp_work ptowsp_work_of(uint32_t work_id, uint8_t tier, uint8_t
     return work;
 }
 
-// Writes one line without its end: "#7 tier 1 first (3, 0) [0, 1024)", that is, id, tier, any of
+// Writes one line without a line end: "#7 tier 1 first (3, 0) [0, 1024)". It holds id, tier, any of
 // "first last init", params 0 and 1, and the tokens.
 PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text);
 
@@ -672,13 +677,13 @@ PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text
 PTOWSP_API ptowsp_status ptowsp_work_create(ptowsp_context *context, uint64_t count,
                                             ptowsp_work **out_work);
 
-// Takes the context that created the work; work may be NULL.
+// Frees descriptors. Takes the context that created them; work may be NULL.
 PTOWSP_API void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work);
 
-// Tiers group sequences by length, so that each group has a kernel of its own. Among tiers that
-// overlap the first in order wins; order and gaps are yours.
+// Tiers group sequences by length, so that each group has a kernel of its own. Where tiers overlap,
+// the first in order wins. Any order is allowed, and so are gaps.
 typedef struct ptowsp_tier {
-    uint8_t id;          // what descriptors carry, and the index into dispatch tables
+    uint8_t id;          // carried by descriptors; the index into dispatch tables
     int32_t length_min;  // inclusive
     int32_t length_max;  // inclusive
 } ptowsp_tier;
@@ -699,15 +704,16 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 // 7. Planning
 // -------------------------------------------------------------------------------------------------
 //
-// A plan cuts every sequence of a batch into chunks of KV tokens; each chunk of each head is one
-// work descriptor. Small chunks give parallelism, but each costs a descriptor and a merge, so the
-// rule is:
+// A plan cuts every sequence of a batch into chunks of KV tokens. Each chunk of each head is one
+// work descriptor. Small chunks give parallelism, but each costs a descriptor and a merge. The rule
+// is:
 //
 //      chunk = the smallest chunk in [chunk_min, chunk_max] whose work units number at most
 //              max_work_units, or chunk_max when none does
 //      work units = head_count * (sum over sequences of ceil(length / chunk))
 //
-// (PTO-WSP v4's text says "largest", its algorithm finds the smallest; the algorithm is followed.)
+// (The text of PTO-WSP v4 says "largest" but its algorithm finds the smallest; ptowsp follows the
+// algorithm.)
 //
 // A sequence of length len becomes n = ceil(len / chunk) pieces, in one of two ways:
 //
@@ -716,16 +722,16 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 //
 // Balanced pieces finish together. Fixed boundaries depend on the sequence alone, not on the rest
 // of the batch, as long as the chunk is kept: use them for batch-invariant results. With align > 1
-// (the KV page size) pieces start at multiples of align, and chunks are multiples of it. In
-// balanced order pieces with one unit more come last, since the last may end inside a unit.
+// (the KV page size) pieces start at multiples of align, and chunks are multiples of it. Balanced
+// pieces that are one unit of `align` longer come last, since the last piece may end inside a unit.
 //
-// Descriptors come sequence by sequence, then head by head, then chunk by chunk; work_id counts
-// from 0; tier is that of the whole sequence; FIRST is on chunk 0 and LAST on the last. A sequence
-// of length 0 has no work. head_count is the number of heads that have KV of their own (KV heads
-// under grouped-query attention, 1 under MLA).
+// Descriptors are ordered by sequence, then head, then chunk. work_id counts from 0. tier is the
+// tier of the whole sequence. FIRST marks chunk 0 and LAST the last chunk. A sequence of length 0
+// has no work. head_count is the number of heads that have KV of their own (KV heads under
+// grouped-query attention, 1 under MLA).
 //
-// These functions take no context. What went wrong, and with which sequence, is in *out_info, which
-// may be NULL; ptowsp_plan_explain makes a line of text of it.
+// These functions take no context. *out_info, which may be NULL, receives the fault and the
+// sequence at fault; ptowsp_plan_explain turns it into a line of text.
 
 typedef struct ptowsp_batch {
     const PTOWSP_GM int32_t *lengths;  // [sequence_count] KV tokens of each sequence, 0 allowed
@@ -754,8 +760,8 @@ typedef struct ptowsp_plan_config {
     uint32_t tier_count;
 } ptowsp_plan_config;
 
-// What the checks of this section find, in the order in which they look, with the status and the
-// text of each. `%i` is info.index, `%v` info.value and `%l` info.limit.
+// The faults that this section reports, in the order of the checks, with the status and the text of
+// each. `%i` is info.index, `%v` info.value and `%l` info.limit.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
     FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
@@ -790,26 +796,26 @@ typedef enum ptowsp_plan_fault {
 // clang-format on
 
 typedef struct ptowsp_plan_info {
-    uint64_t work_count;      // total_work: the units; generate: units written, or needed when
-                              // BUFFER_OVERFLOW; 0 otherwise
-    ptowsp_plan_fault fault;  // which check failed; PTOWSP_FAULT_NONE when none did
+    uint64_t work_count;      // total_work: the units. generate: units written, or the number
+                              // needed after BUFFER_OVERFLOW. 0 otherwise
+    ptowsp_plan_fault fault;  // the check that failed, or PTOWSP_FAULT_NONE
     uint64_t index;           // of the first offending sequence of the batch, or of the tier; else
                               // PTOWSP_NO_INDEX
     int64_t value;            // the offending value, at most INT64_MAX; else 0
-    int64_t limit;            // what it was held against, at most INT64_MAX; else 0
+    int64_t limit;            // the limit that it violates, at most INT64_MAX; else 0
 } ptowsp_plan_info;
 
 // Picks the chunk by the rule above, among multiples of align. An empty step gets the smallest.
 // Errors   INVALID_PARAMS, UNSUPPORTED_SIZE (a length that no tier covers). *out_chunk is 0 then.
-// Cost     2 to 7 passes over the lengths: 1 to 4 us for 10,000 sequences (AVX-512). When lengths
-//          have few distinct values up to 7 + log2(chunk_max - chunk_min) passes: 10 us.
+// Cost     2 to 7 passes over the lengths: 1 to 4 us for 10,000 sequences (AVX-512). If lengths
+//          have few distinct values, up to 7 + log2(chunk_max - chunk_min) passes: 10 us.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch,
                                                              const ptowsp_plan_config *config,
                                                              uint32_t *out_chunk,
                                                              ptowsp_plan_info *out_info);
 
-// Counts the work units of a batch under a chunk, in out_info->work_count. The chunk is one that
-// ptowsp_plan_chunk_size picked, or any multiple of align of yours.
+// Counts the work units of a batch under a chunk, in out_info->work_count. The chunk comes from
+// ptowsp_plan_chunk_size, or is any other multiple of align.
 // Errors   INVALID_PARAMS, UNSUPPORTED_SIZE, LIMIT_EXCEEDED (beyond 63 bits).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_total_work(const ptowsp_batch *batch,
                                                              const ptowsp_plan_config *config,
@@ -819,85 +825,85 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_total_work(const ptowsp_batch 
 // Writes the descriptors of a batch under a chunk. Everything is checked before anything is
 // written. With work NULL and capacity 0 it reports the size to allocate, as BUFFER_OVERFLOW.
 //
-// Errors   As total_work, and LIMIT_EXCEEDED (more than 2^32 units), BUFFER_OVERFLOW
-//          (info.work_count is what is needed). The buffer is untouched then.
+// Errors   As total_work. LIMIT_EXCEEDED (more than 2^32 units). BUFFER_OVERFLOW (info.work_count
+//          is the number needed). The buffer is untouched then.
 // Cost     Two passes over the lengths, then 2 to 4 ns per sequence and 0.2 ns per descriptor
-//          (AVX-512). Looking tiers up is linear in their number.
+//          (AVX-512). The lookup of tiers is linear in their number.
 PTOWSP_API PTOWSP_AICPU ptowsp_status
 ptowsp_plan_generate(const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk,
                      PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
 
-// Writes the descriptors of sequences [first, first + count) of a batch, to work[0] and on, with
-// ids from first_work_id: exactly what ptowsp_plan_generate writes for them when first_work_id is
-// the number of units of the sequences before. For schedulers that share a batch out among
-// themselves. Only lengths in the range are looked at; indices are those of the batch.
+// Writes the descriptors of sequences [first, first + count) of a batch, from work[0] on, with ids
+// from first_work_id. They equal those of ptowsp_plan_generate if first_work_id is the number of
+// units of the sequences before. Schedulers that divide a batch among themselves use this. Only
+// lengths in the range are read; indices count in the batch.
 // Errors   As generate; also for a range outside the batch, and for ids beyond 2^32.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_generate_range(
     const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk, uint32_t first,
     uint32_t count, uint64_t first_work_id, PTOWSP_GM ptowsp_work *work, uint64_t capacity,
     ptowsp_plan_info *out_info);
 
-// As ptowsp_plan_generate, on all lanes of the context, with the same result bit for bit, and the
-// error's text in the context. Lanes share out whole sequences. Below 50,000 descriptors, where it
-// does not pay, the calling thread does it alone.
-// Errors   As generate, and without a fault in *out_info BUSY and SYSTEM_FAILED (as parallel_for;
-//          after SYSTEM_FAILED the work is written all the same).
+// Like ptowsp_plan_generate, on all lanes of the context. The result is the same bit for bit, and
+// the error's text is in the context. Lanes divide the work by whole sequences. Below 50,000
+// descriptors, where lanes do not pay, the calling thread works alone.
+// Errors   As generate. Without a fault in *out_info: BUSY and SYSTEM_FAILED, as parallel_for;
+//          after SYSTEM_FAILED the work is written all the same.
 PTOWSP_API ptowsp_status ptowsp_plan_generate_parallel(
     ptowsp_context *context, const ptowsp_batch *batch, const ptowsp_plan_config *config,
     uint32_t chunk, PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
 
-// What a service promises never to exceed; for a buffer allocated once.
+// Limits that a service never exceeds, to size a buffer that is allocated once.
 typedef struct ptowsp_plan_limits {
     uint32_t sequence_count_max;
-    uint32_t head_count;       // exactly
+    uint32_t head_count;       // the exact number
     int32_t length_max;        // of one sequence
     uint64_t token_count_max;  // of all sequences together (the KV cache's size); 0: no such limit
 } ptowsp_plan_limits;
 
-// A bound on the number of work units of every batch within the limits whose chunk was picked by
-// ptowsp_plan_chunk_size under the same config: a buffer of this size never overflows. It may be
-// larger than generate can number (2^32).
+// Bounds the number of work units of any batch within the limits, if ptowsp_plan_chunk_size picked
+// the chunk under the same config. A buffer of this size never overflows. The bound may be larger
+// than generate can number (2^32).
 // Errors   INVALID_PARAMS, LIMIT_EXCEEDED (beyond 63 bits); *out_count is 0 then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
                                                              const ptowsp_plan_limits *limits,
                                                              uint64_t *out_count,
                                                              ptowsp_plan_info *out_info);
 
-// Writes a line without its end: "plan: sequence 3 has length 200000, which no tier covers".
+// Writes a line without a line end: "plan: sequence 3 has length 200000, which no tier covers".
 PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
 // 8. Dispatch
 // -------------------------------------------------------------------------------------------------
 //
-// A dispatch table has one kernel per tier id; running a descriptor is table[work->tier](...).
+// A dispatch table has one kernel per tier id. A descriptor runs as table[work->tier](...).
 //
 // Memory   None is allocated; MPMD takes 16 KiB of stack.
-// Cost     The tiers of all descriptors are looked at first, by the calling thread: 1 ns each.
-//          Then 1 to 2 ns per descriptor, and one shared counter per range of them.
+// Cost     The calling thread first checks the tiers of all descriptors: 1 ns each. Then 1 to 2 ns
+//          per descriptor, and one shared counter per range of descriptors.
 
-// Does one work unit. No two calls with the same lane run at the same time.
+// Computes one work unit. No two calls with the same lane run at the same time.
 typedef void (*ptowsp_work_fn)(const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user);
 
-// One kernel per tier from one body, with the tier's number as a constant that the compiler folds.
-// At file scope, from a body
+// PTOWSP_DEFINE_TIERS makes one kernel per tier from one body. The body gets the tier's number as a
+// constant, which the compiler folds. At file scope,
 //
 //      PTOWSP_INLINE void attend(const ptowsp_work *work, uint32_t lane, void *user, int tier) {..}
 //      PTOWSP_DEFINE_TIERS(attend, PTOWSP_DECODE_TIERS, attend)
 //
-// gives, as static:
+// defines, as static:
 //
 //      attend_tier_0, attend_tier_1, ...      a kernel per tier
 //      attend_tiers, attend_tier_count        the list as ptowsp_tier[], for a ptowsp_plan_config
 //      attend_table                           the kernels as ptowsp_work_fn[attend_tier_count]
 //      attend_dispatch(work, lane, user)      inline, through a switch instead of a table
 //
-// Limits   16 tiers, whose ids are 0, 1, 2, ... in order (checked when compiling). Tables for other
-//          ids are filled by hand.
+// Limits   16 tiers, whose ids are 0, 1, 2, ... in order (checked when compiling). Fill tables for
+//          other ids by hand.
 // Runs the descriptors in order, on the calling thread, as lane 0. Every descriptor's tier must
-// have a kernel (index below table_count, not NULL): else the status is INVALID_PARAMS, *out_index
-// (may be NULL) is the first that has none, and nothing was run. *out_index is PTOWSP_NO_INDEX when
-// all is well, and when work or table is NULL.
+// have a kernel (index below table_count, not NULL). Otherwise nothing runs, the status is
+// INVALID_PARAMS, and *out_index (may be NULL) is the first descriptor without a kernel. *out_index
+// is PTOWSP_NO_INDEX on success, and when work or table is NULL.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_dispatch_serial(const PTOWSP_GM ptowsp_work *work,
                                                              uint64_t work_count,
                                                              const ptowsp_work_fn *table,
@@ -906,7 +912,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_dispatch_serial(const PTOWSP_GM pto
 
 // Runs the descriptors on all lanes of the context, every lane with the same table (single program,
 // multiple data), and returns when all are done. Lanes take descriptors in order as they become
-// free; which lane gets which is not defined.
+// free, so the lane of a descriptor is not defined.
 // Errors   INVALID_PARAMS (as above; the error's index is the descriptor's), BUSY, SYSTEM_FAILED
 //          (as ptowsp_parallel_for).
 PTOWSP_API ptowsp_status ptowsp_dispatch_spmd(ptowsp_context *context,
@@ -914,7 +920,7 @@ PTOWSP_API ptowsp_status ptowsp_dispatch_spmd(ptowsp_context *context,
                                               uint64_t work_count, const ptowsp_work_fn *table,
                                               uint32_t table_count, void *user);
 
-// Lanes that share a table: cube cores and vector cores, say.
+// Lanes that share a table, such as cube cores or vector cores.
 typedef struct ptowsp_lane_group {
     uint32_t lane_count;
     const ptowsp_work_fn *table;
@@ -924,9 +930,9 @@ typedef struct ptowsp_lane_group {
 #define PTOWSP_LANE_GROUP_MAX 255
 
 // Runs the descriptors on lanes with different kernels (multiple programs, multiple data). A
-// descriptor goes to the first group whose table has its tier, and there to a lane that is free.
-// Lanes, as kernels see them, are numbered over all groups: group 0 has 0 .. lane_count - 1, and so
-// on. There may be more of them than the context has, or fewer.
+// descriptor goes to the first group whose table has its tier, and there to a free lane. Kernels
+// see lanes numbered over all groups: group 0 has 0 .. lane_count - 1, and so on. The groups may
+// have more lanes than the context, or fewer.
 // Errors   As spmd; also for no groups, too many groups, a group without lanes, more than
 //          PTOWSP_LANE_COUNT_MAX lanes in all.
 PTOWSP_API ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context,
@@ -938,19 +944,18 @@ PTOWSP_API ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context,
 // 9. Merging
 // -------------------------------------------------------------------------------------------------
 //
-// Attention over a chunk of KV leaves a partial state per query row (online softmax, Milakov and
+// Attention over a chunk of KV gives a partial state per query row (online softmax, Milakov and
 // Gimelshein 2018; split-KV decode, Dao et al. 2023):
 //
 //      m = max of the chunk's scores
 //      l = sum of exp(score - m)
 //      acc[d] = sum of exp(score - m) * v[d]
 //
-// Two states of one row merge by rescaling to the larger m; the result row is acc / l, and m +
-// log(l) its log-sum-exp. A state with m = -INFINITY is empty, the identity, whatever else it
-// holds. Kernels that leave a normalised row o and its log-sum-exp have the state (lse, 1, o). NaN
-// or +INFINITY in a state that is not empty shows up as NaN or infinity in the row, in its
-// log-sum-exp, or both. Merge chunks in their order: the result then does not depend on which
-// thread did what.
+// Two states of one row merge by rescaling to the larger m. The result row is acc / l, and m +
+// log(l) is its log-sum-exp. A state with m = -INFINITY is empty: the identity, whatever else it
+// holds. A kernel that computes a normalised row o and its log-sum-exp has the state (lse, 1, o).
+// NaN or +INFINITY in a state that is not empty gives NaN or infinity in the row, in its
+// log-sum-exp, or both. Merge chunks in their order: then the result does not depend on threads.
 
 typedef struct ptowsp_partial {
     float m;
@@ -973,12 +978,12 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_merge_add(ptowsp_partial *state, float *acc
 PTOWSP_API PTOWSP_AICORE float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc,
                                                    uint32_t dim, float *out);
 
-// All of it for one row: merges part_count states in order and writes the result row out[dim];
-// returns the log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: with
-// arrays states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. Faster than
-// adding one by one, as rows are read once and rescaled never; the two may differ in the last bits.
-// out must not overlap accs. Cost: about that of reading the parts twice. dim may be 0; a stride of
-// 0 merges the same part again and again.
+// Merges part_count states of one row in order, writes the result row out[dim] and returns the
+// log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: for arrays
+// states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. A stride of 0 merges
+// the same part repeatedly. dim may be 0. out must not overlap accs.
+// Cost     About that of reading the parts twice. It is faster than adding parts one by one, as
+//          each row is read once and never rescaled; the two results may differ in the last bits.
 PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *states,
                                                      const float *accs, uint32_t part_count,
                                                      size_t stride, uint32_t dim, float *out);
@@ -987,8 +992,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // 10. Data types and tensors
 // -------------------------------------------------------------------------------------------------
 //
-// The element types of tensors and typed arrays. f16 is IEEE 754 binary16, bf16 the upper half of
-// an f32; both travel as uint16_t. bool is one byte, 0 or 1.
+// The element types of tensors and typed arrays. f16 is IEEE 754 binary16 and bf16 the upper half
+// of an f32; both are passed as uint16_t. bool is one byte, 0 or 1.
 
 // clang-format off
 #define PTOWSP_DTYPES(DTYPE) /* name, value, bytes, text */                                        \
@@ -1007,7 +1012,7 @@ typedef enum ptowsp_dtype {
 } ptowsp_dtype;
 // clang-format on
 
-// Where a tensor lives. Recorded for emission; here all memory is memory.
+// The location of a tensor. It is recorded for emission and has no effect on a CPU.
 typedef enum ptowsp_location {
     PTOWSP_LOCATION_GLOBAL = 0,
     PTOWSP_LOCATION_L2,
@@ -1016,15 +1021,15 @@ typedef enum ptowsp_location {
     PWSP_FORCE_INT(PTOWSP_LOCATION)
 } ptowsp_location;
 
-// Bytes of an element, and "f16"; 0 and "none" for what is no data type.
+// The bytes of an element, and the type's name ("f16"); 0 and "none" for other values.
 PTOWSP_API uint32_t ptowsp_dtype_size(ptowsp_dtype dtype);
 PTOWSP_API const char *ptowsp_dtype_name(ptowsp_dtype dtype);
 
-// "global", "l2", "ub", "l1"; "none" for what is no location.
+// "global", "l2", "ub", "l1"; "none" for other values.
 PTOWSP_API const char *ptowsp_location_name(ptowsp_location location);
 
-// Narrowing rounds to nearest, ties to even, once: also from double. Overflow gives infinity, NaN
-// stays NaN (quiet, sign and the upper payload bits kept), subnormals are exact. Widening is exact.
+// Narrowing rounds once, to nearest, ties to even, also from double. Overflow gives infinity. NaN
+// stays NaN (quiet, with its sign and upper payload bits). Subnormals and widening are exact.
 PTOWSP_API uint16_t ptowsp_f16_from_f32(float value);
 PTOWSP_API uint16_t ptowsp_f16_from_f64(double value);
 PTOWSP_API float ptowsp_f32_from_f16(uint16_t bits);
@@ -1032,10 +1037,11 @@ PTOWSP_API uint16_t ptowsp_bf16_from_f32(float value);
 PTOWSP_API uint16_t ptowsp_bf16_from_f64(double value);
 PTOWSP_API float ptowsp_f32_from_bf16(uint16_t bits);
 
-// Converts count elements. Between floats as above; integers to floats round to nearest even, once;
-// floats to integers go towards zero and saturate, NaN gives 0; integers to integers keep the low
-// bits; to bool is "not zero" (NaN is true). Arrays need no alignment and must not overlap.
-// Errors   INVALID_PARAMS (no such type; an array NULL with count > 0). Nothing is written then.
+// Converts count elements. Floats convert to floats as above. Integers to floats round once, to
+// nearest even. Floats to integers round towards zero and saturate; NaN gives 0. Integers to
+// integers keep the low bits. Conversion to bool is "not zero" (NaN is true). Arrays need no
+// alignment and must not overlap.
+// Errors   INVALID_PARAMS (unknown type; an array NULL with count > 0). Nothing is written then.
 PTOWSP_API ptowsp_status ptowsp_convert(void *out, ptowsp_dtype out_dtype, const void *in,
                                         ptowsp_dtype in_dtype, uint64_t count);
 
@@ -1046,17 +1052,17 @@ typedef struct ptowsp_tensor_desc {
     const char *name;  // copied; unique in the module
     ptowsp_dtype dtype;
     uint32_t rank;                          // 0 to PTOWSP_TENSOR_RANK_MAX
-    int64_t shape[PTOWSP_TENSOR_RANK_MAX];  // outermost first; PTOWSP_DYNAMIC: known when bound
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX];  // outermost first; PTOWSP_DYNAMIC: set when bound
     ptowsp_location location;               // default: PTOWSP_LOCATION_GLOBAL
 } ptowsp_tensor_desc;
 
-// Memory for a tensor. Zero fields are the declared dtype, rank and shape, and row-major strides.
+// Memory for a tensor. Zero fields mean the declared dtype, rank and shape, and row-major strides.
 typedef struct ptowsp_buffer {
     void *data;          // aligned to its element; may be NULL in runs that only measure time
     uint64_t size;       // bytes at data, checked against shape and strides; 0: not checked
     ptowsp_dtype dtype;  // the declared one
     uint32_t rank;       // the declared one; may be 0 when no size is PTOWSP_DYNAMIC
-    int64_t shape[PTOWSP_TENSOR_RANK_MAX];    // as declared where that is static; looked at if rank
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX];    // static sizes as declared; ignored if rank is 0
     int64_t strides[PTOWSP_TENSOR_RANK_MAX];  // in elements, any sign; all 0: row-major
 } ptowsp_buffer;
 
@@ -1064,8 +1070,8 @@ typedef struct ptowsp_buffer {
 // 11. Modules
 // -------------------------------------------------------------------------------------------------
 //
-// A module holds what a workload is made of: axes, tensors, kernels, scalar expressions, and one or
-// several workloads that may call each other. It is built by calls that read like the loops they
+// A module holds the parts of workloads: axes, tensors, kernels, scalar expressions, and one or
+// several workloads, which may call each other. It is built by calls that read like the loops they
 // describe:
 //
 //      ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch");
@@ -1082,18 +1088,20 @@ typedef struct ptowsp_buffer {
 //          }
 //      }
 //
-// A module keeps its first error: after it every building call does nothing and returns a zero id,
-// and compiling reports it. So a program that builds a workload checks once. Names are copied; they
-// are of 1 to PTOWSP_NAME_MAX printable ASCII characters, without quotes or backslash. What is
-// bound at run time (sizes, symbols, arrays, sparse axes, tensors) shares one space of names, which
-// are identified by their FNV-1a-64 hash; two names with one hash are an error.
+// A module keeps its first error. After it every building call does nothing and returns a zero id,
+// and compiling reports the error. So a program that builds a workload checks once.
+//
+// Names are copied. A name has 1 to PTOWSP_NAME_MAX printable ASCII characters, without quotes or
+// backslash. Everything bound at run time (sizes, symbols, arrays, sparse axes, tensors) shares one
+// space of names. Names are identified by their FNV-1a-64 hash; two names with one hash are an
+// error.
 
 #define PTOWSP_NAME_MAX        63
 #define PTOWSP_SLOT_COUNT      256  // default
 #define PTOWSP_SLOT_COUNT_MAX  65536
 #define PTOWSP_MODULE_NODE_MAX 1000000  // loops, tasks, ... of one module
-#define PTOWSP_MODULE_NEST_MAX 64       // of scopes in one another
-#define PTOWSP_EXPR_DEPTH_MAX  200      // of operations in one another
+#define PTOWSP_MODULE_NEST_MAX 64       // nested scopes
+#define PTOWSP_EXPR_DEPTH_MAX  200      // nested operations
 #define PTOWSP_EXPR_SIZE_MAX   10000    // operations and leaves of one expression
 
 typedef struct ptowsp_module ptowsp_module;
@@ -1103,7 +1111,7 @@ typedef struct ptowsp_module_desc {
     uint32_t slot_count;  // default: PTOWSP_SLOT_COUNT
 } ptowsp_module_desc;
 
-// Things in a module are small ids; zero is none. An expression knows its module as well.
+// Parts of a module are small ids; zero is none. An expression holds its module as well.
 typedef struct ptowsp_axis {
     uint32_t id;
 } ptowsp_axis;
@@ -1138,25 +1146,26 @@ PTOWSP_API ptowsp_error ptowsp_module_error(const ptowsp_module *module);
 // trees.
 PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text);
 
-// Axes, over which loops run. The variable of a loop is i64.
+// Axes: the ranges of loops. The variable of a loop is i64.
 //
-//      dense     0 .. size - 1, known here
+//      dense     0 .. size - 1, with a constant size
 //      dynamic   0 .. size - 1, the size bound under the axis' name
-//      ragged    lengths bound under the axis' name. As it is: 0 .. sum of all lengths - 1. Through
-//                ptowsp_axis_row: 0 .. lengths[row] - 1.
-//      sparse    CSR arrays bound under the axis' name. The variable is the column index. As it is:
-//                the entries of all rows, in order. Through ptowsp_axis_row: those of one row.
+//      ragged    lengths bound under the axis' name. Used directly: 0 .. sum of all lengths - 1.
+//                Through ptowsp_axis_row: 0 .. lengths[row] - 1.
+//      sparse    CSR arrays bound under the axis' name. The variable is the column index. Used
+//                directly: the entries of all rows, in order. Through ptowsp_axis_row: those of
+//                one row.
 PTOWSP_API ptowsp_axis ptowsp_axis_dense(ptowsp_module *module, const char *name, int64_t size);
 PTOWSP_API ptowsp_axis ptowsp_axis_dynamic(ptowsp_module *module, const char *name);
 PTOWSP_API ptowsp_axis ptowsp_axis_ragged(ptowsp_module *module, const char *name);
 PTOWSP_API ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *name);
 
-// One row of a ragged or sparse axis; row is an i64, usually the variable of an outer loop. A row
+// One row of a ragged or sparse axis. `row` is an i64, usually the variable of an outer loop. A row
 // outside the bound arrays is an error of the run.
 PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row);
 
 // Declares a tensor.
-// Errors   A bad or clashing name; no such dtype or location; a rank or size out of range.
+// Errors   A bad or clashing name; an unknown dtype or location; a rank or size out of range.
 PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc);
 
 // -------------------------------------------------------------------------------------------------
@@ -1164,10 +1173,10 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_
 // -------------------------------------------------------------------------------------------------
 //
 // A kernel is a C function that does one task: it reads and writes tiles, and returns the cycles
-// that this took. (Or it is written as operations on tiles: section 13.) All tasks of a run are
-// called in program order, on the thread that runs, unless that run asks for more lanes (section
-// 19) or a device runs it (section 21): then tasks that do not wait for each other run at the same
-// time.
+// that the task takes. (A kernel can also be written as operations on tiles: section 13.) All tasks
+// of a run are called in program order, on the calling thread. If the run asks for more lanes
+// (section 19) or a device runs it (section 21), tasks that do not wait for each other run at the
+// same time.
 
 typedef uint64_t ptowsp_cycles;
 #define PTOWSP_CYCLES_MAX UINT64_C(0x7fffffffffffffff)
@@ -1183,8 +1192,9 @@ typedef struct ptowsp_tile {
     int64_t row_stride, col_stride;  // in elements
 } ptowsp_tile;
 
-// What a kernel sees. args are the task's axis arguments (i64), then for each tile its valid rows
-// and columns (smaller than the tile at the tensor's edge), then its scalars, all as 64-bit cells:
+// A task as its kernel sees it. `args` holds 64-bit cells: the task's axis arguments (i64), then
+// the valid rows and columns of each tile, then the scalars. At the edge of a tensor the valid
+// sizes are smaller than the tile.
 //
 //      args   axis 0 .. axis n-1 | rows 0, cols 0, rows 1, cols 1, ... | scalar 0 ..
 //             ^ 0                  ^ user_axis_count                     ^ axis_arg_count
@@ -1197,7 +1207,7 @@ typedef struct ptowsp_task {
     const ptowsp_tile *tiles;
     uint64_t index;  // of the task in its run, from 0, in program order
     const char *kernel_name;
-    uint32_t lane;  // that it runs on, for scratch memory: of the context, or the core of a device
+    uint32_t lane;  // runs the task, for scratch memory: a lane of the context, a core of a device
 } ptowsp_task;
 
 PTOWSP_INLINE int64_t ptowsp_task_axis(const ptowsp_task *task, uint32_t i) {
@@ -1216,7 +1226,7 @@ PTOWSP_INLINE uint64_t ptowsp_task_scalar(const ptowsp_task *task, uint32_t i) {
 // Does a task and returns its cycles, at most PTOWSP_CYCLES_MAX, or ptowsp_task_fail(status).
 typedef ptowsp_cycles (*ptowsp_kernel_fn)(const ptowsp_task *task, void *user);
 
-// What a kernel returns to stop the run with an error (a negative status).
+// The return value of a kernel that fails: it stops the run with an error (a negative status).
 PTOWSP_INLINE ptowsp_cycles ptowsp_task_fail(ptowsp_status status) {
     return PWSP_CAST(ptowsp_cycles, status < 0 ? status : PTOWSP_KERNEL_FAILED);
 }
@@ -1249,7 +1259,7 @@ typedef struct ptowsp_tile_param {
     const char *name;  // copied; NULL ends the list
     ptowsp_direction direction;
     ptowsp_dtype dtype;
-    int64_t rows, cols;  // of the tile; PTOWSP_DYNAMIC: what the view says
+    int64_t rows, cols;  // of the tile; PTOWSP_DYNAMIC: those of the view
 } ptowsp_tile_param;
 
 typedef struct ptowsp_scalar_param {
@@ -1258,18 +1268,18 @@ typedef struct ptowsp_scalar_param {
 } ptowsp_scalar_param;
 
 // The source of a kernel that is a C function, for ptowsp_npu_emit: its text, or a file that is
-// read when emitting. It defines the function (and what that calls) at file scope, compiles as
-// C++17, and includes nothing but "ptowsp.h" and headers of the C library; of the library it calls
-// what is inline or marked PTOWSP_AICORE. Several kernels may have one text.
+// read when emitting. It defines the function and its helpers at file scope and compiles as C++17.
+// It includes nothing but "ptowsp.h" and headers of the C library. Of ptowsp it calls only inline
+// functions and functions marked PTOWSP_AICORE. Several kernels may share one text.
 typedef struct ptowsp_kernel_source {
     const char *text;  // copied
     const char *file;  // a path; copied
     const char *fn;    // the function's name in it; default: the kernel's name
-    const char *cost;  // the cost function's, which a kernel with a cost must have
+    const char *cost;  // the cost function's name, required for a kernel with a cost
 } ptowsp_kernel_source;
 
-// Code that is compiled here and kept as text as well. Its comments and line ends are lost in the
-// text, and it may not hold preprocessor lines.
+// Compiles code and keeps it as text as well. The text loses comments and line ends. The code may
+// not hold preprocessor lines.
 //
 //      PTOWSP_SOURCE(kernels_source,
 //          static ptowsp_cycles scale(const ptowsp_task *task, void *user) { ... }
@@ -1291,13 +1301,13 @@ typedef struct ptowsp_kernel_source {
 
 typedef struct ptowsp_kernel_desc {
     const char *name;     // copied; unique among the module's kernels
-    uint32_t axis_count;  // axis arguments that each task gives, exactly
+    uint32_t axis_count;  // the exact number of axis arguments of each task
     ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];
     ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
     ptowsp_unit unit;       // default: PTOWSP_UNIT_VECTOR
     ptowsp_kernel_fn fn;    // does the work; NULL: only for runs that measure time
     ptowsp_kernel_fn cost;  // the cycles of a task, from its args alone (tiles have no data); if
-                            // given, it and not fn says how long a task takes, in every run
+                            // given, it replaces the cycles that fn returns, in every run
     ptowsp_cycles cycles;   // the same as a constant; used if cost is NULL and this is not 0
     void *user;             // handed to fn and cost
     ptowsp_kernel_source source;  // of fn, for emitting
@@ -1306,16 +1316,16 @@ typedef struct ptowsp_kernel_desc {
 // Declares a kernel.
 // Errors   A bad or clashing name; neither fn nor cost nor cycles; too many axis arguments; a tile
 //          or scalar without direction, type or size; a source with both text and file, or with
-//          names and neither; names in it that are no C identifiers.
+//          names but neither; function names that are not C identifiers.
 PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
 
 // -------------------------------------------------------------------------------------------------
 // 13. Tile kernels
 // -------------------------------------------------------------------------------------------------
 //
-// The other way to write a kernel: as operations on tiles. It is checked, lowered to PTO-ISA
-// instructions, given on-chip addresses and the waits between a core's pipes, and that one list of
-// instructions is what runs here, what is counted in cycles, and what is emitted.
+// A kernel can be written as operations on tiles. It is checked, lowered to PTO-ISA instructions,
+// and given on-chip addresses and the waits between a core's pipes. The same list of instructions
+// runs on the CPU, is counted in cycles, and is emitted.
 //
 //      ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "softmax"});
 //      ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 128);
@@ -1324,15 +1334,15 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_
 //      ptowsp_tile_store(y, ptowsp_tile_div(e, ptowsp_tile_rowsum(e)));
 //      ptowsp_kernel softmax = ptowsp_kernel_end(k);
 //
-// A body keeps its first error, with the operation's name: after it every call does nothing and
-// returns no value; ptowsp_kernel_end hands the error to the module. Values belong to their body,
-// until it ends.
+// A body keeps its first error, with the operation's name. After it every call does nothing and
+// returns the zero value; ptowsp_kernel_end hands the error to the module. Values belong to their
+// body and live until it ends.
 //
 // Sizes here are those of a full tile. At the edge of a tensor a task has fewer valid rows or
-// columns: the kernel computes and stores those only. Two parameters that an operation combines
-// must then have the same valid sizes, or the task fails with INVALID_PARAMS.
+// columns, and the kernel computes and stores only those. Two parameters that an operation combines
+// must have the same valid sizes, or the task fails with INVALID_PARAMS.
 //
-// Memory   What a task keeps on chip is planned here, and has to fit the machine's memories.
+// Memory   The on-chip memory of a task is planned here. It has to fit the machine's memories.
 // Limits   A kernel's parameters are those of a task (PTOWSP_TASK_TILE_MAX, ..._SCALAR_MAX); tiles
 //          of at most PTOWSP_TILE_SIZE_MAX rows or columns; PTOWSP_BODY_OP_MAX operations.
 
@@ -1342,14 +1352,14 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_
 // Memories of an accelerator core.
 #define PTOWSP_MEMORIES(MEMORY) /* name, text */                                                   \
     MEMORY(UB, "UB")            /* unified buffer: vector instructions */                          \
-    MEMORY(L1, "L1")            /* what the cube unit reads its operands through */                \
+    MEMORY(L1, "L1")            /* staging of the cube unit's operands */                          \
     MEMORY(L0A, "L0A")          /* left operands of matrix products */                             \
     MEMORY(L0B, "L0B")          /* right operands */                                               \
     MEMORY(L0C, "L0C")          /* their results */                                                \
     MEMORY(BIAS, "bias table")                                                                     \
     MEMORY(SCALING, "fixpipe buffer")
 
-// Pipes of a core: each runs its instructions in order, beside the others.
+// Pipes of a core. Each runs its instructions in order, concurrently with the others.
 #define PTOWSP_PIPES(PIPE) /* name */                                                              \
     PIPE(S)                /* scalar */                                                            \
     PIPE(V)                /* vector */                                                            \
@@ -1386,7 +1396,7 @@ typedef enum ptowsp_family {
     PWSP_FORCE_INT(PTOWSP_FAMILY)
 } ptowsp_family;
 
-// The ways that data takes between memories (GM is global memory).
+// The paths of data between memories (GM is global memory).
 typedef enum ptowsp_path {
     PTOWSP_PATH_GM_TO_UB = 0,
     PTOWSP_PATH_GM_TO_L1,
@@ -1404,20 +1414,20 @@ typedef enum ptowsp_path {
     PWSP_FORCE_INT(PTOWSP_PATH)
 } ptowsp_path;
 
-// A machine, for planning memory and counting cycles. Data, to be copied and changed.
+// A machine, for planning memory and counting cycles. It is plain data: copy and change it freely.
 typedef struct ptowsp_machine {
     char name[16];
     ptowsp_family family;
     uint32_t cube_count, vector_count;  // cores
     uint32_t aicpu_count;               // threads that a runtime may use
     uint32_t clock_mhz;
-    // Bytes of each memory of a core that kernels may use, up to 64 MiB (of UB on A2/A3, the last
-    // 8 KiB are scratch of instructions); of L2 and HBM, for all cores.
+    // Bytes of each memory of a core that kernels may use, up to 64 MiB (the last 8 KiB of UB on
+    // A2/A3 are scratch of instructions); of L2 and HBM, for all cores.
     uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
     uint64_t l2_bytes, hbm_bytes;
     uint32_t rates[PTOWSP_PATH_COUNT];  // of one core, in 1/100 GiB/s
-    // Control, in ns: host to AICPU; AICPU register store and load; a task seen by an AICore; its
-    // completion seen by the AICPU.
+    // Control latencies, in ns: host to AICPU; AICPU register store and load; until an AICore sees
+    // a task; until the AICPU sees its completion.
     uint32_t launch_ns, store_ns, load_ns, dispatch_ns, completion_ns;
 } ptowsp_machine;
 
@@ -1426,7 +1436,7 @@ PTOWSP_API ptowsp_machine ptowsp_machine_950pr(void);  // Ascend 950PR (A5); con
 
 typedef struct ptowsp_body ptowsp_body;
 
-// What an operation gives: a tile, or a scalar. Zero is none.
+// The result of an operation: a tile or a scalar. Zero is none.
 typedef struct ptowsp_value {
     ptowsp_body *body;
     uint32_t id;
@@ -1434,22 +1444,23 @@ typedef struct ptowsp_value {
 
 typedef struct ptowsp_body_desc {
     const char *name;               // copied; unique among the module's kernels
-    uint32_t axis_count;            // axis arguments that each task gives
+    uint32_t axis_count;            // axis arguments of each task
     const ptowsp_machine *machine;  // default: 910B
-    // One instruction where the hardware has it: matmul + bias, matmul + relu + store, matmul +
-    // conversion + store. Off, each operation is counted by itself, as in PTO-WSP.
+    // Fuses operations for which the hardware has one instruction: matmul + bias, matmul + relu +
+    // store, matmul + conversion + store. Without it each operation is counted by itself, as in
+    // PTO-WSP.
     bool is_fused;
 } ptowsp_body_desc;
 
 // Begins a kernel; NULL when the module has an error. Errors are the module's.
 PTOWSP_API ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *desc);
 
-// Ends it: cleans up, lowers, plans memory and waits, and verifies the result.
-// Errors   The body's first; nothing is stored; a tile that does not fit (which, how much, where).
+// Ends a kernel: cleans up, lowers, plans memory and waits, and verifies the result.
+// Errors   The body's first error; nothing is stored; a tile does not fit (which, how much, where).
 PTOWSP_API ptowsp_kernel ptowsp_kernel_end(ptowsp_body *body);
 
-// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to, once, and
-// `inout` both: reading it gives what was there when the task began.
+// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to once, and
+// `inout` is both: it reads as it was when the task began.
 PTOWSP_API ptowsp_value ptowsp_tile_in(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
                                        int64_t rows, int64_t cols);
 PTOWSP_API ptowsp_value ptowsp_tile_out(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
@@ -1457,28 +1468,28 @@ PTOWSP_API ptowsp_value ptowsp_tile_out(ptowsp_body *body, const char *name, pto
 PTOWSP_API ptowsp_value ptowsp_tile_inout(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
                                           int64_t rows, int64_t cols);
 
-// A scalar parameter. i64, u64 and bool are the task's argument, as a number; f32 and f64 are its
-// bits, in a u64.
+// A scalar parameter. For i64, u64 and bool the task's argument is the number; for f32 and f64 it
+// is a u64 that holds the bits.
 PTOWSP_API ptowsp_value ptowsp_tile_scalar(ptowsp_body *body, const char *name, ptowsp_dtype dtype);
 
-// A constant. It takes the type of what it is combined with; integers are cut towards zero.
+// A constant. It takes the type of the other operand; integers are truncated towards zero.
 PTOWSP_API ptowsp_value ptowsp_tile_const(ptowsp_body *body, double value);
 
-// A tile of one number; and 1 x cols of start, start + 1, ... (i16, i32, u16, u32).
+// A tile filled with one number; and 1 x cols of start, start + 1, ... (i16, i32, u16, u32).
 PTOWSP_API ptowsp_value ptowsp_tile_full(ptowsp_body *body, ptowsp_dtype dtype, int64_t rows,
                                          int64_t cols, double value);
 PTOWSP_API ptowsp_value ptowsp_tile_iota(ptowsp_body *body, ptowsp_dtype dtype, int64_t cols,
                                          double start);
 
-// Reads a parameter anew. Parameters are read by themselves where they are operands: this is for
-// who wants the load counted twice.
+// Loads a parameter again. Operands are loaded automatically; use this only to model a second load.
 PTOWSP_API ptowsp_value ptowsp_tile_load(ptowsp_value param);
 
-// Stores to an out or inout parameter, each once. The type is the parameter's, but f32 into f16 or
-// bf16 is converted (to nearest even), and u32 into i32 and back goes bit by bit.
+// Stores to an out or inout parameter, each once. The value has the parameter's type. In addition,
+// f32 is converted to f16 or bf16 (to nearest even), and u32 and i32 store as each other bit by
+// bit.
 PTOWSP_API void ptowsp_tile_store(ptowsp_value param, ptowsp_value value);
 
-// Adds to what is there, atomically on a device: f16, f32, i16, i32.
+// Adds to the stored values, atomically on a device: f16, f32, i16, i32.
 PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 
 // x op y, element by element; the result has the shape and type of x. y may be
@@ -1488,11 +1499,11 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 //      a vector with a value per row: rows x 1 or 1 x rows
 //      a vector with a value per column: 1 x cols or cols x 1
 //
-// On a square tile, rows x rows, the last two are the same shapes: a vector is then a value per
-// row, also 1 x rows, as PTO-WSP has it. col_broadcast says that it is one per column.
+// On a square tile, rows x rows, the last two have the same shapes. A vector is then a value per
+// row, also as 1 x rows, as in PTO-WSP; use col_broadcast for a value per column.
 //
-// For add, mul, max and min, x may be the vector. Types f16, bf16, f32, i16, i32; div of integers
-// gives 0 where y is 0. max and min of NaN are NaN.
+// For add, mul, max and min, x may be the vector. Types: f16, bf16, f32, i16, i32. Division of
+// integers gives 0 where y is 0. max and min of NaN are NaN.
 PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_mul(ptowsp_value x, ptowsp_value y);
@@ -1500,9 +1511,9 @@ PTOWSP_API ptowsp_value ptowsp_tile_div(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_max(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_min(ptowsp_value x, ptowsp_value y);
 
-// f16, bf16, f32; neg and relu also i32. tanh, sigmoid, gelu (its tanh form) and silu are made of
-// exp, sin and cos of polynomials: within 4e-7, of the result's magnitude where that is above 1;
-// sin and cos for |x| up to 10,000.
+// Types: f16, bf16, f32; neg and relu also i32. tanh, sigmoid, gelu (its tanh form) and silu are
+// computed with exp, sin and cos with polynomials. Errors are within 4e-7, relative where the
+// result is above 1 in magnitude. sin and cos take |x| up to 10,000.
 PTOWSP_API ptowsp_value ptowsp_tile_exp(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_log(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_sqrt(ptowsp_value x);
@@ -1518,7 +1529,8 @@ PTOWSP_API ptowsp_value ptowsp_tile_silu(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_neg(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_abs(ptowsp_value x);
 
-// Along rows: rows x 1, f32 for f16 and bf16. Along columns: 1 x cols.
+// Reductions. Along rows the result is rows x 1, f32 for f16 and bf16; along columns it is 1 x
+// cols.
 PTOWSP_API ptowsp_value ptowsp_tile_rowsum(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_rowmax(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_rowmin(ptowsp_value x);
@@ -1527,12 +1539,13 @@ PTOWSP_API ptowsp_value ptowsp_tile_colsum(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_colmax(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_colmin(ptowsp_value x);
 
-// A vector as a tile of x's shape: a value per row (rows x 1 or 1 x rows), or per column.
+// Expands a vector to a tile of x's shape: a value per row (rows x 1 or 1 x rows), or per column.
 PTOWSP_API ptowsp_value ptowsp_tile_row_broadcast(ptowsp_value x, ptowsp_value vector);
 PTOWSP_API ptowsp_value ptowsp_tile_col_broadcast(ptowsp_value x, ptowsp_value vector);
 
-// Matrix products, rows(a) x cols(b): f32 of f16, bf16 or f32 operands, i32 of i8. Sums are in
-// f32 or i32. acc adds to an earlier value of the result's type; bias is a 1 x cols vector of it.
+// Matrix products, rows(a) x cols(b). f16, bf16 and f32 operands give f32, i8 operands give i32,
+// and sums are in the result's type. acc is an earlier value of that type to add to; bias is a 1 x
+// cols vector of it.
 PTOWSP_API ptowsp_value ptowsp_tile_matmul(ptowsp_value a, ptowsp_value b);
 PTOWSP_API ptowsp_value ptowsp_tile_matmul_acc(ptowsp_value acc, ptowsp_value a, ptowsp_value b);
 PTOWSP_API ptowsp_value ptowsp_tile_matmul_bias(ptowsp_value a, ptowsp_value b, ptowsp_value bias);
@@ -1546,13 +1559,13 @@ typedef enum ptowsp_round {
     PWSP_FORCE_INT(PTOWSP_ROUND)
 } ptowsp_round;
 
-// The same numbers in another type. The mode is for floats to integers; these saturate, and NaN
-// gives 0.
+// Converts to another type. The rounding mode applies to floats to integers; these saturate, and
+// NaN gives 0.
 PTOWSP_API ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round round);
 
-// clamp(round(x * scale), -128, 127) as i8, and back: (x - offset) * scale as f32. scale and offset
-// are f32 vectors with a value per row; the scale of quantize is 1 / step. x has two columns or
-// more.
+// Quantizing gives clamp(round(x * scale), -128, 127) as i8. Dequantizing gives (x - offset) *
+// scale as f32. scale and offset are f32 vectors with a value per row; the scale of quantize is 1 /
+// step. x has two columns or more.
 PTOWSP_API ptowsp_value ptowsp_tile_quantize(ptowsp_value x, ptowsp_value scale);
 PTOWSP_API ptowsp_value ptowsp_tile_dequantize(ptowsp_value x, ptowsp_value scale,
                                                ptowsp_value offset);
@@ -1569,37 +1582,38 @@ typedef enum ptowsp_compare {
     PWSP_FORCE_INT(PTOWSP_COMPARE)
 } ptowsp_compare;
 
-// A mask: where x op y holds (never with NaN, but for NE); y is a tile of x's shape or a scalar.
-// select takes x where the mask holds and else y, a tile or a scalar. f16, f32; i32 with EQ.
+// compare makes a mask of the elements for which x op y holds. With NaN only NE holds. y is a tile
+// of x's shape or a scalar. select takes x where the mask holds and y, a tile or a scalar,
+// elsewhere. Types: f16, f32; i32 with EQ.
 PTOWSP_API ptowsp_value ptowsp_tile_compare(ptowsp_value x, ptowsp_compare op, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, ptowsp_value y);
 
-// Sorting. sort32 sorts every 32 columns of each row of f32 scores descending, ties in their order
-// (NaN counts as the largest), into pairs of score and u32 index, index being 1 x cols or of x's
-// shape. merge_sort merges runs of `run` pairs by four (or the last two or three) in one row, which
-// must be full: a task with fewer valid columns fails. top-k takes the first k values, or indices
-// (u32), of each row's pairs; a task with fewer than k fails.
+// Sorting. sort32 sorts every 32 columns of each row of f32 scores in descending order; ties keep
+// their order, and NaN counts as the largest. The result holds pairs of score and u32 index;
+// `index` is 1 x cols or of x's shape. merge_sort merges runs of `run` pairs by four (or the last
+// two or three) in one row. The row must be full: a task with fewer valid columns fails. top-k
+// takes the first k values, or indices (u32), of each row's pairs; a task with fewer than k fails.
 PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);
 PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);
 PTOWSP_API ptowsp_value ptowsp_tile_topk_values(ptowsp_value pairs, int64_t k);
 PTOWSP_API ptowsp_value ptowsp_tile_topk_indices(ptowsp_value pairs, int64_t k);
 
-// Elements of x by their index in it (i32 or u32), row * cols + column of the full tile, also where
-// fewer columns are valid: the result has the index' shape. Outside of x it is 0.
+// Gathers elements of x by index (i32 or u32): row * cols + column of the full tile, even where
+// fewer columns are valid. The result has the shape of `index`. An index outside of x gives 0.
 PTOWSP_API ptowsp_value ptowsp_tile_gather(ptowsp_value x, ptowsp_value index);
 
-// Part of a tile: rows x cols elements from (row, col). Of a parameter, only that part is loaded.
+// A part of a tile: rows x cols elements from (row, col). Only this part of a parameter is loaded.
 PTOWSP_API ptowsp_value ptowsp_tile_slice(ptowsp_value x, int64_t row, int64_t col, int64_t rows,
                                           int64_t cols);
 
-// x0 y0 x1 y1 ... in each row (on A5: A2/A3 has no instruction for it); and the even (0) or odd (1)
-// columns of x.
+// interleave gives x0 y0 x1 y1 ... in each row (A5 only: A2/A3 has no instruction for it).
+// deinterleave gives the even (part 0) or odd (part 1) columns of x.
 PTOWSP_API ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 
-// Instructions of PTO-ISA, one call each, for what operations do not say; operands are tiles made
-// by ptowsp_tile_alloc, which instructions write as often as they like, or values, which they only
-// read. What an instruction takes, and what it does, is in ptoisa_shim.h under its name.
+// Instructions of PTO-ISA, one call each, where the operations above do not suffice. Operands are
+// tiles made by ptowsp_tile_alloc, which instructions may write any number of times, or values,
+// which they only read. ptoisa_shim.h describes each instruction and its operands under its name.
 //
 //      ptowsp_value t = ptowsp_tile_alloc(k, &(ptowsp_alloc_desc){.dtype = PTOWSP_F32, .like = x});
 //      ptowsp_instruction(k, &(ptowsp_instruction_desc){.name = "TAXPY", .dst = {t}, .src = {x},
@@ -1619,7 +1633,7 @@ typedef struct ptowsp_alloc_desc {
     ptowsp_memory memory;  // default: UB
     ptowsp_dtype dtype;
     ptowsp_layout layout;  // default: row-major
-    int64_t rows, cols;    // allocated; default: what fits `like`
+    int64_t rows, cols;    // allocated; default: the sizes that fit `like`
     ptowsp_value like;     // a value with the same valid sizes; default: all is valid
 } ptowsp_alloc_desc;
 
@@ -1628,21 +1642,21 @@ typedef struct ptowsp_instruction_desc {
     ptowsp_value dst[2], src[4], tmp;
     ptowsp_value scalar;  // a constant or a scalar parameter
     uint32_t row, col;    // TEXTRACT, TINSERT; col: block length of TMRGSORT, diagonal of TTRI
-    // A ptowsp_round (TCVT, which wraps what does not fit), a ptowsp_compare (TCMP, TCMPS), a mask
-    // pattern (TGATHERMASK: P0101 is 0, P1010, P0001, P0010, P0100, P1000, P1111); 1: TCI counts
-    // down, TTRI is the upper triangle, TSTORE adds.
+    // A ptowsp_round (TCVT, which wraps values out of range), a ptowsp_compare (TCMP, TCMPS), or a
+    // mask pattern (TGATHERMASK: P0101 is 0, P1010, P0001, P0010, P0100, P1000, P1111). 1 means:
+    // TCI counts down, TTRI is the upper triangle, TSTORE adds.
     uint32_t mode;
 } ptowsp_instruction_desc;
 
 PTOWSP_API ptowsp_value ptowsp_tile_alloc(ptowsp_body *body, const ptowsp_alloc_desc *desc);
 PTOWSP_API void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_desc *desc);
 
-// Cycles. The unit model counts elements: PTO-WSP's rule, a kernel being the sum of its
-// instructions. A2A3 uses PTO-ISA's public constants for Ascend 910B, and pipes overlap as far as
-// the waits between them allow; expect errors of some tens of per cent against a device. A5 is the
-// same for Ascend 950PR. USER is a function, called for each instruction (flags and barriers too),
-// with the overlap of A2A3; it depends on its arguments alone (for tasks of one size it may be
-// called once), and says at most 2^43 - 1 cycles.
+// Cost models. UNIT counts elements, as PTO-WSP does; a kernel takes the sum of its instructions.
+// A2A3 uses PTO-ISA's public constants for Ascend 910B, and pipes overlap as far as the waits
+// between them allow. Expect errors of some tens of per cent against a device. A5 is the same for
+// Ascend 950PR. USER is a function, called for each instruction (flags and barriers too), with the
+// overlap of A2A3. It must depend on its arguments alone, as it may be called once for all tasks of
+// one size, and return at most 2^43 - 1 cycles.
 typedef enum ptowsp_model {
     PTOWSP_MODEL_UNIT = 0,
     PTOWSP_MODEL_A2A3,
@@ -1651,7 +1665,7 @@ typedef enum ptowsp_model {
     PWSP_FORCE_INT(PTOWSP_MODEL)
 } ptowsp_model;
 
-// One instruction: what it is, and on which sizes it works.
+// One instruction and the sizes that it works on.
 typedef struct ptowsp_insn {
     const char *name;  // "TADD"
     ptowsp_pipe pipe;
@@ -1671,18 +1685,19 @@ typedef struct ptowsp_cost {
 
 typedef struct ptowsp_kernel_stats {
     ptowsp_cycles cycles;                          // of a task with full tiles
-    ptowsp_cycles busy_cycles[PTOWSP_PIPE_COUNT];  // that each pipe works
-    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];    // used at once, the most
+    ptowsp_cycles busy_cycles[PTOWSP_PIPE_COUNT];  // in which each pipe works
+    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];    // the most that is used at once
     uint32_t insn_count;                           // flags and barriers included
 } ptowsp_kernel_stats;
 
-// What a tile kernel takes; cost NULL is the unit model. Errors: INVALID_PARAMS (no tile kernel, a
-// model without its function), LIMIT_EXCEEDED (a function that says too much), OUT_OF_MEMORY.
+// Measures a tile kernel; cost NULL is the unit model.
+// Errors   INVALID_PARAMS (not a tile kernel; a model without its function), LIMIT_EXCEEDED (the
+//          function returned too many cycles), OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
                                                const ptowsp_cost *cost,
                                                ptowsp_kernel_stats *out_stats);
 
-// The instructions of a tile kernel, with full tiles; and the cycles of each in the unit model.
+// The instructions of a tile kernel with full tiles, and the cycles of each in the unit model.
 PTOWSP_API uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp_kernel kernel);
 PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel kernel,
                                              uint32_t i, ptowsp_cycles *out_unit_cycles);
@@ -2338,8 +2353,8 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //          256. Recording tasks takes 56 bytes for each, and up to 32 more for each in flight. On
 //          lanes, some 100 bytes more for each task of the window, 25 for each tile, and 65 for
 //          each tile of a tensor that tasks write: with three tiles, of which one is such, again no
-//          more than 256. Executing again what has been executed before allocates nothing; on lanes,
-//          only if more is in flight at once than ever before.
+//          more than 256. Executing again what has been executed before allocates nothing; on
+//          lanes, only if more is in flight at once than ever before.
 
 typedef struct ptowsp_run ptowsp_run;
 
