@@ -1710,17 +1710,18 @@ PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel k
 // 14. Scalar expressions
 // -------------------------------------------------------------------------------------------------
 //
-// Scalars that are known at run time: values of type bool, i64 or u64 made of literals, loop
-// variables, symbols, arrays and slots. Types are checked when built, and mixing i64 and u64 is an
-// error, never a conversion. Arithmetic never traps:
+// Expressions are scalars that are evaluated at run time: values of type bool, i64 or u64 made of
+// literals, loop variables, symbols, arrays and slots. Types are checked when an expression is
+// built. Mixing i64 and u64 is an error, never a conversion. Arithmetic never traps:
 //
 //      + - * and neg     wrap around
 //      x / 0 and x % 0   are 0; INT64_MIN / -1 is INT64_MIN, INT64_MIN % -1 is 0
 //      / and %           of i64 round towards zero
 //      << >>             take the count modulo 64; >> of i64 keeps the sign
 //
-// select, and, or look at their right operands only when needed, so a guarded read of an array is
+// select, and, or evaluate their right operands only when needed, so a guarded read of an array is
 // safe. Constant parts are folded.
+//
 // Cost     About 1 ns per operation; leaves are free.
 
 // Literals.
@@ -1731,33 +1732,34 @@ PTOWSP_API ptowsp_expr ptowsp_bool(ptowsp_module *module, bool value);
 // A symbol: a u64 bound by name with ptowsp_run_bind_symbol.
 PTOWSP_API ptowsp_expr ptowsp_symbol(ptowsp_module *module, const char *name);
 
-// Element `index` (i64) of a typed array bound by name. Signed types give i64, unsigned ones u64,
-// bool bool; floats are refused. An index outside is an error of the run, which reads 0. The name
-// of a ragged axis gives its lengths.
+// Element `index` (i64) of a typed array bound by name. Signed types give i64, unsigned types u64,
+// bool gives bool; floats are refused. An index outside the array is an error of the run, and reads
+// 0. The name of a ragged axis gives its lengths.
 PTOWSP_API ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtype dtype,
                                        ptowsp_expr index);
 
 // The size of a dense or dynamic axis, i64.
 PTOWSP_API ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis);
 
-// The position of the current entry in the indices of a sparse axis, i64; variable is that of a
-// loop over such an axis. For what is kept beside the indices, such as the gates of experts.
+// The position of the current entry in the indices of a sparse axis, i64. `variable` is that of a
+// loop over such an axis. Use it for data stored beside the indices, such as the gates of experts.
 PTOWSP_API ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable);
 
-// Slots: u64 cells of a run, set and loaded by workloads, read in one of three ways. The cell as
-// i64 has the same bits; as bool it is "not 0".
+// Slots: u64 cells of a run, set and loaded by workloads. A cell read as i64 has the same bits;
+// read as bool it is "not 0".
 PTOWSP_API ptowsp_expr ptowsp_slot_u64(ptowsp_module *module, uint32_t slot);
 PTOWSP_API ptowsp_expr ptowsp_slot_i64(ptowsp_module *module, uint32_t slot);
 PTOWSP_API ptowsp_expr ptowsp_slot_bool(ptowsp_module *module, uint32_t slot);
 
-// For the keys of a schedule, which are evaluated for each task: the variable of the loop around
-// the task that has this name (i64; a task without one is an error when compiling), args[i] of the
-// task (i64; 0 when it has fewer), and a tag of the task (u64; 0 when it has no such tag).
+// Leaves for the keys of a schedule, which are evaluated for each task. task_variable is the
+// variable of this name of a loop around the task (i64; a task without one is an error when
+// compiling). task_arg is args[i] of the task (i64; 0 if it has fewer). task_tag is a tag of the
+// task (u64; 0 if it has no such tag).
 PTOWSP_API ptowsp_expr ptowsp_task_variable(ptowsp_module *module, const char *name);
 PTOWSP_API ptowsp_expr ptowsp_task_arg(ptowsp_module *module, uint32_t i);
 PTOWSP_API ptowsp_expr ptowsp_task_tag(ptowsp_module *module, const char *name);
 
-// Integers, both of one type.
+// Operations on integers, both of one type.
 PTOWSP_API ptowsp_expr ptowsp_add(ptowsp_expr a, ptowsp_expr b);
 PTOWSP_API ptowsp_expr ptowsp_sub(ptowsp_expr a, ptowsp_expr b);
 PTOWSP_API ptowsp_expr ptowsp_mul(ptowsp_expr a, ptowsp_expr b);
@@ -1773,7 +1775,7 @@ PTOWSP_API ptowsp_expr ptowsp_shr(ptowsp_expr a, ptowsp_expr count);
 PTOWSP_API ptowsp_expr ptowsp_neg(ptowsp_expr a);
 PTOWSP_API ptowsp_expr ptowsp_bitnot(ptowsp_expr a);
 
-// Comparisons of integers of one type; eq and ne also of bools. The result is bool.
+// Comparisons of integers of one type; eq and ne also compare bools. The result is bool.
 PTOWSP_API ptowsp_expr ptowsp_eq(ptowsp_expr a, ptowsp_expr b);
 PTOWSP_API ptowsp_expr ptowsp_ne(ptowsp_expr a, ptowsp_expr b);
 PTOWSP_API ptowsp_expr ptowsp_lt(ptowsp_expr a, ptowsp_expr b);
@@ -1781,7 +1783,7 @@ PTOWSP_API ptowsp_expr ptowsp_le(ptowsp_expr a, ptowsp_expr b);
 PTOWSP_API ptowsp_expr ptowsp_gt(ptowsp_expr a, ptowsp_expr b);
 PTOWSP_API ptowsp_expr ptowsp_ge(ptowsp_expr a, ptowsp_expr b);
 
-// Bools.
+// Operations on bools.
 PTOWSP_API ptowsp_expr ptowsp_and(ptowsp_expr a, ptowsp_expr b);
 PTOWSP_API ptowsp_expr ptowsp_or(ptowsp_expr a, ptowsp_expr b);
 PTOWSP_API ptowsp_expr ptowsp_not(ptowsp_expr a);
@@ -1789,8 +1791,8 @@ PTOWSP_API ptowsp_expr ptowsp_not(ptowsp_expr a);
 // condition ? a : b; a and b of one type.
 PTOWSP_API ptowsp_expr ptowsp_select(ptowsp_expr condition, ptowsp_expr a, ptowsp_expr b);
 
-// Casts from any type: between i64 and u64 the bits stay, from bool they are 0 or 1, to bool is
-// "not 0".
+// Casts from any type. Between i64 and u64 the bits stay; from bool the result is 0 or 1; to bool
+// it is "not 0".
 PTOWSP_API ptowsp_expr ptowsp_to_i64(ptowsp_expr a);
 PTOWSP_API ptowsp_expr ptowsp_to_u64(ptowsp_expr a);
 PTOWSP_API ptowsp_expr ptowsp_to_bool(ptowsp_expr a);
@@ -1806,8 +1808,8 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 // -------------------------------------------------------------------------------------------------
 //
 // A workload is a tree of statements. The scope macros open a node, run their body once, with the
-// loop's variable as a symbolic ptowsp_expr, and close it. (Leave a body by its end or `continue`,
-// never by break or return: the scope would stay open, which is an error later.)
+// loop's variable as a symbolic ptowsp_expr, and close the node. Leave a body by its end or
+// `continue`, never by break or return: the scope would stay open, which is an error later.
 //
 //      PTOWSP_WORKLOAD(m, "name") {}     a workload; its statements run one after another
 //      PTOWSP_PARALLEL(m, i, axis) {}    a loop whose iterations, and the statements in it, are
@@ -1815,15 +1817,15 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 //      PTOWSP_FOR_EACH(m, i, axis) {}    a loop whose iterations, and the statements in it, run one
 //                                        after another
 //      PTOWSP_SELECT(m, e, axis) {}      a parallel loop over the entries of a sparse axis
-//      PTOWSP_WHEN(m, condition) {}      statements for a condition (bool); adds no order of its
-//                                        own: they stand as if written around it
-//      PTOWSP_OTHERWISE(m) {}            right after a when: else; may be missing
+//      PTOWSP_WHEN(m, condition) {}      statements under a condition (bool). It adds no order: the
+//                                        statements count as children of the scope around it
+//      PTOWSP_OTHERWISE(m) {}            the else of the PTOWSP_WHEN right before it; optional
 //      PTOWSP_COMBINE(m) {}              statements that are independent of each other
 //      PTOWSP_SEQUENCE(m) {}             statements that run one after another
 //
-// In time: every child of a parallel scope is ready when the scope is, and the scope is done when
-// all are; child i of a sequential scope is ready when child i - 1 is done. A scope without
-// children is done when it is ready.
+// In time, every child of a parallel scope is ready when the scope is ready, and the scope is done
+// when all children are. Child i of a sequential scope is ready when child i - 1 is done. A scope
+// without children is done when it is ready.
 
 // clang-format off
 #define PTOWSP_WORKLOAD(m, name)     PWSP_SCOPE(m, ptowsp_workload_begin(m, name))
@@ -1836,12 +1838,12 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 #define PTOWSP_SEQUENCE(m)           PWSP_SCOPE(m, ptowsp_sequence_begin(m))
 // clang-format on
 
-// What the macros call; ptowsp_scope_end closes the innermost open scope. Loops return their
-// variable.
-// Errors   A workload inside another, a statement outside; a clashing workload name; a loop
-//          variable named as one around it; no axis, or for select one that is not sparse; a
-//          condition that is not bool; otherwise without when; an expression that uses a variable
-//          whose loop is not around; too many or too deep.
+// The functions behind the macros. ptowsp_scope_end closes the innermost open scope. Loops return
+// their variable.
+// Errors   A workload inside another; a statement outside a workload; a clashing workload name; a
+//          loop variable with the name of one around it; no axis, or a select over an axis that is
+//          not sparse; a condition that is not bool; otherwise without when; an expression with a
+//          variable whose loop is not around it; too many nodes, or nested too deep.
 PTOWSP_API void ptowsp_workload_begin(ptowsp_module *module, const char *name);
 PTOWSP_API ptowsp_expr ptowsp_parallel_begin(ptowsp_module *module, const char *variable,
                                              ptowsp_axis axis);
@@ -1855,14 +1857,14 @@ PTOWSP_API void ptowsp_combine_begin(ptowsp_module *module);
 PTOWSP_API void ptowsp_sequence_begin(ptowsp_module *module);
 PTOWSP_API void ptowsp_scope_end(ptowsp_module *module);
 
-// A window of a tensor: an index for each dimension but the last two, and a tile on those, from
-// (row, col). A tensor of rank 1 counts as one row, of rank 0 as one element.
+// A window of a tensor: an index for each dimension but the last two, and a tile on the last two,
+// from (row, col). A tensor of rank 1 counts as one row, of rank 0 as one element.
 typedef struct ptowsp_view {
     ptowsp_tensor tensor;                           // none ends the list
-    ptowsp_expr index[PTOWSP_TENSOR_RANK_MAX - 2];  // i64, for the leading dimensions, exactly
+    ptowsp_expr index[PTOWSP_TENSOR_RANK_MAX - 2];  // i64, one for each leading dimension
     ptowsp_expr row, col;                           // i64; default: 0
-    int64_t rows, cols;  // size of the tile; default: the parameter's, or up to the tensor's edge
-                         // where that is PTOWSP_DYNAMIC
+    int64_t rows, cols;  // size of the tile; default: the parameter's size, or up to the tensor's
+                         // edge where that is PTOWSP_DYNAMIC
 } ptowsp_view;
 
 typedef struct ptowsp_tag {
@@ -1872,39 +1874,41 @@ typedef struct ptowsp_tag {
 
 typedef struct ptowsp_task_desc {
     ptowsp_kernel kernel;
-    ptowsp_expr axes[PTOWSP_TASK_AXIS_MAX];       // i64; as many as the kernel says
+    ptowsp_expr axes[PTOWSP_TASK_AXIS_MAX];       // i64; axis_count of the kernel
     ptowsp_view views[PTOWSP_TASK_TILE_MAX];      // one for each tile parameter, in order
     ptowsp_expr scalars[PTOWSP_TASK_SCALAR_MAX];  // of the parameters' types
     ptowsp_tag tags[PTOWSP_TASK_TAG_MAX];         // for the keys of schedules
-    ptowsp_node after[PTOWSP_TASK_AFTER_MAX];     // tasks that it waits for, see below
+    ptowsp_node after[PTOWSP_TASK_AFTER_MAX];     // tasks to wait for, see below
 } ptowsp_task_desc;
 
-// Adds a task. With `after` and explicit dependencies (section 17) it waits for all instances of
-// those tasks, of the same workload and added before, that the current iteration of the innermost
-// scope around both has issued: in one loop body the matching instance, after a loop all of them.
-// Errors   A kernel that is none; too few or many axes, views or scalars; wrong type, dtype or
-//          rank; a tile that differs from the parameter's; constant indices or offsets outside the
-//          tensor; clashing tags; after something that is no task of the workload.
+// Adds a task. `after` names tasks of the same workload that were added before. With explicit
+// dependencies (section 17) the task waits for all their instances that the current iteration of
+// the innermost scope around both has issued. In one loop body that is the matching instance; after
+// a loop it is all of them.
+// Errors   No kernel; too few or too many axes, views or scalars; a wrong type, dtype or rank; a
+//          tile that differs from the parameter's; constant indices or offsets outside the tensor;
+//          clashing tags; an `after` that is not a task of the workload.
 PTOWSP_API ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task_desc *desc);
 
-// Declares the next parameter of the workload that is being built and returns it as an expression.
-// Comes before the workload's first statement.
+// Declares the next parameter of the workload under construction and returns it as an expression.
+// Parameters come before the workload's first statement.
 PTOWSP_API ptowsp_expr ptowsp_workload_param(ptowsp_module *module, const char *name,
                                              ptowsp_type type);
 
-// Calls a workload of the module, which may be built later; args are evaluated once. Recursion is
-// an error when compiling, as is another number or type of arguments. 64 calls in one another are
-// always accepted.
+// Calls a workload of the module, which may be built later. args are evaluated once. Recursion, or
+// a wrong number or type of arguments, is an error when compiling. 64 nested calls are always
+// accepted.
 #define PTOWSP_CALL_ARG_MAX 16
 PTOWSP_API void ptowsp_call(ptowsp_module *module, const char *workload, const ptowsp_expr *args,
                             uint32_t arg_count);
 
-// Sets a slot, in program order; takes no time. The value is of any type.
+// Sets a slot, in program order and in no time. The value is of any type.
 PTOWSP_API void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_expr value);
 
-// Loads element (row, col) of a view's tile into a slot; row and col are i64, zero exprs are 0. The
-// tile's rows and cols default to 1 by 1. Integers and bool only; signed ones are sign-extended.
-// In data it sees what the tasks before it in the program have written; for time see section 17.
+// Loads element (row, col) of a view's tile into a slot. row and col are i64; zero expressions are
+// 0. The tile's rows and cols default to 1. The element is an integer, sign-extended if signed, or
+// bool. The load reads the values written by the tasks before it in the program; for its time see
+// section 17.
 PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
                                  ptowsp_expr row, ptowsp_expr col);
 
@@ -1912,8 +1916,8 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // 16. Pipelines
 // -------------------------------------------------------------------------------------------------
 //
-// A pipeline is a statement of a workload: processes that run side by side and meet in channels
-// (communicating sequential processes, Hoare 1978), each with a time of its own.
+// A pipeline is a statement of a workload: processes that run concurrently, each with a time of its
+// own, and meet in channels (communicating sequential processes, Hoare 1978).
 //
 //      PTOWSP_PIPELINE(m, "double_buffer") {
 //          ptowsp_channel_desc desc = {.name = "loaded", .depth = 2, .latency = 50};
@@ -1930,11 +1934,11 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 //
 //      load --[ 2 tokens, 50 cycles ]--> compute 0, compute 1, ...
 //
-// Time. Every process begins at 0, the start of the pipeline. A task of c cycles takes its process
+// Time. Every process begins at 0, the start of the pipeline. A task of c cycles moves its process
 // from t to t + c; control, expressions and slots take no time. Processes need no lanes: each is a
-// unit of its own, which does one thing at a time, so that loops and scopes that are parallel run
-// one after another too. A channel of depth d and latency L holds up to d tokens, from send to
-// receive. Of the k-th token, with s the time of its send and r that of its receive:
+// unit of its own that does one thing at a time, so parallel loops and scopes in it run one after
+// another too. A channel of depth d and latency L holds up to d tokens, from send to receive. For
+// the k-th token, s is the time of its send and r the time of its receive:
 //
 //               sender arrives       s = max(sender arrives, r of token k - d)       goes on at s
 //      sender   -------+.............+----------------------------------------------------------->
@@ -1946,44 +1950,47 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 //
 //      depth 0: a rendezvous. r = max(receiver arrives, sender arrives + L), and both go on at r.
 //
-// A channel closes when its last producer has ended or closed it. Once it is closed and empty, a
-// receiver sees the end of the stream: at max(receiver arrives, time of the last close). (So who
-// consumes to the end waits for a producer that goes on with other things; ptowsp_close is for
-// that.)
+// A channel closes when its last producer has ended or closed it. When it is closed and empty, a
+// receiver sees the end of the stream, at max(receiver arrives, time of the last close). A consumer
+// that reads to the end therefore waits for producers that go on with other work, unless they call
+// ptowsp_close.
 //
-// Tokens name data, they do not hold it. A sender fills the place of token k + d + 1, at the most,
-// while the receiver works on that of token k: a ring of places for depth d needs d + 2 of them.
-// With several receivers tokens do not come to an end in order; then free places have to be sent
-// back.
+// Tokens name data, they do not hold it. While the receiver works on the place of token k, the
+// sender may fill the place of token k + d + 1, but no later one. A ring of places for depth d
+// therefore needs d + 2 places. With several receivers tokens are not finished in order; then free
+// places have to be sent back.
 //
-// Several processes may produce or consume one channel. Of all that can go on, the process with the
-// smallest time moves first, of several the one that comes first in the tree, then by replica (who
-// waits keeps the time at which it arrived): so tokens are in the order in which senders arrive,
-// and go to receivers in the order in which those arrive, and all results are one number. Kernels
-// are called in this order of time, too: data that is written before a token is sent is seen by
-// whoever has received it. (On lanes, section 19, that holds for tiles of tensors. Cost functions,
-// when only time is measured, are called in any order. These are the rules of PTO-WSP v9, except
-// that there the end of a stream takes no time and ties are left to threads.)
+// Order. Several processes may produce or consume one channel. The result is deterministic: of all
+// processes that can proceed, the one with the smallest time moves first. Ties follow the order of
+// the tree, then the replica. A waiting process keeps the time at which it arrived. So tokens are
+// in the order in which senders arrive, and go to receivers in the order in which those arrive.
+// Kernels are called in the same order of time: a process that has received a token sees all data
+// written before the token was sent. On lanes (section 19) this holds for tiles of tensors. When
+// only time is measured, cost functions are called in any order. (These are the rules of PTO-WSP
+// v9, except that there the end of a stream takes no time and ties are left to threads.)
 //
-// Slots. Each process begins with the slots as they are when the pipeline starts, and what it sets
-// is its own: processes share tensors and channels, nothing else. Behind the pipeline slots are as
-// they were before.
+// Slots. Each process begins with a copy of the slots as they are when the pipeline starts, and
+// sets only its copy. Processes share tensors and channels, nothing else. After the pipeline the
+// slots are as they were before it.
 //
-// Around it. A pipeline is issued like a task that takes no lane, no place in the window and no
-// turn: it starts at its ready time (no sooner than the clock), and ends with its last process. To
-// what surrounds it, it reads and writes the whole of each tensor that its tasks do (all bytes from
-// the first element to the last), whatever their views, and under exact dependencies as well. In
-// dataflow issue it waits for the tasks that have written what its processes load slots from,
-// whatever the dependencies say. Of its tasks themselves no schedule is asked: they have no keys,
-// pools or streams.
+// Surroundings. A pipeline is issued like a task that takes no lane, no place in the window and no
+// turn. It starts at its ready time, but not before the clock, and ends with its last process. For
+// the tasks around it, it reads and writes the whole of each tensor that its tasks read and write
+// (all bytes from the first element to the last). This holds whatever the views are, and under
+// exact dependencies as well. In dataflow issue it waits for the tasks that have written the
+// tensors that its processes load slots from, whatever the dependencies are. The schedule does not
+// apply to the tasks in it: they have no keys, pools or streams.
 //
-// Whoever can never go on is found: what structure alone shows when compiling (a channel that no
-// process sends to, or none receives from), the rest at once when it happens, as STUCK: who waits,
-// where, since when, in which circle, and what would help (ptowsp_run_print_stuck).
-// Cost     Some ns per send and per receive, see README. Memory: 16 bytes for each token that a
-//          channel may hold (its depth, rounded up to a power of two); some 350 for each process
-//          (replica) and each channel, 8 more for each variable of a replica and each slot that
-//          processes set; 32 for each operation of the program.
+// Deadlocks are detected. Compiling reports those that the structure shows: a channel that no
+// process sends to, or that none receives from. The others are reported as STUCK when they happen:
+// the blocked processes, where and since when they wait, the cycle of waits, and how to break it
+// (ptowsp_run_print_stuck).
+//
+// Cost     Some ns per send and per receive, see README.
+// Memory   16 bytes for each token that a channel may hold (its depth, rounded up to a power of
+//          two). Some 350 bytes for each process (replica) and each channel. 8 more for each
+//          variable of a replica and each slot that processes set. 32 for each operation of the
+//          program.
 
 #define PTOWSP_CHANNEL_DEPTH_MAX 1048576
 #define PTOWSP_PROCESS_MAX       1048576  // processes of one program, each replica counted
@@ -1996,14 +2003,14 @@ typedef struct ptowsp_channel_desc {
     const char *name;
     uint32_t depth;                // tokens that it holds; 0: a rendezvous
     ptowsp_cycles latency;         // from send to receive
-    ptowsp_expr depth_at_start;    // u64; when given, evaluated where the pipeline starts, instead
-    ptowsp_expr latency_at_start;  // u64; the same
+    ptowsp_expr depth_at_start;    // u64; if given, replaces depth when the pipeline starts
+    ptowsp_expr latency_at_start;  // u64; the same for latency
 } ptowsp_channel_desc;
 
 #define PTOWSP_CHANNEL_LATENCY_SYMBOL "__pto_wsp_channel_latency_cycles"
 
-// Scopes, as those of section 15. A pipeline has channels, events and processes in it, and nothing
-// else. (Names of pipelines are for texts; two may have one.)
+// Scopes, like those of section 15. A pipeline contains channels, events and processes, and nothing
+// else. (Names of pipelines appear in texts only; two pipelines may share one.)
 //
 //      PTOWSP_PIPELINE(m, "name") {}               channels and events first, then processes
 //      PTOWSP_PROCESS(m, "name") {}                one process
@@ -2012,10 +2019,10 @@ typedef struct ptowsp_channel_desc {
 //      PTOWSP_CONSUME(m, t, channel) {}            receives tokens until the end of the stream;
 //                                                  runs its body for each
 //      PTOWSP_RECEIVE(m, t, channel) {}            receives one token and runs its body for it; at
-//                                                  the end of the stream, does not
+//                                                  the end of the stream the body does not run
 //
-// t is the token, an i64 (ptowsp_to_u64 reads the same bits as u64). Consuming in the body of a
-// consume is legal: of the same channel, the inner one drains it.
+// t is the token, an i64 (ptowsp_to_u64 reads the same bits as u64). A consume may contain another
+// consume; if both have the same channel, the inner one drains it.
 // clang-format off
 #define PTOWSP_PIPELINE(m, name)      PWSP_SCOPE(m, ptowsp_pipeline_begin(m, name, NULL, 0))
 #define PTOWSP_PROCESS(m, name)       PWSP_SCOPE(m, ptowsp_process_begin(m, name))
@@ -2025,9 +2032,9 @@ typedef struct ptowsp_channel_desc {
 #define PTOWSP_RECEIVE(m, t, channel) PWSP_SCOPE_LOOP(m, t, ptowsp_receive_begin(m, #t, channel))
 // clang-format on
 
-// What the macros call; ptowsp_scope_end closes each. A pipeline may be after tasks and other
-// pipelines, and a task after a pipeline, as in ptowsp_task_desc.
-// Errors   A process outside a pipeline, a pipeline in a process (also by a call); a statement
+// The functions behind the macros; ptowsp_scope_end closes each scope. A pipeline may be `after`
+// tasks and other pipelines, and a task `after` a pipeline, as in ptowsp_task_desc.
+// Errors   A process outside a pipeline; a pipeline in a process (also by a call); a statement
 //          between processes; two channels or two processes of one name in a pipeline; a channel
 //          after a process; an axis that is ragged or sparse, or has size 0; a channel of another
 //          pipeline, or one that the process does not consume (produce).
@@ -2041,19 +2048,20 @@ PTOWSP_API ptowsp_expr ptowsp_consume_begin(ptowsp_module *module, const char *v
 PTOWSP_API ptowsp_expr ptowsp_receive_begin(ptowsp_module *module, const char *variable,
                                             ptowsp_channel channel);
 
-// Declares a channel of the pipeline that is being built. The latency of all channels and events is
-// overridden by the symbol PTOWSP_CHANNEL_LATENCY_SYMBOL, which every module with a pipeline has
-// and which need not be bound.
-// Errors   Not directly in a pipeline, before its processes; a name that another channel of it has;
-//          a depth over PTOWSP_CHANNEL_DEPTH_MAX; a latency that is negative, that is, over
-//          PTOWSP_CYCLES_MAX. Depths and latencies at start are checked when the pipeline starts.
+// Declares a channel of the pipeline under construction. The symbol PTOWSP_CHANNEL_LATENCY_SYMBOL
+// overrides the latency of all channels and events. Every module with a pipeline has this symbol;
+// it need not be bound.
+// Errors   A call that is not directly in a pipeline, before its processes; the name of another
+//          channel of the pipeline; a depth over PTOWSP_CHANNEL_DEPTH_MAX; a negative latency, that
+//          is, over PTOWSP_CYCLES_MAX. depth_at_start and latency_at_start are checked when the
+//          pipeline starts.
 PTOWSP_API ptowsp_channel ptowsp_channel_make(ptowsp_module *module,
                                               const ptowsp_channel_desc *desc);
 
-// Declare what the process that is being built receives from and sends to; before its statements.
-// A process may do both with one channel.
-// Errors   Not directly in a process; after a statement; a channel that is none, or of another
-//          pipeline, or declared twice.
+// Declare the channels that the process under construction receives from and sends to, before its
+// statements. A process may do both with one channel.
+// Errors   A call that is not directly in a process, or after a statement; no channel, or one of
+//          another pipeline; a channel declared twice.
 PTOWSP_API void ptowsp_consumes(ptowsp_module *module, ptowsp_channel channel);
 PTOWSP_API void ptowsp_produces(ptowsp_module *module, ptowsp_channel channel);
 
@@ -2062,8 +2070,9 @@ PTOWSP_API void ptowsp_produces(ptowsp_module *module, ptowsp_channel channel);
 //          has closed the channel.
 PTOWSP_API void ptowsp_send(ptowsp_module *module, ptowsp_channel channel, ptowsp_expr token);
 
-// Adds a task, as ptowsp_task_make, and sends its first axis argument when it is done; a kernel
-// without axis arguments is an error. (For another token, make the task and send what you like.)
+// Adds a task, as ptowsp_task_make, and sends its first axis argument when it is done. A kernel
+// without axis arguments is an error. (To send another token, use ptowsp_task_make and
+// ptowsp_send.)
 PTOWSP_API ptowsp_node ptowsp_send_task(ptowsp_module *module, ptowsp_channel channel,
                                         const ptowsp_task_desc *desc);
 
@@ -2071,10 +2080,10 @@ PTOWSP_API ptowsp_node ptowsp_send_task(ptowsp_module *module, ptowsp_channel ch
 // nothing.
 PTOWSP_API void ptowsp_close(ptowsp_module *module, ptowsp_channel channel);
 
-// Events: channels of depth 0 without a token to speak of, and with latency 0 unless the symbol
-// overrides it. Each record meets one wait, and both go on at the same time. When all who record it
-// have ended, who waits for it waits for ever, and is STUCK. Processes declare who records
-// (produces) and who waits (consumes).
+// Events: channels of depth 0 whose tokens carry no value, with latency 0 unless the symbol
+// overrides it. Each record meets one wait, and both proceed at the same time. A wait is STUCK when
+// all processes that record the event have ended. A process declares that it records an event with
+// ptowsp_produces, and that it waits with ptowsp_consumes.
 PTOWSP_API ptowsp_channel ptowsp_event_make(ptowsp_module *module, const char *name);
 PTOWSP_API void ptowsp_record(ptowsp_module *module, ptowsp_channel event);
 PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
