@@ -2092,34 +2092,35 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 // 17. Schedules
 // -------------------------------------------------------------------------------------------------
 //
-// A schedule says on which lane a task runs, how many may be in flight, and what waits for what.
-// Time is simulated: it depends on the program, its data and its kernels' cycles alone. Tasks are
-// issued in program order. With ready = the time at which all that the task waits for is done, and
-// free[lane] = the end of the last task of that lane, and a clock that only moves forward:
+// A schedule decides on which lane a task runs, how many tasks may be in flight, and which tasks
+// wait for which. Time is simulated: it depends on the program, its data and its kernels' cycles
+// alone. Tasks are issued in program order, by a clock that only moves forward. ready is the time
+// at which everything that the task waits for is done, and free[lane] is the end of the lane's last
+// task:
 //
 //      in order    clock = max(clock, ready), then timing, then room in the window
 //      dataflow    clock moves for slot loads, timing and room in the window only
 //      both        start = max(free[lane], clock, ready);  end = start + cycles
 //
-// In order is the rule of PTO-WSP v9, which does not look at data: unless dependencies say so,
-// tasks of one parallel scope that share data overlap in time (their kernels still run in program
-// order, as far as data asks for it). A window counts tasks whose end lies after the clock, waiting
-// or running; when it is full the clock moves to the earliest end.
+// In order is the rule of PTO-WSP v9, which does not look at data. Unless dependencies forbid it,
+// tasks of one parallel scope that share data overlap in time. (Their kernels still run in program
+// order where they share data.) A window counts tasks whose end lies after the clock, waiting or
+// running. When the window is full the clock moves to the earliest end.
 //
 // Where lanes choose among tasks (dataflow with work stealing or priorities), time moves from event
-// to event instead. At each time, until nothing changes any more: first, tasks that end complete;
-// second, tasks are issued, in program order, while there is room; third, each free lane, by index,
-// takes a task that is issued and ready, and those that then are still free steal one. A task of 0
-// cycles completes in the next round at the same time.
+// to event instead. At each time three steps repeat until nothing changes. First, tasks that end
+// complete. Second, tasks are issued, in program order, while there is room. Third, each free lane,
+// by index, takes a task that is issued and ready, and the lanes that are still free steal one. A
+// task of 0 cycles completes in the next round at the same time.
 //
-// Slot loads   In dataflow issue, the clock moves to the end of those tasks before that have
-//              written what is loaded, whatever the dependencies say: control that depends on data
-//              is issued when the data is there. In order they take no time and wait for nothing,
-//              as in v9, though data is right all the same.
+// Slot loads. In dataflow issue the clock moves to the end of the earlier tasks that have written
+// the loaded element, whatever the dependencies are: control that depends on data is issued when
+// the data is there. In order, slot loads take no time and wait for nothing, as in v9; the data is
+// still right.
 //
 // Keys are integers or bools over task variables, args, tags, slots, symbols and arrays. They are
-// read as u64; "key % n" is unsigned. A task without the tag that a key reads has key 0 there, and
-// so shares a lane with all others like it.
+// read as u64, and "key % n" is unsigned. If a key reads a tag that a task does not have, the tag
+// is 0. So all such tasks share a lane.
 
 typedef enum ptowsp_issue {
     PTOWSP_ISSUE_DATAFLOW = 0,
@@ -2128,14 +2129,14 @@ typedef enum ptowsp_issue {
 } ptowsp_issue;
 
 typedef enum ptowsp_dispatch {
-    PTOWSP_DISPATCH_DEFAULT = 0,    // round robin; lane_count may be 0, which is stream_count or 1
+    PTOWSP_DISPATCH_DEFAULT = 0,    // round robin; lane_count 0 means stream_count, or 1
     PTOWSP_DISPATCH_ROUND_ROBIN,    // the n-th task of a pool goes to its lane n % lanes
     PTOWSP_DISPATCH_AFFINITY,       // key % lanes
-    PTOWSP_DISPATCH_HASH,           // mix(key) % lanes, mix being the finalizer of SplitMix64
+    PTOWSP_DISPATCH_HASH,           // mix(key) % lanes; mix is the finalizer of SplitMix64
     PTOWSP_DISPATCH_CUSTOM,         // key % lanes too: the key is meant to be the lane itself
-    PTOWSP_DISPATCH_WORK_STEALING,  // no lane is fixed: the first that is free takes the ready task
-                                    // that was issued first; in order: the task goes to the lane
-                                    // that is free first, by index among equals
+    PTOWSP_DISPATCH_WORK_STEALING,  // no fixed lane: the first free lane takes the ready task that
+                                    // was issued first; in order, a task goes to the lane that is
+                                    // free first, by index among equals
     PWSP_FORCE_INT(PTOWSP_DISPATCH)
 } ptowsp_dispatch;
 
@@ -2147,22 +2148,22 @@ typedef enum ptowsp_window {
     PWSP_FORCE_INT(PTOWSP_WINDOW)
 } ptowsp_window;
 
-// What a task waits for, beside its lane: a set. The default is HYBRID for dataflow, STRUCTURE in
-// order.
+// The dependencies of tasks, beside their lanes: a set. The default is HYBRID for dataflow and
+// STRUCTURE in order.
 enum {
     PTOWSP_DEPENDENCIES_STRUCTURE = 1,  // the tree's order
-    PTOWSP_DEPENDENCIES_EXACT = 2,     // tasks before whose tile is the very same one (same memory,
-                                       // same valid sizes)
-    PTOWSP_DEPENDENCIES_OVERLAP = 4,   // tasks before whose tile has an element in common
-    PTOWSP_DEPENDENCIES_EXPLICIT = 8,  // `after` of ptowsp_task_desc
-    PTOWSP_DEPENDENCIES_HYBRID = 5     // structure and overlap
+    PTOWSP_DEPENDENCIES_EXACT = 2,      // earlier tasks with the very same tile (same memory, same
+                                        // valid sizes)
+    PTOWSP_DEPENDENCIES_OVERLAP = 4,    // earlier tasks with a tile that has an element in common
+    PTOWSP_DEPENDENCIES_EXPLICIT = 8,   // `after` of ptowsp_task_desc
+    PTOWSP_DEPENDENCIES_HYBRID = 5      // structure and overlap
 };
 
 // Which of two tasks that share data wait: a set. The default is all.
 enum {
-    PTOWSP_HAZARD_RAW = 1,  // a reader for the last writers of what it reads
-    PTOWSP_HAZARD_WAR = 2,  // a writer for the readers before
-    PTOWSP_HAZARD_WAW = 4   // a writer for the writers before
+    PTOWSP_HAZARD_RAW = 1,  // a reader waits for the last writers of its tile
+    PTOWSP_HAZARD_WAR = 2,  // a writer waits for the readers before it
+    PTOWSP_HAZARD_WAW = 4   // a writer waits for the writers before it
 };
 
 typedef enum ptowsp_pools {
@@ -2172,41 +2173,41 @@ typedef enum ptowsp_pools {
     PWSP_FORCE_INT(PTOWSP_POOLS)
 } ptowsp_pools;
 
-// Which task a lane runs next. All but fifo are for dataflow issue: in order, a task is ready when
-// it is issued, and there is nothing to choose.
+// The choice of a lane's next task. All but FIFO are for dataflow issue: in order, a task is ready
+// when it is issued, and there is nothing to choose.
 typedef enum ptowsp_ready {
-    PTOWSP_READY_FIFO = 0,       // its tasks in the order of issue, ready or not
-    PTOWSP_READY_PRIORITY,       // of its tasks that are ready, the one with the largest key (i64
-                                 // keys are compared signed); the one issued first among equals
-    PTOWSP_READY_WORK_STEALING,  // of its tasks that are ready, the one issued first; if none is,
-                                 // of all ready tasks of its pool the one issued first
+    PTOWSP_READY_FIFO = 0,       // the lane's tasks in the order of issue, ready or not
+    PTOWSP_READY_PRIORITY,       // the lane's ready task with the largest key (i64 keys compare as
+                                 // signed); among equals the one issued first
+    PTOWSP_READY_WORK_STEALING,  // the lane's ready task that was issued first; if it has none, the
+                                 // ready task of its pool that was issued first
     PWSP_FORCE_INT(PTOWSP_READY)
 } ptowsp_ready;
 
-// When tasks begin to start. Before, nothing completes: a window that fills up first, or a slot
-// load that needs a task's result, cannot proceed (STUCK). For dataflow issue: in order, a task may
-// need another one's end to be issued at all. Together with batched or rate-limited timing, the
-// number of tasks must not depend on data that tasks write, unless start_threshold are certain
-// (UNSUPPORTED).
+// The time at which tasks begin to start. Nothing completes before: a window that fills up first,
+// or a slot load that needs a task's result, cannot proceed (STUCK). It is for dataflow issue, as
+// in order a task may need another one's end to be issued at all. With batched or rate-limited
+// timing the number of tasks must not depend on data that tasks write, unless at least
+// start_threshold tasks are certain (UNSUPPORTED).
 typedef enum ptowsp_start {
     PTOWSP_START_AT_ONCE = 0,
-    PTOWSP_START_THRESHOLD,   // when start_threshold tasks have been issued, or all of them
+    PTOWSP_START_THRESHOLD,   // when start_threshold tasks, or all, have been issued
     PTOWSP_START_ALL_ISSUED,  // when all have been issued
     PWSP_FORCE_INT(PTOWSP_START)
 } ptowsp_start;
 
-// How issuing itself takes time.
+// The time that issuing itself takes.
 typedef enum ptowsp_timing {
-    PTOWSP_TIMING_IMMEDIATE = 0,  // it takes none
-    PTOWSP_TIMING_BATCHED,        // timing_count tasks at a time: the clock of the first of a batch
-                                  // moves to timing_cycles after that of the first of the last
-                                  // batch, and until the window has room for all
+    PTOWSP_TIMING_IMMEDIATE = 0,  // none
+    PTOWSP_TIMING_BATCHED,        // timing_count tasks at a time: at the first task of a batch the
+                                  // clock moves to timing_cycles after the first task of the batch
+                                  // before, and until the window has room for the whole batch
     PTOWSP_TIMING_RATE_LIMITED,   // the clock moves to timing_cycles after the last issue
     PTOWSP_TIMING_INTERLEAVED,    // streams take turns: stream s may issue one task at each time
                                   // (s + k * stream_count) * timing_cycles, k = 0, 1, ... The clock
-                                  // stays: a task starts no earlier than the first turn of its
-                                  // stream that is not before the clock and not taken. For dataflow
-                                  // issue with a stream key.
+                                  // stays: a task starts no earlier than the first free turn of its
+                                  // stream that is not before the clock. For dataflow issue with a
+                                  // stream key.
     PWSP_FORCE_INT(PTOWSP_TIMING)
 } ptowsp_timing;
 
@@ -2230,18 +2231,20 @@ typedef struct ptowsp_schedule {
     ptowsp_expr priority_key;  // priority
     ptowsp_start start;
     uint64_t start_threshold;  // threshold
-    uint32_t stream_count;     // with a key, tasks of one stream (key % stream_count) run one after
-    ptowsp_expr stream_key;  // another; without one it is only the default for lane_count, as in v9
+    // With a stream key, tasks of one stream (key % stream_count) run one after another. Without a
+    // key stream_count is only the default for lane_count, as in v9.
+    uint32_t stream_count;
+    ptowsp_expr stream_key;
     ptowsp_timing timing;
     uint32_t timing_count;        // batched
     ptowsp_cycles timing_cycles;  // batched (may be 0), rate limited, interleaved; at most 2^32
 } ptowsp_schedule;
 
-// What happens to a directive of a schedule on a target.
+// The support of a schedule's directive on a target.
 typedef enum ptowsp_support {
-    PTOWSP_SUPPORT_ENFORCED = 0,  // it is done
-    PTOWSP_SUPPORT_RECORDED,      // it is kept for others to see, and changes nothing
-    PTOWSP_SUPPORT_REFUSED,       // asking for it is an error that names it
+    PTOWSP_SUPPORT_ENFORCED = 0,  // it takes effect
+    PTOWSP_SUPPORT_RECORDED,      // it can be read from the program, and changes nothing
+    PTOWSP_SUPPORT_REFUSED,       // it is an error that names it
     PWSP_FORCE_INT(PTOWSP_SUPPORT)
 } ptowsp_support;
 
@@ -2266,36 +2269,37 @@ PTOWSP_API const char *ptowsp_target_name(ptowsp_target target);
 PTOWSP_API const char *ptowsp_support_name(ptowsp_support support);
 
 // Checks a schedule for a target, as compiling does; NULL is the default schedule. The error is in
-// the module's context and names the directive: lanes, keys or counts that are missing or not asked
-// for, of the wrong type or out of range; what a target refuses (UNSUPPORTED); what could never
-// proceed, as far as it is known without the program (STUCK).
+// the module's context and names the directive.
+// Errors   INVALID_PARAMS (lanes, keys or counts that are missing, superfluous, of the wrong type
+//          or out of range), UNSUPPORTED (the target refuses a directive), STUCK (the schedule can
+//          never proceed, as far as this is known without the program).
 PTOWSP_API ptowsp_status ptowsp_schedule_check(const ptowsp_module *module,
                                                const ptowsp_schedule *schedule,
                                                ptowsp_target target);
 
-// Writes the schedule as text, a directive a line: issue, dispatch and dependencies, and what else
-// is not the default.
+// Writes the schedule as text, one directive per line: issue, dispatch and dependencies, and all
+// directives that are not the default.
 PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
 // 18. Programs
 // -------------------------------------------------------------------------------------------------
 //
-// A program is a checked and compiled workload with its schedule. It is immutable, has a few
-// kilobytes however many tasks it makes, and may be shared by any number of runs, on any threads.
+// A program is a checked and compiled workload with its schedule. It is immutable and takes a few
+// kilobytes, however many tasks it makes. Any number of runs may share it, on any threads.
 
 typedef struct ptowsp_program ptowsp_program;
 
 typedef struct ptowsp_program_desc {
-    const char *workload;             // where to begin; default: the module's last workload
+    const char *workload;             // the first to run; default: the module's last workload
     const ptowsp_schedule *schedule;  // default: one lane, dataflow, hybrid dependencies
 } ptowsp_program_desc;
 
 // Compiles; desc may be NULL. The program does not need the module afterwards.
 //
 // Memory   From the context, until destroyed.
-// Errors   The module's first error; scopes left open; no workload, or no such; calls of unknown
-//          workloads, with other arguments, or in a circle; a key without its variable; as
+// Errors   The module's first error; open scopes; no workload, or an unknown one; calls of unknown
+//          workloads, with wrong arguments, or in a cycle; a key without its variable; those of
 //          ptowsp_schedule_check; OUT_OF_MEMORY. All are in the context.
 PTOWSP_API ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *module,
                                                const ptowsp_program_desc *desc,
@@ -2307,9 +2311,10 @@ PTOWSP_API void ptowsp_program_destroy(ptowsp_program *program);
 // Bytes of memory that the program holds.
 PTOWSP_API size_t ptowsp_program_size(const ptowsp_program *program);
 
-// The name of a kernel by the id in a ptowsp_task_record, NULL if there is none; and where a node
-// by its id is in the tree: "attention/parallel b/task attn".
+// The name of a kernel by the id in a ptowsp_task_record, or NULL.
 PTOWSP_API const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t kernel);
+
+// Writes the place of a node in the tree, by its id: "attention/parallel b/task attn".
 PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node,
                                            ptowsp_text text);
 
@@ -2322,48 +2327,51 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //
 // A run binds sizes, symbols, arrays and memory to a program and runs it, any number of times.
 // Bindings stay until replaced. Arrays and tensors are not copied: they belong to the caller and
-// must live, with their sizes unchanged, while a run executes. Kernels write to tensors only: what
-// decides about control and depends on computed data is loaded into slots, not read from arrays.
+// must live, with their sizes unchanged, while a run executes. Kernels write to tensors only.
+// Control that depends on computed data loads it into slots, and does not read it from arrays.
 //
-// Before a kernel is called, all that does not depend on slots loaded from computed data is checked
-// for the whole program: everything bound, arrays well-formed, every view inside its tensor. So
-// such errors leave all data untouched. What does depend on computed data is checked task by task,
-// each before its kernel is called; so is, in processes, what depends on tokens, and all that is
-// inside a consume or a receive.
+// Before any kernel is called, the whole program is checked as far as it does not depend on slots
+// loaded from computed data: everything is bound, arrays are well-formed, every view is inside its
+// tensor. So such errors leave all data untouched. Everything that does depend on computed data is
+// checked task by task, each before its kernel is called. The same holds in processes for
+// everything that depends on tokens, and everything inside a consume or a receive.
 //
-// On lanes. With lane_count in its options an execution uses that many lanes of the context: the
-// thread that walks the program issues tasks, at most a window of them (4096 without one, or with a
-// larger one) ahead of the oldest that is not done, and any lane runs one as soon as what it waits
-// for is done:
+// On lanes. With lane_count in its options an execution uses that many lanes of the context. The
+// thread that walks the program issues tasks, at most a window of them ahead of the oldest that is
+// not done. (The window is 4096 if the schedule has none, or a larger one.) Any lane runs a task as
+// soon as the tasks that it waits for are done:
 //
 //      program order    retired | done  running  done  waits  ready | not yet issued
 //                                 ^ oldest in flight                ^ the walk, a window ahead
 //
-// A task waits for all before it that touch the same data and write it (or are about to be
-// overwritten), whatever the schedule says; and for what the schedule's structure, explicit edges
-// and streams say. A slot is loaded when what writes its element is done. So outputs are the same,
-// to the bit, for any number of lanes, if kernels touch no data but their tiles; data that kernels
-// (or cost functions, which several lanes may call at once, too) reach through `user` is theirs to
-// protect. Time is simulated in program order from what kernels return, so it is the same, too.
-// Affinity, custom and hash choose the real lane as well (by key modulo lanes; while the thread of
-// that lane is slow to wake, others take its tasks); otherwise any lane takes any task. In
-// pipelines, tasks whose cycles are known before they run (tile kernels; constant cycles; a cost)
-// run on lanes, each after the one before it in its process; for another one the walk waits.
+// A task waits for all earlier tasks that conflict with it on the same data (read after write,
+// write after read, write after write), whatever the schedule is. It also waits as the schedule's
+// structure, explicit edges and streams demand. A slot is loaded when the tasks that write its
+// element are done. So outputs are the same, to the bit, for any number of lanes, if kernels touch
+// no data but their tiles. Kernels must protect any data that they reach through `user`. So must
+// cost functions, as several lanes may call them at once. Time is simulated in program order from
+// the cycles that kernels return, so it is the same, too.
 //
-// Meanwhile the context is busy: kernels that call something of it get BUSY.
+// Affinity, custom and hash also choose the real lane, by key modulo lanes. (While the thread of
+// that lane is slow to wake, others take its tasks.) Otherwise any lane takes any task. In
+// pipelines, tasks whose cycles are known before they run (tile kernels, constant cycles, or a
+// cost) run on lanes, each after the task before it in its process. The walk waits for any other
+// task.
 //
-// When a kernel fails, what does not depend on it and has been issued still runs; the error is that
-// of the first task in program order that failed, as without lanes. Slots are then what the walk,
-// which was ahead, has made of them.
+// Meanwhile the context is busy: kernels that call its functions get BUSY.
 //
-// Memory   A run grows with the tasks in flight, that is with the window, not with the number of
-//          tasks: 20 to 40 bytes for each in order or fifo, some 65 more for each tile that
-//          dependencies look at, 60 to 80 more where lanes choose: with three tiles, no more than
-//          256. Recording tasks takes 56 bytes for each, and up to 32 more for each in flight. On
-//          lanes, some 100 bytes more for each task of the window, 25 for each tile, and 65 for
-//          each tile of a tensor that tasks write: with three tiles, of which one is such, again no
-//          more than 256. Executing again what has been executed before allocates nothing; on
-//          lanes, only if more is in flight at once than ever before.
+// When a kernel fails, issued tasks that do not depend on it still run. The error is that of the
+// first failed task in program order, as without lanes. Slots then have the values that the walk,
+// which was ahead, has given them.
+//
+// Memory   A run grows with the tasks in flight, that is, with the window, not with the number of
+//          tasks. In order or fifo it takes 20 to 40 bytes for each task in flight. It takes some
+//          65 more for each tile that dependencies look at, and 60 to 80 more where lanes choose.
+//          With three tiles that is no more than 256. Recording tasks takes 56 bytes for each task,
+//          and up to 32 more for each task in flight. Lanes take some 100 bytes more for each task
+//          of the window, 25 for each tile, and 65 for each tile of a tensor that tasks write. With
+//          three tiles, one of them written, that is again no more than 256. Repeating an
+//          execution allocates nothing; on lanes, only if more tasks are in flight than ever before.
 
 typedef struct ptowsp_run ptowsp_run;
 
@@ -2381,11 +2389,12 @@ typedef struct ptowsp_csr {
     uint64_t entry_count;  // of indices; at least indptr[row_count]
 } ptowsp_csr;
 
-// Bind a name of the program. Contents of arrays are checked when executing.
-// Errors   INVALID_PARAMS: a name that its module had not as this kind when it was compiled, a
-//          negative size, a pointer NULL with elements to point to, another dtype, rank or shape
-//          than declared, a misaligned pointer, strides or sizes beyond the buffer or 63 bits, no
-//          such slot. The old binding stays. Lengths of ragged axes are i32, i64, u32 or u64.
+// Bind a name of the program. Contents of arrays are checked when executing. Lengths of ragged axes
+// are i32, i64, u32 or u64.
+// Errors   INVALID_PARAMS: a name that the module did not have as this kind when it was compiled; a
+//          negative size; a NULL pointer to one or more elements; a dtype, rank or shape that
+//          differs from the declared one; a misaligned pointer; strides or sizes beyond the buffer
+//          or 63 bits; no such slot. The old binding stays.
 PTOWSP_API ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size);
 PTOWSP_API ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol,
                                                 uint64_t value);
@@ -2400,16 +2409,16 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis,
 PTOWSP_API ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
                                                 const ptowsp_buffer *buffer);
 
-// The value that a slot has when a run begins (0 if never bound), and the one that it had when the
-// last run ended.
+// bind_slot sets the value that a slot has when a run begins (default: 0). run_slot returns its
+// value at the end of the last run.
 PTOWSP_API ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value);
 PTOWSP_API uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot);
 
 typedef enum ptowsp_run_mode {
     PTOWSP_RUN_EXECUTE = 0,  // kernels run
-    PTOWSP_RUN_TIME_ONLY,    // no kernel runs, no tensor is touched; every kernel is one of tile
-                             // operations or has a cost or constant cycles, and slots are loaded
-                             // from no tensor that a task writes (UNSUPPORTED otherwise)
+    PTOWSP_RUN_TIME_ONLY,    // no kernel runs and no tensor is touched. Every kernel is a tile
+                             // kernel or has a cost or constant cycles, and no slot is loaded from
+                             // a tensor that a task writes (UNSUPPORTED otherwise)
     PWSP_FORCE_INT(PTOWSP_RUN_MODE)
 } ptowsp_run_mode;
 
@@ -2417,40 +2426,41 @@ typedef struct ptowsp_run_options {
     ptowsp_run_mode mode;
     bool record_tasks;  // keep a record of each task and of each step in a pipeline, and find the
                         // critical paths
-    ptowsp_cost cost;   // how tile kernels are counted; default: the unit model
-    // Tokens that each channel gets at most, each time that its pipeline runs; one more is
-    // LIMIT_EXCEEDED. Default: no limit, and tokens that go round for ever do.
+    ptowsp_cost cost;   // the cost model of tile kernels; default: the unit model
+    // The most tokens that a channel may get each time its pipeline runs; one more is
+    // LIMIT_EXCEEDED. Default: no limit. Tokens that circulate for ever then do so.
     uint64_t token_limit;
     // Lanes of the context that run kernels, at most as many as it has (INVALID_PARAMS). Default:
-    // 1, the calling thread. TIME_ONLY takes no notice.
+    // 1, the calling thread. TIME_ONLY ignores it.
     uint32_t lane_count;
 } ptowsp_run_options;
 
 // Runs the program; options may be NULL.
 //
-// Errors   INVALID_PARAMS and UNBOUND (something missing, malformed or outside; the text names it,
-//          the place in the tree and the variables around), STUCK (nothing can proceed: who waits
-//          for what, and what would help), LIMIT_EXCEEDED (time beyond PTOWSP_CYCLES_MAX; a full
-//          window under abort), UNSUPPORTED (time only, see above), OUT_OF_MEMORY, BUSY (called
-//          from a kernel of the same run or from a job of its context), or the status of a kernel
-//          that failed, with the task as index. The run may be used again; its results are then
-//          those of what was done.
-// Cost     About 15 ns per task, in order or fifo by structure; a tile adds 10 ns, and some 60
-//          where dependencies look at data; lanes that choose cost 100 more. A tile
-//          is looked up among those in flight of each size that its tensor has in use. Tensors
-//          packed into one buffer are as good as separate ones where strides show that they share
-//          no bytes (rows of Q, K and V behind each other), in programs without pipelines; else
-//          their tiles are compared by what lies between their first and their last byte, and then
-//          exactly. Executing looks at every task twice.
+// Errors   INVALID_PARAMS and UNBOUND (something is missing, malformed or outside; the text names
+//          it, the place in the tree and the variables around it).
+//          STUCK (nothing can proceed; the text says what waits for what, and what would help).
+//          LIMIT_EXCEEDED (time beyond PTOWSP_CYCLES_MAX; a full window under abort).
+//          UNSUPPORTED (time only, see above), OUT_OF_MEMORY.
+//          BUSY (called from a kernel of the same run or from a job of its context).
+//          The status of a kernel that failed, with the task as index.
+//          The run may be used again. Its results are those of the work done until the error.
+// Cost     About 15 ns per task, in order or fifo by structure. A tile adds 10 ns, and some 60
+//          where dependencies look at data; lanes that choose cost 100 more. Executing looks at
+//          every task twice. A tile is looked up among the tiles in flight of each size that its
+//          tensor has in use. In programs without pipelines, tensors packed into one buffer cost no
+//          more than separate ones if their strides show that they share no bytes (rows of Q, K and
+//          V behind each other). Otherwise their tiles are compared by the range from their first
+//          to their last byte, and then exactly.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
 
-// Why a task did not start earlier, and where time went. A task that starts at 0 has NONE; else the
-// first of these that became true only at its start: what it waits for was done (DEPENDENCY), the
-// task before it on its lane ended (LANE), the clock of issue got there (what moved it last); else
-// START.
+// The reasons why a task did not start earlier, and for the time spent waiting. A task that starts
+// at 0 has NONE. Any other task has the first of these conditions that became true only at its
+// start: its dependencies were done (DEPENDENCY); the task before it on its lane ended (LANE); the
+// clock of issue arrived (the reason that moved the clock last). If there is none, it has START.
 #define PTOWSP_STALLS(STALL) /* name, text */                                                      \
     STALL(NONE, "none")                                                                            \
-    STALL(DEPENDENCY, "dependency") /* something it waits for was not done */                      \
+    STALL(DEPENDENCY, "dependency") /* a task that it waits for was not done */                    \
     STALL(LANE, "lane")             /* its lane was busy */                                        \
     STALL(WINDOW, "window")         /* the window was full */                                      \
     STALL(ORDER, "order")           /* in order: the clock had moved for an earlier task's data */ \
@@ -2472,20 +2482,20 @@ typedef enum ptowsp_stall {
 PTOWSP_API const char *ptowsp_stall_name(ptowsp_stall stall);
 
 typedef struct ptowsp_run_stats {
-    ptowsp_cycles makespan_cycles;  // the end of the last task or pipeline to end
+    ptowsp_cycles makespan_cycles;  // the end of the last task or pipeline
     uint64_t task_count;
     uint32_t lane_count;
-    ptowsp_cycles busy_cycles;  // sum of all tasks' cycles, those in processes too
-    // WINDOW, SLOT, TIMING: by how much each moved the clock of issue. DEPENDENCY: sum over tasks
-    // of what they waited after their issue until ready (in order: by how much it moved the clock).
-    // TIMING also counts what they waited after that for their turn; LANE and START: for their lane
-    // and for the start. CHANNEL: sum over processes of what they waited at channels. NONE, ORDER:
-    // 0.
+    ptowsp_cycles busy_cycles;  // sum of all tasks' cycles, including tasks in processes
+    // WINDOW, SLOT, TIMING: the cycles by which each moved the clock of issue. DEPENDENCY: the sum
+    // over tasks of the wait from issue until ready (in order: the cycles by which dependencies
+    // moved the clock). After that, TIMING also counts the wait of tasks for their turn, LANE the
+    // wait for their lane, and START the wait for the start. CHANNEL: the sum over processes of the
+    // wait at channels. NONE, ORDER: 0.
     ptowsp_cycles stall_cycles[PTOWSP_STALL_COUNT];
-    uint64_t in_flight_max;  // tasks in flight at once, just after an issue; 0 without a window
+    uint64_t in_flight_max;  // most tasks in flight, just after an issue; 0 without a window
     uint64_t window_overflow_count;  // tasks that found the window full under benchmark
     uint64_t slot_load_count;
-    uint64_t region_max;  // tile regions tracked at once, for dependencies
+    uint64_t region_max;  // most tile regions tracked at once, for dependencies
     size_t memory_bytes;  // held by the run
 } ptowsp_run_stats;
 
@@ -2499,12 +2509,12 @@ typedef struct ptowsp_lane_stats {
 #define PTOWSP_NO_LANE UINT32_MAX
 
 typedef struct ptowsp_task_record {
-    // issue: the clock when the task was issued. ready: what it waits for was done by then; what
-    // was done before `issue` may not be counted.
+    // issue: the clock when the task was issued. ready: the time at which all its dependencies were
+    // done; dependencies done before `issue` may not be counted.
     ptowsp_cycles ready, issue, start, end;
-    uint64_t cause;      // index of the task it waited for last, or PTOWSP_NO_INDEX
-    ptowsp_stall stall;  // why it did not start before `start`; in a process LANE: the process was
-                         // busy with the task before
+    uint64_t cause;      // index of the last task that it waited for, or PTOWSP_NO_INDEX
+    ptowsp_stall stall;  // why it did not start before `start`; in a process, LANE means that the
+                         // process was busy with the task before
     uint32_t lane;       // PTOWSP_NO_LANE: it ran in a process
     uint32_t kernel;     // id of its ptowsp_kernel
     uint32_t node;       // id of its ptowsp_node
@@ -2517,32 +2527,32 @@ PTOWSP_API const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run);  //
 // Every task, by index; NULL when they were not recorded.
 PTOWSP_API const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run);
 
-// The critical path: from the first of the tasks that end last back along `cause`, and then turned
-// around: *out_count task indices, first to last. NULL and 0 when tasks were not recorded.
+// The critical path: *out_count task indices, first to last. It goes from the task that ends last
+// (the first of several) back along `cause`. NULL and 0 when tasks were not recorded.
 PTOWSP_API const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count);
 
 // Pipelines: results of each pipeline of the program, of its processes (replicas one after another)
 // and of its channels, all in the order of the tree. A pipeline may run several times in one
-// execution; unless said otherwise, numbers are of its last time. Times count from the start of the
-// pipeline. For each process, busy + full + empty cycles add up to the time at which it ended (when
-// the pipeline ran once). Of a pipeline that is stuck or has failed, numbers are of what was done:
-// waits that did not end are not counted.
+// execution; unless said otherwise, numbers are those of its last run. Times count from the start
+// of the pipeline. For each process, busy + full + empty cycles add up to the time at which it
+// ended (if the pipeline ran once). For a pipeline that is stuck or has failed, numbers cover the
+// work done; waits that did not end are not counted.
 
 typedef struct ptowsp_pipeline_stats {
     const char *name;
     uint64_t run_count;             // how many times it has run
     ptowsp_cycles start_cycles;     // when it started, on the clock of the run
     ptowsp_cycles makespan_cycles;  // when its last process ended, or got stuck
-    ptowsp_cycles total_cycles;     // sum of its makespans over all times that it has run
+    ptowsp_cycles total_cycles;     // sum of its makespans over all its runs
     uint32_t first_process, process_count;
     uint32_t first_channel, channel_count;
 } ptowsp_pipeline_stats;
 
 typedef enum ptowsp_process_state {
     PTOWSP_PROCESS_ENDED = 0,  // or has not run
-    PTOWSP_PROCESS_STOPPED,    // as another one failed, or by its own failure
-    PTOWSP_PROCESS_FULL,       // stuck: it waits until a channel has room
-    PTOWSP_PROCESS_EMPTY,      // stuck: it waits until a channel has a token
+    PTOWSP_PROCESS_STOPPED,    // after its own failure or another one's
+    PTOWSP_PROCESS_FULL,       // stuck: waits until a channel has room
+    PTOWSP_PROCESS_EMPTY,      // stuck: waits until a channel has a token
     PWSP_FORCE_INT(PTOWSP_PROCESS)
 } ptowsp_process_state;
 
@@ -2550,22 +2560,22 @@ typedef struct ptowsp_process_stats {
     const char *name;
     uint32_t replica, replica_count;
     ptowsp_process_state state;
-    uint32_t channel;            // FULL, EMPTY: where, an index of ptowsp_run_channels
-    uint32_t node;               // FULL, EMPTY: the place that it waits at
+    uint32_t channel;            // FULL, EMPTY: the channel, an index of ptowsp_run_channels
+    uint32_t node;               // FULL, EMPTY: the place in the tree where it waits
     ptowsp_cycles end_cycles;    // when it ended, stopped or began to wait
-    uint64_t task_count;         // this and the following are sums over all times
+    uint64_t task_count;         // this and the following are sums over all runs
     ptowsp_cycles busy_cycles;   // in tasks
     ptowsp_cycles full_cycles;   // waiting until a channel has room
-    ptowsp_cycles empty_cycles;  // waiting until a token or the end of the stream is there
+    ptowsp_cycles empty_cycles;  // waiting for a token or the end of the stream
 } ptowsp_process_stats;
 
 typedef struct ptowsp_channel_stats {
     const char *name;
     uint32_t depth;
     ptowsp_cycles latency;
-    uint64_t pending_count;      // tokens that nobody has received
-    uint64_t token_count;        // sent; this and the following are sums over all times
-    uint64_t pending_max;        // tokens in it at once: the largest of all times; depth 0: 0
+    uint64_t pending_count;      // tokens that no process has received
+    uint64_t token_count;        // sent; this and the following are sums over all runs
+    uint64_t pending_max;        // most tokens in it at once, the largest of all runs; depth 0: 0
     ptowsp_cycles full_cycles;   // that senders waited
     ptowsp_cycles empty_cycles;  // that receivers waited
 } ptowsp_channel_stats;
@@ -2582,36 +2592,37 @@ typedef enum ptowsp_step_kind {
     PTOWSP_STEP_TASK = 0,
     PTOWSP_STEP_SEND,
     PTOWSP_STEP_RECEIVE,
-    PTOWSP_STEP_END,    // saw the end of a stream
-    PTOWSP_STEP_CLOSE,  // closed a channel; with channel UINT32_MAX: the process ended
+    PTOWSP_STEP_END,    // the process saw the end of a stream
+    PTOWSP_STEP_CLOSE,  // it closed a channel; with channel UINT32_MAX it ended
     PWSP_FORCE_INT(PTOWSP_STEP)
 } ptowsp_step_kind;
 
-// What a process did. It was at the step from `arrive` to `end`: in a task busy, else waiting.
+// A step of a process. It lasts from `arrive` to `end`: in a task the process is busy, otherwise it
+// waits.
 typedef struct ptowsp_step_record {
     ptowsp_cycles arrive, end;
-    uint64_t token;     // sent or received; of a TASK: its index
-    uint64_t previous;  // the step before of this process, or PTOWSP_NO_INDEX
+    uint64_t token;     // sent or received; TASK: the index of the task
+    uint64_t previous;  // the previous step of this process, or PTOWSP_NO_INDEX
     uint64_t cause;     // the step at the other end of the channel that it had to wait for, or
                         // PTOWSP_NO_INDEX
     uint32_t process, channel;  // indices of ptowsp_run_processes, _channels; TASK: UINT32_MAX
-    uint32_t node;              // its place
+    uint32_t node;              // its place in the tree
     ptowsp_step_kind kind;
 } ptowsp_step_record;
 
-// All steps of all pipelines, each time that one ran, in the order in which they were simulated;
-// NULL and 0 when they were not recorded. out_count may be NULL.
+// All steps of all pipelines in all their runs, in the order of simulation; NULL and 0 when they
+// were not recorded. out_count may be NULL.
 PTOWSP_API const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count);
 
-// The critical chain of the last time that a pipeline ran: from the end of the process that ended
-// last (of several the first) back along `cause`, or `previous` where there is none, and then
-// turned around: *out_count indices of steps. NULL and 0 when steps were not recorded.
+// The critical chain of a pipeline's last run: *out_count indices of steps, first to last. It goes
+// from the end of the process that ended last (the first of several) back along `cause`, or
+// `previous` where there is no cause. NULL and 0 when steps were not recorded.
 PTOWSP_API const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
                                                      uint64_t *out_count);
 
-// Writes why the pipeline in which an execution was STUCK cannot go on: every process that waits,
-// at which channel, full or empty, since when and with which variables; the circle of waits; what
-// would help. Writes nothing if the last execution was not stuck in a pipeline.
+// Writes why the pipeline in which an execution was STUCK cannot proceed: every waiting process
+// with its channel, full or empty, since when and with which variables; the cycle of waits; and how
+// to break it. Writes nothing if the last execution was not stuck in a pipeline.
 PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text);
 
 // Writes the results as text: makespan, lanes, stalls, pipelines, and the critical paths if there
