@@ -2370,8 +2370,8 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //          With three tiles that is no more than 256. Recording tasks takes 56 bytes for each task,
 //          and up to 32 more for each task in flight. Lanes take some 100 bytes more for each task
 //          of the window, 25 for each tile, and 65 for each tile of a tensor that tasks write. With
-//          three tiles, one of them written, that is again no more than 256. Repeating an
-//          execution allocates nothing; on lanes, only if more tasks are in flight than ever before.
+//          three tiles, one of them written, that is again no more than 256. Repeating an execution
+//          allocates nothing; on lanes, only if more tasks are in flight than ever before.
 
 typedef struct ptowsp_run ptowsp_run;
 
@@ -2633,8 +2633,8 @@ PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 // 20. Graphs
 // -------------------------------------------------------------------------------------------------
 //
-// A graph runs tasks on the lanes of a context, in real time: C functions, and edges that say which
-// runs before which. It is built once and run any number of times:
+// A graph runs tasks on the lanes of a context, in real time. Tasks are C functions; edges order
+// them. A graph is built once and run any number of times:
 //
 //      ptowsp_graph *graph;
 //      ptowsp_graph_create(context, NULL, &graph);
@@ -2644,46 +2644,47 @@ PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 //      ptowsp_graph_edge_make(graph, a, b);               // a runs before b
 //      for each step { status = ptowsp_graph_run(graph); }
 //
-// A graph keeps its first error: after it building does nothing and returns that error, and so do
-// seal and run, until it is cleared. So a program may check once. (BUSY is not kept.)
+// A graph keeps its first error. After it building, sealing and running do nothing and return that
+// error, until the graph is cleared. So a program may check once. (BUSY is not kept.)
 //
-// A lane goes on with a task that it has just made ready; what else it makes ready it keeps, newest
-// first, and lanes without work take from it. Which lane runs a task, and in which order ready
-// tasks start, is not defined; a task sees all that the tasks before it have written, through any
-// chain of edges. What tasks compute is thus the same for any number of lanes if tasks that share
-// data are ordered by edges.
+// A lane continues with a task that it has just made ready. It keeps other tasks that it makes
+// ready, newest first, and lanes without work take from them. The lane of a task, and the order in
+// which ready tasks start, are not defined. A task sees all data written by the tasks before it,
+// through any chain of edges. If edges order all tasks that share data, results are the same for
+// any number of lanes.
 //
-// Building, sealing, running and destroying belong to one thread at a time, as everything of a
-// context; only ptowsp_graph_cancel may be called by any thread, and by tasks.
+// Building, sealing, running and destroying belong to one thread at a time, like everything of a
+// context. Only ptowsp_graph_cancel may be called by any thread, and by tasks.
 //
-// Memory   37 bytes for a task (41 if it has nothing before it) and 12 for an edge, once sealed; up
-//          to twice that while it is built; 100 more for a kernel, with its arguments and tiles;
-//          3 KiB for a lane. Running allocates nothing.
-// Limits   2^32 - 1 tasks and as many edges; names of tasks as everywhere (PTOWSP_NAME_MAX).
+// Memory   Once sealed, 37 bytes for a task (41 if no task is before it) and 12 for an edge; up to
+//          twice that during building. 100 more for a kernel, with its arguments and tiles. 3 KiB
+//          for a lane. Running allocates nothing.
+// Limits   2^32 - 1 tasks and as many edges; names of tasks up to PTOWSP_NAME_MAX.
 
 typedef struct ptowsp_graph ptowsp_graph;
 
-// Does a task. Zero and positive are success; negative: it failed, and what depends on it does not
-// run. It must not call anything of the graph but ptowsp_graph_cancel, nor of its context.
+// Does a task. Zero and positive values are success. If it returns a negative value the task has
+// failed, and tasks that depend on it do not run. It must not call functions of the graph, except
+// ptowsp_graph_cancel, or of its context.
 typedef ptowsp_status (*ptowsp_graph_fn)(void *user, uint64_t task, uint32_t lane);
 
-// Does items [begin, end) of a range task. If ranges fail, the task has the status of the one with
-// the lowest begin; the others run all the same.
+// Does items [begin, end) of a range task. If ranges fail, the task has the status of the failed
+// range with the lowest begin; the other ranges run all the same.
 typedef ptowsp_status (*ptowsp_graph_range_fn)(void *user, uint64_t begin, uint64_t end,
                                                uint32_t lane);
 
 #define PTOWSP_GRAPH_PRIORITY_MAX 3
 
 typedef struct ptowsp_graph_desc {
-    // Lanes that take tasks of PTOWSP_UNIT_CUBE only, the last ones; the others then take vector
-    // tasks only. A larger number counts as all lanes but one. While no lane of a unit takes part
-    // in a run (threads may come late), the others do its tasks. Default: 0, every lane takes every
-    // task.
+    // The number of lanes, the last ones, that take only tasks of PTOWSP_UNIT_CUBE; the others then
+    // take only vector tasks. A number too large counts as all lanes but one. While no lane of a
+    // unit takes part in a run (threads may come late), the others do its tasks. Default: 0, every
+    // lane takes every task.
     uint32_t cube_lane_count;
 } ptowsp_graph_desc;
 
-// A kernel (section 12) as a task, with what it is to see: arguments and tiles are copied, what
-// tiles point to is not. Its kernel_name is the name of the task, or "kernel".
+// A kernel (section 12) as a task, with its arguments and tiles. These are copied; the data of
+// tiles is not. The kernel_name that it sees is the name of the task, or "kernel".
 typedef struct ptowsp_graph_call {
     ptowsp_kernel_fn fn;
     const uint64_t *args;      // as in ptowsp_task: axes, rows and cols of each tile, scalars
@@ -2693,8 +2694,8 @@ typedef struct ptowsp_graph_call {
     uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
 } ptowsp_graph_call;
 
-// A task with neither fn, range nor kernel does nothing: many edges can meet in it (n + m instead
-// of n m).
+// A task with neither fn, range nor kernel does nothing. Edges can meet in it, n + m instead of
+// n * m.
 typedef struct ptowsp_graph_task_desc {
     ptowsp_graph_fn fn;
     ptowsp_graph_range_fn range;      // instead of fn: item_count independent items, on all lanes
@@ -2704,8 +2705,8 @@ typedef struct ptowsp_graph_task_desc {
     const ptowsp_graph_call *kernel;  // instead of fn
     void *user;                       // handed to fn, range or the kernel
     const char *name;                 // for error texts; copied, need not be unique; default: none
-    uint32_t priority;  // 0 to PTOWSP_GRAPH_PRIORITY_MAX: of tasks that are ready and that
-                        // a lane may take, it takes one with the highest
+    uint32_t priority;  // 0 to PTOWSP_GRAPH_PRIORITY_MAX: of the ready tasks that a lane may
+                        // take, it takes one with the highest priority
     ptowsp_unit unit;   // default: PTOWSP_UNIT_VECTOR
 } ptowsp_graph_task_desc;
 
@@ -2715,65 +2716,67 @@ PTOWSP_API ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptow
                                              ptowsp_graph **out_graph);
 PTOWSP_API void ptowsp_graph_destroy(ptowsp_graph *graph);  // NULL is ignored
 
-// Removes all tasks, edges and the error, and keeps the memory: a graph of the same size that is
-// built anew allocates nothing. Does nothing while the graph runs.
+// Removes all tasks, edges and the error, and keeps the memory: building a graph of the same size
+// again allocates nothing. Does nothing while the graph runs.
 PTOWSP_API void ptowsp_graph_clear(ptowsp_graph *graph);
 
-// Adds a task; also after a run. out_task may be NULL.
+// Adds a task; also allowed after a run. out_task may be NULL.
 //
 // Errors   INVALID_PARAMS (more than one of fn, range and kernel; items or grain without range; a
-//          kernel without fn, with too many arguments, or NULL where there are some; a bad name,
-//          priority or unit), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY (the graph is running). *out_task
-//          is then PTOWSP_NO_INDEX.
-// Cost     5 ns. Priorities and units make graphs that have them slower: all lanes share one queue.
+//          kernel without fn, with too many arguments, or with NULL where a count is above 0; a bad
+//          name, priority or unit), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY (the graph is running).
+//          *out_task is PTOWSP_NO_INDEX then.
+// Cost     5 ns. Graphs with priorities or units are slower: all their lanes share one queue.
 PTOWSP_API ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph,
                                                 const ptowsp_graph_task_desc *task,
                                                 uint64_t *out_task);
 
-// Adds an edge: `before` is done before `after` starts. The same edge may be added again: it counts
-// as another one and changes nothing.
+// Adds an edge: `before` is done before `after` starts. The same edge may be added again; it counts
+// as another edge and changes nothing.
 //
-// Errors   INVALID_PARAMS (no such task, both are the same), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY.
+// Errors   INVALID_PARAMS (no such task; both are the same), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY.
 // Cost     3 ns.
 PTOWSP_API ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before,
                                                 uint64_t after);
 
-// Prepares for running what was added since the last time; ptowsp_graph_run does it if need be.
+// Prepares the tasks and edges added since the last call for running. ptowsp_graph_run does this
+// itself if necessary.
 //
-// Errors   The first error of building. INVALID_PARAMS: tasks wait for each other in a circle, one
-//          of which the text gives, with names; the index is its lowest task. OUT_OF_MEMORY (may be
-//          tried again). BUSY.
+// Errors   The first error of building. INVALID_PARAMS: tasks wait for each other in a cycle; the
+//          text gives one cycle, with names, and the index is its lowest task. OUT_OF_MEMORY (the
+//          call may be repeated). BUSY.
 // Cost     2 ns per task and per edge; 20 more where edges lead to lower numbers.
 PTOWSP_API ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph);
 
 // Runs all tasks and returns when they are done.
 //
-// Errors   The status of the failed task with the lowest number, with that as index. All tasks that
-//          do not depend on failed ones have run. CANCELLED: see below. SYSTEM_FAILED (USER:
-//          run_lanes broke its contract; the work is done). BUSY (the context is running something:
-//          perhaps this very graph, and the call is from one of its tasks; does nothing). Those of
-//          ptowsp_graph_seal.
-// Cost     Per task with its edges, for empty tasks on one lane: 3 to 6 ns where the order of
-//          memory is kind, 25 with four edges from anywhere. Where tasks are so short that lanes
-//          would only hinder each other, one lane runs them alone; a graph that takes no longer
-//          than waking threads runs on the calling thread, as lane 0, without them (and without
-//          run_lanes). How long tasks take is found out while they run, and remembered.
+// Errors   The status of the failed task with the lowest number, which is the index. All tasks that
+//          do not depend on failed ones have run.
+//          CANCELLED: see below. SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
+//          done). BUSY (the context is running something, perhaps this graph, if one of its tasks
+//          makes the call; nothing is done). Those of ptowsp_graph_seal.
+// Cost     Per task with its edges, for empty tasks on one lane: 3 to 6 ns if they are in the order
+//          of memory, 25 with four edges from random tasks. Tasks so short that lanes would hinder
+//          each other run on one lane alone. A graph that takes no longer than waking threads runs
+//          on the calling thread, as lane 0, without them (and without run_lanes). The duration of
+//          tasks is measured while they run, and kept for the next run.
 PTOWSP_API ptowsp_status ptowsp_graph_run(ptowsp_graph *graph);
 
-// Makes the current run start no further tasks, nor ranges of tasks: it returns CANCELLED once the
-// started ones are done, even if some task has failed as well. Nothing if the graph is not running.
-// Threads  Any, and inside tasks; the graph must not be destroyed meanwhile.
+// Cancels the current run: no further task or range starts. The run returns CANCELLED once the
+// started ones are done, even if a task has failed as well. Does nothing if the graph is not
+// running.
+// Threads  Any, also from tasks; the graph must not be destroyed meanwhile.
 PTOWSP_API void ptowsp_graph_cancel(ptowsp_graph *graph);
 
-// What became of a task in the last run: OK, its own negative status, or SKIPPED. *out_cause (may
-// be NULL): of a failed task, itself; of a skipped one, the lowest failed task before it;
-// PTOWSP_NO_INDEX if it is done, or if it is SKIPPED as the run was cancelled, or as it has been
-// added after the last run. Requires task < task_count, and that the graph is not running.
+// The status of a task in the last run: OK, its own negative status, or SKIPPED. *out_cause (may be
+// NULL) is, for a failed task, the task itself, and for a skipped one the lowest failed task before
+// it. It is PTOWSP_NO_INDEX if the task is done, or SKIPPED because the run was cancelled or the
+// task was added after the last run. Requires task < task_count, and that the graph is not running.
 PTOWSP_API ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
                                                   uint64_t *out_cause);
 
 // The cycles that a kernel task returned in the last run; 0 if it did not run or failed, and for
-// tasks that are none. Requires as above.
+// other tasks. Requires as above.
 PTOWSP_API ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task);
 
 typedef struct ptowsp_graph_stats {
@@ -2789,7 +2792,8 @@ typedef struct ptowsp_graph_lane_stats {
     uint64_t range_count;  // ranges of range tasks that it did
 } ptowsp_graph_lane_stats;
 
-// Numbers of the graph and of its last run; lanes: lane_count of them, alive until the next run.
+// Numbers of the graph and of its last run. ptowsp_graph_lanes returns lane_count elements, which
+// live until the next run.
 PTOWSP_API ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph);
 PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph);
 
@@ -2797,16 +2801,16 @@ PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph 
 // 21. Devices
 // -------------------------------------------------------------------------------------------------
 //
-// A device made of threads, in the image of an Ascend NPU's runtime: scheduler threads (AICPU) give
-// tasks to cores (AICore), which poll for them; memory is apart from the host's, and what programs
-// touch must lie in it. (Its addresses are ordinary pointers: that kernels of graphs and launches
-// touch nothing else, and the host only copies, is not checked.)
+// A device made of threads, modelled on an Ascend NPU's runtime. Scheduler threads (AICPU) give
+// tasks to cores (AICore), which poll for them. Device memory is separate from the host's, and
+// programs may use no other. Its addresses are ordinary pointers: it is not checked that kernels of
+// graphs and launches touch nothing else, or that the host only copies.
 //
 //      host                        AICPU threads                   cores, cube and vector
 //      alloc, copy in
-//      run a graph, a program,  -> what is ready, to a free     -> kernel(task)
-//      launch a kernel             core of its unit
-//                                  releases what waited for it  <- status, cycles
+//      run a graph, a program,  -> give a ready task to a       -> kernel(task)
+//      launch a kernel             free core of its unit
+//                                  release the tasks after it   <- status, cycles
 //      copy out, free, close
 //
 // An AICPU thread and a core talk through one line of 64 bytes, the handshake. Each field has one
@@ -2821,15 +2825,15 @@ PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph 
 //                   AICPU        its result has been read: IDLE               release
 //      control      AICPU        at close, task_status is IDLE: QUIT          release
 //
-// and whoever reads what another one writes reads it with acquire (task after task_status).
+// The other side reads each field with acquire (task after task_status).
 //
-// Threads  A device has threads of its own, which sleep while nothing runs, whatever its context
-//          has. All calls belong to the thread of the context; memory comes from its allocator.
-// Stuck    A core that has not come back still runs its task, or may only be about to begin it: the
-//          graph, run, program, arrays of the launch, kernels and data that it is of must stay
-//          until the device is closed, and a run must neither be bound nor executed.
-// Cost     A third of a microsecond for an empty task while threads are awake; waking them costs
-//          what the system charges, so with more threads than processors some microseconds.
+// Threads  A device has threads of its own, whatever its context has. They sleep while nothing
+//          runs. All calls belong to the thread of the context; memory comes from its allocator.
+// Stuck    A core that has not returned in time still runs its task, or may yet begin it. So the
+//          graph, run, program, arrays of the launch, kernels and data of the task must stay until
+//          the device is closed. A run must neither be bound nor executed.
+// Cost     A third of a microsecond for an empty task while threads are awake. Waking them costs
+//          system time: some microseconds if there are more threads than processors.
 
 typedef struct ptowsp_device ptowsp_device;
 
@@ -2841,10 +2845,10 @@ typedef struct ptowsp_device_desc {
     uint32_t scheduler_count;  // AICPU threads; default: 1
     uint32_t cube_count;       // cores; default of both: 1 vector core
     uint32_t vector_count;
-    uint64_t memory_bytes;  // default: 1 GiB. A limit: memory is taken when it is allocated
-    // For one task, on the clock of the wall, so with all that the system does meanwhile: let it be
-    // much more than a slice of its scheduler. A core that takes longer is stuck. Default: no
-    // limit.
+    uint64_t memory_bytes;  // a limit; memory is taken when it is allocated; default: 1 GiB
+    // The limit for one task, in wall-clock time. This includes all that the system does meanwhile,
+    // so choose much more than a time slice of its scheduler. A core that takes longer is stuck.
+    // Default: no limit.
     uint64_t time_limit_ns;
 } ptowsp_device_desc;
 
@@ -2857,60 +2861,63 @@ PTOWSP_API ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptows
 
 // Stops the threads and frees the device; NULL is ignored.
 //
-// Errors   LEAKED: memory was still allocated; the text names the oldest pieces with their sizes,
-//          the index is how many there are. The device is closed all the same.
-//          STUCK: a core still has not come back (it is given the time limit once more). The device
-//          is not closed, and closing it may be tried again. BUSY.
+// Errors   LEAKED: memory was still allocated. The text names the oldest pieces with their sizes,
+//          and the index is the number of pieces. The device is closed all the same. STUCK: a core
+//          still has not returned (it gets the time limit once more). The device is not closed; the
+//          call may be repeated. BUSY.
 PTOWSP_API ptowsp_status ptowsp_device_close(ptowsp_device *device);
 
-// Memory of the device, as the host sees its addresses; kernels use them, the host copies. A name
-// (NULL: "memory") is copied, and is for texts. What is in it is not defined.
+// Allocates device memory. Kernels use its addresses; the host only copies. The name (NULL:
+// "memory") is copied and appears in texts. The contents are not defined.
 //
-// Errors   INVALID_PARAMS (size 0; a bad name; out_memory NULL), OUT_OF_MEMORY (the device's is
-//          exhausted, or the allocator's), BUSY, STUCK (after a core was stuck).
+// Errors   INVALID_PARAMS (size 0; a bad name; out_memory NULL), OUT_OF_MEMORY (of the device or of
+//          the allocator), BUSY, STUCK (after a core was stuck).
 PTOWSP_API ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *name, uint64_t size,
                                              void **out_memory);
-// Errors   INVALID_PARAMS: not the start of a piece that is allocated (freed twice, perhaps: the
-//          text says so where it is known). NULL is ignored. BUSY, STUCK.
+// Frees device memory; NULL is ignored.
+// Errors   INVALID_PARAMS: not the start of an allocated piece. If the piece is known to be freed
+//          twice, the text says so. BUSY, STUCK.
 PTOWSP_API ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory);
 
 // Copy size bytes in from the host, or out to it. The device's side lies within one piece.
-// Errors   INVALID_PARAMS (not memory of the device; the text names the piece that the copy goes
-//          beyond, and by how much; a pointer NULL with a size), BUSY, STUCK (copying in only).
+// Errors   INVALID_PARAMS (not memory of the device, or beyond the end of a piece, which the text
+//          names with the excess; a pointer NULL with a size above 0), BUSY, STUCK (copying in
+//          only).
 PTOWSP_API ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void *from,
                                                uint64_t size);
 PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void *from,
                                                 uint64_t size);
 
-// Runs a graph: AICPU threads count edges down, tasks run on cores of their unit (a range task as
-// one range for each such core, whatever its grain). `lane` is the core: cube cores come after
-// vector cores. Priorities hold; results are read from the graph as after ptowsp_graph_run, with a
-// lane for each core (tasks that need none, as they are empty or skipped, are counted for none).
+// Runs a graph. AICPU threads count edges down; tasks run on cores of their unit. A range task runs
+// as one range for each such core, whatever its grain. `lane` is the core: cube cores come after
+// vector cores. Priorities hold. Results are read from the graph as after ptowsp_graph_run, with a
+// lane for each core. (Empty and skipped tasks need no core and count for none.)
 //
-// Errors   Those of ptowsp_graph_run. INVALID_PARAMS: a task's unit of which the device has no
-//          core, or a graph of another context. STUCK: a core has not come back in time; the text
-//          names core and task. Tasks that have not been started do not run, and the device is
-//          lost: but for copying out and closing all calls return STUCK.
+// Errors   Those of ptowsp_graph_run. INVALID_PARAMS: the device has no core of a task's unit, or
+//          the graph has another context. STUCK: a core has not returned in time; the text names
+//          core and task. Tasks that have not been started do not run, and the device is lost: all
+//          calls return STUCK, except copying out and closing.
 PTOWSP_API ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph);
 
-// Runs a program as ptowsp_run_execute does, with kernels on cores of their unit, and outputs and
-// times that are the same. The calling thread walks the program. Dispatch by affinity, hash or
-// custom chooses the core. options may be NULL; its lane_count is not used.
+// Runs a program like ptowsp_run_execute, with kernels on cores of their unit. Outputs and times
+// are the same. The calling thread walks the program. Dispatch by affinity, hash or custom chooses
+// the core. options may be NULL; its lane_count is not used.
 //
 // Errors   Those of ptowsp_run_execute and ptowsp_device_run_graph. INVALID_PARAMS: TIME_ONLY; a
-//          tensor that is used and not, as a whole, in one piece of the device's memory (named); a
-//          kernel's unit of which the device has no core; a run of another context.
+//          used tensor that does not lie in one piece of the device's memory (the text names it);
+//          no core of a kernel's unit; a run of another context.
 PTOWSP_API ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
                                            const ptowsp_run_options *options);
 
-// Instances of kernels, all independent, each with its index: on each core of a unit one (SPMD), or
-// more or fewer; the same kernel for all, or by id one of a table (MPMD). A kernel sees the task of
-// ptowsp_graph_call: axes are the instance's index and how many there are, then come the scalars.
+// Independent instances of kernels, each with its index: one on each core of a unit (SPMD), or more
+// or fewer. All run the same kernel, or each one of a table, by id (MPMD). A kernel sees the task
+// of ptowsp_graph_call: its axes are the instance's index and the number of instances, then come
+// the scalars.
 typedef struct ptowsp_launch {
     const ptowsp_kernel_fn *kernels;  // by id
     uint32_t kernel_count;
     const uint32_t *ids;      // by instance; default: 0 for all
-    uint32_t instance_count;  // default: as many as the unit has cores; then one runs on each
+    uint32_t instance_count;  // default: one on each core of the unit
     ptowsp_unit unit;
     const uint64_t *scalars;
     uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
@@ -2920,78 +2927,81 @@ typedef struct ptowsp_launch {
 
 // Runs all instances and returns when they are done.
 // Errors   INVALID_PARAMS (no kernel, an id outside of the table, no core of the unit, ...); the
-//          status of the failed instance with the lowest index, with that as index; BUSY, STUCK.
+//          status of the failed instance with the lowest index, which is the index; BUSY, STUCK.
 PTOWSP_API ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *launch);
 
 typedef struct ptowsp_device_stats {
     uint32_t scheduler_count, cube_count, vector_count;
     uint64_t task_count;  // given to cores since it was opened
     uint64_t memory_bytes, used_bytes, used_bytes_max;
-    uint64_t piece_count;  // pieces that are allocated
+    uint64_t piece_count;  // allocated pieces
 } ptowsp_device_stats;
 
 PTOWSP_API ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device);
 
-// Tasks that a core has been given since it was opened; vector cores come first. Requires core <
-// vector_count + cube_count.
+// The number of tasks given to a core since the device was opened; vector cores come first.
+// Requires core < vector_count + cube_count.
 PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core);
 
 // -------------------------------------------------------------------------------------------------
 // 22. Emitting
 // -------------------------------------------------------------------------------------------------
 //
-// A program becomes a source tree for an Ascend NPU, which runs on any machine first. These
-// functions are in ptowsp_npu_emit.c, an optional third file that uses this header alone: compile
-// it beside ptowsp.c.
+// The emitter writes a program as a source tree for an Ascend NPU. The tree also runs on any other
+// machine. These functions are in ptowsp_npu_emit.c, an optional third file that uses this header
+// alone: compile it beside ptowsp.c.
 //
 //      host/       binds sizes, data and memory; starts the device, or threads in its place
-//      aicpu/      expand.cpp: the program's loops, which make tasks from what is bound; scheduler
+//      aicpu/      expand.cpp: the program's loops, which make tasks from the bindings; scheduler
 //      aicore/     one source per kernel, dispatch by kernel id, the loop of a core
-//      include/    what these three share
+//      include/    declarations that these three share
 //      shim/       PTO-ISA instructions and simulated time on a CPU
 //
-// One tree builds in three ways: with a C++17 compiler alone (tasks run on threads that stand in
-// for the device, with the same outputs and the same cycles as ptowsp_run_execute); against a
-// PTO-ISA checkout (-DPTO_ISA_ROOT=DIR, its CPU simulator, C++20); with CANN, for the device
-// (-DPTOWSP_ASCEND=ON). README.md in the tree says how. The first has run; the other two have been
-// written from public headers and documents of PTO-ISA and CANN, and have not.
+// One tree builds in three ways. README.md in the tree gives the commands.
+//
+//      with a C++17 compiler alone     tasks run on threads in place of the device, with the same
+//                                      outputs and cycles as ptowsp_run_execute
+//      -DPTO_ISA_ROOT=DIR              against a PTO-ISA checkout: its CPU simulator, C++20
+//      -DPTOWSP_ASCEND=ON              with CANN, for the device
+//
+// The first way is tested. The other two are written from public headers and documents of PTO-ISA
+// and CANN, and have not run.
 //
 // Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as
-// C++17 with ptowsp.h; `user` is NULL there. What the device side does not do is refused: column
-// ascend_npu of ptowsp_capability_print.
+// C++17 with ptowsp.h; `user` is NULL there. Directives that the device side does not support are
+// refused: see column ascend_npu of ptowsp_capability_print.
 
 typedef struct ptowsp_npu_desc {
-    const char *directory;  // where the tree goes; its parent exists
-    bool is_replacing;      // an emitted tree or an empty directory that is there is replaced, as
-                            // a whole, with all that is in it; else nothing may be there
+    const char *directory;  // of the tree; its parent exists
+    bool is_replacing;      // replaces an existing emitted tree or empty directory as a whole, with
+                            // everything in it; otherwise the directory must not exist
 } ptowsp_npu_desc;
 
 // Writes the tree of a program: first beside the directory, then in its place by renaming, so there
 // is never half a tree. The same program gives the same bytes.
 //
-// Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or cost
-//          without source), an instruction that the machine has in no form, each by its name.
-//          LIMIT_EXCEEDED: more than a tree holds: 65535 of a kind, or statements.
-//          INVALID_PARAMS: no directory, or it exists and is not to be, or must not be, replaced.
-//          SYSTEM_FAILED: what the system said, and about which path. OUT_OF_MEMORY.
-//          Nothing is left behind.
-// Cost     Some milliseconds, most of it the system's, for writing files.
+// Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
+//          without source), or an instruction that the machine has in no form. The text names it.
+//          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind. INVALID_PARAMS: no
+//          directory; it exists, and is_replacing is false or it is not replaceable. SYSTEM_FAILED:
+//          the text has the system's message and the path. OUT_OF_MEMORY. Nothing is left behind.
+// Cost     Some milliseconds, most of them in the system, for writing files.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
                                              const ptowsp_npu_desc *desc);
 
-// The same, file by file, to a callback: paths in the tree, like "aicpu/expand.cpp", in a fixed
-// order. Returning anything but OK ends it with that status.
+// Passes the same files one by one to a callback, in a fixed order, with paths in the tree like
+// "aicpu/expand.cpp". A callback that returns anything but OK ends the call with that status.
 typedef ptowsp_status (*ptowsp_npu_file_fn)(void *user, const char *path, const char *text,
                                             size_t size);
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context,
                                                    const ptowsp_program *program,
                                                    ptowsp_npu_file_fn file, void *user);
 
-// Building and running from here, on POSIX systems: the tree is compiled into a shared object,
-// which is loaded. It is kept in a cache, under a hash of all that decides about it, and compiled
-// only if it is not there.
+// Building and running a tree from a program, on POSIX systems. The tree is compiled into a shared
+// object, which is loaded. A cache keeps it under a hash of everything that determines it, and it
+// is compiled only if it is not in the cache.
 typedef struct ptowsp_npu_build_desc {
-    const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp; it is
+    const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp;
                                   // created for its owner alone (0700)
     const char *compiler;         // default: $CXX, or c++
     const char *options;          // default: -O2
@@ -2999,17 +3009,18 @@ typedef struct ptowsp_npu_build_desc {
 
 typedef struct ptowsp_npu ptowsp_npu;
 
-// Errors   As emit; SYSTEM_FAILED: no cache directory, no compiler, or the compiler's first error;
-//          all it said is in the file that the text names. UNSUPPORTED: the system is not POSIX.
-// The program and the context must live as long as what is built of them.
+// Builds the tree of a program, or finds it in the cache. The program and the context must live
+// until the result is destroyed.
+// Errors   As emit. SYSTEM_FAILED: no cache directory, no compiler, or the compiler's first error;
+//          the text names a file with all its messages. UNSUPPORTED: the system is not POSIX.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,
                                               const ptowsp_program *program,
                                               const ptowsp_npu_build_desc *desc,
                                               ptowsp_npu **out_npu);
 PTOWSP_NPU_API void ptowsp_npu_destroy(ptowsp_npu *npu);  // NULL is ignored
 PTOWSP_NPU_API bool ptowsp_npu_was_cached(const ptowsp_npu *npu);
-PTOWSP_NPU_API const char *ptowsp_npu_directory(
-    const ptowsp_npu *npu);  // of its entry in the cache
+// The directory of its entry in the cache.
+PTOWSP_NPU_API const char *ptowsp_npu_directory(const ptowsp_npu *npu);
 
 typedef struct ptowsp_npu_options {
     uint32_t aicpu_count;  // scheduler threads; default: 1; at most 16
@@ -3019,21 +3030,21 @@ typedef struct ptowsp_npu_options {
 } ptowsp_npu_options;
 
 typedef struct ptowsp_npu_result {
-    ptowsp_cycles makespan_cycles;  // as that of ptowsp_run_stats
+    ptowsp_cycles makespan_cycles;  // as in ptowsp_run_stats
     uint64_t task_count;
-    uint32_t in_flight_max;  // tasks in the ring at once
+    uint32_t in_flight_max;  // most tasks in the ring at once
 } ptowsp_npu_result;
 
-// Runs it with what is bound to a run of the same program (which is not executed). Slots at its end
-// go to slots[slot_count], if that is not NULL.
-// Errors   As ptowsp_run_execute, though tasks before the one that is wrong have run, as views are
-//          checked when the walk comes to them. INVALID_PARAMS: a run of another program, counts
-//          beyond their limits, another cost. SYSTEM_FAILED: a thread was refused.
+// Runs a built tree with the bindings of a run of the same program; that run is not executed. The
+// slots at the end go to slots[slot_count], if slots is not NULL.
+// Errors   As ptowsp_run_execute. Here tasks before the wrong one have run, as views are checked
+//          when the walk reaches them. INVALID_PARAMS: a run of another program, counts beyond
+//          their limits, another cost. SYSTEM_FAILED: a thread could not be started.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
                                                 const ptowsp_npu_options *options, uint64_t *slots,
                                                 uint32_t slot_count, ptowsp_npu_result *out_result);
 
-// Builds (or finds), executes and forgets.
+// Builds a tree or finds it in the cache, executes it and destroys the handle.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *run,
                                                   const ptowsp_npu_build_desc *build,
                                                   const ptowsp_npu_options *options,
@@ -3043,7 +3054,7 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const
 // 23. Utilities
 // -------------------------------------------------------------------------------------------------
 
-// FNV-1a, 64 bits (Fowler, Noll, Vo). Hashing a concatenation: start the second part with the hash
+// FNV-1a, 64 bits (Fowler, Noll, Vo). To hash a concatenation, start the second part with the hash
 // of the first instead of PTOWSP_HASH_START.
 #define PTOWSP_HASH_START UINT64_C(0xcbf29ce484222325)
 PTOWSP_API uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size);
@@ -3055,9 +3066,9 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 // Appendix A. Reading programs
 // -------------------------------------------------------------------------------------------------
 //
-// What a compiled program says, for those who translate it: emitters, viewers, other runtimes. It
-// is a list of statements in program order; those that have others in them are followed by these,
-// and then by an END:
+// Read access to a compiled program, for emitters, viewers and other runtimes. A program is a list
+// of statements in program order. A statement that contains others is followed by these, and then
+// by an END:
 //
 //      0  WORKLOAD attention                          end 6
 //      1      LOOP b over batch, parallel             end 5
@@ -3067,11 +3078,12 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 //      5      END of 1
 //      6  END of 0
 //
-// The first statement is the workload that the program begins with; those that are called follow
-// it. Scopes that add no order are not there any more, nor is "parallel" in processes, which are
-// sequential. Things are named by their indices in tables, where nothing else is said from 1, as in
-// a module: 0 is none. Statements, slots, channels and edges are from 0. What functions return
-// belongs to the program. Requires indices that exist.
+// The first statement is the workload that the program begins with; called workloads follow it.
+// Compiling removes scopes that add no order, and "parallel" in processes, which are sequential.
+//
+// Everything is identified by its index in a table. Indices start from 1, as in a module, and 0 is
+// none; those of statements, slots, channels and edges start from 0. Returned pointers belong to
+// the program. Requires indices that exist.
 
 #define PTOWSP_VIEW_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
 
@@ -3079,13 +3091,13 @@ typedef enum ptowsp_expr_kind {
     PTOWSP_EXPR_NONE = 0,
     PTOWSP_EXPR_CONST,     // value
     PTOWSP_EXPR_VARIABLE,  // id: a variable
-    PTOWSP_EXPR_ENTRY,     // id: the variable of a sparse loop; where in the indices it is
+    PTOWSP_EXPR_ENTRY,     // id: the variable of a sparse loop; its position in the indices
     PTOWSP_EXPR_SIZE,      // id: an axis
     PTOWSP_EXPR_SYMBOL,    // id
     PTOWSP_EXPR_ARRAY,     // id: an array; a: the index
     PTOWSP_EXPR_SLOT,      // id: the slot; read as the expression's type
     PTOWSP_EXPR_TASK_ARG,  // in keys: args[id] of the task, i64, 0 when it has fewer
-    PTOWSP_EXPR_ADD,       // a, b; as the functions of section 14
+    PTOWSP_EXPR_ADD,       // a, b; like the functions of section 14
     PTOWSP_EXPR_SUB,
     PTOWSP_EXPR_MUL,
     PTOWSP_EXPR_DIV,
@@ -3127,8 +3139,8 @@ typedef struct ptowsp_expr_info {
 
 PTOWSP_API ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr);
 
-// What is declared. Arrays include the lengths of ragged axes; a row of an axis (ptowsp_axis_row)
-// is no axis of its own here. Without is_used nothing has to be bound.
+// Declarations. Arrays include the lengths of ragged axes. A row of an axis (ptowsp_axis_row) is
+// not an axis of its own here. Only declarations with is_used have to be bound.
 typedef enum ptowsp_axis_kind {
     PTOWSP_AXIS_DENSE = 0,
     PTOWSP_AXIS_DYNAMIC,
@@ -3165,11 +3177,11 @@ typedef struct ptowsp_tensor_info {
 } ptowsp_tensor_info;
 
 typedef struct ptowsp_variable_info {
-    const char *name;  // several may have one
-    ptowsp_type type;  // i64 but for parameters of workloads
+    const char *name;  // not unique
+    ptowsp_type type;  // i64, except for parameters of workloads
 } ptowsp_variable_info;
 
-// Tables of tensors and so on have entries 1 .. count - 1; that of axes has gaps: name NULL.
+// Tables have entries 1 .. count - 1. The table of axes has gaps, with name NULL.
 PTOWSP_API const char *ptowsp_program_name(const ptowsp_program *program);  // of its module
 PTOWSP_API uint32_t ptowsp_program_slot_count(const ptowsp_program *program);
 PTOWSP_API uint32_t ptowsp_program_axis_count(const ptowsp_program *program);
@@ -3198,12 +3210,12 @@ typedef enum ptowsp_statement_kind {
     PTOWSP_STATEMENT_TASK,       // ptowsp_program_task_at
     PTOWSP_STATEMENT_SLOT_SET,   // slot, value
     PTOWSP_STATEMENT_SLOT_LOAD,  // slot; ptowsp_program_load_at
-    PTOWSP_STATEMENT_RESET,      // edges: explicit ones that forget, as an iteration begins
-    PTOWSP_STATEMENT_PIPELINE,   // name, channels; its PROCESSes follow; edges of it as a task:
-                                 // ptowsp_program_task_at, with a whole view of each tensor
+    PTOWSP_STATEMENT_RESET,      // explicit edges that forget their tasks as an iteration begins
+    PTOWSP_STATEMENT_PIPELINE,   // name, channels; its PROCESSes follow. ptowsp_program_task_at has
+                                 // its edges as a task, and a view of each whole tensor
     PTOWSP_STATEMENT_PROCESS,    // name, ports; replicas: variable, axis
     PTOWSP_STATEMENT_CONSUME,    // variable, channel: for each token until the end of the stream
-    PTOWSP_STATEMENT_RECEIVE,    // variable, channel: for one token, or not at its end
+    PTOWSP_STATEMENT_RECEIVE,    // variable, channel: for one token; not at the end of the stream
     PTOWSP_STATEMENT_SEND,       // channel, value
     PTOWSP_STATEMENT_CLOSE,      // channel
     PTOWSP_STATEMENT_RECORD,     // channel: an event
@@ -3213,7 +3225,8 @@ typedef enum ptowsp_statement_kind {
     PWSP_FORCE_INT(PTOWSP_STATEMENT_KIND)
 } ptowsp_statement_kind;
 
-// What a loop, scope or call opens: see section 15. NONE: its statements stand as if around it.
+// The scope that a loop, scope or call opens (section 15). NONE: its statements count as children
+// of the scope around it.
 typedef enum ptowsp_scope {
     PTOWSP_SCOPE_NONE = 0,
     PTOWSP_SCOPE_PARALLEL,
@@ -3224,8 +3237,8 @@ typedef enum ptowsp_scope {
 typedef struct ptowsp_statement {
     ptowsp_statement_kind kind;
     uint32_t node;   // for ptowsp_program_print_place
-    uint32_t begin;  // of an END or OTHERWISE: what it belongs to
-    uint32_t end;    // of what has statements in it: its END; of a WHEN: its OTHERWISE, or END
+    uint32_t begin;  // END, OTHERWISE: the statement that it belongs to
+    uint32_t end;    // a statement that contains others: its END; WHEN: its OTHERWISE, or END
     const char *name;
     ptowsp_scope scope;
     uint32_t axis, variable;
@@ -3233,8 +3246,8 @@ typedef struct ptowsp_statement {
     uint32_t slot;
     uint32_t channel;
     uint32_t target;
-    // first .. first + count - 1 are, of a CALL, its values; of a WORKLOAD, its variables; of a
-    // PIPELINE, its channels; of a PROCESS, its ports; of a RESET, places in the lists of edges.
+    // first .. first + count - 1 are a CALL's values, a WORKLOAD's variables, a PIPELINE's
+    // channels, a PROCESS' ports, or a RESET's places in the lists of edges.
     uint32_t first, count;
 } ptowsp_statement;
 
@@ -3258,16 +3271,17 @@ typedef struct ptowsp_view_info {
 typedef struct ptowsp_task_info {
     uint32_t kernel;
     uint32_t axis_count, tile_count, scalar_count;
-    uint32_t axes[PTOWSP_TASK_AXIS_MAX];  // expressions, as the following
+    uint32_t axes[PTOWSP_TASK_AXIS_MAX];  // expressions; so are the scalars and keys
     uint32_t scalars[PTOWSP_TASK_SCALAR_MAX];
     uint32_t dispatch_key, priority_key, stream_key;  // of the schedule, for this task; or 0
-    uint32_t first_in, in_count;                      // edges from tasks that it is after
-    uint32_t first_out, out_count;                    // edges to those that are after it
+    uint32_t first_in, in_count;                      // edges from earlier tasks
+    uint32_t first_out, out_count;                    // edges to later tasks
 } ptowsp_task_info;
 
-// The task of a TASK or PIPELINE; its tile i (of a pipeline, tile_count is not limited, and views
-// are whole tensors: lead_count 0, rows and cols 0); the edge (0 .. edge_count - 1) at place
-// `first_in + i` or `first_out + i` of the lists of edges.
+// task_at is the task of a TASK or PIPELINE, and view_at the view of its tile i. The tile_count of
+// a pipeline is not limited, and its views are whole tensors: lead_count 0, rows and cols 0.
+// edge_at is the edge (0 .. edge_count - 1) at place `first_in + i` or `first_out + i` of the lists
+// of edges.
 PTOWSP_API ptowsp_task_info ptowsp_program_task_at(const ptowsp_program *program,
                                                    uint32_t statement);
 PTOWSP_API ptowsp_view_info ptowsp_program_view_at(const ptowsp_program *program,
@@ -3275,7 +3289,7 @@ PTOWSP_API ptowsp_view_info ptowsp_program_view_at(const ptowsp_program *program
 PTOWSP_API uint32_t ptowsp_program_edge_count(const ptowsp_program *program);
 PTOWSP_API uint32_t ptowsp_program_edge_at(const ptowsp_program *program, uint32_t i);
 
-// Of a SLOT_LOAD: the view, and the element of its tile (expressions, 0: the first).
+// The view of a SLOT_LOAD, and the element of its tile (expressions; 0: the first).
 typedef struct ptowsp_load_info {
     ptowsp_view_info view;
     uint32_t row, col;
@@ -3284,7 +3298,7 @@ typedef struct ptowsp_load_info {
 PTOWSP_API ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program,
                                                    uint32_t statement);
 
-// Channels, numbered over all pipelines, from 0; and the ports of processes.
+// Channels, numbered from 0 over all pipelines, and the ports of processes.
 typedef struct ptowsp_channel_info {
     const char *name;
     uint32_t depth;
@@ -3304,18 +3318,18 @@ PTOWSP_API ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *p
                                                          uint32_t channel);
 PTOWSP_API ptowsp_port_info ptowsp_program_port_at(const ptowsp_program *program, uint32_t i);
 
-// The symbol that overrides the latency of channels, 0 in programs without pipelines.
+// The symbol that overrides the latency of channels; 0 in programs without pipelines.
 PTOWSP_API uint32_t ptowsp_program_latency_symbol(const ptowsp_program *program);
 
-// The schedule, with defaults filled in; its keys are those of the tasks, and not set here. The
-// lanes that it has in all.
+// The schedule with its defaults filled in, and the total number of its lanes. Its keys are not set
+// here: tasks have them.
 PTOWSP_API ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program);
 PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);
 PTOWSP_API bool ptowsp_program_is_priority_signed(const ptowsp_program *program);
 PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text);
 
-// Does a target do all that the program's schedule and tensors ask for? UNSUPPORTED, with the
-// directive in the context's error, if it refuses one.
+// Checks that a target supports the program's schedule and tensors. UNSUPPORTED if it refuses a
+// directive, which the context's error names.
 PTOWSP_API ptowsp_status ptowsp_program_check(ptowsp_context *context,
                                               const ptowsp_program *program, ptowsp_target target);
 
@@ -3333,10 +3347,10 @@ typedef struct ptowsp_kernel_info {
     ptowsp_kernel_source source;  // of a kernel that is a C function
     // Of a tile kernel:
     uint32_t insn_count, tile_object_count, check_count;
-    uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype: how their bits are read
+    uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype of their bits
     uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
     ptowsp_family family;
-    ptowsp_machine machine;  // that it is planned for: name, family, clock, memories, rates
+    ptowsp_machine machine;  // its target: name, family, clock, memories, rates
     bool has_products;       // uses the cube unit
 } ptowsp_kernel_info;
 
@@ -3344,8 +3358,9 @@ PTOWSP_API uint32_t ptowsp_program_kernel_count(const ptowsp_program *program);
 PTOWSP_API ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program,
                                                        uint32_t kernel);
 
-// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), with `valid` the
-// valid rows (axis 0) or columns (axis 1) of tile parameter `param`; param UINT32_MAX: max.
+// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), where `valid` is
+// the valid rows (axis 0) or columns (axis 1) of tile parameter `param`. If param is UINT32_MAX, it
+// is max.
 typedef struct ptowsp_extent {
     uint32_t param, axis, shift;
     int32_t mul, add;
@@ -3361,10 +3376,10 @@ typedef struct ptowsp_tile_object {
     uint32_t rows, cols;  // allocated
     ptowsp_extent valid_rows, valid_cols;
     uint32_t address;  // in its memory
-    uint32_t root;     // the tile whose bytes these are; itself, if it is no view
+    uint32_t root;     // the tile that owns these bytes; itself, unless it is a view
 } ptowsp_tile_object;
 
-// What forms an instruction has beside its name.
+// The form of an instruction, beside its name.
 typedef enum ptowsp_form {
     PTOWSP_FORM_PLAIN = 0,
     PTOWSP_FORM_RELU,        // TSTORE through a relu
@@ -3387,22 +3402,24 @@ typedef enum ptowsp_form {
 // One instruction with its operands.
 typedef struct ptowsp_insn_info {
     const char *name;  // "TADD", "SET_FLAG", "WAIT_FLAG", "PIPE_BARRIER"
-    ptowsp_pipe pipe;  // that runs it
+    ptowsp_pipe pipe;  // runs it
     ptowsp_form form;
     uint32_t mode;  // a ptowsp_round, ptowsp_compare or mask pattern: ptowsp_instruction_desc
     ptowsp_pipe src_pipe, dst_pipe;  // of flags; src_pipe of a barrier, PTOWSP_PIPE_COUNT: all
     uint32_t event;
     bool is_dst_read;  // dst[0] is read as well
-    bool is_implied;   // PTO-WSP does it uncounted: no cycles in the unit model
+    bool is_implied;   // PTO-WSP does not count it: no cycles in the unit model
     uint32_t param;    // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter, or NO_PARAM
     uint32_t dst[2], src[4], tmp;  // tiles; 0 is none
-    uint32_t row, col;      // TEXTRACT, TINSERT; block length of TMRGSORT; offsets of TLOAD, TSTORE
-    uint32_t scalar_param;  // a scalar operand: a parameter, or NO_PARAM: then
-    uint32_t cols_of;       // the valid columns of this tile, or, if 0,
-    double scalar;          // this constant
+    uint32_t row, col;  // TEXTRACT, TINSERT; block length of TMRGSORT; offsets of TLOAD, TSTORE
+    // A scalar operand: the parameter, or with NO_PARAM the valid columns of tile cols_of, or with
+    // cols_of 0 the constant.
+    uint32_t scalar_param;
+    uint32_t cols_of;
+    double scalar;
 } ptowsp_insn_info;
 
-// Two sizes that a task must have alike; where only b depends on the task, b >= a.
+// Two sizes that must be equal in a task; if only b depends on the task, b >= a suffices.
 typedef struct ptowsp_size_check {
     ptowsp_extent a, b;
     const char *operation;
@@ -3416,10 +3433,10 @@ PTOWSP_API ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program
 PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program,
                                                           uint32_t kernel, uint32_t i);
 
-// What is bound to a run, for those who run its program in another way. False: not bound. Axes,
-// arrays, symbols and tensors by index. The size of a dense axis is the declared one; a tensor's
-// buffer has all its fields filled in, its size with the bytes that it spans (0 where elements lie
-// before the first one).
+// The bindings of a run, for other ways to run its program. False means not bound. Axes, arrays,
+// symbols and tensors are given by index. The size of a dense axis is the declared one. A tensor's
+// buffer has all fields filled in; its size is the number of bytes that it spans (0 where elements
+// lie before the first one).
 PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);
 PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);
 PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,
@@ -3444,11 +3461,11 @@ PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
     return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
-// How it works: LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC), (head,
-// 8)", and PWSP_LIST_EACH applies a macro to each item, with a name and the position. Whether a
-// size is dynamic is decided by pasting it to PWSP_SPACE_IS_ (parenthesised sizes, which cannot be
-// pasted, are caught before), so that a static dimension leaves no member behind, and instead of a
-// setter something that cannot be called, of the incomplete type ptowsp_error_dimension_is_static.
+// Spaces (section 5). LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC),
+// (head, 8)", and PWSP_LIST_EACH applies a macro to each item, with a name and the position. A size
+// is recognised as dynamic by pasting it to PWSP_SPACE_IS_. (Parenthesised sizes, which cannot be
+// pasted, are handled before.) So a static dimension has no member. In place of a setter it has an
+// object that cannot be called, of the incomplete type ptowsp_error_dimension_is_static.
 
 // clang-format off
 #define PWSP_LIST_ITEM(...)        , (__VA_ARGS__)
