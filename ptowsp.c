@@ -149,6 +149,10 @@ PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena);
 
 #include <stdlib.h>
 
+const char *ptowsp_version(void) {
+    return PTOWSP_VERSION;
+}
+
 const char *ptowsp_status_name(ptowsp_status status) {
     switch (status) {
 #define PWSP_STATUS_NAME(name, value, text)                                                        \
@@ -23262,7 +23266,7 @@ PWSP_INTERNAL bool pwsp_compiler_close(pwsp_compiler *c, uint32_t id);
 // src/workload/read.h
 // =================================================================================================
 
-// What a program keeps for those who read it (section 22 of the header), made while compiling.
+// What a program keeps for those who read it (appendix A of the header), made while compiling.
 
 #ifndef PWSP_READ_H
 #define PWSP_READ_H

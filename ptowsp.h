@@ -1,41 +1,43 @@
-// ptowsp: plans dynamic LLM workloads, describes them once, runs them, and knows how long they
-// take. Two files, C11 or C++17, MIT.
+// ptowsp: plans dynamic LLM workloads, describes them once, runs them, and computes beforehand how
+// many cycles of an accelerator they take. Two files, C11 or C++17, MIT licence.
 //
 // WHAT IT IS
 //
 // Serving a language model is dynamic work: every decode step has another batch and other sequence
-// lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each), sorts
-// them into size tiers, runs them over the lanes of a thread pool or of your own executor, and
+// lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each) and sorts
+// them into size tiers. It runs them over the lanes of a thread pool or of your own executor, and
 // merges the partial results of sequences that were split:
 //
 //      KV lengths            plan                    dispatch                     merge
 //      [350, 17000, 0, ...]  chunk = 1024       ->   lane 0: table[tier](work) -> one output
 //                            work = 24 B each        lane 1: table[tier](work)    per sequence
 //
-// Planning costs microseconds and allocates nothing, so it can run before every step, on any
-// thread, or on the scheduler core of an accelerator.
+// Planning costs microseconds and allocates nothing. It can run before every step, on any thread,
+// or on the scheduler core of an accelerator.
 //
-// Work that is more than one batch (layers, routing, conditions, pipelines of kernels) is described
-// as a workload: a typed tree of loops, conditions and tasks over tensors, compiled once into a
-// small program. Each step binds sizes, lengths and memory to it, runs the kernels, and simulates
-// its time on any number of lanes, exactly, under a schedule of your choice:
+// Larger work (layers, routing, conditions, pipelines of kernels) is described as a workload: a
+// typed tree of loops, conditions and tasks over tensors, compiled once into a small program. Each
+// step binds sizes, lengths and memory to the program and runs its kernels. The same run simulates
+// the step's time on any number of lanes, under a schedule of your choice. The result is
+// deterministic:
 //
 //      module               program              run
 //      axes, tensors,       flat, immutable,     bind sizes and data  ->  outputs
 //      kernels, loops  ->   a few kilobytes  ->  execute              ->  makespan, lanes,
 //      + schedule           shared by runs       (or time only)           stalls, critical path
 //
-// Kernels are C functions, or operations on tiles that are lowered to the instructions of PTO-ISA:
-// run here, with valid sizes at the edges of tensors, and counted in an accelerator's cycles.
+// Kernels are C functions, or operations on tiles that are lowered to PTO-ISA instructions. The
+// instructions run on the CPU, with the valid sizes of tiles at the edges of tensors, and are
+// counted in an accelerator's cycles.
 //
 // WHAT IT DOES NOT DO
 //
 // It does not own your threads unless you ask, keep global state, allocate behind your back,
-// compile kernels at run time, write to files, print, or need anything but a POSIX libc and
-// (optionally) pthreads. Its implementation compiles with gcc and clang, without -ffast-math. (An
-// optional third file, ptowsp_npu_emit.c, writes source trees, and compiles them when asked to.)
+// compile kernels at run time, write files, or print. It needs a POSIX libc and, optionally,
+// pthreads; nothing else. Its implementation compiles with gcc and clang, without -ffast-math.
+// (Writing and compiling source trees is the task of an optional third file, ptowsp_npu_emit.c.)
 //
-// HOW TO USE IT
+// HOW TO ADD IT
 //
 // Copy ptowsp.h and ptowsp.c into your project. Then either compile ptowsp.c like any other file,
 // or write, in exactly one C or C++ file,
@@ -43,8 +45,9 @@
 //      #define PTOWSP_IMPLEMENTATION
 //      #include "ptowsp.h"
 //
-// Defined before the header (in every file that includes it, and for ptowsp.c) these change the
-// build:
+// To emit NPU code, compile ptowsp_npu_emit.c as well. Link with -pthread, and with -ldl for the
+// emitter where the C library needs it. The following macros change the build. Define them before
+// the header in every file that includes it, and for ptowsp.c:
 //
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
@@ -55,26 +58,194 @@
 //                            qualifiers for kernels, for scheduler functions and for pointers to
 //                            global memory; empty on a CPU
 //
-// STEP BY STEP
+// SIX PATHS, A PROGRAM EACH
 //
-//      1. Describe the step: a ptowsp_batch (lengths, heads).                        section 7
-//      2. ptowsp_plan_chunk_size picks the chunk that fills the machine.             section 7
-//      3. ptowsp_plan_generate writes the work descriptors.                          section 7
-//      4. ptowsp_dispatch_spmd runs them through your table of tier kernels.         section 8
-//      5. ptowsp_merge_partials joins the pieces of each split sequence.             section 9
+// Most programs need one of these paths and the sections named with it. The programs compile as C11
+// and as C++17. They set the fields of zeroed (static) descriptions, as zero means the default; C
+// and C++20 can use designated initialisers instead. They leave freeing to the end of the process.
 //
-// and with workloads:
+// 1. PLAN: cut a ragged batch into work units and dispatch them (sections 5 to 8). Where sequences
+// are split, ptowsp_merge_partials joins their partial results (section 9).
 //
-//      1. ptowsp_module_create; declare axes, tensors, kernels.                sections 10 to 13
-//      2. Build the tree with PTOWSP_WORKLOAD, PTOWSP_PARALLEL, ...            sections 14, 15
-//      3. Where stages overlap, make them processes of a PTOWSP_PIPELINE.      section 16
-//      4. Choose a ptowsp_schedule; ptowsp_program_create checks, compiles.    sections 17, 18
-//      5. ptowsp_run_create; for each step bind, and ptowsp_run_execute.       section 19
-//      6. Run the same on threads, or on a device made of threads.         sections 19, 21
-//      7. ptowsp_npu_emit writes it as a source tree for an Ascend NPU.            section 23
+//    #include "ptowsp.h"
+//    #include <stdio.h>
 //
-// Work that is already cut into C functions with an order between some of them runs as a graph of
-// tasks: ptowsp_graph_create, ptowsp_graph_run.                                section 20
+//    static void attend(const ptowsp_work *work, uint32_t lane, void *user) {  // one work unit
+//        uint64_t *tokens = (uint64_t *)user;  // a cell per lane, so no locks
+//        tokens[lane] += ptowsp_work_kv_len(work);
+//    }
+//
+//    int main(void) {
+//        const int32_t kv_lengths[] = {700, 12000, 0, 2500};  // KV tokens of each request
+//        ptowsp_batch batch = {kv_lengths, 4, 2};             // 4 requests, 2 KV heads
+//        static ptowsp_plan_config config;                    // zero fields are defaults
+//        config.max_work_units = 16;
+//        uint32_t chunk;
+//        ptowsp_work work[16];
+//        ptowsp_plan_info info;
+//        if (ptowsp_plan_chunk_size(&batch, &config, &chunk, NULL)) return 1;
+//        if (ptowsp_plan_generate(&batch, &config, chunk, work, 16, &info)) return 1;
+//        const ptowsp_work_fn tiers[] = {attend, attend, attend, attend};  // a kernel per tier
+//        uint64_t tokens = 0;
+//        if (ptowsp_dispatch_serial(work, info.work_count, tiers, 4, &tokens, NULL)) return 1;
+//        printf("chunk %u, %d units, %d tokens\n", chunk, (int)info.work_count, (int)tokens);
+//        return 0;
+//    }
+//
+// It prints:
+//
+//    chunk 2400, 16 units, 30400 tokens
+//
+// 2. WORKLOAD: describe loops over kernels once, bind sizes and memory, run (sections 10 to 12, 14,
+// 15, 17 to 19). Section 19 runs the same program on threads, section 21 on a device.
+//
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//    static ptowsp_cycles twice(const ptowsp_task *task, void *user) {  // a kernel in C
+//        *(float *)task->tiles[0].data *= 2;
+//        return user ? 0 : 100;  // its cycles
+//    }
+//    int main(void) {
+//        ptowsp_context *ctx; ptowsp_module *m; ptowsp_program *p; ptowsp_run *run;
+//        static ptowsp_kernel_desc k; static ptowsp_task_desc task;  // zero: the defaults
+//        ptowsp_tile_param element = {"x", PTOWSP_INOUT, PTOWSP_F32, 1, 1};
+//        k.name = "twice", k.fn = twice, k.tiles[0] = element;
+//        ptowsp_tensor_desc x = {"x", PTOWSP_F32, 1, {PTOWSP_DYNAMIC}, PTOWSP_LOCATION_GLOBAL};
+//        if (ptowsp_context_create(NULL, &ctx) || ptowsp_module_create(ctx, NULL, &m)) return 1;
+//        task.kernel = ptowsp_kernel_make(m, &k), task.views[0].tensor = ptowsp_tensor_make(m, &x);
+//        PTOWSP_WORKLOAD(m, "scale") {
+//            PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "n"))
+//                task.views[0].col = i, ptowsp_task_make(m, &task);
+//        }
+//        float data[3] = {1, 2, 3};
+//        ptowsp_buffer b = {data, sizeof data, PTOWSP_F32, 1, {3}, {0}};
+//        if (ptowsp_program_create(ctx, m, NULL, &p) || ptowsp_run_create(ctx, p, &run)) return 1;
+//        if (ptowsp_run_bind_size(run, "n", 3) || ptowsp_run_bind_tensor(run, "x", &b)) return 1;
+//        if (ptowsp_run_execute(run, NULL)) return 1;
+//        printf("%g in %d cycles\n", data[2], (int)ptowsp_run_result(run)->makespan_cycles);
+//    }
+//
+// It prints:
+//
+//    6 in 300 cycles
+//
+// 3. TILE KERNEL: write a kernel as operations on tiles, and measure it (section 13). It is used in
+// workloads like a kernel in C.
+//
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//    int main(void) {
+//        ptowsp_context *ctx; ptowsp_module *m; ptowsp_kernel_stats stats;
+//        static ptowsp_body_desc desc; static ptowsp_cost cost;
+//        desc.name = "softmax", cost.model = PTOWSP_MODEL_A2A3;
+//        if (ptowsp_context_create(NULL, &ctx) || ptowsp_module_create(ctx, NULL, &m)) return 1;
+//        ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+//        ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 128);
+//        ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 64, 128);
+//        ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(x, ptowsp_tile_rowmax(x)));
+//        ptowsp_tile_store(y, ptowsp_tile_div(e, ptowsp_tile_rowsum(e)));
+//        ptowsp_kernel softmax = ptowsp_kernel_end(k);
+//        if (ptowsp_kernel_measure(m, softmax, &cost, &stats)) return 1;
+//        printf("%u instructions, %d cycles on a 910B\n", stats.insn_count, (int)stats.cycles);
+//    }
+//
+// It prints:
+//
+//    17 instructions, 3149 cycles on a 910B
+//
+// 4. PIPELINE: processes that overlap and meet in channels, with a time of their own (section 16).
+//
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//    int main(void) {
+//        ptowsp_context *ctx; ptowsp_module *m; ptowsp_program *p; ptowsp_run *run;
+//        static ptowsp_kernel_desc k; static ptowsp_task_desc task; static ptowsp_run_options how;
+//        k.name = "stage", k.axis_count = 1, k.cycles = 100, how.mode = PTOWSP_RUN_TIME_ONLY;
+//        if (ptowsp_context_create(NULL, &ctx) || ptowsp_module_create(ctx, NULL, &m)) return 1;
+//        task.kernel = ptowsp_kernel_make(m, &k);
+//        PTOWSP_WORKLOAD(m, "step") {
+//            PTOWSP_PIPELINE(m, "two_stages") {
+//                ptowsp_channel_desc desc = {"loaded", 2, 50, {NULL, 0}, {NULL, 0}};
+//                ptowsp_channel c = ptowsp_channel_make(m, &desc);  // 2 tokens, 50 cycles
+//                PTOWSP_PROCESS(m, "load") {
+//                    ptowsp_produces(m, c);
+//                    PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "tiles", 8))
+//                        task.axes[0] = i, ptowsp_send_task(m, c, &task);
+//                }
+//                PTOWSP_PROCESS(m, "compute") {
+//                    ptowsp_consumes(m, c);
+//                    PTOWSP_CONSUME(m, t, c) task.axes[0] = t, ptowsp_task_make(m, &task);
+//        } } }
+//        if (ptowsp_program_create(ctx, m, NULL, &p) || ptowsp_run_create(ctx, p, &run)) return 1;
+//        if (ptowsp_run_execute(run, &how)) return 1;
+//        printf("8 tiles in %d cycles\n", (int)ptowsp_run_result(run)->makespan_cycles);
+//    }
+//
+// It prints:
+//
+//    8 tiles in 950 cycles
+//
+// 5. GRAPH: C functions with an order between some of them, on threads (section 20).
+//
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//    static ptowsp_status square(void *user, uint64_t task, uint32_t lane) {
+//        int *x = (int *)user;
+//        x[task] = (int)(task * task), (void)lane;
+//        return PTOWSP_OK;
+//    }
+//    static ptowsp_status sum(void *user, uint64_t task, uint32_t lane) {
+//        int *x = (int *)user;
+//        for (uint64_t i = 0; i < task; i++) x[task] += x[i];
+//        return (void)lane, PTOWSP_OK;
+//    }
+//    int main(void) {
+//        ptowsp_context *ctx; ptowsp_graph *graph; int x[5] = {0};
+//        static ptowsp_context_desc threads; static ptowsp_graph_task_desc part, whole;
+//        threads.threads = PTOWSP_THREADS_OWN;
+//        part.fn = square, part.user = x, whole.fn = sum, whole.user = x;
+//        if (ptowsp_context_create(&threads, &ctx)) return 1;
+//        if (ptowsp_graph_create(ctx, NULL, &graph)) return 1;
+//        for (int i = 0; i < 4; i++) ptowsp_graph_task_make(graph, &part, NULL);  // tasks 0 to 3
+//        ptowsp_graph_task_make(graph, &whole, NULL);  // task 4
+//        for (uint64_t i = 0; i < 4; i++) ptowsp_graph_edge_make(graph, i, 4);  // i before 4
+//        if (ptowsp_graph_run(graph)) return 1;
+//        printf("the squares of 0 to 3 add up to %d\n", x[4]);
+//    }
+//
+// It prints:
+//
+//    the squares of 0 to 3 add up to 14
+//
+// 6. EMISSION: write a workload as a source tree for an Ascend NPU, which runs here first (section
+// 22).
+//
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//    int main(void) {
+//        ptowsp_context *ctx; ptowsp_module *m; ptowsp_program *p;
+//        static ptowsp_body_desc desc; static ptowsp_task_desc task; static ptowsp_npu_desc tree;
+//        desc.name = "twice", tree.directory = "scale_npu", tree.is_replacing = true;
+//        if (ptowsp_context_create(NULL, &ctx) || ptowsp_module_create(ctx, NULL, &m)) return 1;
+//        ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+//        ptowsp_value x = ptowsp_tile_inout(k, "x", PTOWSP_F32, 1, 64);
+//        ptowsp_tile_store(x, ptowsp_tile_mul(x, ptowsp_tile_const(k, 2)));
+//        task.kernel = ptowsp_kernel_end(k);
+//        ptowsp_tensor_desc t = {"x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64}, PTOWSP_LOCATION_GLOBAL};
+//        task.views[0].tensor = ptowsp_tensor_make(m, &t);
+//        PTOWSP_WORKLOAD(m, "scale") {
+//            PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "rows")) {
+//                task.views[0].row = i;
+//                ptowsp_task_make(m, &task);
+//            }
+//        }
+//        if (ptowsp_program_create(ctx, m, NULL, &p) || ptowsp_npu_emit(ctx, p, &tree)) return 1;
+//        printf("emitted: make -C %s && %s/build/run --help\n", tree.directory, tree.directory);
+//    }
+//
+// It prints:
+//
+//    emitted: make -C scale_npu && scale_npu/build/run --help
 //
 // CONTENTS
 //
@@ -83,22 +254,31 @@
 //      3. Contexts and threads   11. Modules                    19. Runs
 //      4. Text sinks             12. Kernels                    20. Graphs
 //      5. Spaces                 13. Tile kernels               21. Devices
-//      6. Work and tiers         14. Scalar expressions         22. Reading programs
-//      7. Planning               15. Workloads                  23. Emitting
-//      8. Dispatch               16. Pipelines                  24. Utilities
+//      6. Work and tiers         14. Scalar expressions         22. Emitting
+//      7. Planning               15. Workloads                  23. Utilities
+//      8. Dispatch               16. Pipelines
+//
+//      Appendix A. Reading programs: the interface of emitters, viewers and other runtimes
+//      Appendix B. Macros: the machinery of sections 5, 8, 15 and 16
 //
 // CONVENTIONS
 //
 // Functions without a context are pure: they touch only their arguments, allocate nothing and may
-// be called from any thread. A context, and what is made from it, belongs to one thread at a time;
-// different contexts are independent. A user's mistake, a limit or missing memory is a status in
-// every build; a broken precondition (marked "Requires") is an assertion. What a function works on
-// (a context, module, program, run, graph, device) must not be NULL; for other pointers that are
-// needed NULL is INVALID_PARAMS. Whatever fails has changed nothing, unless its comment says
-// otherwise. Descriptions may be zeroed: zero is the default.
+// be called from any thread. A context, and everything made from it, belongs to one thread at a
+// time; different contexts are independent.
+//
+// A user's mistake, a limit or missing memory is a status in every build. A broken precondition
+// (marked "Requires") is an assertion. The object that a function works on (a context, module,
+// program, run, graph, device) must not be NULL. For other required pointers NULL is
+// INVALID_PARAMS. A call that fails has changed nothing, unless its comment says otherwise.
+// Descriptions may be zeroed: zero is the default.
 
 #ifndef PTOWSP_H
 #define PTOWSP_H
+
+#if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L)
+#error "ptowsp.h needs C11 or later: compile with -std=c11 or -std=c17 (as C++: C++17 or later)"
+#endif
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -137,7 +317,7 @@
 #endif
 #endif
 
-// Of ptowsp_npu_emit.c, which is a file of its own, also where each has the library in private.
+// The linkage of ptowsp_npu_emit.c: a file of its own, even where each file has a private library.
 #ifndef PTOWSP_NPU_API
 #if !defined(PTOWSP_STATIC)
 #define PTOWSP_NPU_API PTOWSP_API
@@ -168,16 +348,31 @@
 #define PTOWSP_INLINE static inline
 #endif
 
+// A cast that C++ compilers accept under -Wold-style-cast as well.
+#if defined(__cplusplus)
+#define PWSP_CAST(type, value) static_cast<type>(value)
+#else
+#define PWSP_CAST(type, value) ((type)(value))
+#endif
+
+// The last constant of every enumeration. It makes the type 32 bits wide under every compiler
+// option, and any 32-bit value may be held in it.
+#define PWSP_FORCE_INT(prefix) prefix##_FORCE_INT = 0x7fffffff
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// The version of the compiled library, "0.1.0". It differs from PTOWSP_VERSION if a program was
+// compiled with another header than the library that it is linked to.
+PTOWSP_API const char *ptowsp_version(void);
 
 // -------------------------------------------------------------------------------------------------
 // 2. Status and errors
 // -------------------------------------------------------------------------------------------------
 //
-// Zero is success, positive values are normal outcomes (none yet), negative values are errors. The
-// values never change. The first three errors keep the names of the PTO-WSP specification.
+// Zero is success. Positive values are normal outcomes (none yet), negative values are errors. The
+// values never change. The first three errors have the names of the PTO-WSP specification.
 
 #define PTOWSP_STATUSES(STATUS)                                                                    \
     STATUS(OK, 0, "ok")                                                                            \
@@ -201,20 +396,20 @@ typedef enum ptowsp_status {
 #define PWSP_STATUS_ENUM(name, value, text) PTOWSP_##name = value,
     PTOWSP_STATUSES(PWSP_STATUS_ENUM)
 #undef PWSP_STATUS_ENUM
-    PTOWSP_STATUS_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_STATUS)
 } ptowsp_status;
 // clang-format on
 
-// The name of a status ("BUFFER_OVERFLOW") and a few words about it; "UNKNOWN" and "no such status"
-// for other values.
+// The name of a status ("BUFFER_OVERFLOW") and a short text; "UNKNOWN" and "no such status" for
+// other values.
 PTOWSP_API const char *ptowsp_status_name(ptowsp_status status);
 PTOWSP_API const char *ptowsp_status_text(ptowsp_status status);
 
 #define PTOWSP_NO_INDEX UINT64_MAX
 
-// The last failure of a context. `text` is one line, "module: what is wrong, with name and value";
-// it belongs to the context and lives until the next failure. BUSY leaves it as it is, since the
-// context may be another thread's then: ptowsp_status_text says what it means.
+// The last failure of a context. `text` is one line, "module: what is wrong, with name and value".
+// It belongs to the context and lives until the next failure. BUSY does not change it, as another
+// thread may own the context then; ptowsp_status_text describes BUSY.
 typedef struct ptowsp_error {
     ptowsp_status status;
     uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX
@@ -225,29 +420,32 @@ typedef struct ptowsp_error {
 // 3. Contexts and threads
 // -------------------------------------------------------------------------------------------------
 //
-// A context holds an allocator, a way to run things in parallel, and the last error. Parallel work
+// A context holds an allocator, an executor for parallel work, and the last error. Parallel work
 // runs on *lanes*, numbered from 0. No two calls ever run on one lane at the same time, so arrays
-// indexed by lane need no locks. The calling thread helps, as lane 0 (with your executor, as it
-// decides). A lane whose thread is slow to wake may get nothing to do: what runs on lanes must not
-// wait for other lanes. It must return, too: by longjmp or exception it leaves the context busy.
+// indexed by lane need no locks. The calling thread helps as lane 0 (your executor decides this
+// itself).
+//
+// Work on a lane must not wait for other lanes: a lane whose thread is slow to wake may get nothing
+// to do. It must return normally: leaving it by longjmp or exception leaves the context busy.
 //
 //      PTOWSP_THREADS_SERIAL   one lane, no threads (the default)
 //      PTOWSP_THREADS_OWN      the context owns lane_count - 1 threads, which sleep between jobs
 //      PTOWSP_THREADS_USER     your executor runs the lanes, through a callback
 
-// Resizes a block, as Lua's allocator does: ptr NULL allocates (old_size is 0), new_size 0 frees
-// and returns NULL, otherwise the block moves or stays. Returns NULL when there is no memory, and
-// the old block is then untouched. Memory is aligned as malloc aligns it. Called on the thread that
-// called ptowsp; while a program runs on lanes of your executor, on that of one lane.
+// Resizes a block, like Lua's allocator: ptr NULL allocates (old_size is 0), new_size 0 frees and
+// returns NULL, otherwise the block moves or stays. Returns NULL when there is no memory; the old
+// block is untouched then. Memory is aligned as malloc aligns it. The hook is called on the thread
+// that called ptowsp, or, while a program runs on lanes of your executor, on the thread of one
+// lane.
 typedef void *(*ptowsp_resize_fn)(void *user, void *ptr, size_t old_size, size_t new_size);
 
 // One lane of a parallel job. Call it once for every lane from 0 to lane_count - 1, on any threads,
 // in any order, at the same time or one after another.
 typedef void (*ptowsp_lane_fn)(void *job, uint32_t lane);
 
-// Your executor: runs all lanes and returns when every one of them has returned. Calling lane 0 on
-// the calling thread is usual. Leaving a lane out, calling one twice or calling one that does not
-// exist is an error (SYSTEM_FAILED), though the work is done all the same, by the others.
+// Your executor: runs all lanes and returns when every one of them has returned. Usually lane 0
+// runs on the calling thread. Omitting a lane, calling one twice or calling one that does not exist
+// is an error (SYSTEM_FAILED); the other lanes complete the work all the same.
 typedef void (*ptowsp_run_lanes_fn)(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
                                     void *job);
 
@@ -255,7 +453,7 @@ typedef enum ptowsp_threads {
     PTOWSP_THREADS_SERIAL = 0,
     PTOWSP_THREADS_OWN,
     PTOWSP_THREADS_USER,
-    PTOWSP_THREADS_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_THREADS)
 } ptowsp_threads;
 
 #define PTOWSP_LANE_COUNT_MAX 1024
@@ -264,7 +462,7 @@ typedef struct ptowsp_context_desc {
     ptowsp_resize_fn resize;        // default: realloc and free
     void *resize_user;              // handed to resize
     ptowsp_threads threads;         // default: PTOWSP_THREADS_SERIAL
-    uint32_t lane_count;            // default: 1 (SERIAL), CPUs that are online (OWN); USER says
+    uint32_t lane_count;            // default: 1 (SERIAL), online CPUs (OWN); required for USER
     ptowsp_run_lanes_fn run_lanes;  // USER only
     void *run_lanes_user;           // handed to run_lanes
 } ptowsp_context_desc;
@@ -276,21 +474,21 @@ typedef struct ptowsp_context ptowsp_context;
 // Memory   One block for the context, one for its pool.
 // Errors   INVALID_PARAMS (unknown mode; SERIAL with more than one lane; more lanes than
 //          PTOWSP_LANE_COUNT_MAX; USER without run_lanes or lane_count; run_lanes without USER;
-//          out_context NULL),
+//          out_context NULL).
 //          UNSUPPORTED (OWN in a PTOWSP_NO_THREADS build), OUT_OF_MEMORY, SYSTEM_FAILED (a thread
 //          could not be started). *out_context is NULL then.
 PTOWSP_API ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc,
                                                ptowsp_context **out_context);
 
-// Stops the threads and frees the context; NULL is ignored. Requires that what was allocated from
-// it has been destroyed, and that no job is running.
+// Stops the threads and frees the context; NULL is ignored. Requires that everything made from it
+// has been destroyed, and that no job is running.
 PTOWSP_API void ptowsp_context_destroy(ptowsp_context *context);
 
 // The last failure, or {PTOWSP_OK, PTOWSP_NO_INDEX, ""}. Success does not clear it.
 PTOWSP_API ptowsp_error ptowsp_context_error(const ptowsp_context *context);
 
-// Sets the last failure, and returns its status: for code that builds on this library, to report as
-// it does. The text is copied, and cut off when it is very long. Requires an error.
+// Sets the last failure and returns its status. Code that builds on this library can report its own
+// errors with it. The text is copied, and cut off when it is very long. Requires an error.
 PTOWSP_API ptowsp_status ptowsp_context_fail(ptowsp_context *context, ptowsp_status status,
                                              uint64_t index, const char *text);
 
@@ -300,15 +498,15 @@ PTOWSP_API uint32_t ptowsp_context_lane_count(const ptowsp_context *context);
 typedef void (*ptowsp_range_fn)(void *user, uint64_t begin, uint64_t end, uint32_t lane);
 
 // Calls fn over disjoint ranges that together cover [0, item_count), on all lanes, and returns when
-// all is done. Lanes take ranges as they become free, so which lane gets which is not defined.
+// all are done. Lanes take ranges as they become free, so the lane of a range is not defined.
 //
 // Ranges   grain 0 lets the library choose: large ranges first, smaller ones towards the end.
 //          Otherwise every range but the last has grain items.
-// Errors   INVALID_PARAMS (fn NULL), SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
-//          done), BUSY (called from inside a job of the same context: does nothing, and leaves the
-//          last error alone).
-// Cost     Well under a microsecond when threads are awake; waking sleeping ones costs what the
-//          system charges (tens of microseconds). Threads stay awake for some 20 us after a job.
+// Errors   INVALID_PARAMS (fn NULL). SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
+//          done). BUSY (called from inside a job of the same context: does nothing, and the last
+//          error stays).
+// Cost     Well under a microsecond when threads are awake. Waking sleeping threads takes the
+//          system tens of microseconds. Threads stay awake for some 20 us after a job.
 PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count,
                                              uint64_t grain, ptowsp_range_fn fn, void *user);
 
@@ -316,15 +514,15 @@ PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t i
 // 4. Text sinks
 // -------------------------------------------------------------------------------------------------
 //
-// What can be printed is written to a sink: a callback that takes pieces of text.
+// Functions that print write to a sink: a callback that takes pieces of text.
 
 typedef struct ptowsp_text {
     void (*write)(void *user, const char *text, size_t length);  // text is not terminated
     void *user;
 } ptowsp_text;
 
-// A sink over a buffer of the caller's. The text is always terminated (if size > 0) and cut off
-// when it does not fit; `length` counts all of it, cut off or not, as snprintf does.
+// A sink over the caller's buffer. The text is always terminated (if size > 0) and cut off when it
+// does not fit. `length` counts all of the text, cut off or not, as snprintf does.
 typedef struct ptowsp_text_buffer {
     char *data;
     size_t size;    // of data, in bytes
@@ -338,13 +536,13 @@ PTOWSP_API ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer);
 // 5. Spaces
 // -------------------------------------------------------------------------------------------------
 //
-// An iteration space is a list of named dimensions; each has a static size or is PTOWSP_DYNAMIC,
-// that is, set at run time. Declare one, at file scope, from a list macro:
+// An iteration space is a list of named dimensions. Each has a static size or is PTOWSP_DYNAMIC:
+// set at run time. Declare a space at file scope, from a list macro:
 //
 //      #define DECODE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(head, 8) DIM(chunk, PTOWSP_DYNAMIC)
 //      PTOWSP_DEFINE_SPACE(decode_space, DECODE_DIMS)
 //
-// which gives, all inline:
+// This defines, all inline:
 //
 //      decode_space                                      a struct, with the dynamic dimensions
 //      decode_space_coord                                a struct, with all dimensions
@@ -359,20 +557,20 @@ PTOWSP_API ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer);
 //      decode_space_coord decode_space_at(&s, index)     the inverse
 //      ptowsp_space decode_space_runtime(&s)             the same as a run-time space
 //
-// A zeroed struct has all dynamic sizes 0. Static sizes take no storage (a space without any
-// dynamic dimension still has the one byte that C demands of a struct).
+// In a zeroed struct all dynamic sizes are 0. Static sizes take no storage. (A space without any
+// dynamic dimension still has one byte, as C requires of a struct.)
 //
 // Requires  index: every coordinate inside its size; at: index < total. Run-time spaces assert it.
-// Limits    PTOWSP_SPACE_RANK_MAX dimensions. A size is a constant that does not begin with an
-//           operator, up to INT_MAX: 8, HEADS, (2 * HEADS), PTOWSP_DYNAMIC.
+// Limits    PTOWSP_SPACE_RANK_MAX dimensions. A size is a constant up to INT_MAX that does not
+//           begin with an operator: 8, HEADS, (2 * HEADS), PTOWSP_DYNAMIC.
 
 enum { PTOWSP_DYNAMIC = -1 };  // not a macro: the list macros recognise it by its name
 #define PTOWSP_SPACE_RANK_MAX 8
 
-// A space whose rank and sizes are known at run time only.
+// A space whose rank and sizes are known only at run time.
 typedef struct ptowsp_space {
     uint32_t rank;
-    int64_t sizes[PTOWSP_SPACE_RANK_MAX];  // those from rank on are not looked at
+    int64_t sizes[PTOWSP_SPACE_RANK_MAX];  // sizes from `rank` on are ignored
 } ptowsp_space;
 
 // Makes a space of `rank` dimensions, 0 to PTOWSP_SPACE_RANK_MAX. A rank of 0 has one point.
@@ -380,186 +578,26 @@ typedef struct ptowsp_space {
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_space_make(const int64_t *sizes, uint32_t rank,
                                                         ptowsp_space *out_space);
 
-// As the functions of a static space; coordinates are arrays of `rank` values.
+// Like the functions of a static space; coordinates are arrays of `rank` values.
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_total(const ptowsp_space *space);
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_space_index(const ptowsp_space *space,
                                                     const int64_t *coord);
 PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t index,
                                              int64_t *out_coord);
 
-// a * b, or UINT64_MAX where that does not fit.
-PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
-    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
-
-// How it works: LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC), (head,
-// 8)", and PWSP_LIST_EACH applies a macro to each item, with a name and the position. Whether a
-// size is dynamic is decided by pasting it to PWSP_SPACE_IS_ (parenthesised sizes, which cannot be
-// pasted, are caught before), so that a static dimension leaves no member behind, and instead of a
-// setter something that cannot be called, of the incomplete type ptowsp_error_dimension_is_static.
-
-// clang-format off
-#define PWSP_LIST_ITEM(...)        , (__VA_ARGS__)
-#define PWSP_LIST_OPEN(...)        __VA_ARGS__
-#define PWSP_LIST_CALL(F, ...)     F(__VA_ARGS__)
-#define PWSP_LIST_CAT(a, b)        PWSP_LIST_CAT_(a, b)
-#define PWSP_LIST_CAT_(a, b)       a##b
-#define PWSP_LIST_ONE(F, s, i, item) PWSP_LIST_CALL(F, s, i, PWSP_LIST_OPEN item)
-#define PWSP_LIST_COUNT(...)                                                                       \
-    PWSP_LIST_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
-#define PWSP_LIST_COUNT_(s, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
-#define PWSP_LIST_EACH(F, s, LIST) PWSP_LIST_EACH_(F, s LIST(PWSP_LIST_ITEM))
-#define PWSP_LIST_EACH_(F, ...)                                                                    \
-    PWSP_LIST_FROM(PWSP_LIST_CAT(PWSP_LIST_EACH_, PWSP_LIST_COUNT(__VA_ARGS__)), F, __VA_ARGS__)
-#define PWSP_LIST_FROM(EACH, F, s, ...) EACH(F, s, 0, __VA_ARGS__)
-#define PWSP_LIST_EACH_1(F, s, i, a)    PWSP_LIST_ONE(F, s, i, a)
-#define PWSP_LIST_EACH_2(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_1(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_3(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_2(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_4(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_3(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_5(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_4(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_6(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_5(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_7(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_6(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_8(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_7(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_9(F, s, i, a, ...)                                                          \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_8(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_10(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_9(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_11(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_10(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_12(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_11(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_13(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_12(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_14(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_13(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_15(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_14(F, s, i + 1, __VA_ARGS__)
-#define PWSP_LIST_EACH_16(F, s, i, a, ...)                                                         \
-    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_15(F, s, i + 1, __VA_ARGS__)
-
-#define PWSP_SPACE_KIND(size)                                                                      \
-    PWSP_LIST_CAT(PWSP_SPACE_KIND_OF_, PWSP_SPACE_SECOND(PWSP_SPACE_PROBE size, NAME, ~))(size)
-#define PWSP_SPACE_PROBE(...)               ~, PARENTHESES, ~
-#define PWSP_SPACE_KIND_OF_PARENTHESES(size) STATIC
-#define PWSP_SPACE_KIND_OF_NAME(size)       PWSP_SPACE_SECOND(PWSP_SPACE_IS_##size, STATIC, ~)
-#define PWSP_SPACE_IS_PTOWSP_DYNAMIC        ~, DYNAMIC
-#define PWSP_SPACE_SECOND(...)              PWSP_SPACE_SECOND_(__VA_ARGS__)
-#define PWSP_SPACE_SECOND_(a, b, ...)       b
-#define PWSP_SPACE_BY(PART, size) PWSP_LIST_CAT(PWSP_SPACE_##PART##_, PWSP_SPACE_KIND(size))
-
-#define PWSP_SPACE_CONSTANTS(s, i, name, size)                                                     \
-    s##_##name##_size = (size), s##_##name##_dynamic = PWSP_SPACE_BY(FLAG, size),
-#define PWSP_SPACE_FLAG_DYNAMIC 1
-#define PWSP_SPACE_FLAG_STATIC  0
-#define PWSP_SPACE_PLUS_ONE(s, i, name, size)       + 1
-#define PWSP_SPACE_CHECK(s, i, name, size)                                                         \
-    PTOWSP_STATIC_ASSERT(PWSP_SPACE_BY(FLAG, size) || (int64_t)(size) >= 0,                        \
-                         #s ": the size of " #name " is negative");
-
-#define PWSP_SPACE_MEMBER(s, i, name, size)         PWSP_SPACE_BY(MEMBER, size)(name)
-#define PWSP_SPACE_MEMBER_DYNAMIC(name)             int64_t name;
-#define PWSP_SPACE_MEMBER_STATIC(name)
-#define PWSP_SPACE_COMMA(s, i, name, size)          PWSP_SPACE_BY(COMMA, size)
-#define PWSP_SPACE_COMMA_DYNAMIC                    ,
-#define PWSP_SPACE_COMMA_STATIC
-#define PWSP_SPACE_FILLER(s, DIMS)                                                                 \
-    PWSP_SPACE_FILLER_(PWSP_LIST_EACH(PWSP_SPACE_COMMA, s, DIMS),                                  \
-                       , , , , , , , , , , , , , , , , char no_dynamic_dimension;, ~)
-#define PWSP_SPACE_FILLER_(...)                     PWSP_SPACE_FILLER_PICK(__VA_ARGS__)
-#define PWSP_SPACE_FILLER_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, pick, ...) pick
-
-#define PWSP_SPACE_GET(s, i, name, size)                                                           \
-    PTOWSP_INLINE int64_t s##_get_##name(const s *space) {                                         \
-        (void)space;                                                                               \
-        return PWSP_SPACE_BY(GET, size)(name, size);                                               \
-    }
-#define PWSP_SPACE_GET_DYNAMIC(name, size)          space->name
-#define PWSP_SPACE_GET_STATIC(name, size)           (size)
-
-#define PWSP_SPACE_SET(s, i, name, size)            PWSP_SPACE_BY(SET, size)(s, name)
-#define PWSP_SPACE_SET_DYNAMIC(s, name)                                                            \
-    PTOWSP_INLINE ptowsp_status s##_set_##name(s *space, int64_t size) {                           \
-        if (size < 0) {                                                                            \
-            return PTOWSP_INVALID_PARAMS;                                                          \
-        }                                                                                          \
-        space->name = size;                                                                        \
-        return PTOWSP_OK;                                                                          \
-    }
-#define PWSP_SPACE_SET_STATIC(s, name)                                                             \
-    extern struct ptowsp_error_dimension_is_static s##_set_##name;
-
-#define PWSP_SPACE_TOTAL_STEP(s, i, name, size)                                                    \
-    total = ptowsp_space_multiply(total, (uint64_t)s##_get_##name(space));
-#define PWSP_SPACE_INDEX_STEP(s, i, name, size)                                                    \
-    index += (uint64_t)coord.name * stride;                                                        \
-    stride *= (uint64_t)s##_get_##name(space);
-#define PWSP_SPACE_AT_STEP(s, i, name, size)                                                       \
-    coord.name = (int64_t)(index % (uint64_t)s##_get_##name(space));                               \
-    index /= (uint64_t)s##_get_##name(space);
-#define PWSP_SPACE_COORD(s, i, name, size)          int64_t name;
-#define PWSP_SPACE_RUNTIME_STEP(s, i, name, size)   space_runtime.sizes[i] = s##_get_##name(space);
-
-#define PTOWSP_DEFINE_SPACE(s, DIMS)                                                               \
-    enum {                                                                                         \
-        PWSP_LIST_EACH(PWSP_SPACE_CONSTANTS, s, DIMS)                                              \
-        s##_rank = 0 PWSP_LIST_EACH(PWSP_SPACE_PLUS_ONE, s, DIMS)                                  \
-    };                                                                                             \
-    PTOWSP_STATIC_ASSERT(s##_rank <= PTOWSP_SPACE_RANK_MAX, #s ": too many dimensions");           \
-    PWSP_LIST_EACH(PWSP_SPACE_CHECK, s, DIMS)                                                      \
-    typedef struct s {                                                                             \
-        PWSP_LIST_EACH(PWSP_SPACE_MEMBER, s, DIMS) PWSP_SPACE_FILLER(s, DIMS)                      \
-    } s;                                                                                           \
-    typedef struct s##_coord {                                                                     \
-        PWSP_LIST_EACH(PWSP_SPACE_COORD, s, DIMS)                                                  \
-    } s##_coord;                                                                                   \
-    PWSP_LIST_EACH(PWSP_SPACE_GET, s, DIMS)                                                        \
-    PWSP_LIST_EACH(PWSP_SPACE_SET, s, DIMS)                                                        \
-    PTOWSP_INLINE uint64_t s##_total(const s *space) {                                             \
-        uint64_t total = 1;                                                                        \
-        PWSP_LIST_EACH(PWSP_SPACE_TOTAL_STEP, s, DIMS)                                             \
-        return total;                                                                              \
-    }                                                                                              \
-    PTOWSP_INLINE uint64_t s##_index(const s *space, s##_coord coord) {                            \
-        uint64_t index = 0, stride = 1;                                                            \
-        PWSP_LIST_EACH(PWSP_SPACE_INDEX_STEP, s, DIMS)                                             \
-        (void)stride;                                                                              \
-        return index;                                                                              \
-    }                                                                                              \
-    PTOWSP_INLINE s##_coord s##_at(const s *space, uint64_t index) {                               \
-        s##_coord coord;                                                                           \
-        PWSP_LIST_EACH(PWSP_SPACE_AT_STEP, s, DIMS)                                                \
-        (void)index;                                                                               \
-        return coord;                                                                              \
-    }                                                                                              \
-    PTOWSP_INLINE ptowsp_space s##_runtime(const s *space) {                                       \
-        ptowsp_space space_runtime = {s##_rank, {0, 0, 0, 0, 0, 0, 0, 0}};                         \
-        PWSP_LIST_EACH(PWSP_SPACE_RUNTIME_STEP, s, DIMS)                                           \
-        return space_runtime;                                                                      \
-    }                                                                                              \
-    PTOWSP_STATIC_ASSERT(s##_rank > 0, #s ": no dimensions");
-// clang-format on
-
-// The two spaces of serving: attention over KV chunks, and mixture of experts.
+// The two spaces of serving: attention over KV chunks, and mixture of experts. They are declared as
+// ptowsp_attention_space and ptowsp_moe_space (in appendix B, behind the macros).
 #define PTOWSP_ATTENTION_DIMS(DIM)                                                                 \
     DIM(batch, PTOWSP_DYNAMIC) DIM(head, PTOWSP_DYNAMIC) DIM(chunk, PTOWSP_DYNAMIC)
 #define PTOWSP_MOE_DIMS(DIM) DIM(batch, PTOWSP_DYNAMIC) DIM(expert, PTOWSP_DYNAMIC)
-
-PTOWSP_DEFINE_SPACE(ptowsp_attention_space, PTOWSP_ATTENTION_DIMS)
-PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 
 // -------------------------------------------------------------------------------------------------
 // 6. Work and tiers
 // -------------------------------------------------------------------------------------------------
 //
-// A work descriptor says which piece of a step one kernel call does. 24 bytes, the same on every
-// machine of one byte order, so host, scheduler core and kernel core share arrays of them:
+// A work descriptor names the piece of a step that one kernel call computes. It has 24 bytes, the
+// same on every machine of one byte order, so host, scheduler core and kernel core share arrays of
+// descriptors:
 //
 //      offset  0         4      5       6          8           12          16          20
 //              work_id   tier   flags   reserved   params[0]   params[1]   params[2]   params[3]
@@ -629,7 +667,7 @@ PTOWSP_INLINE ptowsp_work ptowsp_work_of(uint32_t work_id, uint8_t tier, uint8_t
     return work;
 }
 
-// Writes one line without its end: "#7 tier 1 first (3, 0) [0, 1024)", that is, id, tier, any of
+// Writes one line without a line end: "#7 tier 1 first (3, 0) [0, 1024)". It holds id, tier, any of
 // "first last init", params 0 and 1, and the tokens.
 PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text);
 
@@ -639,13 +677,13 @@ PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text
 PTOWSP_API ptowsp_status ptowsp_work_create(ptowsp_context *context, uint64_t count,
                                             ptowsp_work **out_work);
 
-// Takes the context that created the work; work may be NULL.
+// Frees descriptors. Takes the context that created them; work may be NULL.
 PTOWSP_API void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work);
 
-// Tiers group sequences by length, so that each group has a kernel of its own. Among tiers that
-// overlap the first in order wins; order and gaps are yours.
+// Tiers group sequences by length, so that each group has a kernel of its own. Where tiers overlap,
+// the first in order wins. Any order is allowed, and so are gaps.
 typedef struct ptowsp_tier {
-    uint8_t id;          // what descriptors carry, and the index into dispatch tables
+    uint8_t id;          // carried by descriptors; the index into dispatch tables
     int32_t length_min;  // inclusive
     int32_t length_max;  // inclusive
 } ptowsp_tier;
@@ -666,15 +704,16 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 // 7. Planning
 // -------------------------------------------------------------------------------------------------
 //
-// A plan cuts every sequence of a batch into chunks of KV tokens; each chunk of each head is one
-// work descriptor. Small chunks give parallelism, but each costs a descriptor and a merge, so the
-// rule is:
+// A plan cuts every sequence of a batch into chunks of KV tokens. Each chunk of each head is one
+// work descriptor. Small chunks give parallelism, but each costs a descriptor and a merge. The rule
+// is:
 //
 //      chunk = the smallest chunk in [chunk_min, chunk_max] whose work units number at most
 //              max_work_units, or chunk_max when none does
 //      work units = head_count * (sum over sequences of ceil(length / chunk))
 //
-// (PTO-WSP v4's text says "largest", its algorithm finds the smallest; the algorithm is followed.)
+// (The text of PTO-WSP v4 says "largest" but its algorithm finds the smallest; ptowsp follows the
+// algorithm.)
 //
 // A sequence of length len becomes n = ceil(len / chunk) pieces, in one of two ways:
 //
@@ -683,16 +722,16 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 //
 // Balanced pieces finish together. Fixed boundaries depend on the sequence alone, not on the rest
 // of the batch, as long as the chunk is kept: use them for batch-invariant results. With align > 1
-// (the KV page size) pieces start at multiples of align, and chunks are multiples of it. In
-// balanced order pieces with one unit more come last, since the last may end inside a unit.
+// (the KV page size) pieces start at multiples of align, and chunks are multiples of it. Balanced
+// pieces that are one unit of `align` longer come last, since the last piece may end inside a unit.
 //
-// Descriptors come sequence by sequence, then head by head, then chunk by chunk; work_id counts
-// from 0; tier is that of the whole sequence; FIRST is on chunk 0 and LAST on the last. A sequence
-// of length 0 has no work. head_count is the number of heads that have KV of their own (KV heads
-// under grouped-query attention, 1 under MLA).
+// Descriptors are ordered by sequence, then head, then chunk. work_id counts from 0. tier is the
+// tier of the whole sequence. FIRST marks chunk 0 and LAST the last chunk. A sequence of length 0
+// has no work. head_count is the number of heads that have KV of their own (KV heads under
+// grouped-query attention, 1 under MLA).
 //
-// These functions take no context. What went wrong, and with which sequence, is in *out_info, which
-// may be NULL; ptowsp_plan_explain makes a line of text of it.
+// These functions take no context. *out_info, which may be NULL, receives the fault and the
+// sequence at fault; ptowsp_plan_explain turns it into a line of text.
 
 typedef struct ptowsp_batch {
     const PTOWSP_GM int32_t *lengths;  // [sequence_count] KV tokens of each sequence, 0 allowed
@@ -703,7 +742,7 @@ typedef struct ptowsp_batch {
 typedef enum ptowsp_chunks {
     PTOWSP_CHUNKS_BALANCED = 0,
     PTOWSP_CHUNKS_FIXED,
-    PTOWSP_CHUNKS_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_CHUNKS)
 } ptowsp_chunks;
 
 #define PTOWSP_CHUNK_MIN_DEFAULT      256
@@ -721,8 +760,8 @@ typedef struct ptowsp_plan_config {
     uint32_t tier_count;
 } ptowsp_plan_config;
 
-// What the checks of this section find, in the order in which they look, with the status and the
-// text of each. `%i` is info.index, `%v` info.value and `%l` info.limit.
+// The faults that this section reports, in the order of the checks, with the status and the text of
+// each. `%i` is info.index, `%v` info.value and `%l` info.limit.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
     FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
@@ -752,31 +791,31 @@ typedef enum ptowsp_plan_fault {
     PTOWSP_PLAN_FAULTS(PWSP_FAULT_ENUM)
 #undef PWSP_FAULT_ENUM
     PTOWSP_FAULT_COUNT,
-    PTOWSP_FAULT_FORCE_INT = 0x7fffffff
+    PWSP_FORCE_INT(PTOWSP_FAULT)
 } ptowsp_plan_fault;
 // clang-format on
 
 typedef struct ptowsp_plan_info {
-    uint64_t work_count;      // total_work: the units; generate: units written, or needed when
-                              // BUFFER_OVERFLOW; 0 otherwise
-    ptowsp_plan_fault fault;  // which check failed; PTOWSP_FAULT_NONE when none did
+    uint64_t work_count;      // total_work: the units. generate: units written, or the number
+                              // needed after BUFFER_OVERFLOW. 0 otherwise
+    ptowsp_plan_fault fault;  // the check that failed, or PTOWSP_FAULT_NONE
     uint64_t index;           // of the first offending sequence of the batch, or of the tier; else
                               // PTOWSP_NO_INDEX
     int64_t value;            // the offending value, at most INT64_MAX; else 0
-    int64_t limit;            // what it was held against, at most INT64_MAX; else 0
+    int64_t limit;            // the limit that it violates, at most INT64_MAX; else 0
 } ptowsp_plan_info;
 
 // Picks the chunk by the rule above, among multiples of align. An empty step gets the smallest.
 // Errors   INVALID_PARAMS, UNSUPPORTED_SIZE (a length that no tier covers). *out_chunk is 0 then.
-// Cost     2 to 7 passes over the lengths: 1 to 4 us for 10,000 sequences (AVX-512). When lengths
-//          have few distinct values up to 7 + log2(chunk_max - chunk_min) passes: 10 us.
+// Cost     2 to 7 passes over the lengths: 1 to 4 us for 10,000 sequences (AVX-512). If lengths
+//          have few distinct values, up to 7 + log2(chunk_max - chunk_min) passes: 10 us.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch,
                                                              const ptowsp_plan_config *config,
                                                              uint32_t *out_chunk,
                                                              ptowsp_plan_info *out_info);
 
-// Counts the work units of a batch under a chunk, in out_info->work_count. The chunk is one that
-// ptowsp_plan_chunk_size picked, or any multiple of align of yours.
+// Counts the work units of a batch under a chunk, in out_info->work_count. The chunk comes from
+// ptowsp_plan_chunk_size, or is any other multiple of align.
 // Errors   INVALID_PARAMS, UNSUPPORTED_SIZE, LIMIT_EXCEEDED (beyond 63 bits).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_total_work(const ptowsp_batch *batch,
                                                              const ptowsp_plan_config *config,
@@ -786,81 +825,2809 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_total_work(const ptowsp_batch 
 // Writes the descriptors of a batch under a chunk. Everything is checked before anything is
 // written. With work NULL and capacity 0 it reports the size to allocate, as BUFFER_OVERFLOW.
 //
-// Errors   As total_work, and LIMIT_EXCEEDED (more than 2^32 units), BUFFER_OVERFLOW
-//          (info.work_count is what is needed). The buffer is untouched then.
+// Errors   As total_work. LIMIT_EXCEEDED (more than 2^32 units). BUFFER_OVERFLOW (info.work_count
+//          is the number needed). The buffer is untouched then.
 // Cost     Two passes over the lengths, then 2 to 4 ns per sequence and 0.2 ns per descriptor
-//          (AVX-512). Looking tiers up is linear in their number.
+//          (AVX-512). The lookup of tiers is linear in their number.
 PTOWSP_API PTOWSP_AICPU ptowsp_status
 ptowsp_plan_generate(const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk,
                      PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
 
-// Writes the descriptors of sequences [first, first + count) of a batch, to work[0] and on, with
-// ids from first_work_id: exactly what ptowsp_plan_generate writes for them when first_work_id is
-// the number of units of the sequences before. For schedulers that share a batch out among
-// themselves. Only lengths in the range are looked at; indices are those of the batch.
+// Writes the descriptors of sequences [first, first + count) of a batch, from work[0] on, with ids
+// from first_work_id. They equal those of ptowsp_plan_generate if first_work_id is the number of
+// units of the sequences before. Schedulers that divide a batch among themselves use this. Only
+// lengths in the range are read; indices count in the batch.
 // Errors   As generate; also for a range outside the batch, and for ids beyond 2^32.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_generate_range(
     const ptowsp_batch *batch, const ptowsp_plan_config *config, uint32_t chunk, uint32_t first,
     uint32_t count, uint64_t first_work_id, PTOWSP_GM ptowsp_work *work, uint64_t capacity,
     ptowsp_plan_info *out_info);
 
-// As ptowsp_plan_generate, on all lanes of the context, with the same result bit for bit, and the
-// error's text in the context. Lanes share out whole sequences. Below 50,000 descriptors, where it
-// does not pay, the calling thread does it alone.
-// Errors   As generate, and without a fault in *out_info BUSY and SYSTEM_FAILED (as parallel_for;
-//          after SYSTEM_FAILED the work is written all the same).
+// Like ptowsp_plan_generate, on all lanes of the context. The result is the same bit for bit, and
+// the error's text is in the context. Lanes divide the work by whole sequences. Below 50,000
+// descriptors, where lanes do not pay, the calling thread works alone.
+// Errors   As generate. Without a fault in *out_info: BUSY and SYSTEM_FAILED, as parallel_for;
+//          after SYSTEM_FAILED the work is written all the same.
 PTOWSP_API ptowsp_status ptowsp_plan_generate_parallel(
     ptowsp_context *context, const ptowsp_batch *batch, const ptowsp_plan_config *config,
     uint32_t chunk, PTOWSP_GM ptowsp_work *work, uint64_t capacity, ptowsp_plan_info *out_info);
 
-// What a service promises never to exceed; for a buffer allocated once.
+// Limits that a service never exceeds, to size a buffer that is allocated once.
 typedef struct ptowsp_plan_limits {
     uint32_t sequence_count_max;
-    uint32_t head_count;       // exactly
+    uint32_t head_count;       // the exact number
     int32_t length_max;        // of one sequence
     uint64_t token_count_max;  // of all sequences together (the KV cache's size); 0: no such limit
 } ptowsp_plan_limits;
 
-// A bound on the number of work units of every batch within the limits whose chunk was picked by
-// ptowsp_plan_chunk_size under the same config: a buffer of this size never overflows. It may be
-// larger than generate can number (2^32).
+// Bounds the number of work units of any batch within the limits, if ptowsp_plan_chunk_size picked
+// the chunk under the same config. A buffer of this size never overflows. The bound may be larger
+// than generate can number (2^32).
 // Errors   INVALID_PARAMS, LIMIT_EXCEEDED (beyond 63 bits); *out_count is 0 then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
                                                              const ptowsp_plan_limits *limits,
                                                              uint64_t *out_count,
                                                              ptowsp_plan_info *out_info);
 
-// Writes a line without its end: "plan: sequence 3 has length 200000, which no tier covers".
+// Writes a line without a line end: "plan: sequence 3 has length 200000, which no tier covers".
 PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
 // 8. Dispatch
 // -------------------------------------------------------------------------------------------------
 //
-// A dispatch table has one kernel per tier id; running a descriptor is table[work->tier](...).
+// A dispatch table has one kernel per tier id. A descriptor runs as table[work->tier](...).
 //
 // Memory   None is allocated; MPMD takes 16 KiB of stack.
-// Cost     The tiers of all descriptors are looked at first, by the calling thread: 1 ns each.
-//          Then 1 to 2 ns per descriptor, and one shared counter per range of them.
+// Cost     The calling thread first checks the tiers of all descriptors: 1 ns each. Then 1 to 2 ns
+//          per descriptor, and one shared counter per range of descriptors.
 
-// Does one work unit. No two calls with the same lane run at the same time.
+// Computes one work unit. No two calls with the same lane run at the same time.
 typedef void (*ptowsp_work_fn)(const PTOWSP_GM ptowsp_work *work, uint32_t lane, void *user);
 
-// One kernel per tier from one body, with the tier's number as a constant that the compiler folds.
-// At file scope, from a body
+// PTOWSP_DEFINE_TIERS makes one kernel per tier from one body. The body gets the tier's number as a
+// constant, which the compiler folds. At file scope,
 //
 //      PTOWSP_INLINE void attend(const ptowsp_work *work, uint32_t lane, void *user, int tier) {..}
 //      PTOWSP_DEFINE_TIERS(attend, PTOWSP_DECODE_TIERS, attend)
 //
-// gives, as static:
+// defines, as static:
 //
 //      attend_tier_0, attend_tier_1, ...      a kernel per tier
 //      attend_tiers, attend_tier_count        the list as ptowsp_tier[], for a ptowsp_plan_config
 //      attend_table                           the kernels as ptowsp_work_fn[attend_tier_count]
 //      attend_dispatch(work, lane, user)      inline, through a switch instead of a table
 //
-// Limits   16 tiers, whose ids are 0, 1, 2, ... in order (checked when compiling). Tables for other
-//          ids are filled by hand.
+// Limits   16 tiers, whose ids are 0, 1, 2, ... in order (checked when compiling). Fill tables for
+//          other ids by hand.
+// Runs the descriptors in order, on the calling thread, as lane 0. Every descriptor's tier must
+// have a kernel (index below table_count, not NULL). Otherwise nothing runs, the status is
+// INVALID_PARAMS, and *out_index (may be NULL) is the first descriptor without a kernel. *out_index
+// is PTOWSP_NO_INDEX on success, and when work or table is NULL.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_dispatch_serial(const PTOWSP_GM ptowsp_work *work,
+                                                             uint64_t work_count,
+                                                             const ptowsp_work_fn *table,
+                                                             uint32_t table_count, void *user,
+                                                             uint64_t *out_index);
+
+// Runs the descriptors on all lanes of the context, every lane with the same table (single program,
+// multiple data), and returns when all are done. Lanes take descriptors in order as they become
+// free, so the lane of a descriptor is not defined.
+// Errors   INVALID_PARAMS (as above; the error's index is the descriptor's), BUSY, SYSTEM_FAILED
+//          (as ptowsp_parallel_for).
+PTOWSP_API ptowsp_status ptowsp_dispatch_spmd(ptowsp_context *context,
+                                              const PTOWSP_GM ptowsp_work *work,
+                                              uint64_t work_count, const ptowsp_work_fn *table,
+                                              uint32_t table_count, void *user);
+
+// Lanes that share a table, such as cube cores or vector cores.
+typedef struct ptowsp_lane_group {
+    uint32_t lane_count;
+    const ptowsp_work_fn *table;
+    uint32_t table_count;
+} ptowsp_lane_group;
+
+#define PTOWSP_LANE_GROUP_MAX 255
+
+// Runs the descriptors on lanes with different kernels (multiple programs, multiple data). A
+// descriptor goes to the first group whose table has its tier, and there to a free lane. Kernels
+// see lanes numbered over all groups: group 0 has 0 .. lane_count - 1, and so on. The groups may
+// have more lanes than the context, or fewer.
+// Errors   As spmd; also for no groups, too many groups, a group without lanes, more than
+//          PTOWSP_LANE_COUNT_MAX lanes in all.
+PTOWSP_API ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context,
+                                              const PTOWSP_GM ptowsp_work *work,
+                                              uint64_t work_count, const ptowsp_lane_group *groups,
+                                              uint32_t group_count, void *user);
+
+// -------------------------------------------------------------------------------------------------
+// 9. Merging
+// -------------------------------------------------------------------------------------------------
+//
+// Attention over a chunk of KV gives a partial state per query row (online softmax, Milakov and
+// Gimelshein 2018; split-KV decode, Dao et al. 2023):
+//
+//      m = max of the chunk's scores
+//      l = sum of exp(score - m)
+//      acc[d] = sum of exp(score - m) * v[d]
+//
+// Two states of one row merge by rescaling to the larger m. The result row is acc / l, and m +
+// log(l) is its log-sum-exp. A state with m = -INFINITY is empty: the identity, whatever else it
+// holds. A kernel that computes a normalised row o and its log-sum-exp has the state (lse, 1, o).
+// NaN or +INFINITY in a state that is not empty gives NaN or infinity in the row, in its
+// log-sum-exp, or both. Merge chunks in their order: then the result does not depend on threads.
+
+typedef struct ptowsp_partial {
+    float m;
+    float l;
+} ptowsp_partial;
+
+// The bits of merged rows depend on the processor and the compiler (fused multiply-add), never on
+// threads.
+
+// Makes the state empty: m = -INFINITY, l = 0, acc = 0.
+PTOWSP_API PTOWSP_AICORE void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim);
+
+// Merges a part into a state. Arrays are acc[dim]; they must not overlap.
+PTOWSP_API PTOWSP_AICORE void ptowsp_merge_add(ptowsp_partial *state, float *acc,
+                                               const ptowsp_partial *part, const float *part_acc,
+                                               uint32_t dim);
+
+// Writes the result row out[dim] = acc / l, zeros for an empty state, and returns its log-sum-exp,
+// -INFINITY for an empty state. out may be acc.
+PTOWSP_API PTOWSP_AICORE float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc,
+                                                   uint32_t dim, float *out);
+
+// Merges part_count states of one row in order, writes the result row out[dim] and returns the
+// log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: for arrays
+// states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. A stride of 0 merges
+// the same part repeatedly. dim may be 0. out must not overlap accs.
+// Cost     About that of reading the parts twice. It is faster than adding parts one by one, as
+//          each row is read once and never rescaled; the two results may differ in the last bits.
+PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *states,
+                                                     const float *accs, uint32_t part_count,
+                                                     size_t stride, uint32_t dim, float *out);
+
+// -------------------------------------------------------------------------------------------------
+// 10. Data types and tensors
+// -------------------------------------------------------------------------------------------------
+//
+// The element types of tensors and typed arrays. f16 is IEEE 754 binary16 and bf16 the upper half
+// of an f32; both are passed as uint16_t. bool is one byte, 0 or 1.
+
+// clang-format off
+#define PTOWSP_DTYPES(DTYPE) /* name, value, bytes, text */                                        \
+    DTYPE(F16, 1, 2, "f16") DTYPE(BF16, 2, 2, "bf16") DTYPE(F32, 3, 4, "f32")                      \
+    DTYPE(F64, 4, 8, "f64") DTYPE(I8, 5, 1, "i8")     DTYPE(I16, 6, 2, "i16")                      \
+    DTYPE(I32, 7, 4, "i32") DTYPE(I64, 8, 8, "i64")   DTYPE(U8, 9, 1, "u8")                        \
+    DTYPE(U16, 10, 2, "u16") DTYPE(U32, 11, 4, "u32") DTYPE(U64, 12, 8, "u64")                     \
+    DTYPE(BOOL, 13, 1, "bool")
+
+typedef enum ptowsp_dtype {
+    PTOWSP_DTYPE_NONE = 0,
+#define PWSP_DTYPE_ENUM(name, value, bytes, text) PTOWSP_##name = value,
+    PTOWSP_DTYPES(PWSP_DTYPE_ENUM)
+#undef PWSP_DTYPE_ENUM
+    PWSP_FORCE_INT(PTOWSP_DTYPE)
+} ptowsp_dtype;
+// clang-format on
+
+// The location of a tensor. It is recorded for emission and has no effect on a CPU.
+typedef enum ptowsp_location {
+    PTOWSP_LOCATION_GLOBAL = 0,
+    PTOWSP_LOCATION_L2,
+    PTOWSP_LOCATION_UB,
+    PTOWSP_LOCATION_L1,
+    PWSP_FORCE_INT(PTOWSP_LOCATION)
+} ptowsp_location;
+
+// The bytes of an element, and the type's name ("f16"); 0 and "none" for other values.
+PTOWSP_API uint32_t ptowsp_dtype_size(ptowsp_dtype dtype);
+PTOWSP_API const char *ptowsp_dtype_name(ptowsp_dtype dtype);
+
+// "global", "l2", "ub", "l1"; "none" for other values.
+PTOWSP_API const char *ptowsp_location_name(ptowsp_location location);
+
+// Narrowing rounds once, to nearest, ties to even, also from double. Overflow gives infinity. NaN
+// stays NaN (quiet, with its sign and upper payload bits). Subnormals and widening are exact.
+PTOWSP_API uint16_t ptowsp_f16_from_f32(float value);
+PTOWSP_API uint16_t ptowsp_f16_from_f64(double value);
+PTOWSP_API float ptowsp_f32_from_f16(uint16_t bits);
+PTOWSP_API uint16_t ptowsp_bf16_from_f32(float value);
+PTOWSP_API uint16_t ptowsp_bf16_from_f64(double value);
+PTOWSP_API float ptowsp_f32_from_bf16(uint16_t bits);
+
+// Converts count elements. Floats convert to floats as above. Integers to floats round once, to
+// nearest even. Floats to integers round towards zero and saturate; NaN gives 0. Integers to
+// integers keep the low bits. Conversion to bool is "not zero" (NaN is true). Arrays need no
+// alignment and must not overlap.
+// Errors   INVALID_PARAMS (unknown type; an array NULL with count > 0). Nothing is written then.
+PTOWSP_API ptowsp_status ptowsp_convert(void *out, ptowsp_dtype out_dtype, const void *in,
+                                        ptowsp_dtype in_dtype, uint64_t count);
+
+#define PTOWSP_TENSOR_RANK_MAX 8
+
+// A tensor of a module: its name, element type and shape. Memory is bound to it at run time.
+typedef struct ptowsp_tensor_desc {
+    const char *name;  // copied; unique in the module
+    ptowsp_dtype dtype;
+    uint32_t rank;                          // 0 to PTOWSP_TENSOR_RANK_MAX
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX];  // outermost first; PTOWSP_DYNAMIC: set when bound
+    ptowsp_location location;               // default: PTOWSP_LOCATION_GLOBAL
+} ptowsp_tensor_desc;
+
+// Memory for a tensor. Zero fields mean the declared dtype, rank and shape, and row-major strides.
+typedef struct ptowsp_buffer {
+    void *data;          // aligned to its element; may be NULL in runs that only measure time
+    uint64_t size;       // bytes at data, checked against shape and strides; 0: not checked
+    ptowsp_dtype dtype;  // the declared one
+    uint32_t rank;       // the declared one; may be 0 when no size is PTOWSP_DYNAMIC
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX];    // static sizes as declared; ignored if rank is 0
+    int64_t strides[PTOWSP_TENSOR_RANK_MAX];  // in elements, any sign; all 0: row-major
+} ptowsp_buffer;
+
+// -------------------------------------------------------------------------------------------------
+// 11. Modules
+// -------------------------------------------------------------------------------------------------
+//
+// A module holds the parts of workloads: axes, tensors, kernels, scalar expressions, and one or
+// several workloads, which may call each other. It is built by calls that read like the loops they
+// describe:
+//
+//      ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch");
+//      ptowsp_axis heads = ptowsp_axis_dense(m, "heads", 8);
+//      PTOWSP_WORKLOAD(m, "attention") {
+//          PTOWSP_PARALLEL(m, b, batch) {
+//              PTOWSP_PARALLEL(m, h, heads) {
+//                  PTOWSP_WHEN(m, ptowsp_le(ptowsp_array_at(m, "kv_len", PTOWSP_I32, b),
+//                                           ptowsp_i64(m, 2048))) {
+//                      ... a task ...
+//                  }
+//                  PTOWSP_OTHERWISE(m) { ... another ... }
+//              }
+//          }
+//      }
+//
+// A module keeps its first error. After it every building call does nothing and returns a zero id,
+// and compiling reports the error. So a program that builds a workload checks once.
+//
+// Names are copied. A name has 1 to PTOWSP_NAME_MAX printable ASCII characters, without quotes or
+// backslash. Everything bound at run time (sizes, symbols, arrays, sparse axes, tensors) shares one
+// space of names. Names are identified by their FNV-1a-64 hash; two names with one hash are an
+// error.
+
+#define PTOWSP_NAME_MAX        63
+#define PTOWSP_SLOT_COUNT      256  // default
+#define PTOWSP_SLOT_COUNT_MAX  65536
+#define PTOWSP_MODULE_NODE_MAX 1000000  // loops, tasks, ... of one module
+#define PTOWSP_MODULE_NEST_MAX 64       // nested scopes
+#define PTOWSP_EXPR_DEPTH_MAX  200      // nested operations
+#define PTOWSP_EXPR_SIZE_MAX   10000    // operations and leaves of one expression
+
+typedef struct ptowsp_module ptowsp_module;
+
+typedef struct ptowsp_module_desc {
+    const char *name;     // default: "module"
+    uint32_t slot_count;  // default: PTOWSP_SLOT_COUNT
+} ptowsp_module_desc;
+
+// Parts of a module are small ids; zero is none. An expression holds its module as well.
+typedef struct ptowsp_axis {
+    uint32_t id;
+} ptowsp_axis;
+typedef struct ptowsp_tensor {
+    uint32_t id;
+} ptowsp_tensor;
+typedef struct ptowsp_kernel {
+    uint32_t id;
+} ptowsp_kernel;
+typedef struct ptowsp_node {
+    uint32_t id;
+} ptowsp_node;
+typedef struct ptowsp_expr {
+    ptowsp_module *module;
+    uint32_t id;
+} ptowsp_expr;
+
+// Creates an empty module; desc may be NULL. Errors: INVALID_PARAMS (a bad name, too many slots),
+// OUT_OF_MEMORY.
+PTOWSP_API ptowsp_status ptowsp_module_create(ptowsp_context *context,
+                                              const ptowsp_module_desc *desc,
+                                              ptowsp_module **out_module);
+
+// Frees the module and all expressions in it; NULL is ignored. Programs compiled from it stay.
+PTOWSP_API void ptowsp_module_destroy(ptowsp_module *module);
+
+// The first error of the module, or {PTOWSP_OK, PTOWSP_NO_INDEX, ""}. Its text names the place in
+// the tree: "attention/parallel b/when/task attn: ...".
+PTOWSP_API ptowsp_error ptowsp_module_error(const ptowsp_module *module);
+
+// Writes the module as text, the same for the same calls: declarations, then the workloads as
+// trees.
+PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text);
+
+// Axes: the ranges of loops. The variable of a loop is i64.
+//
+//      dense     0 .. size - 1, with a constant size
+//      dynamic   0 .. size - 1, the size bound under the axis' name
+//      ragged    lengths bound under the axis' name. Used directly: 0 .. sum of all lengths - 1.
+//                Through ptowsp_axis_row: 0 .. lengths[row] - 1.
+//      sparse    CSR arrays bound under the axis' name. The variable is the column index. Used
+//                directly: the entries of all rows, in order. Through ptowsp_axis_row: those of
+//                one row.
+PTOWSP_API ptowsp_axis ptowsp_axis_dense(ptowsp_module *module, const char *name, int64_t size);
+PTOWSP_API ptowsp_axis ptowsp_axis_dynamic(ptowsp_module *module, const char *name);
+PTOWSP_API ptowsp_axis ptowsp_axis_ragged(ptowsp_module *module, const char *name);
+PTOWSP_API ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *name);
+
+// One row of a ragged or sparse axis. `row` is an i64, usually the variable of an outer loop. A row
+// outside the bound arrays is an error of the run.
+PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row);
+
+// Declares a tensor.
+// Errors   A bad or clashing name; an unknown dtype or location; a rank or size out of range.
+PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc);
+
+// -------------------------------------------------------------------------------------------------
+// 12. Kernels
+// -------------------------------------------------------------------------------------------------
+//
+// A kernel is a C function that does one task: it reads and writes tiles, and returns the cycles
+// that the task takes. (A kernel can also be written as operations on tiles: section 13.) All tasks
+// of a run are called in program order, on the calling thread. If the run asks for more lanes
+// (section 19) or a device runs it (section 21), tasks that do not wait for each other run at the
+// same time.
+
+typedef uint64_t ptowsp_cycles;
+#define PTOWSP_CYCLES_MAX UINT64_C(0x7fffffffffffffff)
+
+#define PTOWSP_TASK_AXIS_MAX   8
+#define PTOWSP_TASK_TILE_MAX   12
+#define PTOWSP_TASK_SCALAR_MAX 8
+#define PTOWSP_TASK_TAG_MAX    4
+#define PTOWSP_TASK_AFTER_MAX  8
+
+typedef struct ptowsp_tile {
+    void *data;  // the tile's first element; NULL in runs that only measure time
+    int64_t row_stride, col_stride;  // in elements
+} ptowsp_tile;
+
+// A task as its kernel sees it. `args` holds 64-bit cells: the task's axis arguments (i64), then
+// the valid rows and columns of each tile, then the scalars. At the edge of a tensor the valid
+// sizes are smaller than the tile.
+//
+//      args   axis 0 .. axis n-1 | rows 0, cols 0, rows 1, cols 1, ... | scalar 0 ..
+//             ^ 0                  ^ user_axis_count                     ^ axis_arg_count
+typedef struct ptowsp_task {
+    const uint64_t *args;
+    uint32_t arg_count;
+    uint32_t axis_arg_count;  // user_axis_count + 2 * tile_count
+    uint32_t user_axis_count;
+    uint32_t tile_count;
+    const ptowsp_tile *tiles;
+    uint64_t index;  // of the task in its run, from 0, in program order
+    const char *kernel_name;
+    uint32_t lane;  // runs the task, for scratch memory: a lane of the context, a core of a device
+} ptowsp_task;
+
+PTOWSP_INLINE int64_t ptowsp_task_axis(const ptowsp_task *task, uint32_t i) {
+    return PWSP_CAST(int64_t, task->args[i]);
+}
+PTOWSP_INLINE int64_t ptowsp_task_rows(const ptowsp_task *task, uint32_t tile) {
+    return PWSP_CAST(int64_t, task->args[task->user_axis_count + 2 * tile]);
+}
+PTOWSP_INLINE int64_t ptowsp_task_cols(const ptowsp_task *task, uint32_t tile) {
+    return PWSP_CAST(int64_t, task->args[task->user_axis_count + 2 * tile + 1]);
+}
+PTOWSP_INLINE uint64_t ptowsp_task_scalar(const ptowsp_task *task, uint32_t i) {
+    return task->args[task->axis_arg_count + i];
+}
+
+// Does a task and returns its cycles, at most PTOWSP_CYCLES_MAX, or ptowsp_task_fail(status).
+typedef ptowsp_cycles (*ptowsp_kernel_fn)(const ptowsp_task *task, void *user);
+
+// The return value of a kernel that fails: it stops the run with an error (a negative status).
+PTOWSP_INLINE ptowsp_cycles ptowsp_task_fail(ptowsp_status status) {
+    return PWSP_CAST(ptowsp_cycles, status < 0 ? status : PTOWSP_KERNEL_FAILED);
+}
+
+typedef enum ptowsp_direction {
+    PTOWSP_DIRECTION_NONE = 0,
+    PTOWSP_IN,
+    PTOWSP_OUT,
+    PTOWSP_INOUT,
+    PWSP_FORCE_INT(PTOWSP_DIRECTION)
+} ptowsp_direction;
+
+// The execution units of an accelerator core.
+typedef enum ptowsp_unit {
+    PTOWSP_UNIT_VECTOR = 0,
+    PTOWSP_UNIT_CUBE,
+    PWSP_FORCE_INT(PTOWSP_UNIT)
+} ptowsp_unit;
+
+// Types of scalars and expressions.
+typedef enum ptowsp_type {
+    PTOWSP_TYPE_NONE = 0,
+    PTOWSP_TYPE_BOOL,
+    PTOWSP_TYPE_I64,
+    PTOWSP_TYPE_U64,
+    PWSP_FORCE_INT(PTOWSP_TYPE)
+} ptowsp_type;
+
+typedef struct ptowsp_tile_param {
+    const char *name;  // copied; NULL ends the list
+    ptowsp_direction direction;
+    ptowsp_dtype dtype;
+    int64_t rows, cols;  // of the tile; PTOWSP_DYNAMIC: those of the view
+} ptowsp_tile_param;
+
+typedef struct ptowsp_scalar_param {
+    const char *name;  // copied; NULL ends the list
+    ptowsp_type type;
+} ptowsp_scalar_param;
+
+// The source of a kernel that is a C function, for ptowsp_npu_emit: its text, or a file that is
+// read when emitting. It defines the function and its helpers at file scope and compiles as C++17.
+// It includes nothing but "ptowsp.h" and headers of the C library. Of ptowsp it calls only inline
+// functions and functions marked PTOWSP_AICORE. Several kernels may share one text.
+typedef struct ptowsp_kernel_source {
+    const char *text;  // copied
+    const char *file;  // a path; copied
+    const char *fn;    // the function's name in it; default: the kernel's name
+    const char *cost;  // the cost function's name, required for a kernel with a cost
+} ptowsp_kernel_source;
+
+// Compiles code and keeps it as text as well. The text loses comments and line ends. The code may
+// not hold preprocessor lines.
+//
+//      PTOWSP_SOURCE(kernels_source,
+//          static ptowsp_cycles scale(const ptowsp_task *task, void *user) { ... }
+//          static ptowsp_cycles shift(const ptowsp_task *task, void *user) { ... })
+//      ... {.name = "scale", .fn = scale, .source = {.text = kernels_source}} ...
+// clang-format off
+#if defined(__GNUC__)
+#define PWSP_LONG_STRINGS_BEGIN                                                                    \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Woverlength-strings\"")
+#define PWSP_LONG_STRINGS_END _Pragma("GCC diagnostic pop")
+#else
+#define PWSP_LONG_STRINGS_BEGIN
+#define PWSP_LONG_STRINGS_END
+#endif
+#define PTOWSP_SOURCE(name, ...)                                                                   \
+    __VA_ARGS__                                                                                    \
+    PWSP_LONG_STRINGS_BEGIN static const char name[] = #__VA_ARGS__; PWSP_LONG_STRINGS_END
+// clang-format on
+
+typedef struct ptowsp_kernel_desc {
+    const char *name;     // copied; unique among the module's kernels
+    uint32_t axis_count;  // the exact number of axis arguments of each task
+    ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];
+    ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
+    ptowsp_unit unit;       // default: PTOWSP_UNIT_VECTOR
+    ptowsp_kernel_fn fn;    // does the work; NULL: only for runs that measure time
+    ptowsp_kernel_fn cost;  // the cycles of a task, from its args alone (tiles have no data); if
+                            // given, it replaces the cycles that fn returns, in every run
+    ptowsp_cycles cycles;   // the same as a constant; used if cost is NULL and this is not 0
+    void *user;             // handed to fn and cost
+    ptowsp_kernel_source source;  // of fn, for emitting
+} ptowsp_kernel_desc;
+
+// Declares a kernel.
+// Errors   A bad or clashing name; neither fn nor cost nor cycles; too many axis arguments; a tile
+//          or scalar without direction, type or size; a source with both text and file, or with
+//          names but neither; function names that are not C identifiers.
+PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
+
+// -------------------------------------------------------------------------------------------------
+// 13. Tile kernels
+// -------------------------------------------------------------------------------------------------
+//
+// A kernel can be written as operations on tiles. It is checked, lowered to PTO-ISA instructions,
+// and given on-chip addresses and the waits between a core's pipes. The same list of instructions
+// runs on the CPU, is counted in cycles, and is emitted.
+//
+//      ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "softmax"});
+//      ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 128);
+//      ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 64, 128);
+//      ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(x, ptowsp_tile_rowmax(x)));
+//      ptowsp_tile_store(y, ptowsp_tile_div(e, ptowsp_tile_rowsum(e)));
+//      ptowsp_kernel softmax = ptowsp_kernel_end(k);
+//
+// A body keeps its first error, with the operation's name. After it every call does nothing and
+// returns the zero value; ptowsp_kernel_end hands the error to the module. Values belong to their
+// body and live until it ends.
+//
+// Sizes here are those of a full tile. At the edge of a tensor a task has fewer valid rows or
+// columns, and the kernel computes and stores only those. Two parameters that an operation combines
+// must have the same valid sizes, or the task fails with INVALID_PARAMS.
+//
+// Memory   The on-chip memory of a task is planned here. It has to fit the machine's memories.
+// Limits   A kernel's parameters are those of a task (PTOWSP_TASK_TILE_MAX, ..._SCALAR_MAX); tiles
+//          of at most PTOWSP_TILE_SIZE_MAX rows or columns; PTOWSP_BODY_OP_MAX operations.
+
+#define PTOWSP_TILE_SIZE_MAX 16384
+#define PTOWSP_BODY_OP_MAX   10000
+
+// Memories of an accelerator core.
+#define PTOWSP_MEMORIES(MEMORY) /* name, text */                                                   \
+    MEMORY(UB, "UB")            /* unified buffer: vector instructions */                          \
+    MEMORY(L1, "L1")            /* staging of the cube unit's operands */                          \
+    MEMORY(L0A, "L0A")          /* left operands of matrix products */                             \
+    MEMORY(L0B, "L0B")          /* right operands */                                               \
+    MEMORY(L0C, "L0C")          /* their results */                                                \
+    MEMORY(BIAS, "bias table")                                                                     \
+    MEMORY(SCALING, "fixpipe buffer")
+
+// Pipes of a core. Each runs its instructions in order, concurrently with the others.
+#define PTOWSP_PIPES(PIPE) /* name */                                                              \
+    PIPE(S)                /* scalar */                                                            \
+    PIPE(V)                /* vector */                                                            \
+    PIPE(M)                /* cube: matrix products */                                             \
+    PIPE(MTE1)             /* L1 to L0 */                                                          \
+    PIPE(MTE2)             /* global memory to L1, UB */                                           \
+    PIPE(MTE3)             /* UB to global memory, L1 */                                           \
+    PIPE(FIX)              /* L0C to anywhere */
+
+// clang-format off
+typedef enum ptowsp_memory {
+#define PWSP_MEMORY_ENUM(name, text) PTOWSP_MEMORY_##name,
+    PTOWSP_MEMORIES(PWSP_MEMORY_ENUM)
+#undef PWSP_MEMORY_ENUM
+    PTOWSP_MEMORY_COUNT,
+    PWSP_FORCE_INT(PTOWSP_MEMORY)
+} ptowsp_memory;
+
+typedef enum ptowsp_pipe {
+#define PWSP_PIPE_ENUM(name) PTOWSP_PIPE_##name,
+    PTOWSP_PIPES(PWSP_PIPE_ENUM)
+#undef PWSP_PIPE_ENUM
+    PTOWSP_PIPE_COUNT,
+    PWSP_FORCE_INT(PTOWSP_PIPE)
+} ptowsp_pipe;
+// clang-format on
+
+PTOWSP_API const char *ptowsp_memory_name(ptowsp_memory memory);  // "UB"; "none"
+PTOWSP_API const char *ptowsp_pipe_name(ptowsp_pipe pipe);        // "MTE2"; "none"
+
+typedef enum ptowsp_family {
+    PTOWSP_FAMILY_A2A3 = 0,
+    PTOWSP_FAMILY_A5,
+    PWSP_FORCE_INT(PTOWSP_FAMILY)
+} ptowsp_family;
+
+// The paths of data between memories (GM is global memory).
+typedef enum ptowsp_path {
+    PTOWSP_PATH_GM_TO_UB = 0,
+    PTOWSP_PATH_GM_TO_L1,
+    PTOWSP_PATH_UB_TO_GM,
+    PTOWSP_PATH_UB_TO_L1,
+    PTOWSP_PATH_UB_TO_UB,
+    PTOWSP_PATH_L1_TO_GM,
+    PTOWSP_PATH_L1_TO_L0A,
+    PTOWSP_PATH_L1_TO_L0B,
+    PTOWSP_PATH_L1_TO_OTHER,  // bias table, fixpipe buffer
+    PTOWSP_PATH_L0C_TO_GM,
+    PTOWSP_PATH_L0C_TO_L1,
+    PTOWSP_PATH_L0C_TO_UB,
+    PTOWSP_PATH_COUNT,
+    PWSP_FORCE_INT(PTOWSP_PATH)
+} ptowsp_path;
+
+// A machine, for planning memory and counting cycles. It is plain data: copy and change it freely.
+typedef struct ptowsp_machine {
+    char name[16];
+    ptowsp_family family;
+    uint32_t cube_count, vector_count;  // cores
+    uint32_t aicpu_count;               // threads that a runtime may use
+    uint32_t clock_mhz;
+    // Bytes of each memory of a core that kernels may use, up to 64 MiB (the last 8 KiB of UB on
+    // A2/A3 are scratch of instructions); of L2 and HBM, for all cores.
+    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
+    uint64_t l2_bytes, hbm_bytes;
+    uint32_t rates[PTOWSP_PATH_COUNT];  // of one core, in 1/100 GiB/s
+    // Control latencies, in ns: host to AICPU; AICPU register store and load; until an AICore sees
+    // a task; until the AICPU sees its completion.
+    uint32_t launch_ns, store_ns, load_ns, dispatch_ns, completion_ns;
+} ptowsp_machine;
+
+PTOWSP_API ptowsp_machine ptowsp_machine_910b(void);   // Ascend 910B (A2/A3); a 910C is two
+PTOWSP_API ptowsp_machine ptowsp_machine_950pr(void);  // Ascend 950PR (A5); control as 910B
+
+typedef struct ptowsp_body ptowsp_body;
+
+// The result of an operation: a tile or a scalar. Zero is none.
+typedef struct ptowsp_value {
+    ptowsp_body *body;
+    uint32_t id;
+} ptowsp_value;
+
+typedef struct ptowsp_body_desc {
+    const char *name;               // copied; unique among the module's kernels
+    uint32_t axis_count;            // axis arguments of each task
+    const ptowsp_machine *machine;  // default: 910B
+    // Fuses operations for which the hardware has one instruction: matmul + bias, matmul + relu +
+    // store, matmul + conversion + store. Without it each operation is counted by itself, as in
+    // PTO-WSP.
+    bool is_fused;
+} ptowsp_body_desc;
+
+// Begins a kernel; NULL when the module has an error. Errors are the module's.
+PTOWSP_API ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *desc);
+
+// Ends a kernel: cleans up, lowers, plans memory and waits, and verifies the result.
+// Errors   The body's first error; nothing is stored; a tile does not fit (which, how much, where).
+PTOWSP_API ptowsp_kernel ptowsp_kernel_end(ptowsp_body *body);
+
+// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to once, and
+// `inout` is both: it reads as it was when the task began.
+PTOWSP_API ptowsp_value ptowsp_tile_in(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
+                                       int64_t rows, int64_t cols);
+PTOWSP_API ptowsp_value ptowsp_tile_out(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
+                                        int64_t rows, int64_t cols);
+PTOWSP_API ptowsp_value ptowsp_tile_inout(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
+                                          int64_t rows, int64_t cols);
+
+// A scalar parameter. For i64, u64 and bool the task's argument is the number; for f32 and f64 it
+// is a u64 that holds the bits.
+PTOWSP_API ptowsp_value ptowsp_tile_scalar(ptowsp_body *body, const char *name, ptowsp_dtype dtype);
+
+// A constant. It takes the type of the other operand; integers are truncated towards zero.
+PTOWSP_API ptowsp_value ptowsp_tile_const(ptowsp_body *body, double value);
+
+// A tile filled with one number; and 1 x cols of start, start + 1, ... (i16, i32, u16, u32).
+PTOWSP_API ptowsp_value ptowsp_tile_full(ptowsp_body *body, ptowsp_dtype dtype, int64_t rows,
+                                         int64_t cols, double value);
+PTOWSP_API ptowsp_value ptowsp_tile_iota(ptowsp_body *body, ptowsp_dtype dtype, int64_t cols,
+                                         double start);
+
+// Loads a parameter again. Operands are loaded automatically; use this only to model a second load.
+PTOWSP_API ptowsp_value ptowsp_tile_load(ptowsp_value param);
+
+// Stores to an out or inout parameter, each once. The value has the parameter's type. In addition,
+// f32 is converted to f16 or bf16 (to nearest even), and u32 and i32 store as each other bit by
+// bit.
+PTOWSP_API void ptowsp_tile_store(ptowsp_value param, ptowsp_value value);
+
+// Adds to the stored values, atomically on a device: f16, f32, i16, i32.
+PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
+
+// x op y, element by element; the result has the shape and type of x. y may be
+//
+//      a tile of x's shape
+//      a scalar: a constant, or a parameter (x may be a constant as well, y then a tile)
+//      a vector with a value per row: rows x 1 or 1 x rows
+//      a vector with a value per column: 1 x cols or cols x 1
+//
+// On a square tile, rows x rows, the last two have the same shapes. A vector is then a value per
+// row, also as 1 x rows, as in PTO-WSP; use col_broadcast for a value per column.
+//
+// For add, mul, max and min, x may be the vector. Types: f16, bf16, f32, i16, i32. Division of
+// integers gives 0 where y is 0. max and min of NaN are NaN.
+PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_mul(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_div(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_max(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_min(ptowsp_value x, ptowsp_value y);
+
+// Types: f16, bf16, f32; neg and relu also i32. tanh, sigmoid, gelu (its tanh form) and silu are
+// computed with exp, sin and cos with polynomials. Errors are within 4e-7, relative where the
+// result is above 1 in magnitude. sin and cos take |x| up to 10,000.
+PTOWSP_API ptowsp_value ptowsp_tile_exp(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_log(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_sqrt(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rsqrt(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_recip(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_tanh(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_sigmoid(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_sin(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_cos(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_relu(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_gelu(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_silu(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_neg(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_abs(ptowsp_value x);
+
+// Reductions. Along rows the result is rows x 1, f32 for f16 and bf16; along columns it is 1 x
+// cols.
+PTOWSP_API ptowsp_value ptowsp_tile_rowsum(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rowmax(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rowmin(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rowmean(ptowsp_value x);  // of the valid columns
+PTOWSP_API ptowsp_value ptowsp_tile_colsum(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_colmax(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_colmin(ptowsp_value x);
+
+// Expands a vector to a tile of x's shape: a value per row (rows x 1 or 1 x rows), or per column.
+PTOWSP_API ptowsp_value ptowsp_tile_row_broadcast(ptowsp_value x, ptowsp_value vector);
+PTOWSP_API ptowsp_value ptowsp_tile_col_broadcast(ptowsp_value x, ptowsp_value vector);
+
+// Matrix products, rows(a) x cols(b). f16, bf16 and f32 operands give f32, i8 operands give i32,
+// and sums are in the result's type. acc is an earlier value of that type to add to; bias is a 1 x
+// cols vector of it.
+PTOWSP_API ptowsp_value ptowsp_tile_matmul(ptowsp_value a, ptowsp_value b);
+PTOWSP_API ptowsp_value ptowsp_tile_matmul_acc(ptowsp_value acc, ptowsp_value a, ptowsp_value b);
+PTOWSP_API ptowsp_value ptowsp_tile_matmul_bias(ptowsp_value a, ptowsp_value b, ptowsp_value bias);
+
+typedef enum ptowsp_round {
+    PTOWSP_ROUND_NEAREST = 0,  // ties to even
+    PTOWSP_ROUND_AWAY,         // to nearest, ties away from zero
+    PTOWSP_ROUND_FLOOR,
+    PTOWSP_ROUND_CEIL,
+    PTOWSP_ROUND_TRUNC,
+    PWSP_FORCE_INT(PTOWSP_ROUND)
+} ptowsp_round;
+
+// Converts to another type. The rounding mode applies to floats to integers; these saturate, and
+// NaN gives 0.
+PTOWSP_API ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round round);
+
+// Quantizing gives clamp(round(x * scale), -128, 127) as i8. Dequantizing gives (x - offset) *
+// scale as f32. scale and offset are f32 vectors with a value per row; the scale of quantize is 1 /
+// step. x has two columns or more.
+PTOWSP_API ptowsp_value ptowsp_tile_quantize(ptowsp_value x, ptowsp_value scale);
+PTOWSP_API ptowsp_value ptowsp_tile_dequantize(ptowsp_value x, ptowsp_value scale,
+                                               ptowsp_value offset);
+
+PTOWSP_API ptowsp_value ptowsp_tile_transpose(ptowsp_value x);
+
+typedef enum ptowsp_compare {
+    PTOWSP_EQ = 0,
+    PTOWSP_NE,
+    PTOWSP_LT,
+    PTOWSP_LE,
+    PTOWSP_GT,
+    PTOWSP_GE,
+    PWSP_FORCE_INT(PTOWSP_COMPARE)
+} ptowsp_compare;
+
+// compare makes a mask of the elements for which x op y holds. With NaN only NE holds. y is a tile
+// of x's shape or a scalar. select takes x where the mask holds and y, a tile or a scalar,
+// elsewhere. Types: f16, f32; i32 with EQ.
+PTOWSP_API ptowsp_value ptowsp_tile_compare(ptowsp_value x, ptowsp_compare op, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, ptowsp_value y);
+
+// Sorting. sort32 sorts every 32 columns of each row of f32 scores in descending order; ties keep
+// their order, and NaN counts as the largest. The result holds pairs of score and u32 index;
+// `index` is 1 x cols or of x's shape. merge_sort merges runs of `run` pairs by four (or the last
+// two or three) in one row. The row must be full: a task with fewer valid columns fails. top-k
+// takes the first k values, or indices (u32), of each row's pairs; a task with fewer than k fails.
+PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);
+PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);
+PTOWSP_API ptowsp_value ptowsp_tile_topk_values(ptowsp_value pairs, int64_t k);
+PTOWSP_API ptowsp_value ptowsp_tile_topk_indices(ptowsp_value pairs, int64_t k);
+
+// Gathers elements of x by index (i32 or u32): row * cols + column of the full tile, even where
+// fewer columns are valid. The result has the shape of `index`. An index outside of x gives 0.
+PTOWSP_API ptowsp_value ptowsp_tile_gather(ptowsp_value x, ptowsp_value index);
+
+// A part of a tile: rows x cols elements from (row, col). Only this part of a parameter is loaded.
+PTOWSP_API ptowsp_value ptowsp_tile_slice(ptowsp_value x, int64_t row, int64_t col, int64_t rows,
+                                          int64_t cols);
+
+// interleave gives x0 y0 x1 y1 ... in each row (A5 only: A2/A3 has no instruction for it).
+// deinterleave gives the even (part 0) or odd (part 1) columns of x.
+PTOWSP_API ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y);
+PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
+
+// Instructions of PTO-ISA, one call each, where the operations above do not suffice. Operands are
+// tiles made by ptowsp_tile_alloc, which instructions may write any number of times, or values,
+// which they only read. ptoisa_shim.h describes each instruction and its operands under its name.
+//
+//      ptowsp_value t = ptowsp_tile_alloc(k, &(ptowsp_alloc_desc){.dtype = PTOWSP_F32, .like = x});
+//      ptowsp_instruction(k, &(ptowsp_instruction_desc){.name = "TAXPY", .dst = {t}, .src = {x},
+//                                                       .scalar = ptowsp_tile_const(k, 0.5)});
+typedef enum ptowsp_layout {
+    PTOWSP_LAYOUT_ROW_MAJOR = 0,
+    PTOWSP_LAYOUT_COL_MAJOR,
+    PTOWSP_LAYOUT_NZ,  // boxes of 16 rows x 32 bytes, column by column; in L0C of 16 x 16 elements
+    PTOWSP_LAYOUT_ZN,  // boxes of 32 bytes x 16 columns, row by row
+    PTOWSP_LAYOUT_ZZ,
+    PTOWSP_LAYOUT_NN,
+    PTOWSP_LAYOUT_COUNT,
+    PWSP_FORCE_INT(PTOWSP_LAYOUT)
+} ptowsp_layout;
+
+typedef struct ptowsp_alloc_desc {
+    ptowsp_memory memory;  // default: UB
+    ptowsp_dtype dtype;
+    ptowsp_layout layout;  // default: row-major
+    int64_t rows, cols;    // allocated; default: the sizes that fit `like`
+    ptowsp_value like;     // a value with the same valid sizes; default: all is valid
+} ptowsp_alloc_desc;
+
+typedef struct ptowsp_instruction_desc {
+    const char *name;  // "TADD"
+    ptowsp_value dst[2], src[4], tmp;
+    ptowsp_value scalar;  // a constant or a scalar parameter
+    uint32_t row, col;    // TEXTRACT, TINSERT; col: block length of TMRGSORT, diagonal of TTRI
+    // A ptowsp_round (TCVT, which wraps values out of range), a ptowsp_compare (TCMP, TCMPS), or a
+    // mask pattern (TGATHERMASK: P0101 is 0, P1010, P0001, P0010, P0100, P1000, P1111). 1 means:
+    // TCI counts down, TTRI is the upper triangle, TSTORE adds.
+    uint32_t mode;
+} ptowsp_instruction_desc;
+
+PTOWSP_API ptowsp_value ptowsp_tile_alloc(ptowsp_body *body, const ptowsp_alloc_desc *desc);
+PTOWSP_API void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_desc *desc);
+
+// Cost models. UNIT counts elements, as PTO-WSP does; a kernel takes the sum of its instructions.
+// A2A3 uses PTO-ISA's public constants for Ascend 910B, and pipes overlap as far as the waits
+// between them allow. Expect errors of some tens of per cent against a device. A5 is the same for
+// Ascend 950PR. USER is a function, called for each instruction (flags and barriers too), with the
+// overlap of A2A3. It must depend on its arguments alone, as it may be called once for all tasks of
+// one size, and return at most 2^43 - 1 cycles.
+typedef enum ptowsp_model {
+    PTOWSP_MODEL_UNIT = 0,
+    PTOWSP_MODEL_A2A3,
+    PTOWSP_MODEL_A5,
+    PTOWSP_MODEL_USER,
+    PWSP_FORCE_INT(PTOWSP_MODEL)
+} ptowsp_model;
+
+// One instruction and the sizes that it works on.
+typedef struct ptowsp_insn {
+    const char *name;  // "TADD"
+    ptowsp_pipe pipe;
+    ptowsp_memory memory;  // of its destination; for a store, of its source
+    ptowsp_dtype dtype;
+    uint32_t rows, cols;  // valid sizes of the destination; for a store, of the source
+    uint32_t depth;       // of a matrix product: its k
+} ptowsp_insn;
+
+typedef ptowsp_cycles (*ptowsp_cost_fn)(const ptowsp_insn *insn, void *user);
+
+typedef struct ptowsp_cost {
+    ptowsp_model model;
+    ptowsp_cost_fn fn;  // PTOWSP_MODEL_USER
+    void *user;
+} ptowsp_cost;
+
+typedef struct ptowsp_kernel_stats {
+    ptowsp_cycles cycles;                          // of a task with full tiles
+    ptowsp_cycles busy_cycles[PTOWSP_PIPE_COUNT];  // in which each pipe works
+    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];    // the most that is used at once
+    uint32_t insn_count;                           // flags and barriers included
+} ptowsp_kernel_stats;
+
+// Measures a tile kernel; cost NULL is the unit model.
+// Errors   INVALID_PARAMS (not a tile kernel; a model without its function), LIMIT_EXCEEDED (the
+//          function returned too many cycles), OUT_OF_MEMORY.
+PTOWSP_API ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
+                                               const ptowsp_cost *cost,
+                                               ptowsp_kernel_stats *out_stats);
+
+// The instructions of a tile kernel with full tiles, and the cycles of each in the unit model.
+PTOWSP_API uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp_kernel kernel);
+PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel kernel,
+                                             uint32_t i, ptowsp_cycles *out_unit_cycles);
+
+// Writes a tile kernel as text: its operations, then its instructions with addresses and waits.
+PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel,
+                                    ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// 14. Scalar expressions
+// -------------------------------------------------------------------------------------------------
+//
+// Expressions are scalars that are evaluated at run time: values of type bool, i64 or u64 made of
+// literals, loop variables, symbols, arrays and slots. Types are checked when an expression is
+// built. Mixing i64 and u64 is an error, never a conversion. Arithmetic never traps:
+//
+//      + - * and neg     wrap around
+//      x / 0 and x % 0   are 0; INT64_MIN / -1 is INT64_MIN, INT64_MIN % -1 is 0
+//      / and %           of i64 round towards zero
+//      << >>             take the count modulo 64; >> of i64 keeps the sign
+//
+// select, and, or evaluate their right operands only when needed, so a guarded read of an array is
+// safe. Constant parts are folded.
+//
+// Cost     About 1 ns per operation; leaves are free.
+
+// Literals.
+PTOWSP_API ptowsp_expr ptowsp_i64(ptowsp_module *module, int64_t value);
+PTOWSP_API ptowsp_expr ptowsp_u64(ptowsp_module *module, uint64_t value);
+PTOWSP_API ptowsp_expr ptowsp_bool(ptowsp_module *module, bool value);
+
+// A symbol: a u64 bound by name with ptowsp_run_bind_symbol. Making it declares the name: it can be
+// bound whether or not a statement uses it. The same holds for arrays.
+PTOWSP_API ptowsp_expr ptowsp_symbol(ptowsp_module *module, const char *name);
+
+// Element `index` (i64) of a typed array bound by name. Signed types give i64, unsigned types u64,
+// bool gives bool; floats are refused. An index outside the array is an error of the run, and reads
+// 0. The name of a ragged axis gives its lengths.
+PTOWSP_API ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtype dtype,
+                                       ptowsp_expr index);
+
+// The size of a dense or dynamic axis, i64.
+PTOWSP_API ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis);
+
+// The position of the current entry in the indices of a sparse axis, i64. `variable` is that of a
+// loop over such an axis. Use it for data stored beside the indices, such as the gates of experts.
+PTOWSP_API ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable);
+
+// Slots: u64 cells of a run, set and loaded by workloads. A cell read as i64 has the same bits;
+// read as bool it is "not 0".
+PTOWSP_API ptowsp_expr ptowsp_slot_u64(ptowsp_module *module, uint32_t slot);
+PTOWSP_API ptowsp_expr ptowsp_slot_i64(ptowsp_module *module, uint32_t slot);
+PTOWSP_API ptowsp_expr ptowsp_slot_bool(ptowsp_module *module, uint32_t slot);
+
+// Leaves for the keys of a schedule, which are evaluated for each task. task_variable is the
+// variable of this name of a loop around the task (i64; a task without one is an error when
+// compiling). task_arg is args[i] of the task (i64; 0 if it has fewer). task_tag is a tag of the
+// task (u64; 0 if it has no such tag).
+PTOWSP_API ptowsp_expr ptowsp_task_variable(ptowsp_module *module, const char *name);
+PTOWSP_API ptowsp_expr ptowsp_task_arg(ptowsp_module *module, uint32_t i);
+PTOWSP_API ptowsp_expr ptowsp_task_tag(ptowsp_module *module, const char *name);
+
+// Operations on integers, both of one type.
+PTOWSP_API ptowsp_expr ptowsp_add(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_sub(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_mul(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_div(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_rem(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_min(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_max(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_bitand(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_bitor(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_bitxor(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_shl(ptowsp_expr a, ptowsp_expr count);
+PTOWSP_API ptowsp_expr ptowsp_shr(ptowsp_expr a, ptowsp_expr count);
+PTOWSP_API ptowsp_expr ptowsp_neg(ptowsp_expr a);
+PTOWSP_API ptowsp_expr ptowsp_bitnot(ptowsp_expr a);
+
+// Comparisons of integers of one type; eq and ne also compare bools. The result is bool.
+PTOWSP_API ptowsp_expr ptowsp_eq(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_ne(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_lt(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_le(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_gt(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_ge(ptowsp_expr a, ptowsp_expr b);
+
+// Operations on bools.
+PTOWSP_API ptowsp_expr ptowsp_and(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_or(ptowsp_expr a, ptowsp_expr b);
+PTOWSP_API ptowsp_expr ptowsp_not(ptowsp_expr a);
+
+// condition ? a : b; a and b of one type.
+PTOWSP_API ptowsp_expr ptowsp_select(ptowsp_expr condition, ptowsp_expr a, ptowsp_expr b);
+
+// Casts from any type. Between i64 and u64 the bits stay; from bool the result is 0 or 1; to bool
+// it is "not 0".
+PTOWSP_API ptowsp_expr ptowsp_to_i64(ptowsp_expr a);
+PTOWSP_API ptowsp_expr ptowsp_to_u64(ptowsp_expr a);
+PTOWSP_API ptowsp_expr ptowsp_to_bool(ptowsp_expr a);
+
+// The type of an expression; NONE for the zero expression.
+PTOWSP_API ptowsp_type ptowsp_expr_type(ptowsp_expr expr);
+
+// Writes the expression with the user's names: "lengths[b + 1] <= 2048".
+PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// 15. Workloads
+// -------------------------------------------------------------------------------------------------
+//
+// A workload is a tree of statements. The scope macros open a node, run their body once, with the
+// loop's variable as a symbolic ptowsp_expr, and close the node. Leave a body by its end or
+// `continue`, never by break or return: the scope would stay open, which is an error later.
+//
+//      PTOWSP_WORKLOAD(m, "name") {}     a workload; its statements run one after another
+//      PTOWSP_PARALLEL(m, i, axis) {}    a loop whose iterations, and the statements in it, are
+//                                        independent of each other
+//      PTOWSP_FOR_EACH(m, i, axis) {}    a loop whose iterations, and the statements in it, run one
+//                                        after another
+//      PTOWSP_SELECT(m, e, axis) {}      a parallel loop over the entries of a sparse axis
+//      PTOWSP_WHEN(m, condition) {}      statements under a condition (bool). It adds no order: the
+//                                        statements count as children of the scope around it
+//      PTOWSP_OTHERWISE(m) {}            the else of the PTOWSP_WHEN right before it; optional
+//      PTOWSP_COMBINE(m) {}              statements that are independent of each other
+//      PTOWSP_SEQUENCE(m) {}             statements that run one after another
+//
+// In time, every child of a parallel scope is ready when the scope is ready, and the scope is done
+// when all children are. Child i of a sequential scope is ready when child i - 1 is done. A scope
+// without children is done when it is ready.
+
+// clang-format off
+#define PTOWSP_WORKLOAD(m, name)     PWSP_SCOPE(m, ptowsp_workload_begin(m, name))
+#define PTOWSP_PARALLEL(m, i, axis)  PWSP_SCOPE_LOOP(m, i, ptowsp_parallel_begin(m, #i, axis))
+#define PTOWSP_FOR_EACH(m, i, axis)  PWSP_SCOPE_LOOP(m, i, ptowsp_for_each_begin(m, #i, axis))
+#define PTOWSP_SELECT(m, i, axis)    PWSP_SCOPE_LOOP(m, i, ptowsp_select_begin(m, #i, axis))
+#define PTOWSP_WHEN(m, condition)    PWSP_SCOPE(m, ptowsp_when_begin(m, condition))
+#define PTOWSP_OTHERWISE(m)          PWSP_SCOPE(m, ptowsp_otherwise_begin(m))
+#define PTOWSP_COMBINE(m)            PWSP_SCOPE(m, ptowsp_combine_begin(m))
+#define PTOWSP_SEQUENCE(m)           PWSP_SCOPE(m, ptowsp_sequence_begin(m))
+// clang-format on
+
+// The functions behind the macros. ptowsp_scope_end closes the innermost open scope. Loops return
+// their variable.
+// Errors   A workload inside another; a statement outside a workload; a clashing workload name; a
+//          loop variable with the name of one around it; no axis, or a select over an axis that is
+//          not sparse; a condition that is not bool; otherwise without when; an expression with a
+//          variable whose loop is not around it; too many nodes, or nested too deep.
+PTOWSP_API void ptowsp_workload_begin(ptowsp_module *module, const char *name);
+PTOWSP_API ptowsp_expr ptowsp_parallel_begin(ptowsp_module *module, const char *variable,
+                                             ptowsp_axis axis);
+PTOWSP_API ptowsp_expr ptowsp_for_each_begin(ptowsp_module *module, const char *variable,
+                                             ptowsp_axis axis);
+PTOWSP_API ptowsp_expr ptowsp_select_begin(ptowsp_module *module, const char *variable,
+                                           ptowsp_axis axis);
+PTOWSP_API void ptowsp_when_begin(ptowsp_module *module, ptowsp_expr condition);
+PTOWSP_API void ptowsp_otherwise_begin(ptowsp_module *module);
+PTOWSP_API void ptowsp_combine_begin(ptowsp_module *module);
+PTOWSP_API void ptowsp_sequence_begin(ptowsp_module *module);
+PTOWSP_API void ptowsp_scope_end(ptowsp_module *module);
+
+// A window of a tensor: an index for each dimension but the last two, and a tile on the last two,
+// from (row, col). A tensor of rank 1 counts as one row, of rank 0 as one element.
+typedef struct ptowsp_view {
+    ptowsp_tensor tensor;                           // none ends the list
+    ptowsp_expr index[PTOWSP_TENSOR_RANK_MAX - 2];  // i64, one for each leading dimension
+    ptowsp_expr row, col;                           // i64; default: 0
+    int64_t rows, cols;  // size of the tile; default: the parameter's size, or up to the tensor's
+                         // edge where that is PTOWSP_DYNAMIC
+} ptowsp_view;
+
+typedef struct ptowsp_tag {
+    const char *name;   // copied; NULL ends the list
+    ptowsp_expr value;  // u64
+} ptowsp_tag;
+
+typedef struct ptowsp_task_desc {
+    ptowsp_kernel kernel;
+    ptowsp_expr axes[PTOWSP_TASK_AXIS_MAX];       // i64; axis_count of the kernel
+    ptowsp_view views[PTOWSP_TASK_TILE_MAX];      // one for each tile parameter, in order
+    ptowsp_expr scalars[PTOWSP_TASK_SCALAR_MAX];  // of the parameters' types
+    ptowsp_tag tags[PTOWSP_TASK_TAG_MAX];         // for the keys of schedules
+    ptowsp_node after[PTOWSP_TASK_AFTER_MAX];     // tasks to wait for, see below
+} ptowsp_task_desc;
+
+// Adds a task. `after` names tasks of the same workload that were added before. With explicit
+// dependencies (section 17) the task waits for all their instances that the current iteration of
+// the innermost scope around both has issued. In one loop body that is the matching instance; after
+// a loop it is all of them.
+// Errors   No kernel; too few or too many axes, views or scalars; a wrong type, dtype or rank; a
+//          tile that differs from the parameter's; constant indices or offsets outside the tensor;
+//          clashing tags; an `after` that is not a task of the workload.
+PTOWSP_API ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task_desc *desc);
+
+// Declares the next parameter of the workload under construction and returns it as an expression.
+// Parameters come before the workload's first statement.
+PTOWSP_API ptowsp_expr ptowsp_workload_param(ptowsp_module *module, const char *name,
+                                             ptowsp_type type);
+
+// Calls a workload of the module, which may be built later. args are evaluated once. Recursion, or
+// a wrong number or type of arguments, is an error when compiling. 64 nested calls are always
+// accepted.
+#define PTOWSP_CALL_ARG_MAX 16
+PTOWSP_API void ptowsp_call(ptowsp_module *module, const char *workload, const ptowsp_expr *args,
+                            uint32_t arg_count);
+
+// Sets a slot, in program order and in no time. The value is of any type.
+PTOWSP_API void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_expr value);
+
+// Loads element (row, col) of a view's tile into a slot. row and col are i64; zero expressions are
+// 0. The tile's rows and cols default to 1. The element is an integer, sign-extended if signed, or
+// bool. The load reads the values written by the tasks before it in the program; for its time see
+// section 17.
+PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
+                                 ptowsp_expr row, ptowsp_expr col);
+
+// -------------------------------------------------------------------------------------------------
+// 16. Pipelines
+// -------------------------------------------------------------------------------------------------
+//
+// A pipeline is a statement of a workload: processes that run concurrently, each with a time of its
+// own, and meet in channels (communicating sequential processes, Hoare 1978).
+//
+//      PTOWSP_PIPELINE(m, "double_buffer") {
+//          ptowsp_channel_desc desc = {.name = "loaded", .depth = 2, .latency = 50};
+//          ptowsp_channel loaded = ptowsp_channel_make(m, &desc);
+//          PTOWSP_PROCESS(m, "load") {
+//              ptowsp_produces(m, loaded);
+//              PTOWSP_FOR_EACH(m, i, tiles) { ptowsp_send_task(m, loaded, &load_tile_i); }
+//          }
+//          PTOWSP_REPLICATE(m, w, workers, "compute") {
+//              ptowsp_consumes(m, loaded);
+//              PTOWSP_CONSUME(m, t, loaded) { ... tasks on tile t ... }
+//          }
+//      }
+//
+//      load --[ 2 tokens, 50 cycles ]--> compute 0, compute 1, ...
+//
+// Time. Every process begins at 0, the start of the pipeline. A task of c cycles moves its process
+// from t to t + c; control, expressions and slots take no time. Processes need no lanes: each is a
+// unit of its own that does one thing at a time, so parallel loops and scopes in it run one after
+// another too. A channel of depth d and latency L holds up to d tokens, from send to receive. For
+// the k-th token, s is the time of its send and r the time of its receive:
+//
+//               sender arrives       s = max(sender arrives, r of token k - d)       goes on at s
+//      sender   -------+.............+----------------------------------------------------------->
+//                        (full)       .
+//                                        .   L
+//                                           .
+//      receiver ---+..........................+-------------------------------------------------->
+//             receiver arrives  (empty)       r = max(receiver arrives, s + L)       goes on at r
+//
+//      depth 0: a rendezvous. r = max(receiver arrives, sender arrives + L), and both go on at r.
+//
+// A channel closes when its last producer has ended or closed it. When it is closed and empty, a
+// receiver sees the end of the stream, at max(receiver arrives, time of the last close). A consumer
+// that reads to the end therefore waits for producers that go on with other work, unless they call
+// ptowsp_close.
+//
+// Tokens name data, they do not hold it. While the receiver works on the place of token k, the
+// sender may fill the place of token k + d + 1, but no later one. A ring of places for depth d
+// therefore needs d + 2 places. With several receivers tokens are not finished in order; then free
+// places have to be sent back.
+//
+// Order. Several processes may produce or consume one channel. The result is deterministic: of all
+// processes that can proceed, the one with the smallest time moves first. Ties follow the order of
+// the tree, then the replica. A waiting process keeps the time at which it arrived. So tokens are
+// in the order in which senders arrive, and go to receivers in the order in which those arrive.
+// Kernels are called and slots are loaded in the same order of time: a process that has received a
+// token sees all data written before the token was sent. A load behind a receive happens at the
+// time of the receive. Of the tasks that start at that time it sees the writes of those in
+// processes before its own in the tree, and of no others. On lanes (section 19) this holds for
+// tiles of tensors. When only time is measured, cost functions are called in any order. (These are
+// the rules of PTO-WSP v9, except that there the end of a stream takes no time and ties are left to
+// threads.)
+//
+// Slots. Each process begins with a copy of the slots as they are when the pipeline starts, and
+// sets only its copy. Processes share tensors and channels, nothing else. After the pipeline the
+// slots are as they were before it.
+//
+// Surroundings. A pipeline is issued like a task that takes no lane, no place in the window and no
+// turn. It starts at its ready time, but not before the clock, and ends with its last process. For
+// the tasks around it, it reads and writes the whole of each tensor that its tasks read and write
+// (all bytes from the first element to the last). This holds whatever the views are, and under
+// exact dependencies as well. A slot load in a process counts as a read of the whole tensor. In
+// dataflow issue it waits for the tasks that have written the tensors that its processes load slots
+// from, whatever the dependencies are. The schedule does not apply to the tasks in it: they have no
+// keys, pools or streams.
+//
+// Deadlocks are detected. Compiling reports those that the structure shows: a channel that no
+// process sends to, or that none receives from. The others are reported as STUCK when they happen:
+// the blocked processes, where and since when they wait, the cycle of waits, and how to break it
+// (ptowsp_run_print_stuck).
+//
+// Cost     Some ns per send and per receive, see README.
+// Memory   16 bytes for each token that a channel may hold (its depth, rounded up to a power of
+//          two). Some 350 bytes for each process (replica) and each channel. 8 more for each
+//          variable of a replica and each slot that processes set. 32 for each operation of the
+//          program.
+
+#define PTOWSP_CHANNEL_DEPTH_MAX 1048576
+#define PTOWSP_PROCESS_MAX       1048576  // processes of one program, each replica counted
+
+typedef struct ptowsp_channel {
+    uint32_t id;
+} ptowsp_channel;
+
+typedef struct ptowsp_channel_desc {
+    const char *name;
+    uint32_t depth;                // tokens that it holds; 0: a rendezvous
+    ptowsp_cycles latency;         // from send to receive
+    ptowsp_expr depth_at_start;    // u64; if given, replaces depth when the pipeline starts
+    ptowsp_expr latency_at_start;  // u64; the same for latency
+} ptowsp_channel_desc;
+
+#define PTOWSP_CHANNEL_LATENCY_SYMBOL "__pto_wsp_channel_latency_cycles"
+
+// Scopes, like those of section 15. A pipeline contains channels, events and processes, and nothing
+// else. (Names of pipelines appear in texts only; two pipelines may share one.)
+//
+//      PTOWSP_PIPELINE(m, "name") {}               channels and events first, then processes
+//      PTOWSP_PROCESS(m, "name") {}                one process
+//      PTOWSP_REPLICATE(m, i, axis, "name") {}     one for each i of a dense or dynamic axis, at
+//                                                  least one
+//      PTOWSP_CONSUME(m, t, channel) {}            receives tokens until the end of the stream;
+//                                                  runs its body for each
+//      PTOWSP_RECEIVE(m, t, channel) {}            receives one token and runs its body for it; at
+//                                                  the end of the stream the body does not run
+//
+// t is the token, an i64 (ptowsp_to_u64 reads the same bits as u64). A consume may contain another
+// consume; if both have the same channel, the inner one drains it.
+// clang-format off
+#define PTOWSP_PIPELINE(m, name)      PWSP_SCOPE(m, ptowsp_pipeline_begin(m, name, NULL, 0))
+#define PTOWSP_PROCESS(m, name)       PWSP_SCOPE(m, ptowsp_process_begin(m, name))
+#define PTOWSP_REPLICATE(m, i, axis, name)                                                         \
+    PWSP_SCOPE_LOOP(m, i, ptowsp_replicate_begin(m, #i, axis, name))
+#define PTOWSP_CONSUME(m, t, channel) PWSP_SCOPE_LOOP(m, t, ptowsp_consume_begin(m, #t, channel))
+#define PTOWSP_RECEIVE(m, t, channel) PWSP_SCOPE_LOOP(m, t, ptowsp_receive_begin(m, #t, channel))
+// clang-format on
+
+// The functions behind the macros; ptowsp_scope_end closes each scope. A pipeline may be `after`
+// tasks and other pipelines, and a task `after` a pipeline, as in ptowsp_task_desc.
+// Errors   A process outside a pipeline; a pipeline in a process (also by a call); a statement
+//          between processes; two channels or two processes of one name in a pipeline; a channel
+//          after a process; an axis that is ragged or sparse, or has size 0; a channel of another
+//          pipeline, or one that the process does not consume (produce).
+PTOWSP_API ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name,
+                                             const ptowsp_node *after, uint32_t after_count);
+PTOWSP_API void ptowsp_process_begin(ptowsp_module *module, const char *name);
+PTOWSP_API ptowsp_expr ptowsp_replicate_begin(ptowsp_module *module, const char *variable,
+                                              ptowsp_axis axis, const char *name);
+PTOWSP_API ptowsp_expr ptowsp_consume_begin(ptowsp_module *module, const char *variable,
+                                            ptowsp_channel channel);
+PTOWSP_API ptowsp_expr ptowsp_receive_begin(ptowsp_module *module, const char *variable,
+                                            ptowsp_channel channel);
+
+// Declares a channel of the pipeline under construction. The symbol PTOWSP_CHANNEL_LATENCY_SYMBOL
+// overrides the latency of all channels and events. Every module with a pipeline has this symbol;
+// it need not be bound.
+// Errors   A call that is not directly in a pipeline, before its processes; the name of another
+//          channel of the pipeline; a depth over PTOWSP_CHANNEL_DEPTH_MAX; a negative latency, that
+//          is, over PTOWSP_CYCLES_MAX. depth_at_start and latency_at_start are checked when the
+//          pipeline starts.
+PTOWSP_API ptowsp_channel ptowsp_channel_make(ptowsp_module *module,
+                                              const ptowsp_channel_desc *desc);
+
+// Declare the channels that the process under construction receives from and sends to, before its
+// statements. A process may do both with one channel.
+// Errors   A call that is not directly in a process, or after a statement; no channel, or one of
+//          another pipeline; a channel declared twice.
+PTOWSP_API void ptowsp_consumes(ptowsp_module *module, ptowsp_channel channel);
+PTOWSP_API void ptowsp_produces(ptowsp_module *module, ptowsp_channel channel);
+
+// Sends a token: the 64 bits of an expression of any type.
+// Errors   Outside a process; a channel that it does not produce. At run time, after the process
+//          has closed the channel.
+PTOWSP_API void ptowsp_send(ptowsp_module *module, ptowsp_channel channel, ptowsp_expr token);
+
+// Adds a task, as ptowsp_task_make, and sends its first axis argument when it is done. A kernel
+// without axis arguments is an error. (To send another token, use ptowsp_task_make and
+// ptowsp_send.)
+PTOWSP_API ptowsp_node ptowsp_send_task(ptowsp_module *module, ptowsp_channel channel,
+                                        const ptowsp_task_desc *desc);
+
+// Closes a channel or event on this process' side before the process ends. Closing twice does
+// nothing.
+PTOWSP_API void ptowsp_close(ptowsp_module *module, ptowsp_channel channel);
+
+// Events: channels of depth 0 whose tokens carry no value, with latency 0 unless the symbol
+// overrides it. Each record meets one wait, and both proceed at the same time. A wait is STUCK when
+// all processes that record the event have ended. A process declares that it records an event with
+// ptowsp_produces, and that it waits with ptowsp_consumes.
+PTOWSP_API ptowsp_channel ptowsp_event_make(ptowsp_module *module, const char *name);
+PTOWSP_API void ptowsp_record(ptowsp_module *module, ptowsp_channel event);
+PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
+
+// -------------------------------------------------------------------------------------------------
+// 17. Schedules
+// -------------------------------------------------------------------------------------------------
+//
+// A schedule decides on which lane a task runs, how many tasks may be in flight, and which tasks
+// wait for which. Time is simulated: it depends on the program, its data and its kernels' cycles
+// alone. Tasks are issued in program order, by a clock that only moves forward. ready is the time
+// at which everything that the task waits for is done, and free[lane] is the end of the lane's last
+// task:
+//
+//      in order    clock = max(clock, ready), then timing, then room in the window
+//      dataflow    clock moves for slot loads, timing and room in the window only
+//      both        start = max(free[lane], clock, ready);  end = start + cycles
+//
+// In order is the rule of PTO-WSP v9, which does not look at data. Unless dependencies forbid it,
+// tasks of one parallel scope that share data overlap in time. (Their kernels still run in program
+// order where they share data.) A window counts tasks whose end lies after the clock, waiting or
+// running. When the window is full the clock moves to the earliest end.
+//
+// Where lanes choose among tasks (dataflow with work stealing or priorities), time moves from event
+// to event instead. At each time three steps repeat until nothing changes. First, tasks that end
+// complete. Second, tasks are issued, in program order, while there is room. Third, each free lane,
+// by index, takes a task that is issued and ready, and the lanes that are still free steal one. A
+// task of 0 cycles completes in the next round at the same time.
+//
+// Slot loads. In dataflow issue the clock moves to the end of the earlier tasks that have written
+// the loaded element, whatever the dependencies are: control that depends on data is issued when
+// the data is there. In order, slot loads take no time and wait for nothing, as in v9; the data is
+// still right.
+//
+// Keys are integers or bools over task variables, args, tags, slots, symbols and arrays. They are
+// read as u64, and "key % n" is unsigned. If a key reads a tag that a task does not have, the tag
+// is 0. So all such tasks share a lane.
+
+typedef enum ptowsp_issue {
+    PTOWSP_ISSUE_DATAFLOW = 0,
+    PTOWSP_ISSUE_IN_ORDER,
+    PWSP_FORCE_INT(PTOWSP_ISSUE)
+} ptowsp_issue;
+
+typedef enum ptowsp_dispatch {
+    PTOWSP_DISPATCH_DEFAULT = 0,    // round robin; lane_count 0 means stream_count, or 1
+    PTOWSP_DISPATCH_ROUND_ROBIN,    // the n-th task of a pool goes to its lane n % lanes
+    PTOWSP_DISPATCH_AFFINITY,       // key % lanes
+    PTOWSP_DISPATCH_HASH,           // mix(key) % lanes; mix is the finalizer of SplitMix64
+    PTOWSP_DISPATCH_CUSTOM,         // key % lanes too: the key is meant to be the lane itself
+    PTOWSP_DISPATCH_WORK_STEALING,  // no fixed lane: the first free lane takes the ready task that
+                                    // was issued first; in order, a task goes to the lane that is
+                                    // free first, by index among equals
+    PWSP_FORCE_INT(PTOWSP_DISPATCH)
+} ptowsp_dispatch;
+
+typedef enum ptowsp_window {
+    PTOWSP_WINDOW_DEFAULT = 0,  // stall if window > 0, else none
+    PTOWSP_WINDOW_STALL,        // wait for room
+    PTOWSP_WINDOW_ABORT,        // a full window is an error of the run (LIMIT_EXCEEDED)
+    PTOWSP_WINDOW_BENCHMARK,    // run on, and count the tasks that found it full
+    PWSP_FORCE_INT(PTOWSP_WINDOW)
+} ptowsp_window;
+
+// The dependencies of tasks, beside their lanes: a set. The default is HYBRID for dataflow and
+// STRUCTURE in order.
+enum {
+    PTOWSP_DEPENDENCIES_STRUCTURE = 1,  // the tree's order
+    PTOWSP_DEPENDENCIES_EXACT = 2,      // earlier tasks with the very same tile (same memory, same
+                                        // valid sizes)
+    PTOWSP_DEPENDENCIES_OVERLAP = 4,    // earlier tasks with a tile that has an element in common
+    PTOWSP_DEPENDENCIES_EXPLICIT = 8,   // `after` of ptowsp_task_desc
+    PTOWSP_DEPENDENCIES_HYBRID = 5      // structure and overlap
+};
+
+// Which of two tasks that share data wait: a set. The default is all. A writer is a last writer of
+// its tile until a later task writes a tile that contains it (with exact dependencies: the same
+// tile). Containment may go unnoticed between tensors that share memory with different row strides
+// or with gaps between columns; readers then wait for more writers.
+enum {
+    PTOWSP_HAZARD_RAW = 1,  // a reader waits for the last writers of its tile
+    PTOWSP_HAZARD_WAR = 2,  // a writer waits for the readers before it
+    PTOWSP_HAZARD_WAW = 4   // a writer waits for the writers before it
+};
+
+typedef enum ptowsp_pools {
+    PTOWSP_POOLS_ONE = 0,  // all tasks on lane_count lanes
+    PTOWSP_POOLS_BY_UNIT,  // tasks of vector kernels on lanes 0 .. vector_lane_count - 1, those of
+                           // cube kernels on the cube_lane_count lanes after them
+    PWSP_FORCE_INT(PTOWSP_POOLS)
+} ptowsp_pools;
+
+// The choice of a lane's next task. All but FIFO are for dataflow issue: in order, a task is ready
+// when it is issued, and there is nothing to choose.
+typedef enum ptowsp_ready {
+    PTOWSP_READY_FIFO = 0,       // the lane's tasks in the order of issue, ready or not
+    PTOWSP_READY_PRIORITY,       // the lane's ready task with the largest key (i64 keys compare as
+                                 // signed); among equals the one issued first
+    PTOWSP_READY_WORK_STEALING,  // the lane's ready task that was issued first; if it has none, the
+                                 // ready task of its pool that was issued first
+    PWSP_FORCE_INT(PTOWSP_READY)
+} ptowsp_ready;
+
+// The time at which tasks begin to start. Nothing completes before: a window that fills up first,
+// or a slot load that needs a task's result, cannot proceed (STUCK). It is for dataflow issue, as
+// in order a task may need another one's end to be issued at all. With batched or rate-limited
+// timing the number of tasks must not depend on data that tasks write, unless at least
+// start_threshold tasks are certain (UNSUPPORTED).
+typedef enum ptowsp_start {
+    PTOWSP_START_AT_ONCE = 0,
+    PTOWSP_START_THRESHOLD,   // when start_threshold tasks, or all, have been issued
+    PTOWSP_START_ALL_ISSUED,  // when all have been issued
+    PWSP_FORCE_INT(PTOWSP_START)
+} ptowsp_start;
+
+// The time that issuing itself takes.
+typedef enum ptowsp_timing {
+    PTOWSP_TIMING_IMMEDIATE = 0,  // none
+    PTOWSP_TIMING_BATCHED,        // timing_count tasks at a time: at the first task of a batch the
+                                  // clock moves to timing_cycles after the first task of the batch
+                                  // before, and until the window has room for the whole batch
+    PTOWSP_TIMING_RATE_LIMITED,   // the clock moves to timing_cycles after the last issue
+    PTOWSP_TIMING_INTERLEAVED,    // streams take turns: stream s may issue one task at each time
+                                  // (s + k * stream_count) * timing_cycles, k = 0, 1, ... The clock
+                                  // stays: a task starts no earlier than the first free turn of its
+                                  // stream that is not before the clock. For dataflow issue with a
+                                  // stream key.
+    PWSP_FORCE_INT(PTOWSP_TIMING)
+} ptowsp_timing;
+
+#define PTOWSP_SCHEDULE_LANE_MAX   65536
+#define PTOWSP_SCHEDULE_STREAM_MAX 65536
+#define PTOWSP_SCHEDULE_WINDOW_MAX 0x7fffffff
+
+typedef struct ptowsp_schedule {
+    ptowsp_issue issue;
+    ptowsp_dispatch dispatch;
+    ptowsp_expr dispatch_key;  // affinity, hash, custom
+    uint32_t lane_count;       // of the one pool
+    ptowsp_pools pools;
+    uint32_t vector_lane_count;  // by unit
+    uint32_t cube_lane_count;    // by unit
+    ptowsp_window window_policy;
+    uint32_t window;        // tasks in flight
+    uint32_t dependencies;  // PTOWSP_DEPENDENCIES_..., or'ed
+    uint32_t hazards;       // PTOWSP_HAZARD_..., or'ed
+    ptowsp_ready ready;
+    ptowsp_expr priority_key;  // priority
+    ptowsp_start start;
+    uint64_t start_threshold;  // threshold
+    // With a stream key, tasks of one stream (key % stream_count) run one after another. Without a
+    // key stream_count is only the default for lane_count, as in v9.
+    uint32_t stream_count;
+    ptowsp_expr stream_key;
+    ptowsp_timing timing;
+    uint32_t timing_count;        // batched
+    ptowsp_cycles timing_cycles;  // batched (may be 0), rate limited, interleaved; at most 2^32
+} ptowsp_schedule;
+
+// The support of a schedule's directive on a target.
+typedef enum ptowsp_support {
+    PTOWSP_SUPPORT_ENFORCED = 0,  // it takes effect
+    PTOWSP_SUPPORT_RECORDED,      // it can be read from the program, and changes nothing
+    PTOWSP_SUPPORT_REFUSED,       // it is an error that names it
+    PWSP_FORCE_INT(PTOWSP_SUPPORT)
+} ptowsp_support;
+
+typedef enum ptowsp_target {
+    PTOWSP_TARGET_CPU_SIM = 0,  // kernels on the calling thread, lanes in simulated time
+    PTOWSP_TARGET_THREADS,      // kernels on lanes of a context, or on a device
+    PTOWSP_TARGET_ASCEND_NPU,   // an emitted tree
+    PTOWSP_TARGET_COUNT,
+    PWSP_FORCE_INT(PTOWSP_TARGET)
+} ptowsp_target;
+
+// One line of the capability table: "dispatch", "affinity", and the support on each target.
+typedef struct ptowsp_capability {
+    const char *directive, *value;
+    ptowsp_support support[PTOWSP_TARGET_COUNT];
+} ptowsp_capability;
+
+PTOWSP_API uint32_t ptowsp_capability_count(void);
+PTOWSP_API ptowsp_capability ptowsp_capability_at(uint32_t i);  // Requires i < count
+PTOWSP_API void ptowsp_capability_print(ptowsp_text text);      // the table
+PTOWSP_API const char *ptowsp_target_name(ptowsp_target target);
+PTOWSP_API const char *ptowsp_support_name(ptowsp_support support);
+
+// Checks a schedule for a target, as compiling does; NULL is the default schedule. The error is in
+// the module's context and names the directive.
+// Errors   INVALID_PARAMS (lanes, keys or counts that are missing, superfluous, of the wrong type
+//          or out of range), UNSUPPORTED (the target refuses a directive), STUCK (the schedule can
+//          never proceed, as far as this is known without the program).
+PTOWSP_API ptowsp_status ptowsp_schedule_check(const ptowsp_module *module,
+                                               const ptowsp_schedule *schedule,
+                                               ptowsp_target target);
+
+// Writes the schedule as text, one directive per line: issue, dispatch and dependencies, and all
+// directives that are not the default.
+PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// 18. Programs
+// -------------------------------------------------------------------------------------------------
+//
+// A program is a checked and compiled workload with its schedule. It is immutable and takes a few
+// kilobytes, however many tasks it makes. Any number of runs may share it, on any threads.
+
+typedef struct ptowsp_program ptowsp_program;
+
+typedef struct ptowsp_program_desc {
+    const char *workload;             // the first to run; default: the module's last workload
+    const ptowsp_schedule *schedule;  // default: one lane, dataflow, hybrid dependencies
+} ptowsp_program_desc;
+
+// Compiles; desc may be NULL. The program does not need the module afterwards.
+//
+// Memory   From the context, until destroyed.
+// Errors   The module's first error; open scopes; no workload, or an unknown one; calls of unknown
+//          workloads, with wrong arguments, or in a cycle; a key without its variable; those of
+//          ptowsp_schedule_check; OUT_OF_MEMORY. All are in the context.
+PTOWSP_API ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *module,
+                                               const ptowsp_program_desc *desc,
+                                               ptowsp_program **out_program);
+
+// Frees a program; NULL is ignored. Requires that no run of it is left.
+PTOWSP_API void ptowsp_program_destroy(ptowsp_program *program);
+
+// Bytes of memory that the program holds.
+PTOWSP_API size_t ptowsp_program_size(const ptowsp_program *program);
+
+// The name of a kernel by the id in a ptowsp_task_record, or NULL.
+PTOWSP_API const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t kernel);
+
+// Writes the place of a node in the tree, by its id: "attention/parallel b/task attn".
+PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node,
+                                           ptowsp_text text);
+
+// Writes the program as text, the same for the same module and schedule.
+PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// 19. Runs
+// -------------------------------------------------------------------------------------------------
+//
+// A run binds sizes, symbols, arrays and memory to a program and runs it, any number of times.
+// Bindings stay until replaced. Arrays and tensors are not copied: they belong to the caller and
+// must live, with their sizes unchanged, while a run executes. Kernels write to tensors only.
+// Control that depends on computed data loads it into slots, and does not read it from arrays.
+//
+// Before any kernel is called, the whole program is checked as far as it does not depend on slots
+// loaded from computed data: everything is bound, arrays are well-formed, every view is inside its
+// tensor. So such errors leave all data untouched. Everything that does depend on computed data is
+// checked task by task, each before its kernel is called. The same holds in processes for
+// everything that depends on tokens, and everything inside a consume or a receive.
+//
+// On lanes. With lane_count in its options an execution uses that many lanes of the context. The
+// thread that walks the program issues tasks, at most a window of them ahead of the oldest that is
+// not done. (The window is 4096 if the schedule has none, or a larger one.) Any lane runs a task as
+// soon as the tasks that it waits for are done:
+//
+//      program order    retired | done  running  done  waits  ready | not yet issued
+//                                 ^ oldest in flight                ^ the walk, a window ahead
+//
+// A task waits for all earlier tasks that conflict with it on the same data (read after write,
+// write after read, write after write), whatever the schedule is. It also waits as the schedule's
+// structure, explicit edges and streams demand. A slot is loaded when the tasks that write its
+// element are done. So outputs are the same, to the bit, for any number of lanes, if kernels touch
+// no data but their tiles. Kernels must protect any data that they reach through `user`. So must
+// cost functions, as several lanes may call them at once. Time is simulated in program order from
+// the cycles that kernels return, so it is the same, too.
+//
+// Affinity, custom and hash also choose the real lane, by key modulo lanes. (While the thread of
+// that lane is slow to wake, others take its tasks.) Otherwise any lane takes any task. In
+// pipelines, tasks whose cycles are known before they run (tile kernels, constant cycles, or a
+// cost) run on lanes, each after the task before it in its process. The walk waits for any other
+// task.
+//
+// Meanwhile the context is busy: kernels that call its functions get BUSY.
+//
+// When a kernel fails, issued tasks that do not depend on it still run. The error is that of the
+// first failed task in program order, as without lanes. Slots then have the values that the walk,
+// which was ahead, has given them.
+//
+// Memory   A run grows with the tasks in flight, that is, with the window, not with the number of
+//          tasks. In order or fifo it takes 20 to 40 bytes for each task in flight. It takes some
+//          65 more for each tile that dependencies look at, and 60 to 80 more where lanes choose.
+//          With three tiles that is no more than 256. Recording tasks takes 56 bytes for each task,
+//          and up to 32 more for each task in flight. Lanes take some 100 bytes more for each task
+//          of the window, 25 for each tile, and 65 for each tile of a tensor that tasks write. With
+//          three tiles, one of them written, that is again no more than 256. Repeating an execution
+//          allocates nothing; on lanes, only if more tasks are in flight than ever before.
+
+typedef struct ptowsp_run ptowsp_run;
+
+// Creates a run of a program, with nothing bound and all slots 0.
+PTOWSP_API ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *program,
+                                           ptowsp_run **out_run);
+PTOWSP_API void ptowsp_run_destroy(ptowsp_run *run);  // NULL is ignored
+
+// Arrays of compressed sparse rows: row i has entries indptr[i] .. indptr[i + 1] - 1 of indices.
+typedef struct ptowsp_csr {
+    ptowsp_dtype dtype;   // of both arrays: i32, i64, u32 or u64
+    const void *indptr;   // row_count + 1 elements, from 0, not decreasing
+    const void *indices;  // indptr[row_count] elements, not negative
+    uint64_t row_count;
+    uint64_t entry_count;  // of indices; at least indptr[row_count]
+} ptowsp_csr;
+
+// Bind a name of the program. A name that no statement uses may be bound, and need not be. Contents
+// of arrays that are used are checked when executing. Lengths of ragged axes
+// are i32, i64, u32 or u64.
+// Errors   INVALID_PARAMS: a name that the module did not have as this kind when it was compiled; a
+//          negative size; a NULL pointer to one or more elements; a dtype, rank or shape that
+//          differs from the declared one; a misaligned pointer; strides or sizes beyond the buffer
+//          or 63 bits; no such slot. The old binding stays.
+PTOWSP_API ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size);
+PTOWSP_API ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol,
+                                                uint64_t value);
+PTOWSP_API ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array,
+                                               ptowsp_dtype dtype, const void *data,
+                                               uint64_t count);
+PTOWSP_API ptowsp_status ptowsp_run_bind_lengths(ptowsp_run *run, const char *axis,
+                                                 ptowsp_dtype dtype, const void *data,
+                                                 uint64_t count);
+PTOWSP_API ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis,
+                                             const ptowsp_csr *csr);
+PTOWSP_API ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
+                                                const ptowsp_buffer *buffer);
+
+// bind_slot sets the value that a slot has when a run begins (default: 0). run_slot returns its
+// value at the end of the last run.
+PTOWSP_API ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value);
+PTOWSP_API uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot);
+
+typedef enum ptowsp_run_mode {
+    PTOWSP_RUN_EXECUTE = 0,  // kernels run
+    PTOWSP_RUN_TIME_ONLY,    // no kernel runs and no tensor is touched. Every kernel is a tile
+                             // kernel or has a cost or constant cycles, and no slot is loaded from
+                             // a tensor that a task writes (UNSUPPORTED otherwise)
+    PWSP_FORCE_INT(PTOWSP_RUN_MODE)
+} ptowsp_run_mode;
+
+typedef struct ptowsp_run_options {
+    ptowsp_run_mode mode;
+    bool record_tasks;  // keep a record of each task and of each step in a pipeline, and find the
+                        // critical paths
+    ptowsp_cost cost;   // the cost model of tile kernels; default: the unit model
+    // The most tokens that a channel may get each time its pipeline runs; one more is
+    // LIMIT_EXCEEDED. Default: no limit. Tokens that circulate for ever then do so.
+    uint64_t token_limit;
+    // Lanes of the context that run kernels, at most as many as it has (INVALID_PARAMS). Default:
+    // 1, the calling thread. TIME_ONLY ignores it.
+    uint32_t lane_count;
+} ptowsp_run_options;
+
+// Runs the program; options may be NULL.
+//
+// Errors   INVALID_PARAMS and UNBOUND (something is missing, malformed or outside; the text names
+//          it, the place in the tree and the variables around it).
+//          STUCK (nothing can proceed; the text says what waits for what, and what would help).
+//          LIMIT_EXCEEDED (time beyond PTOWSP_CYCLES_MAX; a full window under abort).
+//          UNSUPPORTED (time only, see above), OUT_OF_MEMORY.
+//          BUSY (called from a kernel of the same run or from a job of its context).
+//          The status of a kernel that failed, with the task as index.
+//          The run may be used again. Its results are those of the work done until the error.
+// Cost     About 15 ns per task, in order or fifo by structure. A tile adds 10 ns, and some 60
+//          where dependencies look at data; lanes that choose cost 100 more. Executing looks at
+//          every task twice. A tile is looked up among the tiles in flight of each size that its
+//          tensor has in use. In programs without pipelines, tensors packed into one buffer cost no
+//          more than separate ones if their strides show that they share no bytes (rows of Q, K and
+//          V behind each other). Otherwise their tiles are compared by the range from their first
+//          to their last byte, and then exactly.
+PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
+
+// The reasons why a task did not start earlier, and for the time spent waiting. A task that starts
+// at 0 has NONE. Any other task has the first of these conditions that became true only at its
+// start: its dependencies were done (DEPENDENCY); the task before it on its lane ended (LANE); the
+// clock of issue arrived (the reason that moved the clock last). If there is none, it has START.
+#define PTOWSP_STALLS(STALL) /* name, text */                                                      \
+    STALL(NONE, "none")                                                                            \
+    STALL(DEPENDENCY, "dependency") /* a task that it waits for was not done */                    \
+    STALL(LANE, "lane")             /* its lane was busy */                                        \
+    STALL(WINDOW, "window")         /* the window was full */                                      \
+    STALL(ORDER, "order")           /* in order: the clock had moved for an earlier task's data */ \
+    STALL(SLOT, "slot")             /* a slot load before it had to wait */                        \
+    STALL(TIMING, "timing")         /* issue was rate limited, batched or interleaved */           \
+    STALL(START, "start")           /* tasks had not begun to start */                             \
+    STALL(CHANNEL, "channel")       /* its process waited at a full or an empty channel */
+
+// clang-format off
+typedef enum ptowsp_stall {
+#define PWSP_STALL_ENUM(name, text) PTOWSP_STALL_##name,
+    PTOWSP_STALLS(PWSP_STALL_ENUM)
+#undef PWSP_STALL_ENUM
+    PTOWSP_STALL_COUNT,
+    PWSP_FORCE_INT(PTOWSP_STALL)
+} ptowsp_stall;
+// clang-format on
+
+PTOWSP_API const char *ptowsp_stall_name(ptowsp_stall stall);
+
+typedef struct ptowsp_run_stats {
+    ptowsp_cycles makespan_cycles;  // the end of the last task or pipeline
+    uint64_t task_count;
+    uint32_t lane_count;
+    ptowsp_cycles busy_cycles;  // sum of all tasks' cycles, including tasks in processes
+    // WINDOW, SLOT, TIMING: the cycles by which each moved the clock of issue. DEPENDENCY: the sum
+    // over tasks of the wait from issue until ready (in order: the cycles by which dependencies
+    // moved the clock). After that, TIMING also counts the wait of tasks for their turn, LANE the
+    // wait for their lane, and START the wait for the start. CHANNEL: the sum over processes of the
+    // wait at channels. NONE, ORDER: 0.
+    ptowsp_cycles stall_cycles[PTOWSP_STALL_COUNT];
+    uint64_t in_flight_max;  // most tasks in flight, just after an issue; 0 without a window
+    uint64_t window_overflow_count;  // tasks that found the window full under benchmark
+    uint64_t slot_load_count;
+    uint64_t region_max;  // most tile regions tracked at once, for dependencies
+    size_t memory_bytes;  // held by the run
+} ptowsp_run_stats;
+
+typedef struct ptowsp_lane_stats {
+    ptowsp_cycles busy_cycles;
+    ptowsp_cycles idle_cycles;  // makespan - busy
+    uint64_t task_count;
+    ptowsp_cycles end_cycles;  // of its last task
+} ptowsp_lane_stats;
+
+#define PTOWSP_NO_LANE UINT32_MAX
+
+typedef struct ptowsp_task_record {
+    // issue: the clock when the task was issued. ready: the time at which all its dependencies were
+    // done; dependencies done before `issue` may not be counted.
+    ptowsp_cycles ready, issue, start, end;
+    uint64_t cause;      // index of the last task that it waited for, or PTOWSP_NO_INDEX
+    ptowsp_stall stall;  // why it did not start before `start`; in a process, LANE means that the
+                         // process was busy with the task before
+    uint32_t lane;       // PTOWSP_NO_LANE: it ran in a process
+    uint32_t kernel;     // id of its ptowsp_kernel
+    uint32_t node;       // id of its ptowsp_node
+} ptowsp_task_record;
+
+// Results of the last execution; all zero before. Pointers live until the next one.
+PTOWSP_API const ptowsp_run_stats *ptowsp_run_result(const ptowsp_run *run);
+PTOWSP_API const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run);  // lane_count of them
+
+// Every task, by index; NULL when they were not recorded.
+PTOWSP_API const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run);
+
+// The critical path: *out_count task indices, first to last. It goes from the task that ends last
+// (the first of several) back along `cause`. NULL and 0 when tasks were not recorded.
+PTOWSP_API const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count);
+
+// Pipelines: results of each pipeline of the program, of its processes (replicas one after another)
+// and of its channels, all in the order of the tree. A pipeline may run several times in one
+// execution; unless said otherwise, numbers are those of its last run. Times count from the start
+// of the pipeline. For each process, busy + full + empty cycles add up to the time at which it
+// ended (if the pipeline ran once). For a pipeline that is stuck or has failed, numbers cover the
+// work done; waits that did not end are not counted.
+
+typedef struct ptowsp_pipeline_stats {
+    const char *name;
+    uint64_t run_count;             // how many times it has run
+    ptowsp_cycles start_cycles;     // when it started, on the clock of the run
+    ptowsp_cycles makespan_cycles;  // when its last process ended, or got stuck
+    ptowsp_cycles total_cycles;     // sum of its makespans over all its runs
+    uint32_t first_process, process_count;
+    uint32_t first_channel, channel_count;
+} ptowsp_pipeline_stats;
+
+typedef enum ptowsp_process_state {
+    PTOWSP_PROCESS_ENDED = 0,  // or has not run
+    PTOWSP_PROCESS_STOPPED,    // after its own failure or another one's
+    PTOWSP_PROCESS_FULL,       // stuck: waits until a channel has room
+    PTOWSP_PROCESS_EMPTY,      // stuck: waits until a channel has a token
+    PWSP_FORCE_INT(PTOWSP_PROCESS)
+} ptowsp_process_state;
+
+typedef struct ptowsp_process_stats {
+    const char *name;
+    uint32_t replica, replica_count;
+    ptowsp_process_state state;
+    uint32_t channel;            // FULL, EMPTY: the channel, an index of ptowsp_run_channels
+    uint32_t node;               // FULL, EMPTY: the place in the tree where it waits
+    ptowsp_cycles end_cycles;    // when it ended, stopped or began to wait
+    uint64_t task_count;         // this and the following are sums over all runs
+    ptowsp_cycles busy_cycles;   // in tasks
+    ptowsp_cycles full_cycles;   // waiting until a channel has room
+    ptowsp_cycles empty_cycles;  // waiting for a token or the end of the stream
+} ptowsp_process_stats;
+
+typedef struct ptowsp_channel_stats {
+    const char *name;
+    uint32_t depth;
+    ptowsp_cycles latency;
+    uint64_t pending_count;      // tokens that no process has received
+    uint64_t token_count;        // sent; this and the following are sums over all runs
+    uint64_t pending_max;        // most tokens in it at once, the largest of all runs; depth 0: 0
+    ptowsp_cycles full_cycles;   // that senders waited
+    ptowsp_cycles empty_cycles;  // that receivers waited
+} ptowsp_channel_stats;
+
+// out_count may be NULL. NULL and 0 where there are none.
+PTOWSP_API const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run,
+                                                             uint32_t *out_count);
+PTOWSP_API const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run,
+                                                            uint32_t *out_count);
+PTOWSP_API const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run,
+                                                           uint32_t *out_count);
+
+typedef enum ptowsp_step_kind {
+    PTOWSP_STEP_TASK = 0,
+    PTOWSP_STEP_SEND,
+    PTOWSP_STEP_RECEIVE,
+    PTOWSP_STEP_END,    // the process saw the end of a stream
+    PTOWSP_STEP_CLOSE,  // it closed a channel; with channel UINT32_MAX it ended
+    PWSP_FORCE_INT(PTOWSP_STEP)
+} ptowsp_step_kind;
+
+// A step of a process. It lasts from `arrive` to `end`: in a task the process is busy, otherwise it
+// waits.
+typedef struct ptowsp_step_record {
+    ptowsp_cycles arrive, end;
+    uint64_t token;     // sent or received; TASK: the index of the task
+    uint64_t previous;  // the previous step of this process, or PTOWSP_NO_INDEX
+    uint64_t cause;     // the step at the other end of the channel that it had to wait for, or
+                        // PTOWSP_NO_INDEX
+    uint32_t process, channel;  // indices of ptowsp_run_processes, _channels; TASK: UINT32_MAX
+    uint32_t node;              // its place in the tree
+    ptowsp_step_kind kind;
+} ptowsp_step_record;
+
+// All steps of all pipelines in all their runs, in the order of simulation; NULL and 0 when they
+// were not recorded. out_count may be NULL.
+PTOWSP_API const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count);
+
+// The critical chain of a pipeline's last run: *out_count indices of steps, first to last. It goes
+// from the end of the process that ended last (the first of several) back along `cause`, or
+// `previous` where there is no cause. NULL and 0 when steps were not recorded.
+PTOWSP_API const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
+                                                     uint64_t *out_count);
+
+// Writes why the pipeline in which an execution was STUCK cannot proceed: every waiting process
+// with its channel, full or empty, since when and with which variables; the cycle of waits; and how
+// to break it. Writes nothing if the last execution was not stuck in a pipeline.
+PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text);
+
+// Writes the results as text: makespan, lanes, stalls, pipelines, and the critical paths if there
+// are any.
+PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// 20. Graphs
+// -------------------------------------------------------------------------------------------------
+//
+// A graph runs tasks on the lanes of a context, in real time. Tasks are C functions; edges order
+// them. A graph is built once and run any number of times:
+//
+//      ptowsp_graph *graph;
+//      ptowsp_graph_create(context, NULL, &graph);
+//      ptowsp_graph_task_desc task = {.fn = factor, .user = &matrix};
+//      ptowsp_graph_task_make(graph, &task, &a);          // tasks are numbered from 0
+//      ptowsp_graph_task_make(graph, &task, &b);
+//      ptowsp_graph_edge_make(graph, a, b);               // a runs before b
+//      for each step { status = ptowsp_graph_run(graph); }
+//
+// A graph keeps its first error. After it building, sealing and running do nothing and return that
+// error, until the graph is cleared. So a program may check once. (BUSY is not kept.)
+//
+// A lane continues with a task that it has just made ready. It keeps other tasks that it makes
+// ready, newest first, and lanes without work take from them. The lane of a task, and the order in
+// which ready tasks start, are not defined. A task sees all data written by the tasks before it,
+// through any chain of edges. If edges order all tasks that share data, results are the same for
+// any number of lanes.
+//
+// Building, sealing, running and destroying belong to one thread at a time, like everything of a
+// context. Only ptowsp_graph_cancel may be called by any thread, and by tasks.
+//
+// Memory   Once sealed, 37 bytes for a task (41 if no task is before it) and 12 for an edge; up to
+//          twice that during building. 100 more for a kernel, with its arguments and tiles. 3 KiB
+//          for a lane. Running allocates nothing.
+// Limits   2^32 - 1 tasks and as many edges; names of tasks up to PTOWSP_NAME_MAX.
+
+typedef struct ptowsp_graph ptowsp_graph;
+
+// Does a task. Zero and positive values are success. If it returns a negative value the task has
+// failed, and tasks that depend on it do not run. It must not call functions of the graph, except
+// ptowsp_graph_cancel, or of its context.
+typedef ptowsp_status (*ptowsp_graph_fn)(void *user, uint64_t task, uint32_t lane);
+
+// Does items [begin, end) of a range task. If ranges fail, the task has the status of the failed
+// range with the lowest begin; the other ranges run all the same.
+typedef ptowsp_status (*ptowsp_graph_range_fn)(void *user, uint64_t begin, uint64_t end,
+                                               uint32_t lane);
+
+#define PTOWSP_GRAPH_PRIORITY_MAX 3
+
+typedef struct ptowsp_graph_desc {
+    // The number of lanes, the last ones, that take only tasks of PTOWSP_UNIT_CUBE; the others then
+    // take only vector tasks. A number too large counts as all lanes but one. While no lane of a
+    // unit takes part in a run (threads may come late), the others do its tasks. Default: 0, every
+    // lane takes every task.
+    uint32_t cube_lane_count;
+} ptowsp_graph_desc;
+
+// A kernel (section 12) as a task, with its arguments and tiles. These are copied; the data of
+// tiles is not. The kernel_name that it sees is the name of the task, or "kernel".
+typedef struct ptowsp_graph_call {
+    ptowsp_kernel_fn fn;
+    const uint64_t *args;      // as in ptowsp_task: axes, rows and cols of each tile, scalars
+    uint32_t user_axis_count;  // at most PTOWSP_TASK_AXIS_MAX
+    const ptowsp_tile *tiles;
+    uint32_t tile_count;    // at most PTOWSP_TASK_TILE_MAX
+    uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
+} ptowsp_graph_call;
+
+// A task with neither fn, range nor kernel does nothing. Edges can meet in it, n + m instead of
+// n * m.
+typedef struct ptowsp_graph_task_desc {
+    ptowsp_graph_fn fn;
+    ptowsp_graph_range_fn range;      // instead of fn: item_count independent items, on all lanes
+                                      // (of its unit)
+    uint64_t item_count;              // range only; 0 is valid
+    uint64_t grain;                   // range only, as in ptowsp_parallel_for; default: chosen
+    const ptowsp_graph_call *kernel;  // instead of fn
+    void *user;                       // handed to fn, range or the kernel
+    const char *name;                 // for error texts; copied, need not be unique; default: none
+    uint32_t priority;  // 0 to PTOWSP_GRAPH_PRIORITY_MAX: of the ready tasks that a lane may
+                        // take, it takes one with the highest priority
+    ptowsp_unit unit;   // default: PTOWSP_UNIT_VECTOR
+} ptowsp_graph_task_desc;
+
+// Creates an empty graph; desc may be NULL.
+// Errors   INVALID_PARAMS (out_graph NULL), OUT_OF_MEMORY.
+PTOWSP_API ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_desc *desc,
+                                             ptowsp_graph **out_graph);
+PTOWSP_API void ptowsp_graph_destroy(ptowsp_graph *graph);  // NULL is ignored
+
+// Removes all tasks, edges and the error, and keeps the memory: building a graph of the same size
+// again allocates nothing. Does nothing while the graph runs.
+PTOWSP_API void ptowsp_graph_clear(ptowsp_graph *graph);
+
+// Adds a task; also allowed after a run. out_task may be NULL.
+//
+// Errors   INVALID_PARAMS (more than one of fn, range and kernel; items or grain without range; a
+//          kernel without fn, with too many arguments, or with NULL where a count is above 0; a bad
+//          name, priority or unit), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY (the graph is running).
+//          *out_task is PTOWSP_NO_INDEX then.
+// Cost     5 ns. Graphs with priorities or units are slower: all their lanes share one queue.
+PTOWSP_API ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph,
+                                                const ptowsp_graph_task_desc *task,
+                                                uint64_t *out_task);
+
+// Adds an edge: `before` is done before `after` starts. The same edge may be added again; it counts
+// as another edge and changes nothing.
+//
+// Errors   INVALID_PARAMS (no such task; both are the same), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY.
+// Cost     3 ns.
+PTOWSP_API ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before,
+                                                uint64_t after);
+
+// Prepares the tasks and edges added since the last call for running. ptowsp_graph_run does this
+// itself if necessary.
+//
+// Errors   The first error of building. INVALID_PARAMS: tasks wait for each other in a cycle; the
+//          text gives one cycle, with names, and the index is its lowest task. OUT_OF_MEMORY (the
+//          call may be repeated). BUSY.
+// Cost     2 ns per task and per edge; 20 more where edges lead to lower numbers.
+PTOWSP_API ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph);
+
+// Runs all tasks and returns when they are done.
+//
+// Errors   The status of the failed task with the lowest number, which is the index. All tasks that
+//          do not depend on failed ones have run.
+//          CANCELLED: see below. SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
+//          done). BUSY (the context is running something, perhaps this graph, if one of its tasks
+//          makes the call; nothing is done). Those of ptowsp_graph_seal.
+// Cost     Per task with its edges, for empty tasks on one lane: 3 to 6 ns if they are in the order
+//          of memory, 25 with four edges from random tasks. Tasks so short that lanes would hinder
+//          each other run on one lane alone. A graph that takes no longer than waking threads runs
+//          on the calling thread, as lane 0, without them (and without run_lanes). The duration of
+//          tasks is measured while they run, and kept for the next run.
+PTOWSP_API ptowsp_status ptowsp_graph_run(ptowsp_graph *graph);
+
+// Cancels the current run: no further task or range starts. The run returns CANCELLED once the
+// started ones are done, even if a task has failed as well. Does nothing if the graph is not
+// running.
+// Threads  Any, also from tasks; the graph must not be destroyed meanwhile.
+PTOWSP_API void ptowsp_graph_cancel(ptowsp_graph *graph);
+
+// The status of a task in the last run: OK, its own negative status, or SKIPPED. *out_cause (may be
+// NULL) is, for a failed task, the task itself, and for a skipped one the lowest failed task before
+// it. It is PTOWSP_NO_INDEX if the task is done, or SKIPPED because the run was cancelled or the
+// task was added after the last run. Requires task < task_count, and that the graph is not running.
+PTOWSP_API ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
+                                                  uint64_t *out_cause);
+
+// The cycles that a kernel task returned in the last run; 0 if it did not run or failed, and for
+// other tasks. Requires as above.
+PTOWSP_API ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task);
+
+typedef struct ptowsp_graph_stats {
+    uint64_t task_count, edge_count;                   // so far
+    uint64_t done_count, failed_count, skipped_count;  // in the last run
+    uint32_t lane_count;
+    size_t memory_bytes;  // held by the graph
+} ptowsp_graph_stats;
+
+typedef struct ptowsp_graph_lane_stats {
+    uint64_t task_count;   // done, failed or skipped by this lane
+    uint64_t steal_count;  // tasks that it took from other lanes
+    uint64_t range_count;  // ranges of range tasks that it did
+} ptowsp_graph_lane_stats;
+
+// Numbers of the graph and of its last run. ptowsp_graph_lanes returns lane_count elements, which
+// live until the next run.
+PTOWSP_API ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph);
+PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph);
+
+// -------------------------------------------------------------------------------------------------
+// 21. Devices
+// -------------------------------------------------------------------------------------------------
+//
+// A device made of threads, modelled on an Ascend NPU's runtime. Scheduler threads (AICPU) give
+// tasks to cores (AICore), which poll for them. Device memory is separate from the host's, and
+// programs may use no other. Its addresses are ordinary pointers: it is not checked that kernels of
+// graphs and launches touch nothing else, or that the host only copies.
+//
+//      host                        AICPU threads                   cores, cube and vector
+//      alloc, copy in
+//      run a graph, a program,  -> give a ready task to a       -> kernel(task)
+//      launch a kernel             free core of its unit
+//                                  release the tasks after it   <- status, cycles
+//      copy out, free, close
+//
+// An AICPU thread and a core talk through one line of 64 bytes, the handshake. Each field has one
+// writer at a time:
+//
+//      field        written by   when                                         order
+//      aicpu_ready  AICPU        at open: the line may be used                release
+//      aicore_done  core         then: its number + 1, it polls               release
+//      task         AICPU        a task is given; task_status is IDLE         relaxed
+//      task_status  AICPU        then: ASSIGNED                               release
+//                   core         the task is done: DONE                       release
+//                   AICPU        its result has been read: IDLE               release
+//      control      AICPU        at close, task_status is IDLE: QUIT          release
+//
+// The other side reads each field with acquire (task after task_status).
+//
+// Threads  A device has threads of its own, whatever its context has. They sleep while nothing
+//          runs. All calls belong to the thread of the context; memory comes from its allocator.
+// Stuck    A core that has not returned in time still runs its task, or may yet begin it. So the
+//          graph, run, program, arrays of the launch, kernels and data of the task must stay until
+//          the device is closed. A run must neither be bound nor executed.
+// Cost     A third of a microsecond for an empty task while threads are awake. Waking them costs
+//          system time: some microseconds if there are more threads than processors.
+
+typedef struct ptowsp_device ptowsp_device;
+
+#define PTOWSP_DEVICE_SCHEDULER_MAX 16
+#define PTOWSP_DEVICE_CORE_MAX      256  // cube and vector together
+#define PTOWSP_DEVICE_ALIGNMENT     64   // of its memory, in bytes
+
+typedef struct ptowsp_device_desc {
+    uint32_t scheduler_count;  // AICPU threads; default: 1
+    uint32_t cube_count;       // cores; default of both: 1 vector core
+    uint32_t vector_count;
+    uint64_t memory_bytes;  // a limit; memory is taken when it is allocated; default: 1 GiB
+    // The limit for one task, in wall-clock time. This includes all that the system does meanwhile,
+    // so choose much more than a time slice of its scheduler. A core that takes longer is stuck.
+    // Default: no limit.
+    uint64_t time_limit_ns;
+} ptowsp_device_desc;
+
+// Starts the threads of a device and waits until all cores poll; desc may be NULL.
+//
+// Errors   INVALID_PARAMS (more threads or cores than the maxima; out_device NULL), OUT_OF_MEMORY,
+//          SYSTEM_FAILED (a thread could not be started), UNSUPPORTED (PTOWSP_NO_THREADS), BUSY.
+PTOWSP_API ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptowsp_device_desc *desc,
+                                            ptowsp_device **out_device);
+
+// Stops the threads and frees the device; NULL is ignored.
+//
+// Errors   LEAKED: memory was still allocated. The text names the oldest pieces with their sizes,
+//          and the index is the number of pieces. The device is closed all the same. STUCK: a core
+//          still has not returned (it gets the time limit once more). The device is not closed; the
+//          call may be repeated. BUSY.
+PTOWSP_API ptowsp_status ptowsp_device_close(ptowsp_device *device);
+
+// Allocates device memory. Kernels use its addresses; the host only copies. The name (NULL:
+// "memory") is copied and appears in texts. The contents are not defined.
+//
+// Errors   INVALID_PARAMS (size 0; a bad name; out_memory NULL), OUT_OF_MEMORY (of the device or of
+//          the allocator), BUSY, STUCK (after a core was stuck).
+PTOWSP_API ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *name, uint64_t size,
+                                             void **out_memory);
+// Frees device memory; NULL is ignored.
+// Errors   INVALID_PARAMS: not the start of an allocated piece. If the piece is known to be freed
+//          twice, the text says so. BUSY, STUCK.
+PTOWSP_API ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory);
+
+// Copy size bytes in from the host, or out to it. The device's side lies within one piece.
+// Errors   INVALID_PARAMS (not memory of the device, or beyond the end of a piece, which the text
+//          names with the excess; a pointer NULL with a size above 0), BUSY, STUCK (copying in
+//          only).
+PTOWSP_API ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void *from,
+                                               uint64_t size);
+PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void *from,
+                                                uint64_t size);
+
+// Runs a graph. AICPU threads count edges down; tasks run on cores of their unit. A range task runs
+// as one range for each such core, whatever its grain. `lane` is the core: cube cores come after
+// vector cores. Priorities hold. Results are read from the graph as after ptowsp_graph_run, with a
+// lane for each core. (Empty and skipped tasks need no core and count for none.)
+//
+// Errors   Those of ptowsp_graph_run. INVALID_PARAMS: the device has no core of a task's unit, or
+//          the graph has another context. STUCK: a core has not returned in time; the text names
+//          core and task. Tasks that have not been started do not run, and the device is lost: all
+//          calls return STUCK, except copying out and closing.
+PTOWSP_API ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph);
+
+// Runs a program like ptowsp_run_execute, with kernels on cores of their unit. Outputs and times
+// are the same. The calling thread walks the program. Dispatch by affinity, hash or custom chooses
+// the core. options may be NULL; its lane_count is not used.
+//
+// Errors   Those of ptowsp_run_execute and ptowsp_device_run_graph. INVALID_PARAMS: TIME_ONLY; a
+//          used tensor that does not lie in one piece of the device's memory (the text names it);
+//          no core of a kernel's unit; a run of another context.
+PTOWSP_API ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
+                                           const ptowsp_run_options *options);
+
+// Independent instances of kernels, each with its index: one on each core of a unit (SPMD), or more
+// or fewer. All run the same kernel, or each one of a table, by id (MPMD). A kernel sees the task
+// of ptowsp_graph_call: its axes are the instance's index and the number of instances, then come
+// the scalars.
+typedef struct ptowsp_launch {
+    const ptowsp_kernel_fn *kernels;  // by id
+    uint32_t kernel_count;
+    const uint32_t *ids;      // by instance; default: 0 for all
+    uint32_t instance_count;  // default: one on each core of the unit
+    ptowsp_unit unit;
+    const uint64_t *scalars;
+    uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
+    void *user;
+    ptowsp_cycles *out_cycles;  // by instance, 0 where it failed; may be NULL
+} ptowsp_launch;
+
+// Runs all instances and returns when they are done.
+// Errors   INVALID_PARAMS (no kernel, an id outside of the table, no core of the unit, ...); the
+//          status of the failed instance with the lowest index, which is the index; BUSY, STUCK.
+PTOWSP_API ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *launch);
+
+typedef struct ptowsp_device_stats {
+    uint32_t scheduler_count, cube_count, vector_count;
+    uint64_t task_count;  // given to cores since it was opened
+    uint64_t memory_bytes, used_bytes, used_bytes_max;
+    uint64_t piece_count;  // allocated pieces
+} ptowsp_device_stats;
+
+PTOWSP_API ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device);
+
+// The number of tasks given to a core since the device was opened; vector cores come first.
+// Requires core < vector_count + cube_count.
+PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core);
+
+// -------------------------------------------------------------------------------------------------
+// 22. Emitting
+// -------------------------------------------------------------------------------------------------
+//
+// The emitter writes a program as a source tree for an Ascend NPU. The tree also runs on any other
+// machine. These functions are in ptowsp_npu_emit.c, an optional third file that uses this header
+// alone: compile it beside ptowsp.c.
+//
+//      host/       binds sizes, data and memory; starts the device, or threads in its place
+//      aicpu/      expand.cpp: the program's loops, which make tasks from the bindings; scheduler
+//      aicore/     one source per kernel, dispatch by kernel id, the loop of a core
+//      include/    declarations that these three share
+//      shim/       PTO-ISA instructions and simulated time on a CPU
+//
+// One tree builds in three ways. README.md in the tree gives the commands.
+//
+//      with a C++17 compiler alone     tasks run on threads in place of the device, with the same
+//                                      outputs and cycles as ptowsp_run_execute
+//      -DPTO_ISA_ROOT=DIR              against a PTO-ISA checkout: its CPU simulator, C++20
+//      -DPTOWSP_ASCEND=ON              with CANN, for the device
+//
+// The first way is tested. The other two are written from public headers and documents of PTO-ISA
+// and CANN, and have not run.
+//
+// Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as
+// C++17 with ptowsp.h; `user` is NULL there. Directives that the device side does not support are
+// refused: see column ascend_npu of ptowsp_capability_print.
+
+typedef struct ptowsp_npu_desc {
+    const char *directory;  // of the tree; its parent exists
+    bool is_replacing;      // replaces an existing emitted tree or empty directory as a whole, with
+                            // everything in it; otherwise the directory must not exist
+} ptowsp_npu_desc;
+
+// Writes the tree of a program: first beside the directory, then in its place by renaming, so there
+// is never half a tree. The same program gives the same bytes.
+//
+// Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
+//          without source), or an instruction that the machine has in no form. The text names it.
+//          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind. INVALID_PARAMS: no
+//          directory; it exists, and is_replacing is false or it is not replaceable. SYSTEM_FAILED:
+//          the text has the system's message and the path. OUT_OF_MEMORY. Nothing is left behind.
+// Cost     Some milliseconds, most of them in the system, for writing files.
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
+                                             const ptowsp_npu_desc *desc);
+
+// Passes the same files one by one to a callback, in a fixed order, with paths in the tree like
+// "aicpu/expand.cpp". A callback that returns anything but OK ends the call with that status.
+typedef ptowsp_status (*ptowsp_npu_file_fn)(void *user, const char *path, const char *text,
+                                            size_t size);
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context,
+                                                   const ptowsp_program *program,
+                                                   ptowsp_npu_file_fn file, void *user);
+
+// Building and running a tree from a program, on POSIX systems. The tree is compiled into a shared
+// object, which is loaded. A cache keeps it under a hash of everything that determines it, and it
+// is compiled only if it is not in the cache.
+typedef struct ptowsp_npu_build_desc {
+    const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp;
+                                  // created for its owner alone (0700)
+    const char *compiler;         // default: $CXX, or c++
+    const char *options;          // default: -O2
+} ptowsp_npu_build_desc;
+
+typedef struct ptowsp_npu ptowsp_npu;
+
+// Builds the tree of a program, or finds it in the cache. The program and the context must live
+// until the result is destroyed.
+// Errors   As emit. SYSTEM_FAILED: no cache directory, no compiler, or the compiler's first error;
+//          the text names a file with all its messages. UNSUPPORTED: the system is not POSIX.
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,
+                                              const ptowsp_program *program,
+                                              const ptowsp_npu_build_desc *desc,
+                                              ptowsp_npu **out_npu);
+PTOWSP_NPU_API void ptowsp_npu_destroy(ptowsp_npu *npu);  // NULL is ignored
+PTOWSP_NPU_API bool ptowsp_npu_was_cached(const ptowsp_npu *npu);
+// The directory of its entry in the cache.
+PTOWSP_NPU_API const char *ptowsp_npu_directory(const ptowsp_npu *npu);
+
+typedef struct ptowsp_npu_options {
+    uint32_t aicpu_count;  // scheduler threads; default: 1; at most 16
+    uint32_t core_count;   // of each unit that the program has; default: its lanes, at most 72
+    uint32_t ring_size;    // tasks in flight, at most; default: 4096; at most 65536
+    ptowsp_cost cost;      // UNIT, A2A3 or A5
+} ptowsp_npu_options;
+
+typedef struct ptowsp_npu_result {
+    ptowsp_cycles makespan_cycles;  // as in ptowsp_run_stats
+    uint64_t task_count;
+    uint32_t in_flight_max;  // most tasks in the ring at once
+} ptowsp_npu_result;
+
+// Runs a built tree with the bindings of a run of the same program; that run is not executed. The
+// slots at the end go to slots[slot_count], if slots is not NULL.
+// Errors   As ptowsp_run_execute. Here tasks before the wrong one have run, as views are checked
+//          when the walk reaches them. INVALID_PARAMS: a run of another program, counts beyond
+//          their limits, another cost. SYSTEM_FAILED: a thread could not be started.
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
+                                                const ptowsp_npu_options *options, uint64_t *slots,
+                                                uint32_t slot_count, ptowsp_npu_result *out_result);
+
+// Builds a tree or finds it in the cache, executes it and destroys the handle.
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *run,
+                                                  const ptowsp_npu_build_desc *build,
+                                                  const ptowsp_npu_options *options,
+                                                  ptowsp_npu_result *out_result);
+
+// -------------------------------------------------------------------------------------------------
+// 23. Utilities
+// -------------------------------------------------------------------------------------------------
+
+// FNV-1a, 64 bits (Fowler, Noll, Vo). To hash a concatenation, start the second part with the hash
+// of the first instead of PTOWSP_HASH_START.
+#define PTOWSP_HASH_START UINT64_C(0xcbf29ce484222325)
+PTOWSP_API uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size);
+
+// Nanoseconds of a clock that never goes back; differences are meaningful, values are not.
+PTOWSP_API uint64_t ptowsp_clock_ns(void);
+
+// -------------------------------------------------------------------------------------------------
+// Appendix A. Reading programs
+// -------------------------------------------------------------------------------------------------
+//
+// Read access to a compiled program, for emitters, viewers and other runtimes. A program is a list
+// of statements in program order. A statement that contains others is followed by these, and then
+// by an END:
+//
+//      0  WORKLOAD attention                          end 6
+//      1      LOOP b over batch, parallel             end 5
+//      2          WHEN kv_len[b] <= 2048              end 4
+//      3              TASK attend
+//      4          END of 2
+//      5      END of 1
+//      6  END of 0
+//
+// The first statement is the workload that the program begins with; called workloads follow it.
+// Compiling removes scopes that add no order, and "parallel" in processes, which are sequential.
+//
+// Everything is identified by its index in a table. Indices start from 1, as in a module, and 0 is
+// none; those of statements, slots, channels and edges start from 0. Returned pointers belong to
+// the program. Requires indices that exist.
+
+#define PTOWSP_VIEW_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
+
+typedef enum ptowsp_expr_kind {
+    PTOWSP_EXPR_NONE = 0,
+    PTOWSP_EXPR_CONST,     // value
+    PTOWSP_EXPR_VARIABLE,  // id: a variable
+    PTOWSP_EXPR_ENTRY,     // id: the variable of a sparse loop; its position in the indices
+    PTOWSP_EXPR_SIZE,      // id: an axis
+    PTOWSP_EXPR_SYMBOL,    // id
+    PTOWSP_EXPR_ARRAY,     // id: an array; a: the index
+    PTOWSP_EXPR_SLOT,      // id: the slot; read as the expression's type
+    PTOWSP_EXPR_TASK_ARG,  // in keys: args[id] of the task, i64, 0 when it has fewer
+    PTOWSP_EXPR_ADD,       // a, b; like the functions of section 14
+    PTOWSP_EXPR_SUB,
+    PTOWSP_EXPR_MUL,
+    PTOWSP_EXPR_DIV,
+    PTOWSP_EXPR_REM,
+    PTOWSP_EXPR_MIN,
+    PTOWSP_EXPR_MAX,
+    PTOWSP_EXPR_BITAND,
+    PTOWSP_EXPR_BITXOR,
+    PTOWSP_EXPR_BITOR,
+    PTOWSP_EXPR_SHL,
+    PTOWSP_EXPR_SHR,
+    PTOWSP_EXPR_EQ,
+    PTOWSP_EXPR_NE,
+    PTOWSP_EXPR_LT,
+    PTOWSP_EXPR_LE,
+    PTOWSP_EXPR_GT,
+    PTOWSP_EXPR_GE,
+    PTOWSP_EXPR_AND,
+    PTOWSP_EXPR_OR,
+    PTOWSP_EXPR_NEG,  // a
+    PTOWSP_EXPR_BITNOT,
+    PTOWSP_EXPR_NOT,
+    PTOWSP_EXPR_TO_I64,
+    PTOWSP_EXPR_TO_U64,
+    PTOWSP_EXPR_TO_BOOL,
+    PTOWSP_EXPR_SELECT,  // a ? b : c
+    PTOWSP_EXPR_KIND_COUNT,
+    PWSP_FORCE_INT(PTOWSP_EXPR_KIND)
+} ptowsp_expr_kind;
+
+// A node of an expression. Operands are expressions of the program, with smaller indices.
+typedef struct ptowsp_expr_info {
+    ptowsp_expr_kind kind;
+    ptowsp_type type;
+    uint32_t a, b, c;
+    uint32_t id;
+    uint64_t value;
+} ptowsp_expr_info;
+
+PTOWSP_API ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr);
+
+// Declarations. Arrays include the lengths of ragged axes. A row of an axis (ptowsp_axis_row) is
+// not an axis of its own here. Only declarations with is_used have to be bound.
+typedef enum ptowsp_axis_kind {
+    PTOWSP_AXIS_DENSE = 0,
+    PTOWSP_AXIS_DYNAMIC,
+    PTOWSP_AXIS_RAGGED,
+    PTOWSP_AXIS_SPARSE,
+    PWSP_FORCE_INT(PTOWSP_AXIS_KIND)
+} ptowsp_axis_kind;
+
+typedef struct ptowsp_axis_info {
+    const char *name;
+    ptowsp_axis_kind kind;
+    int64_t size;    // dense
+    uint32_t array;  // ragged: its lengths
+    bool is_used;
+} ptowsp_axis_info;
+
+typedef struct ptowsp_array_info {
+    const char *name;
+    ptowsp_dtype dtype;  // as declared; NONE: lengths of any integer type
+    bool is_lengths;
+    bool is_used;
+} ptowsp_array_info;
+
+typedef struct ptowsp_symbol_info {
+    const char *name;
+    bool is_used;
+} ptowsp_symbol_info;
+
+typedef struct ptowsp_tensor_info {
+    ptowsp_tensor_desc desc;
+    bool is_used;
+    bool is_written;  // by a task
+    bool is_loaded;   // a slot is loaded from it
+} ptowsp_tensor_info;
+
+typedef struct ptowsp_variable_info {
+    const char *name;  // not unique
+    ptowsp_type type;  // i64, except for parameters of workloads
+} ptowsp_variable_info;
+
+// Tables have entries 1 .. count - 1. The table of axes has gaps, with name NULL.
+PTOWSP_API const char *ptowsp_program_name(const ptowsp_program *program);  // of its module
+PTOWSP_API uint32_t ptowsp_program_slot_count(const ptowsp_program *program);
+PTOWSP_API uint32_t ptowsp_program_axis_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_axis_info ptowsp_program_axis_at(const ptowsp_program *program, uint32_t axis);
+PTOWSP_API uint32_t ptowsp_program_array_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_t array);
+PTOWSP_API uint32_t ptowsp_program_symbol_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_symbol_info ptowsp_program_symbol_at(const ptowsp_program *program,
+                                                       uint32_t symbol);
+PTOWSP_API uint32_t ptowsp_program_tensor_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program,
+                                                       uint32_t tensor);
+PTOWSP_API uint32_t ptowsp_program_variable_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program,
+                                                           uint32_t variable);
+
+// Statements.
+typedef enum ptowsp_statement_kind {
+    PTOWSP_STATEMENT_NONE = 0,
+    PTOWSP_STATEMENT_WORKLOAD,   // name, variables (its parameters); is called, or begins
+    PTOWSP_STATEMENT_SCOPE,      // scope
+    PTOWSP_STATEMENT_LOOP,       // variable, axis, row, scope
+    PTOWSP_STATEMENT_WHEN,       // value; its end is its OTHERWISE, if there is one
+    PTOWSP_STATEMENT_OTHERWISE,  // follows the statements of its WHEN instead of an END
+    PTOWSP_STATEMENT_CALL,       // target: a WORKLOAD; values: arguments; scope
+    PTOWSP_STATEMENT_TASK,       // ptowsp_program_task_at
+    PTOWSP_STATEMENT_SLOT_SET,   // slot, value
+    PTOWSP_STATEMENT_SLOT_LOAD,  // slot; ptowsp_program_load_at
+    PTOWSP_STATEMENT_RESET,      // explicit edges that forget their tasks as an iteration begins
+    PTOWSP_STATEMENT_PIPELINE,   // name, channels; its PROCESSes follow. ptowsp_program_task_at has
+                                 // its edges as a task, and a view of each whole tensor
+    PTOWSP_STATEMENT_PROCESS,    // name, ports; replicas: variable, axis
+    PTOWSP_STATEMENT_CONSUME,    // variable, channel: for each token until the end of the stream
+    PTOWSP_STATEMENT_RECEIVE,    // variable, channel: for one token; not at the end of the stream
+    PTOWSP_STATEMENT_SEND,       // channel, value
+    PTOWSP_STATEMENT_CLOSE,      // channel
+    PTOWSP_STATEMENT_RECORD,     // channel: an event
+    PTOWSP_STATEMENT_WAIT,       // channel: an event
+    PTOWSP_STATEMENT_END,        // of the statement `begin`
+    PTOWSP_STATEMENT_KIND_COUNT,
+    PWSP_FORCE_INT(PTOWSP_STATEMENT_KIND)
+} ptowsp_statement_kind;
+
+// The scope that a loop, scope or call opens (section 15). NONE: its statements count as children
+// of the scope around it.
+typedef enum ptowsp_scope {
+    PTOWSP_SCOPE_NONE = 0,
+    PTOWSP_SCOPE_PARALLEL,
+    PTOWSP_SCOPE_SEQUENTIAL,
+    PWSP_FORCE_INT(PTOWSP_SCOPE)
+} ptowsp_scope;
+
+typedef struct ptowsp_statement {
+    ptowsp_statement_kind kind;
+    uint32_t node;   // for ptowsp_program_print_place
+    uint32_t begin;  // END, OTHERWISE: the statement that it belongs to
+    uint32_t end;    // a statement that contains others: its END; WHEN: its OTHERWISE, or END
+    const char *name;
+    ptowsp_scope scope;
+    uint32_t axis, variable;
+    uint32_t row, value;  // expressions
+    uint32_t slot;
+    uint32_t channel;
+    uint32_t target;
+    // first .. first + count - 1 are a CALL's values, a WORKLOAD's variables, a PIPELINE's
+    // channels, a PROCESS' ports, or a RESET's places in the lists of edges.
+    uint32_t first, count;
+} ptowsp_statement;
+
+PTOWSP_API uint32_t ptowsp_program_statement_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_statement ptowsp_program_statement_at(const ptowsp_program *program, uint32_t i);
+
+// Value `first + i` of a CALL, or variable `first + i` of a WORKLOAD.
+PTOWSP_API uint32_t ptowsp_program_value_at(const ptowsp_program *program, uint32_t i);
+PTOWSP_API uint32_t ptowsp_program_param_at(const ptowsp_program *program, uint32_t i);
+
+// A view. Indices, row and col are expressions; row and col 0: from the start.
+typedef struct ptowsp_view_info {
+    uint32_t tensor;
+    uint32_t lead_count;  // indices before rows and columns
+    uint32_t lead[PTOWSP_VIEW_LEAD_MAX];
+    uint32_t row, col;
+    int64_t rows, cols;  // of the tile; 0: up to the tensor's edge
+    bool is_read, is_written;
+} ptowsp_view_info;
+
+typedef struct ptowsp_task_info {
+    uint32_t kernel;
+    uint32_t axis_count, tile_count, scalar_count;
+    uint32_t axes[PTOWSP_TASK_AXIS_MAX];  // expressions; so are the scalars and keys
+    uint32_t scalars[PTOWSP_TASK_SCALAR_MAX];
+    uint32_t dispatch_key, priority_key, stream_key;  // of the schedule, for this task; or 0
+    uint32_t first_in, in_count;                      // edges from earlier tasks
+    uint32_t first_out, out_count;                    // edges to later tasks
+} ptowsp_task_info;
+
+// task_at is the task of a TASK or PIPELINE, and view_at the view of its tile i. The tile_count of
+// a pipeline is not limited, and its views are whole tensors: lead_count 0, rows and cols 0.
+// edge_at is the edge (0 .. edge_count - 1) at place `first_in + i` or `first_out + i` of the lists
+// of edges.
+PTOWSP_API ptowsp_task_info ptowsp_program_task_at(const ptowsp_program *program,
+                                                   uint32_t statement);
+PTOWSP_API ptowsp_view_info ptowsp_program_view_at(const ptowsp_program *program,
+                                                   uint32_t statement, uint32_t i);
+PTOWSP_API uint32_t ptowsp_program_edge_count(const ptowsp_program *program);
+PTOWSP_API uint32_t ptowsp_program_edge_at(const ptowsp_program *program, uint32_t i);
+
+// The view of a SLOT_LOAD, and the element of its tile (expressions; 0: the first).
+typedef struct ptowsp_load_info {
+    ptowsp_view_info view;
+    uint32_t row, col;
+} ptowsp_load_info;
+
+PTOWSP_API ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program,
+                                                   uint32_t statement);
+
+// Channels, numbered from 0 over all pipelines, and the ports of processes.
+typedef struct ptowsp_channel_info {
+    const char *name;
+    uint32_t depth;
+    ptowsp_cycles latency;
+    uint32_t depth_at_start, latency_at_start;  // expressions, or 0
+    bool is_event;
+} ptowsp_channel_info;
+
+typedef struct ptowsp_port_info {
+    uint32_t channel;
+    bool is_produced;      // else consumed
+    bool is_closed_early;  // there is a CLOSE
+} ptowsp_port_info;
+
+PTOWSP_API uint32_t ptowsp_program_channel_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *program,
+                                                         uint32_t channel);
+PTOWSP_API ptowsp_port_info ptowsp_program_port_at(const ptowsp_program *program, uint32_t i);
+
+// The symbol that overrides the latency of channels; 0 in programs without pipelines.
+PTOWSP_API uint32_t ptowsp_program_latency_symbol(const ptowsp_program *program);
+
+// The schedule with its defaults filled in, and the total number of its lanes. Its keys are not set
+// here: tasks have them.
+PTOWSP_API ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program);
+PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);
+PTOWSP_API bool ptowsp_program_is_priority_signed(const ptowsp_program *program);
+PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text);
+
+// Checks that a target supports the program's schedule and tensors. UNSUPPORTED if it refuses a
+// directive, which the context's error names.
+PTOWSP_API ptowsp_status ptowsp_program_check(ptowsp_context *context,
+                                              const ptowsp_program *program, ptowsp_target target);
+
+// Kernels, 1 .. count - 1.
+typedef struct ptowsp_kernel_info {
+    const char *name;
+    bool is_used;  // a task calls it
+    bool is_tile_kernel;
+    ptowsp_unit unit;
+    uint32_t axis_count, tile_count, scalar_count;
+    ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];
+    ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
+    bool has_fn, has_cost;
+    ptowsp_cycles cycles;         // constant, or 0
+    ptowsp_kernel_source source;  // of a kernel that is a C function
+    // Of a tile kernel:
+    uint32_t insn_count, tile_object_count, check_count;
+    uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype of their bits
+    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
+    ptowsp_family family;
+    ptowsp_machine machine;  // its target: name, family, clock, memories, rates
+    bool has_products;       // uses the cube unit
+} ptowsp_kernel_info;
+
+PTOWSP_API uint32_t ptowsp_program_kernel_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program,
+                                                       uint32_t kernel);
+
+// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), where `valid` is
+// the valid rows (axis 0) or columns (axis 1) of tile parameter `param`. If param is UINT32_MAX, it
+// is max.
+typedef struct ptowsp_extent {
+    uint32_t param, axis, shift;
+    int32_t mul, add;
+    uint32_t max;
+} ptowsp_extent;
+
+// A tile on chip, 1 .. tile_object_count - 1. Tiles may share bytes.
+typedef struct ptowsp_tile_object {
+    ptowsp_dtype dtype;
+    ptowsp_memory memory;
+    ptowsp_layout layout;
+    uint32_t pad;         // 0 none, 1 zero, 2 max, 3 min
+    uint32_t rows, cols;  // allocated
+    ptowsp_extent valid_rows, valid_cols;
+    uint32_t address;  // in its memory
+    uint32_t root;     // the tile that owns these bytes; itself, unless it is a view
+} ptowsp_tile_object;
+
+// The form of an instruction, beside its name.
+typedef enum ptowsp_form {
+    PTOWSP_FORM_PLAIN = 0,
+    PTOWSP_FORM_RELU,        // TSTORE through a relu
+    PTOWSP_FORM_ADD,         // TSTORE, atomic add
+    PTOWSP_FORM_QUANT,       // TSTORE with a scale
+    PTOWSP_FORM_QUANT_RELU,  //
+    PTOWSP_FORM_DESCENDING,  // TCI
+    PTOWSP_FORM_UPPER,       // TTRI
+    PTOWSP_FORM_SATURATE,    // TCVT
+    PTOWSP_FORM_ASYMMETRIC,  // TQUANT
+    PTOWSP_FORM_INPLACE,     // TFILLPAD
+    PTOWSP_FORM_EXPAND,      // TFILLPAD
+    PTOWSP_FORM_LISTS,       // TMRGSORT of separate lists
+    PTOWSP_FORM_BINARY,      // TCOLSUM as a tree
+    PWSP_FORCE_INT(PTOWSP_FORM)
+} ptowsp_form;
+
+#define PTOWSP_NO_PARAM UINT32_MAX
+
+// One instruction with its operands.
+typedef struct ptowsp_insn_info {
+    const char *name;  // "TADD", "SET_FLAG", "WAIT_FLAG", "PIPE_BARRIER"
+    ptowsp_pipe pipe;  // runs it
+    ptowsp_form form;
+    uint32_t mode;  // a ptowsp_round, ptowsp_compare or mask pattern: ptowsp_instruction_desc
+    ptowsp_pipe src_pipe, dst_pipe;  // of flags; src_pipe of a barrier, PTOWSP_PIPE_COUNT: all
+    uint32_t event;
+    bool is_dst_read;  // dst[0] is read as well
+    bool is_implied;   // PTO-WSP does not count it: no cycles in the unit model
+    uint32_t param;    // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter, or NO_PARAM
+    uint32_t dst[2], src[4], tmp;  // tiles; 0 is none
+    uint32_t row, col;  // TEXTRACT, TINSERT; block length of TMRGSORT; offsets of TLOAD, TSTORE
+    // A scalar operand: the parameter, or with NO_PARAM the valid columns of tile cols_of, or with
+    // cols_of 0 the constant.
+    uint32_t scalar_param;
+    uint32_t cols_of;
+    double scalar;
+} ptowsp_insn_info;
+
+// Two sizes that must be equal in a task; if only b depends on the task, b >= a suffices.
+typedef struct ptowsp_size_check {
+    ptowsp_extent a, b;
+    const char *operation;
+    uint32_t axis;  // 0 rows, 1 columns
+} ptowsp_size_check;
+
+PTOWSP_API ptowsp_tile_object ptowsp_program_tile_at(const ptowsp_program *program, uint32_t kernel,
+                                                     uint32_t i);
+PTOWSP_API ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program, uint32_t kernel,
+                                                   uint32_t i);
+PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program,
+                                                          uint32_t kernel, uint32_t i);
+
+// The bindings of a run, for other ways to run its program. False means not bound. Axes, arrays,
+// symbols and tensors are given by index. The size of a dense axis is the declared one. A tensor's
+// buffer has all fields filled in; its size is the number of bytes that it spans (0 where elements
+// lie before the first one).
+PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);
+PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);
+PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,
+                                        uint64_t *out_value);
+PTOWSP_API bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array,
+                                       ptowsp_dtype *out_dtype, const void **out_data,
+                                       uint64_t *out_count);
+PTOWSP_API bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_csr);
+PTOWSP_API bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor,
+                                        ptowsp_buffer *out_buffer);
+PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
+
+// -------------------------------------------------------------------------------------------------
+// Appendix B. Macros
+// -------------------------------------------------------------------------------------------------
+//
+// The machinery behind PTOWSP_DEFINE_SPACE (section 5), PTOWSP_DEFINE_TIERS (section 8) and the
+// scopes of sections 15 and 16. Programs use those, and nothing else of this appendix.
+
+// a * b, or UINT64_MAX where that does not fit.
+PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
+    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+// Spaces (section 5). LIST(PWSP_LIST_ITEM) turns a list macro into ", (batch, PTOWSP_DYNAMIC),
+// (head, 8)", and PWSP_LIST_EACH applies a macro to each item, with a name and the position. A size
+// is recognised as dynamic by pasting it to PWSP_SPACE_IS_. (Parenthesised sizes, which cannot be
+// pasted, are handled before.) So a static dimension has no member. In place of a setter it has an
+// object that cannot be called, of the incomplete type ptowsp_error_dimension_is_static.
+
+// clang-format off
+#define PWSP_LIST_ITEM(...)        , (__VA_ARGS__)
+#define PWSP_LIST_OPEN(...)        __VA_ARGS__
+#define PWSP_LIST_CALL(F, ...)     F(__VA_ARGS__)
+#define PWSP_LIST_CAT(a, b)        PWSP_LIST_CAT_(a, b)
+#define PWSP_LIST_CAT_(a, b)       a##b
+#define PWSP_LIST_ONE(F, s, i, item) PWSP_LIST_CALL(F, s, i, PWSP_LIST_OPEN item)
+#define PWSP_LIST_COUNT(...)                                                                       \
+    PWSP_LIST_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~)
+#define PWSP_LIST_COUNT_(s, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+#define PWSP_LIST_EACH(F, s, LIST) PWSP_LIST_EACH_(F, s LIST(PWSP_LIST_ITEM))
+#define PWSP_LIST_EACH_(F, ...)                                                                    \
+    PWSP_LIST_FROM(PWSP_LIST_CAT(PWSP_LIST_EACH_, PWSP_LIST_COUNT(__VA_ARGS__)), F, __VA_ARGS__)
+#define PWSP_LIST_FROM(EACH, F, s, ...) EACH(F, s, 0, __VA_ARGS__)
+#define PWSP_LIST_EACH_1(F, s, i, a)    PWSP_LIST_ONE(F, s, i, a)
+#define PWSP_LIST_EACH_2(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_1(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_3(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_2(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_4(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_3(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_5(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_4(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_6(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_5(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_7(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_6(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_8(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_7(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_9(F, s, i, a, ...)                                                          \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_8(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_10(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_9(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_11(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_10(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_12(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_11(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_13(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_12(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_14(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_13(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_15(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_14(F, s, i + 1, __VA_ARGS__)
+#define PWSP_LIST_EACH_16(F, s, i, a, ...)                                                         \
+    PWSP_LIST_ONE(F, s, i, a) PWSP_LIST_EACH_15(F, s, i + 1, __VA_ARGS__)
+
+#define PWSP_SPACE_KIND(size)                                                                      \
+    PWSP_LIST_CAT(PWSP_SPACE_KIND_OF_, PWSP_SPACE_SECOND(PWSP_SPACE_PROBE size, NAME, ~))(size)
+#define PWSP_SPACE_PROBE(...)               ~, PARENTHESES, ~
+#define PWSP_SPACE_KIND_OF_PARENTHESES(size) STATIC
+#define PWSP_SPACE_KIND_OF_NAME(size)       PWSP_SPACE_SECOND(PWSP_SPACE_IS_##size, STATIC, ~)
+#define PWSP_SPACE_IS_PTOWSP_DYNAMIC        ~, DYNAMIC
+#define PWSP_SPACE_SECOND(...)              PWSP_SPACE_SECOND_(__VA_ARGS__)
+#define PWSP_SPACE_SECOND_(a, b, ...)       b
+#define PWSP_SPACE_BY(PART, size) PWSP_LIST_CAT(PWSP_SPACE_##PART##_, PWSP_SPACE_KIND(size))
+
+#define PWSP_SPACE_CONSTANTS(s, i, name, size)                                                     \
+    s##_##name##_size = (size), s##_##name##_dynamic = PWSP_SPACE_BY(FLAG, size),
+#define PWSP_SPACE_FLAG_DYNAMIC 1
+#define PWSP_SPACE_FLAG_STATIC  0
+#define PWSP_SPACE_PLUS_ONE(s, i, name, size)       + 1
+#define PWSP_SPACE_CHECK(s, i, name, size)                                                         \
+    PTOWSP_STATIC_ASSERT(PWSP_SPACE_BY(FLAG, size) || PWSP_CAST(int64_t, size) >= 0,               \
+                         #s ": the size of " #name " is negative");
+
+#define PWSP_SPACE_MEMBER(s, i, name, size)         PWSP_SPACE_BY(MEMBER, size)(name)
+#define PWSP_SPACE_MEMBER_DYNAMIC(name)             int64_t name;
+#define PWSP_SPACE_MEMBER_STATIC(name)
+#define PWSP_SPACE_COMMA(s, i, name, size)          PWSP_SPACE_BY(COMMA, size)
+#define PWSP_SPACE_COMMA_DYNAMIC                    ,
+#define PWSP_SPACE_COMMA_STATIC
+#define PWSP_SPACE_FILLER(s, DIMS)                                                                 \
+    PWSP_SPACE_FILLER_(PWSP_LIST_EACH(PWSP_SPACE_COMMA, s, DIMS),                                  \
+                       , , , , , , , , , , , , , , , , char no_dynamic_dimension;, ~)
+#define PWSP_SPACE_FILLER_(...)                     PWSP_SPACE_FILLER_PICK(__VA_ARGS__)
+#define PWSP_SPACE_FILLER_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, pick, ...) pick
+
+#define PWSP_SPACE_GET(s, i, name, size)                                                           \
+    PTOWSP_INLINE int64_t s##_get_##name(const s *space) {                                         \
+        (void)space;                                                                               \
+        return PWSP_SPACE_BY(GET, size)(name, size);                                               \
+    }
+#define PWSP_SPACE_GET_DYNAMIC(name, size)          space->name
+#define PWSP_SPACE_GET_STATIC(name, size)           (size)
+
+#define PWSP_SPACE_SET(s, i, name, size)            PWSP_SPACE_BY(SET, size)(s, name)
+#define PWSP_SPACE_SET_DYNAMIC(s, name)                                                            \
+    PTOWSP_INLINE ptowsp_status s##_set_##name(s *space, int64_t size) {                           \
+        if (size < 0) {                                                                            \
+            return PTOWSP_INVALID_PARAMS;                                                          \
+        }                                                                                          \
+        space->name = size;                                                                        \
+        return PTOWSP_OK;                                                                          \
+    }
+#define PWSP_SPACE_SET_STATIC(s, name)                                                             \
+    extern struct ptowsp_error_dimension_is_static s##_set_##name;
+
+#define PWSP_SPACE_TOTAL_STEP(s, i, name, size)                                                    \
+    total = ptowsp_space_multiply(total, PWSP_CAST(uint64_t, s##_get_##name(space)));
+#define PWSP_SPACE_INDEX_STEP(s, i, name, size)                                                    \
+    index += PWSP_CAST(uint64_t, coord.name) * stride;                                             \
+    stride *= PWSP_CAST(uint64_t, s##_get_##name(space));
+#define PWSP_SPACE_AT_STEP(s, i, name, size)                                                       \
+    coord.name = PWSP_CAST(int64_t, index % PWSP_CAST(uint64_t, s##_get_##name(space)));           \
+    index /= PWSP_CAST(uint64_t, s##_get_##name(space));
+#define PWSP_SPACE_COORD(s, i, name, size)          int64_t name;
+#define PWSP_SPACE_RUNTIME_STEP(s, i, name, size)   space_runtime.sizes[i] = s##_get_##name(space);
+
+#define PTOWSP_DEFINE_SPACE(s, DIMS)                                                               \
+    enum {                                                                                         \
+        PWSP_LIST_EACH(PWSP_SPACE_CONSTANTS, s, DIMS)                                              \
+        s##_rank = 0 PWSP_LIST_EACH(PWSP_SPACE_PLUS_ONE, s, DIMS)                                  \
+    };                                                                                             \
+    PTOWSP_STATIC_ASSERT(s##_rank <= PTOWSP_SPACE_RANK_MAX, #s ": too many dimensions");           \
+    PWSP_LIST_EACH(PWSP_SPACE_CHECK, s, DIMS)                                                      \
+    typedef struct s {                                                                             \
+        PWSP_LIST_EACH(PWSP_SPACE_MEMBER, s, DIMS) PWSP_SPACE_FILLER(s, DIMS)                      \
+    } s;                                                                                           \
+    typedef struct s##_coord {                                                                     \
+        PWSP_LIST_EACH(PWSP_SPACE_COORD, s, DIMS)                                                  \
+    } s##_coord;                                                                                   \
+    PWSP_LIST_EACH(PWSP_SPACE_GET, s, DIMS)                                                        \
+    PWSP_LIST_EACH(PWSP_SPACE_SET, s, DIMS)                                                        \
+    PTOWSP_INLINE uint64_t s##_total(const s *space) {                                             \
+        uint64_t total = 1;                                                                        \
+        PWSP_LIST_EACH(PWSP_SPACE_TOTAL_STEP, s, DIMS)                                             \
+        return total;                                                                              \
+    }                                                                                              \
+    PTOWSP_INLINE uint64_t s##_index(const s *space, s##_coord coord) {                            \
+        uint64_t index = 0, stride = 1;                                                            \
+        PWSP_LIST_EACH(PWSP_SPACE_INDEX_STEP, s, DIMS)                                             \
+        (void)stride;                                                                              \
+        return index;                                                                              \
+    }                                                                                              \
+    PTOWSP_INLINE s##_coord s##_at(const s *space, uint64_t index) {                               \
+        s##_coord coord;                                                                           \
+        PWSP_LIST_EACH(PWSP_SPACE_AT_STEP, s, DIMS)                                                \
+        (void)index;                                                                               \
+        return coord;                                                                              \
+    }                                                                                              \
+    PTOWSP_INLINE ptowsp_space s##_runtime(const s *space) {                                       \
+        ptowsp_space space_runtime = {s##_rank, {0, 0, 0, 0, 0, 0, 0, 0}};                         \
+        PWSP_LIST_EACH(PWSP_SPACE_RUNTIME_STEP, s, DIMS)                                           \
+        return space_runtime;                                                                      \
+    }                                                                                              \
+    PTOWSP_STATIC_ASSERT(s##_rank > 0, #s ": no dimensions");
+// clang-format on
+
+PTOWSP_DEFINE_SPACE(ptowsp_attention_space, PTOWSP_ATTENTION_DIMS)
+PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
+
+// Tiers (section 8): a kernel, a table entry and a case for each, from the list of tiers.
 // clang-format off
 #define PWSP_TIERS_CHECK(pair, i, id, length_min, length_max)                                      \
     PTOWSP_STATIC_ASSERT((id) == (i), "tier ids count from 0, in order");
@@ -899,923 +3666,7 @@ typedef void (*ptowsp_work_fn)(const PTOWSP_GM ptowsp_work *work, uint32_t lane,
     PTOWSP_STATIC_ASSERT(name##_tier_count <= 16, #name ": too many tiers");
 // clang-format on
 
-// Runs the descriptors in order, on the calling thread, as lane 0. Every descriptor's tier must
-// have a kernel (index below table_count, not NULL): else the status is INVALID_PARAMS, *out_index
-// (may be NULL) is the first that has none, and nothing was run. *out_index is PTOWSP_NO_INDEX when
-// all is well, and when work or table is NULL.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_dispatch_serial(const PTOWSP_GM ptowsp_work *work,
-                                                             uint64_t work_count,
-                                                             const ptowsp_work_fn *table,
-                                                             uint32_t table_count, void *user,
-                                                             uint64_t *out_index);
-
-// Runs the descriptors on all lanes of the context, every lane with the same table (single program,
-// multiple data), and returns when all are done. Lanes take descriptors in order as they become
-// free; which lane gets which is not defined.
-// Errors   INVALID_PARAMS (as above; the error's index is the descriptor's), BUSY, SYSTEM_FAILED
-//          (as ptowsp_parallel_for).
-PTOWSP_API ptowsp_status ptowsp_dispatch_spmd(ptowsp_context *context,
-                                              const PTOWSP_GM ptowsp_work *work,
-                                              uint64_t work_count, const ptowsp_work_fn *table,
-                                              uint32_t table_count, void *user);
-
-// Lanes that share a table: cube cores and vector cores, say.
-typedef struct ptowsp_lane_group {
-    uint32_t lane_count;
-    const ptowsp_work_fn *table;
-    uint32_t table_count;
-} ptowsp_lane_group;
-
-#define PTOWSP_LANE_GROUP_MAX 255
-
-// Runs the descriptors on lanes with different kernels (multiple programs, multiple data). A
-// descriptor goes to the first group whose table has its tier, and there to a lane that is free.
-// Lanes, as kernels see them, are numbered over all groups: group 0 has 0 .. lane_count - 1, and so
-// on. There may be more of them than the context has, or fewer.
-// Errors   As spmd; also for no groups, too many groups, a group without lanes, more than
-//          PTOWSP_LANE_COUNT_MAX lanes in all.
-PTOWSP_API ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context,
-                                              const PTOWSP_GM ptowsp_work *work,
-                                              uint64_t work_count, const ptowsp_lane_group *groups,
-                                              uint32_t group_count, void *user);
-
-// -------------------------------------------------------------------------------------------------
-// 9. Merging
-// -------------------------------------------------------------------------------------------------
-//
-// Attention over a chunk of KV leaves a partial state per query row (online softmax, Milakov and
-// Gimelshein 2018; split-KV decode, Dao et al. 2023):
-//
-//      m = max of the chunk's scores
-//      l = sum of exp(score - m)
-//      acc[d] = sum of exp(score - m) * v[d]
-//
-// Two states of one row merge by rescaling to the larger m; the result row is acc / l, and m +
-// log(l) its log-sum-exp. A state with m = -INFINITY is empty, the identity, whatever else it
-// holds. Kernels that leave a normalised row o and its log-sum-exp have the state (lse, 1, o). NaN
-// or +INFINITY in a state that is not empty shows up as NaN or infinity in the row, in its
-// log-sum-exp, or both. Merge chunks in their order: the result then does not depend on which
-// thread did what.
-
-typedef struct ptowsp_partial {
-    float m;
-    float l;
-} ptowsp_partial;
-
-// The bits of merged rows depend on the processor and the compiler (fused multiply-add), never on
-// threads.
-
-// Makes the state empty: m = -INFINITY, l = 0, acc = 0.
-PTOWSP_API PTOWSP_AICORE void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim);
-
-// Merges a part into a state. Arrays are acc[dim]; they must not overlap.
-PTOWSP_API PTOWSP_AICORE void ptowsp_merge_add(ptowsp_partial *state, float *acc,
-                                               const ptowsp_partial *part, const float *part_acc,
-                                               uint32_t dim);
-
-// Writes the result row out[dim] = acc / l, zeros for an empty state, and returns its log-sum-exp,
-// -INFINITY for an empty state. out may be acc.
-PTOWSP_API PTOWSP_AICORE float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc,
-                                                   uint32_t dim, float *out);
-
-// All of it for one row: merges part_count states in order and writes the result row out[dim];
-// returns the log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: with
-// arrays states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. Faster than
-// adding one by one, as rows are read once and rescaled never; the two may differ in the last bits.
-// out must not overlap accs. Cost: about that of reading the parts twice. dim may be 0; a stride of
-// 0 merges the same part again and again.
-PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *states,
-                                                     const float *accs, uint32_t part_count,
-                                                     size_t stride, uint32_t dim, float *out);
-
-// -------------------------------------------------------------------------------------------------
-// 10. Data types and tensors
-// -------------------------------------------------------------------------------------------------
-//
-// The element types of tensors and typed arrays. f16 is IEEE 754 binary16, bf16 the upper half of
-// an f32; both travel as uint16_t. bool is one byte, 0 or 1.
-
-// clang-format off
-#define PTOWSP_DTYPES(DTYPE) /* name, value, bytes, text */                                        \
-    DTYPE(F16, 1, 2, "f16") DTYPE(BF16, 2, 2, "bf16") DTYPE(F32, 3, 4, "f32")                      \
-    DTYPE(F64, 4, 8, "f64") DTYPE(I8, 5, 1, "i8")     DTYPE(I16, 6, 2, "i16")                      \
-    DTYPE(I32, 7, 4, "i32") DTYPE(I64, 8, 8, "i64")   DTYPE(U8, 9, 1, "u8")                        \
-    DTYPE(U16, 10, 2, "u16") DTYPE(U32, 11, 4, "u32") DTYPE(U64, 12, 8, "u64")                     \
-    DTYPE(BOOL, 13, 1, "bool")
-
-typedef enum ptowsp_dtype {
-    PTOWSP_DTYPE_NONE = 0,
-#define PWSP_DTYPE_ENUM(name, value, bytes, text) PTOWSP_##name = value,
-    PTOWSP_DTYPES(PWSP_DTYPE_ENUM)
-#undef PWSP_DTYPE_ENUM
-    PTOWSP_DTYPE_FORCE_INT = 0x7fffffff
-} ptowsp_dtype;
-// clang-format on
-
-// Where a tensor lives. Recorded for emission; here all memory is memory.
-typedef enum ptowsp_location {
-    PTOWSP_LOCATION_GLOBAL = 0,
-    PTOWSP_LOCATION_L2,
-    PTOWSP_LOCATION_UB,
-    PTOWSP_LOCATION_L1,
-    PTOWSP_LOCATION_FORCE_INT = 0x7fffffff
-} ptowsp_location;
-
-// Bytes of an element, and "f16"; 0 and "none" for what is no data type.
-PTOWSP_API uint32_t ptowsp_dtype_size(ptowsp_dtype dtype);
-PTOWSP_API const char *ptowsp_dtype_name(ptowsp_dtype dtype);
-
-// "global", "l2", "ub", "l1"; "none" for what is no location.
-PTOWSP_API const char *ptowsp_location_name(ptowsp_location location);
-
-// Narrowing rounds to nearest, ties to even, once: also from double. Overflow gives infinity, NaN
-// stays NaN (quiet, sign and the upper payload bits kept), subnormals are exact. Widening is exact.
-PTOWSP_API uint16_t ptowsp_f16_from_f32(float value);
-PTOWSP_API uint16_t ptowsp_f16_from_f64(double value);
-PTOWSP_API float ptowsp_f32_from_f16(uint16_t bits);
-PTOWSP_API uint16_t ptowsp_bf16_from_f32(float value);
-PTOWSP_API uint16_t ptowsp_bf16_from_f64(double value);
-PTOWSP_API float ptowsp_f32_from_bf16(uint16_t bits);
-
-// Converts count elements. Between floats as above; integers to floats round to nearest even, once;
-// floats to integers go towards zero and saturate, NaN gives 0; integers to integers keep the low
-// bits; to bool is "not zero" (NaN is true). Arrays need no alignment and must not overlap.
-// Errors   INVALID_PARAMS (no such type; an array NULL with count > 0). Nothing is written then.
-PTOWSP_API ptowsp_status ptowsp_convert(void *out, ptowsp_dtype out_dtype, const void *in,
-                                        ptowsp_dtype in_dtype, uint64_t count);
-
-#define PTOWSP_TENSOR_RANK_MAX 8
-
-// A tensor of a module: its name, element type and shape. Memory is bound to it at run time.
-typedef struct ptowsp_tensor_desc {
-    const char *name;  // copied; unique in the module
-    ptowsp_dtype dtype;
-    uint32_t rank;                          // 0 to PTOWSP_TENSOR_RANK_MAX
-    int64_t shape[PTOWSP_TENSOR_RANK_MAX];  // outermost first; PTOWSP_DYNAMIC: known when bound
-    ptowsp_location location;               // default: PTOWSP_LOCATION_GLOBAL
-} ptowsp_tensor_desc;
-
-// Memory for a tensor. Zero fields are the declared dtype, rank and shape, and row-major strides.
-typedef struct ptowsp_buffer {
-    void *data;          // aligned to its element; may be NULL in runs that only measure time
-    uint64_t size;       // bytes at data, checked against shape and strides; 0: not checked
-    ptowsp_dtype dtype;  // the declared one
-    uint32_t rank;       // the declared one; may be 0 when no size is PTOWSP_DYNAMIC
-    int64_t shape[PTOWSP_TENSOR_RANK_MAX];    // as declared where that is static; looked at if rank
-    int64_t strides[PTOWSP_TENSOR_RANK_MAX];  // in elements, any sign; all 0: row-major
-} ptowsp_buffer;
-
-// -------------------------------------------------------------------------------------------------
-// 11. Modules
-// -------------------------------------------------------------------------------------------------
-//
-// A module holds what a workload is made of: axes, tensors, kernels, scalar expressions, and one or
-// several workloads that may call each other. It is built by calls that read like the loops they
-// describe:
-//
-//      ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch");
-//      ptowsp_axis heads = ptowsp_axis_dense(m, "heads", 8);
-//      PTOWSP_WORKLOAD(m, "attention") {
-//          PTOWSP_PARALLEL(m, b, batch) {
-//              PTOWSP_PARALLEL(m, h, heads) {
-//                  PTOWSP_WHEN(m, ptowsp_le(ptowsp_array_at(m, "kv_len", PTOWSP_I32, b),
-//                                           ptowsp_i64(m, 2048))) {
-//                      ... a task ...
-//                  }
-//                  PTOWSP_OTHERWISE(m) { ... another ... }
-//              }
-//          }
-//      }
-//
-// A module keeps its first error: after it every building call does nothing and returns a zero id,
-// and compiling reports it. So a program that builds a workload checks once. Names are copied; they
-// are of 1 to PTOWSP_NAME_MAX printable ASCII characters, without quotes or backslash. What is
-// bound at run time (sizes, symbols, arrays, sparse axes, tensors) shares one space of names, which
-// are identified by their FNV-1a-64 hash; two names with one hash are an error.
-
-#define PTOWSP_NAME_MAX        63
-#define PTOWSP_SLOT_COUNT      256  // default
-#define PTOWSP_SLOT_COUNT_MAX  65536
-#define PTOWSP_MODULE_NODE_MAX 1000000  // loops, tasks, ... of one module
-#define PTOWSP_MODULE_NEST_MAX 64       // of scopes in one another
-#define PTOWSP_EXPR_DEPTH_MAX  200      // of operations in one another
-#define PTOWSP_EXPR_SIZE_MAX   10000    // operations and leaves of one expression
-
-typedef struct ptowsp_module ptowsp_module;
-
-typedef struct ptowsp_module_desc {
-    const char *name;     // default: "module"
-    uint32_t slot_count;  // default: PTOWSP_SLOT_COUNT
-} ptowsp_module_desc;
-
-// Things in a module are small ids; zero is none. An expression knows its module as well.
-typedef struct ptowsp_axis {
-    uint32_t id;
-} ptowsp_axis;
-typedef struct ptowsp_tensor {
-    uint32_t id;
-} ptowsp_tensor;
-typedef struct ptowsp_kernel {
-    uint32_t id;
-} ptowsp_kernel;
-typedef struct ptowsp_node {
-    uint32_t id;
-} ptowsp_node;
-typedef struct ptowsp_expr {
-    ptowsp_module *module;
-    uint32_t id;
-} ptowsp_expr;
-
-// Creates an empty module; desc may be NULL. Errors: INVALID_PARAMS (a bad name, too many slots),
-// OUT_OF_MEMORY.
-PTOWSP_API ptowsp_status ptowsp_module_create(ptowsp_context *context,
-                                              const ptowsp_module_desc *desc,
-                                              ptowsp_module **out_module);
-
-// Frees the module and all expressions in it; NULL is ignored. Programs compiled from it stay.
-PTOWSP_API void ptowsp_module_destroy(ptowsp_module *module);
-
-// The first error of the module, or {PTOWSP_OK, PTOWSP_NO_INDEX, ""}. Its text names the place in
-// the tree: "attention/parallel b/when/task attn: ...".
-PTOWSP_API ptowsp_error ptowsp_module_error(const ptowsp_module *module);
-
-// Writes the module as text, the same for the same calls: declarations, then the workloads as
-// trees.
-PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text);
-
-// Axes, over which loops run. The variable of a loop is i64.
-//
-//      dense     0 .. size - 1, known here
-//      dynamic   0 .. size - 1, the size bound under the axis' name
-//      ragged    lengths bound under the axis' name. As it is: 0 .. sum of all lengths - 1. Through
-//                ptowsp_axis_row: 0 .. lengths[row] - 1.
-//      sparse    CSR arrays bound under the axis' name. The variable is the column index. As it is:
-//                the entries of all rows, in order. Through ptowsp_axis_row: those of one row.
-PTOWSP_API ptowsp_axis ptowsp_axis_dense(ptowsp_module *module, const char *name, int64_t size);
-PTOWSP_API ptowsp_axis ptowsp_axis_dynamic(ptowsp_module *module, const char *name);
-PTOWSP_API ptowsp_axis ptowsp_axis_ragged(ptowsp_module *module, const char *name);
-PTOWSP_API ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *name);
-
-// One row of a ragged or sparse axis; row is an i64, usually the variable of an outer loop. A row
-// outside the bound arrays is an error of the run.
-PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row);
-
-// Declares a tensor.
-// Errors   A bad or clashing name; no such dtype or location; a rank or size out of range.
-PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc);
-
-// -------------------------------------------------------------------------------------------------
-// 12. Kernels
-// -------------------------------------------------------------------------------------------------
-//
-// A kernel is a C function that does one task: it reads and writes tiles, and returns the cycles
-// that this took. (Or it is written as operations on tiles: section 13.) All tasks of a run are
-// called in program order, on the thread that runs, unless that run asks for more lanes (section
-// 19) or a device runs it (section 21): then tasks that do not wait for each other run at the same
-// time.
-
-typedef uint64_t ptowsp_cycles;
-#define PTOWSP_CYCLES_MAX ((ptowsp_cycles)INT64_MAX)
-
-#define PTOWSP_TASK_AXIS_MAX   8
-#define PTOWSP_TASK_TILE_MAX   12
-#define PTOWSP_TASK_SCALAR_MAX 8
-#define PTOWSP_TASK_TAG_MAX    4
-#define PTOWSP_TASK_AFTER_MAX  8
-
-typedef struct ptowsp_tile {
-    void *data;  // the tile's first element; NULL in runs that only measure time
-    int64_t row_stride, col_stride;  // in elements
-} ptowsp_tile;
-
-// What a kernel sees. args are the task's axis arguments (i64), then for each tile its valid rows
-// and columns (smaller than the tile at the tensor's edge), then its scalars, all as 64-bit cells:
-//
-//      args   axis 0 .. axis n-1 | rows 0, cols 0, rows 1, cols 1, ... | scalar 0 ..
-//             ^ 0                  ^ user_axis_count                     ^ axis_arg_count
-typedef struct ptowsp_task {
-    const uint64_t *args;
-    uint32_t arg_count;
-    uint32_t axis_arg_count;  // user_axis_count + 2 * tile_count
-    uint32_t user_axis_count;
-    uint32_t tile_count;
-    const ptowsp_tile *tiles;
-    uint64_t index;  // of the task in its run, from 0, in program order
-    const char *kernel_name;
-    uint32_t lane;  // that it runs on, for scratch memory: of the context, or the core of a device
-} ptowsp_task;
-
-PTOWSP_INLINE int64_t ptowsp_task_axis(const ptowsp_task *task, uint32_t i) {
-    return (int64_t)task->args[i];
-}
-PTOWSP_INLINE int64_t ptowsp_task_rows(const ptowsp_task *task, uint32_t tile) {
-    return (int64_t)task->args[task->user_axis_count + 2 * tile];
-}
-PTOWSP_INLINE int64_t ptowsp_task_cols(const ptowsp_task *task, uint32_t tile) {
-    return (int64_t)task->args[task->user_axis_count + 2 * tile + 1];
-}
-PTOWSP_INLINE uint64_t ptowsp_task_scalar(const ptowsp_task *task, uint32_t i) {
-    return task->args[task->axis_arg_count + i];
-}
-
-// Does a task and returns its cycles, at most PTOWSP_CYCLES_MAX, or ptowsp_task_fail(status).
-typedef ptowsp_cycles (*ptowsp_kernel_fn)(const ptowsp_task *task, void *user);
-
-// What a kernel returns to stop the run with an error (a negative status).
-PTOWSP_INLINE ptowsp_cycles ptowsp_task_fail(ptowsp_status status) {
-    return (ptowsp_cycles)(int64_t)(status < 0 ? status : PTOWSP_KERNEL_FAILED);
-}
-
-typedef enum ptowsp_direction {
-    PTOWSP_DIRECTION_NONE = 0,
-    PTOWSP_IN,
-    PTOWSP_OUT,
-    PTOWSP_INOUT,
-    PTOWSP_DIRECTION_FORCE_INT = 0x7fffffff
-} ptowsp_direction;
-
-// The execution units of an accelerator core.
-typedef enum ptowsp_unit {
-    PTOWSP_UNIT_VECTOR = 0,
-    PTOWSP_UNIT_CUBE,
-    PTOWSP_UNIT_FORCE_INT = 0x7fffffff
-} ptowsp_unit;
-
-// Types of scalars and expressions.
-typedef enum ptowsp_type {
-    PTOWSP_TYPE_NONE = 0,
-    PTOWSP_TYPE_BOOL,
-    PTOWSP_TYPE_I64,
-    PTOWSP_TYPE_U64,
-    PTOWSP_TYPE_FORCE_INT = 0x7fffffff
-} ptowsp_type;
-
-typedef struct ptowsp_tile_param {
-    const char *name;  // copied; NULL ends the list
-    ptowsp_direction direction;
-    ptowsp_dtype dtype;
-    int64_t rows, cols;  // of the tile; PTOWSP_DYNAMIC: what the view says
-} ptowsp_tile_param;
-
-typedef struct ptowsp_scalar_param {
-    const char *name;  // copied; NULL ends the list
-    ptowsp_type type;
-} ptowsp_scalar_param;
-
-// The source of a kernel that is a C function, for ptowsp_npu_emit: its text, or a file that is
-// read when emitting. It defines the function (and what that calls) at file scope, compiles as
-// C++17, and includes nothing but "ptowsp.h" and headers of the C library; of the library it calls
-// what is inline or marked PTOWSP_AICORE. Several kernels may have one text.
-typedef struct ptowsp_kernel_source {
-    const char *text;  // copied
-    const char *file;  // a path; copied
-    const char *fn;    // the function's name in it; default: the kernel's name
-    const char *cost;  // the cost function's, which a kernel with a cost must have
-} ptowsp_kernel_source;
-
-// Code that is compiled here and kept as text as well. Its comments and line ends are lost in the
-// text, and it may not hold preprocessor lines.
-//
-//      PTOWSP_SOURCE(kernels_source,
-//          static ptowsp_cycles scale(const ptowsp_task *task, void *user) { ... }
-//          static ptowsp_cycles shift(const ptowsp_task *task, void *user) { ... })
-//      ... {.name = "scale", .fn = scale, .source = {.text = kernels_source}} ...
-// clang-format off
-#if defined(__GNUC__)
-#define PWSP_LONG_STRINGS_BEGIN                                                                    \
-    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Woverlength-strings\"")
-#define PWSP_LONG_STRINGS_END _Pragma("GCC diagnostic pop")
-#else
-#define PWSP_LONG_STRINGS_BEGIN
-#define PWSP_LONG_STRINGS_END
-#endif
-#define PTOWSP_SOURCE(name, ...)                                                                   \
-    __VA_ARGS__                                                                                    \
-    PWSP_LONG_STRINGS_BEGIN static const char name[] = #__VA_ARGS__; PWSP_LONG_STRINGS_END
-// clang-format on
-
-typedef struct ptowsp_kernel_desc {
-    const char *name;     // copied; unique among the module's kernels
-    uint32_t axis_count;  // axis arguments that each task gives, exactly
-    ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];
-    ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
-    ptowsp_unit unit;       // default: PTOWSP_UNIT_VECTOR
-    ptowsp_kernel_fn fn;    // does the work; NULL: only for runs that measure time
-    ptowsp_kernel_fn cost;  // the cycles of a task, from its args alone (tiles have no data); if
-                            // given, it and not fn says how long a task takes, in every run
-    ptowsp_cycles cycles;   // the same as a constant; used if cost is NULL and this is not 0
-    void *user;             // handed to fn and cost
-    ptowsp_kernel_source source;  // of fn, for emitting
-} ptowsp_kernel_desc;
-
-// Declares a kernel.
-// Errors   A bad or clashing name; neither fn nor cost nor cycles; too many axis arguments; a tile
-//          or scalar without direction, type or size; a source with both text and file, or with
-//          names and neither; names in it that are no C identifiers.
-PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
-
-// -------------------------------------------------------------------------------------------------
-// 13. Tile kernels
-// -------------------------------------------------------------------------------------------------
-//
-// The other way to write a kernel: as operations on tiles. It is checked, lowered to PTO-ISA
-// instructions, given on-chip addresses and the waits between a core's pipes, and that one list of
-// instructions is what runs here, what is counted in cycles, and what is emitted.
-//
-//      ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "softmax"});
-//      ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 128);
-//      ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 64, 128);
-//      ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(x, ptowsp_tile_rowmax(x)));
-//      ptowsp_tile_store(y, ptowsp_tile_div(e, ptowsp_tile_rowsum(e)));
-//      ptowsp_kernel softmax = ptowsp_kernel_end(k);
-//
-// A body keeps its first error, with the operation's name: after it every call does nothing and
-// returns no value; ptowsp_kernel_end hands the error to the module. Values belong to their body,
-// until it ends.
-//
-// Sizes here are those of a full tile. At the edge of a tensor a task has fewer valid rows or
-// columns: the kernel computes and stores those only. Two parameters that an operation combines
-// must then have the same valid sizes, or the task fails with INVALID_PARAMS.
-//
-// Memory   What a task keeps on chip is planned here, and has to fit the machine's memories.
-// Limits   A kernel's parameters are those of a task (PTOWSP_TASK_TILE_MAX, ..._SCALAR_MAX); tiles
-//          of at most PTOWSP_TILE_SIZE_MAX rows or columns; PTOWSP_BODY_OP_MAX operations.
-
-#define PTOWSP_TILE_SIZE_MAX 16384
-#define PTOWSP_BODY_OP_MAX   10000
-
-// Memories of an accelerator core.
-#define PTOWSP_MEMORIES(MEMORY) /* name, text */                                                   \
-    MEMORY(UB, "UB")            /* unified buffer: vector instructions */                          \
-    MEMORY(L1, "L1")            /* what the cube unit reads its operands through */                \
-    MEMORY(L0A, "L0A")          /* left operands of matrix products */                             \
-    MEMORY(L0B, "L0B")          /* right operands */                                               \
-    MEMORY(L0C, "L0C")          /* their results */                                                \
-    MEMORY(BIAS, "bias table")                                                                     \
-    MEMORY(SCALING, "fixpipe buffer")
-
-// Pipes of a core: each runs its instructions in order, beside the others.
-#define PTOWSP_PIPES(PIPE) /* name */                                                              \
-    PIPE(S)                /* scalar */                                                            \
-    PIPE(V)                /* vector */                                                            \
-    PIPE(M)                /* cube: matrix products */                                             \
-    PIPE(MTE1)             /* L1 to L0 */                                                          \
-    PIPE(MTE2)             /* global memory to L1, UB */                                           \
-    PIPE(MTE3)             /* UB to global memory, L1 */                                           \
-    PIPE(FIX)              /* L0C to anywhere */
-
-// clang-format off
-typedef enum ptowsp_memory {
-#define PWSP_MEMORY_ENUM(name, text) PTOWSP_MEMORY_##name,
-    PTOWSP_MEMORIES(PWSP_MEMORY_ENUM)
-#undef PWSP_MEMORY_ENUM
-    PTOWSP_MEMORY_COUNT,
-    PTOWSP_MEMORY_FORCE_INT = 0x7fffffff
-} ptowsp_memory;
-
-typedef enum ptowsp_pipe {
-#define PWSP_PIPE_ENUM(name) PTOWSP_PIPE_##name,
-    PTOWSP_PIPES(PWSP_PIPE_ENUM)
-#undef PWSP_PIPE_ENUM
-    PTOWSP_PIPE_COUNT,
-    PTOWSP_PIPE_FORCE_INT = 0x7fffffff
-} ptowsp_pipe;
-// clang-format on
-
-PTOWSP_API const char *ptowsp_memory_name(ptowsp_memory memory);  // "UB"; "none"
-PTOWSP_API const char *ptowsp_pipe_name(ptowsp_pipe pipe);        // "MTE2"; "none"
-
-typedef enum ptowsp_family {
-    PTOWSP_FAMILY_A2A3 = 0,
-    PTOWSP_FAMILY_A5,
-    PTOWSP_FAMILY_FORCE_INT = 0x7fffffff
-} ptowsp_family;
-
-// The ways that data takes between memories (GM is global memory).
-typedef enum ptowsp_path {
-    PTOWSP_PATH_GM_TO_UB = 0,
-    PTOWSP_PATH_GM_TO_L1,
-    PTOWSP_PATH_UB_TO_GM,
-    PTOWSP_PATH_UB_TO_L1,
-    PTOWSP_PATH_UB_TO_UB,
-    PTOWSP_PATH_L1_TO_GM,
-    PTOWSP_PATH_L1_TO_L0A,
-    PTOWSP_PATH_L1_TO_L0B,
-    PTOWSP_PATH_L1_TO_OTHER,  // bias table, fixpipe buffer
-    PTOWSP_PATH_L0C_TO_GM,
-    PTOWSP_PATH_L0C_TO_L1,
-    PTOWSP_PATH_L0C_TO_UB,
-    PTOWSP_PATH_COUNT,
-    PTOWSP_PATH_FORCE_INT = 0x7fffffff
-} ptowsp_path;
-
-// A machine, for planning memory and counting cycles. Data, to be copied and changed.
-typedef struct ptowsp_machine {
-    char name[16];
-    ptowsp_family family;
-    uint32_t cube_count, vector_count;  // cores
-    uint32_t aicpu_count;               // threads that a runtime may use
-    uint32_t clock_mhz;
-    // Bytes of each memory of a core that kernels may use, up to 64 MiB (of UB on A2/A3, the last
-    // 8 KiB are scratch of instructions); of L2 and HBM, for all cores.
-    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
-    uint64_t l2_bytes, hbm_bytes;
-    uint32_t rates[PTOWSP_PATH_COUNT];  // of one core, in 1/100 GiB/s
-    // Control, in ns: host to AICPU; AICPU register store and load; a task seen by an AICore; its
-    // completion seen by the AICPU.
-    uint32_t launch_ns, store_ns, load_ns, dispatch_ns, completion_ns;
-} ptowsp_machine;
-
-PTOWSP_API ptowsp_machine ptowsp_machine_910b(void);   // Ascend 910B (A2/A3); a 910C is two
-PTOWSP_API ptowsp_machine ptowsp_machine_950pr(void);  // Ascend 950PR (A5); control as 910B
-
-typedef struct ptowsp_body ptowsp_body;
-
-// What an operation gives: a tile, or a scalar. Zero is none.
-typedef struct ptowsp_value {
-    ptowsp_body *body;
-    uint32_t id;
-} ptowsp_value;
-
-typedef struct ptowsp_body_desc {
-    const char *name;               // copied; unique among the module's kernels
-    uint32_t axis_count;            // axis arguments that each task gives
-    const ptowsp_machine *machine;  // default: 910B
-    // One instruction where the hardware has it: matmul + bias, matmul + relu + store, matmul +
-    // conversion + store. Off, each operation is counted by itself, as in PTO-WSP.
-    bool is_fused;
-} ptowsp_body_desc;
-
-// Begins a kernel; NULL when the module has an error. Errors are the module's.
-PTOWSP_API ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *desc);
-
-// Ends it: cleans up, lowers, plans memory and waits, and verifies the result.
-// Errors   The body's first; nothing is stored; a tile that does not fit (which, how much, where).
-PTOWSP_API ptowsp_kernel ptowsp_kernel_end(ptowsp_body *body);
-
-// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to, once, and
-// `inout` both: reading it gives what was there when the task began.
-PTOWSP_API ptowsp_value ptowsp_tile_in(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
-                                       int64_t rows, int64_t cols);
-PTOWSP_API ptowsp_value ptowsp_tile_out(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
-                                        int64_t rows, int64_t cols);
-PTOWSP_API ptowsp_value ptowsp_tile_inout(ptowsp_body *body, const char *name, ptowsp_dtype dtype,
-                                          int64_t rows, int64_t cols);
-
-// A scalar parameter. i64, u64 and bool are the task's argument, as a number; f32 and f64 are its
-// bits, in a u64.
-PTOWSP_API ptowsp_value ptowsp_tile_scalar(ptowsp_body *body, const char *name, ptowsp_dtype dtype);
-
-// A constant. It takes the type of what it is combined with; integers are cut towards zero.
-PTOWSP_API ptowsp_value ptowsp_tile_const(ptowsp_body *body, double value);
-
-// A tile of one number; and 1 x cols of start, start + 1, ... (i16, i32, u16, u32).
-PTOWSP_API ptowsp_value ptowsp_tile_full(ptowsp_body *body, ptowsp_dtype dtype, int64_t rows,
-                                         int64_t cols, double value);
-PTOWSP_API ptowsp_value ptowsp_tile_iota(ptowsp_body *body, ptowsp_dtype dtype, int64_t cols,
-                                         double start);
-
-// Reads a parameter anew. Parameters are read by themselves where they are operands: this is for
-// who wants the load counted twice.
-PTOWSP_API ptowsp_value ptowsp_tile_load(ptowsp_value param);
-
-// Stores to an out or inout parameter, each once. The type is the parameter's, but f32 into f16 or
-// bf16 is converted (to nearest even), and u32 into i32 and back goes bit by bit.
-PTOWSP_API void ptowsp_tile_store(ptowsp_value param, ptowsp_value value);
-
-// Adds to what is there, atomically on a device: f16, f32, i16, i32.
-PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
-
-// x op y, element by element; the result has the shape and type of x. y may be
-//
-//      a tile of x's shape
-//      a scalar: a constant, or a parameter (x may be a constant as well, y then a tile)
-//      a vector with a value per row: rows x 1 or 1 x rows
-//      a vector with a value per column: 1 x cols or cols x 1
-//
-// On a square tile, rows x rows, the last two are the same shapes: a vector is then a value per
-// row, also 1 x rows, as PTO-WSP has it. col_broadcast says that it is one per column.
-//
-// For add, mul, max and min, x may be the vector. Types f16, bf16, f32, i16, i32; div of integers
-// gives 0 where y is 0. max and min of NaN are NaN.
-PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_mul(ptowsp_value x, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_div(ptowsp_value x, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_max(ptowsp_value x, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_min(ptowsp_value x, ptowsp_value y);
-
-// f16, bf16, f32; neg and relu also i32. tanh, sigmoid, gelu (its tanh form) and silu are made of
-// exp, sin and cos of polynomials: within 4e-7, of the result's magnitude where that is above 1;
-// sin and cos for |x| up to 10,000.
-PTOWSP_API ptowsp_value ptowsp_tile_exp(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_log(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_sqrt(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_rsqrt(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_recip(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_tanh(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_sigmoid(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_sin(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_cos(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_relu(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_gelu(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_silu(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_neg(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_abs(ptowsp_value x);
-
-// Along rows: rows x 1, f32 for f16 and bf16. Along columns: 1 x cols.
-PTOWSP_API ptowsp_value ptowsp_tile_rowsum(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_rowmax(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_rowmin(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_rowmean(ptowsp_value x);  // of the valid columns
-PTOWSP_API ptowsp_value ptowsp_tile_colsum(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_colmax(ptowsp_value x);
-PTOWSP_API ptowsp_value ptowsp_tile_colmin(ptowsp_value x);
-
-// A vector as a tile of x's shape: a value per row (rows x 1 or 1 x rows), or per column.
-PTOWSP_API ptowsp_value ptowsp_tile_row_broadcast(ptowsp_value x, ptowsp_value vector);
-PTOWSP_API ptowsp_value ptowsp_tile_col_broadcast(ptowsp_value x, ptowsp_value vector);
-
-// Matrix products, rows(a) x cols(b): f32 of f16, bf16 or f32 operands, i32 of i8. Sums are in
-// f32 or i32. acc adds to an earlier value of the result's type; bias is a 1 x cols vector of it.
-PTOWSP_API ptowsp_value ptowsp_tile_matmul(ptowsp_value a, ptowsp_value b);
-PTOWSP_API ptowsp_value ptowsp_tile_matmul_acc(ptowsp_value acc, ptowsp_value a, ptowsp_value b);
-PTOWSP_API ptowsp_value ptowsp_tile_matmul_bias(ptowsp_value a, ptowsp_value b, ptowsp_value bias);
-
-typedef enum ptowsp_round {
-    PTOWSP_ROUND_NEAREST = 0,  // ties to even
-    PTOWSP_ROUND_AWAY,         // to nearest, ties away from zero
-    PTOWSP_ROUND_FLOOR,
-    PTOWSP_ROUND_CEIL,
-    PTOWSP_ROUND_TRUNC,
-    PTOWSP_ROUND_FORCE_INT = 0x7fffffff
-} ptowsp_round;
-
-// The same numbers in another type. The mode is for floats to integers; these saturate, and NaN
-// gives 0.
-PTOWSP_API ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round round);
-
-// clamp(round(x * scale), -128, 127) as i8, and back: (x - offset) * scale as f32. scale and offset
-// are f32 vectors with a value per row; the scale of quantize is 1 / step. x has two columns or
-// more.
-PTOWSP_API ptowsp_value ptowsp_tile_quantize(ptowsp_value x, ptowsp_value scale);
-PTOWSP_API ptowsp_value ptowsp_tile_dequantize(ptowsp_value x, ptowsp_value scale,
-                                               ptowsp_value offset);
-
-PTOWSP_API ptowsp_value ptowsp_tile_transpose(ptowsp_value x);
-
-typedef enum ptowsp_compare {
-    PTOWSP_EQ = 0,
-    PTOWSP_NE,
-    PTOWSP_LT,
-    PTOWSP_LE,
-    PTOWSP_GT,
-    PTOWSP_GE,
-    PTOWSP_COMPARE_FORCE_INT = 0x7fffffff
-} ptowsp_compare;
-
-// A mask: where x op y holds (never with NaN, but for NE); y is a tile of x's shape or a scalar.
-// select takes x where the mask holds and else y, a tile or a scalar. f16, f32; i32 with EQ.
-PTOWSP_API ptowsp_value ptowsp_tile_compare(ptowsp_value x, ptowsp_compare op, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, ptowsp_value y);
-
-// Sorting. sort32 sorts every 32 columns of each row of f32 scores descending, ties in their order
-// (NaN counts as the largest), into pairs of score and u32 index, index being 1 x cols or of x's
-// shape. merge_sort merges runs of `run` pairs by four (or the last two or three) in one row, which
-// must be full: a task with fewer valid columns fails. top-k takes the first k values, or indices
-// (u32), of each row's pairs; a task with fewer than k fails.
-PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);
-PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);
-PTOWSP_API ptowsp_value ptowsp_tile_topk_values(ptowsp_value pairs, int64_t k);
-PTOWSP_API ptowsp_value ptowsp_tile_topk_indices(ptowsp_value pairs, int64_t k);
-
-// Elements of x by their index in it (i32 or u32), row * cols + column of the full tile, also where
-// fewer columns are valid: the result has the index' shape. Outside of x it is 0.
-PTOWSP_API ptowsp_value ptowsp_tile_gather(ptowsp_value x, ptowsp_value index);
-
-// Part of a tile: rows x cols elements from (row, col). Of a parameter, only that part is loaded.
-PTOWSP_API ptowsp_value ptowsp_tile_slice(ptowsp_value x, int64_t row, int64_t col, int64_t rows,
-                                          int64_t cols);
-
-// x0 y0 x1 y1 ... in each row (on A5: A2/A3 has no instruction for it); and the even (0) or odd (1)
-// columns of x.
-PTOWSP_API ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y);
-PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
-
-// Instructions of PTO-ISA, one call each, for what operations do not say; operands are tiles made
-// by ptowsp_tile_alloc, which instructions write as often as they like, or values, which they only
-// read. What an instruction takes, and what it does, is in ptoisa_shim.h under its name.
-//
-//      ptowsp_value t = ptowsp_tile_alloc(k, &(ptowsp_alloc_desc){.dtype = PTOWSP_F32, .like = x});
-//      ptowsp_instruction(k, &(ptowsp_instruction_desc){.name = "TAXPY", .dst = {t}, .src = {x},
-//                                                       .scalar = ptowsp_tile_const(k, 0.5)});
-typedef enum ptowsp_layout {
-    PTOWSP_LAYOUT_ROW_MAJOR = 0,
-    PTOWSP_LAYOUT_COL_MAJOR,
-    PTOWSP_LAYOUT_NZ,  // boxes of 16 rows x 32 bytes, column by column; in L0C of 16 x 16 elements
-    PTOWSP_LAYOUT_ZN,  // boxes of 32 bytes x 16 columns, row by row
-    PTOWSP_LAYOUT_ZZ,
-    PTOWSP_LAYOUT_NN,
-    PTOWSP_LAYOUT_COUNT,
-    PTOWSP_LAYOUT_FORCE_INT = 0x7fffffff
-} ptowsp_layout;
-
-typedef struct ptowsp_alloc_desc {
-    ptowsp_memory memory;  // default: UB
-    ptowsp_dtype dtype;
-    ptowsp_layout layout;  // default: row-major
-    int64_t rows, cols;    // allocated; default: what fits `like`
-    ptowsp_value like;     // a value with the same valid sizes; default: all is valid
-} ptowsp_alloc_desc;
-
-typedef struct ptowsp_instruction_desc {
-    const char *name;  // "TADD"
-    ptowsp_value dst[2], src[4], tmp;
-    ptowsp_value scalar;  // a constant or a scalar parameter
-    uint32_t row, col;    // TEXTRACT, TINSERT; col: block length of TMRGSORT, diagonal of TTRI
-    // A ptowsp_round (TCVT, which wraps what does not fit), a ptowsp_compare (TCMP, TCMPS), a mask
-    // pattern (TGATHERMASK: P0101 is 0, P1010, P0001, P0010, P0100, P1000, P1111); 1: TCI counts
-    // down, TTRI is the upper triangle, TSTORE adds.
-    uint32_t mode;
-} ptowsp_instruction_desc;
-
-PTOWSP_API ptowsp_value ptowsp_tile_alloc(ptowsp_body *body, const ptowsp_alloc_desc *desc);
-PTOWSP_API void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_desc *desc);
-
-// Cycles. The unit model counts elements: PTO-WSP's rule, a kernel being the sum of its
-// instructions. A2A3 uses PTO-ISA's public constants for Ascend 910B, and pipes overlap as far as
-// the waits between them allow; expect errors of some tens of per cent against a device. A5 is the
-// same for Ascend 950PR. USER is a function, called for each instruction (flags and barriers too),
-// with the overlap of A2A3; it depends on its arguments alone (for tasks of one size it may be
-// called once), and says at most 2^43 - 1 cycles.
-typedef enum ptowsp_model {
-    PTOWSP_MODEL_UNIT = 0,
-    PTOWSP_MODEL_A2A3,
-    PTOWSP_MODEL_A5,
-    PTOWSP_MODEL_USER,
-    PTOWSP_MODEL_FORCE_INT = 0x7fffffff
-} ptowsp_model;
-
-// One instruction: what it is, and on which sizes it works.
-typedef struct ptowsp_insn {
-    const char *name;  // "TADD"
-    ptowsp_pipe pipe;
-    ptowsp_memory memory;  // of its destination; for a store, of its source
-    ptowsp_dtype dtype;
-    uint32_t rows, cols;  // valid sizes of the destination; for a store, of the source
-    uint32_t depth;       // of a matrix product: its k
-} ptowsp_insn;
-
-typedef ptowsp_cycles (*ptowsp_cost_fn)(const ptowsp_insn *insn, void *user);
-
-typedef struct ptowsp_cost {
-    ptowsp_model model;
-    ptowsp_cost_fn fn;  // PTOWSP_MODEL_USER
-    void *user;
-} ptowsp_cost;
-
-typedef struct ptowsp_kernel_stats {
-    ptowsp_cycles cycles;                          // of a task with full tiles
-    ptowsp_cycles busy_cycles[PTOWSP_PIPE_COUNT];  // that each pipe works
-    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];    // used at once, the most
-    uint32_t insn_count;                           // flags and barriers included
-} ptowsp_kernel_stats;
-
-// What a tile kernel takes; cost NULL is the unit model. Errors: INVALID_PARAMS (no tile kernel, a
-// model without its function), LIMIT_EXCEEDED (a function that says too much), OUT_OF_MEMORY.
-PTOWSP_API ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
-                                               const ptowsp_cost *cost,
-                                               ptowsp_kernel_stats *out_stats);
-
-// The instructions of a tile kernel, with full tiles; and the cycles of each in the unit model.
-PTOWSP_API uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp_kernel kernel);
-PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel kernel,
-                                             uint32_t i, ptowsp_cycles *out_unit_cycles);
-
-// Writes a tile kernel as text: its operations, then its instructions with addresses and waits.
-PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel,
-                                    ptowsp_text text);
-
-// -------------------------------------------------------------------------------------------------
-// 14. Scalar expressions
-// -------------------------------------------------------------------------------------------------
-//
-// Scalars that are known at run time: values of type bool, i64 or u64 made of literals, loop
-// variables, symbols, arrays and slots. Types are checked when built, and mixing i64 and u64 is an
-// error, never a conversion. Arithmetic never traps:
-//
-//      + - * and neg     wrap around
-//      x / 0 and x % 0   are 0; INT64_MIN / -1 is INT64_MIN, INT64_MIN % -1 is 0
-//      / and %           of i64 round towards zero
-//      << >>             take the count modulo 64; >> of i64 keeps the sign
-//
-// select, and, or look at their right operands only when needed, so a guarded read of an array is
-// safe. Constant parts are folded.
-// Cost     About 1 ns per operation; leaves are free.
-
-// Literals.
-PTOWSP_API ptowsp_expr ptowsp_i64(ptowsp_module *module, int64_t value);
-PTOWSP_API ptowsp_expr ptowsp_u64(ptowsp_module *module, uint64_t value);
-PTOWSP_API ptowsp_expr ptowsp_bool(ptowsp_module *module, bool value);
-
-// A symbol: a u64 bound by name with ptowsp_run_bind_symbol. Making it declares the name, so that
-// it can be bound, whether a statement uses it or not; so with arrays.
-PTOWSP_API ptowsp_expr ptowsp_symbol(ptowsp_module *module, const char *name);
-
-// Element `index` (i64) of a typed array bound by name. Signed types give i64, unsigned ones u64,
-// bool bool; floats are refused. An index outside is an error of the run, which reads 0. The name
-// of a ragged axis gives its lengths.
-PTOWSP_API ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtype dtype,
-                                       ptowsp_expr index);
-
-// The size of a dense or dynamic axis, i64.
-PTOWSP_API ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis);
-
-// The position of the current entry in the indices of a sparse axis, i64; variable is that of a
-// loop over such an axis. For what is kept beside the indices, such as the gates of experts.
-PTOWSP_API ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable);
-
-// Slots: u64 cells of a run, set and loaded by workloads, read in one of three ways. The cell as
-// i64 has the same bits; as bool it is "not 0".
-PTOWSP_API ptowsp_expr ptowsp_slot_u64(ptowsp_module *module, uint32_t slot);
-PTOWSP_API ptowsp_expr ptowsp_slot_i64(ptowsp_module *module, uint32_t slot);
-PTOWSP_API ptowsp_expr ptowsp_slot_bool(ptowsp_module *module, uint32_t slot);
-
-// For the keys of a schedule, which are evaluated for each task: the variable of the loop around
-// the task that has this name (i64; a task without one is an error when compiling), args[i] of the
-// task (i64; 0 when it has fewer), and a tag of the task (u64; 0 when it has no such tag).
-PTOWSP_API ptowsp_expr ptowsp_task_variable(ptowsp_module *module, const char *name);
-PTOWSP_API ptowsp_expr ptowsp_task_arg(ptowsp_module *module, uint32_t i);
-PTOWSP_API ptowsp_expr ptowsp_task_tag(ptowsp_module *module, const char *name);
-
-// Integers, both of one type.
-PTOWSP_API ptowsp_expr ptowsp_add(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_sub(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_mul(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_div(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_rem(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_min(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_max(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_bitand(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_bitor(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_bitxor(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_shl(ptowsp_expr a, ptowsp_expr count);
-PTOWSP_API ptowsp_expr ptowsp_shr(ptowsp_expr a, ptowsp_expr count);
-PTOWSP_API ptowsp_expr ptowsp_neg(ptowsp_expr a);
-PTOWSP_API ptowsp_expr ptowsp_bitnot(ptowsp_expr a);
-
-// Comparisons of integers of one type; eq and ne also of bools. The result is bool.
-PTOWSP_API ptowsp_expr ptowsp_eq(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_ne(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_lt(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_le(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_gt(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_ge(ptowsp_expr a, ptowsp_expr b);
-
-// Bools.
-PTOWSP_API ptowsp_expr ptowsp_and(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_or(ptowsp_expr a, ptowsp_expr b);
-PTOWSP_API ptowsp_expr ptowsp_not(ptowsp_expr a);
-
-// condition ? a : b; a and b of one type.
-PTOWSP_API ptowsp_expr ptowsp_select(ptowsp_expr condition, ptowsp_expr a, ptowsp_expr b);
-
-// Casts from any type: between i64 and u64 the bits stay, from bool they are 0 or 1, to bool is
-// "not 0".
-PTOWSP_API ptowsp_expr ptowsp_to_i64(ptowsp_expr a);
-PTOWSP_API ptowsp_expr ptowsp_to_u64(ptowsp_expr a);
-PTOWSP_API ptowsp_expr ptowsp_to_bool(ptowsp_expr a);
-
-// The type of an expression; NONE for the zero expression.
-PTOWSP_API ptowsp_type ptowsp_expr_type(ptowsp_expr expr);
-
-// Writes the expression with the user's names: "lengths[b + 1] <= 2048".
-PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
-
-// -------------------------------------------------------------------------------------------------
-// 15. Workloads
-// -------------------------------------------------------------------------------------------------
-//
-// A workload is a tree of statements. The scope macros open a node, run their body once, with the
-// loop's variable as a symbolic ptowsp_expr, and close it. (Leave a body by its end or `continue`,
-// never by break or return: the scope would stay open, which is an error later.)
-//
-//      PTOWSP_WORKLOAD(m, "name") {}     a workload; its statements run one after another
-//      PTOWSP_PARALLEL(m, i, axis) {}    a loop whose iterations, and the statements in it, are
-//                                        independent of each other
-//      PTOWSP_FOR_EACH(m, i, axis) {}    a loop whose iterations, and the statements in it, run one
-//                                        after another
-//      PTOWSP_SELECT(m, e, axis) {}      a parallel loop over the entries of a sparse axis
-//      PTOWSP_WHEN(m, condition) {}      statements for a condition (bool); adds no order of its
-//                                        own: they stand as if written around it
-//      PTOWSP_OTHERWISE(m) {}            right after a when: else; may be missing
-//      PTOWSP_COMBINE(m) {}              statements that are independent of each other
-//      PTOWSP_SEQUENCE(m) {}             statements that run one after another
-//
-// In time: every child of a parallel scope is ready when the scope is, and the scope is done when
-// all are; child i of a sequential scope is ready when child i - 1 is done. A scope without
-// children is done when it is ready.
-
+// Scopes (sections 15 and 16): a loop that runs its body once, then closes the scope.
 // clang-format off
 #define PWSP_SCOPE_NAME(line)  PWSP_LIST_CAT(pwsp_scope_, line)
 #define PWSP_SCOPE(m, begin)                                                                       \
@@ -1824,1599 +3675,7 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 #define PWSP_SCOPE_LOOP(m, i, begin)                                                               \
     for (ptowsp_expr i = (begin), *pwsp_scope_of_##i = &i; pwsp_scope_of_##i;                      \
          ptowsp_scope_end(m), pwsp_scope_of_##i = NULL)
-
-#define PTOWSP_WORKLOAD(m, name)     PWSP_SCOPE(m, ptowsp_workload_begin(m, name))
-#define PTOWSP_PARALLEL(m, i, axis)  PWSP_SCOPE_LOOP(m, i, ptowsp_parallel_begin(m, #i, axis))
-#define PTOWSP_FOR_EACH(m, i, axis)  PWSP_SCOPE_LOOP(m, i, ptowsp_for_each_begin(m, #i, axis))
-#define PTOWSP_SELECT(m, i, axis)    PWSP_SCOPE_LOOP(m, i, ptowsp_select_begin(m, #i, axis))
-#define PTOWSP_WHEN(m, condition)    PWSP_SCOPE(m, ptowsp_when_begin(m, condition))
-#define PTOWSP_OTHERWISE(m)          PWSP_SCOPE(m, ptowsp_otherwise_begin(m))
-#define PTOWSP_COMBINE(m)            PWSP_SCOPE(m, ptowsp_combine_begin(m))
-#define PTOWSP_SEQUENCE(m)           PWSP_SCOPE(m, ptowsp_sequence_begin(m))
 // clang-format on
-
-// What the macros call; ptowsp_scope_end closes the innermost open scope. Loops return their
-// variable.
-// Errors   A workload inside another, a statement outside; a clashing workload name; a loop
-//          variable named as one around it; no axis, or for select one that is not sparse; a
-//          condition that is not bool; otherwise without when; an expression that uses a variable
-//          whose loop is not around; too many or too deep.
-PTOWSP_API void ptowsp_workload_begin(ptowsp_module *module, const char *name);
-PTOWSP_API ptowsp_expr ptowsp_parallel_begin(ptowsp_module *module, const char *variable,
-                                             ptowsp_axis axis);
-PTOWSP_API ptowsp_expr ptowsp_for_each_begin(ptowsp_module *module, const char *variable,
-                                             ptowsp_axis axis);
-PTOWSP_API ptowsp_expr ptowsp_select_begin(ptowsp_module *module, const char *variable,
-                                           ptowsp_axis axis);
-PTOWSP_API void ptowsp_when_begin(ptowsp_module *module, ptowsp_expr condition);
-PTOWSP_API void ptowsp_otherwise_begin(ptowsp_module *module);
-PTOWSP_API void ptowsp_combine_begin(ptowsp_module *module);
-PTOWSP_API void ptowsp_sequence_begin(ptowsp_module *module);
-PTOWSP_API void ptowsp_scope_end(ptowsp_module *module);
-
-// A window of a tensor: an index for each dimension but the last two, and a tile on those, from
-// (row, col). A tensor of rank 1 counts as one row, of rank 0 as one element.
-typedef struct ptowsp_view {
-    ptowsp_tensor tensor;                           // none ends the list
-    ptowsp_expr index[PTOWSP_TENSOR_RANK_MAX - 2];  // i64, for the leading dimensions, exactly
-    ptowsp_expr row, col;                           // i64; default: 0
-    int64_t rows, cols;  // size of the tile; default: the parameter's, or up to the tensor's edge
-                         // where that is PTOWSP_DYNAMIC
-} ptowsp_view;
-
-typedef struct ptowsp_tag {
-    const char *name;   // copied; NULL ends the list
-    ptowsp_expr value;  // u64
-} ptowsp_tag;
-
-typedef struct ptowsp_task_desc {
-    ptowsp_kernel kernel;
-    ptowsp_expr axes[PTOWSP_TASK_AXIS_MAX];       // i64; as many as the kernel says
-    ptowsp_view views[PTOWSP_TASK_TILE_MAX];      // one for each tile parameter, in order
-    ptowsp_expr scalars[PTOWSP_TASK_SCALAR_MAX];  // of the parameters' types
-    ptowsp_tag tags[PTOWSP_TASK_TAG_MAX];         // for the keys of schedules
-    ptowsp_node after[PTOWSP_TASK_AFTER_MAX];     // tasks that it waits for, see below
-} ptowsp_task_desc;
-
-// Adds a task. With `after` and explicit dependencies (section 17) it waits for all instances of
-// those tasks, of the same workload and added before, that the current iteration of the innermost
-// scope around both has issued: in one loop body the matching instance, after a loop all of them.
-// Errors   A kernel that is none; too few or many axes, views or scalars; wrong type, dtype or
-//          rank; a tile that differs from the parameter's; constant indices or offsets outside the
-//          tensor; clashing tags; after something that is no task of the workload.
-PTOWSP_API ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task_desc *desc);
-
-// Declares the next parameter of the workload that is being built and returns it as an expression.
-// Comes before the workload's first statement.
-PTOWSP_API ptowsp_expr ptowsp_workload_param(ptowsp_module *module, const char *name,
-                                             ptowsp_type type);
-
-// Calls a workload of the module, which may be built later; args are evaluated once. Recursion is
-// an error when compiling, as is another number or type of arguments. 64 calls in one another are
-// always accepted.
-#define PTOWSP_CALL_ARG_MAX 16
-PTOWSP_API void ptowsp_call(ptowsp_module *module, const char *workload, const ptowsp_expr *args,
-                            uint32_t arg_count);
-
-// Sets a slot, in program order; takes no time. The value is of any type.
-PTOWSP_API void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_expr value);
-
-// Loads element (row, col) of a view's tile into a slot; row and col are i64, zero exprs are 0. The
-// tile's rows and cols default to 1 by 1. Integers and bool only; signed ones are sign-extended.
-// In data it sees what the tasks before it in the program have written; for time see section 17.
-PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
-                                 ptowsp_expr row, ptowsp_expr col);
-
-// -------------------------------------------------------------------------------------------------
-// 16. Pipelines
-// -------------------------------------------------------------------------------------------------
-//
-// A pipeline is a statement of a workload: processes that run side by side and meet in channels
-// (communicating sequential processes, Hoare 1978), each with a time of its own.
-//
-//      PTOWSP_PIPELINE(m, "double_buffer") {
-//          ptowsp_channel_desc desc = {.name = "loaded", .depth = 2, .latency = 50};
-//          ptowsp_channel loaded = ptowsp_channel_make(m, &desc);
-//          PTOWSP_PROCESS(m, "load") {
-//              ptowsp_produces(m, loaded);
-//              PTOWSP_FOR_EACH(m, i, tiles) { ptowsp_send_task(m, loaded, &load_tile_i); }
-//          }
-//          PTOWSP_REPLICATE(m, w, workers, "compute") {
-//              ptowsp_consumes(m, loaded);
-//              PTOWSP_CONSUME(m, t, loaded) { ... tasks on tile t ... }
-//          }
-//      }
-//
-//      load --[ 2 tokens, 50 cycles ]--> compute 0, compute 1, ...
-//
-// Time. Every process begins at 0, the start of the pipeline. A task of c cycles takes its process
-// from t to t + c; control, expressions and slots take no time. Processes need no lanes: each is a
-// unit of its own, which does one thing at a time, so that loops and scopes that are parallel run
-// one after another too. A channel of depth d and latency L holds up to d tokens, from send to
-// receive. Of the k-th token, with s the time of its send and r that of its receive:
-//
-//               sender arrives       s = max(sender arrives, r of token k - d)       goes on at s
-//      sender   -------+.............+----------------------------------------------------------->
-//                        (full)       .
-//                                        .   L
-//                                           .
-//      receiver ---+..........................+-------------------------------------------------->
-//             receiver arrives  (empty)       r = max(receiver arrives, s + L)       goes on at r
-//
-//      depth 0: a rendezvous. r = max(receiver arrives, sender arrives + L), and both go on at r.
-//
-// A channel closes when its last producer has ended or closed it. Once it is closed and empty, a
-// receiver sees the end of the stream: at max(receiver arrives, time of the last close). (So who
-// consumes to the end waits for a producer that goes on with other things; ptowsp_close is for
-// that.)
-//
-// Tokens name data, they do not hold it. A sender fills the place of token k + d + 1, at the most,
-// while the receiver works on that of token k: a ring of places for depth d needs d + 2 of them.
-// With several receivers tokens do not come to an end in order; then free places have to be sent
-// back.
-//
-// Several processes may produce or consume one channel. Of all that can go on, the process with the
-// smallest time moves first, of several the one that comes first in the tree, then by replica (who
-// waits keeps the time at which it arrived): so tokens are in the order in which senders arrive,
-// and go to receivers in the order in which those arrive, and all results are one number. Kernels
-// are called and slots are loaded in this order of time, too: data that is written before a token
-// is sent is seen by whoever has received it. A load behind a receive happens at the time of the
-// receive. It sees what tasks write that start at the same time in processes before its own in the
-// tree, and not what those write in processes behind it. (On lanes, section 19, that holds for
-// tiles of tensors. Cost functions, when only time is measured, are called in any order. These are
-// the rules of PTO-WSP v9, except that there the end of a stream takes no time and ties are left to
-// threads.)
-//
-// Slots. Each process begins with the slots as they are when the pipeline starts, and what it sets
-// is its own: processes share tensors and channels, nothing else. Behind the pipeline slots are as
-// they were before.
-//
-// Around it. A pipeline is issued like a task that takes no lane, no place in the window and no
-// turn: it starts at its ready time (no sooner than the clock), and ends with its last process. To
-// what surrounds it, it reads and writes the whole of each tensor that its tasks do (all bytes from
-// the first element to the last), whatever their views, and under exact dependencies as well. A
-// slot load in a process counts as a read of the whole tensor. In dataflow issue the pipeline waits
-// for the tasks that have written what its processes load slots from, whatever the dependencies
-// say. Of its tasks themselves no schedule is asked: they have no keys, pools or streams.
-//
-// Whoever can never go on is found: what structure alone shows when compiling (a channel that no
-// process sends to, or none receives from), the rest at once when it happens, as STUCK: who waits,
-// where, since when, in which circle, and what would help (ptowsp_run_print_stuck).
-// Cost     Some ns per send and per receive, see README. Memory: 16 bytes for each token that a
-//          channel may hold (its depth, rounded up to a power of two); some 350 for each process
-//          (replica) and each channel, 8 more for each variable of a replica and each slot that
-//          processes set; 32 for each operation of the program.
-
-#define PTOWSP_CHANNEL_DEPTH_MAX 1048576
-#define PTOWSP_PROCESS_MAX       1048576  // processes of one program, each replica counted
-
-typedef struct ptowsp_channel {
-    uint32_t id;
-} ptowsp_channel;
-
-typedef struct ptowsp_channel_desc {
-    const char *name;
-    uint32_t depth;                // tokens that it holds; 0: a rendezvous
-    ptowsp_cycles latency;         // from send to receive
-    ptowsp_expr depth_at_start;    // u64; when given, evaluated where the pipeline starts, instead
-    ptowsp_expr latency_at_start;  // u64; the same
-} ptowsp_channel_desc;
-
-#define PTOWSP_CHANNEL_LATENCY_SYMBOL "__pto_wsp_channel_latency_cycles"
-
-// Scopes, as those of section 15. A pipeline has channels, events and processes in it, and nothing
-// else. (Names of pipelines are for texts; two may have one.)
-//
-//      PTOWSP_PIPELINE(m, "name") {}               channels and events first, then processes
-//      PTOWSP_PROCESS(m, "name") {}                one process
-//      PTOWSP_REPLICATE(m, i, axis, "name") {}     one for each i of a dense or dynamic axis, at
-//                                                  least one
-//      PTOWSP_CONSUME(m, t, channel) {}            receives tokens until the end of the stream;
-//                                                  runs its body for each
-//      PTOWSP_RECEIVE(m, t, channel) {}            receives one token and runs its body for it; at
-//                                                  the end of the stream, does not
-//
-// t is the token, an i64 (ptowsp_to_u64 reads the same bits as u64). Consuming in the body of a
-// consume is legal: of the same channel, the inner one drains it.
-// clang-format off
-#define PTOWSP_PIPELINE(m, name)      PWSP_SCOPE(m, ptowsp_pipeline_begin(m, name, NULL, 0))
-#define PTOWSP_PROCESS(m, name)       PWSP_SCOPE(m, ptowsp_process_begin(m, name))
-#define PTOWSP_REPLICATE(m, i, axis, name)                                                         \
-    PWSP_SCOPE_LOOP(m, i, ptowsp_replicate_begin(m, #i, axis, name))
-#define PTOWSP_CONSUME(m, t, channel) PWSP_SCOPE_LOOP(m, t, ptowsp_consume_begin(m, #t, channel))
-#define PTOWSP_RECEIVE(m, t, channel) PWSP_SCOPE_LOOP(m, t, ptowsp_receive_begin(m, #t, channel))
-// clang-format on
-
-// What the macros call; ptowsp_scope_end closes each. A pipeline may be after tasks and other
-// pipelines, and a task after a pipeline, as in ptowsp_task_desc.
-// Errors   A process outside a pipeline, a pipeline in a process (also by a call); a statement
-//          between processes; two channels or two processes of one name in a pipeline; a channel
-//          after a process; an axis that is ragged or sparse, or has size 0; a channel of another
-//          pipeline, or one that the process does not consume (produce).
-PTOWSP_API ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name,
-                                             const ptowsp_node *after, uint32_t after_count);
-PTOWSP_API void ptowsp_process_begin(ptowsp_module *module, const char *name);
-PTOWSP_API ptowsp_expr ptowsp_replicate_begin(ptowsp_module *module, const char *variable,
-                                              ptowsp_axis axis, const char *name);
-PTOWSP_API ptowsp_expr ptowsp_consume_begin(ptowsp_module *module, const char *variable,
-                                            ptowsp_channel channel);
-PTOWSP_API ptowsp_expr ptowsp_receive_begin(ptowsp_module *module, const char *variable,
-                                            ptowsp_channel channel);
-
-// Declares a channel of the pipeline that is being built. The latency of all channels and events is
-// overridden by the symbol PTOWSP_CHANNEL_LATENCY_SYMBOL, which every module with a pipeline has
-// and which need not be bound.
-// Errors   Not directly in a pipeline, before its processes; a name that another channel of it has;
-//          a depth over PTOWSP_CHANNEL_DEPTH_MAX; a latency that is negative, that is, over
-//          PTOWSP_CYCLES_MAX. Depths and latencies at start are checked when the pipeline starts.
-PTOWSP_API ptowsp_channel ptowsp_channel_make(ptowsp_module *module,
-                                              const ptowsp_channel_desc *desc);
-
-// Declare what the process that is being built receives from and sends to; before its statements.
-// A process may do both with one channel.
-// Errors   Not directly in a process; after a statement; a channel that is none, or of another
-//          pipeline, or declared twice.
-PTOWSP_API void ptowsp_consumes(ptowsp_module *module, ptowsp_channel channel);
-PTOWSP_API void ptowsp_produces(ptowsp_module *module, ptowsp_channel channel);
-
-// Sends a token: the 64 bits of an expression of any type.
-// Errors   Outside a process; a channel that it does not produce. At run time, after the process
-//          has closed the channel.
-PTOWSP_API void ptowsp_send(ptowsp_module *module, ptowsp_channel channel, ptowsp_expr token);
-
-// Adds a task, as ptowsp_task_make, and sends its first axis argument when it is done; a kernel
-// without axis arguments is an error. (For another token, make the task and send what you like.)
-PTOWSP_API ptowsp_node ptowsp_send_task(ptowsp_module *module, ptowsp_channel channel,
-                                        const ptowsp_task_desc *desc);
-
-// Closes a channel or event on this process' side before the process ends. Closing twice does
-// nothing.
-PTOWSP_API void ptowsp_close(ptowsp_module *module, ptowsp_channel channel);
-
-// Events: channels of depth 0 without a token to speak of, and with latency 0 unless the symbol
-// overrides it. Each record meets one wait, and both go on at the same time. When all who record it
-// have ended, who waits for it waits for ever, and is STUCK. Processes declare who records
-// (produces) and who waits (consumes).
-PTOWSP_API ptowsp_channel ptowsp_event_make(ptowsp_module *module, const char *name);
-PTOWSP_API void ptowsp_record(ptowsp_module *module, ptowsp_channel event);
-PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
-
-// -------------------------------------------------------------------------------------------------
-// 17. Schedules
-// -------------------------------------------------------------------------------------------------
-//
-// A schedule says on which lane a task runs, how many may be in flight, and what waits for what.
-// Time is simulated: it depends on the program, its data and its kernels' cycles alone. Tasks are
-// issued in program order. With ready = the time at which all that the task waits for is done, and
-// free[lane] = the end of the last task of that lane, and a clock that only moves forward:
-//
-//      in order    clock = max(clock, ready), then timing, then room in the window
-//      dataflow    clock moves for slot loads, timing and room in the window only
-//      both        start = max(free[lane], clock, ready);  end = start + cycles
-//
-// In order is the rule of PTO-WSP v9, which does not look at data: unless dependencies say so,
-// tasks of one parallel scope that share data overlap in time (their kernels still run in program
-// order, as far as data asks for it). A window counts tasks whose end lies after the clock, waiting
-// or running; when it is full the clock moves to the earliest end.
-//
-// Where lanes choose among tasks (dataflow with work stealing or priorities), time moves from event
-// to event instead. At each time, until nothing changes any more: first, tasks that end complete;
-// second, tasks are issued, in program order, while there is room; third, each free lane, by index,
-// takes a task that is issued and ready, and those that then are still free steal one. A task of 0
-// cycles completes in the next round at the same time.
-//
-// Slot loads   In dataflow issue, the clock moves to the end of those tasks before that have
-//              written what is loaded, whatever the dependencies say: control that depends on data
-//              is issued when the data is there. In order they take no time and wait for nothing,
-//              as in v9, though data is right all the same.
-//
-// Keys are integers or bools over task variables, args, tags, slots, symbols and arrays. They are
-// read as u64; "key % n" is unsigned. A task without the tag that a key reads has key 0 there, and
-// so shares a lane with all others like it.
-
-typedef enum ptowsp_issue {
-    PTOWSP_ISSUE_DATAFLOW = 0,
-    PTOWSP_ISSUE_IN_ORDER,
-    PTOWSP_ISSUE_FORCE_INT = 0x7fffffff
-} ptowsp_issue;
-
-typedef enum ptowsp_dispatch {
-    PTOWSP_DISPATCH_DEFAULT = 0,    // round robin; lane_count may be 0, which is stream_count or 1
-    PTOWSP_DISPATCH_ROUND_ROBIN,    // the n-th task of a pool goes to its lane n % lanes
-    PTOWSP_DISPATCH_AFFINITY,       // key % lanes
-    PTOWSP_DISPATCH_HASH,           // mix(key) % lanes, mix being the finalizer of SplitMix64
-    PTOWSP_DISPATCH_CUSTOM,         // key % lanes too: the key is meant to be the lane itself
-    PTOWSP_DISPATCH_WORK_STEALING,  // no lane is fixed: the first that is free takes the ready task
-                                    // that was issued first; in order: the task goes to the lane
-                                    // that is free first, by index among equals
-    PTOWSP_DISPATCH_FORCE_INT = 0x7fffffff
-} ptowsp_dispatch;
-
-typedef enum ptowsp_window {
-    PTOWSP_WINDOW_DEFAULT = 0,  // stall if window > 0, else none
-    PTOWSP_WINDOW_STALL,        // wait for room
-    PTOWSP_WINDOW_ABORT,        // a full window is an error of the run (LIMIT_EXCEEDED)
-    PTOWSP_WINDOW_BENCHMARK,    // run on, and count the tasks that found it full
-    PTOWSP_WINDOW_FORCE_INT = 0x7fffffff
-} ptowsp_window;
-
-// What a task waits for, beside its lane: a set. The default is HYBRID for dataflow, STRUCTURE in
-// order.
-enum {
-    PTOWSP_DEPENDENCIES_STRUCTURE = 1,  // the tree's order
-    PTOWSP_DEPENDENCIES_EXACT = 2,     // tasks before whose tile is the very same one (same memory,
-                                       // same valid sizes)
-    PTOWSP_DEPENDENCIES_OVERLAP = 4,   // tasks before whose tile has an element in common
-    PTOWSP_DEPENDENCIES_EXPLICIT = 8,  // `after` of ptowsp_task_desc
-    PTOWSP_DEPENDENCIES_HYBRID = 5     // structure and overlap
-};
-
-// Which of two tasks that share data wait: a set. The default is all. A writer is a last writer of
-// its tile until a later task writes a tile that holds all of it (with exact dependencies: the very
-// same tile). Where tensors share memory with gaps between columns or different distances of rows,
-// this may go unnoticed; then readers wait for more writers.
-enum {
-    PTOWSP_HAZARD_RAW = 1,  // a reader for the last writers of what it reads
-    PTOWSP_HAZARD_WAR = 2,  // a writer for the readers before
-    PTOWSP_HAZARD_WAW = 4   // a writer for the writers before
-};
-
-typedef enum ptowsp_pools {
-    PTOWSP_POOLS_ONE = 0,  // all tasks on lane_count lanes
-    PTOWSP_POOLS_BY_UNIT,  // tasks of vector kernels on lanes 0 .. vector_lane_count - 1, those of
-                           // cube kernels on the cube_lane_count lanes after them
-    PTOWSP_POOLS_FORCE_INT = 0x7fffffff
-} ptowsp_pools;
-
-// Which task a lane runs next. All but fifo are for dataflow issue: in order, a task is ready when
-// it is issued, and there is nothing to choose.
-typedef enum ptowsp_ready {
-    PTOWSP_READY_FIFO = 0,       // its tasks in the order of issue, ready or not
-    PTOWSP_READY_PRIORITY,       // of its tasks that are ready, the one with the largest key (i64
-                                 // keys are compared signed); the one issued first among equals
-    PTOWSP_READY_WORK_STEALING,  // of its tasks that are ready, the one issued first; if none is,
-                                 // of all ready tasks of its pool the one issued first
-    PTOWSP_READY_FORCE_INT = 0x7fffffff
-} ptowsp_ready;
-
-// When tasks begin to start. Before, nothing completes: a window that fills up first, or a slot
-// load that needs a task's result, cannot proceed (STUCK). For dataflow issue: in order, a task may
-// need another one's end to be issued at all. Together with batched or rate-limited timing, the
-// number of tasks must not depend on data that tasks write, unless start_threshold are certain
-// (UNSUPPORTED).
-typedef enum ptowsp_start {
-    PTOWSP_START_AT_ONCE = 0,
-    PTOWSP_START_THRESHOLD,   // when start_threshold tasks have been issued, or all of them
-    PTOWSP_START_ALL_ISSUED,  // when all have been issued
-    PTOWSP_START_FORCE_INT = 0x7fffffff
-} ptowsp_start;
-
-// How issuing itself takes time.
-typedef enum ptowsp_timing {
-    PTOWSP_TIMING_IMMEDIATE = 0,  // it takes none
-    PTOWSP_TIMING_BATCHED,        // timing_count tasks at a time: the clock of the first of a batch
-                                  // moves to timing_cycles after that of the first of the last
-                                  // batch, and until the window has room for all
-    PTOWSP_TIMING_RATE_LIMITED,   // the clock moves to timing_cycles after the last issue
-    PTOWSP_TIMING_INTERLEAVED,    // streams take turns: stream s may issue one task at each time
-                                  // (s + k * stream_count) * timing_cycles, k = 0, 1, ... The clock
-                                  // stays: a task starts no earlier than the first turn of its
-                                  // stream that is not before the clock and not taken. For dataflow
-                                  // issue with a stream key.
-    PTOWSP_TIMING_FORCE_INT = 0x7fffffff
-} ptowsp_timing;
-
-#define PTOWSP_SCHEDULE_LANE_MAX   65536
-#define PTOWSP_SCHEDULE_STREAM_MAX 65536
-#define PTOWSP_SCHEDULE_WINDOW_MAX 0x7fffffff
-
-typedef struct ptowsp_schedule {
-    ptowsp_issue issue;
-    ptowsp_dispatch dispatch;
-    ptowsp_expr dispatch_key;  // affinity, hash, custom
-    uint32_t lane_count;       // of the one pool
-    ptowsp_pools pools;
-    uint32_t vector_lane_count;  // by unit
-    uint32_t cube_lane_count;    // by unit
-    ptowsp_window window_policy;
-    uint32_t window;        // tasks in flight
-    uint32_t dependencies;  // PTOWSP_DEPENDENCIES_..., or'ed
-    uint32_t hazards;       // PTOWSP_HAZARD_..., or'ed
-    ptowsp_ready ready;
-    ptowsp_expr priority_key;  // priority
-    ptowsp_start start;
-    uint64_t start_threshold;  // threshold
-    uint32_t stream_count;     // with a key, tasks of one stream (key % stream_count) run one after
-    ptowsp_expr stream_key;  // another; without one it is only the default for lane_count, as in v9
-    ptowsp_timing timing;
-    uint32_t timing_count;        // batched
-    ptowsp_cycles timing_cycles;  // batched (may be 0), rate limited, interleaved; at most 2^32
-} ptowsp_schedule;
-
-// What happens to a directive of a schedule on a target.
-typedef enum ptowsp_support {
-    PTOWSP_SUPPORT_ENFORCED = 0,  // it is done
-    PTOWSP_SUPPORT_RECORDED,      // it is kept for others to see, and changes nothing
-    PTOWSP_SUPPORT_REFUSED,       // asking for it is an error that names it
-    PTOWSP_SUPPORT_FORCE_INT = 0x7fffffff
-} ptowsp_support;
-
-typedef enum ptowsp_target {
-    PTOWSP_TARGET_CPU_SIM = 0,  // kernels on the calling thread, lanes in simulated time
-    PTOWSP_TARGET_THREADS,      // kernels on lanes of a context, or on a device
-    PTOWSP_TARGET_ASCEND_NPU,   // an emitted tree
-    PTOWSP_TARGET_COUNT,
-    PTOWSP_TARGET_FORCE_INT = 0x7fffffff
-} ptowsp_target;
-
-// One line of the capability table: "dispatch", "affinity", and the support on each target.
-typedef struct ptowsp_capability {
-    const char *directive, *value;
-    ptowsp_support support[PTOWSP_TARGET_COUNT];
-} ptowsp_capability;
-
-PTOWSP_API uint32_t ptowsp_capability_count(void);
-PTOWSP_API ptowsp_capability ptowsp_capability_at(uint32_t i);  // Requires i < count
-PTOWSP_API void ptowsp_capability_print(ptowsp_text text);      // the table
-PTOWSP_API const char *ptowsp_target_name(ptowsp_target target);
-PTOWSP_API const char *ptowsp_support_name(ptowsp_support support);
-
-// Checks a schedule for a target, as compiling does; NULL is the default schedule. The error is in
-// the module's context and names the directive: lanes, keys or counts that are missing or not asked
-// for, of the wrong type or out of range; what a target refuses (UNSUPPORTED); what could never
-// proceed, as far as it is known without the program (STUCK).
-PTOWSP_API ptowsp_status ptowsp_schedule_check(const ptowsp_module *module,
-                                               const ptowsp_schedule *schedule,
-                                               ptowsp_target target);
-
-// Writes the schedule as text, a directive a line: issue, dispatch and dependencies, and what else
-// is not the default.
-PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text);
-
-// -------------------------------------------------------------------------------------------------
-// 18. Programs
-// -------------------------------------------------------------------------------------------------
-//
-// A program is a checked and compiled workload with its schedule. It is immutable, has a few
-// kilobytes however many tasks it makes, and may be shared by any number of runs, on any threads.
-
-typedef struct ptowsp_program ptowsp_program;
-
-typedef struct ptowsp_program_desc {
-    const char *workload;             // where to begin; default: the module's last workload
-    const ptowsp_schedule *schedule;  // default: one lane, dataflow, hybrid dependencies
-} ptowsp_program_desc;
-
-// Compiles; desc may be NULL. The program does not need the module afterwards.
-//
-// Memory   From the context, until destroyed.
-// Errors   The module's first error; scopes left open; no workload, or no such; calls of unknown
-//          workloads, with other arguments, or in a circle; a key without its variable; as
-//          ptowsp_schedule_check; OUT_OF_MEMORY. All are in the context.
-PTOWSP_API ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *module,
-                                               const ptowsp_program_desc *desc,
-                                               ptowsp_program **out_program);
-
-// Frees a program; NULL is ignored. Requires that no run of it is left.
-PTOWSP_API void ptowsp_program_destroy(ptowsp_program *program);
-
-// Bytes of memory that the program holds.
-PTOWSP_API size_t ptowsp_program_size(const ptowsp_program *program);
-
-// The name of a kernel by the id in a ptowsp_task_record, NULL if there is none; and where a node
-// by its id is in the tree: "attention/parallel b/task attn".
-PTOWSP_API const char *ptowsp_program_kernel_name(const ptowsp_program *program, uint32_t kernel);
-PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node,
-                                           ptowsp_text text);
-
-// Writes the program as text, the same for the same module and schedule.
-PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text);
-
-// -------------------------------------------------------------------------------------------------
-// 19. Runs
-// -------------------------------------------------------------------------------------------------
-//
-// A run binds sizes, symbols, arrays and memory to a program and runs it, any number of times.
-// Bindings stay until replaced. Arrays and tensors are not copied: they belong to the caller and
-// must live, with their sizes unchanged, while a run executes. Kernels write to tensors only: what
-// decides about control and depends on computed data is loaded into slots, not read from arrays.
-//
-// Before a kernel is called, all that does not depend on slots loaded from computed data is checked
-// for the whole program: everything bound, arrays well-formed, every view inside its tensor. So
-// such errors leave all data untouched. What does depend on computed data is checked task by task,
-// each before its kernel is called; so is, in processes, what depends on tokens, and all that is
-// inside a consume or a receive.
-//
-// On lanes. With lane_count in its options an execution uses that many lanes of the context: the
-// thread that walks the program issues tasks, at most a window of them (4096 without one, or with a
-// larger one) ahead of the oldest that is not done, and any lane runs one as soon as what it waits
-// for is done:
-//
-//      program order    retired | done  running  done  waits  ready | not yet issued
-//                                 ^ oldest in flight                ^ the walk, a window ahead
-//
-// A task waits for all before it that touch the same data and write it (or are about to be
-// overwritten), whatever the schedule says; and for what the schedule's structure, explicit edges
-// and streams say. A slot is loaded when what writes its element is done. So outputs are the same,
-// to the bit, for any number of lanes, if kernels touch no data but their tiles; data that kernels
-// (or cost functions, which several lanes may call at once, too) reach through `user` is theirs to
-// protect. Time is simulated in program order from what kernels return, so it is the same, too.
-// Affinity, custom and hash choose the real lane as well (by key modulo lanes; while the thread of
-// that lane is slow to wake, others take its tasks); otherwise any lane takes any task. In
-// pipelines, tasks whose cycles are known before they run (tile kernels; constant cycles; a cost)
-// run on lanes, each after the one before it in its process; for another one the walk waits.
-//
-// Meanwhile the context is busy: kernels that call something of it get BUSY.
-//
-// When a kernel fails, what does not depend on it and has been issued still runs; the error is that
-// of the first task in program order that failed, as without lanes. Slots are then what the walk,
-// which was ahead, has made of them.
-//
-// Memory   A run grows with the tasks in flight, that is with the window, not with the number of
-//          tasks: 20 to 40 bytes for each in order or fifo, some 65 more for each tile that
-//          dependencies look at, 60 to 80 more where lanes choose: with three tiles, no more than
-//          256. Recording tasks takes 56 bytes for each, and up to 32 more for each in flight. On
-//          lanes, some 100 bytes more for each task of the window, 25 for each tile, and 65 for
-//          each tile of a tensor that tasks write: with three tiles, of which one is such, again no
-//          more than 256. Executing again what has been executed before allocates nothing; on lanes,
-//          only if more is in flight at once than ever before.
-
-typedef struct ptowsp_run ptowsp_run;
-
-// Creates a run of a program, with nothing bound and all slots 0.
-PTOWSP_API ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *program,
-                                           ptowsp_run **out_run);
-PTOWSP_API void ptowsp_run_destroy(ptowsp_run *run);  // NULL is ignored
-
-// Arrays of compressed sparse rows: row i has entries indptr[i] .. indptr[i + 1] - 1 of indices.
-typedef struct ptowsp_csr {
-    ptowsp_dtype dtype;   // of both arrays: i32, i64, u32 or u64
-    const void *indptr;   // row_count + 1 elements, from 0, not decreasing
-    const void *indices;  // indptr[row_count] elements, not negative
-    uint64_t row_count;
-    uint64_t entry_count;  // of indices; at least indptr[row_count]
-} ptowsp_csr;
-
-// Bind a name of the program. What no statement uses may be bound, and need not be. Contents of
-// arrays that are used are checked when executing.
-// Errors   INVALID_PARAMS: a name that its module had not as this kind when it was compiled, a
-//          negative size, a pointer NULL with elements to point to, another dtype, rank or shape
-//          than declared, a misaligned pointer, strides or sizes beyond the buffer or 63 bits, no
-//          such slot. The old binding stays. Lengths of ragged axes are i32, i64, u32 or u64.
-PTOWSP_API ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size);
-PTOWSP_API ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol,
-                                                uint64_t value);
-PTOWSP_API ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array,
-                                               ptowsp_dtype dtype, const void *data,
-                                               uint64_t count);
-PTOWSP_API ptowsp_status ptowsp_run_bind_lengths(ptowsp_run *run, const char *axis,
-                                                 ptowsp_dtype dtype, const void *data,
-                                                 uint64_t count);
-PTOWSP_API ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis,
-                                             const ptowsp_csr *csr);
-PTOWSP_API ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
-                                                const ptowsp_buffer *buffer);
-
-// The value that a slot has when a run begins (0 if never bound), and the one that it had when the
-// last run ended.
-PTOWSP_API ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value);
-PTOWSP_API uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot);
-
-typedef enum ptowsp_run_mode {
-    PTOWSP_RUN_EXECUTE = 0,  // kernels run
-    PTOWSP_RUN_TIME_ONLY,    // no kernel runs, no tensor is touched; every kernel is one of tile
-                             // operations or has a cost or constant cycles, and slots are loaded
-                             // from no tensor that a task writes (UNSUPPORTED otherwise)
-    PTOWSP_RUN_MODE_FORCE_INT = 0x7fffffff
-} ptowsp_run_mode;
-
-typedef struct ptowsp_run_options {
-    ptowsp_run_mode mode;
-    bool record_tasks;  // keep a record of each task and of each step in a pipeline, and find the
-                        // critical paths
-    ptowsp_cost cost;   // how tile kernels are counted; default: the unit model
-    // Tokens that each channel gets at most, each time that its pipeline runs; one more is
-    // LIMIT_EXCEEDED. Default: no limit, and tokens that go round for ever do.
-    uint64_t token_limit;
-    // Lanes of the context that run kernels, at most as many as it has (INVALID_PARAMS). Default:
-    // 1, the calling thread. TIME_ONLY takes no notice.
-    uint32_t lane_count;
-} ptowsp_run_options;
-
-// Runs the program; options may be NULL.
-//
-// Errors   INVALID_PARAMS and UNBOUND (something missing, malformed or outside; the text names it,
-//          the place in the tree and the variables around), STUCK (nothing can proceed: who waits
-//          for what, and what would help), LIMIT_EXCEEDED (time beyond PTOWSP_CYCLES_MAX; a full
-//          window under abort), UNSUPPORTED (time only, see above), OUT_OF_MEMORY, BUSY (called
-//          from a kernel of the same run or from a job of its context), or the status of a kernel
-//          that failed, with the task as index. The run may be used again; its results are then
-//          those of what was done.
-// Cost     About 15 ns per task, in order or fifo by structure; a tile adds 10 ns, and some 60
-//          where dependencies look at data; lanes that choose cost 100 more. A tile
-//          is looked up among those in flight of each size that its tensor has in use. Tensors
-//          packed into one buffer are as good as separate ones where strides show that they share
-//          no bytes (rows of Q, K and V behind each other), in programs without pipelines; else
-//          their tiles are compared by what lies between their first and their last byte, and then
-//          exactly. Executing looks at every task twice.
-PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
-
-// Why a task did not start earlier, and where time went. A task that starts at 0 has NONE; else the
-// first of these that became true only at its start: what it waits for was done (DEPENDENCY), the
-// task before it on its lane ended (LANE), the clock of issue got there (what moved it last); else
-// START.
-#define PTOWSP_STALLS(STALL) /* name, text */                                                      \
-    STALL(NONE, "none")                                                                            \
-    STALL(DEPENDENCY, "dependency") /* something it waits for was not done */                      \
-    STALL(LANE, "lane")             /* its lane was busy */                                        \
-    STALL(WINDOW, "window")         /* the window was full */                                      \
-    STALL(ORDER, "order")           /* in order: the clock had moved for an earlier task's data */ \
-    STALL(SLOT, "slot")             /* a slot load before it had to wait */                        \
-    STALL(TIMING, "timing")         /* issue was rate limited, batched or interleaved */           \
-    STALL(START, "start")           /* tasks had not begun to start */                             \
-    STALL(CHANNEL, "channel")       /* its process waited at a full or an empty channel */
-
-// clang-format off
-typedef enum ptowsp_stall {
-#define PWSP_STALL_ENUM(name, text) PTOWSP_STALL_##name,
-    PTOWSP_STALLS(PWSP_STALL_ENUM)
-#undef PWSP_STALL_ENUM
-    PTOWSP_STALL_COUNT,
-    PTOWSP_STALL_FORCE_INT = 0x7fffffff
-} ptowsp_stall;
-// clang-format on
-
-PTOWSP_API const char *ptowsp_stall_name(ptowsp_stall stall);
-
-typedef struct ptowsp_run_stats {
-    ptowsp_cycles makespan_cycles;  // the end of the last task or pipeline to end
-    uint64_t task_count;
-    uint32_t lane_count;
-    ptowsp_cycles busy_cycles;  // sum of all tasks' cycles, those in processes too
-    // WINDOW, SLOT, TIMING: by how much each moved the clock of issue. DEPENDENCY: sum over tasks
-    // of what they waited after their issue until ready (in order: by how much it moved the clock).
-    // TIMING also counts what they waited after that for their turn; LANE and START: for their lane
-    // and for the start. CHANNEL: sum over processes of what they waited at channels. NONE, ORDER:
-    // 0.
-    ptowsp_cycles stall_cycles[PTOWSP_STALL_COUNT];
-    uint64_t in_flight_max;  // tasks in flight at once, just after an issue; 0 without a window
-    uint64_t window_overflow_count;  // tasks that found the window full under benchmark
-    uint64_t slot_load_count;
-    uint64_t region_max;  // tile regions tracked at once, for dependencies
-    size_t memory_bytes;  // held by the run
-} ptowsp_run_stats;
-
-typedef struct ptowsp_lane_stats {
-    ptowsp_cycles busy_cycles;
-    ptowsp_cycles idle_cycles;  // makespan - busy
-    uint64_t task_count;
-    ptowsp_cycles end_cycles;  // of its last task
-} ptowsp_lane_stats;
-
-#define PTOWSP_NO_LANE UINT32_MAX
-
-typedef struct ptowsp_task_record {
-    // issue: the clock when the task was issued. ready: what it waits for was done by then; what
-    // was done before `issue` may not be counted.
-    ptowsp_cycles ready, issue, start, end;
-    uint64_t cause;      // index of the task it waited for last, or PTOWSP_NO_INDEX
-    ptowsp_stall stall;  // why it did not start before `start`; in a process LANE: the process was
-                         // busy with the task before
-    uint32_t lane;       // PTOWSP_NO_LANE: it ran in a process
-    uint32_t kernel;     // id of its ptowsp_kernel
-    uint32_t node;       // id of its ptowsp_node
-} ptowsp_task_record;
-
-// Results of the last execution; all zero before. Pointers live until the next one.
-PTOWSP_API const ptowsp_run_stats *ptowsp_run_result(const ptowsp_run *run);
-PTOWSP_API const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run);  // lane_count of them
-
-// Every task, by index; NULL when they were not recorded.
-PTOWSP_API const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run);
-
-// The critical path: from the first of the tasks that end last back along `cause`, and then turned
-// around: *out_count task indices, first to last. NULL and 0 when tasks were not recorded.
-PTOWSP_API const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count);
-
-// Pipelines: results of each pipeline of the program, of its processes (replicas one after another)
-// and of its channels, all in the order of the tree. A pipeline may run several times in one
-// execution; unless said otherwise, numbers are of its last time. Times count from the start of the
-// pipeline. For each process, busy + full + empty cycles add up to the time at which it ended (when
-// the pipeline ran once). Of a pipeline that is stuck or has failed, numbers are of what was done:
-// waits that did not end are not counted.
-
-typedef struct ptowsp_pipeline_stats {
-    const char *name;
-    uint64_t run_count;             // how many times it has run
-    ptowsp_cycles start_cycles;     // when it started, on the clock of the run
-    ptowsp_cycles makespan_cycles;  // when its last process ended, or got stuck
-    ptowsp_cycles total_cycles;     // sum of its makespans over all times that it has run
-    uint32_t first_process, process_count;
-    uint32_t first_channel, channel_count;
-} ptowsp_pipeline_stats;
-
-typedef enum ptowsp_process_state {
-    PTOWSP_PROCESS_ENDED = 0,  // or has not run
-    PTOWSP_PROCESS_STOPPED,    // as another one failed, or by its own failure
-    PTOWSP_PROCESS_FULL,       // stuck: it waits until a channel has room
-    PTOWSP_PROCESS_EMPTY,      // stuck: it waits until a channel has a token
-    PTOWSP_PROCESS_FORCE_INT = 0x7fffffff
-} ptowsp_process_state;
-
-typedef struct ptowsp_process_stats {
-    const char *name;
-    uint32_t replica, replica_count;
-    ptowsp_process_state state;
-    uint32_t channel;            // FULL, EMPTY: where, an index of ptowsp_run_channels
-    uint32_t node;               // FULL, EMPTY: the place that it waits at
-    ptowsp_cycles end_cycles;    // when it ended, stopped or began to wait
-    uint64_t task_count;         // this and the following are sums over all times
-    ptowsp_cycles busy_cycles;   // in tasks
-    ptowsp_cycles full_cycles;   // waiting until a channel has room
-    ptowsp_cycles empty_cycles;  // waiting until a token or the end of the stream is there
-} ptowsp_process_stats;
-
-typedef struct ptowsp_channel_stats {
-    const char *name;
-    uint32_t depth;
-    ptowsp_cycles latency;
-    uint64_t pending_count;      // tokens that nobody has received
-    uint64_t token_count;        // sent; this and the following are sums over all times
-    uint64_t pending_max;        // tokens in it at once: the largest of all times; depth 0: 0
-    ptowsp_cycles full_cycles;   // that senders waited
-    ptowsp_cycles empty_cycles;  // that receivers waited
-} ptowsp_channel_stats;
-
-// out_count may be NULL. NULL and 0 where there are none.
-PTOWSP_API const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run,
-                                                             uint32_t *out_count);
-PTOWSP_API const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run,
-                                                            uint32_t *out_count);
-PTOWSP_API const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run,
-                                                           uint32_t *out_count);
-
-typedef enum ptowsp_step_kind {
-    PTOWSP_STEP_TASK = 0,
-    PTOWSP_STEP_SEND,
-    PTOWSP_STEP_RECEIVE,
-    PTOWSP_STEP_END,    // saw the end of a stream
-    PTOWSP_STEP_CLOSE,  // closed a channel; with channel UINT32_MAX: the process ended
-    PTOWSP_STEP_FORCE_INT = 0x7fffffff
-} ptowsp_step_kind;
-
-// What a process did. It was at the step from `arrive` to `end`: in a task busy, else waiting.
-typedef struct ptowsp_step_record {
-    ptowsp_cycles arrive, end;
-    uint64_t token;     // sent or received; of a TASK: its index
-    uint64_t previous;  // the step before of this process, or PTOWSP_NO_INDEX
-    uint64_t cause;     // the step at the other end of the channel that it had to wait for, or
-                        // PTOWSP_NO_INDEX
-    uint32_t process, channel;  // indices of ptowsp_run_processes, _channels; TASK: UINT32_MAX
-    uint32_t node;              // its place
-    ptowsp_step_kind kind;
-} ptowsp_step_record;
-
-// All steps of all pipelines, each time that one ran, in the order in which they were simulated;
-// NULL and 0 when they were not recorded. out_count may be NULL.
-PTOWSP_API const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count);
-
-// The critical chain of the last time that a pipeline ran: from the end of the process that ended
-// last (of several the first) back along `cause`, or `previous` where there is none, and then
-// turned around: *out_count indices of steps. NULL and 0 when steps were not recorded.
-PTOWSP_API const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
-                                                     uint64_t *out_count);
-
-// Writes why the pipeline in which an execution was STUCK cannot go on: every process that waits,
-// at which channel, full or empty, since when and with which variables; the circle of waits; what
-// would help. Writes nothing if the last execution was not stuck in a pipeline.
-PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text);
-
-// Writes the results as text: makespan, lanes, stalls, pipelines, and the critical paths if there
-// are any.
-PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
-
-// -------------------------------------------------------------------------------------------------
-// 20. Graphs
-// -------------------------------------------------------------------------------------------------
-//
-// A graph runs tasks on the lanes of a context, in real time: C functions, and edges that say which
-// runs before which. It is built once and run any number of times:
-//
-//      ptowsp_graph *graph;
-//      ptowsp_graph_create(context, NULL, &graph);
-//      ptowsp_graph_task_desc task = {.fn = factor, .user = &matrix};
-//      ptowsp_graph_task_make(graph, &task, &a);          // tasks are numbered from 0
-//      ptowsp_graph_task_make(graph, &task, &b);
-//      ptowsp_graph_edge_make(graph, a, b);               // a runs before b
-//      for each step { status = ptowsp_graph_run(graph); }
-//
-// A graph keeps its first error: after it building does nothing and returns that error, and so do
-// seal and run, until it is cleared. So a program may check once. (BUSY is not kept.)
-//
-// A lane goes on with a task that it has just made ready; what else it makes ready it keeps, newest
-// first, and lanes without work take from it. Which lane runs a task, and in which order ready
-// tasks start, is not defined; a task sees all that the tasks before it have written, through any
-// chain of edges. What tasks compute is thus the same for any number of lanes if tasks that share
-// data are ordered by edges.
-//
-// Building, sealing, running and destroying belong to one thread at a time, as everything of a
-// context; only ptowsp_graph_cancel may be called by any thread, and by tasks.
-//
-// Memory   37 bytes for a task (41 if it has nothing before it) and 12 for an edge, once sealed; up
-//          to twice that while it is built; 100 more for a kernel, with its arguments and tiles;
-//          3 KiB for a lane. Running allocates nothing.
-// Limits   2^32 - 1 tasks and as many edges; names of tasks as everywhere (PTOWSP_NAME_MAX).
-
-typedef struct ptowsp_graph ptowsp_graph;
-
-// Does a task. Zero and positive are success; negative: it failed, and what depends on it does not
-// run. It must not call anything of the graph but ptowsp_graph_cancel, nor of its context.
-typedef ptowsp_status (*ptowsp_graph_fn)(void *user, uint64_t task, uint32_t lane);
-
-// Does items [begin, end) of a range task. If ranges fail, the task has the status of the one with
-// the lowest begin; the others run all the same.
-typedef ptowsp_status (*ptowsp_graph_range_fn)(void *user, uint64_t begin, uint64_t end,
-                                               uint32_t lane);
-
-#define PTOWSP_GRAPH_PRIORITY_MAX 3
-
-typedef struct ptowsp_graph_desc {
-    // Lanes that take tasks of PTOWSP_UNIT_CUBE only, the last ones; the others then take vector
-    // tasks only. A larger number counts as all lanes but one. While no lane of a unit takes part
-    // in a run (threads may come late), the others do its tasks. Default: 0, every lane takes every
-    // task.
-    uint32_t cube_lane_count;
-} ptowsp_graph_desc;
-
-// A kernel (section 12) as a task, with what it is to see: arguments and tiles are copied, what
-// tiles point to is not. Its kernel_name is the name of the task, or "kernel".
-typedef struct ptowsp_graph_call {
-    ptowsp_kernel_fn fn;
-    const uint64_t *args;      // as in ptowsp_task: axes, rows and cols of each tile, scalars
-    uint32_t user_axis_count;  // at most PTOWSP_TASK_AXIS_MAX
-    const ptowsp_tile *tiles;
-    uint32_t tile_count;    // at most PTOWSP_TASK_TILE_MAX
-    uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
-} ptowsp_graph_call;
-
-// A task with neither fn, range nor kernel does nothing: many edges can meet in it (n + m instead
-// of n m).
-typedef struct ptowsp_graph_task_desc {
-    ptowsp_graph_fn fn;
-    ptowsp_graph_range_fn range;      // instead of fn: item_count independent items, on all lanes
-                                      // (of its unit)
-    uint64_t item_count;              // range only; 0 is valid
-    uint64_t grain;                   // range only, as in ptowsp_parallel_for; default: chosen
-    const ptowsp_graph_call *kernel;  // instead of fn
-    void *user;                       // handed to fn, range or the kernel
-    const char *name;                 // for error texts; copied, need not be unique; default: none
-    uint32_t priority;  // 0 to PTOWSP_GRAPH_PRIORITY_MAX: of tasks that are ready and that
-                        // a lane may take, it takes one with the highest
-    ptowsp_unit unit;   // default: PTOWSP_UNIT_VECTOR
-} ptowsp_graph_task_desc;
-
-// Creates an empty graph; desc may be NULL.
-// Errors   INVALID_PARAMS (out_graph NULL), OUT_OF_MEMORY.
-PTOWSP_API ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_desc *desc,
-                                             ptowsp_graph **out_graph);
-PTOWSP_API void ptowsp_graph_destroy(ptowsp_graph *graph);  // NULL is ignored
-
-// Removes all tasks, edges and the error, and keeps the memory: a graph of the same size that is
-// built anew allocates nothing. Does nothing while the graph runs.
-PTOWSP_API void ptowsp_graph_clear(ptowsp_graph *graph);
-
-// Adds a task; also after a run. out_task may be NULL.
-//
-// Errors   INVALID_PARAMS (more than one of fn, range and kernel; items or grain without range; a
-//          kernel without fn, with too many arguments, or NULL where there are some; a bad name,
-//          priority or unit), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY (the graph is running). *out_task
-//          is then PTOWSP_NO_INDEX.
-// Cost     5 ns. Priorities and units make graphs that have them slower: all lanes share one queue.
-PTOWSP_API ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph,
-                                                const ptowsp_graph_task_desc *task,
-                                                uint64_t *out_task);
-
-// Adds an edge: `before` is done before `after` starts. The same edge may be added again: it counts
-// as another one and changes nothing.
-//
-// Errors   INVALID_PARAMS (no such task, both are the same), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY.
-// Cost     3 ns.
-PTOWSP_API ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before,
-                                                uint64_t after);
-
-// Prepares for running what was added since the last time; ptowsp_graph_run does it if need be.
-//
-// Errors   The first error of building. INVALID_PARAMS: tasks wait for each other in a circle, one
-//          of which the text gives, with names; the index is its lowest task. OUT_OF_MEMORY (may be
-//          tried again). BUSY.
-// Cost     2 ns per task and per edge; 20 more where edges lead to lower numbers.
-PTOWSP_API ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph);
-
-// Runs all tasks and returns when they are done.
-//
-// Errors   The status of the failed task with the lowest number, with that as index. All tasks that
-//          do not depend on failed ones have run. CANCELLED: see below. SYSTEM_FAILED (USER:
-//          run_lanes broke its contract; the work is done). BUSY (the context is running something:
-//          perhaps this very graph, and the call is from one of its tasks; does nothing). Those of
-//          ptowsp_graph_seal.
-// Cost     Per task with its edges, for empty tasks on one lane: 3 to 6 ns where the order of
-//          memory is kind, 25 with four edges from anywhere. Where tasks are so short that lanes
-//          would only hinder each other, one lane runs them alone; a graph that takes no longer
-//          than waking threads runs on the calling thread, as lane 0, without them (and without
-//          run_lanes). How long tasks take is found out while they run, and remembered.
-PTOWSP_API ptowsp_status ptowsp_graph_run(ptowsp_graph *graph);
-
-// Makes the current run start no further tasks, nor ranges of tasks: it returns CANCELLED once the
-// started ones are done, even if some task has failed as well. Nothing if the graph is not running.
-// Threads  Any, and inside tasks; the graph must not be destroyed meanwhile.
-PTOWSP_API void ptowsp_graph_cancel(ptowsp_graph *graph);
-
-// What became of a task in the last run: OK, its own negative status, or SKIPPED. *out_cause (may
-// be NULL): of a failed task, itself; of a skipped one, the lowest failed task before it;
-// PTOWSP_NO_INDEX if it is done, or if it is SKIPPED as the run was cancelled, or as it has been
-// added after the last run. Requires task < task_count, and that the graph is not running.
-PTOWSP_API ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
-                                                  uint64_t *out_cause);
-
-// The cycles that a kernel task returned in the last run; 0 if it did not run or failed, and for
-// tasks that are none. Requires as above.
-PTOWSP_API ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task);
-
-typedef struct ptowsp_graph_stats {
-    uint64_t task_count, edge_count;                   // so far
-    uint64_t done_count, failed_count, skipped_count;  // in the last run
-    uint32_t lane_count;
-    size_t memory_bytes;  // held by the graph
-} ptowsp_graph_stats;
-
-typedef struct ptowsp_graph_lane_stats {
-    uint64_t task_count;   // done, failed or skipped by this lane
-    uint64_t steal_count;  // tasks that it took from other lanes
-    uint64_t range_count;  // ranges of range tasks that it did
-} ptowsp_graph_lane_stats;
-
-// Numbers of the graph and of its last run; lanes: lane_count of them, alive until the next run.
-PTOWSP_API ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph);
-PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph);
-
-// -------------------------------------------------------------------------------------------------
-// 21. Devices
-// -------------------------------------------------------------------------------------------------
-//
-// A device made of threads, in the image of an Ascend NPU's runtime: scheduler threads (AICPU) give
-// tasks to cores (AICore), which poll for them; memory is apart from the host's, and what programs
-// touch must lie in it. (Its addresses are ordinary pointers: that kernels of graphs and launches
-// touch nothing else, and the host only copies, is not checked.)
-//
-//      host                        AICPU threads                   cores, cube and vector
-//      alloc, copy in
-//      run a graph, a program,  -> what is ready, to a free     -> kernel(task)
-//      launch a kernel             core of its unit
-//                                  releases what waited for it  <- status, cycles
-//      copy out, free, close
-//
-// An AICPU thread and a core talk through one line of 64 bytes, the handshake. Each field has one
-// writer at a time:
-//
-//      field        written by   when                                         order
-//      aicpu_ready  AICPU        at open: the line may be used                release
-//      aicore_done  core         then: its number + 1, it polls               release
-//      task         AICPU        a task is given; task_status is IDLE         relaxed
-//      task_status  AICPU        then: ASSIGNED                               release
-//                   core         the task is done: DONE                       release
-//                   AICPU        its result has been read: IDLE               release
-//      control      AICPU        at close, task_status is IDLE: QUIT          release
-//
-// and whoever reads what another one writes reads it with acquire (task after task_status).
-//
-// Threads  A device has threads of its own, which sleep while nothing runs, whatever its context
-//          has. All calls belong to the thread of the context; memory comes from its allocator.
-// Stuck    A core that has not come back still runs its task, or may only be about to begin it: the
-//          graph, run, program, arrays of the launch, kernels and data that it is of must stay
-//          until the device is closed, and a run must neither be bound nor executed.
-// Cost     A third of a microsecond for an empty task while threads are awake; waking them costs
-//          what the system charges, so with more threads than processors some microseconds.
-
-typedef struct ptowsp_device ptowsp_device;
-
-#define PTOWSP_DEVICE_SCHEDULER_MAX 16
-#define PTOWSP_DEVICE_CORE_MAX      256  // cube and vector together
-#define PTOWSP_DEVICE_ALIGNMENT     64   // of its memory, in bytes
-
-typedef struct ptowsp_device_desc {
-    uint32_t scheduler_count;  // AICPU threads; default: 1
-    uint32_t cube_count;       // cores; default of both: 1 vector core
-    uint32_t vector_count;
-    uint64_t memory_bytes;  // default: 1 GiB. A limit: memory is taken when it is allocated
-    // For one task, on the clock of the wall, so with all that the system does meanwhile: let it be
-    // much more than a slice of its scheduler. A core that takes longer is stuck. Default: no
-    // limit.
-    uint64_t time_limit_ns;
-} ptowsp_device_desc;
-
-// Starts the threads of a device and waits until all cores poll; desc may be NULL.
-//
-// Errors   INVALID_PARAMS (more threads or cores than the maxima; out_device NULL), OUT_OF_MEMORY,
-//          SYSTEM_FAILED (a thread could not be started), UNSUPPORTED (PTOWSP_NO_THREADS), BUSY.
-PTOWSP_API ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptowsp_device_desc *desc,
-                                            ptowsp_device **out_device);
-
-// Stops the threads and frees the device; NULL is ignored.
-//
-// Errors   LEAKED: memory was still allocated; the text names the oldest pieces with their sizes,
-//          the index is how many there are. The device is closed all the same.
-//          STUCK: a core still has not come back (it is given the time limit once more). The device
-//          is not closed, and closing it may be tried again. BUSY.
-PTOWSP_API ptowsp_status ptowsp_device_close(ptowsp_device *device);
-
-// Memory of the device, as the host sees its addresses; kernels use them, the host copies. A name
-// (NULL: "memory") is copied, and is for texts. What is in it is not defined.
-//
-// Errors   INVALID_PARAMS (size 0; a bad name; out_memory NULL), OUT_OF_MEMORY (the device's is
-//          exhausted, or the allocator's), BUSY, STUCK (after a core was stuck).
-PTOWSP_API ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *name, uint64_t size,
-                                             void **out_memory);
-// Errors   INVALID_PARAMS: not the start of a piece that is allocated (freed twice, perhaps: the
-//          text says so where it is known). NULL is ignored. BUSY, STUCK.
-PTOWSP_API ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory);
-
-// Copy size bytes in from the host, or out to it. The device's side lies within one piece.
-// Errors   INVALID_PARAMS (not memory of the device; the text names the piece that the copy goes
-//          beyond, and by how much; a pointer NULL with a size), BUSY, STUCK (copying in only).
-PTOWSP_API ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void *from,
-                                               uint64_t size);
-PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void *from,
-                                                uint64_t size);
-
-// Runs a graph: AICPU threads count edges down, tasks run on cores of their unit (a range task as
-// one range for each such core, whatever its grain). `lane` is the core: cube cores come after
-// vector cores. Priorities hold; results are read from the graph as after ptowsp_graph_run, with a
-// lane for each core (tasks that need none, as they are empty or skipped, are counted for none).
-//
-// Errors   Those of ptowsp_graph_run. INVALID_PARAMS: a task's unit of which the device has no
-//          core, or a graph of another context. STUCK: a core has not come back in time; the text
-//          names core and task. Tasks that have not been started do not run, and the device is
-//          lost: but for copying out and closing all calls return STUCK.
-PTOWSP_API ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph);
-
-// Runs a program as ptowsp_run_execute does, with kernels on cores of their unit, and outputs and
-// times that are the same. The calling thread walks the program. Dispatch by affinity, hash or
-// custom chooses the core. options may be NULL; its lane_count is not used.
-//
-// Errors   Those of ptowsp_run_execute and ptowsp_device_run_graph. INVALID_PARAMS: TIME_ONLY; a
-//          tensor that is used and not, as a whole, in one piece of the device's memory (named); a
-//          kernel's unit of which the device has no core; a run of another context.
-PTOWSP_API ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
-                                           const ptowsp_run_options *options);
-
-// Instances of kernels, all independent, each with its index: on each core of a unit one (SPMD), or
-// more or fewer; the same kernel for all, or by id one of a table (MPMD). A kernel sees the task of
-// ptowsp_graph_call: axes are the instance's index and how many there are, then come the scalars.
-typedef struct ptowsp_launch {
-    const ptowsp_kernel_fn *kernels;  // by id
-    uint32_t kernel_count;
-    const uint32_t *ids;      // by instance; default: 0 for all
-    uint32_t instance_count;  // default: as many as the unit has cores; then one runs on each
-    ptowsp_unit unit;
-    const uint64_t *scalars;
-    uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
-    void *user;
-    ptowsp_cycles *out_cycles;  // by instance, 0 where it failed; may be NULL
-} ptowsp_launch;
-
-// Runs all instances and returns when they are done.
-// Errors   INVALID_PARAMS (no kernel, an id outside of the table, no core of the unit, ...); the
-//          status of the failed instance with the lowest index, with that as index; BUSY, STUCK.
-PTOWSP_API ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *launch);
-
-typedef struct ptowsp_device_stats {
-    uint32_t scheduler_count, cube_count, vector_count;
-    uint64_t task_count;  // given to cores since it was opened
-    uint64_t memory_bytes, used_bytes, used_bytes_max;
-    uint64_t piece_count;  // pieces that are allocated
-} ptowsp_device_stats;
-
-PTOWSP_API ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device);
-
-// Tasks that a core has been given since it was opened; vector cores come first. Requires core <
-// vector_count + cube_count.
-PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core);
-
-// -------------------------------------------------------------------------------------------------
-// 22. Reading programs
-// -------------------------------------------------------------------------------------------------
-//
-// What a compiled program says, for those who translate it: emitters, viewers, other runtimes. It
-// is a list of statements in program order; those that have others in them are followed by these,
-// and then by an END:
-//
-//      0  WORKLOAD attention                          end 6
-//      1      LOOP b over batch, parallel             end 5
-//      2          WHEN kv_len[b] <= 2048              end 4
-//      3              TASK attend
-//      4          END of 2
-//      5      END of 1
-//      6  END of 0
-//
-// The first statement is the workload that the program begins with; those that are called follow
-// it. Scopes that add no order are not there any more, nor is "parallel" in processes, which are
-// sequential. Things are named by their indices in tables, where nothing else is said from 1, as in
-// a module: 0 is none. Statements, slots, channels and edges are from 0. What functions return
-// belongs to the program. Requires indices that exist.
-
-#define PTOWSP_VIEW_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
-
-typedef enum ptowsp_expr_kind {
-    PTOWSP_EXPR_NONE = 0,
-    PTOWSP_EXPR_CONST,     // value
-    PTOWSP_EXPR_VARIABLE,  // id: a variable
-    PTOWSP_EXPR_ENTRY,     // id: the variable of a sparse loop; where in the indices it is
-    PTOWSP_EXPR_SIZE,      // id: an axis
-    PTOWSP_EXPR_SYMBOL,    // id
-    PTOWSP_EXPR_ARRAY,     // id: an array; a: the index
-    PTOWSP_EXPR_SLOT,      // id: the slot; read as the expression's type
-    PTOWSP_EXPR_TASK_ARG,  // in keys: args[id] of the task, i64, 0 when it has fewer
-    PTOWSP_EXPR_ADD,       // a, b; as the functions of section 14
-    PTOWSP_EXPR_SUB,
-    PTOWSP_EXPR_MUL,
-    PTOWSP_EXPR_DIV,
-    PTOWSP_EXPR_REM,
-    PTOWSP_EXPR_MIN,
-    PTOWSP_EXPR_MAX,
-    PTOWSP_EXPR_BITAND,
-    PTOWSP_EXPR_BITXOR,
-    PTOWSP_EXPR_BITOR,
-    PTOWSP_EXPR_SHL,
-    PTOWSP_EXPR_SHR,
-    PTOWSP_EXPR_EQ,
-    PTOWSP_EXPR_NE,
-    PTOWSP_EXPR_LT,
-    PTOWSP_EXPR_LE,
-    PTOWSP_EXPR_GT,
-    PTOWSP_EXPR_GE,
-    PTOWSP_EXPR_AND,
-    PTOWSP_EXPR_OR,
-    PTOWSP_EXPR_NEG,  // a
-    PTOWSP_EXPR_BITNOT,
-    PTOWSP_EXPR_NOT,
-    PTOWSP_EXPR_TO_I64,
-    PTOWSP_EXPR_TO_U64,
-    PTOWSP_EXPR_TO_BOOL,
-    PTOWSP_EXPR_SELECT,  // a ? b : c
-    PTOWSP_EXPR_KIND_COUNT,
-    PTOWSP_EXPR_KIND_FORCE_INT = 0x7fffffff
-} ptowsp_expr_kind;
-
-// A node of an expression. Operands are expressions of the program, with smaller indices.
-typedef struct ptowsp_expr_info {
-    ptowsp_expr_kind kind;
-    ptowsp_type type;
-    uint32_t a, b, c;
-    uint32_t id;
-    uint64_t value;
-} ptowsp_expr_info;
-
-PTOWSP_API ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr);
-
-// What is declared. Arrays include the lengths of ragged axes; a row of an axis (ptowsp_axis_row)
-// is no axis of its own here. Without is_used nothing has to be bound.
-typedef enum ptowsp_axis_kind {
-    PTOWSP_AXIS_DENSE = 0,
-    PTOWSP_AXIS_DYNAMIC,
-    PTOWSP_AXIS_RAGGED,
-    PTOWSP_AXIS_SPARSE,
-    PTOWSP_AXIS_KIND_FORCE_INT = 0x7fffffff
-} ptowsp_axis_kind;
-
-typedef struct ptowsp_axis_info {
-    const char *name;
-    ptowsp_axis_kind kind;
-    int64_t size;    // dense
-    uint32_t array;  // ragged: its lengths
-    bool is_used;
-} ptowsp_axis_info;
-
-typedef struct ptowsp_array_info {
-    const char *name;
-    ptowsp_dtype dtype;  // as declared; NONE: lengths of any integer type
-    bool is_lengths;
-    bool is_used;
-} ptowsp_array_info;
-
-typedef struct ptowsp_symbol_info {
-    const char *name;
-    bool is_used;
-} ptowsp_symbol_info;
-
-typedef struct ptowsp_tensor_info {
-    ptowsp_tensor_desc desc;
-    bool is_used;
-    bool is_written;  // by a task
-    bool is_loaded;   // a slot is loaded from it
-} ptowsp_tensor_info;
-
-typedef struct ptowsp_variable_info {
-    const char *name;  // several may have one
-    ptowsp_type type;  // i64 but for parameters of workloads
-} ptowsp_variable_info;
-
-// Tables of tensors and so on have entries 1 .. count - 1; that of axes has gaps: name NULL.
-PTOWSP_API const char *ptowsp_program_name(const ptowsp_program *program);  // of its module
-PTOWSP_API uint32_t ptowsp_program_slot_count(const ptowsp_program *program);
-PTOWSP_API uint32_t ptowsp_program_axis_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_axis_info ptowsp_program_axis_at(const ptowsp_program *program, uint32_t axis);
-PTOWSP_API uint32_t ptowsp_program_array_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_t array);
-PTOWSP_API uint32_t ptowsp_program_symbol_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_symbol_info ptowsp_program_symbol_at(const ptowsp_program *program,
-                                                       uint32_t symbol);
-PTOWSP_API uint32_t ptowsp_program_tensor_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program,
-                                                       uint32_t tensor);
-PTOWSP_API uint32_t ptowsp_program_variable_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program,
-                                                           uint32_t variable);
-
-// Statements.
-typedef enum ptowsp_statement_kind {
-    PTOWSP_STATEMENT_NONE = 0,
-    PTOWSP_STATEMENT_WORKLOAD,   // name, variables (its parameters); is called, or begins
-    PTOWSP_STATEMENT_SCOPE,      // scope
-    PTOWSP_STATEMENT_LOOP,       // variable, axis, row, scope
-    PTOWSP_STATEMENT_WHEN,       // value; its end is its OTHERWISE, if there is one
-    PTOWSP_STATEMENT_OTHERWISE,  // follows the statements of its WHEN instead of an END
-    PTOWSP_STATEMENT_CALL,       // target: a WORKLOAD; values: arguments; scope
-    PTOWSP_STATEMENT_TASK,       // ptowsp_program_task_at
-    PTOWSP_STATEMENT_SLOT_SET,   // slot, value
-    PTOWSP_STATEMENT_SLOT_LOAD,  // slot; ptowsp_program_load_at
-    PTOWSP_STATEMENT_RESET,      // edges: explicit ones that forget, as an iteration begins
-    PTOWSP_STATEMENT_PIPELINE,   // name, channels; its PROCESSes follow; edges of it as a task:
-                                 // ptowsp_program_task_at, with a whole view of each tensor
-    PTOWSP_STATEMENT_PROCESS,    // name, ports; replicas: variable, axis
-    PTOWSP_STATEMENT_CONSUME,    // variable, channel: for each token until the end of the stream
-    PTOWSP_STATEMENT_RECEIVE,    // variable, channel: for one token, or not at its end
-    PTOWSP_STATEMENT_SEND,       // channel, value
-    PTOWSP_STATEMENT_CLOSE,      // channel
-    PTOWSP_STATEMENT_RECORD,     // channel: an event
-    PTOWSP_STATEMENT_WAIT,       // channel: an event
-    PTOWSP_STATEMENT_END,        // of the statement `begin`
-    PTOWSP_STATEMENT_KIND_COUNT,
-    PTOWSP_STATEMENT_KIND_FORCE_INT = 0x7fffffff
-} ptowsp_statement_kind;
-
-// What a loop, scope or call opens: see section 15. NONE: its statements stand as if around it.
-typedef enum ptowsp_scope {
-    PTOWSP_SCOPE_NONE = 0,
-    PTOWSP_SCOPE_PARALLEL,
-    PTOWSP_SCOPE_SEQUENTIAL,
-    PTOWSP_SCOPE_FORCE_INT = 0x7fffffff
-} ptowsp_scope;
-
-typedef struct ptowsp_statement {
-    ptowsp_statement_kind kind;
-    uint32_t node;   // for ptowsp_program_print_place
-    uint32_t begin;  // of an END or OTHERWISE: what it belongs to
-    uint32_t end;    // of what has statements in it: its END; of a WHEN: its OTHERWISE, or END
-    const char *name;
-    ptowsp_scope scope;
-    uint32_t axis, variable;
-    uint32_t row, value;  // expressions
-    uint32_t slot;
-    uint32_t channel;
-    uint32_t target;
-    // first .. first + count - 1 are, of a CALL, its values; of a WORKLOAD, its variables; of a
-    // PIPELINE, its channels; of a PROCESS, its ports; of a RESET, places in the lists of edges.
-    uint32_t first, count;
-} ptowsp_statement;
-
-PTOWSP_API uint32_t ptowsp_program_statement_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_statement ptowsp_program_statement_at(const ptowsp_program *program, uint32_t i);
-
-// Value `first + i` of a CALL, or variable `first + i` of a WORKLOAD.
-PTOWSP_API uint32_t ptowsp_program_value_at(const ptowsp_program *program, uint32_t i);
-PTOWSP_API uint32_t ptowsp_program_param_at(const ptowsp_program *program, uint32_t i);
-
-// A view. Indices, row and col are expressions; row and col 0: from the start.
-typedef struct ptowsp_view_info {
-    uint32_t tensor;
-    uint32_t lead_count;  // indices before rows and columns
-    uint32_t lead[PTOWSP_VIEW_LEAD_MAX];
-    uint32_t row, col;
-    int64_t rows, cols;  // of the tile; 0: up to the tensor's edge
-    bool is_read, is_written;
-} ptowsp_view_info;
-
-typedef struct ptowsp_task_info {
-    uint32_t kernel;
-    uint32_t axis_count, tile_count, scalar_count;
-    uint32_t axes[PTOWSP_TASK_AXIS_MAX];  // expressions, as the following
-    uint32_t scalars[PTOWSP_TASK_SCALAR_MAX];
-    uint32_t dispatch_key, priority_key, stream_key;  // of the schedule, for this task; or 0
-    uint32_t first_in, in_count;                      // edges from tasks that it is after
-    uint32_t first_out, out_count;                    // edges to those that are after it
-} ptowsp_task_info;
-
-// The task of a TASK or PIPELINE; its tile i (of a pipeline, tile_count is not limited, and views
-// are whole tensors: lead_count 0, rows and cols 0); the edge (0 .. edge_count - 1) at place
-// `first_in + i` or `first_out + i` of the lists of edges.
-PTOWSP_API ptowsp_task_info ptowsp_program_task_at(const ptowsp_program *program,
-                                                   uint32_t statement);
-PTOWSP_API ptowsp_view_info ptowsp_program_view_at(const ptowsp_program *program,
-                                                   uint32_t statement, uint32_t i);
-PTOWSP_API uint32_t ptowsp_program_edge_count(const ptowsp_program *program);
-PTOWSP_API uint32_t ptowsp_program_edge_at(const ptowsp_program *program, uint32_t i);
-
-// Of a SLOT_LOAD: the view, and the element of its tile (expressions, 0: the first).
-typedef struct ptowsp_load_info {
-    ptowsp_view_info view;
-    uint32_t row, col;
-} ptowsp_load_info;
-
-PTOWSP_API ptowsp_load_info ptowsp_program_load_at(const ptowsp_program *program,
-                                                   uint32_t statement);
-
-// Channels, numbered over all pipelines, from 0; and the ports of processes.
-typedef struct ptowsp_channel_info {
-    const char *name;
-    uint32_t depth;
-    ptowsp_cycles latency;
-    uint32_t depth_at_start, latency_at_start;  // expressions, or 0
-    bool is_event;
-} ptowsp_channel_info;
-
-typedef struct ptowsp_port_info {
-    uint32_t channel;
-    bool is_produced;      // else consumed
-    bool is_closed_early;  // there is a CLOSE
-} ptowsp_port_info;
-
-PTOWSP_API uint32_t ptowsp_program_channel_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_channel_info ptowsp_program_channel_at(const ptowsp_program *program,
-                                                         uint32_t channel);
-PTOWSP_API ptowsp_port_info ptowsp_program_port_at(const ptowsp_program *program, uint32_t i);
-
-// The symbol that overrides the latency of channels, 0 in programs without pipelines.
-PTOWSP_API uint32_t ptowsp_program_latency_symbol(const ptowsp_program *program);
-
-// The schedule, with defaults filled in; its keys are those of the tasks, and not set here. The
-// lanes that it has in all.
-PTOWSP_API ptowsp_schedule ptowsp_program_schedule(const ptowsp_program *program);
-PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);
-PTOWSP_API bool ptowsp_program_is_priority_signed(const ptowsp_program *program);
-PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text);
-
-// Does a target do all that the program's schedule and tensors ask for? UNSUPPORTED, with the
-// directive in the context's error, if it refuses one.
-PTOWSP_API ptowsp_status ptowsp_program_check(ptowsp_context *context,
-                                              const ptowsp_program *program, ptowsp_target target);
-
-// Kernels, 1 .. count - 1.
-typedef struct ptowsp_kernel_info {
-    const char *name;
-    bool is_used;  // a task calls it
-    bool is_tile_kernel;
-    ptowsp_unit unit;
-    uint32_t axis_count, tile_count, scalar_count;
-    ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];
-    ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
-    bool has_fn, has_cost;
-    ptowsp_cycles cycles;         // constant, or 0
-    ptowsp_kernel_source source;  // of a kernel that is a C function
-    // Of a tile kernel:
-    uint32_t insn_count, tile_object_count, check_count;
-    uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype: how their bits are read
-    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
-    ptowsp_family family;
-    ptowsp_machine machine;  // that it is planned for: name, family, clock, memories, rates
-    bool has_products;       // uses the cube unit
-} ptowsp_kernel_info;
-
-PTOWSP_API uint32_t ptowsp_program_kernel_count(const ptowsp_program *program);
-PTOWSP_API ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program,
-                                                       uint32_t kernel);
-
-// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), with `valid` the
-// valid rows (axis 0) or columns (axis 1) of tile parameter `param`; param UINT32_MAX: max.
-typedef struct ptowsp_extent {
-    uint32_t param, axis, shift;
-    int32_t mul, add;
-    uint32_t max;
-} ptowsp_extent;
-
-// A tile on chip, 1 .. tile_object_count - 1. Tiles may share bytes.
-typedef struct ptowsp_tile_object {
-    ptowsp_dtype dtype;
-    ptowsp_memory memory;
-    ptowsp_layout layout;
-    uint32_t pad;         // 0 none, 1 zero, 2 max, 3 min
-    uint32_t rows, cols;  // allocated
-    ptowsp_extent valid_rows, valid_cols;
-    uint32_t address;  // in its memory
-    uint32_t root;     // the tile whose bytes these are; itself, if it is no view
-} ptowsp_tile_object;
-
-// What forms an instruction has beside its name.
-typedef enum ptowsp_form {
-    PTOWSP_FORM_PLAIN = 0,
-    PTOWSP_FORM_RELU,        // TSTORE through a relu
-    PTOWSP_FORM_ADD,         // TSTORE, atomic add
-    PTOWSP_FORM_QUANT,       // TSTORE with a scale
-    PTOWSP_FORM_QUANT_RELU,  //
-    PTOWSP_FORM_DESCENDING,  // TCI
-    PTOWSP_FORM_UPPER,       // TTRI
-    PTOWSP_FORM_SATURATE,    // TCVT
-    PTOWSP_FORM_ASYMMETRIC,  // TQUANT
-    PTOWSP_FORM_INPLACE,     // TFILLPAD
-    PTOWSP_FORM_EXPAND,      // TFILLPAD
-    PTOWSP_FORM_LISTS,       // TMRGSORT of separate lists
-    PTOWSP_FORM_BINARY,      // TCOLSUM as a tree
-    PTOWSP_FORM_FORCE_INT = 0x7fffffff
-} ptowsp_form;
-
-#define PTOWSP_NO_PARAM UINT32_MAX
-
-// One instruction with its operands.
-typedef struct ptowsp_insn_info {
-    const char *name;  // "TADD", "SET_FLAG", "WAIT_FLAG", "PIPE_BARRIER"
-    ptowsp_pipe pipe;  // that runs it
-    ptowsp_form form;
-    uint32_t mode;  // a ptowsp_round, ptowsp_compare or mask pattern: ptowsp_instruction_desc
-    ptowsp_pipe src_pipe, dst_pipe;  // of flags; src_pipe of a barrier, PTOWSP_PIPE_COUNT: all
-    uint32_t event;
-    bool is_dst_read;  // dst[0] is read as well
-    bool is_implied;   // PTO-WSP does it uncounted: no cycles in the unit model
-    uint32_t param;    // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter, or NO_PARAM
-    uint32_t dst[2], src[4], tmp;  // tiles; 0 is none
-    uint32_t row, col;      // TEXTRACT, TINSERT; block length of TMRGSORT; offsets of TLOAD, TSTORE
-    uint32_t scalar_param;  // a scalar operand: a parameter, or NO_PARAM: then
-    uint32_t cols_of;       // the valid columns of this tile, or, if 0,
-    double scalar;          // this constant
-} ptowsp_insn_info;
-
-// Two sizes that a task must have alike; where only b depends on the task, b >= a.
-typedef struct ptowsp_size_check {
-    ptowsp_extent a, b;
-    const char *operation;
-    uint32_t axis;  // 0 rows, 1 columns
-} ptowsp_size_check;
-
-PTOWSP_API ptowsp_tile_object ptowsp_program_tile_at(const ptowsp_program *program, uint32_t kernel,
-                                                     uint32_t i);
-PTOWSP_API ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program, uint32_t kernel,
-                                                   uint32_t i);
-PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program,
-                                                          uint32_t kernel, uint32_t i);
-
-// What is bound to a run, for those who run its program in another way. False: not bound. Axes,
-// arrays, symbols and tensors by index. The size of a dense axis is the declared one; a tensor's
-// buffer has all its fields filled in, its size with the bytes that it spans (0 where elements lie
-// before the first one).
-PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);
-PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);
-PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,
-                                        uint64_t *out_value);
-PTOWSP_API bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array,
-                                       ptowsp_dtype *out_dtype, const void **out_data,
-                                       uint64_t *out_count);
-PTOWSP_API bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_csr);
-PTOWSP_API bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor,
-                                        ptowsp_buffer *out_buffer);
-PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
-
-// -------------------------------------------------------------------------------------------------
-// 23. Emitting
-// -------------------------------------------------------------------------------------------------
-//
-// A program becomes a source tree for an Ascend NPU, which runs on any machine first. These
-// functions are in ptowsp_npu_emit.c, an optional third file that uses this header alone: compile
-// it beside ptowsp.c.
-//
-//      host/       binds sizes, data and memory; starts the device, or threads in its place
-//      aicpu/      expand.cpp: the program's loops, which make tasks from what is bound; scheduler
-//      aicore/     one source per kernel, dispatch by kernel id, the loop of a core
-//      include/    what these three share
-//      shim/       PTO-ISA instructions and simulated time on a CPU
-//
-// One tree builds in three ways: with a C++17 compiler alone (tasks run on threads that stand in
-// for the device, with the same outputs and the same cycles as ptowsp_run_execute); against a
-// PTO-ISA checkout (-DPTO_ISA_ROOT=DIR, its CPU simulator, C++20); with CANN, for the device
-// (-DPTOWSP_ASCEND=ON). README.md in the tree says how. The first has run; the other two have been
-// written from public headers and documents of PTO-ISA and CANN, and have not.
-//
-// Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as
-// C++17 with ptowsp.h; `user` is NULL there. What the device side does not do is refused: column
-// ascend_npu of ptowsp_capability_print.
-
-typedef struct ptowsp_npu_desc {
-    const char *directory;  // where the tree goes; its parent exists
-    bool is_replacing;      // an emitted tree or an empty directory that is there is replaced, as
-                            // a whole, with all that is in it; else nothing may be there
-} ptowsp_npu_desc;
-
-// Writes the tree of a program: first beside the directory, then in its place by renaming, so there
-// is never half a tree. The same program gives the same bytes.
-//
-// Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or cost
-//          without source), an instruction that the machine has in no form, each by its name.
-//          LIMIT_EXCEEDED: more than a tree holds: 65535 of a kind, or statements.
-//          INVALID_PARAMS: no directory, or it exists and is not to be, or must not be, replaced.
-//          SYSTEM_FAILED: what the system said, and about which path. OUT_OF_MEMORY.
-//          Nothing is left behind.
-// Cost     Some milliseconds, most of it the system's, for writing files.
-PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
-                                             const ptowsp_npu_desc *desc);
-
-// The same, file by file, to a callback: paths in the tree, like "aicpu/expand.cpp", in a fixed
-// order. Returning anything but OK ends it with that status.
-typedef ptowsp_status (*ptowsp_npu_file_fn)(void *user, const char *path, const char *text,
-                                            size_t size);
-PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context,
-                                                   const ptowsp_program *program,
-                                                   ptowsp_npu_file_fn file, void *user);
-
-// Building and running from here, on POSIX systems: the tree is compiled into a shared object,
-// which is loaded. It is kept in a cache, under a hash of all that decides about it, and compiled
-// only if it is not there.
-typedef struct ptowsp_npu_build_desc {
-    const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp; it is
-                                  // created for its owner alone (0700)
-    const char *compiler;         // default: $CXX, or c++
-    const char *options;          // default: -O2
-} ptowsp_npu_build_desc;
-
-typedef struct ptowsp_npu ptowsp_npu;
-
-// Errors   As emit; SYSTEM_FAILED: no cache directory, no compiler, or the compiler's first error;
-//          all it said is in the file that the text names. UNSUPPORTED: the system is not POSIX.
-// The program and the context must live as long as what is built of them.
-PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,
-                                              const ptowsp_program *program,
-                                              const ptowsp_npu_build_desc *desc,
-                                              ptowsp_npu **out_npu);
-PTOWSP_NPU_API void ptowsp_npu_destroy(ptowsp_npu *npu);  // NULL is ignored
-PTOWSP_NPU_API bool ptowsp_npu_was_cached(const ptowsp_npu *npu);
-PTOWSP_NPU_API const char *ptowsp_npu_directory(
-    const ptowsp_npu *npu);  // of its entry in the cache
-
-typedef struct ptowsp_npu_options {
-    uint32_t aicpu_count;  // scheduler threads; default: 1; at most 16
-    uint32_t core_count;   // of each unit that the program has; default: its lanes, at most 72
-    uint32_t ring_size;    // tasks in flight, at most; default: 4096; at most 65536
-    ptowsp_cost cost;      // UNIT, A2A3 or A5
-} ptowsp_npu_options;
-
-typedef struct ptowsp_npu_result {
-    ptowsp_cycles makespan_cycles;  // as that of ptowsp_run_stats
-    uint64_t task_count;
-    uint32_t in_flight_max;  // tasks in the ring at once
-} ptowsp_npu_result;
-
-// Runs it with what is bound to a run of the same program (which is not executed). Slots at its end
-// go to slots[slot_count], if that is not NULL.
-// Errors   As ptowsp_run_execute, though tasks before the one that is wrong have run, as views are
-//          checked when the walk comes to them. INVALID_PARAMS: a run of another program, counts
-//          beyond their limits, another cost. SYSTEM_FAILED: a thread was refused.
-PTOWSP_NPU_API ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
-                                                const ptowsp_npu_options *options, uint64_t *slots,
-                                                uint32_t slot_count, ptowsp_npu_result *out_result);
-
-// Builds (or finds), executes and forgets.
-PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *run,
-                                                  const ptowsp_npu_build_desc *build,
-                                                  const ptowsp_npu_options *options,
-                                                  ptowsp_npu_result *out_result);
-
-// -------------------------------------------------------------------------------------------------
-// 24. Utilities
-// -------------------------------------------------------------------------------------------------
-
-// FNV-1a, 64 bits (Fowler, Noll, Vo). Hashing a concatenation: start the second part with the hash
-// of the first instead of PTOWSP_HASH_START.
-#define PTOWSP_HASH_START UINT64_C(0xcbf29ce484222325)
-PTOWSP_API uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size);
-
-// Nanoseconds of a clock that never goes back; differences are meaningful, values are not.
-PTOWSP_API uint64_t ptowsp_clock_ns(void);
 
 #ifdef __cplusplus
 }

@@ -92,6 +92,7 @@ static void base__version_text_is_made_of_the_version_numbers(void **state) {
     snprintf(text, sizeof text, "%d.%d.%d", PTOWSP_VERSION_MAJOR, PTOWSP_VERSION_MINOR,
              PTOWSP_VERSION_PATCH);
     assert_string_equal(PTOWSP_VERSION, text);
+    assert_string_equal(ptowsp_version(), text);
 }
 
 // -- hash and clock -------------------------------------------------------------------------------

@@ -109,6 +109,10 @@ check() {
     step "packaging"
     CC=gcc CXX=g++ OUT="$OUT/packaging" sh tests/packaging_test.sh
 
+    step "the header: alone in every standard, and the programs of its opening comment"
+    sh tests/header_test.sh
+    sh tests/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/header_programs"
+
     step "README: its programs compile and print what it says"
     readme
 

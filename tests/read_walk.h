@@ -1,4 +1,4 @@
-// Walking a program by what ptowsp.h says of it (section 22), as somebody who translates it would:
+// Walking a program by what ptowsp.h says of it (appendix A), as somebody who translates it would:
 // an evaluator of its expressions and an interpreter of its statements, one after another, over
 // what is bound to a run. It shares nothing with the library but the public functions.
 

@@ -1,5 +1,5 @@
 // Executing changes data, so everything that tasks write is copied first, and put back before each
-// execution. What that is, the program says itself (section 22 of ptowsp.h).
+// execution. What that is, the program says itself (appendix A of ptowsp.h).
 
 #include "emit.h"
 

@@ -14,6 +14,10 @@
 
 #include <stdlib.h>
 
+const char *ptowsp_version(void) {
+    return PTOWSP_VERSION;
+}
+
 const char *ptowsp_status_name(ptowsp_status status) {
     switch (status) {
 #define PWSP_STATUS_NAME(name, value, text)                                                        \

@@ -1,4 +1,4 @@
-// The emitter: from a compiled program, read through section 22 of ptowsp.h, to the files of a
+// The emitter: from a compiled program, read through appendix A of ptowsp.h, to the files of a
 // source tree. It is a library on its own beside ptowsp.c (ptowsp_npu_emit.c): of ptowsp it knows
 // the header alone, and its private names begin with npu_.
 //
@@ -157,7 +157,7 @@ NPU_INTERNAL bool npu_fail(npu_emitter *emitter, ptowsp_status status, uint64_t 
                            const char *format, ...) NPU_PRINTF(4, 5);
 NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter);  // fails so; returns false
 
-// The identifier of a thing; index as in section 22 (WORKLOAD: the statement).
+// The identifier of a thing; index as in appendix A (WORKLOAD: the statement).
 NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index);
 
 // Is it a word of C++, of headers, or of what expand.cpp uses itself; or could it be a macro?

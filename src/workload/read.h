@@ -1,4 +1,4 @@
-// What a program keeps for those who read it (section 22 of the header), made while compiling.
+// What a program keeps for those who read it (appendix A of the header), made while compiling.
 
 #ifndef PWSP_READ_H
 #define PWSP_READ_H

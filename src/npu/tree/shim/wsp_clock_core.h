@@ -152,6 +152,10 @@ PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena);
 
 #include <stdlib.h>
 
+const char *ptowsp_version(void) {
+    return PTOWSP_VERSION;
+}
+
 const char *ptowsp_status_name(ptowsp_status status) {
     switch (status) {
 #define PWSP_STATUS_NAME(name, value, text)                                                        \
