@@ -79,6 +79,7 @@ check() {
     step "amalgamation: generated files match src/, and the script refuses what it should"
     tools/amalgamate.sh --check
     sh tests/amalgamate_test.sh
+    sh tests/map_test.sh
 
     step "formatting"
     clang-format --dry-run -Werror ptowsp.h \
