@@ -11,9 +11,9 @@
 // src/base/base.h
 // =================================================================================================
 
-// Ground of everything: compiler differences, checked sizes, memory, arenas.
+// The ground floor: compiler differences, checked sizes, memory, arenas.
 //
-// Private names begin with pwsp_ and PWSP_. What one file of src/ offers to others is
+// Private names begin with pwsp_ and PWSP_. A function that other files of src/ call is
 // PWSP_INTERNAL: static in ptowsp.c, hidden when each file is compiled alone.
 
 #ifndef PWSP_BASE_H
@@ -135,17 +135,17 @@ PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena);
 // src/base/base.c
 // =================================================================================================
 
-// Statuses, memory, arenas, hashing: what every other room stands on.
+// Statuses, memory, arenas and hashing, for every other room.
 //
-// Memory goes through one hook that is told both sizes, so that a caller can account for each byte
-// without headers of his own. The arena is a list of blocks, each at least twice as large as the
-// one before:
+// Memory goes through one hook that is told both sizes, so a caller can account for every byte
+// without block headers. An arena is a list of blocks, each at least twice as large as the one
+// before:
 //
 //      first -> [4 KiB: full] -> [8 KiB: full] -> [16 KiB: used 9 KiB] -> [32 KiB: empty]
 //                                                  current
 //
-// Only the current block is allocated from. What is left at the end of a block when a request does
-// not fit is lost until the next reset, which makes the first block current and frees nothing.
+// Allocations come from the current block only. When a request does not fit, the end of the block
+// stays unused until the next reset. A reset makes the first block current and frees nothing.
 
 #include <stdlib.h>
 
@@ -352,8 +352,8 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 // src/base/atomic.h
 // =================================================================================================
 
-// Atomic access, by name of its memory order, over the compiler's builtins: <stdatomic.h> does not
-// compile as C++17. Each works on 32- and 64-bit integers and pointers.
+// Atomic operations over the compiler's builtins, named by their memory order. <stdatomic.h> does
+// not compile as C++17. Operands are 32- and 64-bit integers and pointers.
 
 #ifndef PWSP_ATOMIC_H
 #define PWSP_ATOMIC_H
@@ -407,9 +407,9 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 // Which vector code this build has and this machine can run.
 //
 // Hot loops exist as portable C and as variants for x86-64 (AVX2, AVX-512), compiled by function
-// attribute so that a plain -O2 build has them all, and for arm64, where NEON is always there. The
-// choice is made at each call from the compiler's own table of the processor's features: a load and
-// a test, and no state of ours. PTOWSP_NO_SIMD leaves the portable code only.
+// attribute so that a plain -O2 build has them all, and for arm64, where NEON is always there. Each
+// call chooses by the compiler's own table of processor features: a load and a test. No state is
+// kept. PTOWSP_NO_SIMD leaves the portable code only.
 
 #ifndef PWSP_CPU_H
 #define PWSP_CPU_H
@@ -540,8 +540,8 @@ PWSP_INTERNAL float pwsp_log(float x) {
 // =================================================================================================
 
 // Threads, locks and the clock of the operating system, and nothing else of it. Under
-// PTOWSP_NO_THREADS threads cannot be started, nobody can wait for a condition, and locks spin and
-// yield, as lanes may be threads of the user's.
+// PTOWSP_NO_THREADS no thread can be started and no condition waited for. Locks then spin and
+// yield, because lanes may be the user's threads.
 
 #ifndef PWSP_OS_H
 #define PWSP_OS_H
@@ -589,9 +589,9 @@ PWSP_INTERNAL uint32_t pwsp_cpu_count(void);
 // =================================================================================================
 
 // POSIX, kept in one file. In header mode it is too late for feature-test macros, so strict C11
-// hides clock_gettime and pthread_condattr_setclock from us; they are declared here, as POSIX gives
-// them. (macOS has no such conditions: there a wait is by the clock on the wall, and who waits
-// looks again.)
+// hides clock_gettime and pthread_condattr_setclock. They are declared here as POSIX defines them.
+// macOS has no pthread_condattr_setclock: waits there use the wall clock, and the waiter checks
+// again.
 
 #include <sched.h>
 #include <time.h>
@@ -757,7 +757,7 @@ uint64_t ptowsp_clock_ns(void) {
 // src/base/sleeper.h
 // =================================================================================================
 
-// Where one thread sleeps until another one has something for it.
+// A sleeper: one thread sleeps until another has something for it.
 //
 //      sleeper                               waker
 //      begin: locks; asleep = what (1)       makes something visible, seq_cst (3)
@@ -767,9 +767,8 @@ uint64_t ptowsp_clock_ns(void) {
 //          if there was nothing; unlocks
 //
 // All four are sequentially consistent: either (2) sees what (3) has made visible, or (4) sees (1).
-// `what` is a set of bits, so that a waker passes by those who cannot use what it has; and as it
-// takes them back, a second waker goes on to the next sleeper. tests/models/handshake.pml has this
-// protocol in it.
+// `what` is a set of bits: a waker skips sleepers that cannot use its offer. It clears the bits, so
+// a second waker goes on to the next sleeper. tests/models/handshake.pml models this protocol.
 
 #ifndef PWSP_SLEEPER_H
 #define PWSP_SLEEPER_H
@@ -949,10 +948,11 @@ PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job
 // =================================================================================================
 
 // A pool of lanes. Lane 0 is the caller; with own threads, lane i > 0 is a thread that sleeps
-// between jobs. Jobs are short (a decode step has tens of microseconds), so joining in costs one
-// atomic operation, leaving another, and a worker that wakes too late is not waited for.
+// between jobs. Jobs are short (a decode step has tens of microseconds), so a worker joins with one
+// atomic operation and leaves with another. The caller does not wait for a worker that wakes too
+// late.
 //
-// All of it turns on one 64-bit word, the gate:
+// One 64-bit word, the gate, controls the protocol:
 //
 //      bits 63..32  generation: counts jobs, so that a worker joins each job once
 //      bit  31      OPEN: a job may be joined
@@ -1215,7 +1215,7 @@ PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
 // src/base/context.h
 // =================================================================================================
 
-// The context: memory, lanes, the last error; and sharing items out among the lanes.
+// The context: memory, lanes, the last error, and queues of items that lanes share.
 
 #ifndef PWSP_CONTEXT_H
 #define PWSP_CONTEXT_H
@@ -1259,7 +1259,8 @@ PWSP_INTERNAL bool pwsp_queue_take(pwsp_queue *queue, uint64_t *out_begin, uint6
 // src/base/context.c
 // =================================================================================================
 
-// Contexts put memory, lanes and errors together; parallel-for lets lanes take ranges from a queue.
+// A context holds memory, lanes and the last error. In a parallel-for lanes take ranges from a
+// queue.
 //
 // Ranges shrink as work runs out (guided self-scheduling, Polychronopoulos and Kuck 1987): a lane
 // takes an eighth of its even share of what is left. Early ranges are large, so that the shared
@@ -1476,15 +1477,16 @@ void ptowsp_space_at(const ptowsp_space *space, uint64_t index, int64_t *out_coo
 // Element types: their names and sizes, and conversions between all of them in integer arithmetic.
 //
 // No floating-point operation is used, so rounding modes, flush-to-zero and x87 registers change
-// nothing, and a signalling NaN raises nothing. f32 to and from f16 and bf16, which move whole
-// tensors, have loops of their own. All else goes element by element through one exact form:
+// nothing, and a signalling NaN raises nothing. f32 to and from f16 and bf16, which convert whole
+// tensors, have loops of their own. Every other pair goes element by element through one exact
+// form:
 //
 //      bits of in --decode--> (-1)^negative * magnitude * 2^exponent --encode--> bits of out
 //
-// The magnitude has 64 bits, so every element of every type is held exactly, and encoding is the
-// only place that rounds: that is what makes i64 to f16 and f64 to bf16 round once. Infinity is a
-// magnitude of 1 with an exponent beyond every type, so it overflows and saturates by itself. A NaN
-// keeps its fraction in the magnitude, moved to the upper end.
+// The magnitude has 64 bits, so it holds every element of every type exactly. Only encoding rounds,
+// so i64 to f16 and f64 to bf16 round once. Infinity is a magnitude of 1 with an exponent beyond
+// every type, so it overflows and saturates by itself. A NaN keeps its fraction in the magnitude,
+// moved to the upper end.
 //
 // NaN     Widening moves the fraction and leaves it as it is, so that it can be undone; also for a
 //         signalling NaN. Where the result cannot hold all of the source (f16 to bf16 and back
@@ -1906,10 +1908,10 @@ ptowsp_status ptowsp_convert(void *out, ptowsp_dtype out_dtype, const void *in,
 // src/data/region.h
 // =================================================================================================
 
-// Where data lies: strided tiles of memory and strided layouts of tensors, and whether they meet.
+// Strided tiles of memory, strided layouts of tensors, and whether they overlap.
 //
 // Addresses are numbers modulo 2^64, so no address overflows: a region may touch either end of the
-// address space, or run across it. It has to span less than 2^63 bytes.
+// address space, or run across it. It must span less than 2^63 bytes.
 
 #ifndef PWSP_REGION_H
 #define PWSP_REGION_H
@@ -1968,9 +1970,9 @@ PWSP_INTERNAL bool pwsp_layout_span(uint32_t rank, const int64_t *shape, const i
 // src/data/region.c
 // =================================================================================================
 
-// Whether strided tiles meet, exactly.
+// An exact test whether two strided tiles overlap.
 //
-// Reversing rows or columns leaves the set of bytes as it is, so strides count as positive, from
+// Reversing rows or columns does not change the set of bytes, so strides count as positive, from
 // the lowest byte. Regions a and b have a byte in common if two of their elements are closer than
 // their sizes. With k and l counted from the last row and column of b, that is
 //
@@ -2281,7 +2283,7 @@ PWSP_INTERNAL bool pwsp_layout_span(uint32_t rank, const int64_t *shape, const i
 // src/data/names.h
 // =================================================================================================
 
-// Names identified by their hash: what sizes, symbols, arrays and tensors are bound by.
+// Names identified by their hash. Sizes, symbols, arrays and tensors are bound by name.
 
 #ifndef PWSP_NAMES_H
 #define PWSP_NAMES_H
@@ -2317,9 +2319,9 @@ PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory)
 // src/data/names.c
 // =================================================================================================
 
-// A hash table of names, open addressing with linear probing, at most half full. Names are known by
-// their FNV-1a-64 hash alone, as they are on a device, so two names with one hash cannot both be
-// in: whoever adds a name looks for it first, and finds the other one.
+// A hash table of names, open addressing with linear probing, at most half full. Names are
+// identified by their FNV-1a-64 hash alone, as on a device, so two names with one hash cannot both
+// be in the table. Callers look a name up before they add it, and then find the other one.
 
 PWSP_INTERNAL bool pwsp_name_is_valid(const char *text) {
     if (!text) {
@@ -2543,9 +2545,9 @@ PWSP_INLINE uint64_t pwsp_shr_i64(uint64_t a, uint64_t b) {
 // Trees of scalar expressions, typed and folded as they are built.
 //
 // Nodes live in one array, operands before their users, so an expression is an index and two
-// expressions may share a part. What sharing could blow up is bounded: a node knows the depth and
-// size of its tree, and the module refuses trees beyond PTOWSP_EXPR_DEPTH_MAX and _SIZE_MAX.
-// Everything after that may therefore walk trees recursively.
+// expressions may share a part. Sharing could make trees exponentially large, so they are bounded:
+// a node knows the depth and size of its tree, and the module refuses trees beyond
+// PTOWSP_EXPR_DEPTH_MAX and _SIZE_MAX. All later code may therefore walk trees recursively.
 
 #include <inttypes.h>
 
@@ -2771,7 +2773,7 @@ PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp
 // src/data/code_range.h
 // =================================================================================================
 
-// Compiled expressions, as what refers to them sees them.
+// A compiled expression, as its users refer to it: a range of code.
 
 #ifndef PWSP_CODE_RANGE_H
 #define PWSP_CODE_RANGE_H
@@ -2872,8 +2874,9 @@ PWSP_INLINE uint64_t pwsp_code_value(const pwsp_instruction *code, pwsp_code ran
 
 // From trees to three-address code.
 //
-// All that an expression may refer to has a cell: constants, loop variables, symbols, sizes, slots,
-// arguments of the task. So leaves cost nothing, and an operation names its operands' cells:
+// Everything that an expression can refer to has a cell: constants, loop variables, symbols, sizes,
+// slots, arguments of the task. So leaves cost nothing, and an operation names the cells of its
+// operands:
 //
 //      lengths[b + 1] <= cut        ADD    t0 = b, 1
 //                                   READ   t0 = lengths[t0]
@@ -2881,7 +2884,7 @@ PWSP_INLINE uint64_t pwsp_code_value(const pwsp_instruction *code, pwsp_code ran
 //
 // Temporaries are a stack: an operand's value is in a leaf's cell or in the lowest free temporary.
 // Right operands that read arrays are skipped over when they are not needed (select, and, or);
-// others are evaluated regardless, as that is faster and cannot be noticed.
+// other operands are always evaluated, which is faster and has no visible effect.
 
 static bool pwsp_coder_emit(pwsp_coder *coder, pwsp_opcode opcode, uint32_t out, uint32_t a,
                             uint32_t b, uint32_t c) {
@@ -3140,7 +3143,7 @@ PWSP_INTERNAL void pwsp_code_run(const pwsp_instruction *code, uint32_t begin, u
 // src/plan/count.h
 // =================================================================================================
 
-// Sums over the lengths of a batch: the passes that planning spends its time in.
+// Sums over the lengths of a batch. Planning spends its time in these passes.
 
 #ifndef PWSP_COUNT_H
 #define PWSP_COUNT_H
@@ -3500,7 +3503,7 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 // src/plan/emit.c
 // =================================================================================================
 
-// A step may have 65,536 descriptors, so they are written with vector code. Two stages, over
+// A step may have 65,536 descriptors, so vector code writes them. It works in two stages, on
 // PWSP_CUTS sequences at a time:
 //
 //      cut     how many pieces, how long, which tier: the same arithmetic for every sequence, with
@@ -3508,23 +3511,23 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 //      write   the descriptors of each sequence, head by head; with AVX-512 eight at once
 //
 // Eight descriptors are 48 words of 32 bits, three vectors. A block of eight is computed in
-// registers, field by field, and then interleaved, without a branch on the number of pieces n: it
-// follows no pattern, so every branch on it is mispredicted, at the price of twenty descriptors.
+// registers, field by field, and then interleaved. There is no branch on the number of pieces n: n
+// follows no pattern, so each such branch is mispredicted and costs as much as twenty descriptors.
 //
 //      word         0         1           2         3       4          5
 //                   work_id   tier,flags  request   head    kv_start   kv_len
 //
 //      n <= 8    a block is 8 / n whole heads; the next block adds a constant to work_id and head.
-//                What a block writes beyond its heads is overwritten by the next; near the end of a
-//                range, where nothing comes after, the plain code writes. Where a sequence has only
-//                one or two descriptors, as with one head, the first vector alone is stored
+//                The next block overwrites all that a block writes beyond its heads. Near the end
+//                of a range, where no block follows, plain code writes. Where a sequence has only
+//                one or two descriptors, as with one head, only the first vector is stored
 //      n > 8     a block is pieces 0 to 7, 8 to 15, ... of a head, the last one n - 8 to n - 1; the
 //                same block of the next head adds n to work_id and 1 to head
 //
 // Measured on a Zen 5, 256 sequences of 8 heads, gcc 12: 0.32 us per 1,000 descriptors, three plain
-// loops 1.63, memcpy of the bytes 0.18. With 1 head, 0.96: a block for each sequence. What is left
-// is the number of blocks, which depends on n and is mispredicted; writing the sequences in the
-// order of their n, with masked stores at their ends, took 0.47.
+// loops 1.63, memcpy of the bytes 0.18. With 1 head, 0.96: a block for each sequence. The remaining
+// cost is the loop over blocks, whose count depends on n and is mispredicted. Writing the sequences
+// in the order of their n, with masked stores at their ends, took 0.47.
 
 #define PWSP_CUTS 64
 
@@ -3909,7 +3912,7 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 // src/plan/work.c
 // =================================================================================================
 
-// Work descriptors in memory and in print, and tiers.
+// Work descriptors: memory, printing, tiers.
 //
 // Descriptors are allocated at 64 bytes, so that a lane's share begins on a cache line and vector
 // stores stay inside lines. The block remembers its own size in front of them:
@@ -3995,11 +3998,11 @@ const ptowsp_tier *ptowsp_decode_tiers(void) {
 // The search for the chunk. units(chunk) = sum of ceil(len / chunk) falls as the chunk grows, so
 // the smallest chunk with units <= limit is found by narrowing [low, high], where high qualifies
 // and everything below low does not. A pass over 10,000 lengths costs about half a microsecond, so
-// passes are what is saved:
+// the search saves passes. The bounds
 //
 //      total / chunk  <=  units(chunk)  <=  (total - count) / chunk + count      count: lengths > 0
 //
-// bounds both ends before the first pass. Between them units is nearly a line over 1 / chunk, so
+// narrow both ends before the first pass. Between them units is nearly a line over 1 / chunk, so
 // the line through the last two probes predicts the answer (the secant method; the first two probes
 // take the line through what rounding up adds on average). For batches of many different lengths 3
 // to 5 probes are enough. Where units has large steps, as for equal lengths, prediction fails; so
@@ -4570,7 +4573,7 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
 //
 // Before anything runs, one pass finds which of the 256 tiers occur, so that a missing kernel is an
 // error and not half a step. Lanes take ranges of descriptors from one queue per group; in MPMD a
-// lane skips the descriptors of other groups in its range, which costs a byte's comparison each.
+// lane skips the descriptors of other groups in its range, at the cost of one byte comparison each.
 
 #define PWSP_TIER_COUNT 256
 

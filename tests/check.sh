@@ -79,6 +79,7 @@ check() {
     step "amalgamation: generated files match src/, and the script refuses what it should"
     tools/amalgamate.sh --check
     sh tests/amalgamate_test.sh
+    sh tests/map_test.sh
 
     step "formatting"
     clang-format --dry-run -Werror ptowsp.h \
@@ -151,10 +152,13 @@ readme() {
             mode == "text" { print > text }' README.md
         # PTOWSP_IMPLEMENTATION would compile the library for each of them.
         sed '/#define PTOWSP_IMPLEMENTATION/d' "$OUT/readme.c" > "$OUT/readme_linked.c"
-        gcc -std=c11 -Wall -Wextra -Werror -I. "$OUT/readme_linked.c" "$BUILD/libptowsp.a" -o "$OUT/readme" \
-            -pthread -ldl -lm
-        "$OUT/readme" > "$OUT/readme.txt"
-        cmp "$OUT/readme.txt" "$OUT/readme.expected" || fail "README's program prints $(cat "$OUT/readme.txt")"
+        for compiler in "gcc -std=c11" "clang -std=c11" "g++ -x c++ -std=c++17" "clang++ -x c++ -std=c++17"; do
+            $compiler -Wall -Wextra -Werror -I. "$OUT/readme_linked.c" -x none "$BUILD/libptowsp.a" \
+                -o "$OUT/readme" -pthread -ldl -lm
+            "$OUT/readme" > "$OUT/readme.txt"
+            cmp "$OUT/readme.txt" "$OUT/readme.expected" ||
+                fail "README's program $number, by $compiler, prints $(cat "$OUT/readme.txt")"
+        done
     done
 }
 

@@ -52,6 +52,10 @@ good hello_workload
 says "30 rows:   8 tasks on 4 lanes took  264 cycles" \
     "1000 rows: 250 tasks on 4 lanes took 8316 cycles" "all squares are right"
 
+# 31 diagonals of 10 cycles; the binomial coefficient in the last corner.
+good lattice
+rows 2 "32 over 16 is 601080390, after 310 cycles on 16 simulated lanes: good"
+
 good tiered_decode
 says "one program, compiled once" "18 short   30 chunked" "the same cycles: good"
 rows 3 "^  step [123] .*good$"

@@ -1,5 +1,5 @@
-// Atomic access, by name of its memory order, over the compiler's builtins: <stdatomic.h> does not
-// compile as C++17. Each works on 32- and 64-bit integers and pointers.
+// Atomic operations over the compiler's builtins, named by their memory order. <stdatomic.h> does
+// not compile as C++17. Operands are 32- and 64-bit integers and pointers.
 
 #ifndef PWSP_ATOMIC_H
 #define PWSP_ATOMIC_H

@@ -1,14 +1,14 @@
-// Statuses, memory, arenas, hashing: what every other room stands on.
+// Statuses, memory, arenas and hashing, for every other room.
 //
-// Memory goes through one hook that is told both sizes, so that a caller can account for each byte
-// without headers of his own. The arena is a list of blocks, each at least twice as large as the
-// one before:
+// Memory goes through one hook that is told both sizes, so a caller can account for every byte
+// without block headers. An arena is a list of blocks, each at least twice as large as the one
+// before:
 //
 //      first -> [4 KiB: full] -> [8 KiB: full] -> [16 KiB: used 9 KiB] -> [32 KiB: empty]
 //                                                  current
 //
-// Only the current block is allocated from. What is left at the end of a block when a request does
-// not fit is lost until the next reset, which makes the first block current and frees nothing.
+// Allocations come from the current block only. When a request does not fit, the end of the block
+// stays unused until the next reset. A reset makes the first block current and frees nothing.
 
 #include "base.h"
 

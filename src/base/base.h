@@ -1,6 +1,6 @@
-// Ground of everything: compiler differences, checked sizes, memory, arenas.
+// The ground floor: compiler differences, checked sizes, memory, arenas.
 //
-// Private names begin with pwsp_ and PWSP_. What one file of src/ offers to others is
+// Private names begin with pwsp_ and PWSP_. A function that other files of src/ call is
 // PWSP_INTERNAL: static in ptowsp.c, hidden when each file is compiled alone.
 
 #ifndef PWSP_BASE_H

@@ -1,4 +1,5 @@
-// Contexts put memory, lanes and errors together; parallel-for lets lanes take ranges from a queue.
+// A context holds memory, lanes and the last error. In a parallel-for lanes take ranges from a
+// queue.
 //
 // Ranges shrink as work runs out (guided self-scheduling, Polychronopoulos and Kuck 1987): a lane
 // takes an eighth of its even share of what is left. Early ranges are large, so that the shared

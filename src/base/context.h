@@ -1,4 +1,4 @@
-// The context: memory, lanes, the last error; and sharing items out among the lanes.
+// The context: memory, lanes, the last error, and queues of items that lanes share.
 
 #ifndef PWSP_CONTEXT_H
 #define PWSP_CONTEXT_H

@@ -1,7 +1,7 @@
 // POSIX, kept in one file. In header mode it is too late for feature-test macros, so strict C11
-// hides clock_gettime and pthread_condattr_setclock from us; they are declared here, as POSIX gives
-// them. (macOS has no such conditions: there a wait is by the clock on the wall, and who waits
-// looks again.)
+// hides clock_gettime and pthread_condattr_setclock. They are declared here as POSIX defines them.
+// macOS has no pthread_condattr_setclock: waits there use the wall clock, and the waiter checks
+// again.
 
 #include "os.h"
 

@@ -1,6 +1,6 @@
 // Threads, locks and the clock of the operating system, and nothing else of it. Under
-// PTOWSP_NO_THREADS threads cannot be started, nobody can wait for a condition, and locks spin and
-// yield, as lanes may be threads of the user's.
+// PTOWSP_NO_THREADS no thread can be started and no condition waited for. Locks then spin and
+// yield, because lanes may be the user's threads.
 
 #ifndef PWSP_OS_H
 #define PWSP_OS_H

@@ -1,8 +1,9 @@
 // A pool of lanes. Lane 0 is the caller; with own threads, lane i > 0 is a thread that sleeps
-// between jobs. Jobs are short (a decode step has tens of microseconds), so joining in costs one
-// atomic operation, leaving another, and a worker that wakes too late is not waited for.
+// between jobs. Jobs are short (a decode step has tens of microseconds), so a worker joins with one
+// atomic operation and leaves with another. The caller does not wait for a worker that wakes too
+// late.
 //
-// All of it turns on one 64-bit word, the gate:
+// One 64-bit word, the gate, controls the protocol:
 //
 //      bits 63..32  generation: counts jobs, so that a worker joins each job once
 //      bit  31      OPEN: a job may be joined

@@ -1,4 +1,4 @@
-// Where one thread sleeps until another one has something for it.
+// A sleeper: one thread sleeps until another has something for it.
 //
 //      sleeper                               waker
 //      begin: locks; asleep = what (1)       makes something visible, seq_cst (3)
@@ -8,9 +8,8 @@
 //          if there was nothing; unlocks
 //
 // All four are sequentially consistent: either (2) sees what (3) has made visible, or (4) sees (1).
-// `what` is a set of bits, so that a waker passes by those who cannot use what it has; and as it
-// takes them back, a second waker goes on to the next sleeper. tests/models/handshake.pml has this
-// protocol in it.
+// `what` is a set of bits: a waker skips sleepers that cannot use its offer. It clears the bits, so
+// a second waker goes on to the next sleeper. tests/models/handshake.pml models this protocol.
 
 #ifndef PWSP_SLEEPER_H
 #define PWSP_SLEEPER_H

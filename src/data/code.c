@@ -1,7 +1,8 @@
 // From trees to three-address code.
 //
-// All that an expression may refer to has a cell: constants, loop variables, symbols, sizes, slots,
-// arguments of the task. So leaves cost nothing, and an operation names its operands' cells:
+// Everything that an expression can refer to has a cell: constants, loop variables, symbols, sizes,
+// slots, arguments of the task. So leaves cost nothing, and an operation names the cells of its
+// operands:
 //
 //      lengths[b + 1] <= cut        ADD    t0 = b, 1
 //                                   READ   t0 = lengths[t0]
@@ -9,7 +10,7 @@
 //
 // Temporaries are a stack: an operand's value is in a leaf's cell or in the lowest free temporary.
 // Right operands that read arrays are skipped over when they are not needed (select, and, or);
-// others are evaluated regardless, as that is faster and cannot be noticed.
+// other operands are always evaluated, which is faster and has no visible effect.
 
 #include "code.h"
 

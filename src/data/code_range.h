@@ -1,4 +1,4 @@
-// Compiled expressions, as what refers to them sees them.
+// A compiled expression, as its users refer to it: a range of code.
 
 #ifndef PWSP_CODE_RANGE_H
 #define PWSP_CODE_RANGE_H

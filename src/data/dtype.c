@@ -1,15 +1,16 @@
 // Element types: their names and sizes, and conversions between all of them in integer arithmetic.
 //
 // No floating-point operation is used, so rounding modes, flush-to-zero and x87 registers change
-// nothing, and a signalling NaN raises nothing. f32 to and from f16 and bf16, which move whole
-// tensors, have loops of their own. All else goes element by element through one exact form:
+// nothing, and a signalling NaN raises nothing. f32 to and from f16 and bf16, which convert whole
+// tensors, have loops of their own. Every other pair goes element by element through one exact
+// form:
 //
 //      bits of in --decode--> (-1)^negative * magnitude * 2^exponent --encode--> bits of out
 //
-// The magnitude has 64 bits, so every element of every type is held exactly, and encoding is the
-// only place that rounds: that is what makes i64 to f16 and f64 to bf16 round once. Infinity is a
-// magnitude of 1 with an exponent beyond every type, so it overflows and saturates by itself. A NaN
-// keeps its fraction in the magnitude, moved to the upper end.
+// The magnitude has 64 bits, so it holds every element of every type exactly. Only encoding rounds,
+// so i64 to f16 and f64 to bf16 round once. Infinity is a magnitude of 1 with an exponent beyond
+// every type, so it overflows and saturates by itself. A NaN keeps its fraction in the magnitude,
+// moved to the upper end.
 //
 // NaN     Widening moves the fraction and leaves it as it is, so that it can be undone; also for a
 //         signalling NaN. Where the result cannot hold all of the source (f16 to bf16 and back

@@ -1,9 +1,9 @@
 // Trees of scalar expressions, typed and folded as they are built.
 //
 // Nodes live in one array, operands before their users, so an expression is an index and two
-// expressions may share a part. What sharing could blow up is bounded: a node knows the depth and
-// size of its tree, and the module refuses trees beyond PTOWSP_EXPR_DEPTH_MAX and _SIZE_MAX.
-// Everything after that may therefore walk trees recursively.
+// expressions may share a part. Sharing could make trees exponentially large, so they are bounded:
+// a node knows the depth and size of its tree, and the module refuses trees beyond
+// PTOWSP_EXPR_DEPTH_MAX and _SIZE_MAX. All later code may therefore walk trees recursively.
 
 #include "expr.h"
 

@@ -1,6 +1,6 @@
-// A hash table of names, open addressing with linear probing, at most half full. Names are known by
-// their FNV-1a-64 hash alone, as they are on a device, so two names with one hash cannot both be
-// in: whoever adds a name looks for it first, and finds the other one.
+// A hash table of names, open addressing with linear probing, at most half full. Names are
+// identified by their FNV-1a-64 hash alone, as on a device, so two names with one hash cannot both
+// be in the table. Callers look a name up before they add it, and then find the other one.
 
 #include "names.h"
 

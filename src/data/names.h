@@ -1,4 +1,4 @@
-// Names identified by their hash: what sizes, symbols, arrays and tensors are bound by.
+// Names identified by their hash. Sizes, symbols, arrays and tensors are bound by name.
 
 #ifndef PWSP_NAMES_H
 #define PWSP_NAMES_H

@@ -1,6 +1,6 @@
-// Whether strided tiles meet, exactly.
+// An exact test whether two strided tiles overlap.
 //
-// Reversing rows or columns leaves the set of bytes as it is, so strides count as positive, from
+// Reversing rows or columns does not change the set of bytes, so strides count as positive, from
 // the lowest byte. Regions a and b have a byte in common if two of their elements are closer than
 // their sizes. With k and l counted from the last row and column of b, that is
 //

@@ -1,7 +1,7 @@
-// Where data lies: strided tiles of memory and strided layouts of tensors, and whether they meet.
+// Strided tiles of memory, strided layouts of tensors, and whether they overlap.
 //
 // Addresses are numbers modulo 2^64, so no address overflows: a region may touch either end of the
-// address space, or run across it. It has to span less than 2^63 bytes.
+// address space, or run across it. It must span less than 2^63 bytes.
 
 #ifndef PWSP_REGION_H
 #define PWSP_REGION_H

@@ -1,4 +1,4 @@
-// Sums over the lengths of a batch: the passes that planning spends its time in.
+// Sums over the lengths of a batch. Planning spends its time in these passes.
 
 #ifndef PWSP_COUNT_H
 #define PWSP_COUNT_H

@@ -2,7 +2,7 @@
 //
 // Before anything runs, one pass finds which of the 256 tiers occur, so that a missing kernel is an
 // error and not half a step. Lanes take ranges of descriptors from one queue per group; in MPMD a
-// lane skips the descriptors of other groups in its range, which costs a byte's comparison each.
+// lane skips the descriptors of other groups in its range, at the cost of one byte comparison each.
 
 #include "../base/context.h"
 

@@ -1,4 +1,4 @@
-// A step may have 65,536 descriptors, so they are written with vector code. Two stages, over
+// A step may have 65,536 descriptors, so vector code writes them. It works in two stages, on
 // PWSP_CUTS sequences at a time:
 //
 //      cut     how many pieces, how long, which tier: the same arithmetic for every sequence, with
@@ -6,23 +6,23 @@
 //      write   the descriptors of each sequence, head by head; with AVX-512 eight at once
 //
 // Eight descriptors are 48 words of 32 bits, three vectors. A block of eight is computed in
-// registers, field by field, and then interleaved, without a branch on the number of pieces n: it
-// follows no pattern, so every branch on it is mispredicted, at the price of twenty descriptors.
+// registers, field by field, and then interleaved. There is no branch on the number of pieces n: n
+// follows no pattern, so each such branch is mispredicted and costs as much as twenty descriptors.
 //
 //      word         0         1           2         3       4          5
 //                   work_id   tier,flags  request   head    kv_start   kv_len
 //
 //      n <= 8    a block is 8 / n whole heads; the next block adds a constant to work_id and head.
-//                What a block writes beyond its heads is overwritten by the next; near the end of a
-//                range, where nothing comes after, the plain code writes. Where a sequence has only
-//                one or two descriptors, as with one head, the first vector alone is stored
+//                The next block overwrites all that a block writes beyond its heads. Near the end
+//                of a range, where no block follows, plain code writes. Where a sequence has only
+//                one or two descriptors, as with one head, only the first vector is stored
 //      n > 8     a block is pieces 0 to 7, 8 to 15, ... of a head, the last one n - 8 to n - 1; the
 //                same block of the next head adds n to work_id and 1 to head
 //
 // Measured on a Zen 5, 256 sequences of 8 heads, gcc 12: 0.32 us per 1,000 descriptors, three plain
-// loops 1.63, memcpy of the bytes 0.18. With 1 head, 0.96: a block for each sequence. What is left
-// is the number of blocks, which depends on n and is mispredicted; writing the sequences in the
-// order of their n, with masked stores at their ends, took 0.47.
+// loops 1.63, memcpy of the bytes 0.18. With 1 head, 0.96: a block for each sequence. The remaining
+// cost is the loop over blocks, whose count depends on n and is mispredicted. Writing the sequences
+// in the order of their n, with masked stores at their ends, took 0.47.
 
 #include "emit.h"
 

@@ -4,11 +4,11 @@
 // The search for the chunk. units(chunk) = sum of ceil(len / chunk) falls as the chunk grows, so
 // the smallest chunk with units <= limit is found by narrowing [low, high], where high qualifies
 // and everything below low does not. A pass over 10,000 lengths costs about half a microsecond, so
-// passes are what is saved:
+// the search saves passes. The bounds
 //
 //      total / chunk  <=  units(chunk)  <=  (total - count) / chunk + count      count: lengths > 0
 //
-// bounds both ends before the first pass. Between them units is nearly a line over 1 / chunk, so
+// narrow both ends before the first pass. Between them units is nearly a line over 1 / chunk, so
 // the line through the last two probes predicts the answer (the secant method; the first two probes
 // take the line through what rounding up adds on average). For batches of many different lengths 3
 // to 5 probes are enough. Where units has large steps, as for equal lengths, prediction fails; so

@@ -1,4 +1,4 @@
-// Work descriptors in memory and in print, and tiers.
+// Work descriptors: memory, printing, tiers.
 //
 // Descriptors are allocated at 64 bytes, so that a lane's share begins on a cache line and vector
 // stores stay inside lines. The block remembers its own size in front of them:

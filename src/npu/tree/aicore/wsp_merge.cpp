@@ -21,9 +21,9 @@
 // Which vector code this build has and this machine can run.
 //
 // Hot loops exist as portable C and as variants for x86-64 (AVX2, AVX-512), compiled by function
-// attribute so that a plain -O2 build has them all, and for arm64, where NEON is always there. The
-// choice is made at each call from the compiler's own table of the processor's features: a load and
-// a test, and no state of ours. PTOWSP_NO_SIMD leaves the portable code only.
+// attribute so that a plain -O2 build has them all, and for arm64, where NEON is always there. Each
+// call chooses by the compiler's own table of processor features: a load and a test. No state is
+// kept. PTOWSP_NO_SIMD leaves the portable code only.
 
 #ifndef PWSP_CPU_H
 #define PWSP_CPU_H

@@ -14,9 +14,9 @@
 // src/base/base.h
 // =================================================================================================
 
-// Ground of everything: compiler differences, checked sizes, memory, arenas.
+// The ground floor: compiler differences, checked sizes, memory, arenas.
 //
-// Private names begin with pwsp_ and PWSP_. What one file of src/ offers to others is
+// Private names begin with pwsp_ and PWSP_. A function that other files of src/ call is
 // PWSP_INTERNAL: static in ptowsp.c, hidden when each file is compiled alone.
 
 #ifndef PWSP_BASE_H
@@ -138,17 +138,17 @@ PWSP_INTERNAL void pwsp_arena_free(pwsp_arena *arena);
 // src/base/base.c
 // =================================================================================================
 
-// Statuses, memory, arenas, hashing: what every other room stands on.
+// Statuses, memory, arenas and hashing, for every other room.
 //
-// Memory goes through one hook that is told both sizes, so that a caller can account for each byte
-// without headers of his own. The arena is a list of blocks, each at least twice as large as the
-// one before:
+// Memory goes through one hook that is told both sizes, so a caller can account for every byte
+// without block headers. An arena is a list of blocks, each at least twice as large as the one
+// before:
 //
 //      first -> [4 KiB: full] -> [8 KiB: full] -> [16 KiB: used 9 KiB] -> [32 KiB: empty]
 //                                                  current
 //
-// Only the current block is allocated from. What is left at the end of a block when a request does
-// not fit is lost until the next reset, which makes the first block current and frees nothing.
+// Allocations come from the current block only. When a request does not fit, the end of the block
+// stays unused until the next reset. A reset makes the first block current and frees nothing.
 
 #include <stdlib.h>
 
@@ -426,10 +426,10 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) {
 // src/data/region.h
 // =================================================================================================
 
-// Where data lies: strided tiles of memory and strided layouts of tensors, and whether they meet.
+// Strided tiles of memory, strided layouts of tensors, and whether they overlap.
 //
 // Addresses are numbers modulo 2^64, so no address overflows: a region may touch either end of the
-// address space, or run across it. It has to span less than 2^63 bytes.
+// address space, or run across it. It must span less than 2^63 bytes.
 
 #ifndef PWSP_REGION_H
 #define PWSP_REGION_H
@@ -488,9 +488,9 @@ PWSP_INTERNAL bool pwsp_layout_span(uint32_t rank, const int64_t *shape, const i
 // src/data/region.c
 // =================================================================================================
 
-// Whether strided tiles meet, exactly.
+// An exact test whether two strided tiles overlap.
 //
-// Reversing rows or columns leaves the set of bytes as it is, so strides count as positive, from
+// Reversing rows or columns does not change the set of bytes, so strides count as positive, from
 // the lowest byte. Regions a and b have a byte in common if two of their elements are closer than
 // their sizes. With k and l counted from the last row and column of b, that is
 //
@@ -801,7 +801,7 @@ PWSP_INTERNAL bool pwsp_layout_span(uint32_t rank, const int64_t *shape, const i
 // src/data/code_range.h
 // =================================================================================================
 
-// Compiled expressions, as what refers to them sees them.
+// A compiled expression, as its users refer to it: a range of code.
 
 #ifndef PWSP_CODE_RANGE_H
 #define PWSP_CODE_RANGE_H
