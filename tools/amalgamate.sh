@@ -57,10 +57,12 @@ src/base/math.h src/base/math.c
 src/base/os.h src/base/os.c
 src/base/sleeper.h src/base/sleeper.c
 src/base/text.h src/base/text.c
+src/base/error.h src/base/error.c
 src/base/pool.h src/base/pool.c
 src/base/context.h src/base/context.c
 src/data/space.c
-src/data/dtype.c
+src/data/dtype_names.c src/data/dtype.c
+src/data/array.h src/data/array.c
 src/data/region.h src/data/region.c
 src/data/names.h src/data/names.c
 src/data/expr.h src/data/expr.c
@@ -107,6 +109,7 @@ src/time/flow.h src/time/nodes.h src/time/nodes.c src/time/flow.c
 src/time/channel.h src/time/channel.c
 src/time/pipeline.h src/time/steps.c src/time/stuck.c
 src/time/walk.h src/time/walk.c src/time/kahn.c src/time/pipeline.c
+src/runtime/binding_check.h src/runtime/binding_check.c
 src/exec/run.h src/exec/bind.c src/exec/bound.c src/exec/verify.c
 src/exec/call.h src/exec/call.c src/exec/tiles.c src/exec/reorder.h src/exec/reorder.c
     src/exec/issue.h src/exec/issue_setup.c src/exec/order.c src/exec/pipelines.c src/exec/issue.c
@@ -126,9 +129,14 @@ CORE_FILES="
 src/base/base.h src/base/base.c
 src/base/atomic.h
 src/base/text.h src/base/text.c
+src/base/error.h src/base/error.c
+src/data/dtype_names.c
+src/data/array.h src/data/array.c
 src/data/region.h src/data/region.c
+src/data/names.h src/data/names.c
 src/data/code_range.h
 src/workload/timed.h
+src/runtime/binding_check.h src/runtime/binding_check.c
 src/time/deps.h src/time/groups.c src/time/access.h src/time/access.c
     src/time/cells.h src/time/cells.c src/time/deps.c
 src/time/sim.h src/time/sim.c

@@ -40,12 +40,6 @@ typedef struct pwsp_symbol_info {
     const char *name;
 } pwsp_symbol_info;
 
-typedef struct pwsp_array_info {
-    const char *name;
-    ptowsp_dtype dtype;  // NONE: lengths that no expression reads
-    bool is_lengths;
-} pwsp_array_info;
-
 typedef struct pwsp_variable_info {
     const char *name;
     ptowsp_type type;
