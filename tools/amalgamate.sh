@@ -336,8 +336,11 @@ trap 'rm -f "$library" "$fixed" "$shim" "$core" "$emitter"' EXIT
     echo "#ifndef WSP_CORE_H"
     echo "#define WSP_CORE_H"
     echo
-    echo "#ifndef PTOWSP_API  // a tree may be linked with the library, which has these functions, too"
+    echo "// A tree may be linked with the library, which has some of these functions, too."
+    echo "#if defined(WSP_CORE_SOURCES)"
     echo '#define PTOWSP_API extern __attribute__((weak, visibility("hidden")))'
+    echo "#elif !defined(PTOWSP_API)"
+    echo '#define PTOWSP_API extern __attribute__((visibility("hidden")))'
     echo "#endif"
     echo '#include "ptowsp.h"'
     echo

@@ -6,6 +6,7 @@
 #include "../base/base.h"
 #include "../base/context.h"
 #include "../data/expr.h"
+#include "../data/array.h"
 #include "../data/names.h"
 #include "../data/region.h"
 #include "../kernel/compiled.h"
