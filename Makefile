@@ -93,11 +93,19 @@ $(BUILD)/%_test: $(BUILD)/tests/%_test.o $(BUILD)/libtested.a
 	$(CC) $(CFLAGS) $^ -o $@ $(TEST_LIBS)
 
 # Files of emitted trees that are the same in all of them; tests bring program and kernels along.
-TREE_PATHS   := -I. -Itests/cann_stub $(addprefix -I$(TREE)/,include aicpu aicore host shim)
+TREE_PATHS   := -I. -I$(BUILD)/include -Itests/cann_stub $(addprefix -I$(TREE)/,include aicpu aicore host shim)
 TREE_OBJECTS := $(patsubst $(TREE)/%.cpp,$(BUILD)/tree/%.o,$(wildcard $(TREE)/aicpu/*.cpp \
     $(TREE)/shim/*.cpp $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[br]*.cpp))
 
-$(BUILD)/tree/%.o: $(TREE)/%.cpp
+# The library's part of them, which is written only where it changes.
+CORE := $(BUILD)/include/wsp_core.made
+
+$(CORE): tools/amalgamate.sh $(shell find src -name '*.[ch]' ! -path '$(TREE)/*')
+	@mkdir -p $(@D)
+	tools/amalgamate.sh --core $(@D)/wsp_core.h
+	@touch $@
+
+$(BUILD)/tree/%.o: $(TREE)/%.cpp | $(CORE)
 	@mkdir -p $(@D)
 	$(CXX) $(CXX17) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(TREE_PATHS) -c $< -o $@
 
@@ -105,7 +113,7 @@ $(BUILD)/libwsp_fixed.a: $(TREE_OBJECTS)
 	rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/tests/%.o: tests/%.cpp
+$(BUILD)/tests/%.o: tests/%.cpp | $(CORE)
 	@mkdir -p $(@D)
 	$(CXX) $(CXX17) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(TEST_LEVEL) $(TREE_PATHS) -c $< -o $@
 
@@ -117,7 +125,7 @@ $(CXX_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(BUILD)/libwsp_fixed.a $(BUILD)/li
 	$(CXX) $(CXXFLAGS) $^ -o $@ $(TEST_LIBS)
 
 $(CLOCK_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(BUILD)/tests/npu_clock.o $(BUILD)/tree/shim/wsp_clock.o \
-    $(BUILD)/libtested.a
+    $(BUILD)/tree/aicpu/wsp_core.o $(BUILD)/libtested.a
 	$(CXX) $(CXXFLAGS) $^ -o $@ $(TEST_LIBS)
 
 # The fixed files with a program written by hand.

@@ -916,6 +916,45 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) {
 }
 
 // =================================================================================================
+// src/base/error.h
+// =================================================================================================
+
+// An error on its way to whoever reports it.
+
+#ifndef PWSP_ERROR_H
+#define PWSP_ERROR_H
+
+typedef struct pwsp_error {
+    ptowsp_status status;
+    uint64_t index;  // of what the status is about, or PTOWSP_NO_INDEX
+    char text[PWSP_ERROR_TEXT_MAX];
+} pwsp_error;
+
+// Fills in an error with a printf text, and returns its status.
+PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status status, uint64_t index,
+                                           const char *format, ...) PWSP_PRINTF(4, 5);
+
+#endif
+
+// =================================================================================================
+// src/base/error.c
+// =================================================================================================
+
+// One line of text, cut off at PWSP_ERROR_TEXT_MAX.
+
+PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status status, uint64_t index,
+                                           const char *format, ...) {
+    ptowsp_text_buffer buffer = {error->text, sizeof error->text, 0};
+    va_list args;
+    va_start(args, format);
+    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
+    va_end(args);
+    error->status = status;
+    error->index = index;
+    return status;
+}
+
+// =================================================================================================
 // src/base/pool.h
 // =================================================================================================
 
@@ -1471,27 +1510,10 @@ void ptowsp_space_at(const ptowsp_space *space, uint64_t index, int64_t *out_coo
 }
 
 // =================================================================================================
-// src/data/dtype.c
+// src/data/dtype_names.c
 // =================================================================================================
 
-// Element types: their names and sizes, and conversions between all of them in integer arithmetic.
-//
-// No floating-point operation is used, so rounding modes, flush-to-zero and x87 registers change
-// nothing, and a signalling NaN raises nothing. f32 to and from f16 and bf16, which convert whole
-// tensors, have loops of their own. Every other pair goes element by element through one exact
-// form:
-//
-//      bits of in --decode--> (-1)^negative * magnitude * 2^exponent --encode--> bits of out
-//
-// The magnitude has 64 bits, so it holds every element of every type exactly. Only encoding rounds,
-// so i64 to f16 and f64 to bf16 round once. Infinity is a magnitude of 1 with an exponent beyond
-// every type, so it overflows and saturates by itself. A NaN keeps its fraction in the magnitude,
-// moved to the upper end.
-//
-// NaN     Widening moves the fraction and leaves it as it is, so that it can be undone; also for a
-//         signalling NaN. Where the result cannot hold all of the source (f16 to bf16 and back
-//         included), low fraction bits go and the quiet bit is set: without it a NaN could become
-//         an infinity. Same type to same type copies.
+// Names and sizes of element types, and names of places of memory.
 
 uint32_t ptowsp_dtype_size(ptowsp_dtype dtype) {
     switch (dtype) {
@@ -1527,6 +1549,29 @@ const char *ptowsp_location_name(ptowsp_location location) {
     }
     return "none";
 }
+
+// =================================================================================================
+// src/data/dtype.c
+// =================================================================================================
+
+// Conversions between all element types, in integer arithmetic.
+//
+// No floating-point operation is used, so rounding modes, flush-to-zero and x87 registers change
+// nothing, and a signalling NaN raises nothing. f32 to and from f16 and bf16, which convert whole
+// tensors, have loops of their own. Every other pair goes element by element through one exact
+// form:
+//
+//      bits of in --decode--> (-1)^negative * magnitude * 2^exponent --encode--> bits of out
+//
+// The magnitude has 64 bits, so it holds every element of every type exactly. Only encoding rounds,
+// so i64 to f16 and f64 to bf16 round once. Infinity is a magnitude of 1 with an exponent beyond
+// every type, so it overflows and saturates by itself. A NaN keeps its fraction in the magnitude,
+// moved to the upper end.
+//
+// NaN     Widening moves the fraction and leaves it as it is, so that it can be undone; also for a
+//         signalling NaN. Where the result cannot hold all of the source (f16 to bf16 and back
+//         included), low fraction bits go and the quiet bit is set: without it a NaN could become
+//         an infinity. Same type to same type copies.
 
 // -- f32 to and from f16 and bf16, on bits --------------------------------------------------------
 
@@ -1902,6 +1947,67 @@ ptowsp_status ptowsp_convert(void *out, ptowsp_dtype out_dtype, const void *in,
         pwsp_convert_any(to, out_dtype, from, in_dtype, count);
     }
     return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/data/array.h
+// =================================================================================================
+
+// Arrays of integers or bools, and sparse structure made of them, as a program gets them bound.
+
+#ifndef PWSP_ARRAY_H
+#define PWSP_ARRAY_H
+
+// One that is declared.
+typedef struct pwsp_array_info {
+    const char *name;
+    ptowsp_dtype dtype;  // NONE: lengths that no expression reads
+    bool is_lengths;
+} pwsp_array_info;
+
+// A typed array that is bound.
+typedef struct pwsp_array {
+    const void *data;
+    uint64_t count;
+    ptowsp_dtype dtype;
+    bool is_bound;
+} pwsp_array;
+
+// Rows of entries: row i has those from indptr[i] to indptr[i + 1].
+typedef struct pwsp_bound_csr {
+    pwsp_array indptr, indices;
+    uint64_t row_count;
+    uint64_t entry_count;  // indptr[row_count]
+    bool is_bound;
+} pwsp_bound_csr;
+
+// Element i of an array of integers or bools, as a cell. Requires i < count.
+PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i);
+
+#endif
+
+// =================================================================================================
+// src/data/array.c
+// =================================================================================================
+
+// Elements of arrays: signed integers are sign-extended.
+
+PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i) {
+    PTOWSP_ASSERT(i < array->count);
+    switch (array->dtype) {
+    case PTOWSP_I8: return (uint64_t)(int64_t)((const int8_t *)array->data)[i];
+    case PTOWSP_I16: return (uint64_t)(int64_t)((const int16_t *)array->data)[i];
+    case PTOWSP_I32: return (uint64_t)(int64_t)((const int32_t *)array->data)[i];
+    case PTOWSP_I64: return (uint64_t)((const int64_t *)array->data)[i];
+    case PTOWSP_U8: return ((const uint8_t *)array->data)[i];
+    case PTOWSP_U16: return ((const uint16_t *)array->data)[i];
+    case PTOWSP_U32: return ((const uint32_t *)array->data)[i];
+    case PTOWSP_U64: return ((const uint64_t *)array->data)[i];
+    case PTOWSP_BOOL: return ((const uint8_t *)array->data)[i] != 0;
+    default: break;
+    }
+    PTOWSP_ASSERT(0 && "an array of floats");
+    return 0;
 }
 
 // =================================================================================================
@@ -2805,14 +2911,6 @@ typedef struct pwsp_instruction {
     uint32_t out, a, b, c;
 } pwsp_instruction;
 
-// A typed array that is bound.
-typedef struct pwsp_array {
-    const void *data;
-    uint64_t count;
-    ptowsp_dtype dtype;
-    bool is_bound;
-} pwsp_array;
-
 // The first read outside an array.
 typedef struct pwsp_fault {
     bool is_set;
@@ -2854,9 +2952,6 @@ PWSP_INTERNAL void pwsp_coder_free(pwsp_coder *coder);
 // Runs code that is not empty. Requires that all arrays it reads are bound.
 PWSP_INTERNAL void pwsp_code_run(const pwsp_instruction *code, uint32_t begin, uint32_t end,
                                  uint64_t *cells, const pwsp_array *arrays, pwsp_fault *fault);
-
-// Element i of an array of integers or bools, as a cell. Requires i < count.
-PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i);
 
 PWSP_INLINE uint64_t pwsp_code_value(const pwsp_instruction *code, pwsp_code range, uint64_t *cells,
                                      const pwsp_array *arrays, pwsp_fault *fault) {
@@ -3070,24 +3165,6 @@ PWSP_INTERNAL bool pwsp_coder_compile(pwsp_coder *coder, uint32_t id, pwsp_code 
     out_code->end = (uint32_t)coder->code_count;
     out_code->expr = 0;
     return true;
-}
-
-PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i) {
-    PTOWSP_ASSERT(i < array->count);
-    switch (array->dtype) {
-    case PTOWSP_I8: return (uint64_t)(int64_t)((const int8_t *)array->data)[i];
-    case PTOWSP_I16: return (uint64_t)(int64_t)((const int16_t *)array->data)[i];
-    case PTOWSP_I32: return (uint64_t)(int64_t)((const int32_t *)array->data)[i];
-    case PTOWSP_I64: return (uint64_t)((const int64_t *)array->data)[i];
-    case PTOWSP_U8: return ((const uint8_t *)array->data)[i];
-    case PTOWSP_U16: return ((const uint16_t *)array->data)[i];
-    case PTOWSP_U32: return ((const uint32_t *)array->data)[i];
-    case PTOWSP_U64: return ((const uint64_t *)array->data)[i];
-    case PTOWSP_BOOL: return ((const uint8_t *)array->data)[i] != 0;
-    default: break;
-    }
-    PTOWSP_ASSERT(0 && "an array of floats");
-    return 0;
 }
 
 // Reads outside an array give 0, and the first one is noted.
@@ -19413,12 +19490,6 @@ typedef struct pwsp_symbol_info {
     const char *name;
 } pwsp_symbol_info;
 
-typedef struct pwsp_array_info {
-    const char *name;
-    ptowsp_dtype dtype;  // NONE: lengths that no expression reads
-    bool is_lengths;
-} pwsp_array_info;
-
 typedef struct pwsp_variable_info {
     const char *name;
     ptowsp_type type;
@@ -26373,13 +26444,6 @@ ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program, ui
 #ifndef PWSP_EXPAND_H
 #define PWSP_EXPAND_H
 
-typedef struct pwsp_bound_csr {
-    pwsp_array indptr, indices;
-    uint64_t row_count;
-    uint64_t entry_count;  // indptr[row_count]
-    bool is_bound;
-} pwsp_bound_csr;
-
 typedef struct pwsp_frame {
     uint32_t loop;  // or, of a call, where to go on
     bool is_call;
@@ -32949,6 +33013,385 @@ PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *
 }
 
 // =================================================================================================
+// src/runtime/binding_check.h
+// =================================================================================================
+
+// Checks of what is bound to a program: of each binding by itself when it is bound; of what arrays
+// hold before a run, as that is the caller's and may change in between.
+//
+// Errors are those of ptowsp_run_bind_... and ptowsp_run_execute. After one, what a function fills
+// in is untouched.
+
+#ifndef PWSP_BINDING_CHECK_H
+#define PWSP_BINDING_CHECK_H
+
+// There is no such thing to bind: `what` is a kind, "tensor". name may be NULL, or any text.
+PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
+                                                const char *what, const char *name);
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis, int64_t size);
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_slot(pwsp_error *error, uint32_t slot, uint32_t count);
+
+// as_lengths: it is bound as the lengths of a ragged axis.
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_array_info *info,
+                                                  bool as_lengths, ptowsp_dtype dtype,
+                                                  const void *data, uint64_t count,
+                                                  pwsp_array *out_array);
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *axis,
+                                                const ptowsp_csr *csr, pwsp_bound_csr *out_csr);
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
+                                                   const ptowsp_tensor_desc *tensor,
+                                                   const ptowsp_buffer *buffer,
+                                                   pwsp_bound_tensor *out_tensor);
+
+// -- before a run ---------------------------------------------------------------------------------
+
+// `what` is a kind: "ragged axis".
+PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
+                                                     const char *name);
+
+// An array that is bound; its sum may be NULL.
+PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
+                                                const pwsp_array *array, int64_t *out_sum);
+
+// Sparse structure that is bound; fills in its entry_count.
+PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
+                                            pwsp_bound_csr *csr);
+
+// A tensor that is bound has data, or no elements.
+PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
+                                             const pwsp_bound_tensor *tensor);
+
+#endif
+
+// =================================================================================================
+// src/runtime/binding_check.c
+// =================================================================================================
+
+// See binding_check.h.
+
+#include <inttypes.h>
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
+                                                const char *what, const char *name) {
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                          "bind: module %s has no %s %s", module, what,
+                          !name                      ? "NULL"
+                          : pwsp_name_is_valid(name) ? name
+                                                     : "of such a name");
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis,
+                                                 int64_t size) {
+    return size >= 0 ? PTOWSP_OK
+                     : pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                      "bind: size %" PRId64 " of axis %s", size, axis);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_slot(pwsp_error *error, uint32_t slot, uint32_t count) {
+    return slot < count ? PTOWSP_OK
+                        : pwsp_error_set(error, PTOWSP_INVALID_PARAMS, slot,
+                                         "bind: slot %u, but there are %u", slot, count);
+}
+
+// -- arrays ---------------------------------------------------------------------------------------
+
+static bool pwsp_dtype_is_index(ptowsp_dtype dtype) {
+    return dtype == PTOWSP_I32 || dtype == PTOWSP_I64 || dtype == PTOWSP_U32 || dtype == PTOWSP_U64;
+}
+
+// Checks pointer, alignment and size of an array of elements; `what` is "" or "indptr of ".
+static ptowsp_status pwsp_bind_data(pwsp_error *error, const char *what, const char *name,
+                                    ptowsp_dtype dtype, const void *data, uint64_t count) {
+    uint32_t size = ptowsp_dtype_size(dtype);
+    uint64_t bytes;
+    if (count > 0 && !data) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s%s has %" PRIu64 " elements at NULL", what, name, count);
+    }
+    if ((uintptr_t)data % size != 0) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s%s is not aligned to its elements of %u bytes", what, name,
+                              size);
+    }
+    if (!pwsp_mul_fits(count, size, &bytes) || bytes > INT64_MAX) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s%s has %" PRIu64 " elements, which cannot be", what, name,
+                              count);
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_array_info *info,
+                                                  bool as_lengths, ptowsp_dtype dtype,
+                                                  const void *data, uint64_t count,
+                                                  pwsp_array *out_array) {
+    const char *name = info->name;
+    if (as_lengths && !info->is_lengths) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s is an array, not a ragged axis", name);
+    }
+    if (info->is_lengths && !pwsp_dtype_is_index(dtype)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: lengths of %s are %s; they are i32, i64, u32 or u64", name,
+                              ptowsp_dtype_name(dtype));
+    }
+    if (info->dtype != PTOWSP_DTYPE_NONE && dtype != info->dtype) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s is %s; it is declared %s", name, ptowsp_dtype_name(dtype),
+                              ptowsp_dtype_name(info->dtype));
+    }
+    ptowsp_status status = pwsp_bind_data(error, "", name, dtype, data, count);
+    if (status == PTOWSP_OK) {
+        pwsp_array array = {data, count, dtype, true};
+        *out_array = array;
+    }
+    return status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *axis,
+                                                const ptowsp_csr *csr, pwsp_bound_csr *out_csr) {
+    if (!csr) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: the csr of axis %s is NULL", axis);
+    }
+    if (!pwsp_dtype_is_index(csr->dtype)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: arrays of axis %s are %s; they are i32, i64, u32 or u64", axis,
+                              ptowsp_dtype_name(csr->dtype));
+    }
+    if (csr->row_count >= INT64_MAX) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: axis %s has %" PRIu64 " rows, which cannot be", axis,
+                              csr->row_count);
+    }
+    ptowsp_status status =
+        pwsp_bind_data(error, "indptr of ", axis, csr->dtype, csr->indptr, csr->row_count + 1);
+    if (status == PTOWSP_OK) {
+        status =
+            pwsp_bind_data(error, "indices of ", axis, csr->dtype, csr->indices, csr->entry_count);
+    }
+    if (status == PTOWSP_OK) {
+        pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true},
+                                {csr->indices, csr->entry_count, csr->dtype, true},
+                                csr->row_count,
+                                0,
+                                true};
+        *out_csr = bound;
+    }
+    return status;
+}
+
+// -- tensors --------------------------------------------------------------------------------------
+
+// Fills in the shape: the declared one where that is static. An error if they differ.
+static ptowsp_status pwsp_bind_shape(pwsp_error *error, const ptowsp_tensor_desc *tensor,
+                                     const ptowsp_buffer *buffer, int64_t *out_shape) {
+    if (buffer->dtype != PTOWSP_DTYPE_NONE && buffer->dtype != tensor->dtype) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s is %s; it is declared %s", tensor->name,
+                              ptowsp_dtype_name(buffer->dtype), ptowsp_dtype_name(tensor->dtype));
+    }
+    if (buffer->rank != 0 && buffer->rank != tensor->rank) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s has rank %u; it is declared with %u", tensor->name,
+                              buffer->rank, tensor->rank);
+    }
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        int64_t size = buffer->rank ? buffer->shape[i] : tensor->shape[i];
+        if (size < 0 || (tensor->shape[i] != PTOWSP_DYNAMIC && size != tensor->shape[i])) {
+            if (tensor->shape[i] == PTOWSP_DYNAMIC) {
+                return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                      "bind: dimension %u of tensor %s needs a size, not %" PRId64,
+                                      i, tensor->name, size);
+            }
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "bind: dimension %u of tensor %s is %" PRId64
+                                  "; it is declared %" PRId64,
+                                  i, tensor->name, size, tensor->shape[i]);
+        }
+        out_shape[i] = size;
+    }
+    return PTOWSP_OK;
+}
+
+// Row-major strides for a shape. False if the tensor is too large.
+static bool pwsp_bind_row_major(uint32_t rank, const int64_t *shape, int64_t *out_strides) {
+    uint64_t stride = 1;
+    bool is_empty = false;
+    for (uint32_t i = rank; i > 0; i--) {
+        out_strides[i - 1] = (int64_t)stride;
+        is_empty = is_empty || shape[i - 1] == 0;
+        uint64_t size = shape[i - 1] ? (uint64_t)shape[i - 1] : 1;
+        if (!pwsp_mul_fits(stride, size, &stride) || stride > INT64_MAX) {
+            if (!is_empty) {
+                return false;
+            }
+            stride = 1;
+        }
+    }
+    return true;
+}
+
+// Where dimensions of a tensor go: leading ones, rows, columns.
+static void pwsp_bind_dimensions(uint32_t rank, const int64_t *shape, const int64_t *strides,
+                                 pwsp_bound_tensor *bound) {
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        bool has = rank > 2 && i < rank - 2;
+        bound->lead_shape[i] = has ? shape[i] : 1;
+        bound->lead_strides[i] = has ? strides[i] : 0;
+    }
+    bound->rows = rank >= 2 ? shape[rank - 2] : 1;
+    bound->row_stride = rank >= 2 ? strides[rank - 2] : 0;
+    bound->cols = rank >= 1 ? shape[rank - 1] : 1;
+    bound->col_stride = rank >= 1 ? strides[rank - 1] : 1;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
+                                                   const ptowsp_tensor_desc *tensor,
+                                                   const ptowsp_buffer *buffer,
+                                                   pwsp_bound_tensor *out_tensor) {
+    if (!buffer) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: the buffer of tensor %s is NULL", tensor->name);
+    }
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
+    ptowsp_status status = pwsp_bind_shape(error, tensor, buffer, shape);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    bool has_strides = false, fits = true;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        strides[i] = buffer->strides[i];
+        has_strides = has_strides || strides[i] != 0;
+    }
+    if (!has_strides) {
+        fits = pwsp_bind_row_major(tensor->rank, shape, strides);
+    }
+    int64_t element = (int64_t)ptowsp_dtype_size(tensor->dtype);
+    fits = fits && pwsp_layout_span(tensor->rank, shape, strides, &low, &high) &&
+           low > -(INT64_MAX / 4 / element) && high < INT64_MAX / 4 / element;
+    if (!fits) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s spans more than 2^61 bytes", tensor->name);
+    }
+    if (buffer->size != 0 && (low < 0 || (uint64_t)(high + 1) * (uint64_t)element > buffer->size)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s spans elements %" PRId64 " to %" PRId64
+                              ", which are not all in its %" PRIu64 " bytes",
+                              tensor->name, low, high, buffer->size);
+    }
+    if ((uintptr_t)buffer->data % (uintptr_t)element != 0) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s is not aligned to its elements of %" PRId64 " bytes",
+                              tensor->name, element);
+    }
+    pwsp_bound_tensor bound;
+    memset(&bound, 0, sizeof bound);
+    pwsp_bind_dimensions(tensor->rank, shape, strides, &bound);
+    bound.data = (char *)buffer->data;
+    bound.base = (uint64_t)(uintptr_t)buffer->data;
+    bound.low = low;
+    bound.high = high;
+    bound.element_size = (uint32_t)element;
+    bound.dtype = tensor->dtype;
+    bound.is_bound = true;
+    *out_tensor = bound;
+    return PTOWSP_OK;
+}
+
+// -- before a run ---------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
+                                                     const char *name) {
+    return pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: %s %s is not bound", what,
+                          name);
+}
+
+// Element i of an array of lengths or indices; false if it is negative or beyond 63 bits.
+static bool pwsp_verify_index(const pwsp_array *array, uint64_t i, uint64_t *out_value) {
+    *out_value = pwsp_array_at(array, i);
+    return *out_value <= INT64_MAX;
+}
+
+// An element that no length or index can be.
+static ptowsp_status pwsp_verify_fail_index(pwsp_error *error, const char *what, uint64_t i,
+                                            const char *axis, const pwsp_array *array,
+                                            uint64_t value) {
+    if (array->dtype == PTOWSP_U64) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                              "run: %s %" PRIu64 " of axis %s is %" PRIu64, what, i, axis, value);
+    }
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                          "run: %s %" PRIu64 " of axis %s is %" PRId64, what, i, axis,
+                          (int64_t)value);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
+                                                const pwsp_array *array, int64_t *out_sum) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < array->count; i++) {
+        uint64_t length;
+        if (!pwsp_verify_index(array, i, &length)) {
+            return pwsp_verify_fail_index(error, "length", i, axis, array, length);
+        }
+        sum += length;
+        if (sum > INT64_MAX) {
+            return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, i,
+                                  "run: the lengths of axis %s sum up to more than 2^63 - 1", axis);
+        }
+    }
+    if (out_sum) {
+        *out_sum = (int64_t)sum;
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
+                                            pwsp_bound_csr *csr) {
+    uint64_t last = 0;
+    for (uint64_t i = 0; i <= csr->row_count; i++) {
+        uint64_t at;
+        if (!pwsp_verify_index(&csr->indptr, i, &at)) {
+            return pwsp_verify_fail_index(error, "indptr", i, axis, &csr->indptr, at);
+        }
+        if (i == 0 && at != 0) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "run: indptr 0 of axis %s is %" PRIu64 ", not 0", axis, at);
+        }
+        if (at < last) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                                  ", less than the %" PRIu64 " before",
+                                  i, axis, at, last);
+        }
+        if (at > csr->indices.count) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                                  ", but there are %" PRIu64 " indices",
+                                  i, axis, at, csr->indices.count);
+        }
+        last = at;
+    }
+    csr->entry_count = last;
+    for (uint64_t i = 0; i < last; i++) {
+        uint64_t index;
+        if (!pwsp_verify_index(&csr->indices, i, &index)) {
+            return pwsp_verify_fail_index(error, "index", i, axis, &csr->indices, index);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
+                                             const pwsp_bound_tensor *tensor) {
+    return tensor->data || tensor->high < tensor->low
+               ? PTOWSP_OK
+               : pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+                                "run: tensor %s is bound without data", name);
+}
+
+// =================================================================================================
 // src/exec/run.h
 // =================================================================================================
 
@@ -33016,12 +33459,6 @@ struct ptowsp_run {
     bool has_records;
 };
 
-// Checks memory for a tensor, and fills in where its elements are. *out_bound is untouched after an
-// error.
-PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
-                                             const ptowsp_buffer *buffer,
-                                             pwsp_bound_tensor *out_bound);
-
 // Checks all that a run needs before it walks; finds what is unknown before kernels have run.
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
 
@@ -33068,10 +33505,16 @@ PWSP_INTERNAL bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cyc
 
 // Binding names of a program to sizes, symbols, arrays and memory.
 //
-// What a binding is by itself (type, shape, layout, pointers) is checked here, once; what is in the
-// arrays is checked when a run executes, as it may change in between.
+// What a binding is by itself (type, shape, layout, pointers) is checked here, once, by the rules of
+// runtime/binding_check.h; what is in the arrays is checked when a run executes, as it may change in
+// between.
 
-#include <inttypes.h>
+// A check's status, with its error in the context.
+static ptowsp_status pwsp_bind_result(ptowsp_run *run, const pwsp_error *error,
+                                      ptowsp_status status) {
+    return status == PTOWSP_OK ? status
+                               : pwsp_fail(run->context, status, error->index, "%s", error->text);
+}
 
 // The index that a name has as a thing of some kind; 0 with an error.
 static uint32_t pwsp_bind_find(ptowsp_run *run, const char *what, const char *name, uint32_t kind,
@@ -33083,11 +33526,9 @@ static uint32_t pwsp_bind_find(ptowsp_run *run, const char *what, const char *na
         return 0;
     }
     if (!found || strcmp(found->text, name) != 0 || found->kind != kind) {
-        *out_status = pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                "bind: module %s has no %s %s", run->program->name, what,
-                                !name                      ? "NULL"
-                                : pwsp_name_is_valid(name) ? name
-                                                           : "of such a name");
+        pwsp_error error;
+        *out_status = pwsp_bind_result(run, &error,
+                                       pwsp_bind_fail_name(&error, run->program->name, what, name));
         return 0;
     }
     return found->index;
@@ -33099,13 +33540,13 @@ ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t si
     if (id == 0) {
         return status;
     }
-    if (size < 0) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: size %" PRId64 " of axis %s", size, axis);
+    pwsp_error error;
+    status = pwsp_bind_check_size(&error, axis, size);
+    if (status == PTOWSP_OK) {
+        run->initial[run->program->first_size + id] = (uint64_t)size;
+        run->is_bound[run->program->first_size + id] = true;
     }
-    run->initial[run->program->first_size + id] = (uint64_t)size;
-    run->is_bound[run->program->first_size + id] = true;
-    return PTOWSP_OK;
+    return pwsp_bind_result(run, &error, status);
 }
 
 ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol, uint64_t value) {
@@ -33123,43 +33564,17 @@ ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t valu
     if (pwsp_load_relaxed(&run->is_running)) {
         return PTOWSP_BUSY;
     }
-    if (slot >= run->program->slot_count) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, slot,
-                         "bind: slot %u, but there are %u", slot, run->program->slot_count);
+    pwsp_error error;
+    ptowsp_status status = pwsp_bind_check_slot(&error, slot, run->program->slot_count);
+    if (status == PTOWSP_OK) {
+        run->initial[run->program->first_slot + slot] = value;
     }
-    run->initial[run->program->first_slot + slot] = value;
-    return PTOWSP_OK;
+    return pwsp_bind_result(run, &error, status);
 }
 
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->cells[run->program->first_slot + slot];
-}
-
-// -- arrays ---------------------------------------------------------------------------------------
-
-static bool pwsp_dtype_is_index(ptowsp_dtype dtype) {
-    return dtype == PTOWSP_I32 || dtype == PTOWSP_I64 || dtype == PTOWSP_U32 || dtype == PTOWSP_U64;
-}
-
-// Checks pointer, alignment and size of an array of elements; `what` is "" or "indptr of ".
-static ptowsp_status pwsp_bind_check_data(ptowsp_run *run, const char *what, const char *name,
-                                          ptowsp_dtype dtype, const void *data, uint64_t count) {
-    uint32_t size = ptowsp_dtype_size(dtype);
-    uint64_t bytes;
-    if (count > 0 && !data) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: %s%s has %" PRIu64 " elements at NULL", what, name, count);
-    }
-    if ((uintptr_t)data % size != 0) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: %s%s is not aligned to its elements of %u bytes", what, name, size);
-    }
-    if (!pwsp_mul_fits(count, size, &bytes) || bytes > INT64_MAX) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: %s%s has %" PRIu64 " elements, which cannot be", what, name, count);
-    }
-    return PTOWSP_OK;
 }
 
 static ptowsp_status pwsp_bind_array(ptowsp_run *run, const char *name, bool is_lengths,
@@ -33171,26 +33586,9 @@ static ptowsp_status pwsp_bind_array(ptowsp_run *run, const char *name, bool is_
         return status;
     }
     const pwsp_array_info *info = PWSP_PROGRAM_AT(run->program, arrays, pwsp_array_info, id);
-    if (is_lengths && !info->is_lengths) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: %s is an array, not a ragged axis", name);
-    }
-    if (info->is_lengths && !pwsp_dtype_is_index(dtype)) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: lengths of %s are %s; they are i32, i64, u32 or u64", name,
-                         ptowsp_dtype_name(dtype));
-    }
-    if (info->dtype != PTOWSP_DTYPE_NONE && dtype != info->dtype) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: %s is %s; it is declared %s", name, ptowsp_dtype_name(dtype),
-                         ptowsp_dtype_name(info->dtype));
-    }
-    status = pwsp_bind_check_data(run, "", name, dtype, data, count);
-    if (status == PTOWSP_OK) {
-        pwsp_array array = {data, count, dtype, true};
-        run->arrays[id] = array;
-    }
-    return status;
+    pwsp_error error;
+    status = pwsp_bind_check_array(&error, info, is_lengths, dtype, data, count, &run->arrays[id]);
+    return pwsp_bind_result(run, &error, status);
 }
 
 ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array, ptowsp_dtype dtype,
@@ -33209,149 +33607,9 @@ ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis, const ptows
     if (id == 0) {
         return status;
     }
-    if (!csr) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: the csr of axis %s is NULL", axis);
-    }
-    if (!pwsp_dtype_is_index(csr->dtype)) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: arrays of axis %s are %s; they are i32, i64, u32 or u64", axis,
-                         ptowsp_dtype_name(csr->dtype));
-    }
-    if (csr->row_count >= INT64_MAX) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: axis %s has %" PRIu64 " rows, which cannot be", axis,
-                         csr->row_count);
-    }
-    status =
-        pwsp_bind_check_data(run, "indptr of ", axis, csr->dtype, csr->indptr, csr->row_count + 1);
-    if (status == PTOWSP_OK) {
-        status = pwsp_bind_check_data(run, "indices of ", axis, csr->dtype, csr->indices,
-                                      csr->entry_count);
-    }
-    if (status == PTOWSP_OK) {
-        pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true},
-                                {csr->indices, csr->entry_count, csr->dtype, true},
-                                csr->row_count,
-                                0,
-                                true};
-        run->csrs[id] = bound;
-    }
-    return status;
-}
-
-// -- tensors --------------------------------------------------------------------------------------
-
-// Fills in the shape: the declared one where that is static. An error if they differ.
-static ptowsp_status pwsp_bind_shape(ptowsp_run *run, const ptowsp_tensor_desc *tensor,
-                                     const ptowsp_buffer *buffer, int64_t *out_shape) {
-    if (buffer->dtype != PTOWSP_DTYPE_NONE && buffer->dtype != tensor->dtype) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: tensor %s is %s; it is declared %s", tensor->name,
-                         ptowsp_dtype_name(buffer->dtype), ptowsp_dtype_name(tensor->dtype));
-    }
-    if (buffer->rank != 0 && buffer->rank != tensor->rank) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: tensor %s has rank %u; it is declared with %u", tensor->name,
-                         buffer->rank, tensor->rank);
-    }
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        int64_t size = buffer->rank ? buffer->shape[i] : tensor->shape[i];
-        if (size < 0 || (tensor->shape[i] != PTOWSP_DYNAMIC && size != tensor->shape[i])) {
-            if (tensor->shape[i] == PTOWSP_DYNAMIC) {
-                return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                                 "bind: dimension %u of tensor %s needs a size, not %" PRId64, i,
-                                 tensor->name, size);
-            }
-            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                             "bind: dimension %u of tensor %s is %" PRId64
-                             "; it is declared %" PRId64,
-                             i, tensor->name, size, tensor->shape[i]);
-        }
-        out_shape[i] = size;
-    }
-    return PTOWSP_OK;
-}
-
-// Row-major strides for a shape. False if the tensor is too large.
-static bool pwsp_bind_row_major(uint32_t rank, const int64_t *shape, int64_t *out_strides) {
-    uint64_t stride = 1;
-    bool is_empty = false;
-    for (uint32_t i = rank; i > 0; i--) {
-        out_strides[i - 1] = (int64_t)stride;
-        is_empty = is_empty || shape[i - 1] == 0;
-        uint64_t size = shape[i - 1] ? (uint64_t)shape[i - 1] : 1;
-        if (!pwsp_mul_fits(stride, size, &stride) || stride > INT64_MAX) {
-            if (!is_empty) {
-                return false;
-            }
-            stride = 1;
-        }
-    }
-    return true;
-}
-
-// Where dimensions of a tensor go: leading ones, rows, columns.
-static void pwsp_bind_dimensions(uint32_t rank, const int64_t *shape, const int64_t *strides,
-                                 pwsp_bound_tensor *bound) {
-    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
-        bool has = rank > 2 && i < rank - 2;
-        bound->lead_shape[i] = has ? shape[i] : 1;
-        bound->lead_strides[i] = has ? strides[i] : 0;
-    }
-    bound->rows = rank >= 2 ? shape[rank - 2] : 1;
-    bound->row_stride = rank >= 2 ? strides[rank - 2] : 0;
-    bound->cols = rank >= 1 ? shape[rank - 1] : 1;
-    bound->col_stride = rank >= 1 ? strides[rank - 1] : 1;
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
-                                             const ptowsp_buffer *buffer,
-                                             pwsp_bound_tensor *out_bound) {
-    const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, id);
-    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
-    ptowsp_status status = pwsp_bind_shape(run, desc, buffer, shape);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    bool has_strides = false, fits = true;
-    for (uint32_t i = 0; i < desc->rank; i++) {
-        strides[i] = buffer->strides[i];
-        has_strides = has_strides || strides[i] != 0;
-    }
-    if (!has_strides) {
-        fits = pwsp_bind_row_major(desc->rank, shape, strides);
-    }
-    int64_t element = (int64_t)ptowsp_dtype_size(desc->dtype);
-    fits = fits && pwsp_layout_span(desc->rank, shape, strides, &low, &high) &&
-           low > -(INT64_MAX / 4 / element) && high < INT64_MAX / 4 / element;
-    if (!fits) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: tensor %s spans more than 2^61 bytes", desc->name);
-    }
-    if (buffer->size != 0 && (low < 0 || (uint64_t)(high + 1) * (uint64_t)element > buffer->size)) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: tensor %s spans elements %" PRId64 " to %" PRId64
-                         ", which are not all in its %" PRIu64 " bytes",
-                         desc->name, low, high, buffer->size);
-    }
-    if ((uintptr_t)buffer->data % (uintptr_t)element != 0) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: tensor %s is not aligned to its elements of %" PRId64 " bytes",
-                         desc->name, element);
-    }
-    pwsp_bound_tensor bound;
-    memset(&bound, 0, sizeof bound);
-    pwsp_bind_dimensions(desc->rank, shape, strides, &bound);
-    bound.data = (char *)buffer->data;
-    bound.base = (uint64_t)(uintptr_t)buffer->data;
-    bound.low = low;
-    bound.high = high;
-    bound.element_size = (uint32_t)element;
-    bound.dtype = desc->dtype;
-    bound.is_bound = true;
-    *out_bound = bound;
-    return PTOWSP_OK;
+    pwsp_error error;
+    status = pwsp_bind_check_csr(&error, axis, csr, &run->csrs[id]);
+    return pwsp_bind_result(run, &error, status);
 }
 
 ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
@@ -33361,11 +33619,11 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
     if (id == 0) {
         return status;
     }
-    if (!buffer) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: the buffer of tensor %s is NULL", tensor);
-    }
-    return pwsp_bind_memory(run, id, buffer, &run->tensors[id]);
+    pwsp_error error;
+    status = pwsp_bind_check_tensor(&error,
+                                    PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, id),
+                                    buffer, &run->tensors[id]);
+    return pwsp_bind_result(run, &error, status);
 }
 
 // =================================================================================================
@@ -33476,81 +33734,16 @@ uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
 
 #include <inttypes.h>
 
+// The status of a check, with its error in the context.
+static ptowsp_status pwsp_run_result(ptowsp_run *run, const pwsp_error *error,
+                                     ptowsp_status status) {
+    return status == PTOWSP_OK ? status
+                               : pwsp_fail(run->context, status, error->index, "%s", error->text);
+}
+
 static ptowsp_status pwsp_run_fail_unbound(ptowsp_run *run, const char *what, const char *name) {
-    return pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: %s %s is not bound", what,
-                     name);
-}
-
-// Element i of an array of lengths or indices; false if it is negative or beyond 63 bits.
-static bool pwsp_run_index(const pwsp_array *array, uint64_t i, uint64_t *out_value) {
-    *out_value = pwsp_array_at(array, i);
-    return *out_value <= INT64_MAX;
-}
-
-// An element that no length or index can be.
-static ptowsp_status pwsp_run_fail_index(ptowsp_run *run, const char *what, uint64_t i,
-                                         const char *axis, const pwsp_array *array,
-                                         uint64_t value) {
-    if (array->dtype == PTOWSP_U64) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                         "run: %s %" PRIu64 " of axis %s is %" PRIu64, what, i, axis, value);
-    }
-    return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                     "run: %s %" PRIu64 " of axis %s is %" PRId64, what, i, axis, (int64_t)value);
-}
-
-static ptowsp_status pwsp_run_check_lengths(ptowsp_run *run, uint32_t id, const char *name) {
-    const pwsp_array *array = &run->arrays[id];
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < array->count; i++) {
-        uint64_t length;
-        if (!pwsp_run_index(array, i, &length)) {
-            return pwsp_run_fail_index(run, "length", i, name, array, length);
-        }
-        sum += length;
-        if (sum > INT64_MAX) {
-            return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, i,
-                             "run: the lengths of axis %s sum up to more than 2^63 - 1", name);
-        }
-    }
-    run->length_sums[id] = (int64_t)sum;
-    return PTOWSP_OK;
-}
-
-static ptowsp_status pwsp_run_check_csr(ptowsp_run *run, uint32_t id, const char *name) {
-    pwsp_bound_csr *csr = &run->csrs[id];
-    uint64_t last = 0;
-    for (uint64_t i = 0; i <= csr->row_count; i++) {
-        uint64_t at;
-        if (!pwsp_run_index(&csr->indptr, i, &at)) {
-            return pwsp_run_fail_index(run, "indptr", i, name, &csr->indptr, at);
-        }
-        if (i == 0 && at != 0) {
-            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                             "run: indptr 0 of axis %s is %" PRIu64 ", not 0", name, at);
-        }
-        if (at < last) {
-            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                             "run: indptr %" PRIu64 " of axis %s is %" PRIu64
-                             ", less than the %" PRIu64 " before",
-                             i, name, at, last);
-        }
-        if (at > csr->indices.count) {
-            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                             "run: indptr %" PRIu64 " of axis %s is %" PRIu64
-                             ", but there are %" PRIu64 " indices",
-                             i, name, at, csr->indices.count);
-        }
-        last = at;
-    }
-    csr->entry_count = last;
-    for (uint64_t i = 0; i < last; i++) {
-        uint64_t index;
-        if (!pwsp_run_index(&csr->indices, i, &index)) {
-            return pwsp_run_fail_index(run, "index", i, name, &csr->indices, index);
-        }
-    }
-    return PTOWSP_OK;
+    pwsp_error error;
+    return pwsp_run_result(run, &error, pwsp_verify_fail_unbound(&error, what, name));
 }
 
 static ptowsp_status pwsp_run_check_arrays(ptowsp_run *run) {
@@ -33565,9 +33758,11 @@ static ptowsp_status pwsp_run_check_arrays(ptowsp_run *run) {
                                          info->name);
         }
         if (info->is_lengths) {
-            ptowsp_status status = pwsp_run_check_lengths(run, i, info->name);
+            pwsp_error error;
+            ptowsp_status status =
+                pwsp_verify_lengths(&error, info->name, &run->arrays[i], &run->length_sums[i]);
             if (status != PTOWSP_OK) {
-                return status;
+                return pwsp_run_result(run, &error, status);
             }
         }
     }
@@ -33588,9 +33783,10 @@ static ptowsp_status pwsp_run_check_sizes(ptowsp_run *run) {
             if (!run->csrs[i].is_bound) {
                 return pwsp_run_fail_unbound(run, "sparse axis", axis->name);
             }
-            ptowsp_status status = pwsp_run_check_csr(run, i, axis->name);
+            pwsp_error error;
+            ptowsp_status status = pwsp_verify_csr(&error, axis->name, &run->csrs[i]);
             if (status != PTOWSP_OK) {
-                return status;
+                return pwsp_run_result(run, &error, status);
             }
         }
     }
@@ -33632,14 +33828,16 @@ static ptowsp_status pwsp_run_check_tensors(ptowsp_run *run, bool is_time_only) 
             continue;
         }
         bool needs_data = !is_time_only || p->tensor_is_loaded[i];
+        pwsp_error error;
         if (!tensor->is_bound &&
-            (needs_data || pwsp_bind_memory(run, i, &as_declared, tensor) != PTOWSP_OK)) {
+            (needs_data ||
+             pwsp_bind_check_tensor(&error, PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i),
+                                    &as_declared, tensor) != PTOWSP_OK)) {
             return pwsp_run_fail_unbound(run, "tensor", name);
         }
-        bool is_empty = tensor->high < tensor->low;
-        if (!tensor->data && !is_empty) {
-            status = needs_data ? pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
-                                            "run: tensor %s is bound without data", name)
+        status = pwsp_verify_data(&error, name, tensor);
+        if (status != PTOWSP_OK) {
+            status = needs_data ? pwsp_run_result(run, &error, status)
                                 : pwsp_run_place(run, name, tensor, &base);
         }
     }

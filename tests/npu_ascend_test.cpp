@@ -262,11 +262,14 @@ void look(wsp_device_run *run) {
     assert_int_equal(there<int64_t>(b.sizes, 2)[1], 77);
     assert_int_equal(there<uint64_t>(b.symbols, 2)[1], 88);
     assert_int_equal(there<uint8_t>(b.is_symbol_bound, 2)[1], 1);
-    const wsp_array &n = there<wsp_array>(b.arrays, 2)[1];
-    assert_int_equal(there<int64_t>(n.data, 3)[2], 1002);
-    const wsp_tensor *tensors = there<wsp_tensor>(b.tensors, 5);
-    int32_t *x = there<int32_t>(tensors[1].data, 8), *y = there<int32_t>(tensors[2].data, 8);
-    int32_t *z = there<int32_t>(tensors[3].data - 12, 4);
+    const pwsp_array &n = there<pwsp_array>(b.arrays, 2)[1];
+    assert_int_equal(there<int64_t>(wsp::address_of(n.data), 3)[2], 1002);
+    const pwsp_bound_tensor *tensors = there<pwsp_bound_tensor>(b.tensors, 5);
+    for (uint32_t i = 1; i < 4; i++) {
+        assert_int_equal(tensors[i].base, wsp::address_of(tensors[i].data));
+    }
+    int32_t *x = there<int32_t>(tensors[1].base, 8), *y = there<int32_t>(tensors[2].base, 8);
+    int32_t *z = there<int32_t>(tensors[3].base - 12, 4);
     assert_true(y == x + 4);  // they overlap as on the host
     assert_int_equal(x[7], 7);
     assert_int_equal(z[3], 103);

@@ -195,7 +195,9 @@ struct Tables {
         kernels[1].axis_count = 4;
         kernels[1].tile_count = kernels[1].scalar_count = s.around.has_data;
         declared[1].is_used = declared[1].is_written = declared[1].is_loaded = s.around.has_data;
-        tensors[1].data = reinterpret_cast<uint64_t>(tree.cells);
+        tensors[1].data = reinterpret_cast<char *>(tree.cells);
+        tensors[1].base = reinterpret_cast<uint64_t>(tree.cells);
+        tensors[1].high = SIM_CELL_COUNT - 1;
         for (int i = 0; i < PTOWSP_VIEW_LEAD_MAX; i++) {
             tensors[1].lead_shape[i] = 1;
         }
@@ -226,7 +228,7 @@ struct Tables {
 
     wsp_kernel_decl kernels[2] = {};
     wsp_tensor_decl declared[2] = {};
-    wsp_tensor tensors[2] = {};
+    pwsp_bound_tensor tensors[2] = {};
     uint64_t symbols[2] = {}, slots[SIM_SLOT_COUNT + 1] = {};
     uint8_t is_symbol_bound[2] = {};
     wsp_bindings bindings = {};

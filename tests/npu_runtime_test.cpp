@@ -581,8 +581,8 @@ void regions__of_plain_tensors_meet_exactly_what_overlaps(void **) {
         bind_random(bindings, words.data());
         assert_int_equal(bindings.verify(0), PTOWSP_OK);
         RegionMap map;
-        map.begin(tables.program, reinterpret_cast<const wsp_tensor *>(bindings.table().tensors),
-                  100);
+        map.begin(tables.program,
+                  reinterpret_cast<const pwsp_bound_tensor *>(bindings.table().tensors), 100);
         std::vector<Known> known;
         for (uint32_t i = 0; i < 200; i++) {
             const Region region = random_region(random);
@@ -617,7 +617,7 @@ void regions__many_readers_of_one_tile_wait_for_its_writer_and_the_next_writer_f
     bind_random(bindings, words.data());
     assert_int_equal(bindings.verify(0), PTOWSP_OK);
     RegionMap map;
-    map.begin(tables.program, reinterpret_cast<const wsp_tensor *>(bindings.table().tensors),
+    map.begin(tables.program, reinterpret_cast<const pwsp_bound_tensor *>(bindings.table().tensors),
               RING_SIZE_MAX);
     Region region = Region();
     region.tensor = 2;

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Makes ptowsp.c from the files of src/, in the order of the list below: lowest floor first;
-# ptoisa_shim.h from those of src/isa/, with its C++ face; for emitted trees the rules of time,
-# wsp_clock_core.h, and merging, wsp_merge.cpp, from those that they need; and ptowsp_npu_emit.c from
-# those of src/npu/, with the files of trees as strings.
+# ptoisa_shim.h from those of src/isa/, with its C++ face; and ptowsp_npu_emit.c from those of
+# src/npu/, with the files of emitted trees as strings. One of these, the runtime wsp_core.h, is made
+# of those files of src/ that a tree needs, and is nowhere else.
 #
 #   tools/amalgamate.sh                writes them
 #   tools/amalgamate.sh --check        says whether all are up to date, and writes nothing
+#   tools/amalgamate.sh --core FILE    writes the runtime of trees to FILE, for tests
 #   tools/amalgamate.sh --fixed FILE   writes the files of trees, as strings, into a C file of their own
 #
 # Refuses a file of src/ that is not listed, a listed file that is missing, carriage returns, a static
@@ -56,10 +57,12 @@ src/base/math.h src/base/math.c
 src/base/os.h src/base/os.c
 src/base/sleeper.h src/base/sleeper.c
 src/base/text.h src/base/text.c
+src/base/error.h src/base/error.c
 src/base/pool.h src/base/pool.c
 src/base/context.h src/base/context.c
 src/data/space.c
-src/data/dtype.c
+src/data/dtype_names.c src/data/dtype.c
+src/data/array.h src/data/array.c
 src/data/region.h src/data/region.c
 src/data/names.h src/data/names.c
 src/data/expr.h src/data/expr.c
@@ -106,6 +109,7 @@ src/time/flow.h src/time/nodes.h src/time/nodes.c src/time/flow.c
 src/time/channel.h src/time/channel.c
 src/time/pipeline.h src/time/steps.c src/time/stuck.c
 src/time/walk.h src/time/walk.c src/time/kahn.c src/time/pipeline.c
+src/runtime/binding_check.h src/runtime/binding_check.c
 src/exec/run.h src/exec/bind.c src/exec/bound.c src/exec/verify.c
 src/exec/call.h src/exec/call.c src/exec/tiles.c src/exec/reorder.h src/exec/reorder.c
     src/exec/issue.h src/exec/issue_setup.c src/exec/order.c src/exec/pipelines.c src/exec/issue.c
@@ -120,13 +124,19 @@ src/exec/device_graph.c src/exec/device_launch.c src/exec/device_run.c
 src/report/report.h src/report/pipelines.c src/report/stats.c
 "
 
-# Of the files above, those of the clock of emitted trees.
-CLOCK="
+# Of the files above, those of the runtime of emitted trees: see src/npu/tree/aicpu/wsp_core.cpp.
+CORE_FILES="
 src/base/base.h src/base/base.c
+src/base/atomic.h
 src/base/text.h src/base/text.c
+src/base/error.h src/base/error.c
+src/data/dtype_names.c
+src/data/array.h src/data/array.c
 src/data/region.h src/data/region.c
+src/data/names.h src/data/names.c
 src/data/code_range.h
 src/workload/timed.h
+src/runtime/binding_check.h src/runtime/binding_check.c
 src/time/deps.h src/time/groups.c src/time/access.h src/time/access.c
     src/time/cells.h src/time/cells.c src/time/deps.c
 src/time/sim.h src/time/sim.c
@@ -134,16 +144,15 @@ src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c
 src/time/flow.h src/time/nodes.h src/time/nodes.c src/time/flow.c
 "
-CORE=src/npu/tree/shim/wsp_clock_core.h
+CORE=include/wsp_core.h
 
-# What the library has for kernels that are C functions (PTOWSP_AICORE), for the trees of those that
-# call it.
+# And what the library has for kernels that are C functions (PTOWSP_AICORE), for the trees of those
+# that call it: see src/npu/tree/aicore/wsp_merge.cpp.
 MERGE_FILES="
 src/base/cpu.h
 src/base/math.h src/base/math.c
 src/plan/merge.c
 "
-MERGE=src/npu/tree/aicore/wsp_merge.cpp
 
 # The emitter: its own files; and in every tree, beside what is in src/npu/tree/: file, path there.
 NPU="
@@ -165,6 +174,7 @@ src/npu/build.h src/npu/process.c src/npu/cache.c src/npu/compile.c src/npu/exec
 "
 TREE=src/npu/tree
 
+start=$PWD
 cd "$(dirname "$0")/.."
 
 fail() {
@@ -173,8 +183,12 @@ fail() {
 }
 
 case "${1-} $#" in
-' 0' | '--check 1' | '--fixed 2') ;;
-*) fail "usage: tools/amalgamate.sh [--check | --fixed FILE]" ;;
+' 0' | '--check 1' | '--core 2' | '--fixed 2') ;;
+*) fail "usage: tools/amalgamate.sh [--check | --core FILE | --fixed FILE]" ;;
+esac
+case "${2-}" in
+/* | '') target=${2-} ;;
+*) target=$start/$2 ;;
 esac
 
 listed=" $(echo $FILES $FACE $NPU) "
@@ -204,7 +218,7 @@ check_files() {
     done
 }
 check_files $FILES $FACE
-check_files $CLOCK
+check_files $CORE_FILES
 check_files $NPU
 for file in $(find $TREE -type f | sort); do
     [ -z "$(tail -c 1 "$file")" ] || fail "$file does not end with a newline"
@@ -296,13 +310,59 @@ embedded() {
     echo "}"
 }
 
+# Writes those files of a list whose names end in a letter: headers or sources.
+of_kind() {
+    kind=$1
+    shift
+    for file in "$@"; do
+        case "$file" in
+        *."$kind") echo "$file" ;;
+        esac
+    done
+}
+
+core=$(mktemp)
 library=$(mktemp)
 fixed=$(mktemp)
 emitter=$(mktemp)
 shim=$(mktemp)
-core=$(mktemp)
-merge=$(mktemp)
-trap 'rm -f "$library" "$fixed" "$shim" "$core" "$merge" "$emitter"' EXIT
+trap 'rm -f "$library" "$fixed" "$shim" "$core" "$emitter"' EXIT
+{
+    echo "// Generated by tools/amalgamate.sh of ptowsp from its src/."
+    echo "//"
+    echo "// The part of ptowsp that its emitted trees run on, for aicpu/wsp_core.cpp, which compiles it, and"
+    echo "// for those that call it; and merging, for aicore/wsp_merge.cpp. MIT licence, see LICENSE."
+    echo
+    echo "#ifndef WSP_CORE_H"
+    echo "#define WSP_CORE_H"
+    echo
+    echo "// A tree may be linked with the library, which has some of these functions, too."
+    echo "#if defined(WSP_CORE_SOURCES)"
+    echo '#define PTOWSP_API extern __attribute__((weak, visibility("hidden")))'
+    echo "#elif !defined(PTOWSP_API)"
+    echo '#define PTOWSP_API extern __attribute__((visibility("hidden")))'
+    echo "#endif"
+    echo '#include "ptowsp.h"'
+    echo
+    echo "#if defined(WSP_CORE_MERGE)"
+    bodies $MERGE_FILES
+    echo
+    echo "#else"
+    bodies $(of_kind h $CORE_FILES)
+    echo
+    echo "#if defined(WSP_CORE_SOURCES)"
+    bodies $(of_kind c $CORE_FILES)
+    echo
+    echo "#endif  // WSP_CORE_SOURCES"
+    echo
+    echo "#endif  // WSP_CORE_MERGE"
+    echo
+    echo "#endif  // WSP_CORE_H"
+} | cat -s > "$core"
+if [ "${1-}" = --core ]; then
+    cmp -s "$core" "$target" || { cp "$core" "$target" && chmod 644 "$target"; }
+    exit 0
+fi
 {
     echo "// Generated by tools/amalgamate.sh from src/: edit the files there, not this one."
     echo "//"
@@ -334,48 +394,13 @@ trap 'rm -f "$library" "$fixed" "$shim" "$core" "$merge" "$emitter"' EXIT
     echo
     echo "#endif  // PTOISA_SHIM_H"
 } | cat -s > "$shim"
-{
-    echo "// Generated by tools/amalgamate.sh from src/: edit the files there, not this one."
-    echo "//"
-    echo "// The rules of simulated time of ptowsp, for wsp_clock.cpp alone. MIT licence, see LICENSE."
-    echo
-    echo "#ifndef PTOWSP_C"
-    echo "#define PTOWSP_C"
-    echo
-    echo "#ifndef PTOWSP_API  // a tree may be linked with the library, which has these functions, too"
-    echo '#define PTOWSP_API extern __attribute__((weak, visibility("hidden")))'
-    echo "#endif"
-    echo '#include "ptowsp.h"'
-    bodies $CLOCK
-    echo
-    echo "#endif  // PTOWSP_C"
-} | cat -s > "$core"
-{
-    echo "// Generated by tools/amalgamate.sh from src/: edit the files there, not this one."
-    echo "//"
-    echo "// ptowsp_merge_... for kernels that are C functions: see ptowsp.h, section 9. MIT licence, see LICENSE."
-    echo
-    echo '#include "wsp_native.h"'
-    echo
-    echo "#include <string.h>"
-    echo
-    echo "// Products and sums are rounded apart by an option that trees are compiled with: -ffp-contract=off."
-    echo "#define PTOWSP_ASSERT(condition) ((void)0)"
-    echo "#define PWSP_INTERNAL            PTOWSP_AICORE static PWSP_UNUSED"
-    echo "#define PWSP_INLINE              PTOWSP_AICORE static inline PWSP_UNUSED"
-    echo "#define PWSP_FORCE_INLINE        PTOWSP_AICORE static inline __attribute__((always_inline, unused))"
-    echo "#define PWSP_RESTRICT            __restrict__"
-    echo "#define PWSP_ROUND_APART"
-    bodies $MERGE_FILES
-} | cat -s > "$merge"
 embedded $(
-    for file in $(find $TREE -type f ! -path "$CORE" ! -path "$MERGE" | sort); do
+    for file in $(find $TREE -type f | sort); do
         echo "$file:${file#$TREE/}"
     done
-) "$core:${CORE#$TREE/}" "$merge:${MERGE#$TREE/}" ptowsp.h:include/ptowsp.h "$shim:shim/ptoisa_shim.h" \
-    LICENSE:LICENSE > "$fixed"
+) "$core:$CORE" ptowsp.h:include/ptowsp.h "$shim:shim/ptoisa_shim.h" LICENSE:LICENSE > "$fixed"
 if [ "${1-}" = --fixed ]; then
-    { echo '#include "npu.h"' && cat -s "$fixed"; } > "$2"
+    { echo '#include "npu.h"' && cat -s "$fixed"; } > "$target"
     exit 0
 fi
 {
@@ -400,15 +425,11 @@ fi
 if [ "${1-}" = --check ]; then
     cmp -s "$library" ptowsp.c || fail "ptowsp.c does not match src/; run tools/amalgamate.sh"
     cmp -s "$shim" ptoisa_shim.h || fail "ptoisa_shim.h does not match src/; run tools/amalgamate.sh"
-    cmp -s "$core" $CORE || fail "$CORE does not match src/; run tools/amalgamate.sh"
-    cmp -s "$merge" $MERGE || fail "$MERGE does not match src/; run tools/amalgamate.sh"
     cmp -s "$emitter" ptowsp_npu_emit.c ||
         fail "ptowsp_npu_emit.c does not match src/npu/; run tools/amalgamate.sh"
     exit 0
 fi
 cmp -s "$library" ptowsp.c 2>/dev/null || { cp "$library" ptowsp.c && chmod 644 ptowsp.c; }
 cmp -s "$shim" ptoisa_shim.h 2>/dev/null || { cp "$shim" ptoisa_shim.h && chmod 644 ptoisa_shim.h; }
-cmp -s "$merge" $MERGE 2>/dev/null || { cp "$merge" $MERGE && chmod 644 $MERGE; }
-cmp -s "$core" $CORE 2>/dev/null || { cp "$core" $CORE && chmod 644 $CORE; }
 cmp -s "$emitter" ptowsp_npu_emit.c 2>/dev/null ||
     { cp "$emitter" ptowsp_npu_emit.c && chmod 644 ptowsp_npu_emit.c; }

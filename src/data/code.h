@@ -3,7 +3,7 @@
 #ifndef PWSP_CODE_H
 #define PWSP_CODE_H
 
-#include "../base/base.h"
+#include "array.h"
 #include "code_range.h"
 #include "expr.h"
 
@@ -15,14 +15,6 @@ typedef struct pwsp_instruction {
     uint32_t opcode;  // pwsp_opcode
     uint32_t out, a, b, c;
 } pwsp_instruction;
-
-// A typed array that is bound.
-typedef struct pwsp_array {
-    const void *data;
-    uint64_t count;
-    ptowsp_dtype dtype;
-    bool is_bound;
-} pwsp_array;
 
 // The first read outside an array.
 typedef struct pwsp_fault {
@@ -65,9 +57,6 @@ PWSP_INTERNAL void pwsp_coder_free(pwsp_coder *coder);
 // Runs code that is not empty. Requires that all arrays it reads are bound.
 PWSP_INTERNAL void pwsp_code_run(const pwsp_instruction *code, uint32_t begin, uint32_t end,
                                  uint64_t *cells, const pwsp_array *arrays, pwsp_fault *fault);
-
-// Element i of an array of integers or bools, as a cell. Requires i < count.
-PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i);
 
 PWSP_INLINE uint64_t pwsp_code_value(const pwsp_instruction *code, pwsp_code range, uint64_t *cells,
                                      const pwsp_array *arrays, pwsp_fault *fault) {

@@ -1,4 +1,4 @@
-// Element types: their names and sizes, and conversions between all of them in integer arithmetic.
+// Conversions between all element types, in integer arithmetic.
 //
 // No floating-point operation is used, so rounding modes, flush-to-zero and x87 registers change
 // nothing, and a signalling NaN raises nothing. f32 to and from f16 and bf16, which convert whole
@@ -18,41 +18,6 @@
 //         an infinity. Same type to same type copies.
 
 #include "../base/base.h"
-
-uint32_t ptowsp_dtype_size(ptowsp_dtype dtype) {
-    switch (dtype) {
-#define PWSP_DTYPE_SIZE(name, value, bytes, text)                                                  \
-    case PTOWSP_##name: return bytes;
-        PTOWSP_DTYPES(PWSP_DTYPE_SIZE)
-#undef PWSP_DTYPE_SIZE
-    case PTOWSP_DTYPE_NONE:
-    case PTOWSP_DTYPE_FORCE_INT: break;
-    }
-    return 0;
-}
-
-const char *ptowsp_dtype_name(ptowsp_dtype dtype) {
-    switch (dtype) {
-#define PWSP_DTYPE_NAME(name, value, bytes, text)                                                  \
-    case PTOWSP_##name: return text;
-        PTOWSP_DTYPES(PWSP_DTYPE_NAME)
-#undef PWSP_DTYPE_NAME
-    case PTOWSP_DTYPE_NONE:
-    case PTOWSP_DTYPE_FORCE_INT: break;
-    }
-    return "none";
-}
-
-const char *ptowsp_location_name(ptowsp_location location) {
-    switch (location) {
-    case PTOWSP_LOCATION_GLOBAL: return "global";
-    case PTOWSP_LOCATION_L2: return "l2";
-    case PTOWSP_LOCATION_UB: return "ub";
-    case PTOWSP_LOCATION_L1: return "l1";
-    case PTOWSP_LOCATION_FORCE_INT: break;
-    }
-    return "none";
-}
 
 // -- f32 to and from f16 and bf16, on bits --------------------------------------------------------
 

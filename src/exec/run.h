@@ -67,12 +67,6 @@ struct ptowsp_run {
     bool has_records;
 };
 
-// Checks memory for a tensor, and fills in where its elements are. *out_bound is untouched after an
-// error.
-PWSP_INTERNAL ptowsp_status pwsp_bind_memory(ptowsp_run *run, uint32_t id,
-                                             const ptowsp_buffer *buffer,
-                                             pwsp_bound_tensor *out_bound);
-
 // Checks all that a run needs before it walks; finds what is unknown before kernels have run.
 PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
 

@@ -5,83 +5,20 @@
 
 #include "run.h"
 
+#include "../runtime/binding_check.h"
+
 #include <inttypes.h>
 
+// The status of a check, with its error in the context.
+static ptowsp_status pwsp_run_result(ptowsp_run *run, const pwsp_error *error,
+                                     ptowsp_status status) {
+    return status == PTOWSP_OK ? status
+                               : pwsp_fail(run->context, status, error->index, "%s", error->text);
+}
+
 static ptowsp_status pwsp_run_fail_unbound(ptowsp_run *run, const char *what, const char *name) {
-    return pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: %s %s is not bound", what,
-                     name);
-}
-
-// Element i of an array of lengths or indices; false if it is negative or beyond 63 bits.
-static bool pwsp_run_index(const pwsp_array *array, uint64_t i, uint64_t *out_value) {
-    *out_value = pwsp_array_at(array, i);
-    return *out_value <= INT64_MAX;
-}
-
-// An element that no length or index can be.
-static ptowsp_status pwsp_run_fail_index(ptowsp_run *run, const char *what, uint64_t i,
-                                         const char *axis, const pwsp_array *array,
-                                         uint64_t value) {
-    if (array->dtype == PTOWSP_U64) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                         "run: %s %" PRIu64 " of axis %s is %" PRIu64, what, i, axis, value);
-    }
-    return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                     "run: %s %" PRIu64 " of axis %s is %" PRId64, what, i, axis, (int64_t)value);
-}
-
-static ptowsp_status pwsp_run_check_lengths(ptowsp_run *run, uint32_t id, const char *name) {
-    const pwsp_array *array = &run->arrays[id];
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < array->count; i++) {
-        uint64_t length;
-        if (!pwsp_run_index(array, i, &length)) {
-            return pwsp_run_fail_index(run, "length", i, name, array, length);
-        }
-        sum += length;
-        if (sum > INT64_MAX) {
-            return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, i,
-                             "run: the lengths of axis %s sum up to more than 2^63 - 1", name);
-        }
-    }
-    run->length_sums[id] = (int64_t)sum;
-    return PTOWSP_OK;
-}
-
-static ptowsp_status pwsp_run_check_csr(ptowsp_run *run, uint32_t id, const char *name) {
-    pwsp_bound_csr *csr = &run->csrs[id];
-    uint64_t last = 0;
-    for (uint64_t i = 0; i <= csr->row_count; i++) {
-        uint64_t at;
-        if (!pwsp_run_index(&csr->indptr, i, &at)) {
-            return pwsp_run_fail_index(run, "indptr", i, name, &csr->indptr, at);
-        }
-        if (i == 0 && at != 0) {
-            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                             "run: indptr 0 of axis %s is %" PRIu64 ", not 0", name, at);
-        }
-        if (at < last) {
-            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                             "run: indptr %" PRIu64 " of axis %s is %" PRIu64
-                             ", less than the %" PRIu64 " before",
-                             i, name, at, last);
-        }
-        if (at > csr->indices.count) {
-            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
-                             "run: indptr %" PRIu64 " of axis %s is %" PRIu64
-                             ", but there are %" PRIu64 " indices",
-                             i, name, at, csr->indices.count);
-        }
-        last = at;
-    }
-    csr->entry_count = last;
-    for (uint64_t i = 0; i < last; i++) {
-        uint64_t index;
-        if (!pwsp_run_index(&csr->indices, i, &index)) {
-            return pwsp_run_fail_index(run, "index", i, name, &csr->indices, index);
-        }
-    }
-    return PTOWSP_OK;
+    pwsp_error error;
+    return pwsp_run_result(run, &error, pwsp_verify_fail_unbound(&error, what, name));
 }
 
 static ptowsp_status pwsp_run_check_arrays(ptowsp_run *run) {
@@ -96,9 +33,11 @@ static ptowsp_status pwsp_run_check_arrays(ptowsp_run *run) {
                                          info->name);
         }
         if (info->is_lengths) {
-            ptowsp_status status = pwsp_run_check_lengths(run, i, info->name);
+            pwsp_error error;
+            ptowsp_status status =
+                pwsp_verify_lengths(&error, info->name, &run->arrays[i], &run->length_sums[i]);
             if (status != PTOWSP_OK) {
-                return status;
+                return pwsp_run_result(run, &error, status);
             }
         }
     }
@@ -119,9 +58,10 @@ static ptowsp_status pwsp_run_check_sizes(ptowsp_run *run) {
             if (!run->csrs[i].is_bound) {
                 return pwsp_run_fail_unbound(run, "sparse axis", axis->name);
             }
-            ptowsp_status status = pwsp_run_check_csr(run, i, axis->name);
+            pwsp_error error;
+            ptowsp_status status = pwsp_verify_csr(&error, axis->name, &run->csrs[i]);
             if (status != PTOWSP_OK) {
-                return status;
+                return pwsp_run_result(run, &error, status);
             }
         }
     }
@@ -163,14 +103,16 @@ static ptowsp_status pwsp_run_check_tensors(ptowsp_run *run, bool is_time_only) 
             continue;
         }
         bool needs_data = !is_time_only || p->tensor_is_loaded[i];
+        pwsp_error error;
         if (!tensor->is_bound &&
-            (needs_data || pwsp_bind_memory(run, i, &as_declared, tensor) != PTOWSP_OK)) {
+            (needs_data ||
+             pwsp_bind_check_tensor(&error, PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i),
+                                    &as_declared, tensor) != PTOWSP_OK)) {
             return pwsp_run_fail_unbound(run, "tensor", name);
         }
-        bool is_empty = tensor->high < tensor->low;
-        if (!tensor->data && !is_empty) {
-            status = needs_data ? pwsp_fail(run->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
-                                            "run: tensor %s is bound without data", name)
+        status = pwsp_verify_data(&error, name, tensor);
+        if (status != PTOWSP_OK) {
+            status = needs_data ? pwsp_run_result(run, &error, status)
                                 : pwsp_run_place(run, name, tensor, &base);
         }
     }

@@ -58,19 +58,22 @@ static void npu_readme_files(npu_text *text, bool has_pipelines) {
     if (has_pipelines) {
         npu_print(text, "| `aicpu/wsp_pipeline*` | processes and channels |\n");
     }
-    npu_print(text,
-              "| `aicore/wsp_kernel.h`, `wsp_native.h` | what kernels are written with |\n"
-              "| `aicore/wsp_worker.*` | the loop of a core; the device's is in "
-              "`wsp_core_main.cpp` |\n"
-              "| `host/` | binding and running: C functions, the stand-in for the device, "
-              "the device with CANN, a command line |\n"
-              "| `include/wsp_abi.h` | what host, AICPU and AICore share, and its layout |\n"
-              "| `include/ptowsp.h` | types of the library that wrote this tree, which is not "
-              "needed to build it |\n"
-              "| `shim/` | PTO-ISA's instructions on a CPU, and simulated time |\n"
-              "| `manifest.json` | all of this for programs, and a hash of the sources |\n\n"
-              "Files whose names begin with `wsp_`, those of `shim/` and `include/`, and the "
-              "build files are the same in every tree of this version.\n\n");
+    npu_print(
+        text,
+        "| `aicore/wsp_kernel.h`, `wsp_native.h` | what kernels are written with |\n"
+        "| `aicore/wsp_worker.*` | the loop of a core; the device's is in "
+        "`wsp_core_main.cpp` |\n"
+        "| `host/` | binding and running: C functions, the stand-in for the device, "
+        "the device with CANN, a command line |\n"
+        "| `include/wsp_abi.h` | what host, AICPU and AICore share, and its layout |\n"
+        "| `include/wsp_core.h` | what all trees and the library run on: the library's own C, "
+        "generated; `aicpu/wsp_core.cpp` compiles it |\n"
+        "| `include/ptowsp.h` | types of the library that wrote this tree, which is not "
+        "needed to build it |\n"
+        "| `shim/` | PTO-ISA's instructions on a CPU, and simulated time |\n"
+        "| `manifest.json` | all of this for programs, and a hash of the sources |\n\n"
+        "Files whose names begin with `wsp_`, those of `shim/` and `include/`, and the "
+        "build files are the same in every tree of this version.\n\n");
 }
 
 static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {

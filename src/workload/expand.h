@@ -5,13 +5,6 @@
 
 #include "program.h"
 
-typedef struct pwsp_bound_csr {
-    pwsp_array indptr, indices;
-    uint64_t row_count;
-    uint64_t entry_count;  // indptr[row_count]
-    bool is_bound;
-} pwsp_bound_csr;
-
 typedef struct pwsp_frame {
     uint32_t loop;  // or, of a call, where to go on
     bool is_call;

@@ -6,6 +6,7 @@
 #include "../base/base.h"
 #include "../base/context.h"
 #include "../data/expr.h"
+#include "../data/array.h"
 #include "../data/names.h"
 #include "../data/region.h"
 #include "../kernel/compiled.h"
@@ -39,12 +40,6 @@ typedef struct pwsp_axis_info {
 typedef struct pwsp_symbol_info {
     const char *name;
 } pwsp_symbol_info;
-
-typedef struct pwsp_array_info {
-    const char *name;
-    ptowsp_dtype dtype;  // NONE: lengths that no expression reads
-    bool is_lengths;
-} pwsp_array_info;
 
 typedef struct pwsp_variable_info {
     const char *name;

@@ -23,31 +23,6 @@ bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *s
     return is_good;
 }
 
-uint64_t element_at(const wsp_array &array, uint64_t i) {
-    const char *at = reinterpret_cast<const char *>(array.data);
-    switch (static_cast<ptowsp_dtype>(array.dtype)) {
-#define WSP_ELEMENT(dtype, type)                                                                   \
-    case dtype: return static_cast<uint64_t>(reinterpret_cast<const type *>(at)[i]);
-        WSP_ELEMENT(PTOWSP_I8, int8_t)
-        WSP_ELEMENT(PTOWSP_I16, int16_t)
-        WSP_ELEMENT(PTOWSP_I32, int32_t)
-        WSP_ELEMENT(PTOWSP_I64, int64_t)
-        WSP_ELEMENT(PTOWSP_U8, uint8_t)
-        WSP_ELEMENT(PTOWSP_U16, uint16_t)
-        WSP_ELEMENT(PTOWSP_U32, uint32_t)
-        WSP_ELEMENT(PTOWSP_U64, uint64_t)
-#undef WSP_ELEMENT
-    case PTOWSP_BOOL: return reinterpret_cast<const uint8_t *>(at)[i] != 0;
-    case PTOWSP_DTYPE_NONE:
-    case PTOWSP_F16:
-    case PTOWSP_BF16:
-    case PTOWSP_F32:
-    case PTOWSP_F64:
-    case PTOWSP_DTYPE_FORCE_INT: break;
-    }
-    return 0;
-}
-
 // -- runs -----------------------------------------------------------------------------------------
 
 Run::Run(const wsp_program &program, const wsp_bindings &bindings, Target &target)
@@ -56,9 +31,9 @@ Run::Run(const wsp_program &program, const wsp_bindings &bindings, Target &targe
     slots_.assign(slots, slots + program.slot_count);
     length_sums_.resize(program.array_count);
     for (uint32_t i = 1; i < program.array_count; i++) {
-        const wsp_array &lengths = array(i);
+        const pwsp_array &lengths = array(i);
         for (uint64_t j = 0; program.arrays[i].is_lengths && j < lengths.count; j++) {
-            length_sums_[i] = length_sums_[i] + i64::of_bits(element_at(lengths, j));
+            length_sums_[i] = length_sums_[i] + i64::of_bits(pwsp_array_at(&lengths, j));
         }
     }
 }
@@ -83,9 +58,9 @@ void Run::fail(ptowsp_status status, uint64_t index, const char *format, ...) {
 
 // A task that has all its arguments goes on with its keys.
 uint64_t Run::read(uint32_t array, i64 index) {
-    const wsp_array &from = this->array(array);
+    const pwsp_array &from = this->array(array);
     if (index.bits() < from.count) {
-        return element_at(from, index.bits());
+        return pwsp_array_at(&from, index.bits());
     }
     const wsp_kernel_decl *kernel = task_ ? &program_->kernels[task_->task.kernel] : nullptr;
     const bool is_key = kernel && task_->task.axis_count == kernel->axis_count &&
@@ -112,14 +87,14 @@ i64 Run::length(uint32_t array, i64 row, uint32_t place) {
     if (!good()) {
         return 0;
     }
-    const wsp_array &lengths = this->array(array);
+    const pwsp_array &lengths = this->array(array);
     const char *name = program_->arrays[array].name;
     if (row.bits() >= lengths.count) {
         fail(PTOWSP_INVALID_PARAMS, row.bits(), "row %" PRId64 " of axis %s, which has %" PRIu64,
              row.value(), name, lengths.count);
         return 0;
     }
-    const i64 length = i64::of_bits(element_at(lengths, row.bits()));
+    const i64 length = i64::of_bits(pwsp_array_at(&lengths, row.bits()));
     if (length < 0) {
         fail(PTOWSP_INVALID_PARAMS, row.bits(),
              "row %" PRId64 " of axis %s was changed during the run, and is malformed now",
@@ -147,7 +122,7 @@ Entries Run::entries(uint32_t axis) {
 
 Entries Run::entries(uint32_t axis, i64 row, uint32_t place) {
     place_ = place;
-    const wsp_csr &from = csr(axis);
+    const pwsp_bound_csr &from = csr(axis);
     if (!good()) {
         return Entries(*this, axis, 0, 0);
     }
@@ -156,8 +131,8 @@ Entries Run::entries(uint32_t axis, i64 row, uint32_t place) {
              row.value(), program_->axes[axis].name, from.row_count);
         return Entries(*this, axis, 0, 0);
     }
-    const uint64_t first = element_at(from.indptr, row.bits());
-    const uint64_t end = element_at(from.indptr, row.bits() + 1);
+    const uint64_t first = pwsp_array_at(&from.indptr, row.bits());
+    const uint64_t end = pwsp_array_at(&from.indptr, row.bits() + 1);
     if (first > end || end > from.indices.count) {
         fail(PTOWSP_INVALID_PARAMS, row.bits(),
              "row %" PRId64 " of axis %s was changed during the run, and is malformed now",
@@ -174,7 +149,7 @@ Entries::Iterator::Iterator(const Run &run, uint32_t axis, uint64_t at, uint64_t
 
 void Entries::Iterator::read() {
     if (at_ < end_) {
-        entry_.index = i64::of_bits(element_at(run_->csr(axis_).indices, at_));
+        entry_.index = i64::of_bits(pwsp_array_at(&run_->csr(axis_).indices, at_));
         entry_.entry = i64::of_bits(at_);
     }
 }
@@ -194,7 +169,7 @@ bool Entries::Iterator::operator!=(const Iterator &end) const {
 // Why a view is outside its tensor, once it is known that it is.
 void Run::fail_view(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
                     i64 col) {
-    const wsp_tensor &bound = this->tensor(tensor);
+    const pwsp_bound_tensor &bound = this->tensor(tensor);
     const char *name = program_->tensors[tensor].name;
     uint32_t i = 0;
     for (i64 index : lead) {
@@ -223,7 +198,7 @@ void Run::fail_view(const char *param, uint32_t tensor, std::initializer_list<i6
 // Finds a tile; at the tensor's edge it is smaller. False with an error.
 bool Run::find_tile(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
                     int64_t rows, i64 col, int64_t cols, Region *out) {
-    const wsp_tensor &bound = this->tensor(tensor);
+    const pwsp_bound_tensor &bound = this->tensor(tensor);
     bool is_outside = row.bits() >= static_cast<uint64_t>(bound.rows) ||
                       col.bits() >= static_cast<uint64_t>(bound.cols);
     i64 offset = 0;
@@ -274,10 +249,10 @@ void Run::load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initial
     if (!target_->await_element(element)) {
         return;
     }
-    const wsp_tensor &bound = this->tensor(tensor);
+    const pwsp_bound_tensor &bound = this->tensor(tensor);
     const int64_t offset = offset_of(bound, element) * static_cast<int64_t>(bound.element_size);
-    const wsp_array at = {bound.data + static_cast<uint64_t>(offset), 1, bound.dtype, 1};
-    slots_[slot] = element_at(at, 0);
+    const pwsp_array at = {bound.data + offset, 1, bound.dtype, true};
+    slots_[slot] = pwsp_array_at(&at, 0);
 }
 
 void Run::reset(std::initializer_list<uint32_t> edges) {
@@ -324,10 +299,10 @@ void Task::tile(uint32_t tensor, Access access, std::initializer_list<i64> lead,
         return;
     }
     region.access = access;
-    const wsp_tensor &bound = run_->tensor(tensor);
+    const pwsp_bound_tensor &bound = run_->tensor(tensor);
     const int64_t offset = offset_of(bound, region) * static_cast<int64_t>(bound.element_size);
     wsp_tile &tile = task.tiles[task.tile_count];
-    tile.data = bound.data + static_cast<uint64_t>(offset);
+    tile.data = bound.base + static_cast<uint64_t>(offset);
     tile.row_stride = bound.row_stride;
     tile.col_stride = bound.col_stride;
     task.args[task.axis_count + 2 * task.tile_count] = region.rows;

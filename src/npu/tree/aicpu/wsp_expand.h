@@ -22,6 +22,8 @@
 #ifndef WSP_EXPAND_H
 #define WSP_EXPAND_H
 
+#include "wsp_core.h"
+
 #include <initializer_list>
 #include <vector>
 
@@ -160,8 +162,8 @@ class Run {
     const std::vector<uint64_t> &slots() const {
         return slots_;
     }
-    const wsp_tensor &tensor(uint32_t tensor) const {
-        return reinterpret_cast<const wsp_tensor *>(bindings_->tensors)[tensor];
+    const pwsp_bound_tensor &tensor(uint32_t tensor) const {
+        return reinterpret_cast<const pwsp_bound_tensor *>(bindings_->tensors)[tensor];
     }
 
   private:
@@ -169,11 +171,11 @@ class Run {
     friend class Entries::Iterator;
     friend class Task;
 
-    const wsp_array &array(uint32_t array) const {
-        return reinterpret_cast<const wsp_array *>(bindings_->arrays)[array];
+    const pwsp_array &array(uint32_t array) const {
+        return reinterpret_cast<const pwsp_array *>(bindings_->arrays)[array];
     }
-    const wsp_csr &csr(uint32_t axis) const {
-        return reinterpret_cast<const wsp_csr *>(bindings_->csrs)[axis];
+    const pwsp_bound_csr &csr(uint32_t axis) const {
+        return reinterpret_cast<const pwsp_bound_csr *>(bindings_->csrs)[axis];
     }
     uint64_t read(uint32_t array, i64 index);
     bool find_tile(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
@@ -247,11 +249,8 @@ class Task {
 // slots of the bindings are then as the walk has left them.
 bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *scheduler);
 
-// The value of element i of an array: signed integers are sign-extended.
-uint64_t element_at(const wsp_array &array, uint64_t i);
-
 // Where a tile's first element is, in elements from its tensor's start.
-inline int64_t offset_of(const wsp_tensor &tensor, const Region &region) {
+inline int64_t offset_of(const pwsp_bound_tensor &tensor, const Region &region) {
     return region.lead + region.row * tensor.row_stride + region.col * tensor.col_stride;
 }
 

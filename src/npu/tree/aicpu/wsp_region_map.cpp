@@ -23,13 +23,14 @@ uint64_t hash(uint64_t x) {
 
 // The bytes that a tensor spans; true if each of its indices has memory of its own, as each stride
 // is larger than what all smaller ones reach. Spans have been checked when it was bound.
-bool RegionMap::find_layout(const wsp_tensor &tensor, uint64_t *out_low, uint64_t *out_high) {
+bool RegionMap::find_layout(const pwsp_bound_tensor &tensor, uint64_t *out_low,
+                            uint64_t *out_high) {
     struct Dimension {
         uint64_t stride, last;
     } dimensions[DIMENSION_COUNT];  // by rising stride
     uint64_t below = 0, above = 0;
     uint32_t count = 0;
-    *out_low = *out_high = tensor.data;
+    *out_low = *out_high = tensor.base;
     for (uint32_t i = 0; i < DIMENSION_COUNT; i++) {
         const uint32_t lead = PTOWSP_VIEW_LEAD_MAX;
         const int64_t size = i < lead    ? tensor.lead_shape[i]
@@ -87,7 +88,8 @@ void RegionMap::find_groups(const wsp_program &program) {
     }
 }
 
-void RegionMap::begin(const wsp_program &program, const wsp_tensor *tensors, uint64_t tile_max) {
+void RegionMap::begin(const wsp_program &program, const pwsp_bound_tensor *tensors,
+                      uint64_t tile_max) {
     tensors_ = tensors;
     infos_.assign(program.tensor_count + 1, TensorInfo());
     groups_.assign(program.tensor_count + 1, Group());
@@ -117,12 +119,12 @@ RegionMap::Box RegionMap::box_of(const Region &region) const {
                        col = static_cast<uint64_t>(region.col);
         return {region.lead, {row, row + row_count}, {col, col + col_count}};
     }
-    const wsp_tensor &tensor = tensors_[region.tensor];
+    const pwsp_bound_tensor &tensor = tensors_[region.tensor];
     const uint64_t rows = row_count * distance(tensor.row_stride);
     const uint64_t cols = col_count * distance(tensor.col_stride);
     const int64_t offset =
         region.lead + region.row * tensor.row_stride + region.col * tensor.col_stride;
-    uint64_t low = tensor.data - groups_[info.group].low;
+    uint64_t low = tensor.base - groups_[info.group].low;
     low += static_cast<uint64_t>(offset) * tensor.element_size;
     low -= (tensor.row_stride < 0 ? rows : 0) * tensor.element_size;
     low -= (tensor.col_stride < 0 ? cols : 0) * tensor.element_size;

@@ -23,6 +23,8 @@
 #ifndef WSP_REGION_MAP_H
 #define WSP_REGION_MAP_H
 
+#include "wsp_core.h"
+
 #include <vector>
 
 #include "wsp_abi.h"
@@ -41,7 +43,7 @@ struct Region {
 class RegionMap {
   public:
     // Forgets everything. tile_max is how many regions are in the map at once, usually.
-    void begin(const wsp_program &program, const wsp_tensor *tensors, uint64_t tile_max);
+    void begin(const wsp_program &program, const pwsp_bound_tensor *tensors, uint64_t tile_max);
 
     // Calls wait(owner) for each region in the map that a task which does `region` waits for, maybe
     // several times for one owner. What it covers and writes is taken out.
@@ -87,7 +89,7 @@ class RegionMap {
         uint32_t next[LIST_COUNT], before[LIST_COUNT];
     };
 
-    static bool find_layout(const wsp_tensor &tensor, uint64_t *out_low, uint64_t *out_high);
+    static bool find_layout(const pwsp_bound_tensor &tensor, uint64_t *out_low, uint64_t *out_high);
     static uint32_t shift_of(uint64_t size);
     static bool is_overlap(const Box &a, const Box &b);
     static bool is_within(const Box &outer, const Box &inner);
@@ -99,7 +101,7 @@ class RegionMap {
     void unlink(uint32_t *head, uint32_t list, uint32_t number);
     template <typename Wait> void meet_one(const Region &, const Box &, uint32_t number, Wait);
 
-    const wsp_tensor *tensors_ = nullptr;
+    const pwsp_bound_tensor *tensors_ = nullptr;
     std::vector<TensorInfo> infos_;
     std::vector<Group> groups_;  // by the first of its tensors
     std::vector<Level> levels_;  // from 1, as the following

@@ -30,17 +30,6 @@ ClockTile clock_tile(const Region &region) {
 
 #endif
 
-const char *status_name(ptowsp_status status) {
-    switch (status) {
-#define WSP_STATUS_NAME(name, value, text)                                                         \
-    case PTOWSP_##name: return #name;
-        PTOWSP_STATUSES(WSP_STATUS_NAME)
-#undef WSP_STATUS_NAME
-    case PTOWSP_STATUS_FORCE_INT: break;
-    }
-    return "UNKNOWN";
-}
-
 void Failure::set(ptowsp_status error, uint64_t at, const char *format, ...) {
     if (status != PTOWSP_OK) {
         return;
@@ -92,7 +81,7 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
     for (uint32_t i = 1; i < program.kernel_count; i++) {
         tile_max = std::max<uint64_t>(tile_max, program.kernels[i].tile_count);
     }
-    regions_.begin(program, reinterpret_cast<const wsp_tensor *>(bindings.tensors),
+    regions_.begin(program, reinterpret_cast<const pwsp_bound_tensor *>(bindings.tensors),
                    capacity_ * tile_max);
 #if WSP_HAS_CLOCK
     return begin_clock();
@@ -105,11 +94,12 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
 
 bool Scheduler::begin_clock() {
     const wsp_program &program = *program_;
-    const wsp_tensor *tensors = reinterpret_cast<const wsp_tensor *>(bindings_->tensors);
+    const pwsp_bound_tensor *tensors =
+        reinterpret_cast<const pwsp_bound_tensor *>(bindings_->tensors);
     std::vector<ClockTensor> known(std::max(program.tensor_count, 1u), ClockTensor());
     for (uint32_t i = 1; i < program.tensor_count; i++) {
         ClockTensor &tensor = known[i];
-        tensor.base = tensors[i].data;
+        tensor.base = tensors[i].base;
         tensor.element_size = program.tensors[i].is_used ? tensors[i].element_size : 0;
         std::copy_n(tensors[i].lead_shape, PTOWSP_VIEW_LEAD_MAX, tensor.lead_shape);
         std::copy_n(tensors[i].lead_strides, PTOWSP_VIEW_LEAD_MAX, tensor.lead_strides);
@@ -216,7 +206,7 @@ void Scheduler::fail_task(const Submission &submission) {
         failure_.set(status, task.index, "%s: task %" PRIu64 ": %s", place, task.index, more);
     } else {
         failure_.set(status, task.index, "%s: task %" PRIu64 " failed: %s", place, task.index,
-                     status_name(status));
+                     ptowsp_status_name(status));
     }
     stop_behind(submission.number);
 }

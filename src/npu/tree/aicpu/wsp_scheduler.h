@@ -26,6 +26,8 @@
 #ifndef WSP_SCHEDULER_H
 #define WSP_SCHEDULER_H
 
+#include "wsp_core.h"
+
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -50,14 +52,11 @@ namespace wsp {
 
 constexpr uint32_t AICPU_COUNT_MAX = 16, CORE_COUNT_MAX = 72, RING_SIZE_MAX = 65536;
 
-const char *status_name(ptowsp_status status);
-
 // An error; the first that is kept stays.
-struct Failure {
-    ptowsp_status status = PTOWSP_OK;
-    uint64_t index = PTOWSP_NO_INDEX;
-    char text[512] = "";
-
+struct Failure : pwsp_error {
+    Failure() : pwsp_error() {
+        index = PTOWSP_NO_INDEX;
+    }
     void set(ptowsp_status error, uint64_t at, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 };

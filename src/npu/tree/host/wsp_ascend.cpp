@@ -233,24 +233,6 @@ class Copies {
     std::vector<Block> blocks_;
 };
 
-// The elements before and behind that of the indices 0, as strides may be negative. A tensor may be
-// empty, and have any strides.
-void extent_of(const wsp_tensor &tensor, int64_t *out_low, int64_t *out_high) {
-    int64_t low = 0, high = 0;
-    bool is_empty = false;
-    auto add = [&](int64_t size, int64_t stride) {
-        is_empty = is_empty || size == 0;
-        (stride < 0 ? low : high) += size > 0 ? (size - 1) * stride : 0;
-    };
-    for (int i = 0; i < PTOWSP_VIEW_LEAD_MAX; i++) {
-        add(tensor.lead_shape[i], tensor.lead_strides[i]);
-    }
-    add(tensor.rows, tensor.row_stride);
-    add(tensor.cols, tensor.col_stride);
-    *out_low = is_empty ? 0 : low;
-    *out_high = is_empty ? 0 : high + 1;
-}
-
 // The tables of what is bound, first on the host, then on the device.
 class Bound {
   public:
@@ -262,13 +244,17 @@ class Bound {
     bool copy_from();
 
   private:
-    void add_array(const wsp_array &array) {
+    void add_array(const pwsp_array &array) {
         if (array.is_bound) {
-            copies_.add(array.data,
-                        array.count * dtype_size(static_cast<ptowsp_dtype>(array.dtype)), false);
+            copies_.add(address_of(array.data), array.count * ptowsp_dtype_size(array.dtype),
+                        false);
         }
     }
     void add_data();
+    void *at_device(const void *host) const {
+        return reinterpret_cast<void *>(
+            static_cast<uintptr_t>(copies_.device_of(address_of(host))));
+    }
     template <typename T> bool put(const std::vector<T> &table, uint64_t *out_address) {
         void *memory = device_.allocate(table.size() * sizeof(T));
         *out_address = address_of(memory);
@@ -284,22 +270,21 @@ class Bound {
 
 void Bound::add_data() {
     for (uint32_t i = 1; i < program_.array_count; i++) {
-        add_array(host_table<wsp_array>(host_.arrays)[i]);
+        add_array(host_table<pwsp_array>(host_.arrays)[i]);
     }
     for (uint32_t i = 1; i < program_.axis_count; i++) {
-        const wsp_csr &csr = host_table<wsp_csr>(host_.csrs)[i];
+        const pwsp_bound_csr &csr = host_table<pwsp_bound_csr>(host_.csrs)[i];
         if (csr.is_bound) {
             add_array(csr.indptr);
             add_array(csr.indices);
         }
     }
     for (uint32_t i = 1; i < program_.tensor_count; i++) {
-        const wsp_tensor &tensor = host_table<wsp_tensor>(host_.tensors)[i];
+        const pwsp_bound_tensor &tensor = host_table<pwsp_bound_tensor>(host_.tensors)[i];
         if (tensor.is_bound) {
-            int64_t low, high, size = tensor.element_size;
-            extent_of(tensor, &low, &high);
-            copies_.add(tensor.data + static_cast<uint64_t>(low * size),
-                        static_cast<uint64_t>((high - low) * size),
+            const int64_t size = tensor.element_size;
+            copies_.add(tensor.base + static_cast<uint64_t>(tensor.low * size),
+                        static_cast<uint64_t>((tensor.high - tensor.low + 1) * size),
                         program_.tensors[i].is_written != 0);
         }
     }
@@ -315,20 +300,22 @@ bool Bound::copy_to(uint64_t *out_bindings) {
     if (!copies_.copy_to()) {
         return false;
     }
-    std::vector<wsp_array> arrays =
-        of_host(host_table<wsp_array>(host_.arrays), program_.array_count);
-    std::vector<wsp_csr> csrs = of_host(host_table<wsp_csr>(host_.csrs), program_.axis_count);
-    std::vector<wsp_tensor> tensors =
-        of_host(host_table<wsp_tensor>(host_.tensors), program_.tensor_count);
-    for (wsp_array &array : arrays) {
-        array.data = copies_.device_of(array.data);
+    std::vector<pwsp_array> arrays =
+        of_host(host_table<pwsp_array>(host_.arrays), program_.array_count);
+    std::vector<pwsp_bound_csr> csrs =
+        of_host(host_table<pwsp_bound_csr>(host_.csrs), program_.axis_count);
+    std::vector<pwsp_bound_tensor> tensors =
+        of_host(host_table<pwsp_bound_tensor>(host_.tensors), program_.tensor_count);
+    for (pwsp_array &array : arrays) {
+        array.data = at_device(array.data);
     }
-    for (wsp_csr &csr : csrs) {
-        csr.indptr.data = copies_.device_of(csr.indptr.data);
-        csr.indices.data = copies_.device_of(csr.indices.data);
+    for (pwsp_bound_csr &csr : csrs) {
+        csr.indptr.data = at_device(csr.indptr.data);
+        csr.indices.data = at_device(csr.indices.data);
     }
-    for (wsp_tensor &tensor : tensors) {
-        tensor.data = copies_.device_of(tensor.data);
+    for (pwsp_bound_tensor &tensor : tensors) {
+        tensor.data = static_cast<char *>(at_device(tensor.data));
+        tensor.base = address_of(tensor.data);
     }
     wsp_bindings bindings = host_;
     bool is_good =

@@ -3,14 +3,11 @@
 #ifndef WSP_BINDINGS_H
 #define WSP_BINDINGS_H
 
-#include <vector>
-
 #include "wsp_scheduler.h"
 
-namespace wsp {
+#include <vector>
 
-uint32_t dtype_size(ptowsp_dtype dtype);
-const char *dtype_name(ptowsp_dtype dtype);
+namespace wsp {
 
 class Bindings {
   public:
@@ -49,19 +46,11 @@ class Bindings {
     Failure failure;  // the last
 
   private:
-    uint32_t fail_name(const char *what, const char *name);
-    ptowsp_status fail_index(const char *what, uint32_t index);
-    ptowsp_status fail_unbound(const char *what, const char *name);
-    ptowsp_status fail_element(const char *what, uint64_t i, const char *axis,
-                               const wsp_array &array, uint64_t value);
-    ptowsp_status check_data(const char *what, const char *name, ptowsp_dtype dtype,
-                             const void *data, uint64_t count);
+    template <typename Decl>
+    uint32_t find(const char *what, const char *name, const Decl *decls, uint32_t count);
     uint32_t find_axis(const char *axis, ptowsp_axis_kind kind, const char *what);
+    ptowsp_status fail_index(const char *what, uint32_t index);
     bool is_axis(uint32_t axis, ptowsp_axis_kind kind) const;
-    ptowsp_status find_shape(const wsp_tensor_decl &decl, const ptowsp_buffer &buffer,
-                             int64_t *out_shape);
-    ptowsp_status verify_lengths(const wsp_array &array, const char *name);
-    ptowsp_status verify_csr(wsp_csr *csr, const char *name);
     ptowsp_status verify_sizes();
     ptowsp_status verify_arrays();
     ptowsp_status verify_tensors();
@@ -70,9 +59,9 @@ class Bindings {
     std::vector<int64_t> sizes_;
     std::vector<uint8_t> is_size_bound_, is_symbol_bound_;
     std::vector<uint64_t> symbols_, initial_slots_, slots_;
-    std::vector<wsp_array> arrays_;
-    std::vector<wsp_csr> csrs_;
-    std::vector<wsp_tensor> tensors_, used_tensors_;
+    std::vector<pwsp_array> arrays_;
+    std::vector<pwsp_bound_csr> csrs_;
+    std::vector<pwsp_bound_tensor> tensors_, used_tensors_;
     wsp_bindings table_;
 };
 

@@ -18,34 +18,6 @@
 
 // -- what is bound --------------------------------------------------------------------------------
 
-// Memory of a tensor. Dimensions that it has not have size 1 and stride 0. Strides in elements.
-typedef struct wsp_tensor {
-    uint64_t data;
-    int64_t lead_shape[PTOWSP_VIEW_LEAD_MAX];
-    int64_t lead_strides[PTOWSP_VIEW_LEAD_MAX];
-    int64_t rows, cols, row_stride, col_stride;
-    uint32_t dtype;  // a ptowsp_dtype
-    uint32_t element_size;
-    uint32_t is_bound;
-    uint32_t reserved;
-} wsp_tensor;
-
-// An array of integers or bools.
-typedef struct wsp_array {
-    uint64_t data;
-    uint64_t count;
-    uint32_t dtype;
-    uint32_t is_bound;
-} wsp_array;
-
-typedef struct wsp_csr {
-    wsp_array indptr;   // row_count + 1
-    wsp_array indices;  // entry_count
-    uint64_t row_count, entry_count;
-    uint32_t is_bound;
-    uint32_t reserved;
-} wsp_csr;
-
 // All of it, by the program's indices: [1 .. count - 1] of each kind, [slot_count] slots.
 typedef struct wsp_bindings {
     uint32_t abi_version;
@@ -53,9 +25,9 @@ typedef struct wsp_bindings {
     uint64_t sizes;            // int64_t[], by axis
     uint64_t symbols;          // uint64_t[]
     uint64_t is_symbol_bound;  // uint8_t[]
-    uint64_t arrays;           // wsp_array[]
-    uint64_t csrs;             // wsp_csr[], by axis
-    uint64_t tensors;          // wsp_tensor[]
+    uint64_t arrays;           // pwsp_array[], of wsp_core.h, as are the following
+    uint64_t csrs;             // pwsp_bound_csr[], by axis
+    uint64_t tensors;          // pwsp_bound_tensor[]
     uint64_t slots;            // uint64_t[]: as the run begins, and then as it has ended
 } wsp_bindings;
 
@@ -188,9 +160,6 @@ const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);
 #endif
 
 PTOWSP_STATIC_ASSERT(sizeof(wsp_tile) == 24, "wsp_tile");
-PTOWSP_STATIC_ASSERT(sizeof(wsp_array) == 24, "wsp_array");
-PTOWSP_STATIC_ASSERT(sizeof(wsp_csr) == 72, "wsp_csr");
-PTOWSP_STATIC_ASSERT(sizeof(wsp_tensor) == 152, "wsp_tensor");
 PTOWSP_STATIC_ASSERT(sizeof(wsp_bindings) == 64, "wsp_bindings");
 PTOWSP_STATIC_ASSERT(sizeof(wsp_task) == 32 + 8 + 8 * WSP_TASK_ARG_MAX + 24 * 12 + 8, "wsp_task");
 PTOWSP_STATIC_ASSERT(sizeof(wsp_line) == 64, "wsp_line");

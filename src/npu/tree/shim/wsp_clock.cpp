@@ -9,7 +9,7 @@
 //
 //      task, scope_begin, ...  ->  [held back, until the gate is known]  ->  engine
 
-#include "wsp_clock_core.h"  // first: it has a say in what ptowsp.h declares
+#include "wsp_core.h"  // first: it has a say in what ptowsp.h declares
 
 #include "wsp_clock.h"
 

@@ -1,0 +1,18 @@
+// An error on its way to whoever reports it.
+
+#ifndef PWSP_ERROR_H
+#define PWSP_ERROR_H
+
+#include "text.h"
+
+typedef struct pwsp_error {
+    ptowsp_status status;
+    uint64_t index;  // of what the status is about, or PTOWSP_NO_INDEX
+    char text[PWSP_ERROR_TEXT_MAX];
+} pwsp_error;
+
+// Fills in an error with a printf text, and returns its status.
+PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status status, uint64_t index,
+                                           const char *format, ...) PWSP_PRINTF(4, 5);
+
+#endif

@@ -1,0 +1,34 @@
+// Arrays of integers or bools, and sparse structure made of them, as a program gets them bound.
+
+#ifndef PWSP_ARRAY_H
+#define PWSP_ARRAY_H
+
+#include "../base/base.h"
+
+// One that is declared.
+typedef struct pwsp_array_info {
+    const char *name;
+    ptowsp_dtype dtype;  // NONE: lengths that no expression reads
+    bool is_lengths;
+} pwsp_array_info;
+
+// A typed array that is bound.
+typedef struct pwsp_array {
+    const void *data;
+    uint64_t count;
+    ptowsp_dtype dtype;
+    bool is_bound;
+} pwsp_array;
+
+// Rows of entries: row i has those from indptr[i] to indptr[i + 1].
+typedef struct pwsp_bound_csr {
+    pwsp_array indptr, indices;
+    uint64_t row_count;
+    uint64_t entry_count;  // indptr[row_count]
+    bool is_bound;
+} pwsp_bound_csr;
+
+// Element i of an array of integers or bools, as a cell. Requires i < count.
+PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i);
+
+#endif

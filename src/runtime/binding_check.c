@@ -1,0 +1,326 @@
+// See binding_check.h.
+
+#include "binding_check.h"
+
+#include "../data/names.h"
+
+#include <inttypes.h>
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
+                                                const char *what, const char *name) {
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                          "bind: module %s has no %s %s", module, what,
+                          !name                      ? "NULL"
+                          : pwsp_name_is_valid(name) ? name
+                                                     : "of such a name");
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis,
+                                                 int64_t size) {
+    return size >= 0 ? PTOWSP_OK
+                     : pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                      "bind: size %" PRId64 " of axis %s", size, axis);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_slot(pwsp_error *error, uint32_t slot, uint32_t count) {
+    return slot < count ? PTOWSP_OK
+                        : pwsp_error_set(error, PTOWSP_INVALID_PARAMS, slot,
+                                         "bind: slot %u, but there are %u", slot, count);
+}
+
+// -- arrays ---------------------------------------------------------------------------------------
+
+static bool pwsp_dtype_is_index(ptowsp_dtype dtype) {
+    return dtype == PTOWSP_I32 || dtype == PTOWSP_I64 || dtype == PTOWSP_U32 || dtype == PTOWSP_U64;
+}
+
+// Checks pointer, alignment and size of an array of elements; `what` is "" or "indptr of ".
+static ptowsp_status pwsp_bind_data(pwsp_error *error, const char *what, const char *name,
+                                    ptowsp_dtype dtype, const void *data, uint64_t count) {
+    uint32_t size = ptowsp_dtype_size(dtype);
+    uint64_t bytes;
+    if (count > 0 && !data) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s%s has %" PRIu64 " elements at NULL", what, name, count);
+    }
+    if ((uintptr_t)data % size != 0) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s%s is not aligned to its elements of %u bytes", what, name,
+                              size);
+    }
+    if (!pwsp_mul_fits(count, size, &bytes) || bytes > INT64_MAX) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s%s has %" PRIu64 " elements, which cannot be", what, name,
+                              count);
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_array_info *info,
+                                                  bool as_lengths, ptowsp_dtype dtype,
+                                                  const void *data, uint64_t count,
+                                                  pwsp_array *out_array) {
+    const char *name = info->name;
+    if (as_lengths && !info->is_lengths) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s is an array, not a ragged axis", name);
+    }
+    if (info->is_lengths && !pwsp_dtype_is_index(dtype)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: lengths of %s are %s; they are i32, i64, u32 or u64", name,
+                              ptowsp_dtype_name(dtype));
+    }
+    if (info->dtype != PTOWSP_DTYPE_NONE && dtype != info->dtype) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s is %s; it is declared %s", name, ptowsp_dtype_name(dtype),
+                              ptowsp_dtype_name(info->dtype));
+    }
+    ptowsp_status status = pwsp_bind_data(error, "", name, dtype, data, count);
+    if (status == PTOWSP_OK) {
+        pwsp_array array = {data, count, dtype, true};
+        *out_array = array;
+    }
+    return status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *axis,
+                                                const ptowsp_csr *csr, pwsp_bound_csr *out_csr) {
+    if (!csr) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: the csr of axis %s is NULL", axis);
+    }
+    if (!pwsp_dtype_is_index(csr->dtype)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: arrays of axis %s are %s; they are i32, i64, u32 or u64", axis,
+                              ptowsp_dtype_name(csr->dtype));
+    }
+    if (csr->row_count >= INT64_MAX) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: axis %s has %" PRIu64 " rows, which cannot be", axis,
+                              csr->row_count);
+    }
+    ptowsp_status status =
+        pwsp_bind_data(error, "indptr of ", axis, csr->dtype, csr->indptr, csr->row_count + 1);
+    if (status == PTOWSP_OK) {
+        status =
+            pwsp_bind_data(error, "indices of ", axis, csr->dtype, csr->indices, csr->entry_count);
+    }
+    if (status == PTOWSP_OK) {
+        pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true},
+                                {csr->indices, csr->entry_count, csr->dtype, true},
+                                csr->row_count,
+                                0,
+                                true};
+        *out_csr = bound;
+    }
+    return status;
+}
+
+// -- tensors --------------------------------------------------------------------------------------
+
+// Fills in the shape: the declared one where that is static. An error if they differ.
+static ptowsp_status pwsp_bind_shape(pwsp_error *error, const ptowsp_tensor_desc *tensor,
+                                     const ptowsp_buffer *buffer, int64_t *out_shape) {
+    if (buffer->dtype != PTOWSP_DTYPE_NONE && buffer->dtype != tensor->dtype) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s is %s; it is declared %s", tensor->name,
+                              ptowsp_dtype_name(buffer->dtype), ptowsp_dtype_name(tensor->dtype));
+    }
+    if (buffer->rank != 0 && buffer->rank != tensor->rank) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s has rank %u; it is declared with %u", tensor->name,
+                              buffer->rank, tensor->rank);
+    }
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        int64_t size = buffer->rank ? buffer->shape[i] : tensor->shape[i];
+        if (size < 0 || (tensor->shape[i] != PTOWSP_DYNAMIC && size != tensor->shape[i])) {
+            if (tensor->shape[i] == PTOWSP_DYNAMIC) {
+                return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                      "bind: dimension %u of tensor %s needs a size, not %" PRId64,
+                                      i, tensor->name, size);
+            }
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "bind: dimension %u of tensor %s is %" PRId64
+                                  "; it is declared %" PRId64,
+                                  i, tensor->name, size, tensor->shape[i]);
+        }
+        out_shape[i] = size;
+    }
+    return PTOWSP_OK;
+}
+
+// Row-major strides for a shape. False if the tensor is too large.
+static bool pwsp_bind_row_major(uint32_t rank, const int64_t *shape, int64_t *out_strides) {
+    uint64_t stride = 1;
+    bool is_empty = false;
+    for (uint32_t i = rank; i > 0; i--) {
+        out_strides[i - 1] = (int64_t)stride;
+        is_empty = is_empty || shape[i - 1] == 0;
+        uint64_t size = shape[i - 1] ? (uint64_t)shape[i - 1] : 1;
+        if (!pwsp_mul_fits(stride, size, &stride) || stride > INT64_MAX) {
+            if (!is_empty) {
+                return false;
+            }
+            stride = 1;
+        }
+    }
+    return true;
+}
+
+// Where dimensions of a tensor go: leading ones, rows, columns.
+static void pwsp_bind_dimensions(uint32_t rank, const int64_t *shape, const int64_t *strides,
+                                 pwsp_bound_tensor *bound) {
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        bool has = rank > 2 && i < rank - 2;
+        bound->lead_shape[i] = has ? shape[i] : 1;
+        bound->lead_strides[i] = has ? strides[i] : 0;
+    }
+    bound->rows = rank >= 2 ? shape[rank - 2] : 1;
+    bound->row_stride = rank >= 2 ? strides[rank - 2] : 0;
+    bound->cols = rank >= 1 ? shape[rank - 1] : 1;
+    bound->col_stride = rank >= 1 ? strides[rank - 1] : 1;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
+                                                   const ptowsp_tensor_desc *tensor,
+                                                   const ptowsp_buffer *buffer,
+                                                   pwsp_bound_tensor *out_tensor) {
+    if (!buffer) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: the buffer of tensor %s is NULL", tensor->name);
+    }
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
+    ptowsp_status status = pwsp_bind_shape(error, tensor, buffer, shape);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    bool has_strides = false, fits = true;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        strides[i] = buffer->strides[i];
+        has_strides = has_strides || strides[i] != 0;
+    }
+    if (!has_strides) {
+        fits = pwsp_bind_row_major(tensor->rank, shape, strides);
+    }
+    int64_t element = (int64_t)ptowsp_dtype_size(tensor->dtype);
+    fits = fits && pwsp_layout_span(tensor->rank, shape, strides, &low, &high) &&
+           low > -(INT64_MAX / 4 / element) && high < INT64_MAX / 4 / element;
+    if (!fits) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s spans more than 2^61 bytes", tensor->name);
+    }
+    if (buffer->size != 0 && (low < 0 || (uint64_t)(high + 1) * (uint64_t)element > buffer->size)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s spans elements %" PRId64 " to %" PRId64
+                              ", which are not all in its %" PRIu64 " bytes",
+                              tensor->name, low, high, buffer->size);
+    }
+    if ((uintptr_t)buffer->data % (uintptr_t)element != 0) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s is not aligned to its elements of %" PRId64 " bytes",
+                              tensor->name, element);
+    }
+    pwsp_bound_tensor bound;
+    memset(&bound, 0, sizeof bound);
+    pwsp_bind_dimensions(tensor->rank, shape, strides, &bound);
+    bound.data = (char *)buffer->data;
+    bound.base = (uint64_t)(uintptr_t)buffer->data;
+    bound.low = low;
+    bound.high = high;
+    bound.element_size = (uint32_t)element;
+    bound.dtype = tensor->dtype;
+    bound.is_bound = true;
+    *out_tensor = bound;
+    return PTOWSP_OK;
+}
+
+// -- before a run ---------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
+                                                     const char *name) {
+    return pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: %s %s is not bound", what,
+                          name);
+}
+
+// Element i of an array of lengths or indices; false if it is negative or beyond 63 bits.
+static bool pwsp_verify_index(const pwsp_array *array, uint64_t i, uint64_t *out_value) {
+    *out_value = pwsp_array_at(array, i);
+    return *out_value <= INT64_MAX;
+}
+
+// An element that no length or index can be.
+static ptowsp_status pwsp_verify_fail_index(pwsp_error *error, const char *what, uint64_t i,
+                                            const char *axis, const pwsp_array *array,
+                                            uint64_t value) {
+    if (array->dtype == PTOWSP_U64) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                              "run: %s %" PRIu64 " of axis %s is %" PRIu64, what, i, axis, value);
+    }
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                          "run: %s %" PRIu64 " of axis %s is %" PRId64, what, i, axis,
+                          (int64_t)value);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
+                                                const pwsp_array *array, int64_t *out_sum) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < array->count; i++) {
+        uint64_t length;
+        if (!pwsp_verify_index(array, i, &length)) {
+            return pwsp_verify_fail_index(error, "length", i, axis, array, length);
+        }
+        sum += length;
+        if (sum > INT64_MAX) {
+            return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, i,
+                                  "run: the lengths of axis %s sum up to more than 2^63 - 1", axis);
+        }
+    }
+    if (out_sum) {
+        *out_sum = (int64_t)sum;
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
+                                            pwsp_bound_csr *csr) {
+    uint64_t last = 0;
+    for (uint64_t i = 0; i <= csr->row_count; i++) {
+        uint64_t at;
+        if (!pwsp_verify_index(&csr->indptr, i, &at)) {
+            return pwsp_verify_fail_index(error, "indptr", i, axis, &csr->indptr, at);
+        }
+        if (i == 0 && at != 0) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "run: indptr 0 of axis %s is %" PRIu64 ", not 0", axis, at);
+        }
+        if (at < last) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                                  ", less than the %" PRIu64 " before",
+                                  i, axis, at, last);
+        }
+        if (at > csr->indices.count) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                                  ", but there are %" PRIu64 " indices",
+                                  i, axis, at, csr->indices.count);
+        }
+        last = at;
+    }
+    csr->entry_count = last;
+    for (uint64_t i = 0; i < last; i++) {
+        uint64_t index;
+        if (!pwsp_verify_index(&csr->indices, i, &index)) {
+            return pwsp_verify_fail_index(error, "index", i, axis, &csr->indices, index);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
+                                             const pwsp_bound_tensor *tensor) {
+    return tensor->data || tensor->high < tensor->low
+               ? PTOWSP_OK
+               : pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+                                "run: tensor %s is bound without data", name);
+}

@@ -1,0 +1,51 @@
+// Checks of what is bound to a program: of each binding by itself when it is bound; of what arrays
+// hold before a run, as that is the caller's and may change in between.
+//
+// Errors are those of ptowsp_run_bind_... and ptowsp_run_execute. After one, what a function fills
+// in is untouched.
+
+#ifndef PWSP_BINDING_CHECK_H
+#define PWSP_BINDING_CHECK_H
+
+#include "../base/error.h"
+#include "../data/array.h"
+#include "../workload/timed.h"
+
+// There is no such thing to bind: `what` is a kind, "tensor". name may be NULL, or any text.
+PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
+                                                const char *what, const char *name);
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis, int64_t size);
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_slot(pwsp_error *error, uint32_t slot, uint32_t count);
+
+// as_lengths: it is bound as the lengths of a ragged axis.
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_array_info *info,
+                                                  bool as_lengths, ptowsp_dtype dtype,
+                                                  const void *data, uint64_t count,
+                                                  pwsp_array *out_array);
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *axis,
+                                                const ptowsp_csr *csr, pwsp_bound_csr *out_csr);
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
+                                                   const ptowsp_tensor_desc *tensor,
+                                                   const ptowsp_buffer *buffer,
+                                                   pwsp_bound_tensor *out_tensor);
+
+// -- before a run ---------------------------------------------------------------------------------
+
+// `what` is a kind: "ragged axis".
+PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
+                                                     const char *name);
+
+// An array that is bound; its sum may be NULL.
+PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
+                                                const pwsp_array *array, int64_t *out_sum);
+
+// Sparse structure that is bound; fills in its entry_count.
+PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
+                                            pwsp_bound_csr *csr);
+
+// A tensor that is bound has data, or no elements.
+PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
+                                             const pwsp_bound_tensor *tensor);
+
+#endif
