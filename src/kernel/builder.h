@@ -1,5 +1,5 @@
 // How operations are built: find the body, check the operands in their order, describe the result.
-// The first thing that is wrong is the body's error, and no value comes back.
+// The first mistake becomes the body's error, and no value is returned.
 
 #ifndef PWSP_BUILDER_H
 #define PWSP_BUILDER_H

@@ -1,7 +1,7 @@
-// A finished tile kernel: its list of instructions, what has to hold of a task, and how it is run.
+// A finished tile kernel: its list of instructions, the conditions on a task, and its execution.
 //
-// Code is immutable and one block of memory. A module and the programs compiled from it share it by
-// counting references.
+// Code is immutable and one block of memory. A module and the programs compiled from it share it;
+// references are counted.
 
 #ifndef PWSP_COMPILED_H
 #define PWSP_COMPILED_H

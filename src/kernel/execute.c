@@ -1,8 +1,8 @@
-// Running tile kernels: the list of instructions, through PTO-ISA's functions on this CPU.
+// Running tile kernels: PTO-ISA's functions execute the list of instructions on this CPU.
 //
 // A task sets every tile's valid sizes from its own, then the instructions run in the list's order,
-// which is one of the orders that the waits allow. Their functions charge the core, so that running
-// and counting give the same cycles: counting is running on a core that is dry.
+// which is one of the orders that the waits allow. Their functions charge the core, so running and
+// counting give the same cycles: counting is running on a dry core.
 
 #include "../base/atomic.h"
 #include "compiled.h"
