@@ -8,8 +8,8 @@
 //
 // Two kinds of loops do the work: f32 by the vectors of vector.h, and 32-bit integers by blocks of
 // 16 that the compiler turns into vectors. All other types pass through them: pieces of a row are
-// widened into buffers, mapped, and narrowed. Integers that wrap give the same result that way, and
-// f16 and bf16 are computed in f32 and rounded once.
+// widened into buffers, mapped, and narrowed; for the integers that wrap this is the same, and f16
+// and bf16 are so computed in f32 and rounded once.
 
 #ifndef PTOISA_MAP_H
 #define PTOISA_MAP_H
