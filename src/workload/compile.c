@@ -8,13 +8,13 @@
 //                                         5  loop end                   -> 1
 //                                         6  return
 //
-// Scopes of the same kind melt into one: a parallel loop in a parallel loop is ready and done as
-// its surroundings are, so only a change from parallel to sequential, or back, is an operation in
+// Nested scopes of the same kind become one: a parallel loop in a parallel loop starts and ends
+// with its surroundings, so only a change from parallel to sequential, or back, is an operation in
 // time. A when adds no scope. The body of a workload is sequential; a call opens that scope if
 // needed.
 //
-// All that expressions refer to has a cell, so that running is moving numbers between cells. As a
-// workload cannot call itself, its variables have fixed cells too.
+// Everything that an expression can refer to has a cell, so running means moving numbers between
+// cells. A workload cannot call itself, so its variables have fixed cells too.
 //
 // Explicit edges: an edge belongs to the innermost scope around both its tasks, and forgets what
 // its source has done whenever that scope, or an iteration of it, begins (the reset at its start).

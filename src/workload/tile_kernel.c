@@ -1,4 +1,4 @@
-// Tile kernels in a module: beginning and ending them, and what can be asked of a finished one.
+// Tile kernels in a module: beginning, ending, measuring and printing them.
 
 #include "module.h"
 
