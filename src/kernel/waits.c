@@ -48,8 +48,8 @@ typedef struct pwsp_waits_span {
     uint32_t reads[PTOISA_PIPE_COUNT];  // since the write: instruction + 1 of each pipe, or 0
 } pwsp_waits_span;
 
-// What is put into the list: before instruction `slot`, those that are there because of the
-// instruction before it (early) first.
+// An op to be put into the list, before instruction `slot`. Those that belong to the instruction
+// before it (early) come first.
 typedef struct pwsp_waits_op {
     uint32_t slot;
     bool is_early;
@@ -236,7 +236,7 @@ static uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32
     return (uint32_t)w->op_count++;
 }
 
-// What a pipe's flags carry if they are set now.
+// The clock that a pipe's flags carry if they are set now.
 static void pwsp_waits_present(const pwsp_waits *w, uint32_t pipe, uint32_t *out_clock) {
     memcpy(out_clock, w->known[pipe], sizeof w->known[pipe]);
     out_clock[pipe] = w->end[pipe];

@@ -62,7 +62,7 @@ PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, 
     return 0;
 }
 
-// What only the key of a schedule can refer to.
+// A leaf that only the key of a schedule can have: a part of its task.
 static bool pwsp_compiler_task_leaf(pwsp_compiler *c, const pwsp_expr_node *node, pwsp_leaf *leaf) {
     const pwsp_task_info *task = PWSP_NODE(c->module, c->key_task)->task;
     const pwsp_kernel_info *kernel = PWSP_KERNEL(c->module, task->kernel);

@@ -144,8 +144,9 @@ static bool pwsp_compiler_private_nodes(pwsp_compiler *c, uint32_t top, bool has
     return is_good;
 }
 
-// What each replica has, or what a process shares with others; false with an error. The receives
-// from `first_receive` on are its own.
+// Lists the private cells of a process: those that each replica needs for itself, or that the
+// process would share with others. The receives from `first_receive` on are its own. Returns false
+// with an error.
 static bool pwsp_compiler_privates(pwsp_compiler *c, uint32_t id, const pwsp_pipeline_op *pipeline,
                                    uint32_t first_receive, pwsp_process_op *process) {
     ptowsp_program *p = c->program;

@@ -162,7 +162,7 @@ static pwsp_event pwsp_expander_fail_row(pwsp_expander *x, const char *axis, int
                               row_count);
 }
 
-// What was well-formed when the run began is not any more: a kernel has written it.
+// An array that was well-formed when the run began is not any more: a kernel has written it.
 static bool pwsp_expander_fail_changed(pwsp_expander *x, const char *axis, int64_t row) {
     pwsp_expander_fail(
         x, PTOWSP_INVALID_PARAMS, (uint64_t)row,

@@ -167,7 +167,7 @@ PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const cha
     return found;
 }
 
-// What has a name: "an axis". Lengths are an axis to those who declare it.
+// The kind of a named thing, "an axis". Lengths are an axis in the words of the module.
 static const char *pwsp_bindable_text(const ptowsp_module *module, const pwsp_name *name) {
     switch ((pwsp_bindable)name->kind) {
     case PWSP_BIND_NOTHING:

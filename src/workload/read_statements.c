@@ -107,7 +107,7 @@ static bool pwsp_reader_process(pwsp_reader *r) {
     return said != NULL;
 }
 
-// What ends and begins before an op.
+// The statements that end and begin before an op.
 static bool pwsp_reader_before(pwsp_reader *r, uint32_t i) {
     const ptowsp_program *p = r->program;
     bool is_good = r->block_count > 0 || pwsp_reader_workload(r);
