@@ -9,14 +9,15 @@
 // src/isa/isa.h
 // =================================================================================================
 
-// PTO-ISA on a CPU: what a tile, a window of global memory and a core are, and which instructions
-// there are. The instructions themselves are in the files beside this one.
+// PTO-ISA on a CPU: tiles, windows of global memory, cores, and the table of instructions. The
+// instructions themselves are in the files beside this one.
 //
 // Everything under src/isa/ is written for two readers. ptoisa_shim.h is made of these files and is
 // complete in itself: C functions for hand-written kernels and, under C++17, PTO-ISA's own names on
 // top of them. ptowsp.c carries the same files and runs its tile kernels through them. Include
-// guards stay in both, so a file that includes both gets everything once. All functions are static;
-// there is no global state: what an instruction changes is a tile, memory, or the core it is given.
+// guards stay in both, so a file that includes both gets everything once. All functions are static,
+// and there is no global state: an instruction changes a tile, memory, or the core that it is
+// given.
 //
 //      ptoisa_core core;
 //      ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
@@ -640,15 +641,16 @@ PTOISA_INLINE double ptoisa_get(const ptoisa_tile *tile, uint32_t r, uint32_t c)
 // The machines that are built in: Ascend 910B (A2/A3) and 950PR (A5).
 //
 // Rates are for one core, in 1/100 GiB/s, in the order of ptoisa_path. They hold for a core that
-// runs alone: what is left of global memory's bandwidth when all cores load at once (910B: 32 bytes
-// per cycle and core, 950PR: 27) depends on the others, which a core does not know.
+// runs alone. When all cores load at once, the share of global memory's bandwidth is 32 bytes per
+// cycle and core on 910B and 27 on 950PR; it depends on the other cores, which a core does not
+// know.
 //
 // 910B: the table of PTO-ISA's public cost data, at its clock of 1.85 GHz (CANN's platform file
-// says 1.80). It has no UB -> L1, which A2/A3 has not (here as UB -> GM, whose pipe it would use),
-// and no L0C -> UB: 256 bytes per cycle of the platform's data.
+// says 1.80). The table lacks two paths. A2/A3 has no UB -> L1; here it is as UB -> GM, whose pipe
+// it would use. L0C -> UB is 256 bytes per cycle, from the platform's data.
 //
-// 950PR: nobody has published such a table. From the platforms' bytes per cycle and core, at
-// 1.65 GHz:
+// 950PR: no such table has been published. The rates follow from the platforms' bytes per cycle and
+// core, at 1.65 GHz:
 //
 //     L1 -> L0A, L0B     256 bytes per cycle, as listed                       393.39 GiB/s
 //     L0C -> UB          not listed: 256 bytes per cycle, as 910B             393.39
@@ -691,10 +693,10 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 // src/isa/cost_a2a3.h
 // =================================================================================================
 
-// What instructions cost on the vector unit of A2/A3, from public constants (calibrated by their
-// authors on a 910B3).
+// The cycles of instructions on the vector unit of A2/A3, from public constants, which their
+// authors calibrated on a 910B3.
 //
-// Three kinds of source, each for what it is good at:
+// There are three sources, each for the instructions that it describes best:
 //
 //     recipes     element-wise instructions, compares, conversions, gathers, sorts: the vector
 //                 instructions that one is made of, with a barrier between two, and their constants
@@ -712,7 +714,8 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 // All numbers are integers, slopes and biases of readings in 1/10000 of a cycle, and only the last
 // sum is rounded, to nearest: the same cycles on every machine, compiler and optimisation level.
 //
-// Against what looks measured in public data (tests/isa_cost_test.c prints it, with more points):
+// Compared with public data that look measured (tests/isa_cost_test.c prints this, with more
+// points):
 //
 //                            model  measured  ratio
 //     TADD f32 64x64           152       160   0.95
@@ -733,8 +736,8 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 //     TLOAD f32 128x128       1119       776   1.44   one rate for loads of all sizes
 //     TLOAD f32 256x64        1119      2624   0.43   narrow rows: no cost for each row
 //
-// So: element-wise within a tenth or so, loads and sorts within a factor of a few at best.
-// Limits: 4 GiB a tile.
+// So element-wise instructions are within about a tenth, loads and sorts within a factor of a few
+// at best. Limits: 4 GiB a tile.
 
 #ifndef PTOISA_COST_A2A3_H
 #define PTOISA_COST_A2A3_H
@@ -1053,21 +1056,21 @@ PTOISA_FN uint64_t ptoisa_cost_vector(const ptoisa_issue_info *info) {
 // src/isa/cost_a5.h
 // =================================================================================================
 
-// What instructions cost on the vector unit of A5, whose vector instructions work on registers:
-// each tile instruction is a function of its own, with a start and an end that it always pays, and
-// a loop over registers of 256 bytes inside. So nothing depends on whether the pipe had run empty.
+// The cycles of instructions on the vector unit of A5, whose vector instructions work on registers.
+// Each tile instruction is a function of its own: it always pays its start and its end, and loops
+// over registers of 256 bytes. So nothing depends on whether the pipe had run empty.
 //
 //     one loop, where rows lie together    a * registers + b
 //     two loops, row by row                (a2 * registers of a row + b2) * rows + c2
 //
-// The fits are public and were made from 676 points, which they meet with a median accuracy of
-// 0.986. By size of the element: fp32's for 4 bytes, fp16's for 1, 2 (and 8, which nobody
-// measured). Integer adds are taken as those of floats: both are one register instruction.
+// The fits are public. They were made from 676 points, with a median accuracy of 0.986. They go by
+// the size of the element: that of fp32 for 4 bytes, that of fp16 for 1 and 2, and for 8, which was
+// not measured. Integer adds cost as much as those of floats: both are one register instruction.
 //
-// What has no fit falls back to the rule of A2/A3, with this machine's own rates and memories: all
-// moves and transfers, matrices, flags; of the vector instructions all but the ones below, above
-// all reductions, expands, TMAX, TMAXS, TADDS, TMULS and TCVT to and from integers. Their cycles on
-// A5 are unknown; nothing says that they are near.
+// Instructions without a fit follow the rule of A2/A3, with this machine's own rates and memories:
+// all moves and transfers, matrices, flags, and the vector instructions that are not listed below
+// (above all reductions, expands, TMAX, TMAXS, TADDS, TMULS and TCVT to and from integers). Their
+// cycles on A5 are unknown and may be far from these.
 
 #ifndef PTOISA_COST_A5_H
 #define PTOISA_COST_A5_H
@@ -1176,9 +1179,10 @@ PTOISA_FN uint64_t ptoisa_cost_vector_a5(const ptoisa_issue_info *info) {
 //
 // The unit model counts elements. The models of A2/A3 and A5 go by the pipe: a transfer takes the
 // bytes of its valid region at the rate of its path, a matrix product counts blocks, scalar
-// instructions and flags take a cycle, and the rest is the vector unit's (cost_a2a3.h, cost_a5.h,
-// which say how far to believe them). Transfers have no latency: the rates are fitted with none,
-// and are right for some 16 KiB in long rows; short rows and strides cost far more on the device.
+// instructions and flags take a cycle, and the rest is the vector unit's (cost_a2a3.h and
+// cost_a5.h, which state their accuracy). Transfers have no latency: the rates are fitted with
+// none, and are right for some 16 KiB in long rows; short rows and strides cost far more on the
+// device.
 
 #ifndef PTOISA_COST_H
 #define PTOISA_COST_H
@@ -1368,23 +1372,24 @@ PTOISA_FN uint64_t ptoisa_cost(const ptoisa_core *core, const ptoisa_issue_info 
 // src/isa/core.h
 // =================================================================================================
 
-// A core: its clocks, its flags, and what every instruction does before it computes.
+// A core: its clocks, its flags, and the steps that every instruction takes before it computes.
 //
 // Each pipe has a clock. An instruction begins when its pipe is done with the one before, and ends
 // its cycles later; set_flag(P, Q, n) notes when P is done with all before it, and wait_flag(P, Q,
-// n) moves Q's clock there. So a kernel that runs its flags, as the device needs them, has the
-// overlap of its pipes counted (PTOISA_MODEL_A2A3). In the unit model time is the plain sum.
+// n) moves Q's clock there. So the overlap of pipes is counted (PTOISA_MODEL_A2A3) if a kernel sets
+// its flags, which the device needs anyway. In the unit model time is the plain sum.
 //
 //     set_flag(P, Q, n)     a cycle on P; the flag is up when P is done with it
 //     wait_flag(P, Q, n)    Q waits until the flag is up, and then a cycle on Q
 //     pipe_barrier(P)       a cycle on P; PIPE_ALL: all wait for the last, then a cycle on each
 //
-// (No cycles in the unit model; in a user's model, what the function says.) A pipe has run empty
-// when its next instruction is its first, follows a barrier, or follows a wait that it had to wait
-// for: a flag that was up already stops nothing. Vector instructions pay their head and tail then.
+// They take no cycles in the unit model, and those of its function in a user's model. A pipe has
+// run empty when its next instruction is its first, follows a barrier, or follows a wait for a flag
+// that was not yet up: a flag that is up stops nothing. Vector instructions pay their head and tail
+// then.
 //
-// A flag is one bit: setting it twice without a wait, or waiting for one that nobody has set, is a
-// fault, as on the device the first would be lost and the second hang.
+// A flag is one bit. Setting it twice without a wait is a fault, because the device would lose one.
+// Waiting for a flag that was not set is a fault too, because the device would hang.
 
 #ifndef PTOISA_CORE_H
 #define PTOISA_CORE_H
@@ -1663,10 +1668,10 @@ PTOISA_FN bool ptoisa_check_operand(ptoisa_core *core, ptoisa_op op, const char 
 // src/isa/view.h
 // =================================================================================================
 
-// Views: the one way in which elements move between tiles, and between tiles and global memory.
+// Views: all moves of elements between tiles, and between tiles and global memory, go through them.
 //
-// In every layout the place of element (r, c) is a sum of a part that r decides and one that c
-// decides, and each part is at most two strides, in bytes:
+// In every layout the place of element (r, c) is the sum of a part that depends on r and a part
+// that depends on c. Each part is at most two strides, in bytes:
 //
 //      at(i) = i / block * outer + i % block * inner
 //
@@ -2100,15 +2105,15 @@ PTOISA_FN void ptoisa_fill(ptoisa_view d, uint32_t rows, uint32_t cols, uint32_t
 
 // Arrays of one element type to another, and single elements in every rounding mode.
 //
-// The hot pairs are loops over vectors in the compiler's own vector types, which gcc and clang turn
-// into what the processor has: no intrinsics, no hope that a loop is vectorised at -O2. Each is
-// written once and compiled twice: for 4 elements, and for 8 with AVX2. f16 has instructions of its
-// own (F16C, AVX-512, NEON). What is rare - i64, rounding modes other than to nearest where the
-// result is a float - is scalar, in integers, and exact.
+// The hot pairs are loops over the compiler's own vector types, which gcc and clang turn into
+// instructions of the processor. This needs no intrinsics and does not rely on a compiler to
+// vectorise loops at -O2. Each loop is written once and compiled twice: for 4 elements, and for 8
+// with AVX2. f16 has instructions of its own (F16C, AVX-512, NEON). The rare cases (i64; rounding
+// modes other than to nearest where the result is a float) are scalar, in integers, and exact.
 //
 // NaN becomes 0 as an integer, and a quiet NaN with the upper bits of its fraction as a float.
 // Rounding to an integer looks at the fraction that truncation leaves, x - (float)(int)x, which is
-// exact: so no mode of the processor and no libm function takes part.
+// exact. So neither a mode of the processor nor a libm function takes part.
 
 #ifndef PTOISA_CAST_H
 #define PTOISA_CAST_H
@@ -2558,14 +2563,14 @@ PTOISA_FN uint64_t ptoisa_bits_of(double x, ptoisa_dtype dtype) {
 
 // Moves: TLOAD, TSTORE, TMOV, TEXTRACT, TINSERT.
 //
-// All are one copy between two views (view.h). What the fixpipe adds on the way out of L0C - ReLU,
-// a scale, another type - is done in blocks that stay in the first-level cache: elements are
+// All are one copy between two views (view.h). On the way out of L0C the fixpipe may apply ReLU, a
+// scale and another type. This is done in blocks that stay in the first-level cache: elements are
 // gathered into a row-major block, changed there, and scattered:
 //
 //      tile --copy--> block of its type --ReLU, scale, convert--> block of the other --copy--> d
 //
-// Windows may have any strides: the device tells ND, DN and NZ views apart, and which goes into
-// which layout; here only strides tell, so every window goes into every layout.
+// Windows may have any strides. The device distinguishes ND, DN and NZ views, and which of them
+// goes into which layout. Here only strides count, so every window goes into every layout.
 
 #ifndef PTOISA_MOVE_H
 #define PTOISA_MOVE_H
@@ -3496,7 +3501,7 @@ PTOISA_INLINE ptoisa_tile ptoisa_treshape(const ptoisa_tile *d_shape, const ptoi
 
 // TCVT, TQUANT, TDEQUANT: elements of one type to another, row by row over arrays (cast.h).
 //
-// Most pairs go by f32, which holds every element of the smaller types exactly:
+// Most pairs go through f32, which holds every element of the smaller types exactly:
 //
 //      f16, bf16, i8, u8, i16, u16 --> f32 --round--> f16, bf16, f32, i8 .. u32, i64
 //      i32, u32, i64 --> f32, f16, i32, i16, i64                              each by itself
@@ -3811,7 +3816,8 @@ PTOISA_FN void ptoisa_tdequant(ptoisa_core *core, const ptoisa_tile *d, const pt
 // src/isa/arith.h
 // =================================================================================================
 
-// Remainders and powers of single numbers: what no machine has vectors for, and libm is not linked.
+// Remainders and powers of single numbers. No machine has vector instructions for them, and libm is
+// not linked.
 
 #ifndef PTOISA_ARITH_H
 #define PTOISA_ARITH_H
@@ -3963,12 +3969,12 @@ PTOISA_INLINE uint32_t ptoisa_pow_int(uint32_t x, uint32_t y, bool is_unsigned) 
 //      avx2      8 lanes        c      1 lane, portable C
 //
 // ptoisa_vec_<set> is the type, PTOISA_LANES_<set> its width, ptoisa_<operation>_<set> an
-// operation. All sets compute the same bits: fused multiply-adds are named (portable C emulates
-// them where the machine has none), and nowhere does a product feed a sum that a compiler could
-// fuse by itself.
+// operation. All sets compute the same bits: fused multiply-adds are explicit (portable C emulates
+// them where the machine has none), and no product feeds a sum that a compiler could fuse by
+// itself.
 //
-// max(a, b) is a where a is NaN or a > b, else b; so a NaN on either side comes through, and of two
-// zeros the second is taken. min is its mirror.
+// max(a, b) is a where a is NaN or a > b, else b; so a NaN on either side is the result, and of two
+// zeros the second is. min is its mirror.
 //
 // exp(x) = 2^n (1 + r + r^2 q(r)), n = x / ln 2 to nearest, r = x - n ln 2 in two parts, q of
 // degree 4 by Remez' exchange for the relative error, 3.1e-9. Measured over all floats: within 0.90
@@ -4321,7 +4327,7 @@ PTOISA_DEFINE_MATH(neon, )
 // src/isa/map.h
 // =================================================================================================
 
-// Maps: what every element-wise instruction, expand and column reduction does inside.
+// Maps: the inner loops of element-wise instructions, expands and column reductions.
 //
 //      for each row r, for each column c:  d[r][c] = f(x, y, z)
 //      x = a[r][c]    y = b[r][c], or b[r][0] for all columns    z = c[r][c]
@@ -4871,7 +4877,7 @@ PTOISA_FN void ptoisa_map_run(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype
 // src/isa/elementwise.h
 // =================================================================================================
 
-// Element-wise instructions, as ptoisa.md 5.2 lists them.
+// Element-wise instructions.
 //
 // All compute over the valid region of the destination; the sources are row-major tiles of its
 // element type in UB, valid at least there, and may be the destination itself unless said below.
@@ -4886,7 +4892,7 @@ PTOISA_FN void ptoisa_map_run(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype
 //    towards zero, then they wrap.
 //
 // Element types are those of A2/A3 and, for all machines, those that A5 adds: 8, 16 and 32-bit
-// integers of both signs and bf16. 64-bit integers are not done.
+// integers of both signs and bf16. There are no 64-bit integers.
 //
 // 64 x 64 f32 on an AVX-512 machine (EPYC 9004, gcc 12 -O2), a whole call with its checks, medians:
 // TADD 0.44 us (its three tiles are more than the first-level cache; in place 0.21), TADDS 0.22,
@@ -5312,7 +5318,7 @@ PTOISA_DEFINE_PART(tpartmin, TPARTMIN, MIN)
 // =================================================================================================
 
 // Expands: instructions with one operand that is a column (one value for each row) or a row (one
-// value for each column), as ptoisa.md 5.3 lists them.
+// value for each column).
 //
 // A column is column-major R x 1; or row-major, with 32 bytes of copies of the value in each row or
 // with one valid column: the first is read. Its valid rows are the destination's. Arithmetic, types
@@ -5473,7 +5479,7 @@ PTOISA_DEFINE_EXPAND(expdif, EXPDIF, PTOISA_SET_MAP_FLOAT)  // exp(full - line)
 // src/isa/reduce.h
 // =================================================================================================
 
-// Reductions of rows and of columns, as ptoisa.md 5.3 lists them.
+// Reductions of rows and of columns.
 //
 // A row is summed in 16 lanes: lane i takes elements i, i + 16, i + 32 .. from the left, beginning
 // with 0; then lane i adds lane i + 8, then i + 4, i + 2, i + 1, and lane 0 is the sum. So it is on
@@ -5971,7 +5977,8 @@ PTOISA_DEFINE_COL_REDUCE(tcolprod, TCOLPROD, MUL)
 // src/isa/matmul_block.h
 // =================================================================================================
 
-// What a matrix multiplication is cut into, and that in portable C and NEON. x86: matmul_x86.h.
+// How a matrix multiplication is cut into panels and blocks, and the blocks in portable C. Those of
+// x86-64 and arm64 are in matmul_x86.h and matmul_neon.h.
 //
 // Everything is counted in units of 4 bytes: a unit is one f32, or a pair of i16 neighbours in k.
 // f16 and bf16 become f32, and i8 becomes i16, as panels are packed:
@@ -7203,9 +7210,9 @@ PTOISA_INLINE uint8_t *ptoisa_row_at(const ptoisa_tile *tile, uint32_t r) {
 // c % 8 of byte c / 8; so ceil(columns / 8) bytes of it are valid. A comparison writes whole
 // elements of the mask: bits past the last column are 0.
 //
-// A comparison makes up to eight bits at once from three others, less, equal and greater, of which
-// the mode takes some; NE is what EQ is not. So one loop does for all modes, and NaN, which is
-// neither less nor equal nor greater, compares false but for NE.
+// A comparison makes up to eight bits at once from three masks: less, equal and greater. The mode
+// selects among them, and NE is the complement of EQ. So one loop serves all modes. NaN is neither
+// less nor equal nor greater: it compares false, except with NE.
 
 #ifndef PTOISA_COMPARE_H
 #define PTOISA_COMPARE_H
@@ -7826,8 +7833,8 @@ PTOISA_FN void ptoisa_tmrgsort_lists(ptoisa_core *core, const ptoisa_tile *d, co
 // src/isa/gather.h
 // =================================================================================================
 
-// Elements and rows taken from where an index says, and put there: TGATHER by mask and by index,
-// TSCATTER, MGATHER, MSCATTER.
+// Elements and rows read from, or written to, the places that an index names: TGATHER by mask and
+// by index, TSCATTER, MGATHER, MSCATTER.
 //
 // An element index counts the elements of the other tile as it is allocated, rows x cols, row after
 // row. One that is outside is a fault in checked builds, and then nothing is done; otherwise it

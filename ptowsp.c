@@ -676,7 +676,7 @@ PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64
     uint64_t seconds = time_ns / UINT64_C(1000000000) + ns / UINT64_C(1000000000);
     until.tv_sec += (time_t)pwsp_min_u64(seconds, 1000000000);
     until.tv_nsec = (long)(ns % UINT64_C(1000000000));
-    pthread_cond_timedwait(cond, mutex, &until);  // who waits looks at the clock, not at this
+    pthread_cond_timedwait(cond, mutex, &until);  // the waiter reads the clock, not this
 }
 
 PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {
@@ -919,7 +919,7 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) {
 // src/base/error.h
 // =================================================================================================
 
-// An error on its way to whoever reports it.
+// An error on its way to its caller: status, index, and one line of text.
 
 #ifndef PWSP_ERROR_H
 #define PWSP_ERROR_H
@@ -940,7 +940,7 @@ PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status stat
 // src/base/error.c
 // =================================================================================================
 
-// One line of text, cut off at PWSP_ERROR_TEXT_MAX.
+// Formats an error's line of text, and cuts it off at PWSP_ERROR_TEXT_MAX.
 
 PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status status, uint64_t index,
                                            const char *format, ...) {
@@ -1105,7 +1105,7 @@ static void *pwsp_worker_main(void *arg) {
     }
 }
 
-// Changes the gate while nobody is inside, and wakes who sleeps.
+// Changes the gate while no worker is inside, and wakes the sleeping workers.
 static void pwsp_gate_announce(pwsp_pool *pool, uint64_t gate) {
     pwsp_store_seq_cst(&pool->gate, gate);
     if (pwsp_load_seq_cst(&pool->sleeping_workers)) {
@@ -1143,7 +1143,7 @@ static void pwsp_pool_run_own(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
     pwsp_gate_close(pool);
 }
 
-// What the user's executor is given instead of the job, to see that it keeps its contract.
+// The user's executor gets this instead of the job, which shows whether it keeps its contract.
 typedef struct pwsp_user_job {
     ptowsp_lane_fn lane;
     void *job;
@@ -1513,7 +1513,7 @@ void ptowsp_space_at(const ptowsp_space *space, uint64_t index, int64_t *out_coo
 // src/data/dtype_names.c
 // =================================================================================================
 
-// Names and sizes of element types, and names of places of memory.
+// Names and sizes of element types, and names of memories.
 
 uint32_t ptowsp_dtype_size(ptowsp_dtype dtype) {
     switch (dtype) {
@@ -1953,7 +1953,7 @@ ptowsp_status ptowsp_convert(void *out, ptowsp_dtype out_dtype, const void *in,
 // src/data/array.h
 // =================================================================================================
 
-// Arrays of integers or bools, and sparse structure made of them, as a program gets them bound.
+// Arrays of integers or bools that are bound to a program, and sparse structure made of them.
 
 #ifndef PWSP_ARRAY_H
 #define PWSP_ARRAY_H
@@ -2918,7 +2918,7 @@ typedef struct pwsp_fault {
     int64_t index;
 } pwsp_fault;
 
-// What a leaf stands for: a cell, or (id != 0) another expression.
+// The meaning of a leaf: a cell, or (id != 0) another expression.
 typedef struct pwsp_leaf {
     uint32_t cell;
     uint32_t id;
@@ -3225,7 +3225,7 @@ PWSP_INTERNAL void pwsp_code_run(const pwsp_instruction *code, uint32_t begin, u
 #ifndef PWSP_COUNT_H
 #define PWSP_COUNT_H
 
-// What one pass finds out about lengths.
+// The result of one pass over lengths.
 typedef struct pwsp_lengths_facts {
     int32_t min;           // INT32_MAX when there are none
     int32_t max;           // INT32_MIN when there are none
@@ -3306,7 +3306,7 @@ static pwsp_lengths_facts pwsp_facts_join(pwsp_lengths_facts a, pwsp_lengths_fac
     return a;
 }
 
-// What a vector loop leaves over. NULL stays NULL: adding 0 to it is undefined in C.
+// The lengths that a vector loop leaves over. NULL stays NULL: adding 0 to it is undefined in C.
 PWSP_INLINE const PTOWSP_GM int32_t *pwsp_tail(const PTOWSP_GM int32_t *lengths, uint64_t whole) {
     return whole ? lengths + whole : lengths;
 }
@@ -3618,7 +3618,7 @@ typedef struct pwsp_cuts {
     uint32_t tier[PWSP_CUTS];
 } pwsp_cuts;
 
-// What is the same for all sequences.
+// Shared by all sequences.
 typedef struct pwsp_emit_state {
     const pwsp_emit_desc *desc;
     pwsp_divisor by_chunk;
@@ -5054,14 +5054,15 @@ float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uin
 // src/isa/isa.h
 // =================================================================================================
 
-// PTO-ISA on a CPU: what a tile, a window of global memory and a core are, and which instructions
-// there are. The instructions themselves are in the files beside this one.
+// PTO-ISA on a CPU: tiles, windows of global memory, cores, and the table of instructions. The
+// instructions themselves are in the files beside this one.
 //
 // Everything under src/isa/ is written for two readers. ptoisa_shim.h is made of these files and is
 // complete in itself: C functions for hand-written kernels and, under C++17, PTO-ISA's own names on
 // top of them. ptowsp.c carries the same files and runs its tile kernels through them. Include
-// guards stay in both, so a file that includes both gets everything once. All functions are static;
-// there is no global state: what an instruction changes is a tile, memory, or the core it is given.
+// guards stay in both, so a file that includes both gets everything once. All functions are static,
+// and there is no global state: an instruction changes a tile, memory, or the core that it is
+// given.
 //
 //      ptoisa_core core;
 //      ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
@@ -5685,15 +5686,16 @@ PTOISA_INLINE double ptoisa_get(const ptoisa_tile *tile, uint32_t r, uint32_t c)
 // The machines that are built in: Ascend 910B (A2/A3) and 950PR (A5).
 //
 // Rates are for one core, in 1/100 GiB/s, in the order of ptoisa_path. They hold for a core that
-// runs alone: what is left of global memory's bandwidth when all cores load at once (910B: 32 bytes
-// per cycle and core, 950PR: 27) depends on the others, which a core does not know.
+// runs alone. When all cores load at once, the share of global memory's bandwidth is 32 bytes per
+// cycle and core on 910B and 27 on 950PR; it depends on the other cores, which a core does not
+// know.
 //
 // 910B: the table of PTO-ISA's public cost data, at its clock of 1.85 GHz (CANN's platform file
-// says 1.80). It has no UB -> L1, which A2/A3 has not (here as UB -> GM, whose pipe it would use),
-// and no L0C -> UB: 256 bytes per cycle of the platform's data.
+// says 1.80). The table lacks two paths. A2/A3 has no UB -> L1; here it is as UB -> GM, whose pipe
+// it would use. L0C -> UB is 256 bytes per cycle, from the platform's data.
 //
-// 950PR: nobody has published such a table. From the platforms' bytes per cycle and core, at
-// 1.65 GHz:
+// 950PR: no such table has been published. The rates follow from the platforms' bytes per cycle and
+// core, at 1.65 GHz:
 //
 //     L1 -> L0A, L0B     256 bytes per cycle, as listed                       393.39 GiB/s
 //     L0C -> UB          not listed: 256 bytes per cycle, as 910B             393.39
@@ -5736,10 +5738,10 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 // src/isa/cost_a2a3.h
 // =================================================================================================
 
-// What instructions cost on the vector unit of A2/A3, from public constants (calibrated by their
-// authors on a 910B3).
+// The cycles of instructions on the vector unit of A2/A3, from public constants, which their
+// authors calibrated on a 910B3.
 //
-// Three kinds of source, each for what it is good at:
+// There are three sources, each for the instructions that it describes best:
 //
 //     recipes     element-wise instructions, compares, conversions, gathers, sorts: the vector
 //                 instructions that one is made of, with a barrier between two, and their constants
@@ -5757,7 +5759,8 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 // All numbers are integers, slopes and biases of readings in 1/10000 of a cycle, and only the last
 // sum is rounded, to nearest: the same cycles on every machine, compiler and optimisation level.
 //
-// Against what looks measured in public data (tests/isa_cost_test.c prints it, with more points):
+// Compared with public data that look measured (tests/isa_cost_test.c prints this, with more
+// points):
 //
 //                            model  measured  ratio
 //     TADD f32 64x64           152       160   0.95
@@ -5778,8 +5781,8 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 //     TLOAD f32 128x128       1119       776   1.44   one rate for loads of all sizes
 //     TLOAD f32 256x64        1119      2624   0.43   narrow rows: no cost for each row
 //
-// So: element-wise within a tenth or so, loads and sorts within a factor of a few at best.
-// Limits: 4 GiB a tile.
+// So element-wise instructions are within about a tenth, loads and sorts within a factor of a few
+// at best. Limits: 4 GiB a tile.
 
 #ifndef PTOISA_COST_A2A3_H
 #define PTOISA_COST_A2A3_H
@@ -6098,21 +6101,21 @@ PTOISA_FN uint64_t ptoisa_cost_vector(const ptoisa_issue_info *info) {
 // src/isa/cost_a5.h
 // =================================================================================================
 
-// What instructions cost on the vector unit of A5, whose vector instructions work on registers:
-// each tile instruction is a function of its own, with a start and an end that it always pays, and
-// a loop over registers of 256 bytes inside. So nothing depends on whether the pipe had run empty.
+// The cycles of instructions on the vector unit of A5, whose vector instructions work on registers.
+// Each tile instruction is a function of its own: it always pays its start and its end, and loops
+// over registers of 256 bytes. So nothing depends on whether the pipe had run empty.
 //
 //     one loop, where rows lie together    a * registers + b
 //     two loops, row by row                (a2 * registers of a row + b2) * rows + c2
 //
-// The fits are public and were made from 676 points, which they meet with a median accuracy of
-// 0.986. By size of the element: fp32's for 4 bytes, fp16's for 1, 2 (and 8, which nobody
-// measured). Integer adds are taken as those of floats: both are one register instruction.
+// The fits are public. They were made from 676 points, with a median accuracy of 0.986. They go by
+// the size of the element: that of fp32 for 4 bytes, that of fp16 for 1 and 2, and for 8, which was
+// not measured. Integer adds cost as much as those of floats: both are one register instruction.
 //
-// What has no fit falls back to the rule of A2/A3, with this machine's own rates and memories: all
-// moves and transfers, matrices, flags; of the vector instructions all but the ones below, above
-// all reductions, expands, TMAX, TMAXS, TADDS, TMULS and TCVT to and from integers. Their cycles on
-// A5 are unknown; nothing says that they are near.
+// Instructions without a fit follow the rule of A2/A3, with this machine's own rates and memories:
+// all moves and transfers, matrices, flags, and the vector instructions that are not listed below
+// (above all reductions, expands, TMAX, TMAXS, TADDS, TMULS and TCVT to and from integers). Their
+// cycles on A5 are unknown and may be far from these.
 
 #ifndef PTOISA_COST_A5_H
 #define PTOISA_COST_A5_H
@@ -6221,9 +6224,10 @@ PTOISA_FN uint64_t ptoisa_cost_vector_a5(const ptoisa_issue_info *info) {
 //
 // The unit model counts elements. The models of A2/A3 and A5 go by the pipe: a transfer takes the
 // bytes of its valid region at the rate of its path, a matrix product counts blocks, scalar
-// instructions and flags take a cycle, and the rest is the vector unit's (cost_a2a3.h, cost_a5.h,
-// which say how far to believe them). Transfers have no latency: the rates are fitted with none,
-// and are right for some 16 KiB in long rows; short rows and strides cost far more on the device.
+// instructions and flags take a cycle, and the rest is the vector unit's (cost_a2a3.h and
+// cost_a5.h, which state their accuracy). Transfers have no latency: the rates are fitted with
+// none, and are right for some 16 KiB in long rows; short rows and strides cost far more on the
+// device.
 
 #ifndef PTOISA_COST_H
 #define PTOISA_COST_H
@@ -6413,23 +6417,24 @@ PTOISA_FN uint64_t ptoisa_cost(const ptoisa_core *core, const ptoisa_issue_info 
 // src/isa/core.h
 // =================================================================================================
 
-// A core: its clocks, its flags, and what every instruction does before it computes.
+// A core: its clocks, its flags, and the steps that every instruction takes before it computes.
 //
 // Each pipe has a clock. An instruction begins when its pipe is done with the one before, and ends
 // its cycles later; set_flag(P, Q, n) notes when P is done with all before it, and wait_flag(P, Q,
-// n) moves Q's clock there. So a kernel that runs its flags, as the device needs them, has the
-// overlap of its pipes counted (PTOISA_MODEL_A2A3). In the unit model time is the plain sum.
+// n) moves Q's clock there. So the overlap of pipes is counted (PTOISA_MODEL_A2A3) if a kernel sets
+// its flags, which the device needs anyway. In the unit model time is the plain sum.
 //
 //     set_flag(P, Q, n)     a cycle on P; the flag is up when P is done with it
 //     wait_flag(P, Q, n)    Q waits until the flag is up, and then a cycle on Q
 //     pipe_barrier(P)       a cycle on P; PIPE_ALL: all wait for the last, then a cycle on each
 //
-// (No cycles in the unit model; in a user's model, what the function says.) A pipe has run empty
-// when its next instruction is its first, follows a barrier, or follows a wait that it had to wait
-// for: a flag that was up already stops nothing. Vector instructions pay their head and tail then.
+// They take no cycles in the unit model, and those of its function in a user's model. A pipe has
+// run empty when its next instruction is its first, follows a barrier, or follows a wait for a flag
+// that was not yet up: a flag that is up stops nothing. Vector instructions pay their head and tail
+// then.
 //
-// A flag is one bit: setting it twice without a wait, or waiting for one that nobody has set, is a
-// fault, as on the device the first would be lost and the second hang.
+// A flag is one bit. Setting it twice without a wait is a fault, because the device would lose one.
+// Waiting for a flag that was not set is a fault too, because the device would hang.
 
 #ifndef PTOISA_CORE_H
 #define PTOISA_CORE_H
@@ -6708,10 +6713,10 @@ PTOISA_FN bool ptoisa_check_operand(ptoisa_core *core, ptoisa_op op, const char 
 // src/isa/view.h
 // =================================================================================================
 
-// Views: the one way in which elements move between tiles, and between tiles and global memory.
+// Views: all moves of elements between tiles, and between tiles and global memory, go through them.
 //
-// In every layout the place of element (r, c) is a sum of a part that r decides and one that c
-// decides, and each part is at most two strides, in bytes:
+// In every layout the place of element (r, c) is the sum of a part that depends on r and a part
+// that depends on c. Each part is at most two strides, in bytes:
 //
 //      at(i) = i / block * outer + i % block * inner
 //
@@ -7145,15 +7150,15 @@ PTOISA_FN void ptoisa_fill(ptoisa_view d, uint32_t rows, uint32_t cols, uint32_t
 
 // Arrays of one element type to another, and single elements in every rounding mode.
 //
-// The hot pairs are loops over vectors in the compiler's own vector types, which gcc and clang turn
-// into what the processor has: no intrinsics, no hope that a loop is vectorised at -O2. Each is
-// written once and compiled twice: for 4 elements, and for 8 with AVX2. f16 has instructions of its
-// own (F16C, AVX-512, NEON). What is rare - i64, rounding modes other than to nearest where the
-// result is a float - is scalar, in integers, and exact.
+// The hot pairs are loops over the compiler's own vector types, which gcc and clang turn into
+// instructions of the processor. This needs no intrinsics and does not rely on a compiler to
+// vectorise loops at -O2. Each loop is written once and compiled twice: for 4 elements, and for 8
+// with AVX2. f16 has instructions of its own (F16C, AVX-512, NEON). The rare cases (i64; rounding
+// modes other than to nearest where the result is a float) are scalar, in integers, and exact.
 //
 // NaN becomes 0 as an integer, and a quiet NaN with the upper bits of its fraction as a float.
 // Rounding to an integer looks at the fraction that truncation leaves, x - (float)(int)x, which is
-// exact: so no mode of the processor and no libm function takes part.
+// exact. So neither a mode of the processor nor a libm function takes part.
 
 #ifndef PTOISA_CAST_H
 #define PTOISA_CAST_H
@@ -7603,14 +7608,14 @@ PTOISA_FN uint64_t ptoisa_bits_of(double x, ptoisa_dtype dtype) {
 
 // Moves: TLOAD, TSTORE, TMOV, TEXTRACT, TINSERT.
 //
-// All are one copy between two views (view.h). What the fixpipe adds on the way out of L0C - ReLU,
-// a scale, another type - is done in blocks that stay in the first-level cache: elements are
+// All are one copy between two views (view.h). On the way out of L0C the fixpipe may apply ReLU, a
+// scale and another type. This is done in blocks that stay in the first-level cache: elements are
 // gathered into a row-major block, changed there, and scattered:
 //
 //      tile --copy--> block of its type --ReLU, scale, convert--> block of the other --copy--> d
 //
-// Windows may have any strides: the device tells ND, DN and NZ views apart, and which goes into
-// which layout; here only strides tell, so every window goes into every layout.
+// Windows may have any strides. The device distinguishes ND, DN and NZ views, and which of them
+// goes into which layout. Here only strides count, so every window goes into every layout.
 
 #ifndef PTOISA_MOVE_H
 #define PTOISA_MOVE_H
@@ -8541,7 +8546,7 @@ PTOISA_INLINE ptoisa_tile ptoisa_treshape(const ptoisa_tile *d_shape, const ptoi
 
 // TCVT, TQUANT, TDEQUANT: elements of one type to another, row by row over arrays (cast.h).
 //
-// Most pairs go by f32, which holds every element of the smaller types exactly:
+// Most pairs go through f32, which holds every element of the smaller types exactly:
 //
 //      f16, bf16, i8, u8, i16, u16 --> f32 --round--> f16, bf16, f32, i8 .. u32, i64
 //      i32, u32, i64 --> f32, f16, i32, i16, i64                              each by itself
@@ -8856,7 +8861,8 @@ PTOISA_FN void ptoisa_tdequant(ptoisa_core *core, const ptoisa_tile *d, const pt
 // src/isa/arith.h
 // =================================================================================================
 
-// Remainders and powers of single numbers: what no machine has vectors for, and libm is not linked.
+// Remainders and powers of single numbers. No machine has vector instructions for them, and libm is
+// not linked.
 
 #ifndef PTOISA_ARITH_H
 #define PTOISA_ARITH_H
@@ -9008,12 +9014,12 @@ PTOISA_INLINE uint32_t ptoisa_pow_int(uint32_t x, uint32_t y, bool is_unsigned) 
 //      avx2      8 lanes        c      1 lane, portable C
 //
 // ptoisa_vec_<set> is the type, PTOISA_LANES_<set> its width, ptoisa_<operation>_<set> an
-// operation. All sets compute the same bits: fused multiply-adds are named (portable C emulates
-// them where the machine has none), and nowhere does a product feed a sum that a compiler could
-// fuse by itself.
+// operation. All sets compute the same bits: fused multiply-adds are explicit (portable C emulates
+// them where the machine has none), and no product feeds a sum that a compiler could fuse by
+// itself.
 //
-// max(a, b) is a where a is NaN or a > b, else b; so a NaN on either side comes through, and of two
-// zeros the second is taken. min is its mirror.
+// max(a, b) is a where a is NaN or a > b, else b; so a NaN on either side is the result, and of two
+// zeros the second is. min is its mirror.
 //
 // exp(x) = 2^n (1 + r + r^2 q(r)), n = x / ln 2 to nearest, r = x - n ln 2 in two parts, q of
 // degree 4 by Remez' exchange for the relative error, 3.1e-9. Measured over all floats: within 0.90
@@ -9366,7 +9372,7 @@ PTOISA_DEFINE_MATH(neon, )
 // src/isa/map.h
 // =================================================================================================
 
-// Maps: what every element-wise instruction, expand and column reduction does inside.
+// Maps: the inner loops of element-wise instructions, expands and column reductions.
 //
 //      for each row r, for each column c:  d[r][c] = f(x, y, z)
 //      x = a[r][c]    y = b[r][c], or b[r][0] for all columns    z = c[r][c]
@@ -9916,7 +9922,7 @@ PTOISA_FN void ptoisa_map_run(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype
 // src/isa/elementwise.h
 // =================================================================================================
 
-// Element-wise instructions, as ptoisa.md 5.2 lists them.
+// Element-wise instructions.
 //
 // All compute over the valid region of the destination; the sources are row-major tiles of its
 // element type in UB, valid at least there, and may be the destination itself unless said below.
@@ -9931,7 +9937,7 @@ PTOISA_FN void ptoisa_map_run(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype
 //    towards zero, then they wrap.
 //
 // Element types are those of A2/A3 and, for all machines, those that A5 adds: 8, 16 and 32-bit
-// integers of both signs and bf16. 64-bit integers are not done.
+// integers of both signs and bf16. There are no 64-bit integers.
 //
 // 64 x 64 f32 on an AVX-512 machine (EPYC 9004, gcc 12 -O2), a whole call with its checks, medians:
 // TADD 0.44 us (its three tiles are more than the first-level cache; in place 0.21), TADDS 0.22,
@@ -10357,7 +10363,7 @@ PTOISA_DEFINE_PART(tpartmin, TPARTMIN, MIN)
 // =================================================================================================
 
 // Expands: instructions with one operand that is a column (one value for each row) or a row (one
-// value for each column), as ptoisa.md 5.3 lists them.
+// value for each column).
 //
 // A column is column-major R x 1; or row-major, with 32 bytes of copies of the value in each row or
 // with one valid column: the first is read. Its valid rows are the destination's. Arithmetic, types
@@ -10518,7 +10524,7 @@ PTOISA_DEFINE_EXPAND(expdif, EXPDIF, PTOISA_SET_MAP_FLOAT)  // exp(full - line)
 // src/isa/reduce.h
 // =================================================================================================
 
-// Reductions of rows and of columns, as ptoisa.md 5.3 lists them.
+// Reductions of rows and of columns.
 //
 // A row is summed in 16 lanes: lane i takes elements i, i + 16, i + 32 .. from the left, beginning
 // with 0; then lane i adds lane i + 8, then i + 4, i + 2, i + 1, and lane 0 is the sum. So it is on
@@ -11016,7 +11022,8 @@ PTOISA_DEFINE_COL_REDUCE(tcolprod, TCOLPROD, MUL)
 // src/isa/matmul_block.h
 // =================================================================================================
 
-// What a matrix multiplication is cut into, and that in portable C and NEON. x86: matmul_x86.h.
+// How a matrix multiplication is cut into panels and blocks, and the blocks in portable C. Those of
+// x86-64 and arm64 are in matmul_x86.h and matmul_neon.h.
 //
 // Everything is counted in units of 4 bytes: a unit is one f32, or a pair of i16 neighbours in k.
 // f16 and bf16 become f32, and i8 becomes i16, as panels are packed:
@@ -12248,9 +12255,9 @@ PTOISA_INLINE uint8_t *ptoisa_row_at(const ptoisa_tile *tile, uint32_t r) {
 // c % 8 of byte c / 8; so ceil(columns / 8) bytes of it are valid. A comparison writes whole
 // elements of the mask: bits past the last column are 0.
 //
-// A comparison makes up to eight bits at once from three others, less, equal and greater, of which
-// the mode takes some; NE is what EQ is not. So one loop does for all modes, and NaN, which is
-// neither less nor equal nor greater, compares false but for NE.
+// A comparison makes up to eight bits at once from three masks: less, equal and greater. The mode
+// selects among them, and NE is the complement of EQ. So one loop serves all modes. NaN is neither
+// less nor equal nor greater: it compares false, except with NE.
 
 #ifndef PTOISA_COMPARE_H
 #define PTOISA_COMPARE_H
@@ -12871,8 +12878,8 @@ PTOISA_FN void ptoisa_tmrgsort_lists(ptoisa_core *core, const ptoisa_tile *d, co
 // src/isa/gather.h
 // =================================================================================================
 
-// Elements and rows taken from where an index says, and put there: TGATHER by mask and by index,
-// TSCATTER, MGATHER, MSCATTER.
+// Elements and rows read from, or written to, the places that an index names: TGATHER by mask and
+// by index, TSCATTER, MGATHER, MSCATTER.
 //
 // An element index counts the elements of the other tile as it is allocated, rows x cols, row after
 // row. One that is outside is a fault in checked builds, and then nothing is done; otherwise it
@@ -13143,18 +13150,18 @@ PTOISA_FN void ptoisa_mscatter(ptoisa_core *core, const ptoisa_global *table, co
 
 // A kernel as the device sees it: a straight list of instructions over tiles.
 //
-// Lowering appends instructions and tiles; the passes after it fill in where tiles are and put
-// flags and barriers between instructions; then the list is final, and the same list is verified,
-// run, costed, printed and emitted.
+// Lowering appends instructions and tiles. Later passes fill in the addresses of tiles and put
+// flags and barriers between instructions. Then the list is final: this one list is verified, run,
+// costed, printed and emitted.
 //
 //      lower      insns, tiles without addresses
 //      memory     tiles[i].address: in its memory, shared by tiles that do not live together
 //      waits      SET_FLAG, WAIT_FLAG and PIPE_BARRIER between the instructions
 //      proof      verifies the result without looking at how it was made
 //
-// Index 0 is no tile. A tile may be a view of another one (root): the same bytes with another
-// shape, or a part of them; only roots have storage. Sizes that depend on where in its tensor a
-// task works are extents: linear in a valid size of a parameter, cut at what is allocated.
+// Index 0 is no tile. A tile may be a view of another one (its root): the same bytes with another
+// shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in its
+// tensor are extents: linear in a valid size of a parameter, and limited to the allocated size.
 
 #ifndef PWSP_LIST_H
 #define PWSP_LIST_H
@@ -13276,7 +13283,7 @@ PWSP_INTERNAL ptoisa_pipe pwsp_insn_pipe(const pwsp_list *list, const pwsp_insn 
 // src/kernel/list.c
 // =================================================================================================
 
-// Lists of instructions: growing them, and what can be read from one line alone.
+// Lists of instructions: growing them, and properties of a single instruction.
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13360,7 +13367,7 @@ ptoisa_pipe pwsp_insn_pipe(const pwsp_list *list, const pwsp_insn *insn) {
 // src/kernel/memory.h
 // =================================================================================================
 
-// Memory of a list of instructions: where its tiles are.
+// Memory of a list of instructions: the addresses of its tiles.
 
 #ifndef PWSP_KERNEL_MEMORY_H
 #define PWSP_KERNEL_MEMORY_H
@@ -13384,7 +13391,7 @@ PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machin
 // src/kernel/memory.c
 // =================================================================================================
 
-// Where tiles are: roots whose lives do not overlap share bytes.
+// Addresses of tiles: roots whose lives do not overlap share bytes.
 //
 //      address                                   A root lives from the first instruction that uses
 //         |      +---------+                     it to the last, both included. Roots live at once
@@ -13394,22 +13401,22 @@ PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machin
 //         +--+------+---+-------+---> time       1979, SR2), so there are heuristics:
 //
 // Roots are placed one after another, each into the smallest gap that holds it between those that
-// are placed and live with it, or above them all. Large ones first is what tensor compilers do
-// (Pisarchyk and Lee 2020, "greedy by size"). In order of birth wins where roots die in the order
-// in which they were born, and where sizes are equal: then it reaches the most that is live at
-// once, below which nothing can be. The first order that reaches this ends the search; else the
+// are placed and live with it, or above them all. Tensor compilers place large ones first
+// (Pisarchyk and Lee 2020, "greedy by size"). The order of birth wins where roots die in the order
+// of their birth, and where sizes are equal: then it reaches the largest sum that is live at once,
+// which is a lower bound. The first order that reaches this bound ends the search; otherwise the
 // lowest ceiling wins, and the earlier order among equals. Nothing depends on hashes or addresses.
 //
 // Memories are apart from each other, so each is planned alone. Sizes and addresses count blocks of
-// 32 bytes here. Which placed roots live together with a given one is asked of a tree over roots in
-// order of birth, whose nodes know the latest death of those that are placed:
+// 32 bytes here. A tree over roots in order of birth finds the placed roots that live together with
+// a given one. Its nodes hold the latest death of those that are placed:
 //
 //      latest            29                     live with [20, 24]: born up to 24, so among the
 //                  12          29               first three leaves; of these, whose node says
 //                9    12    29     -            20 or later: one path down
 //      born      0     4    17    26
 //
-// Nothing that an instruction reads shares bytes with what it writes, though the reader might die
+// A source of an instruction never shares bytes with its destination, even if the source dies
 // there: instructions write before they have read everything.
 
 #include <inttypes.h>
@@ -13782,7 +13789,7 @@ PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machin
 // src/kernel/waits.h
 // =================================================================================================
 
-// Flags and barriers of a list of instructions: what the pipes of a core must wait for.
+// Flags and barriers of a list of instructions, for the dependencies between the pipes of a core.
 
 #ifndef PWSP_KERNEL_WAITS_H
 #define PWSP_KERNEL_WAITS_H
@@ -13806,10 +13813,10 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 // src/kernel/waits.c
 // =================================================================================================
 
-// Flags and barriers, by clocks.
+// Placing flags and barriers, with vector clocks.
 //
-// What happened to memory last is kept in spans: a sorted array that tiles all addresses of all
-// memories, one behind the other, and the tile parameters behind them, one number each:
+// The last accesses to memory are kept in spans: a sorted array that covers all addresses of all
+// memories, one after another, and then the tile parameters, one number each:
 //
 //      UB                 L1                               parameters
 //      | 0    | 4096     | 188416        | 192512  ...    | #0 | #1 | ...
@@ -13817,22 +13824,22 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 //        read by V 7       read by -       ...              read by each pipe since then
 //
 // An instruction that reads a span depends on its write; one that writes it, on its reads as well.
-// Older accesses need no thought: the write that hid them depends on them. A write makes one span
-// of all it covers, so there are about as many spans as tiles that are in memory at once.
+// Older accesses can be ignored: the write that replaced them depends on them. A write makes one
+// span of everything it covers, so there are about as many spans as tiles in memory at once.
 //
-// A pipe does its instructions in order, so what one pipe knows of another is one number: known[P]
-// [Q] = t says that all of Q up to tick t is done when P goes on. Ticks count instructions and
-// waits, in the order of the list. A flag set behind instruction j carries clocks[j], which is what
-// j's pipe knew, and that j is done; a wait takes the maximum. A dependence that is known already,
-// by whatever way, needs nothing. Of those that are left the one that is latest in the list goes
-// first, as it may bring the others with it, and never the other way round.
+// A pipe runs its instructions in order, so the knowledge of one pipe about another is one number:
+// known[P][Q] = t says that all of Q up to tick t is done when P goes on. Ticks count instructions
+// and waits, in the order of the list. A flag set after instruction j carries clocks[j]: the
+// knowledge of j's pipe, and that j is done. A wait takes the maximum. A dependence that is already
+// known needs no flag. Of the others the latest in the list is handled first, because it may imply
+// the earlier ones, and never the other way round.
 //
 // A2/A3's vector pipe begins instructions in order but does not wait for their ends: known[V][V]
 // moves only by a barrier or through another pipe and back; for all others it is the present.
 //
-// A flag is one bit, so an event may be set again only where its last wait is known. The places of
-// a pair's sets and of its waits rise together (of a later flag whose set were earlier everything
-// is known), so an event that is free stays free further on. When none is free behind j:
+// A flag is one bit, so an event may be set again only where its last wait is known. The sets of a
+// pair of pipes and their waits are in the same order (a later flag with an earlier set would carry
+// nothing new), so an event that is free stays free further on. When none is free after j:
 //
 //      1. the set moves behind a later instruction of its pipe, where one is free;
 //      2. or the pair's last flag moves its set behind j, if its wait comes after j: two in one;
@@ -13840,7 +13847,7 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 //         know of, and sets then;
 //      4. or, if the way back has no event either, all pipes wait for each other.
 //
-// Flags point forward in the list in each case, so the list as it stands is one order in which all
+// In each case flags point forward in the list. So the order of the list is one in which everything
 // can run, and nothing can hang.
 
 #include <inttypes.h>
@@ -13854,8 +13861,8 @@ typedef struct pwsp_waits_span {
     uint32_t reads[PTOISA_PIPE_COUNT];  // since the write: instruction + 1 of each pipe, or 0
 } pwsp_waits_span;
 
-// What is put into the list: before instruction `slot`, those that are there because of the
-// instruction before it (early) first.
+// An op to be put into the list, before instruction `slot`. Those that belong to the instruction
+// before it (early) come first.
 typedef struct pwsp_waits_op {
     uint32_t slot;
     bool is_early;
@@ -14042,7 +14049,7 @@ static uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32
     return (uint32_t)w->op_count++;
 }
 
-// What a pipe's flags carry if they are set now.
+// The clock that a pipe's flags carry if they are set now.
 static void pwsp_waits_present(const pwsp_waits *w, uint32_t pipe, uint32_t *out_clock) {
     memcpy(out_clock, w->known[pipe], sizeof w->known[pipe]);
     out_clock[pipe] = w->end[pipe];
@@ -14354,7 +14361,7 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 // src/kernel/proof.h
 // =================================================================================================
 
-// Proof that a finished list of instructions is one that a core may run.
+// A proof that a core may run a finished list of instructions.
 
 #ifndef PWSP_PROOF_H
 #define PWSP_PROOF_H
@@ -14380,26 +14387,26 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
 // src/kernel/proof.c
 // =================================================================================================
 
-// The proof, by holding up.
+// The proof: hold up one instruction and see what can run.
 //
-// Nothing here shares code or method with the passes that placed tiles and put flags: no clocks, no
-// spans, no transitivity. The question whether x always comes after u is put to the machine itself:
-// suppose that u begins and never ends, all before u in the list is done, and all else is as fast
-// as it can be; can x begin?
+// The proof shares neither code nor method with the passes that placed tiles and flags: no clocks,
+// no spans, no transitivity. It asks the machine itself whether x always comes after u: suppose
+// that u begins and never ends, that everything before u in the list is done, and that all else is
+// as fast as possible. Can x begin?
 //
 //      MTE2   load a ......................   u, held up
 //      V                wait |                waits for a's flag: stops here
 //      MTE3   store c   set  store d   wait | runs on up to V's next flag; each of its accesses is
 //                                             compared with u's
 //
-// Pipes, flags and barriers make a marked graph: nothing that may go on ever stops another from
-// going on, so one run finds everything that can begin while u is held up, in whatever order the
-// pipes are tried, and two instructions are in order if and only if the second is not among it.
-// Such a run is short where it matters, as pipes depend on each other: about as long as the list's
-// instructions overlap. Every access is held up once and compared with all that began, so all pairs
+// Pipes, flags and barriers form a marked graph: a step that can be taken never disables another.
+// So one run finds everything that can begin while u is held up, whatever the order in which pipes
+// are tried. Two instructions are in order if and only if that run does not begin the second. Such
+// a run is short in practice, because pipes depend on each other: about as long as the instructions
+// of the list overlap. Every access is held up once and compared with all that began, so all pairs
 // are covered; a wait is held up if its event is set again, which must not happen meanwhile.
 //
-// What goes on while u is held up:
+// These can go on while u is held up:
 //
 //      of u's pipe                nothing; but on A2/A3's vector pipe, where instructions may begin
 //                                 before the one ahead has ended, all but barriers, and no flag is
@@ -14407,8 +14414,8 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
 //      of other pipes             all up to a wait for a flag that was not set
 //      barrier of all pipes       nothing of any pipe
 //
-// Sets come before their waits in the list (checked first), and all before u is done, so the list's
-// own order is one in which all pipes get to their ends: there is no deadlock to look for.
+// Sets come before their waits in the list, which is checked first. So the order of the list lets
+// every pipe reach its end, and there can be no deadlock.
 
 #include <inttypes.h>
 
@@ -14888,7 +14895,7 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
 // src/kernel/description.h
 // =================================================================================================
 
-// Machine descriptions: the public one, and the part of it that instructions know.
+// Machine descriptions: the public one, and the part of it that instructions use.
 
 #ifndef PWSP_DESCRIPTION_H
 #define PWSP_DESCRIPTION_H
@@ -14913,7 +14920,7 @@ PWSP_INTERNAL bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_mac
 
 // The built-in machines, and names.
 //
-// Ascend 910B (a 910C is two of them) and 950PR. Cores, memories and control costs are of the
+// Ascend 910B (a 910C is two of them) and 950PR. Cores, memories and control costs are those of the
 // hardware; the rates of one core are those of PTO-ISA's public model (../isa/machine.h).
 
 const char *ptowsp_memory_name(ptowsp_memory memory) {
@@ -15003,8 +15010,8 @@ bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa)
 // The body of a tile kernel while it is built: operations on values, in SSA form.
 //
 // An operation is a value, and its index is the value's id. Parameters, constants and stores are
-// operations too, so that the order of the program is the order of the table. Instructions and the
-// tiles made for them stand in the same table; those tiles are the only thing that changes.
+// operations too, so the order of the program is the order of the table. Instructions and the tiles
+// made for them are in the same table; only those tiles change.
 //
 //      body (ops.c)  ->  cleaned (passes.c)  ->  list of instructions (lower.c)  ->  compiled
 //
@@ -15192,7 +15199,7 @@ PWSP_INLINE uint32_t pwsp_valid_at(const pwsp_valid *valid, int64_t size) {
 // src/kernel/body.c
 // =================================================================================================
 
-// Bodies: their life, their parameters, their first error.
+// Bodies: creating and ending them, parameters, the first error.
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15394,7 +15401,7 @@ ptowsp_value ptowsp_tile_scalar(ptowsp_body *body, const char *name, ptowsp_dtyp
 // =================================================================================================
 
 // How operations are built: find the body, check the operands in their order, describe the result.
-// The first thing that is wrong is the body's error, and no value comes back.
+// The first mistake becomes the body's error, and no value is returned.
 
 #ifndef PWSP_BUILDER_H
 #define PWSP_BUILDER_H
@@ -15404,7 +15411,7 @@ ptowsp_value ptowsp_tile_scalar(ptowsp_body *body, const char *name, ptowsp_dtyp
 #define PWSP_DTYPES_BIN (PWSP_DTYPES_FLOAT | PTOISA_SET(PTOWSP_I16) | PTOISA_SET(PTOWSP_I32))
 #define PWSP_DTYPES_ANY 0xffffffffu
 
-// What is being built: the body (NULL when there is none, or it has an error), the operation.
+// An operation being built, and its body (NULL when there is none, or it has an error).
 typedef struct pwsp_builder {
     ptowsp_body *body;
     const char *name;
@@ -15606,11 +15613,11 @@ ptowsp_value pwsp_builder_end(pwsp_builder *b) {
 // src/kernel/ops.c
 // =================================================================================================
 
-// The operations of tile kernels: what each takes, and the shape, type and valid sizes of what it
-// gives. Nothing is computed or lowered here.
+// The operations of tile kernels: the operands of each, and the shape, type and valid sizes of its
+// result. Nothing is computed or lowered here.
 //
-// All have one form (builder.h): find the body, check the operands in their order, describe the
-// result.
+// All have the same form (builder.h): find the body, check the operands in their order, describe
+// the result.
 
 #include <inttypes.h>
 
@@ -16112,8 +16119,8 @@ ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part) {
 
 // The forms of instructions: how many tiles each writes and reads, and which function does it.
 //
-// Most instructions are of a few forms; the others stand by themselves in the table and in the
-// executor. One list serves both.
+// Most instructions have one of a few forms; each of the others has its own case in the table and
+// in the executor. One list serves both.
 
 #ifndef PWSP_FORMS_H
 #define PWSP_FORMS_H
@@ -16254,8 +16261,8 @@ pwsp_form pwsp_form_of(ptoisa_op op) {
 // src/kernel/indexing.c
 // =================================================================================================
 
-// The operations of tile kernels that look at single elements: comparing, selecting, sorting,
-// gathering; and instructions as they are, with the tiles made for them.
+// The operations of tile kernels that look at single elements: compare, select, sort, gather. Also
+// plain instructions, and the tiles that are made for them.
 
 #include <inttypes.h>
 
@@ -16579,8 +16586,8 @@ void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_desc *desc) 
 // src/kernel/passes.h
 // =================================================================================================
 
-// What happens to a body before it is lowered: constants folded, forms made alike, dead code
-// dropped, and on request operations joined that one instruction does.
+// Passes over a body before it is lowered: they fold constants, normalise forms, drop dead code,
+// and on request fuse operations that one instruction can do.
 
 #ifndef PWSP_PASSES_H
 #define PWSP_PASSES_H
@@ -16610,7 +16617,7 @@ PWSP_INTERNAL uint32_t pwsp_body_use_count(const ptowsp_body *body, uint32_t val
 //      fuse           matmul + row of biases -> matmul_bias;  relu(matmul) stored -> a store with
 //                     relu. Only if the body asks for it, as it changes what is counted.
 //
-// Bodies have some tens of operations as a rule, so passes look at all of them for a question.
+// Bodies usually have some tens of operations, so a pass may scan all of them to answer a question.
 
 // -- questions ------------------------------------------------------------------------------------
 
@@ -16802,7 +16809,7 @@ void pwsp_pass_fuse(ptowsp_body *body) {
 
 // From operations to instructions.
 //
-// Rules (they are PTO-WSP's, and the unit model counts what they say):
+// The rules are those of PTO-WSP, and the unit model counts by them:
 //
 //      on entry      one TLOAD for each parameter that an operation other than matmul, load and
 //                    slice reads
@@ -16812,12 +16819,13 @@ void pwsp_pass_fuse(ptowsp_body *body) {
 //      the rest      the instruction of its name; with a scalar ..S, with a vector ROWEXPAND or
 //                    COLEXPAND
 //
-// What PTO-WSP does not count, but the device needs, is marked implied. On A2/A3 a tile goes
-// between the cube and the vector core through global memory; one TMOV stands for that way, too.
+// Instructions that the device needs and PTO-WSP does not count are marked implied. On A2/A3 a tile
+// goes between the cube and the vector core through global memory; one TMOV stands for this
+// transfer as well.
 //
-// Where values are: in UB, row-major, rows padded to 32 bytes. A value of one column is
-// column-major with its rows padded: its bytes are a row as well, and element-wise instructions see
-// it so. An operand that is not needed any more lends its memory to the result.
+// Values are in UB, row-major, with rows padded to 32 bytes. A value of one column is column-major
+// with its rows padded: its bytes form a row as well, and element-wise instructions treat it as
+// one. The result of an operation reuses the memory of an operand that is not needed any more.
 
 #ifndef PWSP_LOWER_H
 #define PWSP_LOWER_H
@@ -16921,7 +16929,7 @@ PWSP_INTERNAL void pwsp_lower_function(pwsp_lowering *lw, pwsp_kop_kind kind, ui
 // src/kernel/lower_tiles.c
 // =================================================================================================
 
-// What lowering writes with: tiles, views of them, and instructions at the end of the list.
+// The tools of lowering: tiles, views of them, and instructions at the end of the list.
 
 // -- tiles ----------------------------------------------------------------------------------------
 
@@ -17062,7 +17070,7 @@ pwsp_list_scalar pwsp_lower_scalar(const ptowsp_body *body, uint32_t value) {
 // src/kernel/lower_vector.c
 // =================================================================================================
 
-// Lowering of what works element by element, along rows and along columns.
+// Lowering of operations that work element by element, along rows and along columns.
 
 // The four forms of a binary operation.
 typedef struct pwsp_binary_ops {
@@ -17584,7 +17592,8 @@ void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op) {
 // src/kernel/lower_shape.c
 // =================================================================================================
 
-// Lowering of what makes, converts, moves and picks elements; and of instructions as they are.
+// Lowering of operations that make, convert, move, select and sort elements, and of plain
+// instructions.
 
 // -- making and converting ------------------------------------------------------------------------
 
@@ -17960,8 +17969,8 @@ void pwsp_lower_instruction(pwsp_lowering *lw, const pwsp_kop *op) {
 // src/kernel/lower.c
 // =================================================================================================
 
-// Lowering: loads on entry, and the walk over the operations. What each kind of operation becomes
-// is in lower_vector.c, lower_matmul.c and lower_shape.c.
+// Lowering: loads on entry, and the walk over the operations. The instructions for each kind of
+// operation are in lower_vector.c, lower_matmul.c and lower_shape.c.
 
 // -- loads ----------------------------------------------------------------------------------------
 
@@ -18164,10 +18173,10 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
 // src/kernel/compiled.h
 // =================================================================================================
 
-// A finished tile kernel: its list of instructions, what has to hold of a task, and how it is run.
+// A finished tile kernel: its list of instructions, the conditions on a task, and its execution.
 //
-// Code is immutable and one block of memory. A module and the programs compiled from it share it by
-// counting references.
+// Code is immutable and one block of memory. A module and the programs compiled from it share it;
+// references are counted.
 
 #ifndef PWSP_COMPILED_H
 #define PWSP_COMPILED_H
@@ -18210,8 +18219,8 @@ PWSP_INTERNAL void pwsp_tile_code_release(const pwsp_tile_code *code);
 // below PTOWSP_CYCLES_MAX.
 #define PWSP_INSN_CYCLES_MAX (PTOWSP_CYCLES_MAX >> 20)
 
-// What runs code: a core, its memories, and the tiles of the kernel as this task sees them. One for
-// each thread that runs; it fits all kernels that it has been reserved for.
+// The state that runs code: a core, its memories, and the tiles of the kernel as this task sees
+// them. Each running thread has one; it fits all kernels that it was reserved for.
 typedef struct pwsp_tile_core {
     pwsp_memory memory;
     ptoisa_core core;
@@ -18258,7 +18267,7 @@ PWSP_INTERNAL void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_til
 PWSP_INTERNAL ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
                                               ptowsp_cycles *out_unit_cycles);
 
-// What is said of code to those who read programs: a tile from 1, an instruction, a check.
+// Read access to code: a tile (from 1), an instruction, a check.
 PWSP_INTERNAL ptowsp_tile_object pwsp_tile_code_object(const pwsp_tile_code *code, uint32_t tile);
 PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *code, uint32_t i);
 PWSP_INTERNAL ptowsp_size_check pwsp_tile_code_size_check(const pwsp_tile_code *code, uint32_t i);
@@ -18557,11 +18566,11 @@ void pwsp_tile_code_release(const pwsp_tile_code *code) {
 // src/kernel/execute.c
 // =================================================================================================
 
-// Running tile kernels: the list of instructions, through PTO-ISA's functions on this CPU.
+// Running tile kernels: PTO-ISA's functions execute the list of instructions on this CPU.
 //
 // A task sets every tile's valid sizes from its own, then the instructions run in the list's order,
-// which is one of the orders that the waits allow. Their functions charge the core, so that running
-// and counting give the same cycles: counting is running on a core that is dry.
+// which is one of the orders that the waits allow. Their functions charge the core, so running and
+// counting give the same cycles: counting is running on a dry core.
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18724,7 +18733,7 @@ static ptoisa_global pwsp_insn_global(const pwsp_tile_code *code, const pwsp_ins
     return global;
 }
 
-// What the parameter has from the instruction's (row, col) on, as valid sizes of a tile.
+// The valid rows and columns of the parameter from the instruction's (row, col) on.
 static ptoisa_tile pwsp_insn_rest(const pwsp_tile_code *code, const pwsp_insn *insn,
                                   const ptowsp_task *task) {
     ptoisa_tile rest;
@@ -18737,8 +18746,8 @@ static ptoisa_tile pwsp_insn_rest(const pwsp_tile_code *code, const pwsp_insn *i
     return rest;
 }
 
-// The tile, with no more valid than the parameter has: what does not depend on the task may be
-// larger than what the task loads or stores.
+// The tile, with its valid sizes limited to those of the parameter: a tile that does not depend on
+// the task may be larger than the task's loads and stores.
 static ptoisa_tile pwsp_insn_clip(const pwsp_tile_code *code, const pwsp_insn *insn,
                                   const ptowsp_task *task, ptoisa_tile tile) {
     ptoisa_tile rest = pwsp_insn_rest(code, insn, task);
@@ -18873,7 +18882,7 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-// What a product with nothing to sum gives: zero, or the bias in every row; further panels add
+// The result of a product over an empty sum: zero, or the bias in every row. Further panels add
 // nothing.
 static void pwsp_tile_core_empty(pwsp_tile_core *core, const pwsp_insn *insn) {
     const ptoisa_tile *d = &core->tiles[insn->dst[0]], *bias = &core->tiles[insn->src[2]];
@@ -19207,7 +19216,7 @@ static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp
     }
 }
 
-// What else an instruction is told: a part, runs, a mode, a variant, a scalar.
+// The other operands of an instruction: a part, runs, a mode, a variant, a scalar.
 static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_insn *insn,
                                       ptowsp_text text) {
     switch ((ptoisa_op)insn->op) {
@@ -19355,7 +19364,7 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
 // src/kernel/read_kernel.c
 // =================================================================================================
 
-// Tile kernels for those who read programs: their tiles, instructions and checks in public types.
+// Read access to the tile kernels of a program: tiles, instructions and checks in public types.
 
 PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_BINARY == (int)PWSP_VARIANT_BINARY, "forms");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_INPLACE == (int)PWSP_VARIANT_INPLACE, "forms");
@@ -19460,7 +19469,7 @@ PWSP_INTERNAL ptowsp_size_check pwsp_tile_code_size_check(const pwsp_tile_code *
 #ifndef PWSP_MODULE_H
 #define PWSP_MODULE_H
 
-// What a bindable name stands for; the index is into the table of that kind.
+// The kind of a bindable name; its index is into the table of that kind.
 typedef enum pwsp_bindable {
     PWSP_BIND_NOTHING,  // a dense axis: its name is taken, but nothing is bound
     PWSP_BIND_SIZE,     // an axis
@@ -19554,7 +19563,7 @@ typedef struct pwsp_channel_info {
     bool is_event;
 } pwsp_channel_info;
 
-// What a process declares.
+// A declaration of a process: it produces to a channel, or consumes from it.
 typedef struct pwsp_port_info {
     uint32_t process;  // node
     uint32_t channel;
@@ -19707,12 +19716,13 @@ PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, 
 
 // Modules: names, declarations, and the first error.
 //
-// A module is a set of tables that only grow, filled by calls that keep the first error and then do
-// nothing. Ids are indices into the tables, and 0 is none: the zero id that a failed call returns
-// is accepted quietly by later calls, as the module then has its error already.
+// A module is a set of tables that only grow. The calls that fill them keep the first error and
+// then do nothing. Ids are indices into the tables, and 0 is none. A failed call returns the zero
+// id, which later calls accept without another error, because the module has its error already.
 //
-// Sizes, symbols, arrays, sparse axes and tensors share one table of names, since they share the
-// bind functions of a run and the symbol table of a device; kernels and workloads have their own.
+// Sizes, symbols, arrays, sparse axes and tensors share one table of names, because they share the
+// bind functions of a run and the symbol table of a device. Kernels and workloads have tables of
+// their own.
 
 #include <inttypes.h>
 
@@ -19869,7 +19879,7 @@ PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const cha
     return found;
 }
 
-// What has a name: "an axis". Lengths are an axis to those who declare it.
+// The kind of a named thing, "an axis". Lengths are an axis in the words of the module.
 static const char *pwsp_bindable_text(const ptowsp_module *module, const pwsp_name *name) {
     switch ((pwsp_bindable)name->kind) {
     case PWSP_BIND_NOTHING:
@@ -20123,7 +20133,7 @@ ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc
 // src/workload/kernel.c
 // =================================================================================================
 
-// Declaring kernels: their parameters, where they run, how their cycles are known, and their source.
+// Declaring kernels: parameters, unit, cycles, and source.
 
 #include <inttypes.h>
 
@@ -20324,7 +20334,7 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
 // src/workload/tile_kernel.c
 // =================================================================================================
 
-// Tile kernels in a module: beginning and ending them, and what can be asked of a finished one.
+// Tile kernels in a module: beginning, ending, measuring and printing them.
 
 #include <inttypes.h>
 
@@ -20391,7 +20401,7 @@ static bool pwsp_body_is_stored(ptowsp_body *body) {
     return body->status == PTOWSP_OK;
 }
 
-// What the module keeps of a kernel, as if it had been described.
+// Fills in the module's record of a kernel, as a description would.
 static bool pwsp_body_info(ptowsp_module *module, const ptowsp_body *body,
                            const pwsp_tile_code *code, pwsp_kernel_info *info) {
     ptowsp_kernel_desc desc;
@@ -20522,8 +20532,8 @@ void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel, ptow
 // The public face of scalar expressions: every call checks its operands, keeps the module's first
 // error, and adds a node.
 //
-// Where an expression may be used is checked when it is used (pwsp_module_use): the loops of its
-// variables must be open there, and what only a schedule's key can know is refused.
+// The place of an expression is checked when it is used (pwsp_module_use): the loops of its
+// variables must be open there. References that only the key of a schedule can have are refused.
 
 static ptowsp_expr pwsp_expr_make(ptowsp_module *module, uint32_t id) {
     ptowsp_expr expr = {module, id};
@@ -20942,7 +20952,7 @@ PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, 
 // src/workload/build.h
 // =================================================================================================
 
-// Growing the tree of a module: what the public building functions share.
+// Growing the tree of a module: the shared part of the public building functions.
 
 #ifndef PWSP_BUILD_H
 #define PWSP_BUILD_H
@@ -20975,7 +20985,7 @@ PWSP_INTERNAL const uint32_t *pwsp_nodes_after(ptowsp_module *module, const ptow
 // src/workload/build.c
 // =================================================================================================
 
-// Growing the tree of a module: nodes at the open scope, their variables, and what they are after.
+// Growing the tree of a module: nodes at the open scope, their variables, and explicit edges.
 
 // -- nodes and scopes -----------------------------------------------------------------------------
 
@@ -21840,8 +21850,8 @@ static uint32_t pwsp_channel_pipeline(ptowsp_module *module, const char *what, c
     return module->open;
 }
 
-// What a channel's depth or latency is at start: an expression, or 0 for none given; false with an
-// error.
+// The depth or latency of a channel at its start: an expression, or 0 if none is given. Returns
+// false with an error.
 static bool pwsp_channel_expr(ptowsp_module *module, const char *name, const char *what,
                               ptowsp_expr expr, uint32_t *out_id) {
     *out_id = 0;
@@ -21988,7 +21998,7 @@ void ptowsp_produces(ptowsp_module *module, ptowsp_channel channel) {
     pwsp_port_declare(module, "produces", channel, true);
 }
 
-// What an operation of a process is for.
+// The kind of channel that an operation of a process works on.
 typedef enum pwsp_port_use { PWSP_USE_ANY, PWSP_USE_CHANNEL, PWSP_USE_EVENT } pwsp_port_use;
 
 // Has the process of the open scope a channel to produce (consume), of this kind? Else fails.
@@ -22161,9 +22171,9 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
 
 // Schedules: checking a description, the capability table, printing.
 //
-// Every choice of a schedule is a row of one table: directive, value, and what each target does
-// with it. Checking, asking and printing all read that table, so what it says is what happens:
-// nothing that a target does not do is accepted quietly.
+// Every choice of a schedule is a row of one table: directive, value, and the support of each
+// target. Checks, queries and printing all read that table, so they agree, and no target silently
+// ignores a directive.
 
 #include <inttypes.h>
 
@@ -22623,7 +22633,7 @@ void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text) {
 // src/workload/check.h
 // =================================================================================================
 
-// What can only be checked when a module is complete: calls, and how deep they go.
+// Checks that need a complete module: calls and their depth, pipelines.
 
 #ifndef PWSP_CHECK_H
 #define PWSP_CHECK_H
@@ -22666,10 +22676,9 @@ PWSP_INTERNAL uint32_t pwsp_checker_find(const pwsp_checker *checker, uint32_t w
 // src/workload/check.c
 // =================================================================================================
 
-// Walks the calls of a module from its entry: every called workload exists and gets the arguments
-// it declares, and no path of calls comes back to where it has been. On the way it notes which
-// workloads are reached and how deep they nest, which is what a run needs to know to never
-// allocate.
+// Checks the calls of a module from its entry: every called workload exists and gets the arguments
+// that it declares, and no workload calls itself through any path. On the way it records which
+// workloads are reached and how deep they nest. A run needs this depth so that it never allocates.
 
 static bool pwsp_check_children(pwsp_checker *checker, uint32_t node, bool is_parallel,
                                 uint32_t *out_frames, uint32_t *out_scopes);
@@ -22867,9 +22876,9 @@ PWSP_INTERNAL bool pwsp_check_workload(pwsp_checker *checker, uint32_t workload)
 // src/workload/check_pipeline.c
 // =================================================================================================
 
-// What structure alone shows of pipelines: a channel that no process sends to, or that none
-// receives from, lets somebody wait for ever. And which workloads run outside processes, as only
-// those need what lanes are: scopes, edges, keys.
+// Checks of the structure of pipelines: a channel without a sender, or without a receiver, makes a
+// process wait for ever. It also finds the workloads that run outside processes, because only those
+// need scopes, edges and keys.
 
 // What some process does with a channel.
 typedef enum pwsp_channel_use {
@@ -22973,11 +22982,11 @@ PWSP_INTERNAL bool pwsp_check_pipelines(pwsp_checker *checker, uint32_t entry) {
 // src/workload/timed.h
 // =================================================================================================
 
-// What time has to know of a program: its schedule, what there is to count, and of each task the
-// tiles it accesses and the explicit edges it has.
+// The part of a program that simulated time needs: its schedule, its counts, and the tiles and
+// explicit edges of each task.
 //
-// Apart from the rest of a program, so that the rules of time stand without what they time: emitted
-// trees have their own copy of them.
+// It is separate from the rest of a program, so that the rules of time do not depend on it: emitted
+// trees have a copy of them.
 
 #ifndef PWSP_TIMED_H
 #define PWSP_TIMED_H
@@ -23192,8 +23201,8 @@ typedef struct pwsp_param {
     uint32_t cell;
 } pwsp_param;
 
-// What is said of a program to those who read it, and where more of it is: a task, a pipeline, a
-// slot op.
+// A statement for readers of a program, and the index of its details: a task, a pipeline, a slot
+// op.
 typedef struct pwsp_statement {
     ptowsp_statement said;
     uint32_t at;
@@ -23224,7 +23233,7 @@ struct ptowsp_program {
     pwsp_table pipelines, processes, channels, ports, sends, receives, privates;
     uint32_t latency_symbol;  // that overrides the latency of channels, or 0
     pwsp_table tensors, kernels, arrays, symbols, axes, variables;  // of the module, by its ids
-    // For those who read it: expressions (ptowsp_expr_info, from 1), statements.
+    // For read access: expressions (ptowsp_expr_info, from 1), statements.
     pwsp_table exprs, statements;
     pwsp_names names;
     bool *tensor_is_loaded;   // by tensor: a slot is loaded from it
@@ -23236,7 +23245,7 @@ struct ptowsp_program {
 #define PWSP_OP_AT(p, i)                   PWSP_PROGRAM_AT(p, ops, pwsp_op, i)
 #define PWSP_PLACE_AT(p, i)                PWSP_PROGRAM_AT(p, places, pwsp_place, i)
 
-// What time has to know of a program.
+// The part of a program that simulated time needs.
 PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program);
 
 // Writes the place of a node, and with cells (not NULL) the values of the variables around:
@@ -23340,7 +23349,8 @@ PWSP_INTERNAL bool pwsp_compiler_close(pwsp_compiler *c, uint32_t id);
 // src/workload/read.h
 // =================================================================================================
 
-// What a program keeps for those who read it (appendix A of the header), made while compiling.
+// The parts of a program that exist for read access (appendix A of the header), made while
+// compiling.
 
 #ifndef PWSP_READ_H
 #define PWSP_READ_H
@@ -23371,13 +23381,13 @@ PWSP_INTERNAL bool pwsp_read_statements(pwsp_compiler *c);
 //                                         5  loop end                   -> 1
 //                                         6  return
 //
-// Scopes of the same kind melt into one: a parallel loop in a parallel loop is ready and done as
-// its surroundings are, so only a change from parallel to sequential, or back, is an operation in
+// Nested scopes of the same kind become one: a parallel loop in a parallel loop starts and ends
+// with its surroundings, so only a change from parallel to sequential, or back, is an operation in
 // time. A when adds no scope. The body of a workload is sequential; a call opens that scope if
 // needed.
 //
-// All that expressions refer to has a cell, so that running is moving numbers between cells. As a
-// workload cannot call itself, its variables have fixed cells too.
+// Everything that an expression can refer to has a cell, so running means moving numbers between
+// cells. A workload cannot call itself, so its variables have fixed cells too.
 //
 // Explicit edges: an edge belongs to the innermost scope around both its tasks, and forgets what
 // its source has done whenever that scope, or an iteration of it, begins (the reset at its start).
@@ -23421,7 +23431,7 @@ PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, 
     return 0;
 }
 
-// What only the key of a schedule can refer to.
+// A leaf that only the key of a schedule can have: a part of its task.
 static bool pwsp_compiler_task_leaf(pwsp_compiler *c, const pwsp_expr_node *node, pwsp_leaf *leaf) {
     const pwsp_task_info *task = PWSP_NODE(c->module, c->key_task)->task;
     const pwsp_kernel_info *kernel = PWSP_KERNEL(c->module, task->kernel);
@@ -23925,8 +23935,9 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
 // src/workload/compile_pipeline.c
 // =================================================================================================
 
-// Compiling pipelines: the processes' ops stand one after another behind the pipeline's, which
-// leads behind them all. The walk of the program passes them over; each process walks its own.
+// Compiling pipelines: the ops of the processes follow the pipeline's op, one process after
+// another. The target of the pipeline's op is behind them all, so the walk of the program skips
+// them; each process walks its own.
 //
 //      pipeline double_buffer             0  pipeline -> 9
 //        process load                     1    loop i in tiles -> 4
@@ -23938,8 +23949,8 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
 //            task compute                 7      jump -> 5
 //                                         8    end of process compute
 //
-// In time a process is sequential whatever is in it, so no op of it begins or ends a scope, and
-// none tells of edges, which the order of its ops has already.
+// In time a process is sequential whatever it contains, so its ops begin and end no scopes. Nor do
+// they have edges: the order of the ops implies them.
 
 // -- what it is to what surrounds it --------------------------------------------------------------
 
@@ -24067,8 +24078,9 @@ static bool pwsp_compiler_private_nodes(pwsp_compiler *c, uint32_t top, bool has
     return is_good;
 }
 
-// What each replica has, or what a process shares with others; false with an error. The receives
-// from `first_receive` on are its own.
+// Lists the private cells of a process: those that each replica needs for itself, or that the
+// process would share with others. The receives from `first_receive` on are its own. Returns false
+// with an error.
 static bool pwsp_compiler_privates(pwsp_compiler *c, uint32_t id, const pwsp_pipeline_op *pipeline,
                                    uint32_t first_receive, pwsp_process_op *process) {
     ptowsp_program *p = c->program;
@@ -24324,12 +24336,11 @@ PWSP_INTERNAL bool pwsp_compiler_close(pwsp_compiler *c, uint32_t id) {
 // src/workload/program.c
 // =================================================================================================
 
-// Programs: checking and compiling a module, and what a program owns.
+// Programs: checking and compiling a module, and the tables that a program owns.
 //
 // A program is a set of tables of its own: it copies what the module declares (names, kernels,
 // tensors, places in the tree), so that the module may be destroyed. Cells are laid out here,
-// before anything is compiled: what an expression may refer to has a place that does not depend on
-// others.
+// before anything is compiled: the place of a cell does not depend on the code.
 
 #define PWSP_ARG_MAX (PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX)
 
@@ -24818,14 +24829,13 @@ PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
 // src/workload/taint.c
 // =================================================================================================
 
-// Taint: operations that depend on data computed by kernels, and so are not known before a run.
+// Taint: the operations that depend on data that kernels compute.
 //
-// A slot that is loaded from a tensor which tasks write has no value before they have run, nor has
-// anything that depends on it: conditions, extents, indices, other slots set from it or under it.
-// This marks the operations whose effect is tainted in that sense, by passing over the program
-// until nothing changes. Nor is known what depends on what a process receives: how often the body
-// of a receive runs, and with which token. Everything else can be checked beforehand, for the whole
-// program, by walking it without kernels.
+// A slot that is loaded from a tensor which tasks write has no value before they have run. Neither
+// has anything that depends on it: conditions, extents, indices, other slots set from it or under
+// it. Passes over the program mark such operations as tainted, until nothing changes. The body of a
+// receive is tainted as well, because only the run decides how often it runs, and with which token.
+// Everything else can be checked beforehand, for the whole program, by walking it without kernels.
 
 typedef struct pwsp_taint {
     const ptowsp_program *program;
@@ -25168,7 +25178,7 @@ static void pwsp_print_exprs(const ptowsp_module *m, const uint32_t *exprs, uint
     pwsp_text_format(text, ")");
 }
 
-// What a task or a pipeline is after, and its own name where another is after it.
+// The explicit edges that end at a task or pipeline, and its own name where edges begin at it.
 static void pwsp_print_after(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
     const pwsp_task_info *task = PWSP_NODE(m, id)->task;
     for (uint32_t i = 0; i < task->after_count; i++) {
@@ -25248,7 +25258,7 @@ static void pwsp_print_channels(const ptowsp_module *m, uint32_t pipeline, uint3
     }
 }
 
-// What follows the step of a node on its line.
+// The rest of a node's line, after its step.
 static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
     const pwsp_node *node = PWSP_NODE(m, id);
     switch (node->kind) {
@@ -25534,7 +25544,7 @@ static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task
     }
 }
 
-// What a pipeline does to tensors, and a line for each channel and each process.
+// The tensors that a pipeline accesses, and a line for each channel and each process.
 static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_op *pipeline,
                                    uint32_t target, ptowsp_text text) {
     for (uint32_t i = 0; i < pipeline->task.view_count; i++) {
@@ -25691,12 +25701,12 @@ void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
 // src/workload/read_exprs.c
 // =================================================================================================
 
-// Expressions of a program, for those who read it.
+// Read access to the expressions of a program.
 //
-// A program runs compiled code; whoever translates it wants the trees. So each expression that is
-// compiled is copied from the module, once, operands first, and the code remembers which it is.
-// Keys of the schedule are those of a task: what they say of "the task" is filled in there (the
-// loop's variable, the tag's value), and what depends on that is copied for each task anew.
+// A program runs compiled code, but an emitter needs the trees. So each expression that is compiled
+// is copied from the module, once, operands first, and the code remembers its tree. Keys of the
+// schedule belong to a task: their references to "the task" are replaced there (by the loop's
+// variable, the tag's value), and everything that depends on them is copied again for each task.
 
 static ptowsp_expr_kind pwsp_read_kind(pwsp_expr_op op) {
     switch (op) {
@@ -25826,10 +25836,10 @@ PWSP_INTERNAL bool pwsp_read_expr(pwsp_compiler *c, uint32_t expr, uint32_t *out
 // src/workload/read_statements.c
 // =================================================================================================
 
-// The statements of a program, for those who read it.
+// Read access to the statements of a program.
 //
-// They are made from the flat operations when all of these are there, in one pass: what has others
-// in it is open until the operation that ends it, or until the one where it leads:
+// They are made from the complete list of flat operations, in one pass. A statement that contains
+// others is open until the operation that ends it, or until its target:
 //
 //      0  loop b in batch            -> 6     WORKLOAD attention, LOOP b
 //      1    branch kv_len[b] <= 2048 -> 4         WHEN
@@ -25839,7 +25849,7 @@ PWSP_INTERNAL bool pwsp_read_expr(pwsp_compiler *c, uint32_t expr, uint32_t *out
 //      5  loop end                   -> 1         END, END       (the otherwise led here)
 //      6  return                              END
 //
-// So an emitter sees the same program as the walk does, but as a tree.
+// So an emitter sees the same program as the walk, but as a tree.
 
 // `end` is the op before which it ends, or that it ends by an op of its own.
 typedef struct pwsp_open_statement {
@@ -25933,7 +25943,7 @@ static bool pwsp_reader_process(pwsp_reader *r) {
     return said != NULL;
 }
 
-// What ends and begins before an op.
+// The statements that end and begin before an op.
 static bool pwsp_reader_before(pwsp_reader *r, uint32_t i) {
     const ptowsp_program *p = r->program;
     bool is_good = r->block_count > 0 || pwsp_reader_workload(r);
@@ -26126,7 +26136,7 @@ PWSP_INTERNAL bool pwsp_read_statements(pwsp_compiler *c) {
 // src/workload/read_program.c
 // =================================================================================================
 
-// Reading programs: what a compiled program declares and says, in public types.
+// Read access to a compiled program, in public types: declarations, tables, schedule.
 
 static const void *pwsp_read_item(const pwsp_table *table, uint32_t i, size_t item_size) {
     PTOWSP_ASSERT(i < table->count);
@@ -26535,11 +26545,11 @@ PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
 // =================================================================================================
 
 // The machine that walks a program. Its state is a position, a stack of frames (loops and calls)
-// and cells; so it can stop at any event and go on later, and takes no memory of its own.
+// and cells; so it can stop at any event and go on later, and it needs no memory of its own.
 //
 // The hot path is the innermost loop: LOOP_END counts and jumps back, TASK moves arguments into
-// place, finds its tiles and returns. Whatever can go wrong is tested on that path by one unsigned
-// comparison each, and told in functions of its own.
+// place, finds its tiles and returns. Each possible error costs one unsigned comparison on that
+// path; functions of their own report them.
 
 #include <inttypes.h>
 
@@ -26694,7 +26704,7 @@ static pwsp_event pwsp_expander_fail_row(pwsp_expander *x, const char *axis, int
                               row_count);
 }
 
-// What was well-formed when the run began is not any more: a kernel has written it.
+// An array that was well-formed when the run began is not any more: a kernel has written it.
 static bool pwsp_expander_fail_changed(pwsp_expander *x, const char *axis, int64_t row) {
     pwsp_expander_fail(
         x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
@@ -41264,7 +41274,7 @@ ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
 // src/report/report.h
 // =================================================================================================
 
-// Parts of the report of a run.
+// The parts of a run's report.
 
 #ifndef PWSP_REPORT_H
 #define PWSP_REPORT_H
@@ -41278,7 +41288,7 @@ PWSP_INTERNAL void pwsp_report_pipelines(const ptowsp_run *run, ptowsp_text text
 // src/report/pipelines.c
 // =================================================================================================
 
-// The results of pipelines as text.
+// Prints the results of pipelines.
 
 #include <inttypes.h>
 
@@ -41410,7 +41420,7 @@ PWSP_INTERNAL void pwsp_report_pipelines(const ptowsp_run *run, ptowsp_text text
 // src/report/stats.c
 // =================================================================================================
 
-// The results of a run as text.
+// Prints the results of a run.
 
 #include <inttypes.h>
 

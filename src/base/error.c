@@ -1,4 +1,4 @@
-// One line of text, cut off at PWSP_ERROR_TEXT_MAX.
+// Formats an error's line of text, and cuts it off at PWSP_ERROR_TEXT_MAX.
 
 #include "error.h"
 

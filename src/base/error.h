@@ -1,4 +1,4 @@
-// An error on its way to whoever reports it.
+// An error on its way to its caller: status, index, and one line of text.
 
 #ifndef PWSP_ERROR_H
 #define PWSP_ERROR_H

@@ -90,7 +90,7 @@ PWSP_INTERNAL void pwsp_cond_wait_for(pwsp_cond *cond, pwsp_mutex *mutex, uint64
     uint64_t seconds = time_ns / UINT64_C(1000000000) + ns / UINT64_C(1000000000);
     until.tv_sec += (time_t)pwsp_min_u64(seconds, 1000000000);
     until.tv_nsec = (long)(ns % UINT64_C(1000000000));
-    pthread_cond_timedwait(cond, mutex, &until);  // who waits looks at the clock, not at this
+    pthread_cond_timedwait(cond, mutex, &until);  // the waiter reads the clock, not this
 }
 
 PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond) {

@@ -122,7 +122,7 @@ static void *pwsp_worker_main(void *arg) {
     }
 }
 
-// Changes the gate while nobody is inside, and wakes who sleeps.
+// Changes the gate while no worker is inside, and wakes the sleeping workers.
 static void pwsp_gate_announce(pwsp_pool *pool, uint64_t gate) {
     pwsp_store_seq_cst(&pool->gate, gate);
     if (pwsp_load_seq_cst(&pool->sleeping_workers)) {
@@ -160,7 +160,7 @@ static void pwsp_pool_run_own(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
     pwsp_gate_close(pool);
 }
 
-// What the user's executor is given instead of the job, to see that it keeps its contract.
+// The user's executor gets this instead of the job, which shows whether it keeps its contract.
 typedef struct pwsp_user_job {
     ptowsp_lane_fn lane;
     void *job;

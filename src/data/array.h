@@ -1,4 +1,4 @@
-// Arrays of integers or bools, and sparse structure made of them, as a program gets them bound.
+// Arrays of integers or bools that are bound to a program, and sparse structure made of them.
 
 #ifndef PWSP_ARRAY_H
 #define PWSP_ARRAY_H

@@ -23,7 +23,7 @@ typedef struct pwsp_fault {
     int64_t index;
 } pwsp_fault;
 
-// What a leaf stands for: a cell, or (id != 0) another expression.
+// The meaning of a leaf: a cell, or (id != 0) another expression.
 typedef struct pwsp_leaf {
     uint32_t cell;
     uint32_t id;

@@ -1,4 +1,4 @@
-// Names and sizes of element types, and names of places of memory.
+// Names and sizes of element types, and names of memories.
 
 #include "../base/base.h"
 

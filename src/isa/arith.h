@@ -1,4 +1,5 @@
-// Remainders and powers of single numbers: what no machine has vectors for, and libm is not linked.
+// Remainders and powers of single numbers. No machine has vector instructions for them, and libm is
+// not linked.
 
 #ifndef PTOISA_ARITH_H
 #define PTOISA_ARITH_H

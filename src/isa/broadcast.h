@@ -1,5 +1,5 @@
 // Expands: instructions with one operand that is a column (one value for each row) or a row (one
-// value for each column), as ptoisa.md 5.3 lists them.
+// value for each column).
 //
 // A column is column-major R x 1; or row-major, with 32 bytes of copies of the value in each row or
 // with one valid column: the first is read. Its valid rows are the destination's. Arithmetic, types

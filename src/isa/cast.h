@@ -1,14 +1,14 @@
 // Arrays of one element type to another, and single elements in every rounding mode.
 //
-// The hot pairs are loops over vectors in the compiler's own vector types, which gcc and clang turn
-// into what the processor has: no intrinsics, no hope that a loop is vectorised at -O2. Each is
-// written once and compiled twice: for 4 elements, and for 8 with AVX2. f16 has instructions of its
-// own (F16C, AVX-512, NEON). What is rare - i64, rounding modes other than to nearest where the
-// result is a float - is scalar, in integers, and exact.
+// The hot pairs are loops over the compiler's own vector types, which gcc and clang turn into
+// instructions of the processor. This needs no intrinsics and does not rely on a compiler to
+// vectorise loops at -O2. Each loop is written once and compiled twice: for 4 elements, and for 8
+// with AVX2. f16 has instructions of its own (F16C, AVX-512, NEON). The rare cases (i64; rounding
+// modes other than to nearest where the result is a float) are scalar, in integers, and exact.
 //
 // NaN becomes 0 as an integer, and a quiet NaN with the upper bits of its fraction as a float.
 // Rounding to an integer looks at the fraction that truncation leaves, x - (float)(int)x, which is
-// exact: so no mode of the processor and no libm function takes part.
+// exact. So neither a mode of the processor nor a libm function takes part.
 
 #ifndef PTOISA_CAST_H
 #define PTOISA_CAST_H

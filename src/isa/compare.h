@@ -4,9 +4,9 @@
 // c % 8 of byte c / 8; so ceil(columns / 8) bytes of it are valid. A comparison writes whole
 // elements of the mask: bits past the last column are 0.
 //
-// A comparison makes up to eight bits at once from three others, less, equal and greater, of which
-// the mode takes some; NE is what EQ is not. So one loop does for all modes, and NaN, which is
-// neither less nor equal nor greater, compares false but for NE.
+// A comparison makes up to eight bits at once from three masks: less, equal and greater. The mode
+// selects among them, and NE is the complement of EQ. So one loop serves all modes. NaN is neither
+// less nor equal nor greater: it compares false, except with NE.
 
 #ifndef PTOISA_COMPARE_H
 #define PTOISA_COMPARE_H

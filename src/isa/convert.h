@@ -1,6 +1,6 @@
 // TCVT, TQUANT, TDEQUANT: elements of one type to another, row by row over arrays (cast.h).
 //
-// Most pairs go by f32, which holds every element of the smaller types exactly:
+// Most pairs go through f32, which holds every element of the smaller types exactly:
 //
 //      f16, bf16, i8, u8, i16, u16 --> f32 --round--> f16, bf16, f32, i8 .. u32, i64
 //      i32, u32, i64 --> f32, f16, i32, i16, i64                              each by itself

@@ -1,20 +1,21 @@
-// A core: its clocks, its flags, and what every instruction does before it computes.
+// A core: its clocks, its flags, and the steps that every instruction takes before it computes.
 //
 // Each pipe has a clock. An instruction begins when its pipe is done with the one before, and ends
 // its cycles later; set_flag(P, Q, n) notes when P is done with all before it, and wait_flag(P, Q,
-// n) moves Q's clock there. So a kernel that runs its flags, as the device needs them, has the
-// overlap of its pipes counted (PTOISA_MODEL_A2A3). In the unit model time is the plain sum.
+// n) moves Q's clock there. So the overlap of pipes is counted (PTOISA_MODEL_A2A3) if a kernel sets
+// its flags, which the device needs anyway. In the unit model time is the plain sum.
 //
 //     set_flag(P, Q, n)     a cycle on P; the flag is up when P is done with it
 //     wait_flag(P, Q, n)    Q waits until the flag is up, and then a cycle on Q
 //     pipe_barrier(P)       a cycle on P; PIPE_ALL: all wait for the last, then a cycle on each
 //
-// (No cycles in the unit model; in a user's model, what the function says.) A pipe has run empty
-// when its next instruction is its first, follows a barrier, or follows a wait that it had to wait
-// for: a flag that was up already stops nothing. Vector instructions pay their head and tail then.
+// They take no cycles in the unit model, and those of its function in a user's model. A pipe has
+// run empty when its next instruction is its first, follows a barrier, or follows a wait for a flag
+// that was not yet up: a flag that is up stops nothing. Vector instructions pay their head and tail
+// then.
 //
-// A flag is one bit: setting it twice without a wait, or waiting for one that nobody has set, is a
-// fault, as on the device the first would be lost and the second hang.
+// A flag is one bit. Setting it twice without a wait is a fault, because the device would lose one.
+// Waiting for a flag that was not set is a fault too, because the device would hang.
 
 #ifndef PTOISA_CORE_H
 #define PTOISA_CORE_H

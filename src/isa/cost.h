@@ -2,9 +2,10 @@
 //
 // The unit model counts elements. The models of A2/A3 and A5 go by the pipe: a transfer takes the
 // bytes of its valid region at the rate of its path, a matrix product counts blocks, scalar
-// instructions and flags take a cycle, and the rest is the vector unit's (cost_a2a3.h, cost_a5.h,
-// which say how far to believe them). Transfers have no latency: the rates are fitted with none,
-// and are right for some 16 KiB in long rows; short rows and strides cost far more on the device.
+// instructions and flags take a cycle, and the rest is the vector unit's (cost_a2a3.h and
+// cost_a5.h, which state their accuracy). Transfers have no latency: the rates are fitted with
+// none, and are right for some 16 KiB in long rows; short rows and strides cost far more on the
+// device.
 
 #ifndef PTOISA_COST_H
 #define PTOISA_COST_H

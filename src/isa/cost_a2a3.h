@@ -1,7 +1,7 @@
-// What instructions cost on the vector unit of A2/A3, from public constants (calibrated by their
-// authors on a 910B3).
+// The cycles of instructions on the vector unit of A2/A3, from public constants, which their
+// authors calibrated on a 910B3.
 //
-// Three kinds of source, each for what it is good at:
+// There are three sources, each for the instructions that it describes best:
 //
 //     recipes     element-wise instructions, compares, conversions, gathers, sorts: the vector
 //                 instructions that one is made of, with a barrier between two, and their constants
@@ -19,7 +19,8 @@
 // All numbers are integers, slopes and biases of readings in 1/10000 of a cycle, and only the last
 // sum is rounded, to nearest: the same cycles on every machine, compiler and optimisation level.
 //
-// Against what looks measured in public data (tests/isa_cost_test.c prints it, with more points):
+// Compared with public data that look measured (tests/isa_cost_test.c prints this, with more
+// points):
 //
 //                            model  measured  ratio
 //     TADD f32 64x64           152       160   0.95
@@ -40,8 +41,8 @@
 //     TLOAD f32 128x128       1119       776   1.44   one rate for loads of all sizes
 //     TLOAD f32 256x64        1119      2624   0.43   narrow rows: no cost for each row
 //
-// So: element-wise within a tenth or so, loads and sorts within a factor of a few at best.
-// Limits: 4 GiB a tile.
+// So element-wise instructions are within about a tenth, loads and sorts within a factor of a few
+// at best. Limits: 4 GiB a tile.
 
 #ifndef PTOISA_COST_A2A3_H
 #define PTOISA_COST_A2A3_H

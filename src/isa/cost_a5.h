@@ -1,18 +1,18 @@
-// What instructions cost on the vector unit of A5, whose vector instructions work on registers:
-// each tile instruction is a function of its own, with a start and an end that it always pays, and
-// a loop over registers of 256 bytes inside. So nothing depends on whether the pipe had run empty.
+// The cycles of instructions on the vector unit of A5, whose vector instructions work on registers.
+// Each tile instruction is a function of its own: it always pays its start and its end, and loops
+// over registers of 256 bytes. So nothing depends on whether the pipe had run empty.
 //
 //     one loop, where rows lie together    a * registers + b
 //     two loops, row by row                (a2 * registers of a row + b2) * rows + c2
 //
-// The fits are public and were made from 676 points, which they meet with a median accuracy of
-// 0.986. By size of the element: fp32's for 4 bytes, fp16's for 1, 2 (and 8, which nobody
-// measured). Integer adds are taken as those of floats: both are one register instruction.
+// The fits are public. They were made from 676 points, with a median accuracy of 0.986. They go by
+// the size of the element: that of fp32 for 4 bytes, that of fp16 for 1 and 2, and for 8, which was
+// not measured. Integer adds cost as much as those of floats: both are one register instruction.
 //
-// What has no fit falls back to the rule of A2/A3, with this machine's own rates and memories: all
-// moves and transfers, matrices, flags; of the vector instructions all but the ones below, above
-// all reductions, expands, TMAX, TMAXS, TADDS, TMULS and TCVT to and from integers. Their cycles on
-// A5 are unknown; nothing says that they are near.
+// Instructions without a fit follow the rule of A2/A3, with this machine's own rates and memories:
+// all moves and transfers, matrices, flags, and the vector instructions that are not listed below
+// (above all reductions, expands, TMAX, TMAXS, TADDS, TMULS and TCVT to and from integers). Their
+// cycles on A5 are unknown and may be far from these.
 
 #ifndef PTOISA_COST_A5_H
 #define PTOISA_COST_A5_H

@@ -1,4 +1,4 @@
-// Element-wise instructions, as ptoisa.md 5.2 lists them.
+// Element-wise instructions.
 //
 // All compute over the valid region of the destination; the sources are row-major tiles of its
 // element type in UB, valid at least there, and may be the destination itself unless said below.
@@ -13,7 +13,7 @@
 //    towards zero, then they wrap.
 //
 // Element types are those of A2/A3 and, for all machines, those that A5 adds: 8, 16 and 32-bit
-// integers of both signs and bf16. 64-bit integers are not done.
+// integers of both signs and bf16. There are no 64-bit integers.
 //
 // 64 x 64 f32 on an AVX-512 machine (EPYC 9004, gcc 12 -O2), a whole call with its checks, medians:
 // TADD 0.44 us (its three tiles are more than the first-level cache; in place 0.21), TADDS 0.22,

@@ -1,5 +1,5 @@
-// Elements and rows taken from where an index says, and put there: TGATHER by mask and by index,
-// TSCATTER, MGATHER, MSCATTER.
+// Elements and rows read from, or written to, the places that an index names: TGATHER by mask and
+// by index, TSCATTER, MGATHER, MSCATTER.
 //
 // An element index counts the elements of the other tile as it is allocated, rows x cols, row after
 // row. One that is outside is a fault in checked builds, and then nothing is done; otherwise it

@@ -1,11 +1,12 @@
-// PTO-ISA on a CPU: what a tile, a window of global memory and a core are, and which instructions
-// there are. The instructions themselves are in the files beside this one.
+// PTO-ISA on a CPU: tiles, windows of global memory, cores, and the table of instructions. The
+// instructions themselves are in the files beside this one.
 //
 // Everything under src/isa/ is written for two readers. ptoisa_shim.h is made of these files and is
 // complete in itself: C functions for hand-written kernels and, under C++17, PTO-ISA's own names on
 // top of them. ptowsp.c carries the same files and runs its tile kernels through them. Include
-// guards stay in both, so a file that includes both gets everything once. All functions are static;
-// there is no global state: what an instruction changes is a tile, memory, or the core it is given.
+// guards stay in both, so a file that includes both gets everything once. All functions are static,
+// and there is no global state: an instruction changes a tile, memory, or the core that it is
+// given.
 //
 //      ptoisa_core core;
 //      ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);

@@ -1,15 +1,16 @@
 // The machines that are built in: Ascend 910B (A2/A3) and 950PR (A5).
 //
 // Rates are for one core, in 1/100 GiB/s, in the order of ptoisa_path. They hold for a core that
-// runs alone: what is left of global memory's bandwidth when all cores load at once (910B: 32 bytes
-// per cycle and core, 950PR: 27) depends on the others, which a core does not know.
+// runs alone. When all cores load at once, the share of global memory's bandwidth is 32 bytes per
+// cycle and core on 910B and 27 on 950PR; it depends on the other cores, which a core does not
+// know.
 //
 // 910B: the table of PTO-ISA's public cost data, at its clock of 1.85 GHz (CANN's platform file
-// says 1.80). It has no UB -> L1, which A2/A3 has not (here as UB -> GM, whose pipe it would use),
-// and no L0C -> UB: 256 bytes per cycle of the platform's data.
+// says 1.80). The table lacks two paths. A2/A3 has no UB -> L1; here it is as UB -> GM, whose pipe
+// it would use. L0C -> UB is 256 bytes per cycle, from the platform's data.
 //
-// 950PR: nobody has published such a table. From the platforms' bytes per cycle and core, at
-// 1.65 GHz:
+// 950PR: no such table has been published. The rates follow from the platforms' bytes per cycle and
+// core, at 1.65 GHz:
 //
 //     L1 -> L0A, L0B     256 bytes per cycle, as listed                       393.39 GiB/s
 //     L0C -> UB          not listed: 256 bytes per cycle, as 910B             393.39

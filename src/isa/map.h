@@ -1,4 +1,4 @@
-// Maps: what every element-wise instruction, expand and column reduction does inside.
+// Maps: the inner loops of element-wise instructions, expands and column reductions.
 //
 //      for each row r, for each column c:  d[r][c] = f(x, y, z)
 //      x = a[r][c]    y = b[r][c], or b[r][0] for all columns    z = c[r][c]

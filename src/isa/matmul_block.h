@@ -1,4 +1,5 @@
-// What a matrix multiplication is cut into, and that in portable C and NEON. x86: matmul_x86.h.
+// How a matrix multiplication is cut into panels and blocks, and the blocks in portable C. Those of
+// x86-64 and arm64 are in matmul_x86.h and matmul_neon.h.
 //
 // Everything is counted in units of 4 bytes: a unit is one f32, or a pair of i16 neighbours in k.
 // f16 and bf16 become f32, and i8 becomes i16, as panels are packed:

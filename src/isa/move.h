@@ -1,13 +1,13 @@
 // Moves: TLOAD, TSTORE, TMOV, TEXTRACT, TINSERT.
 //
-// All are one copy between two views (view.h). What the fixpipe adds on the way out of L0C - ReLU,
-// a scale, another type - is done in blocks that stay in the first-level cache: elements are
+// All are one copy between two views (view.h). On the way out of L0C the fixpipe may apply ReLU, a
+// scale and another type. This is done in blocks that stay in the first-level cache: elements are
 // gathered into a row-major block, changed there, and scattered:
 //
 //      tile --copy--> block of its type --ReLU, scale, convert--> block of the other --copy--> d
 //
-// Windows may have any strides: the device tells ND, DN and NZ views apart, and which goes into
-// which layout; here only strides tell, so every window goes into every layout.
+// Windows may have any strides. The device distinguishes ND, DN and NZ views, and which of them
+// goes into which layout. Here only strides count, so every window goes into every layout.
 
 #ifndef PTOISA_MOVE_H
 #define PTOISA_MOVE_H

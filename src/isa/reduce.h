@@ -1,4 +1,4 @@
-// Reductions of rows and of columns, as ptoisa.md 5.3 lists them.
+// Reductions of rows and of columns.
 //
 // A row is summed in 16 lanes: lane i takes elements i, i + 16, i + 32 .. from the left, beginning
 // with 0; then lane i adds lane i + 8, then i + 4, i + 2, i + 1, and lane 0 is the sum. So it is on

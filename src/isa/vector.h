@@ -5,12 +5,12 @@
 //      avx2      8 lanes        c      1 lane, portable C
 //
 // ptoisa_vec_<set> is the type, PTOISA_LANES_<set> its width, ptoisa_<operation>_<set> an
-// operation. All sets compute the same bits: fused multiply-adds are named (portable C emulates
-// them where the machine has none), and nowhere does a product feed a sum that a compiler could
-// fuse by itself.
+// operation. All sets compute the same bits: fused multiply-adds are explicit (portable C emulates
+// them where the machine has none), and no product feeds a sum that a compiler could fuse by
+// itself.
 //
-// max(a, b) is a where a is NaN or a > b, else b; so a NaN on either side comes through, and of two
-// zeros the second is taken. min is its mirror.
+// max(a, b) is a where a is NaN or a > b, else b; so a NaN on either side is the result, and of two
+// zeros the second is. min is its mirror.
 //
 // exp(x) = 2^n (1 + r + r^2 q(r)), n = x / ln 2 to nearest, r = x - n ln 2 in two parts, q of
 // degree 4 by Remez' exchange for the relative error, 3.1e-9. Measured over all floats: within 0.90

@@ -1,7 +1,7 @@
-// Views: the one way in which elements move between tiles, and between tiles and global memory.
+// Views: all moves of elements between tiles, and between tiles and global memory, go through them.
 //
-// In every layout the place of element (r, c) is a sum of a part that r decides and one that c
-// decides, and each part is at most two strides, in bytes:
+// In every layout the place of element (r, c) is the sum of a part that depends on r and a part
+// that depends on c. Each part is at most two strides, in bytes:
 //
 //      at(i) = i / block * outer + i % block * inner
 //

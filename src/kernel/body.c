@@ -1,4 +1,4 @@
-// Bodies: their life, their parameters, their first error.
+// Bodies: creating and ending them, parameters, the first error.
 
 #include "body.h"
 

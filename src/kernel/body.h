@@ -1,8 +1,8 @@
 // The body of a tile kernel while it is built: operations on values, in SSA form.
 //
 // An operation is a value, and its index is the value's id. Parameters, constants and stores are
-// operations too, so that the order of the program is the order of the table. Instructions and the
-// tiles made for them stand in the same table; those tiles are the only thing that changes.
+// operations too, so the order of the program is the order of the table. Instructions and the tiles
+// made for them are in the same table; only those tiles change.
 //
 //      body (ops.c)  ->  cleaned (passes.c)  ->  list of instructions (lower.c)  ->  compiled
 //

@@ -1,5 +1,5 @@
 // How operations are built: find the body, check the operands in their order, describe the result.
-// The first thing that is wrong is the body's error, and no value comes back.
+// The first mistake becomes the body's error, and no value is returned.
 
 #ifndef PWSP_BUILDER_H
 #define PWSP_BUILDER_H
@@ -11,7 +11,7 @@
 #define PWSP_DTYPES_BIN (PWSP_DTYPES_FLOAT | PTOISA_SET(PTOWSP_I16) | PTOISA_SET(PTOWSP_I32))
 #define PWSP_DTYPES_ANY 0xffffffffu
 
-// What is being built: the body (NULL when there is none, or it has an error), the operation.
+// An operation being built, and its body (NULL when there is none, or it has an error).
 typedef struct pwsp_builder {
     ptowsp_body *body;
     const char *name;

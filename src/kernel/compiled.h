@@ -1,7 +1,7 @@
-// A finished tile kernel: its list of instructions, what has to hold of a task, and how it is run.
+// A finished tile kernel: its list of instructions, the conditions on a task, and its execution.
 //
-// Code is immutable and one block of memory. A module and the programs compiled from it share it by
-// counting references.
+// Code is immutable and one block of memory. A module and the programs compiled from it share it;
+// references are counted.
 
 #ifndef PWSP_COMPILED_H
 #define PWSP_COMPILED_H
@@ -46,8 +46,8 @@ PWSP_INTERNAL void pwsp_tile_code_release(const pwsp_tile_code *code);
 // below PTOWSP_CYCLES_MAX.
 #define PWSP_INSN_CYCLES_MAX (PTOWSP_CYCLES_MAX >> 20)
 
-// What runs code: a core, its memories, and the tiles of the kernel as this task sees them. One for
-// each thread that runs; it fits all kernels that it has been reserved for.
+// The state that runs code: a core, its memories, and the tiles of the kernel as this task sees
+// them. Each running thread has one; it fits all kernels that it was reserved for.
 typedef struct pwsp_tile_core {
     pwsp_memory memory;
     ptoisa_core core;
@@ -94,7 +94,7 @@ PWSP_INTERNAL void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_til
 PWSP_INTERNAL ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
                                               ptowsp_cycles *out_unit_cycles);
 
-// What is said of code to those who read programs: a tile from 1, an instruction, a check.
+// Read access to code: a tile (from 1), an instruction, a check.
 PWSP_INTERNAL ptowsp_tile_object pwsp_tile_code_object(const pwsp_tile_code *code, uint32_t tile);
 PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *code, uint32_t i);
 PWSP_INTERNAL ptowsp_size_check pwsp_tile_code_size_check(const pwsp_tile_code *code, uint32_t i);

@@ -1,6 +1,6 @@
 // The built-in machines, and names.
 //
-// Ascend 910B (a 910C is two of them) and 950PR. Cores, memories and control costs are of the
+// Ascend 910B (a 910C is two of them) and 950PR. Cores, memories and control costs are those of the
 // hardware; the rates of one core are those of PTO-ISA's public model (../isa/machine.h).
 
 #include "description.h"

@@ -1,4 +1,4 @@
-// Machine descriptions: the public one, and the part of it that instructions know.
+// Machine descriptions: the public one, and the part of it that instructions use.
 
 #ifndef PWSP_DESCRIPTION_H
 #define PWSP_DESCRIPTION_H

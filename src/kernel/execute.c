@@ -1,8 +1,8 @@
-// Running tile kernels: the list of instructions, through PTO-ISA's functions on this CPU.
+// Running tile kernels: PTO-ISA's functions execute the list of instructions on this CPU.
 //
 // A task sets every tile's valid sizes from its own, then the instructions run in the list's order,
-// which is one of the orders that the waits allow. Their functions charge the core, so that running
-// and counting give the same cycles: counting is running on a core that is dry.
+// which is one of the orders that the waits allow. Their functions charge the core, so running and
+// counting give the same cycles: counting is running on a dry core.
 
 #include "../base/atomic.h"
 #include "compiled.h"
@@ -179,7 +179,7 @@ static ptoisa_global pwsp_insn_global(const pwsp_tile_code *code, const pwsp_ins
     return global;
 }
 
-// What the parameter has from the instruction's (row, col) on, as valid sizes of a tile.
+// The valid rows and columns of the parameter from the instruction's (row, col) on.
 static ptoisa_tile pwsp_insn_rest(const pwsp_tile_code *code, const pwsp_insn *insn,
                                   const ptowsp_task *task) {
     ptoisa_tile rest;
@@ -192,8 +192,8 @@ static ptoisa_tile pwsp_insn_rest(const pwsp_tile_code *code, const pwsp_insn *i
     return rest;
 }
 
-// The tile, with no more valid than the parameter has: what does not depend on the task may be
-// larger than what the task loads or stores.
+// The tile, with its valid sizes limited to those of the parameter: a tile that does not depend on
+// the task may be larger than the task's loads and stores.
 static ptoisa_tile pwsp_insn_clip(const pwsp_tile_code *code, const pwsp_insn *insn,
                                   const ptowsp_task *task, ptoisa_tile tile) {
     ptoisa_tile rest = pwsp_insn_rest(code, insn, task);
@@ -328,7 +328,7 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-// What a product with nothing to sum gives: zero, or the bias in every row; further panels add
+// The result of a product over an empty sum: zero, or the bias in every row. Further panels add
 // nothing.
 static void pwsp_tile_core_empty(pwsp_tile_core *core, const pwsp_insn *insn) {
     const ptoisa_tile *d = &core->tiles[insn->dst[0]], *bias = &core->tiles[insn->src[2]];

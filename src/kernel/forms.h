@@ -1,7 +1,7 @@
 // The forms of instructions: how many tiles each writes and reads, and which function does it.
 //
-// Most instructions are of a few forms; the others stand by themselves in the table and in the
-// executor. One list serves both.
+// Most instructions have one of a few forms; each of the others has its own case in the table and
+// in the executor. One list serves both.
 
 #ifndef PWSP_FORMS_H
 #define PWSP_FORMS_H

@@ -1,5 +1,5 @@
-// The operations of tile kernels that look at single elements: comparing, selecting, sorting,
-// gathering; and instructions as they are, with the tiles made for them.
+// The operations of tile kernels that look at single elements: compare, select, sort, gather. Also
+// plain instructions, and the tiles that are made for them.
 
 #include "builder.h"
 #include "forms.h"

@@ -1,4 +1,4 @@
-// Lists of instructions: growing them, and what can be read from one line alone.
+// Lists of instructions: growing them, and properties of a single instruction.
 
 #include "list.h"
 

@@ -1,17 +1,17 @@
 // A kernel as the device sees it: a straight list of instructions over tiles.
 //
-// Lowering appends instructions and tiles; the passes after it fill in where tiles are and put
-// flags and barriers between instructions; then the list is final, and the same list is verified,
-// run, costed, printed and emitted.
+// Lowering appends instructions and tiles. Later passes fill in the addresses of tiles and put
+// flags and barriers between instructions. Then the list is final: this one list is verified, run,
+// costed, printed and emitted.
 //
 //      lower      insns, tiles without addresses
 //      memory     tiles[i].address: in its memory, shared by tiles that do not live together
 //      waits      SET_FLAG, WAIT_FLAG and PIPE_BARRIER between the instructions
 //      proof      verifies the result without looking at how it was made
 //
-// Index 0 is no tile. A tile may be a view of another one (root): the same bytes with another
-// shape, or a part of them; only roots have storage. Sizes that depend on where in its tensor a
-// task works are extents: linear in a valid size of a parameter, cut at what is allocated.
+// Index 0 is no tile. A tile may be a view of another one (its root): the same bytes with another
+// shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in its
+// tensor are extents: linear in a valid size of a parameter, and limited to the allocated size.
 
 #ifndef PWSP_LIST_H
 #define PWSP_LIST_H

@@ -1,5 +1,5 @@
-// Lowering: loads on entry, and the walk over the operations. What each kind of operation becomes
-// is in lower_vector.c, lower_matmul.c and lower_shape.c.
+// Lowering: loads on entry, and the walk over the operations. The instructions for each kind of
+// operation are in lower_vector.c, lower_matmul.c and lower_shape.c.
 
 #include "lower.h"
 

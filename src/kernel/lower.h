@@ -1,6 +1,6 @@
 // From operations to instructions.
 //
-// Rules (they are PTO-WSP's, and the unit model counts what they say):
+// The rules are those of PTO-WSP, and the unit model counts by them:
 //
 //      on entry      one TLOAD for each parameter that an operation other than matmul, load and
 //                    slice reads
@@ -10,12 +10,13 @@
 //      the rest      the instruction of its name; with a scalar ..S, with a vector ROWEXPAND or
 //                    COLEXPAND
 //
-// What PTO-WSP does not count, but the device needs, is marked implied. On A2/A3 a tile goes
-// between the cube and the vector core through global memory; one TMOV stands for that way, too.
+// Instructions that the device needs and PTO-WSP does not count are marked implied. On A2/A3 a tile
+// goes between the cube and the vector core through global memory; one TMOV stands for this
+// transfer as well.
 //
-// Where values are: in UB, row-major, rows padded to 32 bytes. A value of one column is
-// column-major with its rows padded: its bytes are a row as well, and element-wise instructions see
-// it so. An operand that is not needed any more lends its memory to the result.
+// Values are in UB, row-major, with rows padded to 32 bytes. A value of one column is column-major
+// with its rows padded: its bytes form a row as well, and element-wise instructions treat it as
+// one. The result of an operation reuses the memory of an operand that is not needed any more.
 
 #ifndef PWSP_LOWER_H
 #define PWSP_LOWER_H

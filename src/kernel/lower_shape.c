@@ -1,4 +1,5 @@
-// Lowering of what makes, converts, moves and picks elements; and of instructions as they are.
+// Lowering of operations that make, convert, move, select and sort elements, and of plain
+// instructions.
 
 #include "lower.h"
 

@@ -1,4 +1,4 @@
-// What lowering writes with: tiles, views of them, and instructions at the end of the list.
+// The tools of lowering: tiles, views of them, and instructions at the end of the list.
 
 #include "lower.h"
 

@@ -1,4 +1,4 @@
-// Lowering of what works element by element, along rows and along columns.
+// Lowering of operations that work element by element, along rows and along columns.
 
 #include "lower.h"
 

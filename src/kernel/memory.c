@@ -1,4 +1,4 @@
-// Where tiles are: roots whose lives do not overlap share bytes.
+// Addresses of tiles: roots whose lives do not overlap share bytes.
 //
 //      address                                   A root lives from the first instruction that uses
 //         |      +---------+                     it to the last, both included. Roots live at once
@@ -8,22 +8,22 @@
 //         +--+------+---+-------+---> time       1979, SR2), so there are heuristics:
 //
 // Roots are placed one after another, each into the smallest gap that holds it between those that
-// are placed and live with it, or above them all. Large ones first is what tensor compilers do
-// (Pisarchyk and Lee 2020, "greedy by size"). In order of birth wins where roots die in the order
-// in which they were born, and where sizes are equal: then it reaches the most that is live at
-// once, below which nothing can be. The first order that reaches this ends the search; else the
+// are placed and live with it, or above them all. Tensor compilers place large ones first
+// (Pisarchyk and Lee 2020, "greedy by size"). The order of birth wins where roots die in the order
+// of their birth, and where sizes are equal: then it reaches the largest sum that is live at once,
+// which is a lower bound. The first order that reaches this bound ends the search; otherwise the
 // lowest ceiling wins, and the earlier order among equals. Nothing depends on hashes or addresses.
 //
 // Memories are apart from each other, so each is planned alone. Sizes and addresses count blocks of
-// 32 bytes here. Which placed roots live together with a given one is asked of a tree over roots in
-// order of birth, whose nodes know the latest death of those that are placed:
+// 32 bytes here. A tree over roots in order of birth finds the placed roots that live together with
+// a given one. Its nodes hold the latest death of those that are placed:
 //
 //      latest            29                     live with [20, 24]: born up to 24, so among the
 //                  12          29               first three leaves; of these, whose node says
 //                9    12    29     -            20 or later: one path down
 //      born      0     4    17    26
 //
-// Nothing that an instruction reads shares bytes with what it writes, though the reader might die
+// A source of an instruction never shares bytes with its destination, even if the source dies
 // there: instructions write before they have read everything.
 
 #include "memory.h"

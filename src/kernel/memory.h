@@ -1,4 +1,4 @@
-// Memory of a list of instructions: where its tiles are.
+// Memory of a list of instructions: the addresses of its tiles.
 
 #ifndef PWSP_KERNEL_MEMORY_H
 #define PWSP_KERNEL_MEMORY_H

@@ -1,8 +1,8 @@
-// The operations of tile kernels: what each takes, and the shape, type and valid sizes of what it
-// gives. Nothing is computed or lowered here.
+// The operations of tile kernels: the operands of each, and the shape, type and valid sizes of its
+// result. Nothing is computed or lowered here.
 //
-// All have one form (builder.h): find the body, check the operands in their order, describe the
-// result.
+// All have the same form (builder.h): find the body, check the operands in their order, describe
+// the result.
 
 #include "builder.h"
 

@@ -7,7 +7,7 @@
 //      fuse           matmul + row of biases -> matmul_bias;  relu(matmul) stored -> a store with
 //                     relu. Only if the body asks for it, as it changes what is counted.
 //
-// Bodies have some tens of operations as a rule, so passes look at all of them for a question.
+// Bodies usually have some tens of operations, so a pass may scan all of them to answer a question.
 
 #include "passes.h"
 

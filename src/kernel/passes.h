@@ -1,5 +1,5 @@
-// What happens to a body before it is lowered: constants folded, forms made alike, dead code
-// dropped, and on request operations joined that one instruction does.
+// Passes over a body before it is lowered: they fold constants, normalise forms, drop dead code,
+// and on request fuse operations that one instruction can do.
 
 #ifndef PWSP_PASSES_H
 #define PWSP_PASSES_H

@@ -180,7 +180,7 @@ static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp
     }
 }
 
-// What else an instruction is told: a part, runs, a mode, a variant, a scalar.
+// The other operands of an instruction: a part, runs, a mode, a variant, a scalar.
 static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_insn *insn,
                                       ptowsp_text text) {
     switch ((ptoisa_op)insn->op) {

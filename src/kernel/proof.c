@@ -1,23 +1,23 @@
-// The proof, by holding up.
+// The proof: hold up one instruction and see what can run.
 //
-// Nothing here shares code or method with the passes that placed tiles and put flags: no clocks, no
-// spans, no transitivity. The question whether x always comes after u is put to the machine itself:
-// suppose that u begins and never ends, all before u in the list is done, and all else is as fast
-// as it can be; can x begin?
+// The proof shares neither code nor method with the passes that placed tiles and flags: no clocks,
+// no spans, no transitivity. It asks the machine itself whether x always comes after u: suppose
+// that u begins and never ends, that everything before u in the list is done, and that all else is
+// as fast as possible. Can x begin?
 //
 //      MTE2   load a ......................   u, held up
 //      V                wait |                waits for a's flag: stops here
 //      MTE3   store c   set  store d   wait | runs on up to V's next flag; each of its accesses is
 //                                             compared with u's
 //
-// Pipes, flags and barriers make a marked graph: nothing that may go on ever stops another from
-// going on, so one run finds everything that can begin while u is held up, in whatever order the
-// pipes are tried, and two instructions are in order if and only if the second is not among it.
-// Such a run is short where it matters, as pipes depend on each other: about as long as the list's
-// instructions overlap. Every access is held up once and compared with all that began, so all pairs
+// Pipes, flags and barriers form a marked graph: a step that can be taken never disables another.
+// So one run finds everything that can begin while u is held up, whatever the order in which pipes
+// are tried. Two instructions are in order if and only if that run does not begin the second. Such
+// a run is short in practice, because pipes depend on each other: about as long as the instructions
+// of the list overlap. Every access is held up once and compared with all that began, so all pairs
 // are covered; a wait is held up if its event is set again, which must not happen meanwhile.
 //
-// What goes on while u is held up:
+// These can go on while u is held up:
 //
 //      of u's pipe                nothing; but on A2/A3's vector pipe, where instructions may begin
 //                                 before the one ahead has ended, all but barriers, and no flag is
@@ -25,8 +25,8 @@
 //      of other pipes             all up to a wait for a flag that was not set
 //      barrier of all pipes       nothing of any pipe
 //
-// Sets come before their waits in the list (checked first), and all before u is done, so the list's
-// own order is one in which all pipes get to their ends: there is no deadlock to look for.
+// Sets come before their waits in the list, which is checked first. So the order of the list lets
+// every pipe reach its end, and there can be no deadlock.
 
 #include "proof.h"
 

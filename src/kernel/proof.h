@@ -1,4 +1,4 @@
-// Proof that a finished list of instructions is one that a core may run.
+// A proof that a core may run a finished list of instructions.
 
 #ifndef PWSP_PROOF_H
 #define PWSP_PROOF_H

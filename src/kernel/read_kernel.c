@@ -1,4 +1,4 @@
-// Tile kernels for those who read programs: their tiles, instructions and checks in public types.
+// Read access to the tile kernels of a program: tiles, instructions and checks in public types.
 
 #include "compiled.h"
 

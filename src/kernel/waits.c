@@ -1,7 +1,7 @@
-// Flags and barriers, by clocks.
+// Placing flags and barriers, with vector clocks.
 //
-// What happened to memory last is kept in spans: a sorted array that tiles all addresses of all
-// memories, one behind the other, and the tile parameters behind them, one number each:
+// The last accesses to memory are kept in spans: a sorted array that covers all addresses of all
+// memories, one after another, and then the tile parameters, one number each:
 //
 //      UB                 L1                               parameters
 //      | 0    | 4096     | 188416        | 192512  ...    | #0 | #1 | ...
@@ -9,22 +9,22 @@
 //        read by V 7       read by -       ...              read by each pipe since then
 //
 // An instruction that reads a span depends on its write; one that writes it, on its reads as well.
-// Older accesses need no thought: the write that hid them depends on them. A write makes one span
-// of all it covers, so there are about as many spans as tiles that are in memory at once.
+// Older accesses can be ignored: the write that replaced them depends on them. A write makes one
+// span of everything it covers, so there are about as many spans as tiles in memory at once.
 //
-// A pipe does its instructions in order, so what one pipe knows of another is one number: known[P]
-// [Q] = t says that all of Q up to tick t is done when P goes on. Ticks count instructions and
-// waits, in the order of the list. A flag set behind instruction j carries clocks[j], which is what
-// j's pipe knew, and that j is done; a wait takes the maximum. A dependence that is known already,
-// by whatever way, needs nothing. Of those that are left the one that is latest in the list goes
-// first, as it may bring the others with it, and never the other way round.
+// A pipe runs its instructions in order, so the knowledge of one pipe about another is one number:
+// known[P][Q] = t says that all of Q up to tick t is done when P goes on. Ticks count instructions
+// and waits, in the order of the list. A flag set after instruction j carries clocks[j]: the
+// knowledge of j's pipe, and that j is done. A wait takes the maximum. A dependence that is already
+// known needs no flag. Of the others the latest in the list is handled first, because it may imply
+// the earlier ones, and never the other way round.
 //
 // A2/A3's vector pipe begins instructions in order but does not wait for their ends: known[V][V]
 // moves only by a barrier or through another pipe and back; for all others it is the present.
 //
-// A flag is one bit, so an event may be set again only where its last wait is known. The places of
-// a pair's sets and of its waits rise together (of a later flag whose set were earlier everything
-// is known), so an event that is free stays free further on. When none is free behind j:
+// A flag is one bit, so an event may be set again only where its last wait is known. The sets of a
+// pair of pipes and their waits are in the same order (a later flag with an earlier set would carry
+// nothing new), so an event that is free stays free further on. When none is free after j:
 //
 //      1. the set moves behind a later instruction of its pipe, where one is free;
 //      2. or the pair's last flag moves its set behind j, if its wait comes after j: two in one;
@@ -32,7 +32,7 @@
 //         know of, and sets then;
 //      4. or, if the way back has no event either, all pipes wait for each other.
 //
-// Flags point forward in the list in each case, so the list as it stands is one order in which all
+// In each case flags point forward in the list. So the order of the list is one in which everything
 // can run, and nothing can hang.
 
 #include "waits.h"
@@ -48,8 +48,8 @@ typedef struct pwsp_waits_span {
     uint32_t reads[PTOISA_PIPE_COUNT];  // since the write: instruction + 1 of each pipe, or 0
 } pwsp_waits_span;
 
-// What is put into the list: before instruction `slot`, those that are there because of the
-// instruction before it (early) first.
+// An op to be put into the list, before instruction `slot`. Those that belong to the instruction
+// before it (early) come first.
 typedef struct pwsp_waits_op {
     uint32_t slot;
     bool is_early;
@@ -236,7 +236,7 @@ static uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32
     return (uint32_t)w->op_count++;
 }
 
-// What a pipe's flags carry if they are set now.
+// The clock that a pipe's flags carry if they are set now.
 static void pwsp_waits_present(const pwsp_waits *w, uint32_t pipe, uint32_t *out_clock) {
     memcpy(out_clock, w->known[pipe], sizeof w->known[pipe]);
     out_clock[pipe] = w->end[pipe];

@@ -1,4 +1,4 @@
-// Flags and barriers of a list of instructions: what the pipes of a core must wait for.
+// Flags and barriers of a list of instructions, for the dependencies between the pipes of a core.
 
 #ifndef PWSP_KERNEL_WAITS_H
 #define PWSP_KERNEL_WAITS_H

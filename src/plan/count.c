@@ -41,7 +41,7 @@ static pwsp_lengths_facts pwsp_facts_join(pwsp_lengths_facts a, pwsp_lengths_fac
     return a;
 }
 
-// What a vector loop leaves over. NULL stays NULL: adding 0 to it is undefined in C.
+// The lengths that a vector loop leaves over. NULL stays NULL: adding 0 to it is undefined in C.
 PWSP_INLINE const PTOWSP_GM int32_t *pwsp_tail(const PTOWSP_GM int32_t *lengths, uint64_t whole) {
     return whole ? lengths + whole : lengths;
 }

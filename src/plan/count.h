@@ -5,7 +5,7 @@
 
 #include "../base/base.h"
 
-// What one pass finds out about lengths.
+// The result of one pass over lengths.
 typedef struct pwsp_lengths_facts {
     int32_t min;           // INT32_MAX when there are none
     int32_t max;           // INT32_MIN when there are none

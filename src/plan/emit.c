@@ -40,7 +40,7 @@ typedef struct pwsp_cuts {
     uint32_t tier[PWSP_CUTS];
 } pwsp_cuts;
 
-// What is the same for all sequences.
+// Shared by all sequences.
 typedef struct pwsp_emit_state {
     const pwsp_emit_desc *desc;
     pwsp_divisor by_chunk;

@@ -1,4 +1,4 @@
-// The results of pipelines as text.
+// Prints the results of pipelines.
 
 #include "../base/text.h"
 #include "report.h"

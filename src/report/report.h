@@ -1,4 +1,4 @@
-// Parts of the report of a run.
+// The parts of a run's report.
 
 #ifndef PWSP_REPORT_H
 #define PWSP_REPORT_H

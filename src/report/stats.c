@@ -1,4 +1,4 @@
-// The results of a run as text.
+// Prints the results of a run.
 
 #include "../base/text.h"
 #include "report.h"

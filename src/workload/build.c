@@ -1,4 +1,4 @@
-// Growing the tree of a module: nodes at the open scope, their variables, and what they are after.
+// Growing the tree of a module: nodes at the open scope, their variables, and explicit edges.
 
 #include "build.h"
 

@@ -1,4 +1,4 @@
-// Growing the tree of a module: what the public building functions share.
+// Growing the tree of a module: the shared part of the public building functions.
 
 #ifndef PWSP_BUILD_H
 #define PWSP_BUILD_H

@@ -1,7 +1,6 @@
-// Walks the calls of a module from its entry: every called workload exists and gets the arguments
-// it declares, and no path of calls comes back to where it has been. On the way it notes which
-// workloads are reached and how deep they nest, which is what a run needs to know to never
-// allocate.
+// Checks the calls of a module from its entry: every called workload exists and gets the arguments
+// that it declares, and no workload calls itself through any path. On the way it records which
+// workloads are reached and how deep they nest. A run needs this depth so that it never allocates.
 
 #include "check.h"
 

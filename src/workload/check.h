@@ -1,4 +1,4 @@
-// What can only be checked when a module is complete: calls, and how deep they go.
+// Checks that need a complete module: calls and their depth, pipelines.
 
 #ifndef PWSP_CHECK_H
 #define PWSP_CHECK_H

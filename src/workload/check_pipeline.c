@@ -1,6 +1,6 @@
-// What structure alone shows of pipelines: a channel that no process sends to, or that none
-// receives from, lets somebody wait for ever. And which workloads run outside processes, as only
-// those need what lanes are: scopes, edges, keys.
+// Checks of the structure of pipelines: a channel without a sender, or without a receiver, makes a
+// process wait for ever. It also finds the workloads that run outside processes, because only those
+// need scopes, edges and keys.
 
 #include "build.h"
 #include "check.h"

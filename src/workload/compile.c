@@ -8,13 +8,13 @@
 //                                         5  loop end                   -> 1
 //                                         6  return
 //
-// Scopes of the same kind melt into one: a parallel loop in a parallel loop is ready and done as
-// its surroundings are, so only a change from parallel to sequential, or back, is an operation in
+// Nested scopes of the same kind become one: a parallel loop in a parallel loop starts and ends
+// with its surroundings, so only a change from parallel to sequential, or back, is an operation in
 // time. A when adds no scope. The body of a workload is sequential; a call opens that scope if
 // needed.
 //
-// All that expressions refer to has a cell, so that running is moving numbers between cells. As a
-// workload cannot call itself, its variables have fixed cells too.
+// Everything that an expression can refer to has a cell, so running means moving numbers between
+// cells. A workload cannot call itself, so its variables have fixed cells too.
 //
 // Explicit edges: an edge belongs to the innermost scope around both its tasks, and forgets what
 // its source has done whenever that scope, or an iteration of it, begins (the reset at its start).
@@ -62,7 +62,7 @@ PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, 
     return 0;
 }
 
-// What only the key of a schedule can refer to.
+// A leaf that only the key of a schedule can have: a part of its task.
 static bool pwsp_compiler_task_leaf(pwsp_compiler *c, const pwsp_expr_node *node, pwsp_leaf *leaf) {
     const pwsp_task_info *task = PWSP_NODE(c->module, c->key_task)->task;
     const pwsp_kernel_info *kernel = PWSP_KERNEL(c->module, task->kernel);

@@ -1,5 +1,6 @@
-// Compiling pipelines: the processes' ops stand one after another behind the pipeline's, which
-// leads behind them all. The walk of the program passes them over; each process walks its own.
+// Compiling pipelines: the ops of the processes follow the pipeline's op, one process after
+// another. The target of the pipeline's op is behind them all, so the walk of the program skips
+// them; each process walks its own.
 //
 //      pipeline double_buffer             0  pipeline -> 9
 //        process load                     1    loop i in tiles -> 4
@@ -11,8 +12,8 @@
 //            task compute                 7      jump -> 5
 //                                         8    end of process compute
 //
-// In time a process is sequential whatever is in it, so no op of it begins or ends a scope, and
-// none tells of edges, which the order of its ops has already.
+// In time a process is sequential whatever it contains, so its ops begin and end no scopes. Nor do
+// they have edges: the order of the ops implies them.
 
 #include "build.h"
 #include "compile.h"
@@ -143,8 +144,9 @@ static bool pwsp_compiler_private_nodes(pwsp_compiler *c, uint32_t top, bool has
     return is_good;
 }
 
-// What each replica has, or what a process shares with others; false with an error. The receives
-// from `first_receive` on are its own.
+// Lists the private cells of a process: those that each replica needs for itself, or that the
+// process would share with others. The receives from `first_receive` on are its own. Returns false
+// with an error.
 static bool pwsp_compiler_privates(pwsp_compiler *c, uint32_t id, const pwsp_pipeline_op *pipeline,
                                    uint32_t first_receive, pwsp_process_op *process) {
     ptowsp_program *p = c->program;

@@ -1,9 +1,9 @@
 // The machine that walks a program. Its state is a position, a stack of frames (loops and calls)
-// and cells; so it can stop at any event and go on later, and takes no memory of its own.
+// and cells; so it can stop at any event and go on later, and it needs no memory of its own.
 //
 // The hot path is the innermost loop: LOOP_END counts and jumps back, TASK moves arguments into
-// place, finds its tiles and returns. Whatever can go wrong is tested on that path by one unsigned
-// comparison each, and told in functions of its own.
+// place, finds its tiles and returns. Each possible error costs one unsigned comparison on that
+// path; functions of their own report them.
 
 #include "expand.h"
 
@@ -162,7 +162,7 @@ static pwsp_event pwsp_expander_fail_row(pwsp_expander *x, const char *axis, int
                               row_count);
 }
 
-// What was well-formed when the run began is not any more: a kernel has written it.
+// An array that was well-formed when the run began is not any more: a kernel has written it.
 static bool pwsp_expander_fail_changed(pwsp_expander *x, const char *axis, int64_t row) {
     pwsp_expander_fail(
         x, PTOWSP_INVALID_PARAMS, (uint64_t)row,

@@ -1,4 +1,4 @@
-// Declaring kernels: their parameters, where they run, how their cycles are known, and their source.
+// Declaring kernels: parameters, unit, cycles, and source.
 
 #include "module.h"
 

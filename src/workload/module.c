@@ -1,11 +1,12 @@
 // Modules: names, declarations, and the first error.
 //
-// A module is a set of tables that only grow, filled by calls that keep the first error and then do
-// nothing. Ids are indices into the tables, and 0 is none: the zero id that a failed call returns
-// is accepted quietly by later calls, as the module then has its error already.
+// A module is a set of tables that only grow. The calls that fill them keep the first error and
+// then do nothing. Ids are indices into the tables, and 0 is none. A failed call returns the zero
+// id, which later calls accept without another error, because the module has its error already.
 //
-// Sizes, symbols, arrays, sparse axes and tensors share one table of names, since they share the
-// bind functions of a run and the symbol table of a device; kernels and workloads have their own.
+// Sizes, symbols, arrays, sparse axes and tensors share one table of names, because they share the
+// bind functions of a run and the symbol table of a device. Kernels and workloads have tables of
+// their own.
 
 #include "module.h"
 
@@ -166,7 +167,7 @@ PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const cha
     return found;
 }
 
-// What has a name: "an axis". Lengths are an axis to those who declare it.
+// The kind of a named thing, "an axis". Lengths are an axis in the words of the module.
 static const char *pwsp_bindable_text(const ptowsp_module *module, const pwsp_name *name) {
     switch ((pwsp_bindable)name->kind) {
     case PWSP_BIND_NOTHING:

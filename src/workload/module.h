@@ -11,7 +11,7 @@
 #include "../data/region.h"
 #include "../kernel/compiled.h"
 
-// What a bindable name stands for; the index is into the table of that kind.
+// The kind of a bindable name; its index is into the table of that kind.
 typedef enum pwsp_bindable {
     PWSP_BIND_NOTHING,  // a dense axis: its name is taken, but nothing is bound
     PWSP_BIND_SIZE,     // an axis
@@ -105,7 +105,7 @@ typedef struct pwsp_channel_info {
     bool is_event;
 } pwsp_channel_info;
 
-// What a process declares.
+// A declaration of a process: it produces to a channel, or consumes from it.
 typedef struct pwsp_port_info {
     uint32_t process;  // node
     uint32_t channel;

@@ -142,7 +142,7 @@ static void pwsp_print_exprs(const ptowsp_module *m, const uint32_t *exprs, uint
     pwsp_text_format(text, ")");
 }
 
-// What a task or a pipeline is after, and its own name where another is after it.
+// The explicit edges that end at a task or pipeline, and its own name where edges begin at it.
 static void pwsp_print_after(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
     const pwsp_task_info *task = PWSP_NODE(m, id)->task;
     for (uint32_t i = 0; i < task->after_count; i++) {
@@ -222,7 +222,7 @@ static void pwsp_print_channels(const ptowsp_module *m, uint32_t pipeline, uint3
     }
 }
 
-// What follows the step of a node on its line.
+// The rest of a node's line, after its step.
 static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text text) {
     const pwsp_node *node = PWSP_NODE(m, id);
     switch (node->kind) {

@@ -199,7 +199,7 @@ static void pwsp_print_task_op(const ptowsp_program *p, const pwsp_task_op *task
     }
 }
 
-// What a pipeline does to tensors, and a line for each channel and each process.
+// The tensors that a pipeline accesses, and a line for each channel and each process.
 static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_op *pipeline,
                                    uint32_t target, ptowsp_text text) {
     for (uint32_t i = 0; i < pipeline->task.view_count; i++) {

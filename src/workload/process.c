@@ -190,8 +190,8 @@ static uint32_t pwsp_channel_pipeline(ptowsp_module *module, const char *what, c
     return module->open;
 }
 
-// What a channel's depth or latency is at start: an expression, or 0 for none given; false with an
-// error.
+// The depth or latency of a channel at its start: an expression, or 0 if none is given. Returns
+// false with an error.
 static bool pwsp_channel_expr(ptowsp_module *module, const char *name, const char *what,
                               ptowsp_expr expr, uint32_t *out_id) {
     *out_id = 0;
@@ -338,7 +338,7 @@ void ptowsp_produces(ptowsp_module *module, ptowsp_channel channel) {
     pwsp_port_declare(module, "produces", channel, true);
 }
 
-// What an operation of a process is for.
+// The kind of channel that an operation of a process works on.
 typedef enum pwsp_port_use { PWSP_USE_ANY, PWSP_USE_CHANNEL, PWSP_USE_EVENT } pwsp_port_use;
 
 // Has the process of the open scope a channel to produce (consume), of this kind? Else fails.

@@ -1,9 +1,8 @@
-// Programs: checking and compiling a module, and what a program owns.
+// Programs: checking and compiling a module, and the tables that a program owns.
 //
 // A program is a set of tables of its own: it copies what the module declares (names, kernels,
 // tensors, places in the tree), so that the module may be destroyed. Cells are laid out here,
-// before anything is compiled: what an expression may refer to has a place that does not depend on
-// others.
+// before anything is compiled: the place of a cell does not depend on the code.
 
 #include "program.h"
 

@@ -138,8 +138,8 @@ typedef struct pwsp_param {
     uint32_t cell;
 } pwsp_param;
 
-// What is said of a program to those who read it, and where more of it is: a task, a pipeline, a
-// slot op.
+// A statement for readers of a program, and the index of its details: a task, a pipeline, a slot
+// op.
 typedef struct pwsp_statement {
     ptowsp_statement said;
     uint32_t at;
@@ -170,7 +170,7 @@ struct ptowsp_program {
     pwsp_table pipelines, processes, channels, ports, sends, receives, privates;
     uint32_t latency_symbol;  // that overrides the latency of channels, or 0
     pwsp_table tensors, kernels, arrays, symbols, axes, variables;  // of the module, by its ids
-    // For those who read it: expressions (ptowsp_expr_info, from 1), statements.
+    // For read access: expressions (ptowsp_expr_info, from 1), statements.
     pwsp_table exprs, statements;
     pwsp_names names;
     bool *tensor_is_loaded;   // by tensor: a slot is loaded from it
@@ -182,7 +182,7 @@ struct ptowsp_program {
 #define PWSP_OP_AT(p, i)                   PWSP_PROGRAM_AT(p, ops, pwsp_op, i)
 #define PWSP_PLACE_AT(p, i)                PWSP_PROGRAM_AT(p, places, pwsp_place, i)
 
-// What time has to know of a program.
+// The part of a program that simulated time needs.
 PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program);
 
 // Writes the place of a node, and with cells (not NULL) the values of the variables around:

@@ -1,4 +1,5 @@
-// What a program keeps for those who read it (appendix A of the header), made while compiling.
+// The parts of a program that exist for read access (appendix A of the header), made while
+// compiling.
 
 #ifndef PWSP_READ_H
 #define PWSP_READ_H

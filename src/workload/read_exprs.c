@@ -1,9 +1,9 @@
-// Expressions of a program, for those who read it.
+// Read access to the expressions of a program.
 //
-// A program runs compiled code; whoever translates it wants the trees. So each expression that is
-// compiled is copied from the module, once, operands first, and the code remembers which it is.
-// Keys of the schedule are those of a task: what they say of "the task" is filled in there (the
-// loop's variable, the tag's value), and what depends on that is copied for each task anew.
+// A program runs compiled code, but an emitter needs the trees. So each expression that is compiled
+// is copied from the module, once, operands first, and the code remembers its tree. Keys of the
+// schedule belong to a task: their references to "the task" are replaced there (by the loop's
+// variable, the tag's value), and everything that depends on them is copied again for each task.
 
 #include "read.h"
 

@@ -1,4 +1,4 @@
-// Reading programs: what a compiled program declares and says, in public types.
+// Read access to a compiled program, in public types: declarations, tables, schedule.
 
 #include "../kernel/description.h"
 #include "compile.h"

@@ -1,7 +1,7 @@
-// The statements of a program, for those who read it.
+// Read access to the statements of a program.
 //
-// They are made from the flat operations when all of these are there, in one pass: what has others
-// in it is open until the operation that ends it, or until the one where it leads:
+// They are made from the complete list of flat operations, in one pass. A statement that contains
+// others is open until the operation that ends it, or until its target:
 //
 //      0  loop b in batch            -> 6     WORKLOAD attention, LOOP b
 //      1    branch kv_len[b] <= 2048 -> 4         WHEN
@@ -11,7 +11,7 @@
 //      5  loop end                   -> 1         END, END       (the otherwise led here)
 //      6  return                              END
 //
-// So an emitter sees the same program as the walk does, but as a tree.
+// So an emitter sees the same program as the walk, but as a tree.
 
 #include "read.h"
 
@@ -107,7 +107,7 @@ static bool pwsp_reader_process(pwsp_reader *r) {
     return said != NULL;
 }
 
-// What ends and begins before an op.
+// The statements that end and begin before an op.
 static bool pwsp_reader_before(pwsp_reader *r, uint32_t i) {
     const ptowsp_program *p = r->program;
     bool is_good = r->block_count > 0 || pwsp_reader_workload(r);

@@ -1,8 +1,8 @@
 // The public face of scalar expressions: every call checks its operands, keeps the module's first
 // error, and adds a node.
 //
-// Where an expression may be used is checked when it is used (pwsp_module_use): the loops of its
-// variables must be open there, and what only a schedule's key can know is refused.
+// The place of an expression is checked when it is used (pwsp_module_use): the loops of its
+// variables must be open there. References that only the key of a schedule can have are refused.
 
 #include "module.h"
 

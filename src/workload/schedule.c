@@ -1,8 +1,8 @@
 // Schedules: checking a description, the capability table, printing.
 //
-// Every choice of a schedule is a row of one table: directive, value, and what each target does
-// with it. Checking, asking and printing all read that table, so what it says is what happens:
-// nothing that a target does not do is accepted quietly.
+// Every choice of a schedule is a row of one table: directive, value, and the support of each
+// target. Checks, queries and printing all read that table, so they agree, and no target silently
+// ignores a directive.
 
 #include "schedule.h"
 

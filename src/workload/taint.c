@@ -1,11 +1,10 @@
-// Taint: operations that depend on data computed by kernels, and so are not known before a run.
+// Taint: the operations that depend on data that kernels compute.
 //
-// A slot that is loaded from a tensor which tasks write has no value before they have run, nor has
-// anything that depends on it: conditions, extents, indices, other slots set from it or under it.
-// This marks the operations whose effect is tainted in that sense, by passing over the program
-// until nothing changes. Nor is known what depends on what a process receives: how often the body
-// of a receive runs, and with which token. Everything else can be checked beforehand, for the whole
-// program, by walking it without kernels.
+// A slot that is loaded from a tensor which tasks write has no value before they have run. Neither
+// has anything that depends on it: conditions, extents, indices, other slots set from it or under
+// it. Passes over the program mark such operations as tainted, until nothing changes. The body of a
+// receive is tainted as well, because only the run decides how often it runs, and with which token.
+// Everything else can be checked beforehand, for the whole program, by walking it without kernels.
 
 #include "program.h"
 

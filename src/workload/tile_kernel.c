@@ -1,4 +1,4 @@
-// Tile kernels in a module: beginning and ending them, and what can be asked of a finished one.
+// Tile kernels in a module: beginning, ending, measuring and printing them.
 
 #include "module.h"
 
@@ -69,7 +69,7 @@ static bool pwsp_body_is_stored(ptowsp_body *body) {
     return body->status == PTOWSP_OK;
 }
 
-// What the module keeps of a kernel, as if it had been described.
+// Fills in the module's record of a kernel, as a description would.
 static bool pwsp_body_info(ptowsp_module *module, const ptowsp_body *body,
                            const pwsp_tile_code *code, pwsp_kernel_info *info) {
     ptowsp_kernel_desc desc;

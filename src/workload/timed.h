@@ -1,8 +1,8 @@
-// What time has to know of a program: its schedule, what there is to count, and of each task the
-// tiles it accesses and the explicit edges it has.
+// The part of a program that simulated time needs: its schedule, its counts, and the tiles and
+// explicit edges of each task.
 //
-// Apart from the rest of a program, so that the rules of time stand without what they time: emitted
-// trees have their own copy of them.
+// It is separate from the rest of a program, so that the rules of time do not depend on it: emitted
+// trees have a copy of them.
 
 #ifndef PWSP_TIMED_H
 #define PWSP_TIMED_H
