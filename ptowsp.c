@@ -73,6 +73,17 @@ PWSP_INLINE uint64_t pwsp_ceil_div_u64(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);
 }
 
+// a % b, faster where both have 32 bits.
+PWSP_INLINE uint32_t pwsp_modulo(uint64_t a, uint32_t b) {
+    return a < b ? (uint32_t)a : a <= UINT32_MAX ? (uint32_t)a % b : (uint32_t)(a % b);
+}
+
+PWSP_INLINE uint64_t pwsp_mix64(uint64_t z) {  // the finalizer of SplitMix64
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
 // Stores a * b and says whether it fits 64 bits.
 PWSP_INLINE bool pwsp_mul_fits(uint64_t a, uint64_t b, uint64_t *out_product) {
     *out_product = a * b;
@@ -2876,24 +2887,6 @@ PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp
 }
 
 // =================================================================================================
-// src/data/code_range.h
-// =================================================================================================
-
-// A compiled expression, as its users refer to it: a range of code.
-
-#ifndef PWSP_CODE_RANGE_H
-#define PWSP_CODE_RANGE_H
-
-// A compiled expression: run instructions [begin, end), then its value is in the cell. For a leaf
-// there is nothing to run.
-typedef struct pwsp_code {
-    uint32_t begin, end, cell;
-    uint32_t expr;  // what it was made of, as the owner of the code keeps it; 0: none
-} pwsp_code;
-
-#endif
-
-// =================================================================================================
 // src/data/code.h
 // =================================================================================================
 
@@ -2905,6 +2898,13 @@ typedef struct pwsp_code {
 // Cells that intermediate values may need at most: two for each operator in another, in a key that
 // reads a tag.
 #define PWSP_CODE_TEMP_MAX (4 * PTOWSP_EXPR_DEPTH_MAX + 8)
+
+// A compiled expression: run instructions [begin, end), then its value is in the cell. For a leaf
+// there is nothing to run.
+typedef struct pwsp_code {
+    uint32_t begin, end, cell;
+    uint32_t expr;  // what it was made of, as the owner of the code keeps it; 0: none
+} pwsp_code;
 
 typedef struct pwsp_instruction {
     uint32_t opcode;  // pwsp_opcode
@@ -3214,6 +3214,3523 @@ PWSP_INTERNAL void pwsp_code_run(const pwsp_instruction *code, uint32_t begin, u
         }
         at++;
     }
+}
+
+// =================================================================================================
+// src/runtime/arrival.h
+// =================================================================================================
+
+// What arrives at the scheduler and at simulated time: tasks and pipelines, with the tiles that they
+// touch, and what both have to know of the program that they are of.
+//
+// This floor needs base and data only, so that it stands without what it schedules: emitted trees
+// carry it as it is.
+
+#ifndef PWSP_ARRIVAL_H
+#define PWSP_ARRIVAL_H
+
+// Memory bound to a tensor. Sizes and strides of dimensions that the tensor has not are 1 and 0.
+typedef struct pwsp_bound_tensor {
+    char *data;     // NULL in runs that only measure time
+    uint64_t base;  // its address, or one that no other tensor has
+    int64_t lead_shape[PWSP_TENSOR_LEAD_MAX];
+    int64_t lead_strides[PWSP_TENSOR_LEAD_MAX];  // in elements, as the following
+    int64_t rows, cols, row_stride, col_stride;
+    int64_t low, high;  // lowest and highest offset, in elements; of a tensor that was bound
+    uint32_t element_size;
+    ptowsp_dtype dtype;
+    bool is_bound;
+} pwsp_bound_tensor;
+
+// How a tile is accessed: a set.
+#define PWSP_TILE_READ    1u
+#define PWSP_TILE_WRITTEN 2u
+#define PWSP_TILE_LOADED  4u  // of a pipeline: its processes load slots from the tensor
+
+// Where a tile lies. With rows 0 it is the whole of its tensor, as pipelines access it.
+typedef struct pwsp_tile_at {
+    uint32_t tensor;
+    uint32_t rows, cols;  // valid
+    uint32_t access;
+    int64_t lead;      // elements from the tensor's start to the leading indices' matrix
+    int64_t row, col;  // of the tile in that matrix
+} pwsp_tile_at;
+
+// The offset of its first element, in elements.
+PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
+    return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
+}
+
+// A task. The scheduler needs no cycles; time needs them all.
+typedef struct pwsp_arrival {
+    uint64_t cycles;
+    uint64_t dispatch_key, priority_key, stream_key;
+    const pwsp_tile_at *tiles;
+    const uint32_t *after, *before;  // explicit edges that end here, and those that begin here
+    uint32_t tile_count, after_count, before_count;
+    uint32_t kernel, node;  // for records and errors
+    ptowsp_unit unit;
+} pwsp_arrival;
+
+// A pipeline that has been run: its tasks have indices up to the next. It counts as one task with
+// a tile for each tensor; keys and kernel mean nothing.
+typedef struct pwsp_pipeline_arrival {
+    pwsp_arrival whole;
+    uint64_t first_task, task_count;
+    uint64_t end_task;       // the task that its end comes from; PTOWSP_NO_INDEX: none of its own
+    uint32_t pipeline, run;  // which, and the ordinal of its run
+} pwsp_pipeline_arrival;
+
+// What is to be known of a program beforehand. Tables live at least as long.
+typedef struct pwsp_timed {
+    ptowsp_schedule schedule;  // resolved
+    bool is_priority_signed;
+    bool has_streams;      // by a key
+    uint32_t lane_count;   // of all pools
+    uint32_t scope_depth;  // scopes in one another, with that around all
+    uint32_t pipeline_count;
+    uint32_t tensor_count;                             // with 0, which is none
+    uint32_t edge_count;                               // explicit edges
+    const bool *tensor_is_loaded, *tensor_is_written;  // by tensor: by a slot, by a task
+    // Writes the place of a node, for texts of errors.
+    void (*print_place)(const void *user, uint32_t node, ptowsp_text text);
+    const void *user;
+} pwsp_timed;
+
+#endif
+
+// =================================================================================================
+// src/runtime/token.h
+// =================================================================================================
+
+// Tokens: what stands for the completion of a task, or of several. The map of regions and the rules
+// of precedence hold tokens without knowing what they are:
+//
+//      in-order time     the end of a task, and its index
+//      event simulation  a node
+//      real execution    an entry of the reorder buffer, or a join of several
+
+#ifndef PWSP_TOKEN_H
+#define PWSP_TOKEN_H
+
+typedef struct pwsp_token {
+    uint64_t time;
+    uint64_t task;  // PTOWSP_NO_INDEX: none
+} pwsp_token;
+
+// How tokens are handled. With is_dead NULL a token is a time: dead when it is before the clock, and
+// two merge to the later one.
+typedef struct pwsp_token_ops {
+    bool (*is_dead)(void *user, const pwsp_token *token);
+    void (*visit)(void *user, const pwsp_token *token);  // the task being looked at waits for it
+    void (*keep)(void *user, const pwsp_token *token);   // it is held once more
+    void (*drop)(void *user, const pwsp_token *token);   // it is held no more
+    void (*merge)(void *user, pwsp_token *into, const pwsp_token *other);  // into is held
+    void *user;
+    bool is_small;  // tokens are a task below 2^32 and time 0: they take less memory
+} pwsp_token_ops;
+
+PWSP_INLINE pwsp_token pwsp_token_none(void) {
+    pwsp_token token = {0, PTOWSP_NO_INDEX};
+    return token;
+}
+
+// Of two times, the later one.
+PWSP_INLINE void pwsp_token_later(pwsp_token *token, const pwsp_token *other) {
+    if (other->time > token->time) {
+        *token = *other;
+    }
+}
+
+#endif
+
+// =================================================================================================
+// src/runtime/binding_check.h
+// =================================================================================================
+
+// Checks of what is bound to a program: of each binding by itself when it is bound; of what arrays
+// hold before a run, as that is the caller's and may change in between.
+//
+// Errors are those of ptowsp_run_bind_... and ptowsp_run_execute. After one, what a function fills
+// in is untouched.
+
+#ifndef PWSP_BINDING_CHECK_H
+#define PWSP_BINDING_CHECK_H
+
+// There is no such thing to bind: `what` is a kind, "tensor". name may be NULL, or any text.
+PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
+                                                const char *what, const char *name);
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis, int64_t size);
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_slot(pwsp_error *error, uint32_t slot, uint32_t count);
+
+// as_lengths: it is bound as the lengths of a ragged axis.
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_array_info *info,
+                                                  bool as_lengths, ptowsp_dtype dtype,
+                                                  const void *data, uint64_t count,
+                                                  pwsp_array *out_array);
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *axis,
+                                                const ptowsp_csr *csr, pwsp_bound_csr *out_csr);
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
+                                                   const ptowsp_tensor_desc *tensor,
+                                                   const ptowsp_buffer *buffer,
+                                                   pwsp_bound_tensor *out_tensor);
+
+// -- before a run ---------------------------------------------------------------------------------
+
+// `what` is a kind: "ragged axis".
+PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
+                                                     const char *name);
+
+// An array that is bound; its sum may be NULL.
+PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
+                                                const pwsp_array *array, int64_t *out_sum);
+
+// Sparse structure that is bound; fills in its entry_count.
+PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
+                                            pwsp_bound_csr *csr);
+
+// A tensor that is bound has data, or no elements.
+PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
+                                             const pwsp_bound_tensor *tensor);
+
+#endif
+
+// =================================================================================================
+// src/runtime/binding_check.c
+// =================================================================================================
+
+// See binding_check.h.
+
+#include <inttypes.h>
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
+                                                const char *what, const char *name) {
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                          "bind: module %s has no %s %s", module, what,
+                          !name                      ? "NULL"
+                          : pwsp_name_is_valid(name) ? name
+                                                     : "of such a name");
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis,
+                                                 int64_t size) {
+    return size >= 0 ? PTOWSP_OK
+                     : pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                      "bind: size %" PRId64 " of axis %s", size, axis);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_slot(pwsp_error *error, uint32_t slot, uint32_t count) {
+    return slot < count ? PTOWSP_OK
+                        : pwsp_error_set(error, PTOWSP_INVALID_PARAMS, slot,
+                                         "bind: slot %u, but there are %u", slot, count);
+}
+
+// -- arrays ---------------------------------------------------------------------------------------
+
+static bool pwsp_dtype_is_index(ptowsp_dtype dtype) {
+    return dtype == PTOWSP_I32 || dtype == PTOWSP_I64 || dtype == PTOWSP_U32 || dtype == PTOWSP_U64;
+}
+
+// Checks pointer, alignment and size of an array of elements; `what` is "" or "indptr of ".
+static ptowsp_status pwsp_bind_data(pwsp_error *error, const char *what, const char *name,
+                                    ptowsp_dtype dtype, const void *data, uint64_t count) {
+    uint32_t size = ptowsp_dtype_size(dtype);
+    uint64_t bytes;
+    if (count > 0 && !data) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s%s has %" PRIu64 " elements at NULL", what, name, count);
+    }
+    if ((uintptr_t)data % size != 0) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s%s is not aligned to its elements of %u bytes", what, name,
+                              size);
+    }
+    if (!pwsp_mul_fits(count, size, &bytes) || bytes > INT64_MAX) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s%s has %" PRIu64 " elements, which cannot be", what, name,
+                              count);
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_array_info *info,
+                                                  bool as_lengths, ptowsp_dtype dtype,
+                                                  const void *data, uint64_t count,
+                                                  pwsp_array *out_array) {
+    const char *name = info->name;
+    if (as_lengths && !info->is_lengths) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s is an array, not a ragged axis", name);
+    }
+    if (info->is_lengths && !pwsp_dtype_is_index(dtype)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: lengths of %s are %s; they are i32, i64, u32 or u64", name,
+                              ptowsp_dtype_name(dtype));
+    }
+    if (info->dtype != PTOWSP_DTYPE_NONE && dtype != info->dtype) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s is %s; it is declared %s", name, ptowsp_dtype_name(dtype),
+                              ptowsp_dtype_name(info->dtype));
+    }
+    ptowsp_status status = pwsp_bind_data(error, "", name, dtype, data, count);
+    if (status == PTOWSP_OK) {
+        pwsp_array array = {data, count, dtype, true};
+        *out_array = array;
+    }
+    return status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *axis,
+                                                const ptowsp_csr *csr, pwsp_bound_csr *out_csr) {
+    if (!csr) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: the csr of axis %s is NULL", axis);
+    }
+    if (!pwsp_dtype_is_index(csr->dtype)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: arrays of axis %s are %s; they are i32, i64, u32 or u64", axis,
+                              ptowsp_dtype_name(csr->dtype));
+    }
+    if (csr->row_count >= INT64_MAX) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: axis %s has %" PRIu64 " rows, which cannot be", axis,
+                              csr->row_count);
+    }
+    ptowsp_status status =
+        pwsp_bind_data(error, "indptr of ", axis, csr->dtype, csr->indptr, csr->row_count + 1);
+    if (status == PTOWSP_OK) {
+        status =
+            pwsp_bind_data(error, "indices of ", axis, csr->dtype, csr->indices, csr->entry_count);
+    }
+    if (status == PTOWSP_OK) {
+        pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true},
+                                {csr->indices, csr->entry_count, csr->dtype, true},
+                                csr->row_count,
+                                0,
+                                true};
+        *out_csr = bound;
+    }
+    return status;
+}
+
+// -- tensors --------------------------------------------------------------------------------------
+
+// Fills in the shape: the declared one where that is static. An error if they differ.
+static ptowsp_status pwsp_bind_shape(pwsp_error *error, const ptowsp_tensor_desc *tensor,
+                                     const ptowsp_buffer *buffer, int64_t *out_shape) {
+    if (buffer->dtype != PTOWSP_DTYPE_NONE && buffer->dtype != tensor->dtype) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s is %s; it is declared %s", tensor->name,
+                              ptowsp_dtype_name(buffer->dtype), ptowsp_dtype_name(tensor->dtype));
+    }
+    if (buffer->rank != 0 && buffer->rank != tensor->rank) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s has rank %u; it is declared with %u", tensor->name,
+                              buffer->rank, tensor->rank);
+    }
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        int64_t size = buffer->rank ? buffer->shape[i] : tensor->shape[i];
+        if (size < 0 || (tensor->shape[i] != PTOWSP_DYNAMIC && size != tensor->shape[i])) {
+            if (tensor->shape[i] == PTOWSP_DYNAMIC) {
+                return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                      "bind: dimension %u of tensor %s needs a size, not %" PRId64,
+                                      i, tensor->name, size);
+            }
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "bind: dimension %u of tensor %s is %" PRId64
+                                  "; it is declared %" PRId64,
+                                  i, tensor->name, size, tensor->shape[i]);
+        }
+        out_shape[i] = size;
+    }
+    return PTOWSP_OK;
+}
+
+// Row-major strides for a shape. False if the tensor is too large.
+static bool pwsp_bind_row_major(uint32_t rank, const int64_t *shape, int64_t *out_strides) {
+    uint64_t stride = 1;
+    bool is_empty = false;
+    for (uint32_t i = rank; i > 0; i--) {
+        out_strides[i - 1] = (int64_t)stride;
+        is_empty = is_empty || shape[i - 1] == 0;
+        uint64_t size = shape[i - 1] ? (uint64_t)shape[i - 1] : 1;
+        if (!pwsp_mul_fits(stride, size, &stride) || stride > INT64_MAX) {
+            if (!is_empty) {
+                return false;
+            }
+            stride = 1;
+        }
+    }
+    return true;
+}
+
+// Where dimensions of a tensor go: leading ones, rows, columns.
+static void pwsp_bind_dimensions(uint32_t rank, const int64_t *shape, const int64_t *strides,
+                                 pwsp_bound_tensor *bound) {
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        bool has = rank > 2 && i < rank - 2;
+        bound->lead_shape[i] = has ? shape[i] : 1;
+        bound->lead_strides[i] = has ? strides[i] : 0;
+    }
+    bound->rows = rank >= 2 ? shape[rank - 2] : 1;
+    bound->row_stride = rank >= 2 ? strides[rank - 2] : 0;
+    bound->cols = rank >= 1 ? shape[rank - 1] : 1;
+    bound->col_stride = rank >= 1 ? strides[rank - 1] : 1;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
+                                                   const ptowsp_tensor_desc *tensor,
+                                                   const ptowsp_buffer *buffer,
+                                                   pwsp_bound_tensor *out_tensor) {
+    if (!buffer) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: the buffer of tensor %s is NULL", tensor->name);
+    }
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
+    ptowsp_status status = pwsp_bind_shape(error, tensor, buffer, shape);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    bool has_strides = false, fits = true;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        strides[i] = buffer->strides[i];
+        has_strides = has_strides || strides[i] != 0;
+    }
+    if (!has_strides) {
+        fits = pwsp_bind_row_major(tensor->rank, shape, strides);
+    }
+    int64_t element = (int64_t)ptowsp_dtype_size(tensor->dtype);
+    fits = fits && pwsp_layout_span(tensor->rank, shape, strides, &low, &high) &&
+           low > -(INT64_MAX / 4 / element) && high < INT64_MAX / 4 / element;
+    if (!fits) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s spans more than 2^61 bytes", tensor->name);
+    }
+    if (buffer->size != 0 && (low < 0 || (uint64_t)(high + 1) * (uint64_t)element > buffer->size)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s spans elements %" PRId64 " to %" PRId64
+                              ", which are not all in its %" PRIu64 " bytes",
+                              tensor->name, low, high, buffer->size);
+    }
+    if ((uintptr_t)buffer->data % (uintptr_t)element != 0) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s is not aligned to its elements of %" PRId64 " bytes",
+                              tensor->name, element);
+    }
+    pwsp_bound_tensor bound;
+    memset(&bound, 0, sizeof bound);
+    pwsp_bind_dimensions(tensor->rank, shape, strides, &bound);
+    bound.data = (char *)buffer->data;
+    bound.base = (uint64_t)(uintptr_t)buffer->data;
+    bound.low = low;
+    bound.high = high;
+    bound.element_size = (uint32_t)element;
+    bound.dtype = tensor->dtype;
+    bound.is_bound = true;
+    *out_tensor = bound;
+    return PTOWSP_OK;
+}
+
+// -- before a run ---------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
+                                                     const char *name) {
+    return pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: %s %s is not bound", what,
+                          name);
+}
+
+// Element i of an array of lengths or indices; false if it is negative or beyond 63 bits.
+static bool pwsp_verify_index(const pwsp_array *array, uint64_t i, uint64_t *out_value) {
+    *out_value = pwsp_array_at(array, i);
+    return *out_value <= INT64_MAX;
+}
+
+// An element that no length or index can be.
+static ptowsp_status pwsp_verify_fail_index(pwsp_error *error, const char *what, uint64_t i,
+                                            const char *axis, const pwsp_array *array,
+                                            uint64_t value) {
+    if (array->dtype == PTOWSP_U64) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                              "run: %s %" PRIu64 " of axis %s is %" PRIu64, what, i, axis, value);
+    }
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                          "run: %s %" PRIu64 " of axis %s is %" PRId64, what, i, axis,
+                          (int64_t)value);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
+                                                const pwsp_array *array, int64_t *out_sum) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < array->count; i++) {
+        uint64_t length;
+        if (!pwsp_verify_index(array, i, &length)) {
+            return pwsp_verify_fail_index(error, "length", i, axis, array, length);
+        }
+        sum += length;
+        if (sum > INT64_MAX) {
+            return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, i,
+                                  "run: the lengths of axis %s sum up to more than 2^63 - 1", axis);
+        }
+    }
+    if (out_sum) {
+        *out_sum = (int64_t)sum;
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
+                                            pwsp_bound_csr *csr) {
+    uint64_t last = 0;
+    for (uint64_t i = 0; i <= csr->row_count; i++) {
+        uint64_t at;
+        if (!pwsp_verify_index(&csr->indptr, i, &at)) {
+            return pwsp_verify_fail_index(error, "indptr", i, axis, &csr->indptr, at);
+        }
+        if (i == 0 && at != 0) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "run: indptr 0 of axis %s is %" PRIu64 ", not 0", axis, at);
+        }
+        if (at < last) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                                  ", less than the %" PRIu64 " before",
+                                  i, axis, at, last);
+        }
+        if (at > csr->indices.count) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                                  ", but there are %" PRIu64 " indices",
+                                  i, axis, at, csr->indices.count);
+        }
+        last = at;
+    }
+    csr->entry_count = last;
+    for (uint64_t i = 0; i < last; i++) {
+        uint64_t index;
+        if (!pwsp_verify_index(&csr->indices, i, &index)) {
+            return pwsp_verify_fail_index(error, "index", i, axis, &csr->indices, index);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
+                                             const pwsp_bound_tensor *tensor) {
+    return tensor->data || tensor->high < tensor->low
+               ? PTOWSP_OK
+               : pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+                                "run: tensor %s is bound without data", name);
+}
+
+// =================================================================================================
+// src/runtime/deps.h
+// =================================================================================================
+
+// Which tasks before touch the same data: a map of the tile regions that tasks in flight access.
+
+#ifndef PWSP_DEPS_H
+#define PWSP_DEPS_H
+
+// One access of a tile by a task in flight.
+typedef struct pwsp_access {
+    uint32_t place[2];    // of a plain tensor: its leading indices' matrix; else its
+                          // first element
+    uint32_t row, col;    // of a plain tensor
+    uint32_t rows, cols;  // rows 0: the whole tensor
+    uint32_t tensor;
+    uint32_t token;                // of small tokens: the task
+    uint8_t flags;                 // PWSP_ACCESS_...
+    uint8_t row_shift, col_shift;  // of its level
+} pwsp_access;
+
+#define PWSP_ACCESS_NO_LEVEL UINT8_MAX  // row_shift: it is in the list of those without a cell
+
+#define PWSP_ACCESS_READ    PWSP_TILE_READ
+#define PWSP_ACCESS_WRITTEN PWSP_TILE_WRITTEN
+#define PWSP_ACCESS_GONE    4u   // its token has been dropped
+#define PWSP_ACCESS_HIDDEN  8u   // a later write covers it: it is written for slot loads only
+#define PWSP_ACCESS_OWN     16u  // of the task being added; of several that have merged, the last
+#define PWSP_ACCESS_LINKED  32u  // in a list
+#define PWSP_ACCESS_FREE    64u  // in the list of free ones
+
+// Accesses of a group of about one size: cells of 2^row_shift x 2^col_shift, or, of tensors that
+// are not plain, blocks of 2^row_shift bytes. Each is in the list of the cell that it begins in.
+typedef struct pwsp_deps_level {
+    uint32_t next;   // of the group; 0 is none
+    uint32_t count;  // accesses
+    uint8_t row_shift, col_shift;
+    bool row_over, col_over;  // some run over into the next cell
+} pwsp_deps_level;
+
+// What is known about a tensor, beside where it is.
+typedef struct pwsp_deps_tensor {
+    uint32_t group;  // the lowest tensor that may share memory with it; itself if none does
+    bool is_plain;   // alone in its group, and different indices are different elements
+    bool is_tracked;
+    bool is_written;       // by a task, through this tensor or another one of the group
+    bool is_loaded;        // by a slot, where a write does not wait for the writes that it covers
+    uint32_t levels;       // of a group: the first; 0 is none
+    uint32_t wides;        // of a group: accesses of whole tensors, and others that have no cell
+    uint64_t low, high;    // bytes [low, high) hold all its elements
+    uint64_t origin;       // of a group: the lowest of these
+    uint64_t key, window;  // while groups are found
+} pwsp_deps_tensor;
+
+// The hash of the cell of a level in which a tile begins.
+typedef struct pwsp_deps_hint {
+    uint64_t hash;
+    uint8_t row_shift, col_shift;
+} pwsp_deps_hint;
+
+typedef struct pwsp_deps {
+    const pwsp_memory *memory;
+    const pwsp_bound_tensor *bound;  // by tensor
+    pwsp_deps_tensor *tensors;       // by tensor
+    uint32_t *order;                 // tensors by where they begin; behind, room for as many
+    uint32_t tensor_count;
+    bool is_exact, is_overlap;  // what tasks wait for; slot loads always look at overlap
+    bool keeps_readers;         // a covered reader may still be waited for
+    uint32_t hazards;
+    pwsp_token_ops ops;
+    uint64_t clock;
+    pwsp_token latest;     // without ops: of it as it was set and the tokens visited since
+    uint64_t visit_count;  // without ops
+    bool has_tasks;        // unset: nobody asks for the tasks of times
+    pwsp_access *accesses;
+    uint32_t *nexts;  // by access: links of lists
+    uint64_t *times;  // by access, unless tokens are small
+    uint64_t *tasks;  // by access, unless tokens are small or without tasks
+    uint64_t access_count;
+    uint64_t access_capacity, next_capacity, time_capacity, task_capacity;
+    uint32_t free_first, free_last, free_count;  // places that can be taken: a list by nexts
+    uint32_t hand;                               // the access that is looked at next for being dead
+    bool wants_sweep;                            // most are dead
+    bool is_fixed;                               // takes no more memory
+    pwsp_deps_level *levels;                     // from 1
+    uint64_t level_count, level_capacity;
+    uint32_t *buckets;  // lists of cells by hash
+    uint64_t bucket_count;
+    uint32_t index_mask;  // of a link: the bits that say which access; the others are of the hash
+    uint64_t access_max;  // high-water mark of accesses
+    uint32_t *same;       // from query to add, by tile: an access to take over, + 1
+    pwsp_deps_hint hints[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
+    uint32_t same_count;
+} pwsp_deps;
+
+PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
+                                  uint32_t tensor_count);
+
+// Forgets all accesses, and learns which tensors share memory as they are bound now.
+PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
+                                   const pwsp_bound_tensor *bound);
+
+// As above, for the order that data needs in any case: of tiles that overlap, all hazards, and only
+// tensors that tasks write.
+PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed,
+                                        const pwsp_bound_tensor *bound);
+
+// Makes room for as many accesses as there usually are; ops have been set. False when memory is
+// out.
+PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps);
+
+// Makes room for so many accesses, and takes no more memory from then on: before each task there
+// must be room for its tiles. If there is none, and sweeping out what is dead does not help, what is
+// in flight has to be done, and then all can be cleared.
+PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count);
+PWSP_INTERNAL bool pwsp_deps_has_room(pwsp_deps *deps, uint32_t count);
+PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
+
+// The part of pwsp_deps_begin which looks at tensors; what is only read may be left out.
+PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data);
+PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
+PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
+
+// Visits what a task's tiles wait for. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count);
+
+// Adds the accesses of the task that was just queried. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
+                                 const pwsp_token *token);
+
+// Visits the tasks that write what a slot load reads; what those in a pipeline read.
+PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile);
+PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *tiles,
+                                         uint32_t count);
+
+#endif
+
+// =================================================================================================
+// src/runtime/groups.c
+// =================================================================================================
+
+// Which tensors share memory.
+//
+// Tensors whose spans of bytes overlap, directly or through others, may share some: they are a run
+// in the order of where they begin. But packed ones (Q, K and V, row by row in one buffer) lie
+// interleaved and share nothing. Modulo the distance of rows each has a window of its own:
+//
+//      q q q k k v v | q q q k k v v | q q q k k v v        q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7
+//
+// A tensor's window modulo m is what the dimensions span whose strides are no multiples of m, from
+// where the tensor begins modulo m on. Tensors whose windows are disjoint share no bytes. So a run
+// is split by windows modulo one of the strides of its first tensor, where that makes groups of it.
+// Not in programs with pipelines, to which a tensor is all the bytes from its first to its last.
+
+// A dimension of a tensor: the leading ones, then rows and columns.
+static int64_t pwsp_deps_size(const pwsp_bound_tensor *bound, uint32_t dimension) {
+    return dimension < PWSP_TENSOR_LEAD_MAX    ? bound->lead_shape[dimension]
+           : dimension == PWSP_TENSOR_LEAD_MAX ? bound->rows
+                                               : bound->cols;
+}
+
+static int64_t pwsp_deps_stride(const pwsp_bound_tensor *bound, uint32_t dimension) {
+    return dimension < PWSP_TENSOR_LEAD_MAX    ? bound->lead_strides[dimension]
+           : dimension == PWSP_TENSOR_LEAD_MAX ? bound->row_stride
+                                               : bound->col_stride;
+}
+
+// Does a tensor's layout give every index its own element? Also its span of bytes.
+static bool pwsp_deps_layout(const pwsp_bound_tensor *bound, uint64_t *out_low,
+                             uint64_t *out_high) {
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
+    for (uint32_t i = 0; i < PTOWSP_TENSOR_RANK_MAX; i++) {
+        shape[i] = pwsp_deps_size(bound, i);
+        strides[i] = pwsp_deps_stride(bound, i);
+    }
+    *out_low = *out_high = 0;
+    if (!pwsp_layout_span(PTOWSP_TENSOR_RANK_MAX, shape, strides, &low, &high)) {
+        return false;
+    }
+    *out_low = bound->base + (uint64_t)low * bound->element_size;
+    *out_high = bound->base + (uint64_t)(high + 1) * bound->element_size;
+    return pwsp_layout_is_injective(PTOWSP_TENSOR_RANK_MAX, shape, strides);
+}
+
+// -- order ----------------------------------------------------------------------------------------
+
+static bool pwsp_deps_is_before(const pwsp_deps *deps, uint32_t a, uint32_t b) {
+    uint64_t a_key = deps->tensors[a].key, b_key = deps->tensors[b].key;
+    return a_key < b_key || (a_key == b_key && a < b);
+}
+
+// Puts the tensor at a place of a heap, or at one below it, the last on top.
+static void pwsp_deps_sift(const pwsp_deps *deps, uint32_t *order, uint32_t count, uint32_t place,
+                           uint32_t tensor) {
+    for (uint32_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
+        child += child + 1 < count && pwsp_deps_is_before(deps, order[child], order[child + 1]);
+        if (!pwsp_deps_is_before(deps, tensor, order[child])) {
+            break;
+        }
+        order[place] = order[child];
+        place = child;
+    }
+    order[place] = tensor;
+}
+
+// Sorts tensors by their keys. From one execution to the next they seldom change.
+static void pwsp_deps_sort(const pwsp_deps *deps, uint32_t *order, uint32_t count) {
+    uint32_t sorted = 1;
+    while (sorted < count && pwsp_deps_is_before(deps, order[sorted - 1], order[sorted])) {
+        sorted++;
+    }
+    if (sorted >= count) {
+        return;
+    }
+    for (uint32_t i = count / 2; i > 0; i--) {
+        pwsp_deps_sift(deps, order, count, i - 1, order[i - 1]);
+    }
+    for (uint32_t i = count - 1; i > 0; i--) {
+        uint32_t tensor = order[i];
+        order[i] = order[0];
+        pwsp_deps_sift(deps, order, i, 0, tensor);
+    }
+}
+
+// -- groups ---------------------------------------------------------------------------------------
+
+// Makes a group of tensors, if they are several. It is named after the lowest, and none is plain.
+static void pwsp_deps_make_group(pwsp_deps *deps, const uint32_t *members, uint32_t count) {
+    uint32_t lowest = members[0];
+    uint64_t origin = deps->tensors[members[0]].low;
+    for (uint32_t i = 1; i < count; i++) {
+        lowest = members[i] < lowest ? members[i] : lowest;
+        origin = pwsp_min_u64(origin, deps->tensors[members[i]].low);
+    }
+    for (uint32_t i = 0; count > 1 && i < count; i++) {
+        deps->tensors[members[i]].group = lowest;
+        deps->tensors[members[i]].is_plain = false;
+    }
+    deps->tensors[lowest].origin = origin;
+}
+
+// The length of a tensor's window, or 0 if it may be everything.
+static uint64_t pwsp_deps_window(const pwsp_bound_tensor *bound, uint64_t modulus) {
+    uint64_t length = bound->element_size;
+    for (uint32_t i = 0; i < PTOWSP_TENSOR_RANK_MAX; i++) {
+        int64_t size = pwsp_deps_size(bound, i), stride = pwsp_deps_stride(bound, i);
+        uint64_t step =
+            (stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride) * bound->element_size;
+        if (size > 1 && step % modulus != 0) {
+            length += (uint64_t)(size - 1) * step;  // no more than it spans
+        }
+    }
+    return length < modulus ? length : 0;
+}
+
+// Sorts tensors by where their windows begin. False if one has none.
+static bool pwsp_deps_find_windows(pwsp_deps *deps, uint32_t *members, uint32_t count,
+                                   uint64_t modulus) {
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_deps_tensor *tensor = &deps->tensors[members[i]];
+        tensor->key = tensor->low % modulus;
+        tensor->window = pwsp_deps_window(&deps->bound[members[i]], modulus);
+        if (tensor->window == 0) {
+            return false;
+        }
+    }
+    pwsp_deps_sort(deps, members, count);
+    return true;
+}
+
+// How many of the first windows run into each other. The last may run over into the first of all:
+// those that `over` reaches do.
+static uint32_t pwsp_deps_windows_run(const pwsp_deps *deps, const uint32_t *members,
+                                      uint32_t count, uint64_t *out_end) {
+    uint32_t run = 0;
+    uint64_t end = 0;
+    while (run < count && (run == 0 || deps->tensors[members[run]].key < end)) {
+        const pwsp_deps_tensor *tensor = &deps->tensors[members[run]];
+        end = pwsp_max_u64(end, tensor->key + tensor->window);
+        run++;
+    }
+    *out_end = end;
+    return run;
+}
+
+// Counts the groups of sorted windows, and makes them if asked to.
+static uint32_t pwsp_deps_split(pwsp_deps *deps, uint32_t *members, uint32_t count,
+                                uint64_t modulus, bool makes) {
+    uint32_t groups = 0, last = 0;
+    uint64_t end = 0, over = 0;
+    for (uint32_t i = 0; i < count;) {
+        last = i;
+        i += pwsp_deps_windows_run(deps, members + i, count - i, &end);
+        over = end > modulus ? end - modulus : 0;
+    }
+    // What the last group runs over into becomes part of it.
+    uint32_t begin = 0;
+    while (begin < last && deps->tensors[members[begin]].key < over) {
+        begin += pwsp_deps_windows_run(deps, members + begin, last - begin, &end);
+        over = pwsp_max_u64(over, end);
+    }
+    for (uint32_t i = begin; i < last; groups++) {
+        uint32_t run = pwsp_deps_windows_run(deps, members + i, last - i, &end);
+        if (makes) {
+            pwsp_deps_make_group(deps, members + i, run);
+        }
+        i += run;
+    }
+    if (makes) {  // the last moves to the front, behind those at the beginning
+        for (uint32_t i = last; i < count; i++) {
+            uint32_t moved = members[i];
+            members[i] = members[begin + (i - last)];
+            members[begin + (i - last)] = moved;
+        }
+        pwsp_deps_make_group(deps, members, begin + count - last);
+    }
+    return groups + 1;
+}
+
+// Makes groups of tensors whose spans overlap, directly or through others.
+static void pwsp_deps_make_groups(pwsp_deps *deps, uint32_t *members, uint32_t count,
+                                  bool is_split) {
+    const pwsp_bound_tensor *bound = &deps->bound[members[0]];
+    uint64_t best = 0;
+    uint32_t best_groups = 1;
+    for (uint32_t i = 0; is_split && count > 1 && i < PTOWSP_TENSOR_RANK_MAX; i++) {
+        int64_t stride = pwsp_deps_stride(bound, i);
+        uint64_t step =
+            (stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride) * bound->element_size;
+        if (pwsp_deps_size(bound, i) > 1 && step > bound->element_size &&
+            pwsp_deps_find_windows(deps, members, count, step)) {
+            uint32_t groups = pwsp_deps_split(deps, members, count, step, false);
+            best = groups > best_groups ? step : best;
+            best_groups = groups > best_groups ? groups : best_groups;
+        }
+    }
+    if (best == 0) {
+        pwsp_deps_make_group(deps, members, count);
+        return;
+    }
+    pwsp_deps_find_windows(deps, members, count, best);
+    pwsp_deps_split(deps, members, count, best, true);
+}
+
+// Groups tensors: in the order of where they begin, those whose spans overlap are a run in which
+// all but the first begin before an earlier one ends.
+static void pwsp_deps_find_groups(pwsp_deps *deps, bool is_split) {
+    uint32_t *members = deps->order + deps->tensor_count + 1;
+    for (uint32_t i = 0; i < deps->tensor_count; i++) {
+        deps->tensors[i].key = deps->tensors[i].low;
+    }
+    pwsp_deps_sort(deps, deps->order, deps->tensor_count);
+    for (uint32_t next = 0; next < deps->tensor_count;) {
+        uint32_t count = 0;
+        uint64_t high = deps->tensors[deps->order[next]].high;
+        do {
+            const pwsp_deps_tensor *tensor = &deps->tensors[deps->order[next]];
+            if (tensor->low < tensor->high) {
+                members[count++] = deps->order[next];
+                high = pwsp_max_u64(high, tensor->high);
+            }
+            next++;
+        } while (next < deps->tensor_count && deps->tensors[deps->order[next]].low < high);
+        if (count) {
+            pwsp_deps_make_groups(deps, members, count, is_split);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data) {
+    const ptowsp_schedule *schedule = &timed->schedule;
+    const pwsp_bound_tensor *bound = deps->bound;
+    bool is_all = deps->is_exact || deps->is_overlap;
+    bool is_dataflow = schedule->issue == PTOWSP_ISSUE_DATAFLOW;
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        pwsp_deps_tensor *tensor = &deps->tensors[i];
+        memset(tensor, 0, sizeof *tensor);
+        tensor->group = i;
+        tensor->is_written = timed->tensor_is_written[i];
+        if (bound[i].is_bound) {
+            tensor->is_plain = pwsp_deps_layout(&bound[i], &tensor->low, &tensor->high) &&
+                               bound[i].rows <= UINT32_MAX && bound[i].cols <= UINT32_MAX;
+            tensor->origin = tensor->low;
+            bool is_loaded = is_dataflow && timed->tensor_is_loaded[i];
+            tensor->is_tracked = is_data ? tensor->is_written : is_all || is_loaded;
+            tensor->is_loaded =
+                is_loaded && !is_data && !(is_all && (schedule->hazards & PTOWSP_HAZARD_WAW));
+        }
+    }
+    pwsp_deps_find_groups(deps, timed->pipeline_count == 0);
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {  // what one is, its group is
+        pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
+        first->is_tracked |= deps->tensors[i].is_tracked;
+        first->is_loaded |= deps->tensors[i].is_loaded;
+        first->is_written |= deps->tensors[i].is_written;
+    }
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        const pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
+        deps->tensors[i].is_tracked = first->is_tracked;
+        deps->tensors[i].is_loaded = first->is_loaded;
+        deps->tensors[i].is_written = first->is_written;
+    }
+}
+
+// =================================================================================================
+// src/runtime/access.h
+// =================================================================================================
+
+// An access of a tile as the map of regions keeps it, and whether two of them meet.
+
+#ifndef PWSP_ACCESS_H
+#define PWSP_ACCESS_H
+
+PWSP_INLINE uint64_t pwsp_access_place(const pwsp_access *access) {
+    uint64_t place;  // stored as one, and loaded as one: two halves would have to wait for stores
+    memcpy(&place, access->place, sizeof place);
+    return place;
+}
+
+PWSP_INLINE void pwsp_deps_access(const pwsp_deps *deps, const pwsp_tile_at *at,
+                                  pwsp_access *access) {
+    uint64_t place = (uint64_t)at->lead;
+    access->row = access->col = 0;
+    if (PWSP_LIKELY(deps->tensors[at->tensor].is_plain)) {
+        access->row = (uint32_t)at->row;
+        access->col = (uint32_t)at->col;
+    } else {
+        const pwsp_bound_tensor *tensor = &deps->bound[at->tensor];
+        place += (uint64_t)at->row * (uint64_t)tensor->row_stride +
+                 (uint64_t)at->col * (uint64_t)tensor->col_stride;
+    }
+    memcpy(access->place, &place, sizeof place);
+    access->rows = at->rows;
+    access->cols = at->cols;
+    access->tensor = at->tensor;
+    access->token = 0;
+    access->flags = access->row_shift = access->col_shift = 0;
+}
+
+// Of an access of a tensor that is not plain.
+PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at);
+
+// The whole of a tensor counts as all the bytes from its first element to its last.
+PWSP_INLINE bool pwsp_deps_is_whole(const pwsp_access *at) {
+    return at->rows == 0;
+}
+
+PWSP_INLINE bool pwsp_deps_same_matrix(const pwsp_access *a, const pwsp_access *b) {
+    return a->tensor == b->tensor && pwsp_access_place(a) == pwsp_access_place(b);
+}
+
+PWSP_INLINE bool pwsp_deps_is_plain_equal(const pwsp_access *a, const pwsp_access *b) {
+    return a->row == b->row && a->col == b->col && a->rows == b->rows && a->cols == b->cols &&
+           pwsp_deps_same_matrix(a, b);
+}
+
+// Differences wrap around to what is larger than any size.
+PWSP_INLINE bool pwsp_deps_is_plain_overlap(const pwsp_access *a, const pwsp_access *b) {
+    return (a->row - b->row < b->rows || b->row - a->row < a->rows) &&
+           (a->col - b->col < b->cols || b->col - a->col < a->cols) && pwsp_deps_same_matrix(a, b);
+}
+
+PWSP_INTERNAL bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
+                                      const pwsp_access *b);
+
+PWSP_INTERNAL bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
+                                        const pwsp_access *b);
+
+PWSP_INTERNAL bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain,
+                                       const pwsp_access *outer, const pwsp_access *inner);
+
+#endif
+
+// =================================================================================================
+// src/runtime/access.c
+// =================================================================================================
+
+// Whether two accesses meet: by their indices and windows where a tensor is plain, else byte by
+// byte.
+
+PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at) {
+    const pwsp_bound_tensor *tensor = &deps->bound[at->tensor];
+    uint64_t element = tensor->element_size;
+    pwsp_region region = {tensor->base + pwsp_access_place(at) * element,
+                          (int64_t)((uint64_t)tensor->row_stride * element),
+                          (int64_t)((uint64_t)tensor->col_stride * element),
+                          at->rows,
+                          at->cols,
+                          tensor->element_size};
+    return region;
+}
+
+static void pwsp_deps_span(const pwsp_deps *deps, const pwsp_access *at, uint64_t *out_low,
+                           uint64_t *out_high) {
+    if (pwsp_deps_is_whole(at)) {
+        *out_low = deps->tensors[at->tensor].low;
+        *out_high = deps->tensors[at->tensor].high;
+        return;
+    }
+    pwsp_region region = pwsp_deps_region(deps, at);
+    pwsp_region_span(&region, out_low, out_high);
+}
+
+// Whether two accesses meet, one of which is of a whole tensor. Differences are taken from one of
+// the starts, as addresses wrap around.
+static bool pwsp_deps_whole_meets(const pwsp_deps *deps, const pwsp_access *a,
+                                  const pwsp_access *b) {
+    uint64_t a_low, a_high, b_low, b_high;
+    if (a->tensor == b->tensor) {
+        return true;
+    }
+    pwsp_deps_span(deps, a, &a_low, &a_high);
+    pwsp_deps_span(deps, b, &b_low, &b_high);
+    return b_low - a_low < a_high - a_low || a_low - b_low < b_high - b_low;
+}
+
+PWSP_INTERNAL bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
+                                      const pwsp_access *b) {
+    if (pwsp_deps_is_whole(a) || pwsp_deps_is_whole(b)) {
+        return a->tensor == b->tensor && a->rows == b->rows;
+    }
+    if (is_plain) {
+        return pwsp_deps_is_plain_equal(a, b);
+    }
+    pwsp_region x = pwsp_deps_region(deps, a), y = pwsp_deps_region(deps, b);
+    return pwsp_region_equal(&x, &y);
+}
+
+PWSP_INTERNAL bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
+                                        const pwsp_access *b) {
+    if (pwsp_deps_is_whole(a) || pwsp_deps_is_whole(b)) {
+        return pwsp_deps_whole_meets(deps, a, b);
+    }
+    if (is_plain) {
+        return pwsp_deps_is_plain_overlap(a, b);
+    }
+    pwsp_region x = pwsp_deps_region(deps, a), y = pwsp_deps_region(deps, b);
+    return pwsp_region_overlaps(&x, &y);
+}
+
+PWSP_INTERNAL bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain,
+                                       const pwsp_access *outer, const pwsp_access *inner) {
+    if (pwsp_deps_is_whole(outer) || pwsp_deps_is_whole(inner)) {
+        return pwsp_deps_is_whole(outer) && outer->tensor == inner->tensor;
+    }
+    if (is_plain) {
+        return pwsp_deps_same_matrix(outer, inner) && outer->row <= inner->row &&
+               inner->row + inner->rows <= outer->row + outer->rows && outer->col <= inner->col &&
+               inner->col + inner->cols <= outer->col + outer->cols;
+    }
+    pwsp_region x = pwsp_deps_region(deps, outer), y = pwsp_deps_region(deps, inner);
+    return pwsp_region_contains(&x, &y);
+}
+
+// =================================================================================================
+// src/runtime/cells.h
+// =================================================================================================
+
+// The lists of the map of regions: by level and cell, with room for new accesses.
+
+#ifndef PWSP_CELLS_H
+#define PWSP_CELLS_H
+
+#define PWSP_DEPS_SWEEP_MIN 1024  // accesses
+
+// Where an access lies in the grids of its group.
+typedef struct pwsp_extent_at {
+    uint64_t name;  // of what they divide: a matrix, or the memory of a group
+    uint64_t row, rows, col, cols;
+    bool is_wide;  // in no grid
+} pwsp_extent_at;
+
+// log2 of a size, rounded up.
+PWSP_INLINE uint8_t pwsp_deps_log2(uint64_t size) {
+    return size > 1 ? (uint8_t)(64 - __builtin_clzll(size - 1)) : 0;
+}
+
+// The extent of an access that is not of a plain tensor.
+PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
+                                             pwsp_extent_at *extent);
+
+PWSP_FORCE_INLINE void pwsp_deps_extent(const pwsp_deps *deps, const pwsp_access *at,
+                                        pwsp_extent_at *extent) {
+    extent->is_wide = pwsp_deps_is_whole(at);
+    if (PWSP_UNLIKELY(extent->is_wide)) {
+        return;
+    }
+    if (PWSP_UNLIKELY(!deps->tensors[at->tensor].is_plain)) {
+        pwsp_deps_extent_of_bytes(deps, at, extent);
+        return;
+    }
+    extent->name = pwsp_access_place(at) * UINT64_C(0x9e3779b97f4a7c15) + at->tensor;
+    extent->row = at->row;
+    extent->rows = at->rows;
+    extent->col = at->col;
+    extent->cols = at->cols;
+}
+
+// The hash of a cell: a mix of all that names it. The upper half says which list it is in.
+PWSP_INLINE uint64_t pwsp_deps_hash(const pwsp_extent_at *extent, uint32_t row_shift,
+                                    uint32_t col_shift, uint64_t row, uint64_t col) {
+    uint64_t z = extent->name + row_shift * 64u + col_shift;
+    z = (z ^ (z >> 29)) * UINT64_C(0xbf58476d1ce4e5b9) + row * UINT64_C(0xd6e8feb86659fd93) +
+        col * UINT64_C(0xa0761d6478bd642f);
+    z = (z ^ (z >> 32)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+PWSP_INLINE uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, uint64_t hash) {
+    return &deps->buckets[((hash >> 32) * deps->bucket_count) >> 32];
+}
+
+// Links say which access comes next, + 1, and have some bits of its cell's hash, so that accesses
+// of other cells in the same list need not be looked at.
+PWSP_INLINE uint32_t pwsp_deps_linked(const pwsp_deps *deps, uint32_t link) {
+    return (link & deps->index_mask) - 1;
+}
+
+// Enters an access where queries look for it. The hint may be NULL. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint);
+
+// An access has been taken out of the list of its cell.
+PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
+    uint32_t id = deps->tensors[deps->tensors[access->tensor].group].levels;
+    while (deps->levels[id].row_shift != access->row_shift ||
+           deps->levels[id].col_shift != access->col_shift) {
+        id = deps->levels[id].next;
+    }
+    pwsp_deps_level *level = &deps->levels[id];
+    if (--level->count == 0) {
+        level->row_over = level->col_over = false;
+    }
+}
+
+// The list that an access is in.
+PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access);
+
+// Takes an access out of its list.
+PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list);
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+PWSP_INLINE pwsp_token pwsp_deps_token(const pwsp_deps *deps, uint32_t index) {
+    pwsp_token token = {0, PTOWSP_NO_INDEX};
+    if (deps->ops.is_small) {
+        token.task = deps->accesses[index].token;
+    } else {
+        token.time = deps->times[index];
+        token.task = deps->has_tasks ? deps->tasks[index] : PTOWSP_NO_INDEX;
+    }
+    return token;
+}
+
+PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token);
+
+PWSP_INLINE bool pwsp_deps_is_dead(const pwsp_deps *deps, uint32_t index) {
+    if (deps->accesses[index].flags & PWSP_ACCESS_GONE) {
+        return true;
+    }
+    if (!deps->ops.is_dead) {
+        return deps->times[index] < deps->clock;
+    }
+    pwsp_token token = pwsp_deps_token(deps, index);
+    return deps->ops.is_dead(deps->ops.user, &token);
+}
+
+PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index);
+
+// -- room -----------------------------------------------------------------------------------------
+
+// Keeps the living accesses only, closely together. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps);
+
+// The hand goes on, and frees what is dead, unless so much is free that it can go round meanwhile.
+// Not between a query and adding: what was found must stay where it is. Lists are fetched from
+// memory while the hand looks for more.
+PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count);
+
+// A place for an access, + 1; 0 when memory is out.
+PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps);
+
+#endif
+
+// =================================================================================================
+// src/runtime/cells.c
+// =================================================================================================
+
+// Levels, cells and room of the map of regions: see deps.c for what they are.
+
+#define PWSP_DEPS_HAND_STEPS   8   // for each access that is added; half of it for times
+#define PWSP_DEPS_TIMES_MAX    2   // log2 of how much too large a level may be
+#define PWSP_DEPS_LEVELS_FIXED 64  // of memory that is given once: what finds none is wide
+
+PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
+                                             pwsp_extent_at *extent) {
+    uint32_t group = deps->tensors[at->tensor].group;
+    uint64_t low, high;
+    pwsp_region region = pwsp_deps_region(deps, at);
+    pwsp_region_span(&region, &low, &high);
+    extent->name = group;
+    extent->row = low - deps->tensors[group].origin;
+    extent->rows = high - low;
+    extent->col = 0;
+    extent->cols = 1;
+    extent->is_wide = high <= low || extent->row > UINT64_MAX - extent->rows;
+}
+
+static void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint64_t hash) {
+    deps->nexts[index] = *list;
+    *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);
+}
+
+// The level of a group for what is entered; 0 when memory is out, or has been given.
+static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
+                                       const pwsp_extent_at *extent) {
+    const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
+    const pwsp_bound_tensor *bound = &deps->bound[at->tensor];
+    pwsp_deps_tensor *first = &deps->tensors[tensor->group];
+    uint8_t row_shift = pwsp_deps_log2(extent->rows), col_shift = pwsp_deps_log2(extent->cols);
+    bool is_last_row = tensor->is_plain && extent->row + extent->rows == (uint64_t)bound->rows;
+    bool is_last_col = tensor->is_plain && extent->col + extent->cols == (uint64_t)bound->cols;
+    uint32_t best = 0, empty = 0, best_times = UINT32_MAX;
+    for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
+        const pwsp_deps_level *level = &deps->levels[id];
+        if (level->row_shift == row_shift && level->col_shift == col_shift) {
+            return id;
+        }
+        if (level->count == 0) {
+            empty = id;
+        } else if (level->row_shift >= row_shift && level->col_shift >= col_shift) {
+            uint32_t row_times = level->row_shift - row_shift;
+            uint32_t col_times = level->col_shift - col_shift;
+            uint32_t counted = (is_last_row ? 0 : row_times) + (is_last_col ? 0 : col_times);
+            if (counted <= PWSP_DEPS_TIMES_MAX && row_times + col_times < best_times) {
+                best = id;
+                best_times = row_times + col_times;
+            }
+        }
+    }
+    if (best) {
+        return best;
+    }
+    if (!empty) {
+        void *levels = deps->levels;
+        empty = (uint32_t)pwsp_max_u64(deps->level_count, 1);
+        if (deps->is_fixed && empty >= deps->level_capacity) {
+            return 0;
+        }
+        if (!pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity, empty + 1u,
+                              sizeof(pwsp_deps_level))) {
+            return 0;
+        }
+        deps->levels = (pwsp_deps_level *)levels;
+        deps->level_count = empty + 1u;
+        deps->levels[empty].next = first->levels;
+        first->levels = empty;
+    }
+    pwsp_deps_level level = {deps->levels[empty].next, 0, row_shift, col_shift, false, false};
+    deps->levels[empty] = level;
+    return empty;
+}
+
+PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint) {
+    pwsp_access *access = &deps->accesses[index];
+    pwsp_extent_at extent;
+    pwsp_deps_extent(deps, access, &extent);
+    access->flags |= PWSP_ACCESS_LINKED;
+    uint32_t id = extent.is_wide ? 0 : pwsp_deps_choose_level(deps, access, &extent);
+    if (PWSP_UNLIKELY(id == 0)) {
+        if (!extent.is_wide && !deps->is_fixed) {
+            return false;
+        }
+        access->row_shift = PWSP_ACCESS_NO_LEVEL;
+        pwsp_deps_push(deps, &deps->tensors[deps->tensors[access->tensor].group].wides, index, 0);
+        return true;
+    }
+    pwsp_deps_level *level = &deps->levels[id];
+    uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
+    level->count++;
+    level->row_over |= (extent.row + extent.rows - 1) >> level->row_shift != row;
+    level->col_over |= (extent.col + extent.cols - 1) >> level->col_shift != col;
+    access->row_shift = level->row_shift;
+    access->col_shift = level->col_shift;
+    uint64_t hash;
+    if (hint && hint->row_shift == level->row_shift && hint->col_shift == level->col_shift) {
+        hash = hint->hash;
+    } else {
+        hash = pwsp_deps_hash(&extent, level->row_shift, level->col_shift, row, col);
+    }
+    pwsp_deps_push(deps, pwsp_deps_bucket(deps, hash), index, hash);
+    return true;
+}
+
+PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access) {
+    pwsp_extent_at extent;
+    pwsp_deps_extent(deps, access, &extent);
+    if (extent.is_wide || access->row_shift == PWSP_ACCESS_NO_LEVEL) {
+        return &deps->tensors[deps->tensors[access->tensor].group].wides;
+    }
+    return pwsp_deps_bucket(deps, pwsp_deps_hash(&extent, access->row_shift, access->col_shift,
+                                                 extent.row >> access->row_shift,
+                                                 extent.col >> access->col_shift));
+}
+
+PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
+    pwsp_access *access = &deps->accesses[index];
+    uint32_t *at = list;
+    access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+    if (list != &deps->tensors[deps->tensors[access->tensor].group].wides) {
+        pwsp_deps_left(deps, access);
+    }
+    while (pwsp_deps_linked(deps, *at) != index) {
+        at = &deps->nexts[pwsp_deps_linked(deps, *at)];
+    }
+    *at = deps->nexts[index];
+}
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    if (deps->ops.is_small) {
+        PTOWSP_ASSERT(token->time == 0 && token->task <= UINT32_MAX);
+        deps->accesses[index].token = (uint32_t)token->task;
+    } else {
+        deps->times[index] = token->time;
+        if (deps->has_tasks) {
+            deps->tasks[index] = token->task;
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    if (!(access->flags & PWSP_ACCESS_GONE)) {
+        access->flags |= PWSP_ACCESS_GONE;
+        if (!deps->ops.is_dead) {
+            deps->times[index] = 0;  // the hand looks here first
+        }
+        if (deps->ops.drop) {
+            pwsp_token token = pwsp_deps_token(deps, index);
+            deps->ops.drop(deps->ops.user, &token);
+        }
+    }
+}
+
+// -- room -----------------------------------------------------------------------------------------
+
+// Makes all lists anew, of accesses that are in some.
+static bool pwsp_deps_enter_all(pwsp_deps *deps) {
+    memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
+    for (uint32_t i = 0; i < deps->tensor_count; i++) {
+        deps->tensors[i].wides = 0;
+    }
+    for (uint64_t i = 1; i < deps->level_count; i++) {
+        deps->levels[i].count = 0;
+        deps->levels[i].row_over = deps->levels[i].col_over = false;
+    }
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        if ((deps->accesses[i].flags & PWSP_ACCESS_LINKED) && !pwsp_deps_enter(deps, i, NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
+    uint32_t living = 0;
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        if (pwsp_deps_is_dead(deps, i)) {
+            pwsp_deps_drop(deps, i);
+            continue;
+        }
+        pwsp_token token = pwsp_deps_token(deps, i);
+        deps->accesses[living] = deps->accesses[i];
+        pwsp_deps_put_token(deps, living++, &token);
+    }
+    deps->access_count = living;
+    deps->free_count = 0;
+    deps->hand = 0;
+    deps->wants_sweep = false;
+    return pwsp_deps_enter_all(deps);
+}
+
+// Places are taken in the order in which they become free, so that neighbours are of about one age.
+static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
+    pwsp_deps_drop(deps, index);
+    deps->accesses[index].flags |= PWSP_ACCESS_FREE;
+    if (deps->free_count++) {
+        deps->nexts[deps->free_last] = index;
+    } else {
+        deps->free_first = index;
+    }
+    deps->free_last = index;
+}
+
+PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
+    uint32_t found[PWSP_DEPS_HAND_STEPS], *lists[PWSP_DEPS_HAND_STEPS];
+    uint32_t steps = deps->ops.is_small ? PWSP_DEPS_HAND_STEPS : PWSP_DEPS_HAND_STEPS / 2;
+    steps = deps->access_count < steps ? (uint32_t)deps->access_count : steps;
+    uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
+    const uint64_t *times = deps->ops.is_dead ? NULL : deps->times;
+    uint64_t clock = pwsp_max_u64(deps->clock, 1);  // what is gone has time 0
+    uint32_t token = UINT32_MAX;                    // small: neighbours are often of one task
+    bool is_dead = false;
+    for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
+        uint32_t found_count = 0;
+        for (uint32_t i = 0; i < steps; i++) {
+            uint32_t index = deps->hand < deps->access_count ? deps->hand : 0;
+            deps->hand = index + 1;
+            if (times && times[index] >= clock) {
+                continue;
+            }
+            const pwsp_access *access = &deps->accesses[index];
+            if (access->flags & PWSP_ACCESS_FREE) {
+                continue;
+            }
+            if (!deps->ops.is_small || access->token != token || access->flags & PWSP_ACCESS_GONE) {
+                is_dead = pwsp_deps_is_dead(deps, index);
+                token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
+            }
+            if (is_dead) {
+                uint32_t *list = NULL;
+                if (deps->accesses[index].flags & PWSP_ACCESS_LINKED) {
+                    list = pwsp_deps_list(deps, &deps->accesses[index]);
+                    PWSP_PREFETCH(list);
+                }
+                found[found_count] = index;
+                lists[found_count++] = list;
+            }
+        }
+        for (uint32_t i = 0; i < found_count; i++) {
+            if (lists[i]) {
+                pwsp_deps_leave(deps, found[i], lists[i]);
+            }
+            pwsp_deps_free_access(deps, found[i]);
+        }
+    }
+}
+
+static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
+    const pwsp_memory *memory = deps->memory;
+    void *accesses = deps->accesses, *nexts = deps->nexts;
+    void *times = deps->times, *tasks = deps->tasks;
+    bool has_times = !deps->ops.is_small, has_tasks = has_times && deps->has_tasks;
+    bool is_good =
+        pwsp_memory_grow_little(memory, &accesses, &deps->access_capacity, needed,
+                                sizeof(pwsp_access)) &&
+        pwsp_memory_grow_little(memory, &nexts, &deps->next_capacity, needed, sizeof(uint32_t)) &&
+        (!has_times ||
+         pwsp_memory_grow_little(memory, &times, &deps->time_capacity, needed, sizeof(uint64_t))) &&
+        (!has_tasks ||
+         pwsp_memory_grow_little(memory, &tasks, &deps->task_capacity, needed, sizeof(uint64_t)));
+    deps->accesses = (pwsp_access *)accesses;
+    deps->nexts = (uint32_t *)nexts;
+    deps->times = (uint64_t *)times;
+    deps->tasks = (uint64_t *)tasks;
+    return is_good;
+}
+
+// Makes room for lists of so many accesses; what is in lists has to be entered anew.
+static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {
+    void *buckets = deps->buckets;
+    bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,
+                                     pwsp_max_u64(count, PWSP_DEPS_SWEEP_MIN), sizeof(uint32_t));
+    deps->buckets = (uint32_t *)buckets;
+    deps->index_mask = (uint32_t)((UINT64_C(2) << pwsp_deps_log2(deps->bucket_count)) - 1);
+    return has_room;
+}
+
+PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps) {
+    deps->has_tasks = true;
+    return pwsp_deps_grow(deps, PWSP_DEPS_SWEEP_MIN) &&
+           pwsp_deps_grow_buckets(deps, PWSP_DEPS_SWEEP_MIN);
+}
+
+PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count) {
+    void *levels = deps->levels;
+    deps->has_tasks = true;
+    bool is_good = pwsp_deps_grow(deps, access_count) &&
+                   pwsp_deps_grow_buckets(deps, access_count) &&
+                   pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity,
+                                    PWSP_DEPS_LEVELS_FIXED + 2 * (uint64_t)deps->tensor_count,
+                                    sizeof(pwsp_deps_level));
+    deps->levels = (pwsp_deps_level *)levels;
+    deps->is_fixed = true;
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_deps_has_room(pwsp_deps *deps, uint32_t count) {
+    for (uint32_t round = 0; round < 2; round++) {
+        if (deps->free_count + (deps->next_capacity - deps->access_count) >= count) {
+            return true;
+        }
+        if (round == 0 && !pwsp_deps_sweep(deps)) {
+            break;
+        }
+    }
+    return false;
+}
+
+PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        pwsp_deps_drop(deps, i);
+    }
+    bool is_good = pwsp_deps_sweep(deps);
+    PTOWSP_ASSERT(is_good && deps->access_count == 0);
+    (void)is_good;
+}
+
+PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
+    if (deps->free_count) {
+        uint32_t index = deps->free_first;
+        deps->free_first = deps->nexts[index];
+        deps->free_count--;
+        return index + 1;
+    }
+    uint64_t needed = deps->access_count + 1;
+    if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {
+        return 0;
+    }
+    if (needed > deps->bucket_count) {
+        if (!pwsp_deps_grow_buckets(deps, needed + needed / 4) || !pwsp_deps_enter_all(deps)) {
+            return 0;
+        }
+    }
+    deps->access_count = needed;
+    deps->access_max = pwsp_max_u64(deps->access_max, needed);
+    return (uint32_t)needed;
+}
+
+// =================================================================================================
+// src/runtime/deps.c
+// =================================================================================================
+
+// The map of regions.
+//
+// A tensor whose indices all have memory of their own, and which shares none with another tensor,
+// is *plain*: two tiles of it overlap exactly when their leading indices are the same and their
+// windows intersect. For plain tensors the last two dimensions are covered by grids. Tensors that
+// are not plain are in a group with those whose memory they may share (groups.c); the grid of a
+// group is one of blocks of addresses, and tiles are compared byte by byte.
+//
+// There is a grid for each size of tiles, rounded up to powers of two: a *level*. So a tile is not
+// larger than a cell of its level, and it is in the list of one cell: that in which it begins.
+//
+//      +-----+-----+-----+        Tiles of the usual tiling are cells: looking one up is one probe
+//      |  A  |  BBBBB    |        of a hash table for each level in use. Once a tile of a level runs
+//      +-----+--BBBBB----+        over into the next cell (B), queries of the level begin one cell
+//      |     |     |     |        earlier.
+//      +-----+-----+-----+
+//
+// A panel among small tiles has a level of its own: small ones find it with one probe, and it looks
+// at as many small cells as it covers, or at all accesses if these are fewer. Levels are few: a
+// tile goes to a level in use that is at most four times too large; so does one that the end of its
+// tensor has cut off, whatever its size. A level without tiles is given away. Whole tensors are in
+// a list of their group that every query looks through, and they are compared with all.
+//
+// A write makes older accesses within its tile invisible. Writers in it are not the last ones any
+// more: readers wait for the new one, and so do writers, if at all. (Slot loads still look at them
+// where a write does not wait for writes, so there they are hidden and not dropped.) Readers in it
+// stay where later writers wait for readers but not for the new one. Accesses of tasks that
+// ended before the clock are dead. New ones take their places: a hand goes round all accesses, a
+// few steps for each that is added, so that the map is hardly larger than what is in flight.
+//
+// What is found, and so who waits for whom and how much memory that takes, does not depend on the
+// order of lists or on what a hash brings together: only accesses that overlap a query are touched.
+
+// -- queries --------------------------------------------------------------------------------------
+
+typedef struct pwsp_deps_query_state {
+    pwsp_access at;
+    pwsp_extent_at extent;
+    uint32_t level;       // the first of its group, or 0
+    pwsp_deps_hint hint;  // of that
+    bool is_load;         // of a slot
+    bool is_read, is_written;
+    bool is_plain;
+    bool is_exact;            // only the very same tile counts
+    bool supersedes;          // older accesses within the tile are dropped
+    const pwsp_token *token;  // of the task that is being added, or NULL
+    uint32_t same;            // an access of the very same tile, + 1
+} pwsp_deps_query_state;
+
+// What does not depend on what else is found, so that it can be fetched from memory meanwhile.
+PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_at *tile,
+                                         pwsp_deps_query_state *query) {
+    const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
+    pwsp_deps_access(deps, tile, &query->at);
+    pwsp_deps_extent(deps, &query->at, &query->extent);
+    query->level = deps->tensors[tensor->group].levels;
+    query->is_plain = tensor->is_plain;
+    query->hint.hash = 0;
+    query->hint.row_shift = UINT8_MAX;  // of none
+    query->same = 0;
+    if (PWSP_LIKELY(query->level && !query->extent.is_wide)) {
+        const pwsp_deps_level *level = &deps->levels[query->level];
+        query->hint.row_shift = level->row_shift;
+        query->hint.col_shift = level->col_shift;
+        query->hint.hash = pwsp_deps_hash(&query->extent, level->row_shift, level->col_shift,
+                                          query->extent.row >> level->row_shift,
+                                          query->extent.col >> level->col_shift);
+        PWSP_PREFETCH(pwsp_deps_bucket(deps, query->hint.hash));
+    }
+}
+
+// Of tokens with the same time the lowest task counts, in whatever order they are found.
+static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
+    pwsp_token token = pwsp_deps_token(deps, index);
+    if (deps->ops.visit) {
+        deps->ops.visit(deps->ops.user, &token);
+        return;
+    }
+    deps->visit_count++;
+    if (token.time > deps->latest.time ||
+        (token.time == deps->latest.time && token.task < deps->latest.task)) {
+        deps->latest = token;
+    }
+}
+
+// An access becomes one of the task that is being added.
+static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    if (deps->ops.keep) {
+        pwsp_token before = pwsp_deps_token(deps, index);
+        deps->ops.keep(deps->ops.user, token);
+        deps->ops.drop(deps->ops.user, &before);
+    }
+    pwsp_deps_put_token(deps, index, token);
+    deps->accesses[index].flags |= PWSP_ACCESS_OWN;
+}
+
+// Does an access that is not the task's own stay a reader when a write covers it? A later writer
+// that waits for the write waits for the reader, too, as the write did: so by write-after-write, or
+// by write-after-read if the write reads as well.
+static bool pwsp_deps_stays_read(const pwsp_deps *deps, const pwsp_deps_query_state *query,
+                                 const pwsp_access *access) {
+    return (access->flags & PWSP_ACCESS_READ) && !query->is_read && deps->keeps_readers;
+}
+
+// A write covers an access: what is older of it is not waited for any more, unless it stays a
+// reader.
+static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    if (access->flags & PWSP_ACCESS_OWN) {
+        pwsp_deps_set_token(deps, index, query->token);
+        return;
+    }
+    bool stays_read = pwsp_deps_stays_read(deps, query, access);
+    bool is_loaded = deps->tensors[access->tensor].is_loaded;
+    bool stays_hidden = (access->flags & PWSP_ACCESS_WRITTEN) && is_loaded;
+    if (!stays_read && !stays_hidden) {
+        pwsp_deps_drop(deps, index);
+        return;
+    }
+    uint32_t lost = (stays_read ? 0 : PWSP_ACCESS_READ) | (is_loaded ? 0 : PWSP_ACCESS_WRITTEN);
+    uint32_t gained = stays_hidden ? PWSP_ACCESS_HIDDEN : 0;
+    access->flags = (uint8_t)((access->flags & ~lost) | gained);
+}
+
+// An access of the very same tile, of which a new one may take the place: a reader that of another
+// reader, a writer that of any. Of several that a writer supersedes, one stays for that: its own,
+// which may have been a read, or the first.
+static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
+    const pwsp_access *access = &deps->accesses[index];
+    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
+    if (!query->supersedes) {
+        bool is_first = query->same == 0 || index < query->same;
+        query->same = !is_written && is_first ? index + 1 : query->same;
+        return;
+    }
+    if (query->same == index + 1) {
+        return;  // met in another cell with the same list
+    }
+    bool is_own = (access->flags & PWSP_ACCESS_OWN) != 0;
+    bool is_for_loads = is_written && deps->tensors[access->tensor].is_loaded;
+    if (!is_own && (is_for_loads || pwsp_deps_stays_read(deps, query, access))) {
+        pwsp_deps_cover(deps, query, index);
+        return;
+    }
+    if (query->same) {
+        bool is_same_own = (deps->accesses[query->same - 1].flags & PWSP_ACCESS_OWN) != 0;
+        bool stays = is_same_own != is_own ? is_same_own : query->same - 1 < index;
+        if (stays) {
+            pwsp_deps_cover(deps, query, index);
+            return;
+        }
+        pwsp_deps_cover(deps, query, query->same - 1);
+    }
+    query->same = index + 1;
+}
+
+// One older access. True if it is dead or gone.
+static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    const pwsp_access *at = &query->at;
+    if (query->is_plain ? access->tensor != at->tensor
+                        : deps->tensors[access->tensor].group != deps->tensors[at->tensor].group) {
+        return false;
+    }
+    bool is_hidden = (access->flags & PWSP_ACCESS_HIDDEN) && !query->is_load;
+    bool is_read = (access->flags & PWSP_ACCESS_READ) != 0;
+    if (is_hidden && !is_read) {
+        return false;
+    }
+    bool is_equal = pwsp_deps_is_equal(deps, query->is_plain, at, access);
+    bool is_exact = query->is_exact && !pwsp_deps_is_whole(at) && !pwsp_deps_is_whole(access);
+    if (!is_equal && (is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, at, access))) {
+        return false;
+    }
+    if (pwsp_deps_is_dead(deps, index)) {
+        return true;
+    }
+    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) && !is_hidden;
+    if ((is_written && query->is_read && (deps->hazards & PTOWSP_HAZARD_RAW)) ||
+        (is_read && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAR)) ||
+        (is_written && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAW))) {
+        pwsp_deps_visit(deps, index);
+    }
+    if (is_equal) {
+        pwsp_deps_meet_same(deps, query, index);
+    } else if (query->supersedes && !query->is_exact &&
+               pwsp_deps_is_within(deps, query->is_plain, at, access)) {
+        pwsp_deps_cover(deps, query, index);
+    }
+    return (access->flags & PWSP_ACCESS_GONE) != 0;
+}
+
+// Meets all accesses of a cell, and takes out those that are dead or gone.
+static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64_t hash) {
+    uint32_t *at = pwsp_deps_bucket(deps, hash), mask = deps->index_mask;
+    while (*at) {
+        uint32_t link = *at, index = (link & mask) - 1;
+        if (((link ^ (uint32_t)hash) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
+            *at = deps->nexts[index];
+            deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+            pwsp_deps_left(deps, &deps->accesses[index]);
+            pwsp_deps_drop(deps, index);
+        } else {
+            at = &deps->nexts[index];
+        }
+    }
+}
+
+// Meets those of a group that are in no cell.
+static void pwsp_deps_walk_wides(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t *list) {
+    uint32_t *at = list;
+    while (*at) {
+        uint32_t index = pwsp_deps_linked(deps, *at);
+        if (pwsp_deps_meet(deps, query, index)) {
+            *at = deps->nexts[index];
+            deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+            pwsp_deps_drop(deps, index);
+        } else {
+            at = &deps->nexts[index];
+        }
+    }
+}
+
+static void pwsp_deps_meet_all(pwsp_deps *deps, pwsp_deps_query_state *query) {
+    uint64_t dead = 0;
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        if (pwsp_deps_is_dead(deps, i)) {
+            dead++;
+        } else {
+            pwsp_deps_meet(deps, query, i);
+        }
+    }
+    deps->wants_sweep = deps->access_count >= PWSP_DEPS_SWEEP_MIN && dead > deps->access_count / 2;
+}
+
+// The cells of a level in which accesses begin that may overlap an extent.
+typedef struct pwsp_cells {
+    uint64_t first_row, last_row, first_col, last_col;
+} pwsp_cells;
+
+PWSP_INLINE pwsp_cells pwsp_deps_cells(const pwsp_deps_level *level, const pwsp_extent_at *extent) {
+    pwsp_cells cells;
+    cells.first_row = extent->row >> level->row_shift;
+    cells.first_col = extent->col >> level->col_shift;
+    cells.last_row = (extent->row + extent->rows - 1) >> level->row_shift;
+    cells.last_col = (extent->col + extent->cols - 1) >> level->col_shift;
+    cells.first_row -= cells.first_row > 0 ? level->row_over : 0;
+    cells.first_col -= cells.first_col > 0 ? level->col_over : 0;
+    return cells;
+}
+
+// Are there more cells to look at than accesses?
+PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_count) {
+    uint64_t rows = cells->last_row - cells->first_row + 1;
+    uint64_t cols = cells->last_col - cells->first_col + 1, count;
+    return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);
+}
+
+// The same tile is in a level that is not smaller than it, and begins in the same cell.
+static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t levels,
+                                 const pwsp_extent_at *extent) {
+    for (uint32_t id = levels; id; id = deps->levels[id].next) {
+        const pwsp_deps_level *level = &deps->levels[id];
+        if (level->count && extent->rows - 1 <= (UINT64_C(1) << level->row_shift) - 1 &&
+            extent->cols - 1 <= (UINT64_C(1) << level->col_shift) - 1) {
+            pwsp_deps_walk(deps, query,
+                           pwsp_deps_hash(extent, level->row_shift, level->col_shift,
+                                          extent->row >> level->row_shift,
+                                          extent->col >> level->col_shift));
+        }
+    }
+}
+
+static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
+    pwsp_deps_tensor *first = &deps->tensors[deps->tensors[query->at.tensor].group];
+    const pwsp_extent_at *extent = &query->extent;
+    if (first->wides) {
+        pwsp_deps_walk_wides(deps, query, &first->wides);
+    }
+    if (!first->levels) {
+        return;
+    }
+    if (extent->is_wide) {
+        pwsp_deps_meet_all(deps, query);
+        return;
+    }
+    if (query->is_exact) {
+        pwsp_deps_look_exact(deps, query, first->levels, extent);
+        return;
+    }
+    for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
+        const pwsp_deps_level *level = &deps->levels[id];
+        if (level->count == 0) {
+            continue;
+        }
+        pwsp_cells cells = pwsp_deps_cells(level, extent);
+        if (id == query->level && cells.first_row == cells.last_row &&
+            cells.first_col == cells.last_col) {
+            pwsp_deps_walk(deps, query, query->hint.hash);
+            continue;
+        }
+        if (pwsp_deps_is_large(&cells, deps->access_count)) {
+            pwsp_deps_meet_all(deps, query);
+            return;
+        }
+        for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
+            for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
+                pwsp_deps_walk(
+                    deps, query,
+                    pwsp_deps_hash(extent, level->row_shift, level->col_shift, row, col));
+            }
+        }
+    }
+}
+
+// A task that waits for all that it conflicts with may take the place of what it covers at once.
+// Otherwise that is done when its accesses are added, so that it sees all of what was before.
+static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
+    return (deps->is_exact || deps->is_overlap) &&
+           deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
+}
+
+PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
+    if (!deps->is_exact && !deps->is_overlap) {
+        return true;
+    }
+    if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
+        return false;
+    }
+    pwsp_deps_query_state queries[PTOWSP_TASK_TILE_MAX];
+    bool is_one_pass = pwsp_deps_is_one_pass(deps);
+    for (uint32_t first = 0; first < count; first += PTOWSP_TASK_TILE_MAX) {
+        uint32_t end = count - first < PTOWSP_TASK_TILE_MAX ? count : first + PTOWSP_TASK_TILE_MAX;
+        for (uint32_t i = first; i < end; i++) {
+            pwsp_deps_prepare(deps, &tiles[i], &queries[i - first]);
+        }
+        if (first == 0) {
+            pwsp_deps_make_room(deps, count);
+        }
+        for (uint32_t i = first; i < end; i++) {
+            pwsp_deps_query_state *query = &queries[i - first];
+            query->is_load = false;
+            query->is_read = (tiles[i].access & PWSP_TILE_READ) != 0;
+            query->is_written = (tiles[i].access & PWSP_TILE_WRITTEN) != 0;
+            query->is_exact = !deps->is_overlap;
+            query->supersedes = is_one_pass && query->is_written;
+            query->token = NULL;
+            pwsp_deps_look(deps, query);
+            deps->same[i] = query->same;
+            deps->hints[i - first] = query->hint;
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
+    uint32_t hazards = deps->hazards;
+    deps->hazards = PTOWSP_HAZARD_RAW;
+    pwsp_deps_query_state query;
+    pwsp_deps_prepare(deps, tile, &query);
+    query.is_load = query.is_read = true;
+    query.is_written = query.is_exact = query.supersedes = false;
+    query.token = NULL;
+    pwsp_deps_look(deps, &query);
+    deps->hazards = hazards;
+}
+
+PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *tiles,
+                                         uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (tiles[i].access & PWSP_TILE_LOADED) {
+            pwsp_deps_query_load(deps, &tiles[i]);
+        }
+    }
+}
+
+// -- adding ---------------------------------------------------------------------------------------
+
+// A reader of a tile that others only read, too: they count as one.
+static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    pwsp_token merged = pwsp_deps_token(deps, index);
+    if (deps->ops.merge) {
+        deps->ops.merge(deps->ops.user, &merged, token);
+    } else if (token->time > merged.time) {
+        merged = *token;
+    }
+    pwsp_deps_put_token(deps, index, &merged);
+    deps->accesses[index].flags |= PWSP_ACCESS_OWN;
+}
+
+// Adds an access; same is one to take over, + 1. Returns where it is now, + 1, or 0 when memory is
+// out.
+static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,
+                                  const pwsp_deps_hint *hint, const pwsp_token *token) {
+    const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
+    if (!pwsp_deps_is_one_pass(deps)) {
+        pwsp_deps_query_state query;
+        pwsp_deps_prepare(deps, at, &query);
+        query.is_load = false;
+        query.is_read = (flags & PWSP_ACCESS_READ) != 0;
+        query.is_written = query.supersedes = (flags & PWSP_ACCESS_WRITTEN) != 0;
+        query.is_exact = deps->is_exact && !deps->is_overlap;
+        query.token = token;
+        uint32_t hazards = deps->hazards;
+        deps->hazards = 0;  // only to find what is the same, and what is superseded
+        pwsp_deps_look(deps, &query);
+        deps->hazards = hazards;
+        same = query.same;
+    }
+    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
+        pwsp_access *found = &deps->accesses[same - 1];
+        if (!(flags & PWSP_ACCESS_WRITTEN)) {
+            pwsp_deps_merge(deps, same - 1, token);
+            return same;
+        }
+        uint8_t own = found->flags & PWSP_ACCESS_OWN ? found->flags & PWSP_ACCESS_READ : 0;
+        found->flags =
+            (uint8_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own | flags);
+        pwsp_deps_set_token(deps, same - 1, token);
+        return same;
+    }
+    uint32_t place = pwsp_deps_place(deps);
+    if (place == 0) {
+        return 0;
+    }
+    pwsp_access *access = &deps->accesses[place - 1];
+    pwsp_deps_access(deps, at, access);
+    access->flags = (uint8_t)(flags | PWSP_ACCESS_OWN);
+    pwsp_deps_put_token(deps, place - 1, token);
+    if (deps->ops.keep) {
+        deps->ops.keep(deps->ops.user, token);
+    }
+    return pwsp_deps_enter(deps, place - 1, hint) ? place : 0;
+}
+
+PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
+                                 const pwsp_token *token) {
+    bool is_queried = deps->is_exact || deps->is_overlap;
+    if (!is_queried) {
+        if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
+            return false;
+        }
+        pwsp_deps_make_room(deps, count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_tracked = deps->tensors[tiles[i].tensor].is_tracked;
+        uint32_t same = is_queried ? deps->same[i] : 0;
+        deps->same[i] = 0;
+        if (is_tracked) {
+            const pwsp_deps_hint *hint =
+                is_queried && count <= PTOWSP_TASK_TILE_MAX ? &deps->hints[i] : NULL;
+            deps->same[i] = pwsp_deps_add_one(deps, &tiles[i], same, hint, token);
+            if (deps->same[i] == 0) {
+                return false;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (deps->same[i]) {
+            deps->accesses[deps->same[i] - 1].flags &= (uint8_t)~PWSP_ACCESS_OWN;
+        }
+    }
+    return true;
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
+                                  uint32_t tensor_count) {
+    memset(deps, 0, sizeof *deps);
+    deps->memory = memory;
+    deps->tensor_count = tensor_count;
+    deps->tensors = (pwsp_deps_tensor *)pwsp_memory_alloc(memory, (tensor_count + 1) *
+                                                                      sizeof(pwsp_deps_tensor));
+    deps->order =
+        (uint32_t *)pwsp_memory_alloc(memory, 2 * ((size_t)tensor_count + 1) * sizeof(uint32_t));
+    deps->same_count = tensor_count > PTOWSP_TASK_TILE_MAX ? tensor_count : PTOWSP_TASK_TILE_MAX;
+    deps->same = (uint32_t *)pwsp_memory_alloc(memory, deps->same_count * sizeof(uint32_t));
+    for (uint32_t i = 0; deps->order && i < tensor_count; i++) {
+        deps->order[i] = i;
+    }
+    return deps->tensors && deps->order && deps->same;
+}
+
+static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
+    deps->bound = bound;
+    deps->clock = 0;
+    deps->has_tasks = true;
+    deps->access_max = 0;
+    if (deps->access_count && deps->buckets) {  // none if making room for more was refused
+        memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
+    }
+    deps->access_count = 0;
+    deps->free_count = 0;
+    deps->hand = 0;
+    deps->wants_sweep = false;
+    deps->level_count = 0;
+}
+
+PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
+                                   const pwsp_bound_tensor *bound) {
+    const ptowsp_schedule *schedule = &timed->schedule;
+    pwsp_deps_forget(deps, bound);
+    deps->is_exact = (schedule->dependencies & PTOWSP_DEPENDENCIES_EXACT) != 0;
+    deps->is_overlap = (schedule->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
+    deps->hazards = schedule->hazards;
+    deps->keeps_readers = (deps->is_exact || deps->is_overlap) &&
+                          (deps->hazards & PTOWSP_HAZARD_WAR) &&
+                          !(deps->hazards & PTOWSP_HAZARD_WAW);
+    pwsp_deps_find_tensors(deps, timed, false);
+}
+
+PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed,
+                                        const pwsp_bound_tensor *bound) {
+    pwsp_deps_forget(deps, bound);
+    deps->is_exact = false;
+    deps->is_overlap = true;
+    deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
+    deps->keeps_readers = false;
+    pwsp_deps_find_tensors(deps, timed, true);
+}
+
+PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
+    if (!deps->memory) {
+        return;
+    }
+    pwsp_memory_free(deps->memory, deps->tensors,
+                     (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
+    pwsp_memory_free(deps->memory, deps->order,
+                     2 * ((size_t)deps->tensor_count + 1) * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->same, deps->same_count * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->accesses,
+                     (size_t)deps->access_capacity * sizeof(pwsp_access));
+    pwsp_memory_free(deps->memory, deps->nexts, (size_t)deps->next_capacity * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->times, (size_t)deps->time_capacity * sizeof(uint64_t));
+    pwsp_memory_free(deps->memory, deps->tasks, (size_t)deps->task_capacity * sizeof(uint64_t));
+    pwsp_memory_free(deps->memory, deps->levels,
+                     (size_t)deps->level_capacity * sizeof(pwsp_deps_level));
+    pwsp_memory_free(deps->memory, deps->buckets, (size_t)deps->bucket_count * sizeof(uint32_t));
+    memset(deps, 0, sizeof *deps);
+}
+
+PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
+    return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + 2 * sizeof(uint32_t)) +
+           deps->same_count * sizeof(uint32_t) +
+           (size_t)deps->access_capacity * sizeof(pwsp_access) +
+           (size_t)deps->next_capacity * sizeof(uint32_t) +
+           (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +
+           (size_t)deps->level_capacity * sizeof(pwsp_deps_level) +
+           (size_t)deps->bucket_count * sizeof(uint32_t);
+}
+
+// =================================================================================================
+// src/runtime/precedence.h
+// =================================================================================================
+
+// What the schedule says must come before what: structure, streams and explicit edges.
+//
+//      structure   a child of a sequential scope waits for the child before it; children of a
+//                  parallel scope wait for what the scope itself waits for, and the scope is done
+//                  when all of them are
+//      streams     a task waits for the last task of its stream
+//      edges       a task waits for the ends of the edges that lead to it, since they were reset
+//
+// The rules are the same for real execution and for both kinds of simulated time: each has an
+// object of its own, with its own tokens. Data is not looked at here: see deps.h.
+
+#ifndef PWSP_PRECEDENCE_H
+#define PWSP_PRECEDENCE_H
+
+typedef struct pwsp_open_scope {
+    bool is_parallel;
+    pwsp_token ready;  // what the next child waits for
+    pwsp_token done;   // parallel: the children so far, and what the scope itself waits for
+} pwsp_open_scope;
+
+typedef struct pwsp_precedence {
+    pwsp_memory memory;
+    pwsp_token_ops ops;  // set by the owner before pwsp_precedence_begin; zeros: tokens are times
+    bool has_structure;
+    uint32_t scope_depth, stream_count, edge_count;
+    uint32_t depth;           // of open scopes, with that around all
+    pwsp_open_scope *scopes;  // the innermost last
+    pwsp_token *streams;      // NULL: none
+    pwsp_token *edges;        // NULL: none
+} pwsp_precedence;
+
+// False when memory is out; pwsp_precedence_free is to be called all the same.
+PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memory *memory,
+                                        const pwsp_timed *timed);
+PWSP_INTERNAL void pwsp_precedence_free(pwsp_precedence *order);
+PWSP_INTERNAL size_t pwsp_precedence_bytes(const pwsp_precedence *order);
+
+// Forgets everything: nothing is dropped.
+PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order);
+
+PWSP_INTERNAL void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel);
+PWSP_INTERNAL void pwsp_precedence_scope_end(pwsp_precedence *order);
+
+// Edges begin anew.
+PWSP_INTERNAL void pwsp_precedence_reset(pwsp_precedence *order, const uint32_t *edges,
+                                         uint32_t count);
+
+// Replaces a held token.
+PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token,
+                                       const pwsp_token *other);
+
+// -- tokens that are visited ----------------------------------------------------------------------
+
+// Visits what a task waits for by structure, edges and its stream. A pipeline has no stream.
+PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream);
+
+// Tells those behind a task what stands for it.
+PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream, const pwsp_token *token);
+
+// -- times ----------------------------------------------------------------------------------------
+
+PWSP_FORCE_INLINE uint32_t pwsp_precedence_stream(const pwsp_precedence *order,
+                                                  const pwsp_arrival *arrival) {
+    return order->streams ? pwsp_modulo(arrival->stream_key, order->stream_count) : 0;
+}
+
+// What a task waits for by structure.
+PWSP_FORCE_INLINE pwsp_token pwsp_precedence_ready(const pwsp_precedence *order) {
+    return order->has_structure ? order->scopes[order->depth - 1].ready : pwsp_token_none();
+}
+
+// And by edges and its stream, if that is later.
+PWSP_FORCE_INLINE void pwsp_precedence_later(const pwsp_precedence *order,
+                                             const pwsp_arrival *arrival, bool has_stream,
+                                             pwsp_token *ready) {
+    for (uint32_t i = 0; i < arrival->after_count; i++) {
+        pwsp_token_later(ready, &order->edges[arrival->after[i]]);
+    }
+    if (has_stream && order->streams) {
+        pwsp_token_later(ready, &order->streams[pwsp_precedence_stream(order, arrival)]);
+    }
+}
+
+// A child of the open scope ends.
+PWSP_FORCE_INLINE void pwsp_precedence_child_ends(pwsp_precedence *order, const pwsp_token *end) {
+    pwsp_open_scope *scope = &order->scopes[order->depth - 1];
+    if (scope->is_parallel) {
+        pwsp_token_later(&scope->done, end);
+    } else {
+        scope->ready = *end;
+    }
+}
+
+// A task ends, for edges and its stream.
+PWSP_FORCE_INLINE void pwsp_precedence_ends(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                            bool has_stream, const pwsp_token *end) {
+    for (uint32_t i = 0; i < arrival->before_count; i++) {
+        pwsp_token_later(&order->edges[arrival->before[i]], end);
+    }
+    if (has_stream && order->streams) {
+        order->streams[pwsp_precedence_stream(order, arrival)] = *end;
+    }
+}
+
+#endif
+
+// =================================================================================================
+// src/runtime/precedence.c
+// =================================================================================================
+
+// Scopes, streams and edges: see precedence.h.
+//
+// A scope holds its tokens, and hands over what it is done with. Tokens of children are merged as
+// they come, so a scope takes two tokens however many children it has.
+
+PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memory *memory,
+                                        const pwsp_timed *timed) {
+    memset(order, 0, sizeof *order);
+    order->memory = *memory;
+    order->has_structure = (timed->schedule.dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
+    order->scope_depth = timed->scope_depth;
+    order->stream_count = timed->has_streams ? timed->schedule.stream_count : 0;
+    order->edge_count = timed->edge_count;
+    order->scopes =
+        (pwsp_open_scope *)pwsp_memory_alloc(memory, order->scope_depth * sizeof(pwsp_open_scope));
+    bool is_good = order->scopes != NULL;
+    if (is_good && order->stream_count) {
+        order->streams =
+            (pwsp_token *)pwsp_memory_alloc(memory, order->stream_count * sizeof(pwsp_token));
+        is_good = order->streams != NULL;
+    }
+    if (is_good && order->edge_count) {
+        order->edges =
+            (pwsp_token *)pwsp_memory_alloc(memory, order->edge_count * sizeof(pwsp_token));
+        is_good = order->edges != NULL;
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_precedence_free(pwsp_precedence *order) {
+    const pwsp_memory memory = order->memory;
+    pwsp_memory_free(&memory, order->edges, order->edge_count * sizeof(pwsp_token));
+    pwsp_memory_free(&memory, order->streams, order->stream_count * sizeof(pwsp_token));
+    pwsp_memory_free(&memory, order->scopes, order->scope_depth * sizeof(pwsp_open_scope));
+    memset(order, 0, sizeof *order);
+}
+
+PWSP_INTERNAL size_t pwsp_precedence_bytes(const pwsp_precedence *order) {
+    return order->scope_depth * sizeof(pwsp_open_scope) +
+           (order->stream_count + order->edge_count) * sizeof(pwsp_token);
+}
+
+PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order) {
+    const pwsp_token none = pwsp_token_none();
+    pwsp_open_scope root = {false, none, none};
+    order->scopes[0] = root;
+    order->depth = 1;
+    for (uint32_t i = 0; i < order->stream_count; i++) {
+        order->streams[i] = none;
+    }
+    for (uint32_t i = 0; i < order->edge_count; i++) {
+        order->edges[i] = none;
+    }
+}
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+static void pwsp_precedence_keep(const pwsp_precedence *order, const pwsp_token *token) {
+    if (order->ops.keep) {
+        order->ops.keep(order->ops.user, token);
+    }
+}
+
+static void pwsp_precedence_drop(const pwsp_precedence *order, const pwsp_token *token) {
+    if (order->ops.drop) {
+        order->ops.drop(order->ops.user, token);
+    }
+}
+
+PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token,
+                                       const pwsp_token *other) {
+    const pwsp_token before = *token;
+    pwsp_precedence_keep(order, other);
+    *token = *other;
+    pwsp_precedence_drop(order, &before);
+}
+
+// Times need no more than a maximum; of other tokens, none is left out.
+static void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,
+                                  const pwsp_token *other) {
+    if (!order->ops.merge) {
+        pwsp_token_later(into, other);
+    } else if (into->task == PTOWSP_NO_INDEX) {
+        pwsp_precedence_set(order, into, other);
+    } else if (other->task != PTOWSP_NO_INDEX) {
+        order->ops.merge(order->ops.user, into, other);
+    }
+}
+
+// -- structure ------------------------------------------------------------------------------------
+
+// A child of the open scope is done when the token is.
+static void pwsp_precedence_child(pwsp_precedence *order, const pwsp_token *token) {
+    pwsp_open_scope *scope = &order->scopes[order->depth - 1];
+    if (scope->is_parallel) {
+        pwsp_precedence_merge(order, &scope->done, token);
+    } else {
+        pwsp_precedence_set(order, &scope->ready, token);
+    }
+}
+
+PWSP_INTERNAL void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel) {
+    PTOWSP_ASSERT(order->depth > 0 && order->depth < order->scope_depth);
+    const pwsp_token ready = order->scopes[order->depth - 1].ready;
+    pwsp_open_scope scope = {is_parallel, ready, ready};
+    pwsp_precedence_keep(order, &scope.ready);
+    pwsp_precedence_keep(order, &scope.done);
+    order->scopes[order->depth++] = scope;
+}
+
+PWSP_INTERNAL void pwsp_precedence_scope_end(pwsp_precedence *order) {
+    PTOWSP_ASSERT(order->depth > 1);
+    const pwsp_open_scope scope = order->scopes[--order->depth];
+    pwsp_precedence_child(order, scope.is_parallel ? &scope.done : &scope.ready);
+    pwsp_precedence_drop(order, &scope.done);
+    pwsp_precedence_drop(order, &scope.ready);
+}
+
+PWSP_INTERNAL void pwsp_precedence_reset(pwsp_precedence *order, const uint32_t *edges,
+                                         uint32_t count) {
+    const pwsp_token none = pwsp_token_none();
+    for (uint32_t i = 0; i < count; i++) {
+        PTOWSP_ASSERT(edges[i] < order->edge_count);
+        pwsp_precedence_set(order, &order->edges[edges[i]], &none);
+    }
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream) {
+    const pwsp_token_ops *ops = &order->ops;
+    PTOWSP_ASSERT(ops->visit);
+    if (order->has_structure) {
+        ops->visit(ops->user, &order->scopes[order->depth - 1].ready);
+    }
+    for (uint32_t i = 0; i < arrival->after_count; i++) {
+        PTOWSP_ASSERT(arrival->after[i] < order->edge_count);
+        ops->visit(ops->user, &order->edges[arrival->after[i]]);
+    }
+    if (has_stream && order->streams) {
+        ops->visit(ops->user, &order->streams[pwsp_precedence_stream(order, arrival)]);
+    }
+}
+
+PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream, const pwsp_token *token) {
+    for (uint32_t i = 0; i < arrival->before_count; i++) {
+        PTOWSP_ASSERT(arrival->before[i] < order->edge_count);
+        pwsp_precedence_merge(order, &order->edges[arrival->before[i]], token);
+    }
+    if (has_stream && order->streams) {
+        pwsp_precedence_set(order, &order->streams[pwsp_precedence_stream(order, arrival)], token);
+    }
+    if (order->has_structure) {
+        pwsp_precedence_child(order, token);
+    }
+}
+
+// =================================================================================================
+// src/runtime/reorder.h
+// =================================================================================================
+
+// Tasks of a program in flight, in program order: a reorder buffer.
+//
+// The thread that walks the program issues entries into a ring. Lanes (or cores of a device) run
+// them as soon as what they wait for is done, in any order; the walking thread retires them in
+// program order, so that time, results and errors are what they would be one after another.
+//
+//      head                                              tail
+//       | done | running | waits | done | ready | waits |  free ...
+//       retired in this order ->                        issued ->
+//
+// Who waits for whom. An entry has a list of links to those that wait for it, and a count of what
+// it waits for itself. The walking thread adds links while others complete entries:
+//
+//      walking thread, for entry W                   whoever has run entry E
+//      pending of W = BIAS                           result of E
+//      for each E that it waits for:                 waiters of E: exchange for CLOSED (2)
+//        puts a link before waiters of E: CAS (1),   for each link, to W: pending of W - 1 (3)
+//        or sees CLOSED: E is done
+//      pending of W - (BIAS - its links) (4)
+//
+// (1), (2): acquire and release, so either the link is seen by (2), or CLOSED and the result by
+// (1). (3), (4): acquire and release; whoever brings pending to 0 has seen all that W waits for,
+// and makes it ready. The links of E then belong to whoever did (2), who gives them back on a stack
+// that many push to and only the walking thread empties.
+//
+// A join stands for several entries at once: the readers of a tile, the children of a parallel
+// scope. It is *open* as long as more may come, and is done when it has been closed and all of them
+// are; it has links as entries do. Tokens of the map of regions are entries or joins.
+//
+// When an entry has failed, or was skipped as something that it waits for has failed, it is
+// *poisoned*; (3) hands that on. Poisoned entries are ready and done as all others, without
+// running.
+//
+// Entries are named by sequence numbers, that never come back, as long as only the walking thread
+// uses them; and by their places in the ring for all others.
+
+#ifndef PWSP_REORDER_H
+#define PWSP_REORDER_H
+
+#define PWSP_NO_HOME UINT32_MAX
+#define PWSP_BY_WALK UINT32_MAX
+
+// What has links, and what waits.
+typedef struct pwsp_fan {
+    uint32_t waiters;      // atomic: the first link, 0, or CLOSED
+    uint32_t pending;      // atomic
+    uint32_t is_poisoned;  // atomic
+} pwsp_fan;
+
+typedef enum pwsp_entry_kind {
+    PWSP_ENTRY_TASK = 0,
+    PWSP_ENTRY_PROCESS_TASK,  // time has been accounted for when it was issued
+    PWSP_ENTRY_LOAD,          // of a slot: done as soon as it waits for nothing
+    PWSP_ENTRY_PARALLEL,      // these are done when they are issued
+    PWSP_ENTRY_SEQUENTIAL,
+    PWSP_ENTRY_SCOPE_END,
+    PWSP_ENTRY_RESET  // of edges
+} pwsp_entry_kind;
+
+// Behind it in the ring: words of whoever issues it.
+typedef struct pwsp_entry {
+    pwsp_fan fan;
+    uint32_t next;  // for the executor, while it is ready
+    uint32_t home;  // the lane or core that is to run it, or PWSP_NO_HOME
+    pwsp_entry_kind kind;
+    ptowsp_unit unit;  // of a task
+    uint32_t kernel;   // of a task
+    uint64_t index;    // of the task
+    uint64_t cycles;   // when it is done: what its kernel has returned, a failure included
+} pwsp_entry;
+
+typedef struct pwsp_reorder_link {
+    uint32_t waiter;  // the place of an entry, or a join's id with PWSP_JOIN
+    uint32_t next;
+} pwsp_reorder_link;
+
+typedef struct pwsp_join {
+    pwsp_fan fan;
+    uint32_t refs;   // atomic: tokens, and one until it is done
+    uint32_t count;  // links to it so far
+    uint32_t next;   // in a list of free ones, or of those to be completed
+    bool is_open;
+} pwsp_join;
+
+// Runs entries that are ready. `by` is what the one who completed the last thing that an entry
+// waited for gave to pwsp_reorder_done; PWSP_BY_WALK: the walking thread found it ready.
+typedef struct pwsp_executor {
+    void (*ready)(void *user, uint32_t by, uint32_t place);
+    // The walking thread can go on only when something has been completed: does something useful,
+    // or waits until done_count is not `ticket` any more.
+    void (*help)(void *user, uint32_t ticket);
+    void *user;
+} pwsp_executor;
+
+// Arrays whose items stay where they are when there are more: piece k has FIRST << k of them.
+#define PWSP_PIECE_FIRST 256u
+#define PWSP_PIECE_COUNT 24
+
+typedef struct pwsp_reorder {
+    const pwsp_memory *memory;
+    pwsp_executor executor;
+    // Runs the kernel of an entry, and says what it returned.
+    ptowsp_cycles (*call)(void *user, const pwsp_entry *entry, uint32_t lane);
+    void *call_user;
+    char *ring;
+    size_t stride;                               // bytes of an entry with its words
+    uint32_t capacity;                           // entries in flight, at most
+    uint32_t place_mask;                         // places of the ring, a power of two, - 1
+    bool is_fixed;                               // what finds no link and no join waits for one
+    pwsp_reorder_link *links[PWSP_PIECE_COUNT];  // from 1
+    pwsp_join *joins[PWSP_PIECE_COUNT];          // from 1
+    char padding[PWSP_FALSE_SHARING];
+    // Of the walking thread:
+    uint64_t head, tail;  // sequence numbers
+    uint32_t link_count, free_link;
+    uint32_t join_count, free_join;
+    uint32_t waiter;        // the entry that has been opened: who links lead to
+    uint32_t waiter_links;  // how many so far
+    bool is_out_of_memory;
+    char padding_shared[PWSP_FALSE_SHARING];
+    uint32_t done_count;  // atomic: counts completions, and wraps
+    uint32_t freed_link;  // atomic: a stack
+    uint32_t freed_join;  // atomic: a stack
+    char padding_after[PWSP_FALSE_SHARING];
+} pwsp_reorder;
+
+// Makes room for entries with word_count words, and for some links. False when memory is out.
+PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
+                                     uint32_t capacity, uint32_t word_count);
+
+// Makes room for so many links and joins, and takes no more memory from then on. For every token
+// that can be held at once there must be a join, and one more; for every waiter that an entry can
+// have before it is issued there must be a link.
+PWSP_INTERNAL bool pwsp_reorder_fix(pwsp_reorder *reorder, uint32_t link_count,
+                                    uint32_t join_count);
+PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder);
+PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder);
+
+// Back to nothing in flight. Requires that all entries are done.
+PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor *executor);
+
+PWSP_INLINE pwsp_entry *pwsp_reorder_at(const pwsp_reorder *reorder, uint32_t place) {
+    return (pwsp_entry *)(void *)(reorder->ring + place * reorder->stride);
+}
+PWSP_INLINE pwsp_entry *pwsp_reorder_entry(const pwsp_reorder *reorder, uint64_t sequence) {
+    return pwsp_reorder_at(reorder, (uint32_t)sequence & reorder->place_mask);
+}
+PWSP_INLINE uint64_t *pwsp_entry_words(const pwsp_entry *entry) {
+    return (uint64_t *)(uintptr_t)(entry + 1);
+}
+
+// -- the walking thread ---------------------------------------------------------------------------
+
+PWSP_INLINE bool pwsp_reorder_is_full(const pwsp_reorder *reorder) {
+    return reorder->tail - reorder->head == reorder->capacity;
+}
+
+#define PWSP_WAITERS_CLOSED UINT32_MAX
+
+// Acquires what running the entry has written.
+PWSP_INLINE bool pwsp_entry_is_done(const pwsp_entry *entry) {
+    return pwsp_load_acquire(&entry->fan.waiters) == PWSP_WAITERS_CLOSED;
+}
+
+PWSP_INLINE uint32_t pwsp_reorder_ticket(const pwsp_reorder *reorder) {
+    return pwsp_load_seq_cst(&reorder->done_count);
+}
+
+// Begins the entry behind the last. Requires that the ring is not full.
+PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_kind kind);
+
+// Ends it: it is ready as soon as what it waits for is done, perhaps now.
+PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder);
+
+// The entry that has been opened waits for what a token stands for.
+PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *token);
+
+// Tokens. One that is held, but in entries that are done, has been kept and is to be dropped.
+PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder);  // of the opened entry
+PWSP_INTERNAL pwsp_token_ops pwsp_reorder_ops(pwsp_reorder *reorder);      // of the following
+PWSP_INTERNAL bool pwsp_reorder_is_dead(void *reorder, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_reorder_visit(void *reorder, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_reorder_keep(void *reorder, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_reorder_drop(void *reorder, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_reorder_merge(void *reorder, pwsp_token *into, const pwsp_token *other);
+
+// -- executors, on any thread ---------------------------------------------------------------------
+
+// Runs a ready entry, or skips it if it is poisoned.
+PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane);
+
+// Notes what the kernel of an entry has returned, or that it has not been called: a failure. For
+// those who do not call pwsp_reorder_run, but reorder->call, or nothing.
+PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,
+                                           ptowsp_cycles result);
+
+// It has been run: makes ready what waited for it. It must not be touched afterwards.
+PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by);
+
+#endif
+
+// =================================================================================================
+// src/runtime/reorder.c
+// =================================================================================================
+
+// The reorder buffer: see reorder.h for who waits for whom.
+//
+// Tokens: of an entry, time is 0 and task its sequence number, which is dead once it has been
+// retired; of a join, time is 1 and task its id. Each token that is held counts as a reference of
+// its join; a join is free when nobody refers to it and it is done, which any thread may find out.
+
+#define PWSP_FAN_BIAS (UINT32_C(1) << 31)
+#define PWSP_JOIN     (UINT32_C(1) << 31)
+#define PWSP_JOIN_MAX (UINT32_C(1) << 30)  // links to one join
+
+#define PWSP_LINK_LEAST 2048u  // there from the start
+
+// -- pieces ---------------------------------------------------------------------------------------
+
+// Where item id is: in piece *out_piece, at the place that is returned.
+PWSP_INLINE uint32_t pwsp_piece_of(uint32_t id, uint32_t *out_piece) {
+    uint32_t piece = 31 - (uint32_t)__builtin_clz(id / PWSP_PIECE_FIRST + 1);
+    *out_piece = piece;
+    return id - ((PWSP_PIECE_FIRST << piece) - PWSP_PIECE_FIRST);
+}
+
+PWSP_INLINE pwsp_reorder_link *pwsp_reorder_link_at(const pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece, place = pwsp_piece_of(id, &piece);
+    return &reorder->links[piece][place];
+}
+
+PWSP_INLINE pwsp_join *pwsp_reorder_join_at(const pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece, place = pwsp_piece_of(id, &piece);
+    return &reorder->joins[piece][place];
+}
+
+PWSP_INLINE pwsp_fan *pwsp_reorder_fan(const pwsp_reorder *reorder, uint32_t node) {
+    return node & PWSP_JOIN ? &pwsp_reorder_join_at(reorder, node & ~PWSP_JOIN)->fan
+                            : &pwsp_reorder_at(reorder, node)->fan;
+}
+
+// Is there a link, or a join, of this id? Makes its piece if need be; false when memory is out.
+static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece;
+    pwsp_piece_of(id, &piece);
+    if (piece < PWSP_PIECE_COUNT && !reorder->links[piece] && !reorder->is_fixed) {
+        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_reorder_link);
+        reorder->links[piece] = (pwsp_reorder_link *)pwsp_memory_alloc(reorder->memory, size);
+    }
+    return piece < PWSP_PIECE_COUNT && reorder->links[piece];
+}
+
+static bool pwsp_reorder_has_join(pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece;
+    pwsp_piece_of(id, &piece);
+    if (piece < PWSP_PIECE_COUNT && !reorder->joins[piece] && !reorder->is_fixed) {
+        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_join);
+        reorder->joins[piece] = (pwsp_join *)pwsp_memory_alloc(reorder->memory, size);
+    }
+    return piece < PWSP_PIECE_COUNT && reorder->joins[piece];
+}
+
+// A link that is free, or 0 when memory is out.
+static uint32_t pwsp_reorder_new_link(pwsp_reorder *reorder) {
+    if (!reorder->free_link) {
+        reorder->free_link = pwsp_exchange_acq_rel(&reorder->freed_link, 0u);
+    }
+    uint32_t id = reorder->free_link;
+    if (id) {
+        reorder->free_link = pwsp_reorder_link_at(reorder, id)->next;
+        return id;
+    }
+    id = reorder->link_count;
+    if (!pwsp_reorder_has_link(reorder, id)) {
+        return 0;
+    }
+    reorder->link_count++;
+    return id;
+}
+
+static uint32_t pwsp_reorder_free_join_id(pwsp_reorder *reorder) {
+    if (!reorder->free_join) {
+        reorder->free_join = pwsp_exchange_acq_rel(&reorder->freed_join, 0u);
+    }
+    uint32_t id = reorder->free_join;
+    if (id) {
+        reorder->free_join = pwsp_reorder_join_at(reorder, id)->next;
+        return id;
+    }
+    id = reorder->join_count;
+    if (!pwsp_reorder_has_join(reorder, id)) {
+        return 0;
+    }
+    reorder->join_count++;
+    return id;
+}
+
+// Lets something be completed since the ticket was taken.
+static void pwsp_reorder_help(pwsp_reorder *reorder, uint32_t ticket) {
+    reorder->executor.help(reorder->executor.user, ticket);
+}
+
+// An open join, referred to once; 0 when memory is out.
+static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {
+    uint32_t ticket = pwsp_reorder_ticket(reorder);
+    uint32_t id = pwsp_reorder_free_join_id(reorder);
+    while (!id && reorder->is_fixed) {
+        pwsp_reorder_help(reorder, ticket);
+        ticket = pwsp_reorder_ticket(reorder);
+        id = pwsp_reorder_free_join_id(reorder);
+    }
+    if (!id) {
+        reorder->is_out_of_memory = true;
+        return 0;
+    }
+    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
+    pwsp_store_relaxed(&join->fan.waiters, 0u);
+    pwsp_store_relaxed(&join->fan.pending, PWSP_FAN_BIAS);
+    pwsp_store_relaxed(&join->fan.is_poisoned, 0u);
+    pwsp_store_relaxed(&join->refs, 2u);  // and until it is done
+    join->count = 0;
+    join->is_open = true;
+    return id;
+}
+
+static void pwsp_reorder_unref(pwsp_reorder *reorder, uint32_t id) {
+    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
+    if (pwsp_fetch_sub_acq_rel(&join->refs, 1u) > 1) {
+        return;
+    }
+    uint32_t first = pwsp_load_relaxed(&reorder->freed_join);
+    do {
+        join->next = first;
+    } while (!pwsp_cas_acq_rel(&reorder->freed_join, &first, id));
+}
+
+// -- completing, on any thread --------------------------------------------------------------------
+
+static void pwsp_reorder_give_back(pwsp_reorder *reorder, uint32_t first, uint32_t last) {
+    uint32_t before = pwsp_load_relaxed(&reorder->freed_link);
+    do {
+        pwsp_reorder_link_at(reorder, last)->next = before;
+    } while (!pwsp_cas_acq_rel(&reorder->freed_link, &before, first));
+}
+
+// An entry waits for nothing any more.
+static void pwsp_reorder_ready(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    if (entry->kind == PWSP_ENTRY_LOAD) {  // nothing waits for it but the walking thread
+        pwsp_exchange_acq_rel(&entry->fan.waiters, PWSP_WAITERS_CLOSED);
+        pwsp_fetch_add_seq_cst(&reorder->done_count, 1u);
+        return;
+    }
+    reorder->executor.ready(reorder->executor.user, by, place);
+}
+
+// Something is done: tells who waits for it, and for joins that are done by that. The joins that
+// are still to be told about are linked by `next`.
+static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t join,
+                                  uint32_t by) {
+    uint32_t joins = 0;
+    for (;;) {
+        uint32_t is_poisoned = pwsp_load_relaxed(&fan->is_poisoned), last = 0;
+        uint32_t first = pwsp_exchange_acq_rel(&fan->waiters, PWSP_WAITERS_CLOSED);  // (2)
+        for (uint32_t id = first; id; id = pwsp_reorder_link_at(reorder, id)->next) {
+            uint32_t waiter = pwsp_reorder_link_at(reorder, id)->waiter;
+            pwsp_fan *other = pwsp_reorder_fan(reorder, waiter);
+            if (is_poisoned) {
+                pwsp_store_relaxed(&other->is_poisoned, 1u);
+            }
+            if (pwsp_fetch_sub_acq_rel(&other->pending, 1u) == 1) {  // (3)
+                if (waiter & PWSP_JOIN) {
+                    pwsp_reorder_join_at(reorder, waiter & ~PWSP_JOIN)->next = joins;
+                    joins = waiter & ~PWSP_JOIN;
+                } else {
+                    pwsp_reorder_ready(reorder, waiter, by);
+                }
+            }
+            last = id;
+        }
+        if (first) {
+            pwsp_reorder_give_back(reorder, first, last);
+        }
+        if (join) {
+            pwsp_reorder_unref(reorder, join);
+        }
+        if (!joins) {
+            return;
+        }
+        join = joins;
+        joins = pwsp_reorder_join_at(reorder, join)->next;
+        fan = &pwsp_reorder_join_at(reorder, join)->fan;
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,
+                                           ptowsp_cycles result) {
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    entry->cycles = result;
+    if (result > PTOWSP_CYCLES_MAX) {
+        pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane) {
+    const pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    bool is_poisoned = pwsp_load_relaxed(&entry->fan.is_poisoned) != 0;
+    pwsp_reorder_set_result(reorder, place,
+                            is_poisoned ? ptowsp_task_fail(PTOWSP_SKIPPED)
+                                        : reorder->call(reorder->call_user, entry, lane));
+}
+
+PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
+    pwsp_reorder_complete(reorder, &pwsp_reorder_at(reorder, place)->fan, 0, by);
+    pwsp_fetch_add_seq_cst(&reorder->done_count, 1u);
+}
+
+// -- issuing, on the walking thread ---------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_kind kind) {
+    PTOWSP_ASSERT(!pwsp_reorder_is_full(reorder));
+    uint32_t place = (uint32_t)reorder->tail & reorder->place_mask;
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    bool is_task = kind <= PWSP_ENTRY_LOAD;
+    pwsp_store_relaxed(&entry->fan.waiters, is_task ? 0u : PWSP_WAITERS_CLOSED);
+    pwsp_store_relaxed(&entry->fan.pending, PWSP_FAN_BIAS);
+    pwsp_store_relaxed(&entry->fan.is_poisoned, 0u);
+    entry->home = PWSP_NO_HOME;
+    entry->kind = kind;
+    entry->cycles = 0;
+    reorder->waiter = place;
+    reorder->waiter_links = 0;
+    return entry;
+}
+
+PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
+    uint32_t place = (uint32_t)reorder->tail & reorder->place_mask;
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    reorder->tail++;
+    if (entry->kind > PWSP_ENTRY_LOAD) {
+        return;
+    }
+    if (reorder->is_out_of_memory) {  // it may wait for too little
+        pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
+    }
+    uint32_t excess = PWSP_FAN_BIAS - reorder->waiter_links;
+    if (pwsp_fetch_sub_acq_rel(&entry->fan.pending, excess) == excess) {  // (4)
+        pwsp_reorder_ready(reorder, place, PWSP_BY_WALK);
+    }
+}
+
+// A link to be added to a fan; 0 when memory is out. Where all memory has been given, waits for one:
+// those to the fan itself come back when it is done, if nothing else brings any.
+static uint32_t pwsp_reorder_link_for(pwsp_reorder *reorder) {
+    uint32_t ticket = pwsp_reorder_ticket(reorder);
+    uint32_t id = pwsp_reorder_new_link(reorder);
+    while (!id && reorder->is_fixed) {
+        pwsp_reorder_help(reorder, ticket);
+        ticket = pwsp_reorder_ticket(reorder);
+        id = pwsp_reorder_new_link(reorder);
+    }
+    return id;
+}
+
+// Makes a node wait for something with links: adds one, and says so, if it is not done yet and the
+// node does not wait for it already.
+static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *fan) {
+    uint32_t first = pwsp_load_acquire(&fan->waiters), id = 0;
+    if (first != PWSP_WAITERS_CLOSED) {
+        if (first && pwsp_reorder_link_at(reorder, first)->waiter == waiter) {
+            return false;  // it waits already, as several tiles are shared
+        }
+        id = pwsp_reorder_link_for(reorder);
+        if (!id) {
+            reorder->is_out_of_memory = true;
+            return false;
+        }
+        pwsp_reorder_link *link = pwsp_reorder_link_at(reorder, id);
+        link->waiter = waiter;
+        while (first != PWSP_WAITERS_CLOSED) {
+            link->next = first;
+            if (pwsp_cas_acq_rel(&fan->waiters, &first, id)) {  // (1)
+                break;
+            }
+        }
+        if (first != PWSP_WAITERS_CLOSED) {
+            return true;
+        }
+        link->next = reorder->free_link;
+        reorder->free_link = id;
+    }
+    if (pwsp_load_relaxed(&fan->is_poisoned)) {
+        pwsp_store_relaxed(&pwsp_reorder_fan(reorder, waiter)->is_poisoned, 1u);
+    }
+    return false;
+}
+
+// No more will come to a join: it is done when all of them are.
+static void pwsp_reorder_close(pwsp_reorder *reorder, uint32_t id) {
+    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
+    if (!join->is_open) {
+        return;
+    }
+    join->is_open = false;
+    uint32_t excess = PWSP_FAN_BIAS - join->count;
+    if (pwsp_fetch_sub_acq_rel(&join->fan.pending, excess) == excess) {  // (4)
+        pwsp_reorder_complete(reorder, &join->fan, id, PWSP_BY_WALK);
+    }
+}
+
+// The links of what a living token stands for; a join is closed by that. NULL: it is done.
+static pwsp_fan *pwsp_reorder_fan_of(pwsp_reorder *reorder, const pwsp_token *token) {
+    if (token->task == PTOWSP_NO_INDEX) {
+        return NULL;
+    }
+    if (token->time) {
+        pwsp_reorder_close(reorder, (uint32_t)token->task);
+        return &pwsp_reorder_join_at(reorder, (uint32_t)token->task)->fan;
+    }
+    return token->task >= reorder->head ? &pwsp_reorder_entry(reorder, token->task)->fan : NULL;
+}
+
+PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *token) {
+    pwsp_fan *fan = pwsp_reorder_fan_of(reorder, token);
+    if (fan) {
+        reorder->waiter_links += pwsp_reorder_tie(reorder, reorder->waiter, fan);
+    }
+}
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder) {
+    pwsp_token token = {0, reorder->tail};
+    return token;
+}
+
+PWSP_INTERNAL bool pwsp_reorder_is_dead(void *user, const pwsp_token *token) {
+    const pwsp_reorder *reorder = (const pwsp_reorder *)user;
+    if (token->task == PTOWSP_NO_INDEX) {
+        return true;
+    }
+    const pwsp_fan *fan;
+    if (token->time) {
+        const pwsp_join *join = pwsp_reorder_join_at(reorder, (uint32_t)token->task);
+        fan = &join->fan;
+        bool is_done = join->is_open
+                           ? pwsp_load_acquire(&fan->pending) == PWSP_FAN_BIAS - join->count
+                           : pwsp_load_acquire(&fan->waiters) == PWSP_WAITERS_CLOSED;
+        return is_done && !pwsp_load_relaxed(&fan->is_poisoned);
+    }
+    if (token->task < reorder->head) {
+        return true;
+    }
+    fan = &pwsp_reorder_entry(reorder, token->task)->fan;
+    return pwsp_load_acquire(&fan->waiters) == PWSP_WAITERS_CLOSED &&
+           !pwsp_load_relaxed(&fan->is_poisoned);
+}
+
+PWSP_INTERNAL void pwsp_reorder_visit(void *user, const pwsp_token *token) {
+    pwsp_reorder_wait((pwsp_reorder *)user, token);
+}
+
+PWSP_INTERNAL void pwsp_reorder_keep(void *user, const pwsp_token *token) {
+    const pwsp_reorder *reorder = (const pwsp_reorder *)user;
+    if (token->time) {
+        pwsp_fetch_add_seq_cst(&pwsp_reorder_join_at(reorder, (uint32_t)token->task)->refs, 1u);
+    }
+}
+
+// Who drops a join adds nothing to it any more.
+PWSP_INTERNAL void pwsp_reorder_drop(void *user, const pwsp_token *token) {
+    pwsp_reorder *reorder = (pwsp_reorder *)user;
+    if (token->time) {
+        pwsp_reorder_close(reorder, (uint32_t)token->task);
+        pwsp_reorder_unref(reorder, (uint32_t)token->task);
+    }
+}
+
+static void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token, const pwsp_token *other) {
+    pwsp_token before = *token;
+    pwsp_reorder_keep(reorder, other);
+    *token = *other;
+    pwsp_reorder_drop(reorder, &before);
+}
+
+// Another one comes to an open join.
+static void pwsp_reorder_join(pwsp_reorder *reorder, uint32_t id, const pwsp_token *token) {
+    pwsp_fan *fan = pwsp_reorder_fan_of(reorder, token);
+    if (fan) {
+        pwsp_reorder_join_at(reorder, id)->count += pwsp_reorder_tie(reorder, id | PWSP_JOIN, fan);
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_merge(void *user, pwsp_token *into, const pwsp_token *other) {
+    pwsp_reorder *reorder = (pwsp_reorder *)user;
+    if (into->time) {
+        pwsp_join *join = pwsp_reorder_join_at(reorder, (uint32_t)into->task);
+        if (join->is_open && join->count < PWSP_JOIN_MAX) {
+            pwsp_reorder_join(reorder, (uint32_t)into->task, other);
+            return;
+        }
+    }
+    if (pwsp_reorder_is_dead(reorder, into)) {
+        pwsp_reorder_set(reorder, into, other);
+        return;
+    }
+    uint32_t id = pwsp_reorder_new_join(reorder);
+    if (!id) {
+        return;
+    }
+    pwsp_token token = {1, id};
+    pwsp_reorder_join(reorder, id, into);
+    pwsp_reorder_join(reorder, id, other);
+    pwsp_reorder_drop(reorder, into);
+    *into = token;
+}
+
+PWSP_INTERNAL pwsp_token_ops pwsp_reorder_ops(pwsp_reorder *reorder) {
+    pwsp_token_ops ops = {pwsp_reorder_is_dead,
+                          pwsp_reorder_visit,
+                          pwsp_reorder_keep,
+                          pwsp_reorder_drop,
+                          pwsp_reorder_merge,
+                          reorder,
+                          false};
+    return ops;
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+static size_t pwsp_reorder_ring_size(const pwsp_reorder *reorder) {
+    return ((size_t)reorder->place_mask + 1) * reorder->stride;
+}
+
+PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
+                                     uint32_t capacity, uint32_t word_count) {
+    PTOWSP_ASSERT(capacity > 0 && capacity <= PWSP_FAN_BIAS / 2);
+    memset(reorder, 0, sizeof *reorder);
+    reorder->memory = memory;
+    reorder->capacity = capacity;
+    while (reorder->place_mask < capacity - 1) {
+        reorder->place_mask = 2 * reorder->place_mask + 1;
+    }
+    reorder->stride = sizeof(pwsp_entry) + word_count * sizeof(uint64_t);
+    reorder->link_count = 1;
+    reorder->join_count = 1;
+    reorder->ring = (char *)pwsp_memory_alloc(memory, pwsp_reorder_ring_size(reorder));
+    bool is_good = reorder->ring && pwsp_reorder_has_join(reorder, 1);
+    for (uint32_t id = 1; is_good && id <= PWSP_LINK_LEAST; id *= 2) {
+        is_good = pwsp_reorder_has_link(reorder, id);
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_reorder_fix(pwsp_reorder *reorder, uint32_t link_count,
+                                    uint32_t join_count) {
+    bool is_good = true;
+    for (uint32_t i = 0; is_good && i < PWSP_PIECE_COUNT; i++) {
+        const uint32_t first = (PWSP_PIECE_FIRST << i) - PWSP_PIECE_FIRST;  // of the piece
+        is_good = (first > link_count || pwsp_reorder_has_link(reorder, first)) &&
+                  (first > join_count || pwsp_reorder_has_join(reorder, first));
+    }
+    reorder->is_fixed = true;
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder) {
+    if (!reorder->memory) {
+        return;
+    }
+    for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
+        size_t count = (size_t)PWSP_PIECE_FIRST << i;
+        pwsp_memory_free(reorder->memory, reorder->links[i],
+                         reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0);
+        pwsp_memory_free(reorder->memory, reorder->joins[i],
+                         reorder->joins[i] ? count * sizeof(pwsp_join) : 0);
+    }
+    pwsp_memory_free(reorder->memory, reorder->ring,
+                     reorder->ring ? pwsp_reorder_ring_size(reorder) : 0);
+    memset(reorder, 0, sizeof *reorder);
+}
+
+PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder) {
+    size_t bytes = reorder->ring ? pwsp_reorder_ring_size(reorder) : 0;
+    for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
+        size_t count = (size_t)PWSP_PIECE_FIRST << i;
+        bytes += reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0;
+        bytes += reorder->joins[i] ? count * sizeof(pwsp_join) : 0;
+    }
+    return bytes;
+}
+
+PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor *executor) {
+    PTOWSP_ASSERT(reorder->head == reorder->tail);
+    reorder->executor = *executor;
+    reorder->head = 0;
+    reorder->tail = 0;
+    reorder->link_count = 1;
+    reorder->free_link = 0;
+    reorder->freed_link = 0;
+    reorder->join_count = 1;
+    reorder->free_join = 0;
+    reorder->freed_join = 0;
+    reorder->is_out_of_memory = false;
+}
+
+// =================================================================================================
+// src/runtime/issue.h
+// =================================================================================================
+
+// The scheduler: takes what arrives in program order, runs it as soon as it may, and retires it in
+// program order.
+//
+//      arrivals -> issue -> reorder buffer -> executor runs them
+//                               | in program order
+//                               v
+//                            retire -> whoever issues: time, errors
+//
+// What a task waits for, in real time: tasks that touch the same data, by a map of regions; and the
+// structure, explicit edges and streams of the schedule, where it has them.
+//
+// One thread issues. It retires what is done at the head before it opens the next entry, and helps
+// to run tasks while there is no room, an element has to be loaded, or all has been issued. After a
+// failure nothing more is issued or retired.
+//
+// The owner gives this room its arrivals, an executor (reorder.h) and a host, and nothing here knows
+// what it schedules. With memory given once (is_fixed) running takes none: what finds no room waits
+// until something is done.
+
+#ifndef PWSP_ISSUE_H
+#define PWSP_ISSUE_H
+
+// The owner, on the thread that issues.
+typedef struct pwsp_issue_host {
+    // An entry is done and the oldest: a task, a load, a mark. False after a failure.
+    bool (*retire)(void *user, const pwsp_entry *entry);
+    void (*no_memory)(void *user);  // a failure; not where memory is fixed
+    void *user;
+} pwsp_issue_host;
+
+// Zero means the default, where there is one.
+typedef struct pwsp_issue_desc {
+    uint32_t place_count;   // entries in flight: tasks and marks; required
+    uint32_t task_max;      // tasks in flight; place_count
+    uint32_t word_count;    // of each entry, for the owner
+    uint32_t tile_max;      // of one task; PTOWSP_TASK_TILE_MAX
+    bool is_fixed;          // all memory is taken beforehand
+    uint32_t region_count;  // is_fixed: tiles in the map; place_count * tile_max
+    uint32_t link_count;    // is_fixed: from a task to one that waits; 4 * place_count
+} pwsp_issue_desc;
+
+typedef struct pwsp_issue {
+    pwsp_memory memory;
+    pwsp_issue_desc desc;  // defaults filled in
+    const pwsp_timed *timed;
+    pwsp_reorder reorder;
+    pwsp_precedence order;
+    pwsp_deps deps;
+    pwsp_issue_host host;
+    uint32_t task_count;  // in flight
+    uint32_t task_count_max;
+    bool has_failed;
+    // Of the pipeline that is being run:
+    uint64_t *process_last;  // by process: sequence of its last task, or PTOWSP_NO_INDEX
+    uint64_t process_capacity;
+    pwsp_token pipeline_done;
+} pwsp_issue;
+
+// False when memory is out; pwsp_issue_free is to be called all the same. The object must not be
+// moved, and timed must live as long.
+PWSP_INTERNAL bool pwsp_issue_init(pwsp_issue *issue, const pwsp_memory *memory,
+                                   const pwsp_timed *timed, const pwsp_issue_desc *desc);
+PWSP_INTERNAL void pwsp_issue_free(pwsp_issue *issue);
+PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue);
+
+// Back to nothing in flight, with tensors as they are bound now.
+PWSP_INTERNAL void pwsp_issue_begin(pwsp_issue *issue, const pwsp_bound_tensor *bound,
+                                    const pwsp_executor *executor, const pwsp_issue_host *host);
+
+// -- the thread that issues -----------------------------------------------------------------------
+
+// An entry behind the last, to be filled in (home, unit, kernel, index, words), and then submitted.
+// NULL after a failure.
+PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kind);
+
+// Submits the entry that has been opened. False after a failure.
+//
+//      TASK                   runs when what it waits for is done
+//      LOAD                   tiles[0] is an element: returns when what writes it is done
+//      PARALLEL, SEQUENTIAL   a scope begins; the arrival may be NULL
+//      SCOPE_END              it ends; the arrival may be NULL
+//      RESET                  the edges `after` begin anew
+PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival);
+
+// Retires what is done at the head. Until there is room, or nothing is in flight. False after a
+// failure, all of them.
+PWSP_INTERNAL bool pwsp_issue_retire(pwsp_issue *issue);
+PWSP_INTERNAL bool pwsp_issue_settle(pwsp_issue *issue);
+
+// Until an entry is done. False after a failure, also of what it waits for.
+PWSP_INTERNAL bool pwsp_issue_await(pwsp_issue *issue, const pwsp_entry *entry);
+
+// The owner has found a failure by itself.
+PWSP_INTERNAL bool pwsp_issue_fail(pwsp_issue *issue);  // false
+
+// After a failure: waits for what is in flight, and forgets it.
+PWSP_INTERNAL void pwsp_issue_drain(pwsp_issue *issue);
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+// All that is before a pipeline has been retired, so it waits for nothing; tasks of one process run
+// in order; what follows waits for all of them. `whole` is what it is to what surrounds it.
+PWSP_INTERNAL bool pwsp_issue_pipeline_begin(pwsp_issue *issue);
+PWSP_INTERNAL void pwsp_issue_pipeline_end(pwsp_issue *issue, const pwsp_arrival *whole);
+
+// Makes room for another process. False after a failure.
+PWSP_INTERNAL bool pwsp_issue_has_process(pwsp_issue *issue, uint32_t process);
+
+// Submits the PROCESS_TASK that has been opened.
+PWSP_INTERNAL bool pwsp_issue_submit_process(pwsp_issue *issue, uint32_t process,
+                                             const pwsp_arrival *arrival);
+
+#endif
+
+// =================================================================================================
+// src/runtime/issue.c
+// =================================================================================================
+
+// Issuing and retiring: see issue.h.
+//
+// Errors keep program order: what the owner finds wrong counts only when all before it has been
+// retired (pwsp_issue_settle); and the failure that is retired first is the one that would have come
+// had tasks been run one after another.
+//
+// Fixed memory. Three things can run out while there is room in the ring, and each comes back when
+// tasks are done:
+//
+//      links    the thread helps until one is free (reorder.c)
+//      joins    there is one for every token that can be held at once, and the others are in use
+//               only while something is in flight
+//      regions  those of tasks that are done are swept out; if that is not enough, all is retired,
+//               and the map begins anew
+
+// -- life -----------------------------------------------------------------------------------------
+
+static uint32_t pwsp_issue_or(uint32_t value, uint64_t other) {
+    return value ? value : (uint32_t)pwsp_min_u64(other, UINT32_MAX / 4);
+}
+
+static bool pwsp_issue_fix(pwsp_issue *issue) {
+    const pwsp_issue_desc *desc = &issue->desc;
+    // Tokens that are held: of scopes, of edges, of streams, one for each region.
+    uint64_t held = 2 * (uint64_t)issue->timed->scope_depth + issue->order.edge_count +
+                    issue->order.stream_count + desc->region_count;
+    return pwsp_reorder_fix(&issue->reorder, desc->link_count, pwsp_issue_or(0, held + 16)) &&
+           pwsp_deps_fix(&issue->deps, desc->region_count);
+}
+
+// How many regions and waits there are at once depends on when tasks are done. What most programs
+// ever need is there from the start, so that executing again allocates nothing.
+static bool pwsp_issue_reserve_regions(pwsp_issue *issue) {
+    bool is_any_written = false;
+    for (uint32_t i = 1; i < issue->timed->tensor_count; i++) {
+        is_any_written = is_any_written || issue->timed->tensor_is_written[i];
+    }
+    return !is_any_written || pwsp_deps_reserve(&issue->deps);
+}
+
+PWSP_INTERNAL bool pwsp_issue_init(pwsp_issue *issue, const pwsp_memory *memory,
+                                   const pwsp_timed *timed, const pwsp_issue_desc *desc) {
+    PTOWSP_ASSERT(desc->place_count > 0);
+    memset(issue, 0, sizeof *issue);
+    issue->memory = *memory;
+    issue->timed = timed;
+    issue->desc = *desc;
+    issue->desc.task_max = pwsp_issue_or(desc->task_max, desc->place_count);
+    issue->desc.tile_max = pwsp_issue_or(desc->tile_max, PTOWSP_TASK_TILE_MAX);
+    issue->desc.region_count =
+        pwsp_issue_or(desc->region_count, (uint64_t)desc->place_count * issue->desc.tile_max);
+    issue->desc.region_count = issue->desc.region_count < issue->desc.tile_max
+                                   ? issue->desc.tile_max
+                                   : issue->desc.region_count;
+    issue->desc.link_count = pwsp_issue_or(desc->link_count, 4 * (uint64_t)desc->place_count);
+    bool is_good =
+        pwsp_precedence_init(&issue->order, memory, timed) &&
+        pwsp_reorder_init(&issue->reorder, &issue->memory, desc->place_count, desc->word_count) &&
+        pwsp_deps_init(&issue->deps, &issue->memory, timed->tensor_count);
+    issue->deps.ops = issue->order.ops = pwsp_reorder_ops(&issue->reorder);
+    return is_good && (desc->is_fixed ? pwsp_issue_fix(issue) : pwsp_issue_reserve_regions(issue));
+}
+
+PWSP_INTERNAL void pwsp_issue_free(pwsp_issue *issue) {
+    pwsp_memory_free(&issue->memory, issue->process_last,
+                     (size_t)issue->process_capacity * sizeof(uint64_t));
+    pwsp_deps_free(&issue->deps);
+    pwsp_reorder_free(&issue->reorder);
+    pwsp_precedence_free(&issue->order);
+    memset(issue, 0, sizeof *issue);
+}
+
+PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue) {
+    return pwsp_reorder_bytes(&issue->reorder) + pwsp_deps_bytes(&issue->deps) +
+           pwsp_precedence_bytes(&issue->order) +
+           (size_t)issue->process_capacity * sizeof(uint64_t);
+}
+
+PWSP_INTERNAL void pwsp_issue_begin(pwsp_issue *issue, const pwsp_bound_tensor *bound,
+                                    const pwsp_executor *executor, const pwsp_issue_host *host) {
+    pwsp_reorder_begin(&issue->reorder, executor);
+    pwsp_precedence_begin(&issue->order);
+    pwsp_deps_begin_data(&issue->deps, issue->timed, bound);
+    issue->host = *host;
+    issue->task_count = issue->task_count_max = 0;
+    issue->has_failed = false;
+    issue->pipeline_done = pwsp_token_none();
+}
+
+// -- retiring -------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_issue_fail(pwsp_issue *issue) {
+    issue->has_failed = true;
+    return false;
+}
+
+static bool pwsp_issue_no_memory(pwsp_issue *issue) {
+    PTOWSP_ASSERT(!issue->desc.is_fixed);
+    issue->host.no_memory(issue->host.user);
+    return pwsp_issue_fail(issue);
+}
+
+static bool pwsp_entry_is_task(const pwsp_entry *entry) {
+    return entry->kind <= PWSP_ENTRY_PROCESS_TASK;
+}
+
+// The oldest entry leaves.
+static void pwsp_issue_leave(pwsp_issue *issue, const pwsp_entry *entry) {
+    PTOWSP_ASSERT(pwsp_load_relaxed(&entry->fan.waiters) == PWSP_WAITERS_CLOSED);
+    PTOWSP_ASSERT(!pwsp_entry_is_task(entry) || issue->task_count > 0);
+    issue->task_count -= pwsp_entry_is_task(entry);
+    issue->reorder.head++;
+}
+
+PWSP_INTERNAL bool pwsp_issue_retire(pwsp_issue *issue) {
+    const pwsp_reorder *reorder = &issue->reorder;
+    if (issue->has_failed) {
+        return false;
+    }
+    while (reorder->head < reorder->tail) {
+        const pwsp_entry *entry = pwsp_reorder_entry(reorder, reorder->head);
+        if (!pwsp_entry_is_done(entry)) {
+            return true;
+        }
+        if (!issue->host.retire(issue->host.user, entry)) {
+            return pwsp_issue_fail(issue);
+        }
+        pwsp_issue_leave(issue, entry);
+    }
+    return true;
+}
+
+static void pwsp_issue_help(const pwsp_issue *issue, uint32_t ticket) {
+    issue->reorder.executor.help(issue->reorder.executor.user, ticket);
+}
+
+// Retires until there is room for another entry.
+static bool pwsp_issue_room(pwsp_issue *issue, bool is_task) {
+    for (;;) {
+        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
+        if (!pwsp_issue_retire(issue)) {
+            return false;
+        }
+        if (!pwsp_reorder_is_full(&issue->reorder) &&
+            !(is_task && issue->task_count == issue->desc.task_max)) {
+            return true;
+        }
+        pwsp_issue_help(issue, ticket);
+    }
+}
+
+PWSP_INTERNAL bool pwsp_issue_settle(pwsp_issue *issue) {
+    for (;;) {
+        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
+        if (!pwsp_issue_retire(issue)) {
+            return false;
+        }
+        if (issue->reorder.head == issue->reorder.tail) {
+            PTOWSP_ASSERT(issue->task_count == 0);
+            return true;
+        }
+        pwsp_issue_help(issue, ticket);
+    }
+}
+
+PWSP_INTERNAL bool pwsp_issue_await(pwsp_issue *issue, const pwsp_entry *entry) {
+    for (;;) {
+        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
+        if (!pwsp_issue_retire(issue)) {
+            return false;
+        }
+        if (pwsp_entry_is_done(entry)) {
+            return !pwsp_load_relaxed(&entry->fan.is_poisoned) || pwsp_issue_settle(issue);
+        }
+        pwsp_issue_help(issue, ticket);
+    }
+}
+
+PWSP_INTERNAL void pwsp_issue_drain(pwsp_issue *issue) {
+    pwsp_reorder *reorder = &issue->reorder;
+    while (reorder->head < reorder->tail) {
+        uint32_t ticket = pwsp_reorder_ticket(reorder);
+        const pwsp_entry *entry = pwsp_reorder_entry(reorder, reorder->head);
+        if (pwsp_entry_is_done(entry)) {
+            pwsp_issue_leave(issue, entry);
+        } else {
+            pwsp_issue_help(issue, ticket);
+        }
+    }
+    PTOWSP_ASSERT(issue->task_count == 0);
+}
+
+// -- issuing --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kind) {
+    if (!pwsp_issue_room(issue, kind <= PWSP_ENTRY_PROCESS_TASK)) {
+        return NULL;
+    }
+    return pwsp_reorder_open(&issue->reorder, kind);
+}
+
+// Issues what has been opened; `is_good` is false when memory is out: then it does not run, but
+// what is before it does, and may have failed.
+static bool pwsp_issue_end(pwsp_issue *issue, const pwsp_entry *entry, bool is_good) {
+    issue->reorder.is_out_of_memory = issue->reorder.is_out_of_memory || !is_good;
+    if (pwsp_entry_is_task(entry)) {
+        issue->task_count++;
+        issue->task_count_max =
+            issue->task_count > issue->task_count_max ? issue->task_count : issue->task_count_max;
+    }
+    pwsp_reorder_issue(&issue->reorder);
+    return !issue->reorder.is_out_of_memory ||
+           (pwsp_issue_settle(issue) && pwsp_issue_no_memory(issue));
+}
+
+// Fixed memory: makes room in the map for the tiles of a task.
+static bool pwsp_issue_regions(pwsp_issue *issue, uint32_t count) {
+    PTOWSP_ASSERT(count <= issue->desc.tile_max);
+    if (!issue->desc.is_fixed || pwsp_deps_has_room(&issue->deps, count)) {
+        return true;
+    }
+    if (!pwsp_issue_settle(issue)) {
+        return false;
+    }
+    pwsp_deps_clear(&issue->deps);
+    PTOWSP_ASSERT(pwsp_deps_has_room(&issue->deps, count));
+    return true;
+}
+
+// Connects the task that has been opened with those before it. False when memory is out.
+static bool pwsp_issue_connect(pwsp_issue *issue, const pwsp_arrival *arrival) {
+    const pwsp_token token = pwsp_reorder_token(&issue->reorder);
+    pwsp_precedence_wait(&issue->order, arrival, true);
+    if (!pwsp_deps_query(&issue->deps, arrival->tiles, arrival->tile_count) ||
+        !pwsp_deps_add(&issue->deps, arrival->tiles, arrival->tile_count, &token)) {
+        return false;
+    }
+    pwsp_precedence_tell(&issue->order, arrival, true, &token);
+    return true;
+}
+
+static bool pwsp_issue_submit_task(pwsp_issue *issue, const pwsp_entry *entry,
+                                   const pwsp_arrival *arrival) {
+    return pwsp_issue_regions(issue, arrival->tile_count) &&
+           pwsp_issue_end(issue, entry, pwsp_issue_connect(issue, arrival));
+}
+
+PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival) {
+    const pwsp_entry *entry = pwsp_reorder_entry(&issue->reorder, issue->reorder.tail);
+    switch (entry->kind) {
+    case PWSP_ENTRY_TASK: return pwsp_issue_submit_task(issue, entry, arrival);
+    case PWSP_ENTRY_LOAD:
+        pwsp_deps_query_load(&issue->deps, &arrival->tiles[0]);
+        return pwsp_issue_end(issue, entry, true) && pwsp_issue_await(issue, entry);
+    case PWSP_ENTRY_PARALLEL:
+    case PWSP_ENTRY_SEQUENTIAL:
+        pwsp_precedence_scope_begin(&issue->order, entry->kind == PWSP_ENTRY_PARALLEL);
+        break;
+    case PWSP_ENTRY_SCOPE_END: pwsp_precedence_scope_end(&issue->order); break;
+    case PWSP_ENTRY_RESET:
+        pwsp_precedence_reset(&issue->order, arrival->after, arrival->after_count);
+        break;
+    case PWSP_ENTRY_PROCESS_TASK: PTOWSP_ASSERT(0 && "a process has its own way"); break;
+    }
+    return pwsp_issue_end(issue, entry, true);
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_issue_pipeline_begin(pwsp_issue *issue) {
+    for (uint64_t i = 0; i < issue->process_capacity; i++) {
+        issue->process_last[i] = PTOWSP_NO_INDEX;
+    }
+    issue->pipeline_done = pwsp_token_none();
+    return pwsp_issue_settle(issue);
+}
+
+PWSP_INTERNAL void pwsp_issue_pipeline_end(pwsp_issue *issue, const pwsp_arrival *whole) {
+    const pwsp_token none = pwsp_token_none();
+    if (issue->pipeline_done.task != PTOWSP_NO_INDEX) {
+        pwsp_precedence_tell(&issue->order, whole, false, &issue->pipeline_done);
+    }
+    pwsp_precedence_set(&issue->order, &issue->pipeline_done, &none);
+}
+
+PWSP_INTERNAL bool pwsp_issue_has_process(pwsp_issue *issue, uint32_t process) {
+    void *last = issue->process_last;
+    uint64_t before = issue->process_capacity;
+    if (!pwsp_memory_grow(&issue->memory, &last, &issue->process_capacity, (uint64_t)process + 1,
+                          sizeof(uint64_t))) {
+        return pwsp_issue_settle(issue) && pwsp_issue_no_memory(issue);
+    }
+    issue->process_last = (uint64_t *)last;
+    for (uint64_t i = before; i < issue->process_capacity; i++) {
+        issue->process_last[i] = PTOWSP_NO_INDEX;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_issue_submit_process(pwsp_issue *issue, uint32_t process,
+                                             const pwsp_arrival *arrival) {
+    PTOWSP_ASSERT(process < issue->process_capacity);
+    const pwsp_entry *entry = pwsp_reorder_entry(&issue->reorder, issue->reorder.tail);
+    const pwsp_token token = pwsp_reorder_token(&issue->reorder);
+    const pwsp_token previous = {0, issue->process_last[process]};
+    PTOWSP_ASSERT(entry->kind == PWSP_ENTRY_PROCESS_TASK);
+    if (!pwsp_issue_regions(issue, arrival->tile_count)) {
+        return false;
+    }
+    pwsp_reorder_wait(&issue->reorder, &previous);
+    issue->process_last[process] = token.task;
+    bool is_good = pwsp_deps_query(&issue->deps, arrival->tiles, arrival->tile_count) &&
+                   pwsp_deps_add(&issue->deps, arrival->tiles, arrival->tile_count, &token);
+    pwsp_reorder_merge(&issue->reorder, &issue->pipeline_done, &token);
+    return pwsp_issue_end(issue, entry, is_good);
 }
 
 // =================================================================================================
@@ -22979,89 +26496,6 @@ PWSP_INTERNAL bool pwsp_check_pipelines(pwsp_checker *checker, uint32_t entry) {
 }
 
 // =================================================================================================
-// src/workload/timed.h
-// =================================================================================================
-
-// The part of a program that simulated time needs: its schedule, its counts, and the tiles and
-// explicit edges of each task.
-//
-// It is separate from the rest of a program, so that the rules of time do not depend on it: emitted
-// trees have a copy of them.
-
-#ifndef PWSP_TIMED_H
-#define PWSP_TIMED_H
-
-typedef struct pwsp_range {
-    uint32_t first, count;
-} pwsp_range;
-
-typedef struct pwsp_tile_view {
-    uint32_t tensor;
-    uint32_t lead;  // how many indices
-    bool has_row, has_col;
-    bool is_read, is_written;
-    bool is_loaded;  // of a pipeline: its processes load slots from the tensor
-    pwsp_code index[PWSP_TENSOR_LEAD_MAX];
-    pwsp_code row, col;
-    int64_t rows, cols;  // of the tile; 0: up to the edge
-} pwsp_tile_view;
-
-// A task of the tree. Codes: axis arguments, then scalars.
-typedef struct pwsp_task_op {
-    uint32_t kernel;
-    uint32_t first_code, axis_count, scalar_count;
-    uint32_t first_view, view_count;
-    pwsp_code dispatch, priority, stream;  // keys, where the schedule has them
-    uint32_t first_in, in_count;           // explicit edges that end here
-    uint32_t first_out, out_count;         // in the list of edges by source
-} pwsp_task_op;
-
-// Memory bound to a tensor. Sizes and strides of dimensions that the tensor has not are 1 and 0.
-typedef struct pwsp_bound_tensor {
-    char *data;     // NULL in runs that only measure time
-    uint64_t base;  // its address, or one that no other tensor has
-    int64_t lead_shape[PWSP_TENSOR_LEAD_MAX];
-    int64_t lead_strides[PWSP_TENSOR_LEAD_MAX];  // in elements, as the following
-    int64_t rows, cols, row_stride, col_stride;
-    int64_t low, high;  // lowest and highest offset, in elements; of a tensor that was bound
-    uint32_t element_size;
-    ptowsp_dtype dtype;
-    bool is_bound;
-} pwsp_bound_tensor;
-
-// Where a tile lies. With rows 0 it is the whole of its tensor, as pipelines access it.
-typedef struct pwsp_tile_at {
-    uint32_t tensor;
-    uint32_t rows, cols;  // valid
-    int64_t lead;         // elements from the tensor's start to the leading indices' matrix
-    int64_t row, col;     // of the tile in that matrix
-} pwsp_tile_at;
-
-// The offset of its first element, in elements.
-PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
-    return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
-}
-
-// Tables live at least as long.
-typedef struct pwsp_timed {
-    ptowsp_schedule schedule;  // resolved
-    bool is_priority_signed;
-    bool has_streams;      // by a key
-    uint32_t lane_count;   // of all pools
-    uint32_t scope_depth;  // scopes in one another, with that around all
-    uint32_t pipeline_count;
-    uint32_t tensor_count;                             // with 0, which is none
-    uint32_t edge_count;                               // explicit edges
-    const uint32_t *edges;                             // those of tasks, which have ranges in it
-    const bool *tensor_is_loaded, *tensor_is_written;  // by tensor: by a slot, by a task
-    // Writes the place of a node, for texts of errors.
-    void (*print_place)(const void *user, uint32_t node, ptowsp_text text);
-    const void *user;
-} pwsp_timed;
-
-#endif
-
-// =================================================================================================
 // src/workload/program.h
 // =================================================================================================
 
@@ -23116,6 +26550,30 @@ typedef struct pwsp_branch {
     pwsp_code condition;
     uint32_t end;  // behind the otherwise, if there is one
 } pwsp_branch;
+
+typedef struct pwsp_range {
+    uint32_t first, count;
+} pwsp_range;
+
+typedef struct pwsp_tile_view {
+    uint32_t tensor;
+    uint32_t lead;    // how many indices
+    uint32_t access;  // PWSP_TILE_READ, ...
+    bool has_row, has_col;
+    pwsp_code index[PWSP_TENSOR_LEAD_MAX];
+    pwsp_code row, col;
+    int64_t rows, cols;  // of the tile; 0: up to the edge
+} pwsp_tile_view;
+
+// A task of the tree. Codes: axis arguments, then scalars.
+typedef struct pwsp_task_op {
+    uint32_t kernel;
+    uint32_t first_code, axis_count, scalar_count;
+    uint32_t first_view, view_count;
+    pwsp_code dispatch, priority, stream;  // keys, where the schedule has them
+    uint32_t first_in, in_count;           // explicit edges that end here
+    uint32_t first_out, out_count;         // in the list of edges by source
+} pwsp_task_op;
 
 typedef struct pwsp_slot_op {
     uint32_t cell;  // of the slot
@@ -23736,7 +27194,7 @@ static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
             !pwsp_compiler_code(c, node->col, &made.col)) {
             return false;
         }
-        made.view.is_read = true;
+        made.view.access = PWSP_TILE_READ;
     } else if (!pwsp_compiler_code(c, node->expr, &made.value)) {
         return false;
     }
@@ -23789,9 +27247,9 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
         if (!pwsp_compiler_view(c, &info->views[i], &view)) {
             return false;
         }
-        view.is_read = kernel->tiles[i].direction != PTOWSP_OUT;
-        view.is_written = kernel->tiles[i].direction != PTOWSP_IN;
-        if (view.is_written) {
+        view.access = (kernel->tiles[i].direction != PTOWSP_OUT ? PWSP_TILE_READ : 0) |
+                      (kernel->tiles[i].direction != PTOWSP_IN ? PWSP_TILE_WRITTEN : 0);
+        if (view.access & PWSP_TILE_WRITTEN) {
             c->program->tensor_is_written[view.tensor] = true;
         }
         pwsp_tile_view *added = PWSP_ADD(c, views, pwsp_tile_view, &index);
@@ -24023,9 +27481,7 @@ static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_pipeline
             footprint.tensors[i] ? PWSP_ADD(c, views, pwsp_tile_view, &index) : NULL;
         if (view) {
             view->tensor = i;
-            view->is_read = (footprint.tensors[i] & 1) != 0;
-            view->is_written = (footprint.tensors[i] & 2) != 0;
-            view->is_loaded = (footprint.tensors[i] & 4) != 0;
+            view->access = footprint.tensors[i];
             task->view_count++;
         }
     }
@@ -24817,7 +28273,6 @@ PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
     timed.pipeline_count = (uint32_t)program->pipelines.count;
     timed.tensor_count = (uint32_t)program->tensors.count;
     timed.edge_count = program->edge_count;
-    timed.edges = (const uint32_t *)program->edges.items;
     timed.tensor_is_loaded = program->tensor_is_loaded;
     timed.tensor_is_written = program->tensor_is_written;
     timed.print_place = pwsp_program_print_node;
@@ -25551,9 +29006,9 @@ static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_
         const pwsp_tile_view *view =
             PWSP_PROGRAM_AT(p, views, pwsp_tile_view, pipeline->task.first_view + i);
         pwsp_text_format(text, "%s%s %s", i ? ", " : ": ",
-                         !view->is_written ? "in"
-                         : view->is_read   ? "inout"
-                                           : "out",
+                         !(view->access & PWSP_TILE_WRITTEN) ? "in"
+                         : view->access & PWSP_TILE_READ     ? "inout"
+                                                             : "out",
                          PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor)->name);
     }
     pwsp_text_format(text, " -> %u", target);
@@ -26258,8 +29713,8 @@ static ptowsp_view_info pwsp_read_view(const pwsp_tile_view *from) {
     info.col = from->col.expr;
     info.rows = from->rows;
     info.cols = from->cols;
-    info.is_read = from->is_read;
-    info.is_written = from->is_written;
+    info.is_read = (from->access & PWSP_TILE_READ) != 0;
+    info.is_written = (from->access & PWSP_TILE_WRITTEN) != 0;
     return info;
 }
 
@@ -26644,6 +30099,7 @@ static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *vi
     at->tensor = view->tensor;
     at->rows = (uint32_t)rows;
     at->cols = (uint32_t)cols;
+    at->access = view->access;
     at->lead = lead;
     at->row = row;
     at->col = col;
@@ -27009,1569 +30465,6 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
 }
 
 // =================================================================================================
-// src/time/deps.h
-// =================================================================================================
-
-// Which tasks before touch the same data: a map of the tile regions that tasks in flight access.
-
-#ifndef PWSP_DEPS_H
-#define PWSP_DEPS_H
-
-// What stands for a task's completion: for lanes its end and index, for flow a node.
-typedef struct pwsp_token {
-    uint64_t time;
-    uint64_t task;
-} pwsp_token;
-
-// How tokens are handled. With is_dead NULL a token is a time: dead when it is before the map's
-// clock, and two merge to the later one.
-typedef struct pwsp_token_ops {
-    bool (*is_dead)(void *user, const pwsp_token *token);
-    void (*visit)(void *user, const pwsp_token *token);  // the task being looked at waits for it
-    void (*keep)(void *user, const pwsp_token *token);   // the map holds it once more
-    void (*drop)(void *user, const pwsp_token *token);   // the map holds it no more
-    void (*merge)(void *user, pwsp_token *into, const pwsp_token *other);
-    void *user;
-    bool is_small;  // tokens are a task below 2^32 and time 0: they take less memory
-} pwsp_token_ops;
-
-// One access of a tile by a task in flight.
-typedef struct pwsp_access {
-    uint32_t place[2];    // of a plain tensor: its leading indices' matrix; else its
-                          // first element
-    uint32_t row, col;    // of a plain tensor
-    uint32_t rows, cols;  // rows 0: the whole tensor
-    uint32_t tensor;
-    uint32_t token;                // of small tokens: the task
-    uint8_t flags;                 // PWSP_ACCESS_...
-    uint8_t row_shift, col_shift;  // of its level
-} pwsp_access;
-
-#define PWSP_ACCESS_READ    1u
-#define PWSP_ACCESS_WRITTEN 2u
-#define PWSP_ACCESS_GONE    4u   // its token has been dropped
-#define PWSP_ACCESS_HIDDEN  8u   // a later write covers it: it is written for slot loads only
-#define PWSP_ACCESS_OWN     16u  // of the task being added; of several that have merged, the last
-#define PWSP_ACCESS_LINKED  32u  // in a list
-#define PWSP_ACCESS_FREE    64u  // in the list of free ones
-
-// Accesses of a group of about one size: cells of 2^row_shift x 2^col_shift, or, of tensors that
-// are not plain, blocks of 2^row_shift bytes. Each is in the list of the cell that it begins in.
-typedef struct pwsp_deps_level {
-    uint32_t next;   // of the group; 0 is none
-    uint32_t count;  // accesses
-    uint8_t row_shift, col_shift;
-    bool row_over, col_over;  // some run over into the next cell
-} pwsp_deps_level;
-
-// What is known about a tensor, beside where it is.
-typedef struct pwsp_deps_tensor {
-    uint32_t group;  // the lowest tensor that may share memory with it; itself if none does
-    bool is_plain;   // alone in its group, and different indices are different elements
-    bool is_tracked;
-    bool is_written;       // by a task, through this tensor or another one of the group
-    bool is_loaded;        // by a slot, where a write does not wait for the writes that it covers
-    uint32_t levels;       // of a group: the first; 0 is none
-    uint32_t wides;        // of a group: accesses of whole tensors, and others that have no cell
-    uint64_t low, high;    // bytes [low, high) hold all its elements
-    uint64_t origin;       // of a group: the lowest of these
-    uint64_t key, window;  // while groups are found
-} pwsp_deps_tensor;
-
-// The hash of the cell of a level in which a tile begins.
-typedef struct pwsp_deps_hint {
-    uint64_t hash;
-    uint8_t row_shift, col_shift;
-} pwsp_deps_hint;
-
-typedef struct pwsp_deps {
-    const pwsp_memory *memory;
-    const pwsp_bound_tensor *bound;  // by tensor
-    pwsp_deps_tensor *tensors;       // by tensor
-    uint32_t *order;                 // tensors by where they begin; behind, room for as many
-    uint32_t tensor_count;
-    bool is_exact, is_overlap;  // what tasks wait for; slot loads always look at overlap
-    bool keeps_readers;         // a covered reader may still be waited for
-    uint32_t hazards;
-    pwsp_token_ops ops;
-    uint64_t clock;
-    pwsp_token latest;     // without ops: of it as it was set and the tokens visited since
-    uint64_t visit_count;  // without ops
-    bool has_tasks;        // unset: nobody asks for the tasks of times
-    pwsp_access *accesses;
-    uint32_t *nexts;  // by access: links of lists
-    uint64_t *times;  // by access, unless tokens are small
-    uint64_t *tasks;  // by access, unless tokens are small or without tasks
-    uint64_t access_count;
-    uint64_t access_capacity, next_capacity, time_capacity, task_capacity;
-    uint32_t free_first, free_last, free_count;  // places that can be taken: a list by nexts
-    uint32_t hand;                               // the access that is looked at next for being dead
-    bool wants_sweep;                            // most are dead
-    pwsp_deps_level *levels;                     // from 1
-    uint64_t level_count, level_capacity;
-    uint32_t *buckets;  // lists of cells by hash
-    uint64_t bucket_count;
-    uint32_t index_mask;  // of a link: the bits that say which access; the others are of the hash
-    uint64_t access_max;  // high-water mark of accesses
-    uint32_t *same;       // from query to add, by tile: an access to take over, + 1
-    pwsp_deps_hint hints[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
-    uint32_t same_count;
-} pwsp_deps;
-
-PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
-                                  uint32_t tensor_count);
-
-// Forgets all accesses, and learns which tensors share memory as they are bound now.
-PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
-                                   const pwsp_bound_tensor *bound);
-
-// As above, for the order that data needs in any case: of tiles that overlap, all hazards, and only
-// tensors that tasks write.
-PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed,
-                                        const pwsp_bound_tensor *bound);
-
-// Makes room for as many accesses as there usually are; ops have been set. False when memory is
-// out.
-PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps);
-
-// The part of that which looks at tensors; what is only read may be left out.
-PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data);
-PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
-PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
-
-// Visits what a task's tiles wait for. False when memory is out.
-PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
-                                   const pwsp_tile_at *tiles, uint32_t count);
-
-// Adds the accesses of the task that was just queried. False when memory is out.
-PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
-                                 const pwsp_tile_at *tiles, uint32_t count,
-                                 const pwsp_token *token);
-
-// Visits the tasks that write what a slot load reads; what those in a pipeline read.
-PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile);
-PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_view *views,
-                                         const pwsp_tile_at *tiles, uint32_t count);
-
-#endif
-
-// =================================================================================================
-// src/time/groups.c
-// =================================================================================================
-
-// Which tensors share memory.
-//
-// Tensors whose spans of bytes overlap, directly or through others, may share some: they are a run
-// in the order of where they begin. But packed ones (Q, K and V, row by row in one buffer) lie
-// interleaved and share nothing. Modulo the distance of rows each has a window of its own:
-//
-//      q q q k k v v | q q q k k v v | q q q k k v v        q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7
-//
-// A tensor's window modulo m is what the dimensions span whose strides are no multiples of m, from
-// where the tensor begins modulo m on. Tensors whose windows are disjoint share no bytes. So a run
-// is split by windows modulo one of the strides of its first tensor, where that makes groups of it.
-// Not in programs with pipelines, to which a tensor is all the bytes from its first to its last.
-
-// A dimension of a tensor: the leading ones, then rows and columns.
-static int64_t pwsp_deps_size(const pwsp_bound_tensor *bound, uint32_t dimension) {
-    return dimension < PWSP_TENSOR_LEAD_MAX    ? bound->lead_shape[dimension]
-           : dimension == PWSP_TENSOR_LEAD_MAX ? bound->rows
-                                               : bound->cols;
-}
-
-static int64_t pwsp_deps_stride(const pwsp_bound_tensor *bound, uint32_t dimension) {
-    return dimension < PWSP_TENSOR_LEAD_MAX    ? bound->lead_strides[dimension]
-           : dimension == PWSP_TENSOR_LEAD_MAX ? bound->row_stride
-                                               : bound->col_stride;
-}
-
-// Does a tensor's layout give every index its own element? Also its span of bytes.
-static bool pwsp_deps_layout(const pwsp_bound_tensor *bound, uint64_t *out_low,
-                             uint64_t *out_high) {
-    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
-    for (uint32_t i = 0; i < PTOWSP_TENSOR_RANK_MAX; i++) {
-        shape[i] = pwsp_deps_size(bound, i);
-        strides[i] = pwsp_deps_stride(bound, i);
-    }
-    *out_low = *out_high = 0;
-    if (!pwsp_layout_span(PTOWSP_TENSOR_RANK_MAX, shape, strides, &low, &high)) {
-        return false;
-    }
-    *out_low = bound->base + (uint64_t)low * bound->element_size;
-    *out_high = bound->base + (uint64_t)(high + 1) * bound->element_size;
-    return pwsp_layout_is_injective(PTOWSP_TENSOR_RANK_MAX, shape, strides);
-}
-
-// -- order ----------------------------------------------------------------------------------------
-
-static bool pwsp_deps_is_before(const pwsp_deps *deps, uint32_t a, uint32_t b) {
-    uint64_t a_key = deps->tensors[a].key, b_key = deps->tensors[b].key;
-    return a_key < b_key || (a_key == b_key && a < b);
-}
-
-// Puts the tensor at a place of a heap, or at one below it, the last on top.
-static void pwsp_deps_sift(const pwsp_deps *deps, uint32_t *order, uint32_t count, uint32_t place,
-                           uint32_t tensor) {
-    for (uint32_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
-        child += child + 1 < count && pwsp_deps_is_before(deps, order[child], order[child + 1]);
-        if (!pwsp_deps_is_before(deps, tensor, order[child])) {
-            break;
-        }
-        order[place] = order[child];
-        place = child;
-    }
-    order[place] = tensor;
-}
-
-// Sorts tensors by their keys. From one execution to the next they seldom change.
-static void pwsp_deps_sort(const pwsp_deps *deps, uint32_t *order, uint32_t count) {
-    uint32_t sorted = 1;
-    while (sorted < count && pwsp_deps_is_before(deps, order[sorted - 1], order[sorted])) {
-        sorted++;
-    }
-    if (sorted >= count) {
-        return;
-    }
-    for (uint32_t i = count / 2; i > 0; i--) {
-        pwsp_deps_sift(deps, order, count, i - 1, order[i - 1]);
-    }
-    for (uint32_t i = count - 1; i > 0; i--) {
-        uint32_t tensor = order[i];
-        order[i] = order[0];
-        pwsp_deps_sift(deps, order, i, 0, tensor);
-    }
-}
-
-// -- groups ---------------------------------------------------------------------------------------
-
-// Makes a group of tensors, if they are several. It is named after the lowest, and none is plain.
-static void pwsp_deps_make_group(pwsp_deps *deps, const uint32_t *members, uint32_t count) {
-    uint32_t lowest = members[0];
-    uint64_t origin = deps->tensors[members[0]].low;
-    for (uint32_t i = 1; i < count; i++) {
-        lowest = members[i] < lowest ? members[i] : lowest;
-        origin = pwsp_min_u64(origin, deps->tensors[members[i]].low);
-    }
-    for (uint32_t i = 0; count > 1 && i < count; i++) {
-        deps->tensors[members[i]].group = lowest;
-        deps->tensors[members[i]].is_plain = false;
-    }
-    deps->tensors[lowest].origin = origin;
-}
-
-// The length of a tensor's window, or 0 if it may be everything.
-static uint64_t pwsp_deps_window(const pwsp_bound_tensor *bound, uint64_t modulus) {
-    uint64_t length = bound->element_size;
-    for (uint32_t i = 0; i < PTOWSP_TENSOR_RANK_MAX; i++) {
-        int64_t size = pwsp_deps_size(bound, i), stride = pwsp_deps_stride(bound, i);
-        uint64_t step =
-            (stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride) * bound->element_size;
-        if (size > 1 && step % modulus != 0) {
-            length += (uint64_t)(size - 1) * step;  // no more than it spans
-        }
-    }
-    return length < modulus ? length : 0;
-}
-
-// Sorts tensors by where their windows begin. False if one has none.
-static bool pwsp_deps_find_windows(pwsp_deps *deps, uint32_t *members, uint32_t count,
-                                   uint64_t modulus) {
-    for (uint32_t i = 0; i < count; i++) {
-        pwsp_deps_tensor *tensor = &deps->tensors[members[i]];
-        tensor->key = tensor->low % modulus;
-        tensor->window = pwsp_deps_window(&deps->bound[members[i]], modulus);
-        if (tensor->window == 0) {
-            return false;
-        }
-    }
-    pwsp_deps_sort(deps, members, count);
-    return true;
-}
-
-// How many of the first windows run into each other. The last may run over into the first of all:
-// those that `over` reaches do.
-static uint32_t pwsp_deps_windows_run(const pwsp_deps *deps, const uint32_t *members,
-                                      uint32_t count, uint64_t *out_end) {
-    uint32_t run = 0;
-    uint64_t end = 0;
-    while (run < count && (run == 0 || deps->tensors[members[run]].key < end)) {
-        const pwsp_deps_tensor *tensor = &deps->tensors[members[run]];
-        end = pwsp_max_u64(end, tensor->key + tensor->window);
-        run++;
-    }
-    *out_end = end;
-    return run;
-}
-
-// Counts the groups of sorted windows, and makes them if asked to.
-static uint32_t pwsp_deps_split(pwsp_deps *deps, uint32_t *members, uint32_t count,
-                                uint64_t modulus, bool makes) {
-    uint32_t groups = 0, last = 0;
-    uint64_t end = 0, over = 0;
-    for (uint32_t i = 0; i < count;) {
-        last = i;
-        i += pwsp_deps_windows_run(deps, members + i, count - i, &end);
-        over = end > modulus ? end - modulus : 0;
-    }
-    // What the last group runs over into becomes part of it.
-    uint32_t begin = 0;
-    while (begin < last && deps->tensors[members[begin]].key < over) {
-        begin += pwsp_deps_windows_run(deps, members + begin, last - begin, &end);
-        over = pwsp_max_u64(over, end);
-    }
-    for (uint32_t i = begin; i < last; groups++) {
-        uint32_t run = pwsp_deps_windows_run(deps, members + i, last - i, &end);
-        if (makes) {
-            pwsp_deps_make_group(deps, members + i, run);
-        }
-        i += run;
-    }
-    if (makes) {  // the last moves to the front, behind those at the beginning
-        for (uint32_t i = last; i < count; i++) {
-            uint32_t moved = members[i];
-            members[i] = members[begin + (i - last)];
-            members[begin + (i - last)] = moved;
-        }
-        pwsp_deps_make_group(deps, members, begin + count - last);
-    }
-    return groups + 1;
-}
-
-// Makes groups of tensors whose spans overlap, directly or through others.
-static void pwsp_deps_make_groups(pwsp_deps *deps, uint32_t *members, uint32_t count,
-                                  bool is_split) {
-    const pwsp_bound_tensor *bound = &deps->bound[members[0]];
-    uint64_t best = 0;
-    uint32_t best_groups = 1;
-    for (uint32_t i = 0; is_split && count > 1 && i < PTOWSP_TENSOR_RANK_MAX; i++) {
-        int64_t stride = pwsp_deps_stride(bound, i);
-        uint64_t step =
-            (stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride) * bound->element_size;
-        if (pwsp_deps_size(bound, i) > 1 && step > bound->element_size &&
-            pwsp_deps_find_windows(deps, members, count, step)) {
-            uint32_t groups = pwsp_deps_split(deps, members, count, step, false);
-            best = groups > best_groups ? step : best;
-            best_groups = groups > best_groups ? groups : best_groups;
-        }
-    }
-    if (best == 0) {
-        pwsp_deps_make_group(deps, members, count);
-        return;
-    }
-    pwsp_deps_find_windows(deps, members, count, best);
-    pwsp_deps_split(deps, members, count, best, true);
-}
-
-// Groups tensors: in the order of where they begin, those whose spans overlap are a run in which
-// all but the first begin before an earlier one ends.
-static void pwsp_deps_find_groups(pwsp_deps *deps, bool is_split) {
-    uint32_t *members = deps->order + deps->tensor_count + 1;
-    for (uint32_t i = 0; i < deps->tensor_count; i++) {
-        deps->tensors[i].key = deps->tensors[i].low;
-    }
-    pwsp_deps_sort(deps, deps->order, deps->tensor_count);
-    for (uint32_t next = 0; next < deps->tensor_count;) {
-        uint32_t count = 0;
-        uint64_t high = deps->tensors[deps->order[next]].high;
-        do {
-            const pwsp_deps_tensor *tensor = &deps->tensors[deps->order[next]];
-            if (tensor->low < tensor->high) {
-                members[count++] = deps->order[next];
-                high = pwsp_max_u64(high, tensor->high);
-            }
-            next++;
-        } while (next < deps->tensor_count && deps->tensors[deps->order[next]].low < high);
-        if (count) {
-            pwsp_deps_make_groups(deps, members, count, is_split);
-        }
-    }
-}
-
-PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data) {
-    const ptowsp_schedule *schedule = &timed->schedule;
-    const pwsp_bound_tensor *bound = deps->bound;
-    bool is_all = deps->is_exact || deps->is_overlap;
-    bool is_dataflow = schedule->issue == PTOWSP_ISSUE_DATAFLOW;
-    for (uint32_t i = 1; i < deps->tensor_count; i++) {
-        pwsp_deps_tensor *tensor = &deps->tensors[i];
-        memset(tensor, 0, sizeof *tensor);
-        tensor->group = i;
-        tensor->is_written = timed->tensor_is_written[i];
-        if (bound[i].is_bound) {
-            tensor->is_plain = pwsp_deps_layout(&bound[i], &tensor->low, &tensor->high) &&
-                               bound[i].rows <= UINT32_MAX && bound[i].cols <= UINT32_MAX;
-            tensor->origin = tensor->low;
-            bool is_loaded = is_dataflow && timed->tensor_is_loaded[i];
-            tensor->is_tracked = is_data ? tensor->is_written : is_all || is_loaded;
-            tensor->is_loaded =
-                is_loaded && !is_data && !(is_all && (schedule->hazards & PTOWSP_HAZARD_WAW));
-        }
-    }
-    pwsp_deps_find_groups(deps, timed->pipeline_count == 0);
-    for (uint32_t i = 1; i < deps->tensor_count; i++) {  // what one is, its group is
-        pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
-        first->is_tracked |= deps->tensors[i].is_tracked;
-        first->is_loaded |= deps->tensors[i].is_loaded;
-        first->is_written |= deps->tensors[i].is_written;
-    }
-    for (uint32_t i = 1; i < deps->tensor_count; i++) {
-        const pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
-        deps->tensors[i].is_tracked = first->is_tracked;
-        deps->tensors[i].is_loaded = first->is_loaded;
-        deps->tensors[i].is_written = first->is_written;
-    }
-}
-
-// =================================================================================================
-// src/time/access.h
-// =================================================================================================
-
-// An access of a tile as the map of regions keeps it, and whether two of them meet.
-
-#ifndef PWSP_ACCESS_H
-#define PWSP_ACCESS_H
-
-PWSP_INLINE uint64_t pwsp_access_place(const pwsp_access *access) {
-    uint64_t place;  // stored as one, and loaded as one: two halves would have to wait for stores
-    memcpy(&place, access->place, sizeof place);
-    return place;
-}
-
-PWSP_INLINE void pwsp_deps_access(const pwsp_deps *deps, const pwsp_tile_at *at,
-                                  pwsp_access *access) {
-    uint64_t place = (uint64_t)at->lead;
-    access->row = access->col = 0;
-    if (PWSP_LIKELY(deps->tensors[at->tensor].is_plain)) {
-        access->row = (uint32_t)at->row;
-        access->col = (uint32_t)at->col;
-    } else {
-        const pwsp_bound_tensor *tensor = &deps->bound[at->tensor];
-        place += (uint64_t)at->row * (uint64_t)tensor->row_stride +
-                 (uint64_t)at->col * (uint64_t)tensor->col_stride;
-    }
-    memcpy(access->place, &place, sizeof place);
-    access->rows = at->rows;
-    access->cols = at->cols;
-    access->tensor = at->tensor;
-    access->token = 0;
-    access->flags = access->row_shift = access->col_shift = 0;
-}
-
-// Of an access of a tensor that is not plain.
-PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at);
-
-// The whole of a tensor counts as all the bytes from its first element to its last.
-PWSP_INLINE bool pwsp_deps_is_whole(const pwsp_access *at) {
-    return at->rows == 0;
-}
-
-PWSP_INLINE bool pwsp_deps_same_matrix(const pwsp_access *a, const pwsp_access *b) {
-    return a->tensor == b->tensor && pwsp_access_place(a) == pwsp_access_place(b);
-}
-
-PWSP_INLINE bool pwsp_deps_is_plain_equal(const pwsp_access *a, const pwsp_access *b) {
-    return a->row == b->row && a->col == b->col && a->rows == b->rows && a->cols == b->cols &&
-           pwsp_deps_same_matrix(a, b);
-}
-
-// Differences wrap around to what is larger than any size.
-PWSP_INLINE bool pwsp_deps_is_plain_overlap(const pwsp_access *a, const pwsp_access *b) {
-    return (a->row - b->row < b->rows || b->row - a->row < a->rows) &&
-           (a->col - b->col < b->cols || b->col - a->col < a->cols) && pwsp_deps_same_matrix(a, b);
-}
-
-PWSP_INTERNAL bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
-                                      const pwsp_access *b);
-
-PWSP_INTERNAL bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
-                                        const pwsp_access *b);
-
-PWSP_INTERNAL bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain,
-                                       const pwsp_access *outer, const pwsp_access *inner);
-
-#endif
-
-// =================================================================================================
-// src/time/access.c
-// =================================================================================================
-
-// Whether two accesses meet: by their indices and windows where a tensor is plain, else byte by
-// byte.
-
-PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at) {
-    const pwsp_bound_tensor *tensor = &deps->bound[at->tensor];
-    uint64_t element = tensor->element_size;
-    pwsp_region region = {tensor->base + pwsp_access_place(at) * element,
-                          (int64_t)((uint64_t)tensor->row_stride * element),
-                          (int64_t)((uint64_t)tensor->col_stride * element),
-                          at->rows,
-                          at->cols,
-                          tensor->element_size};
-    return region;
-}
-
-static void pwsp_deps_span(const pwsp_deps *deps, const pwsp_access *at, uint64_t *out_low,
-                           uint64_t *out_high) {
-    if (pwsp_deps_is_whole(at)) {
-        *out_low = deps->tensors[at->tensor].low;
-        *out_high = deps->tensors[at->tensor].high;
-        return;
-    }
-    pwsp_region region = pwsp_deps_region(deps, at);
-    pwsp_region_span(&region, out_low, out_high);
-}
-
-// Whether two accesses meet, one of which is of a whole tensor. Differences are taken from one of
-// the starts, as addresses wrap around.
-static bool pwsp_deps_whole_meets(const pwsp_deps *deps, const pwsp_access *a,
-                                  const pwsp_access *b) {
-    uint64_t a_low, a_high, b_low, b_high;
-    if (a->tensor == b->tensor) {
-        return true;
-    }
-    pwsp_deps_span(deps, a, &a_low, &a_high);
-    pwsp_deps_span(deps, b, &b_low, &b_high);
-    return b_low - a_low < a_high - a_low || a_low - b_low < b_high - b_low;
-}
-
-PWSP_INTERNAL bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
-                                      const pwsp_access *b) {
-    if (pwsp_deps_is_whole(a) || pwsp_deps_is_whole(b)) {
-        return a->tensor == b->tensor && a->rows == b->rows;
-    }
-    if (is_plain) {
-        return pwsp_deps_is_plain_equal(a, b);
-    }
-    pwsp_region x = pwsp_deps_region(deps, a), y = pwsp_deps_region(deps, b);
-    return pwsp_region_equal(&x, &y);
-}
-
-PWSP_INTERNAL bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
-                                        const pwsp_access *b) {
-    if (pwsp_deps_is_whole(a) || pwsp_deps_is_whole(b)) {
-        return pwsp_deps_whole_meets(deps, a, b);
-    }
-    if (is_plain) {
-        return pwsp_deps_is_plain_overlap(a, b);
-    }
-    pwsp_region x = pwsp_deps_region(deps, a), y = pwsp_deps_region(deps, b);
-    return pwsp_region_overlaps(&x, &y);
-}
-
-PWSP_INTERNAL bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain,
-                                       const pwsp_access *outer, const pwsp_access *inner) {
-    if (pwsp_deps_is_whole(outer) || pwsp_deps_is_whole(inner)) {
-        return pwsp_deps_is_whole(outer) && outer->tensor == inner->tensor;
-    }
-    if (is_plain) {
-        return pwsp_deps_same_matrix(outer, inner) && outer->row <= inner->row &&
-               inner->row + inner->rows <= outer->row + outer->rows && outer->col <= inner->col &&
-               inner->col + inner->cols <= outer->col + outer->cols;
-    }
-    pwsp_region x = pwsp_deps_region(deps, outer), y = pwsp_deps_region(deps, inner);
-    return pwsp_region_contains(&x, &y);
-}
-
-// =================================================================================================
-// src/time/cells.h
-// =================================================================================================
-
-// The lists of the map of regions: by level and cell, with room for new accesses.
-
-#ifndef PWSP_CELLS_H
-#define PWSP_CELLS_H
-
-#define PWSP_DEPS_SWEEP_MIN 1024  // accesses
-
-// Where an access lies in the grids of its group.
-typedef struct pwsp_extent_at {
-    uint64_t name;  // of what they divide: a matrix, or the memory of a group
-    uint64_t row, rows, col, cols;
-    bool is_wide;  // in no grid
-} pwsp_extent_at;
-
-// log2 of a size, rounded up.
-PWSP_INLINE uint8_t pwsp_deps_log2(uint64_t size) {
-    return size > 1 ? (uint8_t)(64 - __builtin_clzll(size - 1)) : 0;
-}
-
-// The extent of an access that is not of a plain tensor.
-PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
-                                             pwsp_extent_at *extent);
-
-PWSP_FORCE_INLINE void pwsp_deps_extent(const pwsp_deps *deps, const pwsp_access *at,
-                                        pwsp_extent_at *extent) {
-    extent->is_wide = pwsp_deps_is_whole(at);
-    if (PWSP_UNLIKELY(extent->is_wide)) {
-        return;
-    }
-    if (PWSP_UNLIKELY(!deps->tensors[at->tensor].is_plain)) {
-        pwsp_deps_extent_of_bytes(deps, at, extent);
-        return;
-    }
-    extent->name = pwsp_access_place(at) * UINT64_C(0x9e3779b97f4a7c15) + at->tensor;
-    extent->row = at->row;
-    extent->rows = at->rows;
-    extent->col = at->col;
-    extent->cols = at->cols;
-}
-
-// The hash of a cell: a mix of all that names it. The upper half says which list it is in.
-PWSP_INLINE uint64_t pwsp_deps_hash(const pwsp_extent_at *extent, uint32_t row_shift,
-                                    uint32_t col_shift, uint64_t row, uint64_t col) {
-    uint64_t z = extent->name + row_shift * 64u + col_shift;
-    z = (z ^ (z >> 29)) * UINT64_C(0xbf58476d1ce4e5b9) + row * UINT64_C(0xd6e8feb86659fd93) +
-        col * UINT64_C(0xa0761d6478bd642f);
-    z = (z ^ (z >> 32)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-PWSP_INLINE uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, uint64_t hash) {
-    return &deps->buckets[((hash >> 32) * deps->bucket_count) >> 32];
-}
-
-// Links say which access comes next, + 1, and have some bits of its cell's hash, so that accesses
-// of other cells in the same list need not be looked at.
-PWSP_INLINE uint32_t pwsp_deps_linked(const pwsp_deps *deps, uint32_t link) {
-    return (link & deps->index_mask) - 1;
-}
-
-// Enters an access where queries look for it. The hint may be NULL. False when memory is out.
-PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint);
-
-// An access has been taken out of the list of its cell.
-PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
-    uint32_t id = deps->tensors[deps->tensors[access->tensor].group].levels;
-    while (deps->levels[id].row_shift != access->row_shift ||
-           deps->levels[id].col_shift != access->col_shift) {
-        id = deps->levels[id].next;
-    }
-    pwsp_deps_level *level = &deps->levels[id];
-    if (--level->count == 0) {
-        level->row_over = level->col_over = false;
-    }
-}
-
-// The list that an access is in.
-PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access);
-
-// Takes an access out of its list.
-PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list);
-
-// -- tokens ---------------------------------------------------------------------------------------
-
-PWSP_INLINE pwsp_token pwsp_deps_token(const pwsp_deps *deps, uint32_t index) {
-    pwsp_token token = {0, PTOWSP_NO_INDEX};
-    if (deps->ops.is_small) {
-        token.task = deps->accesses[index].token;
-    } else {
-        token.time = deps->times[index];
-        token.task = deps->has_tasks ? deps->tasks[index] : PTOWSP_NO_INDEX;
-    }
-    return token;
-}
-
-PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token);
-
-PWSP_INLINE bool pwsp_deps_is_dead(const pwsp_deps *deps, uint32_t index) {
-    if (deps->accesses[index].flags & PWSP_ACCESS_GONE) {
-        return true;
-    }
-    if (!deps->ops.is_dead) {
-        return deps->times[index] < deps->clock;
-    }
-    pwsp_token token = pwsp_deps_token(deps, index);
-    return deps->ops.is_dead(deps->ops.user, &token);
-}
-
-PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index);
-
-// -- room -----------------------------------------------------------------------------------------
-
-// Keeps the living accesses only, closely together. False when memory is out.
-PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps);
-
-// The hand goes on, and frees what is dead, unless so much is free that it can go round meanwhile.
-// Not between a query and adding: what was found must stay where it is. Lists are fetched from
-// memory while the hand looks for more.
-PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count);
-
-// A place for an access, + 1; 0 when memory is out.
-PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps);
-
-#endif
-
-// =================================================================================================
-// src/time/cells.c
-// =================================================================================================
-
-// Levels, cells and room of the map of regions: see deps.c for what they are.
-
-#define PWSP_DEPS_HAND_STEPS 8  // for each access that is added; half of it for times
-#define PWSP_DEPS_TIMES_MAX  2  // log2 of how much too large a level may be
-
-PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
-                                             pwsp_extent_at *extent) {
-    uint32_t group = deps->tensors[at->tensor].group;
-    uint64_t low, high;
-    pwsp_region region = pwsp_deps_region(deps, at);
-    pwsp_region_span(&region, &low, &high);
-    extent->name = group;
-    extent->row = low - deps->tensors[group].origin;
-    extent->rows = high - low;
-    extent->col = 0;
-    extent->cols = 1;
-    extent->is_wide = high <= low || extent->row > UINT64_MAX - extent->rows;
-}
-
-static void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint64_t hash) {
-    deps->nexts[index] = *list;
-    *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);
-}
-
-// The level of a group for what is entered; 0 when memory is out.
-static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
-                                       const pwsp_extent_at *extent) {
-    const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
-    const pwsp_bound_tensor *bound = &deps->bound[at->tensor];
-    pwsp_deps_tensor *first = &deps->tensors[tensor->group];
-    uint8_t row_shift = pwsp_deps_log2(extent->rows), col_shift = pwsp_deps_log2(extent->cols);
-    bool is_last_row = tensor->is_plain && extent->row + extent->rows == (uint64_t)bound->rows;
-    bool is_last_col = tensor->is_plain && extent->col + extent->cols == (uint64_t)bound->cols;
-    uint32_t best = 0, empty = 0, best_times = UINT32_MAX;
-    for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
-        const pwsp_deps_level *level = &deps->levels[id];
-        if (level->row_shift == row_shift && level->col_shift == col_shift) {
-            return id;
-        }
-        if (level->count == 0) {
-            empty = id;
-        } else if (level->row_shift >= row_shift && level->col_shift >= col_shift) {
-            uint32_t row_times = level->row_shift - row_shift;
-            uint32_t col_times = level->col_shift - col_shift;
-            uint32_t counted = (is_last_row ? 0 : row_times) + (is_last_col ? 0 : col_times);
-            if (counted <= PWSP_DEPS_TIMES_MAX && row_times + col_times < best_times) {
-                best = id;
-                best_times = row_times + col_times;
-            }
-        }
-    }
-    if (best) {
-        return best;
-    }
-    if (!empty) {
-        void *levels = deps->levels;
-        empty = (uint32_t)pwsp_max_u64(deps->level_count, 1);
-        if (!pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity, empty + 1u,
-                              sizeof(pwsp_deps_level))) {
-            return 0;
-        }
-        deps->levels = (pwsp_deps_level *)levels;
-        deps->level_count = empty + 1u;
-        deps->levels[empty].next = first->levels;
-        first->levels = empty;
-    }
-    pwsp_deps_level level = {deps->levels[empty].next, 0, row_shift, col_shift, false, false};
-    deps->levels[empty] = level;
-    return empty;
-}
-
-PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint) {
-    pwsp_access *access = &deps->accesses[index];
-    pwsp_extent_at extent;
-    pwsp_deps_extent(deps, access, &extent);
-    access->flags |= PWSP_ACCESS_LINKED;
-    if (PWSP_UNLIKELY(extent.is_wide)) {
-        pwsp_deps_push(deps, &deps->tensors[deps->tensors[access->tensor].group].wides, index, 0);
-        return true;
-    }
-    uint32_t id = pwsp_deps_choose_level(deps, access, &extent);
-    if (id == 0) {
-        return false;
-    }
-    pwsp_deps_level *level = &deps->levels[id];
-    uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
-    level->count++;
-    level->row_over |= (extent.row + extent.rows - 1) >> level->row_shift != row;
-    level->col_over |= (extent.col + extent.cols - 1) >> level->col_shift != col;
-    access->row_shift = level->row_shift;
-    access->col_shift = level->col_shift;
-    uint64_t hash;
-    if (hint && hint->row_shift == level->row_shift && hint->col_shift == level->col_shift) {
-        hash = hint->hash;
-    } else {
-        hash = pwsp_deps_hash(&extent, level->row_shift, level->col_shift, row, col);
-    }
-    pwsp_deps_push(deps, pwsp_deps_bucket(deps, hash), index, hash);
-    return true;
-}
-
-PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access) {
-    pwsp_extent_at extent;
-    pwsp_deps_extent(deps, access, &extent);
-    if (extent.is_wide) {
-        return &deps->tensors[deps->tensors[access->tensor].group].wides;
-    }
-    return pwsp_deps_bucket(deps, pwsp_deps_hash(&extent, access->row_shift, access->col_shift,
-                                                 extent.row >> access->row_shift,
-                                                 extent.col >> access->col_shift));
-}
-
-PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
-    pwsp_access *access = &deps->accesses[index];
-    uint32_t *at = list;
-    access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
-    if (list != &deps->tensors[deps->tensors[access->tensor].group].wides) {
-        pwsp_deps_left(deps, access);
-    }
-    while (pwsp_deps_linked(deps, *at) != index) {
-        at = &deps->nexts[pwsp_deps_linked(deps, *at)];
-    }
-    *at = deps->nexts[index];
-}
-
-// -- tokens ---------------------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
-    if (deps->ops.is_small) {
-        PTOWSP_ASSERT(token->time == 0 && token->task <= UINT32_MAX);
-        deps->accesses[index].token = (uint32_t)token->task;
-    } else {
-        deps->times[index] = token->time;
-        if (deps->has_tasks) {
-            deps->tasks[index] = token->task;
-        }
-    }
-}
-
-PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
-    if (!(access->flags & PWSP_ACCESS_GONE)) {
-        access->flags |= PWSP_ACCESS_GONE;
-        if (!deps->ops.is_dead) {
-            deps->times[index] = 0;  // the hand looks here first
-        }
-        if (deps->ops.drop) {
-            pwsp_token token = pwsp_deps_token(deps, index);
-            deps->ops.drop(deps->ops.user, &token);
-        }
-    }
-}
-
-// -- room -----------------------------------------------------------------------------------------
-
-// Makes all lists anew, of accesses that are in some.
-static bool pwsp_deps_enter_all(pwsp_deps *deps) {
-    memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
-    for (uint32_t i = 0; i < deps->tensor_count; i++) {
-        deps->tensors[i].wides = 0;
-    }
-    for (uint64_t i = 1; i < deps->level_count; i++) {
-        deps->levels[i].count = 0;
-        deps->levels[i].row_over = deps->levels[i].col_over = false;
-    }
-    for (uint32_t i = 0; i < deps->access_count; i++) {
-        if ((deps->accesses[i].flags & PWSP_ACCESS_LINKED) && !pwsp_deps_enter(deps, i, NULL)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
-    uint32_t living = 0;
-    for (uint32_t i = 0; i < deps->access_count; i++) {
-        if (pwsp_deps_is_dead(deps, i)) {
-            pwsp_deps_drop(deps, i);
-            continue;
-        }
-        pwsp_token token = pwsp_deps_token(deps, i);
-        deps->accesses[living] = deps->accesses[i];
-        pwsp_deps_put_token(deps, living++, &token);
-    }
-    deps->access_count = living;
-    deps->free_count = 0;
-    deps->hand = 0;
-    deps->wants_sweep = false;
-    return pwsp_deps_enter_all(deps);
-}
-
-// Places are taken in the order in which they become free, so that neighbours are of about one age.
-static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
-    pwsp_deps_drop(deps, index);
-    deps->accesses[index].flags |= PWSP_ACCESS_FREE;
-    if (deps->free_count++) {
-        deps->nexts[deps->free_last] = index;
-    } else {
-        deps->free_first = index;
-    }
-    deps->free_last = index;
-}
-
-PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
-    uint32_t found[PWSP_DEPS_HAND_STEPS], *lists[PWSP_DEPS_HAND_STEPS];
-    uint32_t steps = deps->ops.is_small ? PWSP_DEPS_HAND_STEPS : PWSP_DEPS_HAND_STEPS / 2;
-    steps = deps->access_count < steps ? (uint32_t)deps->access_count : steps;
-    uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
-    const uint64_t *times = deps->ops.is_dead ? NULL : deps->times;
-    uint64_t clock = pwsp_max_u64(deps->clock, 1);  // what is gone has time 0
-    uint32_t token = UINT32_MAX;                    // small: neighbours are often of one task
-    bool is_dead = false;
-    for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
-        uint32_t found_count = 0;
-        for (uint32_t i = 0; i < steps; i++) {
-            uint32_t index = deps->hand < deps->access_count ? deps->hand : 0;
-            deps->hand = index + 1;
-            if (times && times[index] >= clock) {
-                continue;
-            }
-            const pwsp_access *access = &deps->accesses[index];
-            if (access->flags & PWSP_ACCESS_FREE) {
-                continue;
-            }
-            if (!deps->ops.is_small || access->token != token || access->flags & PWSP_ACCESS_GONE) {
-                is_dead = pwsp_deps_is_dead(deps, index);
-                token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
-            }
-            if (is_dead) {
-                uint32_t *list = NULL;
-                if (deps->accesses[index].flags & PWSP_ACCESS_LINKED) {
-                    list = pwsp_deps_list(deps, &deps->accesses[index]);
-                    PWSP_PREFETCH(list);
-                }
-                found[found_count] = index;
-                lists[found_count++] = list;
-            }
-        }
-        for (uint32_t i = 0; i < found_count; i++) {
-            if (lists[i]) {
-                pwsp_deps_leave(deps, found[i], lists[i]);
-            }
-            pwsp_deps_free_access(deps, found[i]);
-        }
-    }
-}
-
-static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
-    const pwsp_memory *memory = deps->memory;
-    void *accesses = deps->accesses, *nexts = deps->nexts;
-    void *times = deps->times, *tasks = deps->tasks;
-    bool has_times = !deps->ops.is_small, has_tasks = has_times && deps->has_tasks;
-    bool is_good =
-        pwsp_memory_grow_little(memory, &accesses, &deps->access_capacity, needed,
-                                sizeof(pwsp_access)) &&
-        pwsp_memory_grow_little(memory, &nexts, &deps->next_capacity, needed, sizeof(uint32_t)) &&
-        (!has_times ||
-         pwsp_memory_grow_little(memory, &times, &deps->time_capacity, needed, sizeof(uint64_t))) &&
-        (!has_tasks ||
-         pwsp_memory_grow_little(memory, &tasks, &deps->task_capacity, needed, sizeof(uint64_t)));
-    deps->accesses = (pwsp_access *)accesses;
-    deps->nexts = (uint32_t *)nexts;
-    deps->times = (uint64_t *)times;
-    deps->tasks = (uint64_t *)tasks;
-    return is_good;
-}
-
-// Makes room for lists of so many accesses; what is in lists has to be entered anew.
-static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {
-    void *buckets = deps->buckets;
-    bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,
-                                     pwsp_max_u64(count, PWSP_DEPS_SWEEP_MIN), sizeof(uint32_t));
-    deps->buckets = (uint32_t *)buckets;
-    deps->index_mask = (uint32_t)((UINT64_C(2) << pwsp_deps_log2(deps->bucket_count)) - 1);
-    return has_room;
-}
-
-PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps) {
-    deps->has_tasks = true;
-    return pwsp_deps_grow(deps, PWSP_DEPS_SWEEP_MIN) &&
-           pwsp_deps_grow_buckets(deps, PWSP_DEPS_SWEEP_MIN);
-}
-
-PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
-    if (deps->free_count) {
-        uint32_t index = deps->free_first;
-        deps->free_first = deps->nexts[index];
-        deps->free_count--;
-        return index + 1;
-    }
-    uint64_t needed = deps->access_count + 1;
-    if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {
-        return 0;
-    }
-    if (needed > deps->bucket_count) {
-        if (!pwsp_deps_grow_buckets(deps, needed + needed / 4) || !pwsp_deps_enter_all(deps)) {
-            return 0;
-        }
-    }
-    deps->access_count = needed;
-    deps->access_max = pwsp_max_u64(deps->access_max, needed);
-    return (uint32_t)needed;
-}
-
-// =================================================================================================
-// src/time/deps.c
-// =================================================================================================
-
-// The map of regions.
-//
-// A tensor whose indices all have memory of their own, and which shares none with another tensor,
-// is *plain*: two tiles of it overlap exactly when their leading indices are the same and their
-// windows intersect. For plain tensors the last two dimensions are covered by grids. Tensors that
-// are not plain are in a group with those whose memory they may share (groups.c); the grid of a
-// group is one of blocks of addresses, and tiles are compared byte by byte.
-//
-// There is a grid for each size of tiles, rounded up to powers of two: a *level*. So a tile is not
-// larger than a cell of its level, and it is in the list of one cell: that in which it begins.
-//
-//      +-----+-----+-----+        Tiles of the usual tiling are cells: looking one up is one probe
-//      |  A  |  BBBBB    |        of a hash table for each level in use. Once a tile of a level runs
-//      +-----+--BBBBB----+        over into the next cell (B), queries of the level begin one cell
-//      |     |     |     |        earlier.
-//      +-----+-----+-----+
-//
-// A panel among small tiles has a level of its own: small ones find it with one probe, and it looks
-// at as many small cells as it covers, or at all accesses if these are fewer. Levels are few: a
-// tile goes to a level in use that is at most four times too large; so does one that the end of its
-// tensor has cut off, whatever its size. A level without tiles is given away. Whole tensors are in
-// a list of their group that every query looks through, and they are compared with all.
-//
-// A write makes older accesses within its tile invisible. Writers in it are not the last ones any
-// more: readers wait for the new one, and so do writers, if at all. (Slot loads still look at them
-// where a write does not wait for writes, so there they are hidden and not dropped.) Readers in it
-// stay where later writers wait for readers but not for the new one. Accesses of tasks that
-// ended before the clock are dead. New ones take their places: a hand goes round all accesses, a
-// few steps for each that is added, so that the map is hardly larger than what is in flight.
-//
-// What is found, and so who waits for whom and how much memory that takes, does not depend on the
-// order of lists or on what a hash brings together: only accesses that overlap a query are touched.
-
-// -- queries --------------------------------------------------------------------------------------
-
-typedef struct pwsp_deps_query_state {
-    pwsp_access at;
-    pwsp_extent_at extent;
-    uint32_t level;       // the first of its group, or 0
-    pwsp_deps_hint hint;  // of that
-    bool is_load;         // of a slot
-    bool is_read, is_written;
-    bool is_plain;
-    bool is_exact;            // only the very same tile counts
-    bool supersedes;          // older accesses within the tile are dropped
-    const pwsp_token *token;  // of the task that is being added, or NULL
-    uint32_t same;            // an access of the very same tile, + 1
-} pwsp_deps_query_state;
-
-// What does not depend on what else is found, so that it can be fetched from memory meanwhile.
-PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_at *tile,
-                                         pwsp_deps_query_state *query) {
-    const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
-    pwsp_deps_access(deps, tile, &query->at);
-    pwsp_deps_extent(deps, &query->at, &query->extent);
-    query->level = deps->tensors[tensor->group].levels;
-    query->is_plain = tensor->is_plain;
-    query->hint.hash = 0;
-    query->hint.row_shift = UINT8_MAX;  // of none
-    query->same = 0;
-    if (PWSP_LIKELY(query->level && !query->extent.is_wide)) {
-        const pwsp_deps_level *level = &deps->levels[query->level];
-        query->hint.row_shift = level->row_shift;
-        query->hint.col_shift = level->col_shift;
-        query->hint.hash = pwsp_deps_hash(&query->extent, level->row_shift, level->col_shift,
-                                          query->extent.row >> level->row_shift,
-                                          query->extent.col >> level->col_shift);
-        PWSP_PREFETCH(pwsp_deps_bucket(deps, query->hint.hash));
-    }
-}
-
-// Of tokens with the same time the lowest task counts, in whatever order they are found.
-static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
-    pwsp_token token = pwsp_deps_token(deps, index);
-    if (deps->ops.visit) {
-        deps->ops.visit(deps->ops.user, &token);
-        return;
-    }
-    deps->visit_count++;
-    if (token.time > deps->latest.time ||
-        (token.time == deps->latest.time && token.task < deps->latest.task)) {
-        deps->latest = token;
-    }
-}
-
-// An access becomes one of the task that is being added.
-static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
-    if (deps->ops.keep) {
-        pwsp_token before = pwsp_deps_token(deps, index);
-        deps->ops.keep(deps->ops.user, token);
-        deps->ops.drop(deps->ops.user, &before);
-    }
-    pwsp_deps_put_token(deps, index, token);
-    deps->accesses[index].flags |= PWSP_ACCESS_OWN;
-}
-
-// Does an access that is not the task's own stay a reader when a write covers it? A later writer
-// that waits for the write waits for the reader, too, as the write did: so by write-after-write, or
-// by write-after-read if the write reads as well.
-static bool pwsp_deps_stays_read(const pwsp_deps *deps, const pwsp_deps_query_state *query,
-                                 const pwsp_access *access) {
-    return (access->flags & PWSP_ACCESS_READ) && !query->is_read && deps->keeps_readers;
-}
-
-// A write covers an access: what is older of it is not waited for any more, unless it stays a
-// reader.
-static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
-    if (access->flags & PWSP_ACCESS_OWN) {
-        pwsp_deps_set_token(deps, index, query->token);
-        return;
-    }
-    bool stays_read = pwsp_deps_stays_read(deps, query, access);
-    bool is_loaded = deps->tensors[access->tensor].is_loaded;
-    bool stays_hidden = (access->flags & PWSP_ACCESS_WRITTEN) && is_loaded;
-    if (!stays_read && !stays_hidden) {
-        pwsp_deps_drop(deps, index);
-        return;
-    }
-    uint32_t lost = (stays_read ? 0 : PWSP_ACCESS_READ) | (is_loaded ? 0 : PWSP_ACCESS_WRITTEN);
-    uint32_t gained = stays_hidden ? PWSP_ACCESS_HIDDEN : 0;
-    access->flags = (uint8_t)((access->flags & ~lost) | gained);
-}
-
-// An access of the very same tile, of which a new one may take the place: a reader that of another
-// reader, a writer that of any. Of several that a writer supersedes, one stays for that: its own,
-// which may have been a read, or the first.
-static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
-    const pwsp_access *access = &deps->accesses[index];
-    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
-    if (!query->supersedes) {
-        bool is_first = query->same == 0 || index < query->same;
-        query->same = !is_written && is_first ? index + 1 : query->same;
-        return;
-    }
-    if (query->same == index + 1) {
-        return;  // met in another cell with the same list
-    }
-    bool is_own = (access->flags & PWSP_ACCESS_OWN) != 0;
-    bool is_for_loads = is_written && deps->tensors[access->tensor].is_loaded;
-    if (!is_own && (is_for_loads || pwsp_deps_stays_read(deps, query, access))) {
-        pwsp_deps_cover(deps, query, index);
-        return;
-    }
-    if (query->same) {
-        bool is_same_own = (deps->accesses[query->same - 1].flags & PWSP_ACCESS_OWN) != 0;
-        bool stays = is_same_own != is_own ? is_same_own : query->same - 1 < index;
-        if (stays) {
-            pwsp_deps_cover(deps, query, index);
-            return;
-        }
-        pwsp_deps_cover(deps, query, query->same - 1);
-    }
-    query->same = index + 1;
-}
-
-// One older access. True if it is dead or gone.
-static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
-    pwsp_access *access = &deps->accesses[index];
-    const pwsp_access *at = &query->at;
-    if (query->is_plain ? access->tensor != at->tensor
-                        : deps->tensors[access->tensor].group != deps->tensors[at->tensor].group) {
-        return false;
-    }
-    bool is_hidden = (access->flags & PWSP_ACCESS_HIDDEN) && !query->is_load;
-    bool is_read = (access->flags & PWSP_ACCESS_READ) != 0;
-    if (is_hidden && !is_read) {
-        return false;
-    }
-    bool is_equal = pwsp_deps_is_equal(deps, query->is_plain, at, access);
-    bool is_exact = query->is_exact && !pwsp_deps_is_whole(at) && !pwsp_deps_is_whole(access);
-    if (!is_equal && (is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, at, access))) {
-        return false;
-    }
-    if (pwsp_deps_is_dead(deps, index)) {
-        return true;
-    }
-    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) && !is_hidden;
-    if ((is_written && query->is_read && (deps->hazards & PTOWSP_HAZARD_RAW)) ||
-        (is_read && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAR)) ||
-        (is_written && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAW))) {
-        pwsp_deps_visit(deps, index);
-    }
-    if (is_equal) {
-        pwsp_deps_meet_same(deps, query, index);
-    } else if (query->supersedes && !query->is_exact &&
-               pwsp_deps_is_within(deps, query->is_plain, at, access)) {
-        pwsp_deps_cover(deps, query, index);
-    }
-    return (access->flags & PWSP_ACCESS_GONE) != 0;
-}
-
-// Meets all accesses of a cell, and takes out those that are dead or gone.
-static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64_t hash) {
-    uint32_t *at = pwsp_deps_bucket(deps, hash), mask = deps->index_mask;
-    while (*at) {
-        uint32_t link = *at, index = (link & mask) - 1;
-        if (((link ^ (uint32_t)hash) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
-            *at = deps->nexts[index];
-            deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
-            pwsp_deps_left(deps, &deps->accesses[index]);
-            pwsp_deps_drop(deps, index);
-        } else {
-            at = &deps->nexts[index];
-        }
-    }
-}
-
-// Meets those of a group that are in no cell.
-static void pwsp_deps_walk_wides(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t *list) {
-    uint32_t *at = list;
-    while (*at) {
-        uint32_t index = pwsp_deps_linked(deps, *at);
-        if (pwsp_deps_meet(deps, query, index)) {
-            *at = deps->nexts[index];
-            deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
-            pwsp_deps_drop(deps, index);
-        } else {
-            at = &deps->nexts[index];
-        }
-    }
-}
-
-static void pwsp_deps_meet_all(pwsp_deps *deps, pwsp_deps_query_state *query) {
-    uint64_t dead = 0;
-    for (uint32_t i = 0; i < deps->access_count; i++) {
-        if (pwsp_deps_is_dead(deps, i)) {
-            dead++;
-        } else {
-            pwsp_deps_meet(deps, query, i);
-        }
-    }
-    deps->wants_sweep = deps->access_count >= PWSP_DEPS_SWEEP_MIN && dead > deps->access_count / 2;
-}
-
-// The cells of a level in which accesses begin that may overlap an extent.
-typedef struct pwsp_cells {
-    uint64_t first_row, last_row, first_col, last_col;
-} pwsp_cells;
-
-PWSP_INLINE pwsp_cells pwsp_deps_cells(const pwsp_deps_level *level, const pwsp_extent_at *extent) {
-    pwsp_cells cells;
-    cells.first_row = extent->row >> level->row_shift;
-    cells.first_col = extent->col >> level->col_shift;
-    cells.last_row = (extent->row + extent->rows - 1) >> level->row_shift;
-    cells.last_col = (extent->col + extent->cols - 1) >> level->col_shift;
-    cells.first_row -= cells.first_row > 0 ? level->row_over : 0;
-    cells.first_col -= cells.first_col > 0 ? level->col_over : 0;
-    return cells;
-}
-
-// Are there more cells to look at than accesses?
-PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_count) {
-    uint64_t rows = cells->last_row - cells->first_row + 1;
-    uint64_t cols = cells->last_col - cells->first_col + 1, count;
-    return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);
-}
-
-// The same tile is in a level that is not smaller than it, and begins in the same cell.
-static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t levels,
-                                 const pwsp_extent_at *extent) {
-    for (uint32_t id = levels; id; id = deps->levels[id].next) {
-        const pwsp_deps_level *level = &deps->levels[id];
-        if (level->count && extent->rows - 1 <= (UINT64_C(1) << level->row_shift) - 1 &&
-            extent->cols - 1 <= (UINT64_C(1) << level->col_shift) - 1) {
-            pwsp_deps_walk(deps, query,
-                           pwsp_deps_hash(extent, level->row_shift, level->col_shift,
-                                          extent->row >> level->row_shift,
-                                          extent->col >> level->col_shift));
-        }
-    }
-}
-
-static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
-    pwsp_deps_tensor *first = &deps->tensors[deps->tensors[query->at.tensor].group];
-    const pwsp_extent_at *extent = &query->extent;
-    if (first->wides) {
-        pwsp_deps_walk_wides(deps, query, &first->wides);
-    }
-    if (!first->levels) {
-        return;
-    }
-    if (extent->is_wide) {
-        pwsp_deps_meet_all(deps, query);
-        return;
-    }
-    if (query->is_exact) {
-        pwsp_deps_look_exact(deps, query, first->levels, extent);
-        return;
-    }
-    for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
-        const pwsp_deps_level *level = &deps->levels[id];
-        if (level->count == 0) {
-            continue;
-        }
-        pwsp_cells cells = pwsp_deps_cells(level, extent);
-        if (id == query->level && cells.first_row == cells.last_row &&
-            cells.first_col == cells.last_col) {
-            pwsp_deps_walk(deps, query, query->hint.hash);
-            continue;
-        }
-        if (pwsp_deps_is_large(&cells, deps->access_count)) {
-            pwsp_deps_meet_all(deps, query);
-            return;
-        }
-        for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
-            for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
-                pwsp_deps_walk(
-                    deps, query,
-                    pwsp_deps_hash(extent, level->row_shift, level->col_shift, row, col));
-            }
-        }
-    }
-}
-
-// A task that waits for all that it conflicts with may take the place of what it covers at once.
-// Otherwise that is done when its accesses are added, so that it sees all of what was before.
-static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
-    return (deps->is_exact || deps->is_overlap) &&
-           deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
-}
-
-PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
-                                   const pwsp_tile_at *tiles, uint32_t count) {
-    if (!deps->is_exact && !deps->is_overlap) {
-        return true;
-    }
-    if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
-        return false;
-    }
-    pwsp_deps_query_state queries[PTOWSP_TASK_TILE_MAX];
-    bool is_one_pass = pwsp_deps_is_one_pass(deps);
-    for (uint32_t first = 0; first < count; first += PTOWSP_TASK_TILE_MAX) {
-        uint32_t end = count - first < PTOWSP_TASK_TILE_MAX ? count : first + PTOWSP_TASK_TILE_MAX;
-        for (uint32_t i = first; i < end; i++) {
-            pwsp_deps_prepare(deps, &tiles[i], &queries[i - first]);
-        }
-        if (first == 0) {
-            pwsp_deps_make_room(deps, count);
-        }
-        for (uint32_t i = first; i < end; i++) {
-            pwsp_deps_query_state *query = &queries[i - first];
-            query->is_load = false;
-            query->is_read = views[i].is_read;
-            query->is_written = views[i].is_written;
-            query->is_exact = !deps->is_overlap;
-            query->supersedes = is_one_pass && views[i].is_written;
-            query->token = NULL;
-            pwsp_deps_look(deps, query);
-            deps->same[i] = query->same;
-            deps->hints[i - first] = query->hint;
-        }
-    }
-    return true;
-}
-
-PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
-    uint32_t hazards = deps->hazards;
-    deps->hazards = PTOWSP_HAZARD_RAW;
-    pwsp_deps_query_state query;
-    pwsp_deps_prepare(deps, tile, &query);
-    query.is_load = query.is_read = true;
-    query.is_written = query.is_exact = query.supersedes = false;
-    query.token = NULL;
-    pwsp_deps_look(deps, &query);
-    deps->hazards = hazards;
-}
-
-PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_view *views,
-                                         const pwsp_tile_at *tiles, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        if (views[i].is_loaded) {
-            pwsp_deps_query_load(deps, &tiles[i]);
-        }
-    }
-}
-
-// -- adding ---------------------------------------------------------------------------------------
-
-// A reader of a tile that others only read, too: they count as one.
-static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
-    pwsp_token merged = pwsp_deps_token(deps, index);
-    if (deps->ops.merge) {
-        deps->ops.merge(deps->ops.user, &merged, token);
-    } else if (token->time > merged.time) {
-        merged = *token;
-    }
-    pwsp_deps_put_token(deps, index, &merged);
-    deps->accesses[index].flags |= PWSP_ACCESS_OWN;
-}
-
-static uint8_t pwsp_deps_flags(bool is_read, bool is_written) {
-    return (uint8_t)((is_read ? PWSP_ACCESS_READ : 0) | (is_written ? PWSP_ACCESS_WRITTEN : 0));
-}
-
-// Adds an access; same is one to take over, + 1. Returns where it is now, + 1, or 0 when memory is
-// out.
-static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view,
-                                  const pwsp_tile_at *at, uint32_t same, const pwsp_deps_hint *hint,
-                                  const pwsp_token *token) {
-    if (!pwsp_deps_is_one_pass(deps)) {
-        pwsp_deps_query_state query;
-        pwsp_deps_prepare(deps, at, &query);
-        query.is_load = false;
-        query.is_read = view->is_read;
-        query.is_written = query.supersedes = view->is_written;
-        query.is_exact = deps->is_exact && !deps->is_overlap;
-        query.token = token;
-        uint32_t hazards = deps->hazards;
-        deps->hazards = 0;  // only to find what is the same, and what is superseded
-        pwsp_deps_look(deps, &query);
-        deps->hazards = hazards;
-        same = query.same;
-    }
-    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
-        pwsp_access *found = &deps->accesses[same - 1];
-        if (!view->is_written) {
-            pwsp_deps_merge(deps, same - 1, token);
-            return same;
-        }
-        uint8_t own = found->flags & PWSP_ACCESS_OWN ? found->flags & PWSP_ACCESS_READ : 0;
-        found->flags = (uint8_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own |
-                                 pwsp_deps_flags(view->is_read, true));
-        pwsp_deps_set_token(deps, same - 1, token);
-        return same;
-    }
-    uint32_t place = pwsp_deps_place(deps);
-    if (place == 0) {
-        return 0;
-    }
-    pwsp_access *access = &deps->accesses[place - 1];
-    pwsp_deps_access(deps, at, access);
-    access->flags = pwsp_deps_flags(view->is_read, view->is_written) | PWSP_ACCESS_OWN;
-    pwsp_deps_put_token(deps, place - 1, token);
-    if (deps->ops.keep) {
-        deps->ops.keep(deps->ops.user, token);
-    }
-    return pwsp_deps_enter(deps, place - 1, hint) ? place : 0;
-}
-
-PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
-                                 const pwsp_tile_at *tiles, uint32_t count,
-                                 const pwsp_token *token) {
-    bool is_queried = deps->is_exact || deps->is_overlap;
-    if (!is_queried) {
-        if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
-            return false;
-        }
-        pwsp_deps_make_room(deps, count);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        bool is_tracked = deps->tensors[tiles[i].tensor].is_tracked;
-        uint32_t same = is_queried ? deps->same[i] : 0;
-        deps->same[i] = 0;
-        if (is_tracked) {
-            const pwsp_deps_hint *hint =
-                is_queried && count <= PTOWSP_TASK_TILE_MAX ? &deps->hints[i] : NULL;
-            deps->same[i] = pwsp_deps_add_one(deps, &views[i], &tiles[i], same, hint, token);
-            if (deps->same[i] == 0) {
-                return false;
-            }
-        }
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        if (deps->same[i]) {
-            deps->accesses[deps->same[i] - 1].flags &= (uint8_t)~PWSP_ACCESS_OWN;
-        }
-    }
-    return true;
-}
-
-// -- life -----------------------------------------------------------------------------------------
-
-PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
-                                  uint32_t tensor_count) {
-    memset(deps, 0, sizeof *deps);
-    deps->memory = memory;
-    deps->tensor_count = tensor_count;
-    deps->tensors = (pwsp_deps_tensor *)pwsp_memory_alloc(memory, (tensor_count + 1) *
-                                                                      sizeof(pwsp_deps_tensor));
-    deps->order =
-        (uint32_t *)pwsp_memory_alloc(memory, 2 * ((size_t)tensor_count + 1) * sizeof(uint32_t));
-    deps->same_count = tensor_count > PTOWSP_TASK_TILE_MAX ? tensor_count : PTOWSP_TASK_TILE_MAX;
-    deps->same = (uint32_t *)pwsp_memory_alloc(memory, deps->same_count * sizeof(uint32_t));
-    for (uint32_t i = 0; deps->order && i < tensor_count; i++) {
-        deps->order[i] = i;
-    }
-    return deps->tensors && deps->order && deps->same;
-}
-
-static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
-    deps->bound = bound;
-    deps->clock = 0;
-    deps->has_tasks = true;
-    deps->access_max = 0;
-    if (deps->access_count && deps->buckets) {  // none if making room for more was refused
-        memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
-    }
-    deps->access_count = 0;
-    deps->free_count = 0;
-    deps->hand = 0;
-    deps->wants_sweep = false;
-    deps->level_count = 0;
-}
-
-PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
-                                   const pwsp_bound_tensor *bound) {
-    const ptowsp_schedule *schedule = &timed->schedule;
-    pwsp_deps_forget(deps, bound);
-    deps->is_exact = (schedule->dependencies & PTOWSP_DEPENDENCIES_EXACT) != 0;
-    deps->is_overlap = (schedule->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
-    deps->hazards = schedule->hazards;
-    deps->keeps_readers = (deps->is_exact || deps->is_overlap) &&
-                          (deps->hazards & PTOWSP_HAZARD_WAR) &&
-                          !(deps->hazards & PTOWSP_HAZARD_WAW);
-    pwsp_deps_find_tensors(deps, timed, false);
-}
-
-PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed,
-                                        const pwsp_bound_tensor *bound) {
-    pwsp_deps_forget(deps, bound);
-    deps->is_exact = false;
-    deps->is_overlap = true;
-    deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
-    deps->keeps_readers = false;
-    pwsp_deps_find_tensors(deps, timed, true);
-}
-
-PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
-    if (!deps->memory) {
-        return;
-    }
-    pwsp_memory_free(deps->memory, deps->tensors,
-                     (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
-    pwsp_memory_free(deps->memory, deps->order,
-                     2 * ((size_t)deps->tensor_count + 1) * sizeof(uint32_t));
-    pwsp_memory_free(deps->memory, deps->same, deps->same_count * sizeof(uint32_t));
-    pwsp_memory_free(deps->memory, deps->accesses,
-                     (size_t)deps->access_capacity * sizeof(pwsp_access));
-    pwsp_memory_free(deps->memory, deps->nexts, (size_t)deps->next_capacity * sizeof(uint32_t));
-    pwsp_memory_free(deps->memory, deps->times, (size_t)deps->time_capacity * sizeof(uint64_t));
-    pwsp_memory_free(deps->memory, deps->tasks, (size_t)deps->task_capacity * sizeof(uint64_t));
-    pwsp_memory_free(deps->memory, deps->levels,
-                     (size_t)deps->level_capacity * sizeof(pwsp_deps_level));
-    pwsp_memory_free(deps->memory, deps->buckets, (size_t)deps->bucket_count * sizeof(uint32_t));
-    memset(deps, 0, sizeof *deps);
-}
-
-PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
-    return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + 2 * sizeof(uint32_t)) +
-           deps->same_count * sizeof(uint32_t) +
-           (size_t)deps->access_capacity * sizeof(pwsp_access) +
-           (size_t)deps->next_capacity * sizeof(uint32_t) +
-           (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +
-           (size_t)deps->level_capacity * sizeof(pwsp_deps_level) +
-           (size_t)deps->bucket_count * sizeof(uint32_t);
-}
-
-// =================================================================================================
 // src/time/sim.h
 // =================================================================================================
 
@@ -28589,34 +30482,6 @@ typedef struct pwsp_pool_lanes {
     uint32_t first, count;
     uint32_t next;  // round robin
 } pwsp_pool_lanes;
-
-typedef struct pwsp_stream {
-    pwsp_token last;     // its last task
-    uint64_t next_turn;  // interleaved: the first turn that is not taken
-} pwsp_stream;
-
-// A task as time sees it.
-typedef struct pwsp_arrival {
-    uint64_t cycles;
-    uint64_t dispatch_key, priority_key, stream_key;
-    const pwsp_task_op *op;
-    const pwsp_tile_view *views;
-    const pwsp_tile_at *tiles;
-    ptowsp_unit unit;
-    uint32_t node;
-} pwsp_arrival;
-
-// A pipeline as time sees it: it has been run, and its tasks have indices up to the next.
-typedef struct pwsp_pipeline_arrival {
-    uint64_t cycles;
-    const pwsp_task_op *op;  // with a view for each tensor
-    const pwsp_tile_view *views;
-    const pwsp_tile_at *tiles;
-    uint64_t first_task, task_count;
-    uint64_t end_task;  // the task that its end comes from; PTOWSP_NO_INDEX: none of its own
-    uint32_t node;
-    uint32_t pipeline, run;  // which, and the how-manieth of its runs
-} pwsp_pipeline_arrival;
 
 // When the last of a pipeline's runs started.
 typedef struct pwsp_pipeline_start {
@@ -28638,11 +30503,10 @@ typedef struct pwsp_sim {
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
     pwsp_pool_lanes pools[2];     // by unit, or the first for all
-    pwsp_stream *streams;         // with a stream key
+    uint64_t *turns;              // interleaved, by stream: the first turn that is not taken
     pwsp_pipeline_start *starts;  // by pipeline
-    pwsp_token *edges;            // by explicit edge: the latest end of its source
+    pwsp_precedence order;
     pwsp_deps deps;
-    bool has_structure;
     pwsp_clock clock;
     uint64_t task_count;   // all so far: the index of the next
     uint64_t issue_count;  // of these, tasks of lanes: those that start, window and timing count
@@ -28658,8 +30522,8 @@ typedef struct pwsp_sim {
     char text[PWSP_ERROR_TEXT_MAX];
 } pwsp_sim;
 
-// Do lanes choose among tasks that are ready? Then a flow simulates them, else lanes do.
-PWSP_INLINE bool pwsp_schedule_is_flow(const ptowsp_schedule *schedule) {
+// Do lanes choose among tasks that are ready? Then time is event-driven, else in order.
+PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
     return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
            (schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
             schedule->ready != PTOWSP_READY_FIFO);
@@ -28739,19 +30603,8 @@ PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
                : 1;
 }
 
-// Interleaved: the turn of a stream for a task that could be issued now; takes it.
-PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, uint32_t stream);
-
-PWSP_INLINE uint64_t pwsp_mix64(uint64_t z) {  // the finalizer of SplitMix64
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-// a % b, faster where both have 32 bits.
-PWSP_INLINE uint32_t pwsp_modulo(uint64_t a, uint32_t b) {
-    return a < b ? (uint32_t)a : a <= UINT32_MAX ? (uint32_t)a % b : (uint32_t)(a % b);
-}
+// Interleaved: the turn of its stream for a task that could be issued now; takes it.
+PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival);
 
 PWSP_INLINE pwsp_pool_lanes *pwsp_sim_pool(pwsp_sim *sim, ptowsp_unit unit) {
     return &sim->pools[sim->schedule->pools == PTOWSP_POOLS_BY_UNIT && unit == PTOWSP_UNIT_CUBE];
@@ -28845,6 +30698,10 @@ PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
 
 // -- life -----------------------------------------------------------------------------------------
 
+static bool pwsp_sim_has_turns(const pwsp_sim *sim) {
+    return sim->timed->has_streams && sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED;
+}
+
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
                                  const pwsp_timed *timed) {
     memset(sim, 0, sizeof *sim);
@@ -28853,27 +30710,22 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
     sim->timed = timed;
     sim->schedule = schedule;
     sim->memory = *memory;
-    sim->has_structure = (schedule->dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
     sim->lanes = (pwsp_lane *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_lane));
     sim->lane_stats =
         (ptowsp_lane_stats *)pwsp_memory_alloc(memory, lane_count * sizeof(ptowsp_lane_stats));
     bool is_good = sim->lanes && sim->lane_stats;
-    if (is_good && timed->has_streams) {
-        sim->streams =
-            (pwsp_stream *)pwsp_memory_alloc(memory, schedule->stream_count * sizeof(pwsp_stream));
-        is_good = sim->streams != NULL;
-    }
-    if (is_good && timed->edge_count) {
-        sim->edges =
-            (pwsp_token *)pwsp_memory_alloc(memory, timed->edge_count * sizeof(pwsp_token));
-        is_good = sim->edges != NULL;
+    if (is_good && pwsp_sim_has_turns(sim)) {
+        sim->turns =
+            (uint64_t *)pwsp_memory_alloc(memory, schedule->stream_count * sizeof(uint64_t));
+        is_good = sim->turns != NULL;
     }
     if (is_good && timed->pipeline_count) {
         sim->starts = (pwsp_pipeline_start *)pwsp_memory_alloc(
             memory, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
         is_good = sim->starts != NULL;
     }
-    is_good = is_good && pwsp_deps_init(&sim->deps, &sim->memory, timed->tensor_count);
+    is_good = is_good && pwsp_precedence_init(&sim->order, memory, timed) &&
+              pwsp_deps_init(&sim->deps, &sim->memory, timed->tensor_count);
     if (!is_good) {
         pwsp_sim_free(sim);
     }
@@ -28887,22 +30739,22 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
     const pwsp_memory *memory = &sim->memory;
     pwsp_memory_free(memory, sim->lanes, sim->timed->lane_count * sizeof(pwsp_lane));
     pwsp_memory_free(memory, sim->lane_stats, sim->timed->lane_count * sizeof(ptowsp_lane_stats));
-    pwsp_memory_free(memory, sim->streams, sim->schedule->stream_count * sizeof(pwsp_stream));
-    pwsp_memory_free(memory, sim->edges, sim->timed->edge_count * sizeof(pwsp_token));
+    pwsp_memory_free(memory, sim->turns, sim->schedule->stream_count * sizeof(uint64_t));
     pwsp_memory_free(memory, sim->starts,
                      (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start));
     pwsp_memory_free(memory, sim->records,
                      (size_t)sim->record_capacity * sizeof(ptowsp_task_record));
+    pwsp_precedence_free(&sim->order);
     pwsp_deps_free(&sim->deps);
     memset(sim, 0, sizeof *sim);
 }
 
 PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
     return sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
-           (sim->streams ? sim->schedule->stream_count * sizeof(pwsp_stream) : 0) +
-           sim->timed->edge_count * sizeof(pwsp_token) +
+           (sim->turns ? sim->schedule->stream_count * sizeof(uint64_t) : 0) +
            (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start) +
-           (size_t)sim->record_capacity * sizeof(ptowsp_task_record) + pwsp_deps_bytes(&sim->deps);
+           (size_t)sim->record_capacity * sizeof(ptowsp_task_record) +
+           pwsp_precedence_bytes(&sim->order) + pwsp_deps_bytes(&sim->deps);
 }
 
 PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim) {
@@ -28943,18 +30795,14 @@ PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count) {
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     const pwsp_timed *timed = sim->timed;
     const ptowsp_schedule *schedule = sim->schedule;
-    pwsp_token zero = {0, PTOWSP_NO_INDEX};
     for (uint32_t i = 0; i < timed->lane_count; i++) {
         sim->lanes[i].free = 0;
         sim->lanes[i].last_task = PTOWSP_NO_INDEX;
     }
     memset(sim->lane_stats, 0, timed->lane_count * sizeof(ptowsp_lane_stats));
-    for (uint32_t i = 0; sim->streams && i < schedule->stream_count; i++) {
-        sim->streams[i].last = zero;
-        sim->streams[i].next_turn = i * schedule->timing_cycles;
-    }
-    for (uint32_t i = 0; i < timed->edge_count; i++) {
-        sim->edges[i] = zero;
+    pwsp_precedence_begin(&sim->order);
+    for (uint32_t i = 0; sim->turns && i < schedule->stream_count; i++) {
+        sim->turns[i] = i * schedule->timing_cycles;
     }
     if (sim->starts) {
         memset(sim->starts, 0, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
@@ -29021,14 +30869,15 @@ PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim) {
                : now;
 }
 
-PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, uint32_t stream) {
+PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival) {
     const ptowsp_schedule *schedule = sim->schedule;
+    const uint32_t stream = pwsp_precedence_stream(&sim->order, arrival);
     uint64_t round = schedule->stream_count * schedule->timing_cycles;
-    uint64_t turn = sim->streams[stream].next_turn;
+    uint64_t turn = sim->turns[stream];
     if (turn < sim->clock.now) {
         turn += pwsp_ceil_div_u64(sim->clock.now - turn, round) * round;
     }
-    sim->streams[stream].next_turn = turn + round;
+    sim->turns[stream] = turn + round;
     return turn;
 }
 
@@ -29404,17 +31253,9 @@ PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
 #ifndef PWSP_LANES_H
 #define PWSP_LANES_H
 
-typedef struct pwsp_lane_scope {
-    bool is_parallel;
-    pwsp_token ready;  // of the next child
-    pwsp_token done;   // of the children so far
-} pwsp_lane_scope;
-
 typedef struct pwsp_lanes {
     pwsp_sim *sim;
     pwsp_window window;
-    pwsp_lane_scope *scopes;
-    uint32_t depth;
 } pwsp_lanes;
 
 PWSP_INTERNAL bool pwsp_lanes_init(pwsp_lanes *lanes, pwsp_sim *sim);
@@ -29423,9 +31264,6 @@ PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes);
 
 // Back to time 0; after pwsp_sim_begin.
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes);
-PWSP_INTERNAL void pwsp_lanes_scope_begin(pwsp_lanes *lanes, bool is_parallel);
-PWSP_INTERNAL void pwsp_lanes_scope_end(pwsp_lanes *lanes);
-PWSP_INTERNAL void pwsp_lanes_reset(pwsp_lanes *lanes, pwsp_range edges);
 
 // Issues a task, and knows at once when it ends. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival);
@@ -29479,120 +31317,48 @@ PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *t
 PWSP_INTERNAL bool pwsp_lanes_init(pwsp_lanes *lanes, pwsp_sim *sim) {
     memset(lanes, 0, sizeof *lanes);
     lanes->sim = sim;
-    lanes->scopes = (pwsp_lane_scope *)pwsp_memory_alloc(&sim->memory, sim->timed->scope_depth *
-                                                                           sizeof(pwsp_lane_scope));
-    if (!lanes->scopes || !pwsp_window_init(&lanes->window, &sim->memory, sim->timed->lane_count)) {
-        pwsp_lanes_free(lanes);
-        return false;
-    }
-    return true;
+    return pwsp_window_init(&lanes->window, &sim->memory, sim->timed->lane_count);
 }
 
 PWSP_INTERNAL void pwsp_lanes_free(pwsp_lanes *lanes) {
-    if (!lanes->sim) {
-        return;
+    if (lanes->sim) {
+        pwsp_window_free(&lanes->window, &lanes->sim->memory);
+        memset(lanes, 0, sizeof *lanes);
     }
-    pwsp_window_free(&lanes->window, &lanes->sim->memory);
-    pwsp_memory_free(&lanes->sim->memory, lanes->scopes,
-                     lanes->sim->timed->scope_depth * sizeof(pwsp_lane_scope));
-    memset(lanes, 0, sizeof *lanes);
 }
 
 PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes) {
-    return pwsp_window_bytes(&lanes->window) +
-           lanes->sim->timed->scope_depth * sizeof(pwsp_lane_scope);
+    return pwsp_window_bytes(&lanes->window);
 }
 
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
-    pwsp_lane_scope root = {false, {0, PTOWSP_NO_INDEX}, {0, PTOWSP_NO_INDEX}};
     pwsp_window_clear(&lanes->window);
-    lanes->scopes[0] = root;
-    lanes->depth = 1;
-}
-
-// -- structure ------------------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_lanes_scope_begin(pwsp_lanes *lanes, bool is_parallel) {
-    PTOWSP_ASSERT(lanes->depth < lanes->sim->timed->scope_depth);
-    pwsp_token ready = lanes->scopes[lanes->depth - 1].ready;
-    pwsp_lane_scope scope = {is_parallel, ready, ready};
-    lanes->scopes[lanes->depth++] = scope;
-}
-
-// A child of the open scope is done.
-PWSP_FORCE_INLINE void pwsp_lanes_child(pwsp_lane_scope *scope, uint64_t time, uint64_t task) {
-    if (!scope->is_parallel) {
-        scope->ready.time = time;
-        scope->ready.task = task;
-        scope->done = scope->ready;
-    } else if (time > scope->done.time) {
-        scope->done.time = time;
-        scope->done.task = task;
-    }
-}
-
-PWSP_INTERNAL void pwsp_lanes_scope_end(pwsp_lanes *lanes) {
-    PTOWSP_ASSERT(lanes->depth > 1);
-    pwsp_token done = lanes->scopes[--lanes->depth].done;
-    pwsp_lanes_child(&lanes->scopes[lanes->depth - 1], done.time, done.task);
-}
-
-PWSP_INTERNAL void pwsp_lanes_reset(pwsp_lanes *lanes, pwsp_range edges) {
-    const pwsp_sim *sim = lanes->sim;
-    for (uint32_t i = 0; i < edges.count; i++) {
-        uint32_t edge = sim->timed->edges[edges.first + i];
-        pwsp_token zero = {0, PTOWSP_NO_INDEX};
-        sim->edges[edge] = zero;
-    }
 }
 
 // -- waiting --------------------------------------------------------------------------------------
 
-PWSP_INLINE void pwsp_token_later(pwsp_token *token, const pwsp_token *other) {
-    if (other->time > token->time) {
-        *token = *other;
-    }
-}
-
 // What a task waits for beside the structure: data, edges, its stream. False with an error.
-static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint32_t stream,
-                            pwsp_token *ready) {
+static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
-    const pwsp_task_op *op = arrival->op;
-    if (op->view_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
+    if (arrival->tile_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
         sim->deps.clock = sim->clock.now;
         sim->deps.latest = *ready;
-        if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+        if (!pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count)) {
             return pwsp_sim_no_memory(sim);
         }
         *ready = sim->deps.latest;
     }
-    for (uint32_t i = 0; i < op->in_count; i++) {
-        uint32_t edge = sim->timed->edges[op->first_in + i];
-        pwsp_token_later(ready, &sim->edges[edge]);
-    }
-    if (sim->streams) {
-        pwsp_token_later(ready, &sim->streams[stream].last);
-    }
+    pwsp_precedence_later(&sim->order, arrival, true, ready);
     return true;
 }
 
 // Tells those who may wait for a task when it ends.
-static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint32_t stream,
-                            uint64_t end) {
+static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, const pwsp_token *end) {
     pwsp_sim *sim = lanes->sim;
-    const pwsp_task_op *op = arrival->op;
-    pwsp_token token = {end, sim->task_count};
-    for (uint32_t i = 0; i < op->out_count; i++) {
-        uint32_t edge = sim->timed->edges[op->first_out + i];
-        pwsp_token_later(&sim->edges[edge], &token);
-    }
-    if (sim->streams) {
-        sim->streams[stream].last = token;
-    }
+    pwsp_precedence_ends(&sim->order, arrival, true, end);
     sim->deps.clock = sim->clock.now;
-    return op->view_count == 0 || end < sim->clock.now ||
-           pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
+    return arrival->tile_count == 0 || end->time < sim->clock.now ||
+           pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, end) ||
            pwsp_sim_no_memory(sim);
 }
 
@@ -29683,7 +31449,7 @@ static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const 
     record->end = end;
     record->stall = pwsp_sim_cause(sim, ready, &sim->lanes[lane], issue, start, &record->cause);
     record->lane = lane;
-    record->kernel = arrival->op->kernel;
+    record->kernel = arrival->kernel;
     record->node = arrival->node;
     return true;
 }
@@ -29691,14 +31457,9 @@ static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const 
 PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival) {
     pwsp_sim *sim = lanes->sim;
     const ptowsp_schedule *schedule = sim->schedule;
-    pwsp_lane_scope *scope = &lanes->scopes[lanes->depth - 1];
-    pwsp_token ready = {0, PTOWSP_NO_INDEX};
-    if (sim->has_structure) {
-        ready = scope->ready;
-    }
-    uint32_t stream = sim->streams ? pwsp_modulo(arrival->stream_key, schedule->stream_count) : 0;
-    bool has_more = arrival->op->view_count || sim->streams || sim->edges;
-    if (has_more && !pwsp_lanes_wait(lanes, arrival, stream, &ready)) {
+    pwsp_token ready = pwsp_precedence_ready(&sim->order);
+    bool has_more = arrival->tile_count || sim->order.streams || sim->order.edges;
+    if (has_more && !pwsp_lanes_wait(lanes, arrival, &ready)) {
         return false;
     }
     if (!pwsp_lanes_issue(lanes, &ready)) {
@@ -29706,7 +31467,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     }
     uint64_t issue = sim->clock.now;
     if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
-        issue = pwsp_sim_turn(sim, stream);
+        issue = pwsp_sim_turn(sim, arrival);
     }
     uint32_t lane_index = pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key);
     pwsp_lane *lane = &sim->lanes[lane_index];
@@ -29739,8 +31500,9 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
         }
         stats->in_flight_max = pwsp_max_u64(stats->in_flight_max, lanes->window.count);
     }
-    pwsp_lanes_child(scope, end, sim->task_count);
-    if (has_more && !pwsp_lanes_tell(lanes, arrival, stream, end)) {
+    const pwsp_token token = {end, sim->task_count};
+    pwsp_precedence_child_ends(&sim->order, &token);
+    if (has_more && !pwsp_lanes_tell(lanes, arrival, &token)) {
         return false;
     }
     sim->task_count++;
@@ -29752,31 +31514,24 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
 static bool pwsp_lanes_wait_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival,
                                      pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
-    const pwsp_task_op *op = arrival->op;
+    const pwsp_arrival *whole = &arrival->whole;
     sim->deps.clock = sim->clock.now;
     sim->deps.latest = *ready;
     if (sim->schedule->issue == PTOWSP_ISSUE_DATAFLOW) {
-        pwsp_deps_query_loads(&sim->deps, arrival->views, arrival->tiles, op->view_count);
+        pwsp_deps_query_loads(&sim->deps, whole->tiles, whole->tile_count);
     }
-    if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+    if (!pwsp_deps_query(&sim->deps, whole->tiles, whole->tile_count)) {
         return pwsp_sim_no_memory(sim);
     }
     *ready = sim->deps.latest;
-    for (uint32_t i = 0; i < op->in_count; i++) {
-        uint32_t edge = sim->timed->edges[op->first_in + i];
-        pwsp_token_later(ready, &sim->edges[edge]);
-    }
+    pwsp_precedence_later(&sim->order, whole, false, ready);
     return true;
 }
 
 PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival) {
     pwsp_sim *sim = lanes->sim;
-    const pwsp_task_op *op = arrival->op;
-    pwsp_lane_scope *scope = &lanes->scopes[lanes->depth - 1];
-    pwsp_token ready = {0, PTOWSP_NO_INDEX};
-    if (sim->has_structure) {
-        ready = scope->ready;
-    }
+    const pwsp_arrival *whole = &arrival->whole;
+    pwsp_token ready = pwsp_precedence_ready(&sim->order);
     if (!pwsp_lanes_wait_pipeline(lanes, arrival, &ready)) {
         return false;
     }
@@ -29785,9 +31540,9 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
         pwsp_clock clock = {ready.time, PTOWSP_STALL_ORDER, ready.task};
         sim->clock = clock;
     }
-    uint64_t start = pwsp_max_u64(sim->clock.now, ready.time), end = start + arrival->cycles;
+    uint64_t start = pwsp_max_u64(sim->clock.now, ready.time), end = start + whole->cycles;
     if (end > PTOWSP_CYCLES_MAX) {
-        return pwsp_sim_fail_pipeline(sim, arrival->node);
+        return pwsp_sim_fail_pipeline(sim, whole->node);
     }
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - sim->clock.now;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
@@ -29795,14 +31550,11 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
                                             sim->clock.now, start);
     pwsp_sim_start_pipeline(sim, arrival->pipeline, arrival->run, start);
     pwsp_token token = {end, arrival->end_task != PTOWSP_NO_INDEX ? arrival->end_task : cause};
-    for (uint32_t i = 0; i < op->out_count; i++) {
-        uint32_t edge = sim->timed->edges[op->first_out + i];
-        pwsp_token_later(&sim->edges[edge], &token);
-    }
-    pwsp_lanes_child(scope, end, token.task);
+    pwsp_precedence_ends(&sim->order, whole, false, &token);
+    pwsp_precedence_child_ends(&sim->order, &token);
     sim->deps.clock = sim->clock.now;
-    return op->view_count == 0 ||
-           pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
+    return whole->tile_count == 0 ||
+           pwsp_deps_add(&sim->deps, whole->tiles, whole->tile_count, &token) ||
            pwsp_sim_no_memory(sim);
 }
 
@@ -29813,7 +31565,7 @@ PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
     const ptowsp_schedule *schedule = sim->schedule;
     bool has_window = schedule->window_policy == PTOWSP_WINDOW_ABORT ||
                       schedule->window_policy == PTOWSP_WINDOW_BENCHMARK;
-    return !sim->has_records && !sim->edges && !sim->streams &&
+    return !sim->has_records && !sim->order.edges && !sim->order.streams &&
            schedule->timing == PTOWSP_TIMING_IMMEDIATE && schedule->start_threshold == 0 &&
            !has_window;
 }
@@ -29832,14 +31584,14 @@ PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
 PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
                                             uint32_t count, bool is_in_order, bool has_window) {
     pwsp_sim *sim = lanes->sim;
-    pwsp_lane_scope *scope = &lanes->scopes[lanes->depth - 1];
+    pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     pwsp_window *window = &lanes->window;
     bool is_parallel = scope->is_parallel;
     uint64_t window_size = sim->schedule->window;
-    uint64_t ready = sim->has_structure ? scope->ready.time : 0, done = scope->done.time;
+    uint64_t ready = sim->order.has_structure ? scope->ready.time : 0, done = scope->done.time;
     uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
     uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
-    bool follows = !is_parallel && sim->has_structure;
+    bool follows = !is_parallel && sim->order.has_structure;
     bool fits = true, has_memory = true;
     uint64_t winner = window->games[1], in_flight = window->count;
     for (uint32_t i = 0; i < count; i++) {
@@ -29932,17 +31684,17 @@ PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *t
 }
 
 // =================================================================================================
-// src/time/flow.h
+// src/time/events.h
 // =================================================================================================
 
 // Time where lanes choose among tasks that are ready: work stealing and priorities.
 
-#ifndef PWSP_FLOW_H
-#define PWSP_FLOW_H
+#ifndef PWSP_EVENTS_H
+#define PWSP_EVENTS_H
 
-#define PWSP_FLOW_NONE PTOWSP_NO_INDEX  // no node
+#define PWSP_EVENTS_NONE PTOWSP_NO_INDEX  // no node
 
-typedef struct pwsp_flow_node {
+typedef struct pwsp_events_node {
     uint64_t time;           // what it waits for is done by then; of a task that has ended, its end
     uint64_t index, cycles;  // of a task
     uint64_t clock;          // of a task: when it was issued
@@ -29950,102 +31702,93 @@ typedef struct pwsp_flow_node {
     uint32_t refs;
     uint32_t waiters;  // links
     uint16_t lane;     // of a task: its lane, or its pool
-    uint8_t kind;      // PWSP_FLOW_JOIN, ...
+    uint8_t kind;      // PWSP_EVENTS_JOIN, ...
     bool is_done;
-} pwsp_flow_node;
+} pwsp_events_node;
 
-enum { PWSP_FLOW_JOIN, PWSP_FLOW_TASK, PWSP_FLOW_PIPELINE };
+// To an open join more may come: it is closed when something waits for it, or its holder drops it.
+enum { PWSP_EVENTS_JOIN, PWSP_EVENTS_OPEN_JOIN, PWSP_EVENTS_TASK, PWSP_EVENTS_PIPELINE };
 
 // More of a pipeline. Its node has the first task as index, and says where this is instead of
 // cycles.
-typedef struct pwsp_flow_pipeline_node {
+typedef struct pwsp_events_pipeline_node {
     uint64_t task_count, end_task;
     uint64_t cycles;
     uint32_t node, pipeline, run;
     uint32_t next_free;  // + 1
-} pwsp_flow_pipeline_node;
+} pwsp_events_pipeline_node;
 
-typedef struct pwsp_flow_link {
+typedef struct pwsp_events_link {
     uint32_t node, next;
-} pwsp_flow_link;
+} pwsp_events_link;
 
-typedef struct pwsp_flow_entry {
+typedef struct pwsp_events_entry {
     uint32_t key_low, key_high;  // a smaller key comes first, then a smaller index
     uint32_t node;
-} pwsp_flow_entry;
+} pwsp_events_entry;
 
-typedef struct pwsp_flow_queue {  // a binary heap
-    pwsp_flow_entry *entries;
+typedef struct pwsp_events_queue {  // a binary heap
+    pwsp_events_entry *entries;
     uint64_t count, capacity;
-} pwsp_flow_queue;
+} pwsp_events_queue;
 
-typedef struct pwsp_flow_scope {
-    bool is_parallel;
-    uint64_t ready;  // node that the next child waits for, or NONE
-    uint64_t join;   // of a parallel scope: of its children
-} pwsp_flow_scope;
-
-typedef struct pwsp_flow {
+typedef struct pwsp_events {
     pwsp_sim *sim;
     uint64_t now;
-    pwsp_flow_node *nodes;  // from 1
+    pwsp_events_node *nodes;  // from 1
     uint64_t node_count, node_capacity;
     // By node, where they are needed: with records, the task that its time comes from; with
     // priorities, of a task, what comes first; interleaved, of a task, when it may start at all.
     uint64_t *causes, *ranks, *turns_at;
     uint64_t cause_capacity, rank_capacity, turn_capacity;
-    pwsp_flow_pipeline_node *pipelines;  // those issued and not done
+    pwsp_events_pipeline_node *pipelines;  // those issued and not done
     uint64_t pipeline_node_count, pipeline_capacity;
     uint32_t free_pipeline;  // + 1
     uint32_t free_node;
-    pwsp_flow_link *links;  // from 1
+    pwsp_events_link *links;  // from 1
     uint64_t link_count, link_capacity;
     uint32_t free_link;
     uint32_t *fired;  // nodes whose waiters have yet to be told
     uint64_t fired_count, fired_capacity;
-    pwsp_flow_queue *queues;  // ready tasks: by lane, or by pool when all its lanes share them
+    pwsp_events_queue *queues;  // ready tasks: by lane, or by pool when all its lanes share them
     uint32_t queue_count;
-    pwsp_flow_queue *turns;   // interleaved: tasks that are ready before their turn
-    pwsp_flow_queue *ends;    // pipelines that have started, by their ends
-    uint64_t pipeline_count;  // issued and not done
-    uint32_t late;            // a pipeline that would end too late, or 0
-    uint64_t ready_count[2];  // by pool
-    uint64_t *idle;           // bits: lanes that run nothing
-    uint64_t *able;           // bits: idle lanes with something in their own queue
-    pwsp_window running;      // one task at most on each lane
-    pwsp_flow_scope *scopes;
-    uint32_t depth;
+    pwsp_events_queue *turns;  // interleaved: tasks that are ready before their turn
+    pwsp_events_queue *ends;   // pipelines that have started, by their ends
+    uint64_t pipeline_count;   // issued and not done
+    uint32_t late;             // a pipeline that would end too late, or 0
+    uint64_t ready_count[2];   // by pool
+    uint64_t *idle;            // bits: lanes that run nothing
+    uint64_t *able;            // bits: idle lanes with something in their own queue
+    pwsp_window running;       // one task at most on each lane
     uint64_t in_flight;
     uint64_t last_ended;  // the task that completed last
     uint32_t current;     // the node of the task being issued, for visits
     bool is_shared;       // lanes of a pool share a queue
     bool is_out_of_memory;
     bool has_ended;  // all tasks are issued
-} pwsp_flow;
+} pwsp_events;
 
-PWSP_INTERNAL bool pwsp_flow_init(pwsp_flow *flow, pwsp_sim *sim);
-PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow);
-PWSP_INTERNAL size_t pwsp_flow_bytes(const pwsp_flow *flow);
+PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim);
+PWSP_INTERNAL void pwsp_events_free(pwsp_events *events);
+PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events);
 
 // Back to time 0; after pwsp_sim_begin.
-PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow);
+PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events);
 
-// False with an error in sim, each of them.
-PWSP_INTERNAL bool pwsp_flow_scope_begin(pwsp_flow *flow, bool is_parallel);
-PWSP_INTERNAL bool pwsp_flow_scope_end(pwsp_flow *flow);
-PWSP_INTERNAL void pwsp_flow_reset(pwsp_flow *flow, pwsp_range edges);
+// False with an error in sim, each of them. What is to be told there, but happened elsewhere:
+PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events);
 
 // Simulates until the task can be issued, and issues it.
-PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival);
+PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival);
 
 // Issues a pipeline, which takes no lane and no place in the window.
-PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arrival *arrival);
+PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline_arrival *arrival);
 
 // Simulates until the element has been written.
-PWSP_INTERNAL bool pwsp_flow_slot_load(pwsp_flow *flow, const pwsp_tile_at *tile);
+PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at *tile);
 
 // All tasks have been issued: simulates until all have ended.
-PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow);
+PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events);
 
 #endif
 
@@ -30058,61 +31801,59 @@ PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow);
 #ifndef PWSP_NODES_H
 #define PWSP_NODES_H
 
-PWSP_INLINE uint64_t pwsp_flow_entry_key(const pwsp_flow_entry *entry) {
+PWSP_INLINE uint64_t pwsp_events_entry_key(const pwsp_events_entry *entry) {
     return (uint64_t)entry->key_high << 32 | entry->key_low;
 }
 
 // The task that a node's time comes from; without records nobody asks for it.
-PWSP_INLINE uint64_t pwsp_flow_cause(const pwsp_flow *flow, uint32_t id) {
-    return flow->sim->has_records ? flow->causes[id] : PTOWSP_NO_INDEX;
+PWSP_INLINE uint64_t pwsp_events_cause(const pwsp_events *events, uint32_t id) {
+    return events->sim->has_records ? events->causes[id] : PTOWSP_NO_INDEX;
 }
 
-PWSP_INLINE void pwsp_flow_set_cause(pwsp_flow *flow, uint32_t id, uint64_t cause) {
-    if (flow->sim->has_records) {
-        flow->causes[id] = cause;
+PWSP_INLINE void pwsp_events_set_cause(pwsp_events *events, uint32_t id, uint64_t cause) {
+    if (events->sim->has_records) {
+        events->causes[id] = cause;
     }
 }
 
 // When a task may start at all.
-PWSP_INLINE uint64_t pwsp_flow_turn(const pwsp_flow *flow, uint32_t id) {
-    return flow->sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED ? flow->turns_at[id]
-                                                                    : flow->nodes[id].clock;
+PWSP_INLINE uint64_t pwsp_events_turn(const pwsp_events *events, uint32_t id) {
+    return events->sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED ? events->turns_at[id]
+                                                                      : events->nodes[id].clock;
 }
 
 // Takes the least entry of a heap that is not empty.
-PWSP_INTERNAL pwsp_flow_entry pwsp_flow_queue_pop(const pwsp_flow *flow, pwsp_flow_queue *queue);
+PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
+                                                      pwsp_events_queue *queue);
 
 // A node that is referred to once; 0 when memory is out.
-PWSP_INTERNAL uint32_t pwsp_flow_node_new(pwsp_flow *flow);
+PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events);
 
 // One reference more, or less: a node that is done and has none is free. NONE is ignored.
-PWSP_INTERNAL void pwsp_flow_ref(pwsp_flow *flow, uint64_t node);
-PWSP_INTERNAL void pwsp_flow_unref(pwsp_flow *flow, uint64_t node);
+PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node);
+PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node);
 
 // Makes one node wait for another, or for nothing if that is done or NONE.
-PWSP_INTERNAL void pwsp_flow_wait(pwsp_flow *flow, uint32_t waiter, uint64_t other);
+PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other);
 
-// A node is done: who waits for it will be told when the flow settles.
-PWSP_INTERNAL void pwsp_flow_fire(pwsp_flow *flow, uint32_t id);
+// A node is done: who waits for it will be told when events settle.
+PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id);
 
 // A task waits for nothing but a lane: into its queue.
-PWSP_INTERNAL void pwsp_flow_make_ready(pwsp_flow *flow, uint32_t id);
+PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id);
 
 // One thing less to wait for.
-PWSP_INTERNAL void pwsp_flow_arrive(pwsp_flow *flow, uint32_t id);
+PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id);
 
 // Tells those who wait for what is done, and those who wait for them.
-PWSP_INTERNAL void pwsp_flow_settle(pwsp_flow *flow);
+PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events);
 
 // Tokens as the map of regions handles them: the node is `task`.
-PWSP_INTERNAL bool pwsp_flow_token_is_dead(void *user, const pwsp_token *token);
-PWSP_INTERNAL void pwsp_flow_token_visit(void *user, const pwsp_token *token);
-PWSP_INTERNAL void pwsp_flow_token_keep(void *user, const pwsp_token *token);
-PWSP_INTERNAL void pwsp_flow_token_drop(void *user, const pwsp_token *token);
-PWSP_INTERNAL void pwsp_flow_token_merge(void *user, pwsp_token *into, const pwsp_token *other);
-
-// Replaces what a token stands for.
-PWSP_INTERNAL void pwsp_flow_token_set(pwsp_flow *flow, pwsp_token *token, uint64_t node);
+PWSP_INTERNAL bool pwsp_events_token_is_dead(void *user, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_events_token_visit(void *user, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_events_token_keep(void *user, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_events_token_drop(void *user, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_events_token_merge(void *user, pwsp_token *into, const pwsp_token *other);
 
 #endif
 
@@ -30125,28 +31866,29 @@ PWSP_INTERNAL void pwsp_flow_token_set(pwsp_flow *flow, pwsp_token *token, uint6
 
 // -- heaps ----------------------------------------------------------------------------------------
 
-static pwsp_flow_entry pwsp_flow_entry_make(uint64_t key, uint32_t node) {
-    pwsp_flow_entry entry = {(uint32_t)key, (uint32_t)(key >> 32), node};
+static pwsp_events_entry pwsp_events_entry_make(uint64_t key, uint32_t node) {
+    pwsp_events_entry entry = {(uint32_t)key, (uint32_t)(key >> 32), node};
     return entry;
 }
 
-PWSP_INLINE bool pwsp_flow_entry_is_less(const pwsp_flow *flow, const pwsp_flow_entry *a,
-                                         const pwsp_flow_entry *b) {
-    uint64_t a_key = pwsp_flow_entry_key(a), b_key = pwsp_flow_entry_key(b);
+PWSP_INLINE bool pwsp_events_entry_is_less(const pwsp_events *events, const pwsp_events_entry *a,
+                                           const pwsp_events_entry *b) {
+    uint64_t a_key = pwsp_events_entry_key(a), b_key = pwsp_events_entry_key(b);
     return a_key < b_key ||
-           (a_key == b_key && flow->nodes[a->node].index < flow->nodes[b->node].index);
+           (a_key == b_key && events->nodes[a->node].index < events->nodes[b->node].index);
 }
 
-static bool pwsp_flow_queue_push(pwsp_flow *flow, pwsp_flow_queue *queue, pwsp_flow_entry entry) {
+static bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
+                                   pwsp_events_entry entry) {
     void *entries = queue->entries;
-    if (!pwsp_memory_grow_little(&flow->sim->memory, &entries, &queue->capacity, queue->count + 1,
+    if (!pwsp_memory_grow_little(&events->sim->memory, &entries, &queue->capacity, queue->count + 1,
                                  sizeof entry)) {
-        flow->is_out_of_memory = true;
+        events->is_out_of_memory = true;
         return false;
     }
-    queue->entries = (pwsp_flow_entry *)entries;
+    queue->entries = (pwsp_events_entry *)entries;
     uint64_t i = queue->count++;
-    while (i > 0 && pwsp_flow_entry_is_less(flow, &entry, &queue->entries[(i - 1) / 2])) {
+    while (i > 0 && pwsp_events_entry_is_less(events, &entry, &queue->entries[(i - 1) / 2])) {
         queue->entries[i] = queue->entries[(i - 1) / 2];
         i = (i - 1) / 2;
     }
@@ -30154,19 +31896,21 @@ static bool pwsp_flow_queue_push(pwsp_flow *flow, pwsp_flow_queue *queue, pwsp_f
     return true;
 }
 
-PWSP_INTERNAL pwsp_flow_entry pwsp_flow_queue_pop(const pwsp_flow *flow, pwsp_flow_queue *queue) {
+PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
+                                                      pwsp_events_queue *queue) {
     PTOWSP_ASSERT(queue->count > 0);
-    pwsp_flow_entry first = queue->entries[0];
-    pwsp_flow_entry last = queue->entries[--queue->count];
+    pwsp_events_entry first = queue->entries[0];
+    pwsp_events_entry last = queue->entries[--queue->count];
     uint64_t i = 0;
     for (;;) {
         uint64_t child = 2 * i + 1;
         if (child >= queue->count) {
             break;
         }
-        child += child + 1 < queue->count &&
-                 pwsp_flow_entry_is_less(flow, &queue->entries[child + 1], &queue->entries[child]);
-        if (!pwsp_flow_entry_is_less(flow, &queue->entries[child], &last)) {
+        child +=
+            child + 1 < queue->count &&
+            pwsp_events_entry_is_less(events, &queue->entries[child + 1], &queue->entries[child]);
+        if (!pwsp_events_entry_is_less(events, &queue->entries[child], &last)) {
             break;
         }
         queue->entries[i] = queue->entries[child];
@@ -30179,146 +31923,160 @@ PWSP_INTERNAL pwsp_flow_entry pwsp_flow_queue_pop(const pwsp_flow *flow, pwsp_fl
 // -- nodes ----------------------------------------------------------------------------------------
 
 // Makes room for a node in an array by node.
-static bool pwsp_flow_grow(pwsp_flow *flow, uint64_t **array, uint64_t *capacity, uint64_t needed) {
+static bool pwsp_events_grow(pwsp_events *events, uint64_t **array, uint64_t *capacity,
+                             uint64_t needed) {
     void *items = *array;
     bool is_good =
-        pwsp_memory_grow_little(&flow->sim->memory, &items, capacity, needed, sizeof(uint64_t));
+        pwsp_memory_grow_little(&events->sim->memory, &items, capacity, needed, sizeof(uint64_t));
     *array = (uint64_t *)items;
     return is_good;
 }
 
-static bool pwsp_flow_grow_nodes(pwsp_flow *flow, uint64_t needed) {
-    void *nodes = flow->nodes;
-    const ptowsp_schedule *schedule = flow->sim->schedule;
-    bool is_good = pwsp_memory_grow_little(&flow->sim->memory, &nodes, &flow->node_capacity, needed,
-                                           sizeof(pwsp_flow_node));
-    flow->nodes = (pwsp_flow_node *)nodes;
+static bool pwsp_events_grow_nodes(pwsp_events *events, uint64_t needed) {
+    void *nodes = events->nodes;
+    const ptowsp_schedule *schedule = events->sim->schedule;
+    bool is_good = pwsp_memory_grow_little(&events->sim->memory, &nodes, &events->node_capacity,
+                                           needed, sizeof(pwsp_events_node));
+    events->nodes = (pwsp_events_node *)nodes;
     return is_good &&
-           (!flow->sim->has_records ||
-            pwsp_flow_grow(flow, &flow->causes, &flow->cause_capacity, needed)) &&
+           (!events->sim->has_records ||
+            pwsp_events_grow(events, &events->causes, &events->cause_capacity, needed)) &&
            (schedule->ready != PTOWSP_READY_PRIORITY ||
-            pwsp_flow_grow(flow, &flow->ranks, &flow->rank_capacity, needed)) &&
+            pwsp_events_grow(events, &events->ranks, &events->rank_capacity, needed)) &&
            (schedule->timing != PTOWSP_TIMING_INTERLEAVED ||
-            pwsp_flow_grow(flow, &flow->turns_at, &flow->turn_capacity, needed));
+            pwsp_events_grow(events, &events->turns_at, &events->turn_capacity, needed));
 }
 
-PWSP_INTERNAL uint32_t pwsp_flow_node_new(pwsp_flow *flow) {
-    uint32_t id = flow->free_node;
+PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events) {
+    uint32_t id = events->free_node;
     if (id) {
-        flow->free_node = flow->nodes[id].waiters;
+        events->free_node = events->nodes[id].waiters;
     } else {
-        uint64_t next = flow->node_count ? flow->node_count : 1;
-        if (next >= UINT32_MAX || !pwsp_flow_grow_nodes(flow, next + 1)) {
-            flow->is_out_of_memory = true;
+        uint64_t next = events->node_count ? events->node_count : 1;
+        if (next >= UINT32_MAX || !pwsp_events_grow_nodes(events, next + 1)) {
+            events->is_out_of_memory = true;
             return 0;
         }
-        flow->node_count = next + 1;
+        events->node_count = next + 1;
         id = (uint32_t)next;
     }
-    memset(&flow->nodes[id], 0, sizeof flow->nodes[id]);
-    pwsp_flow_set_cause(flow, id, PTOWSP_NO_INDEX);
-    flow->nodes[id].refs = 1;
+    memset(&events->nodes[id], 0, sizeof events->nodes[id]);
+    pwsp_events_set_cause(events, id, PTOWSP_NO_INDEX);
+    events->nodes[id].refs = 1;
     return id;
 }
 
-PWSP_INTERNAL void pwsp_flow_ref(pwsp_flow *flow, uint64_t node) {
-    if (node != PWSP_FLOW_NONE) {
-        flow->nodes[node].refs++;
+PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
+    if (node != PWSP_EVENTS_NONE) {
+        events->nodes[node].refs++;
     }
 }
 
-PWSP_INTERNAL void pwsp_flow_unref(pwsp_flow *flow, uint64_t node) {
-    if (node != PWSP_FLOW_NONE && --flow->nodes[node].refs == 0) {
-        PTOWSP_ASSERT(flow->nodes[node].is_done);
-        flow->nodes[node].waiters = flow->free_node;
-        flow->free_node = (uint32_t)node;
+PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node) {
+    if (node != PWSP_EVENTS_NONE && --events->nodes[node].refs == 0) {
+        PTOWSP_ASSERT(events->nodes[node].is_done);
+        events->nodes[node].waiters = events->free_node;
+        events->free_node = (uint32_t)node;
     }
 }
 
 // One node has waited for another. Of several that are done at one time the lowest task counts.
-PWSP_INLINE void pwsp_flow_later(pwsp_flow *flow, uint32_t waiter, uint32_t done) {
-    uint64_t time = flow->nodes[done].time, before = flow->nodes[waiter].time;
+PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint32_t done) {
+    uint64_t time = events->nodes[done].time, before = events->nodes[waiter].time;
     if (time < before) {
         return;
     }
-    uint64_t cause = pwsp_flow_cause(flow, done);
-    if (time > before || cause < pwsp_flow_cause(flow, waiter)) {
-        flow->nodes[waiter].time = time;
-        pwsp_flow_set_cause(flow, waiter, cause);
+    uint64_t cause = pwsp_events_cause(events, done);
+    if (time > before || cause < pwsp_events_cause(events, waiter)) {
+        events->nodes[waiter].time = time;
+        pwsp_events_set_cause(events, waiter, cause);
+    }
+}
+
+// No more will come to a join.
+static void pwsp_events_close(pwsp_events *events, uint64_t id) {
+    pwsp_events_node *node = &events->nodes[id];
+    if (node->kind == PWSP_EVENTS_OPEN_JOIN) {
+        node->kind = PWSP_EVENTS_JOIN;
+        pwsp_events_arrive(events, (uint32_t)id);
+        pwsp_events_settle(events);
     }
 }
 
 // Makes one node wait for another, or for nothing if that is done.
-PWSP_INTERNAL void pwsp_flow_wait(pwsp_flow *flow, uint32_t waiter, uint64_t other) {
-    if (other == PWSP_FLOW_NONE || waiter == 0) {
+PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
+    if (other == PWSP_EVENTS_NONE || waiter == 0) {
         return;
     }
-    pwsp_flow_node *node = &flow->nodes[other];
+    PTOWSP_ASSERT(waiter != other && events->nodes[waiter].pending > 0);
+    pwsp_events_close(events, other);
+    pwsp_events_node *node = &events->nodes[other];
     if (node->is_done) {
-        pwsp_flow_later(flow, waiter, (uint32_t)other);
+        pwsp_events_later(events, waiter, (uint32_t)other);
         return;
     }
-    uint32_t id = flow->free_link;
+    uint32_t id = events->free_link;
     if (id) {
-        flow->free_link = flow->links[id].next;
+        events->free_link = events->links[id].next;
     } else {
-        void *links = flow->links;
-        uint64_t next = flow->link_count ? flow->link_count : 1;
+        void *links = events->links;
+        uint64_t next = events->link_count ? events->link_count : 1;
         if (next >= UINT32_MAX ||
-            !pwsp_memory_grow_little(&flow->sim->memory, &links, &flow->link_capacity, next + 1,
-                                     sizeof(pwsp_flow_link))) {
-            flow->is_out_of_memory = true;
+            !pwsp_memory_grow_little(&events->sim->memory, &links, &events->link_capacity, next + 1,
+                                     sizeof(pwsp_events_link))) {
+            events->is_out_of_memory = true;
             return;
         }
-        flow->links = (pwsp_flow_link *)links;
-        flow->link_count = next + 1;
+        events->links = (pwsp_events_link *)links;
+        events->link_count = next + 1;
         id = (uint32_t)next;
     }
-    pwsp_flow_link link = {waiter, node->waiters};
-    flow->links[id] = link;
+    pwsp_events_link link = {waiter, node->waiters};
+    events->links[id] = link;
     node->waiters = id;
-    flow->nodes[waiter].pending++;
+    events->nodes[waiter].pending++;
 }
 
-PWSP_INTERNAL void pwsp_flow_fire(pwsp_flow *flow, uint32_t id) {
-    void *fired = flow->fired;
-    flow->nodes[id].is_done = true;
-    if (!pwsp_memory_grow(&flow->sim->memory, &fired, &flow->fired_capacity, flow->fired_count + 1,
-                          sizeof(uint32_t))) {
-        flow->is_out_of_memory = true;
+PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id) {
+    void *fired = events->fired;
+    events->nodes[id].is_done = true;
+    if (!pwsp_memory_grow(&events->sim->memory, &fired, &events->fired_capacity,
+                          events->fired_count + 1, sizeof(uint32_t))) {
+        events->is_out_of_memory = true;
         return;
     }
-    flow->fired = (uint32_t *)fired;
-    flow->fired[flow->fired_count++] = id;
+    events->fired = (uint32_t *)fired;
+    events->fired[events->fired_count++] = id;
 }
 
 // A task waits for nothing but a lane: into its queue.
-PWSP_INTERNAL void pwsp_flow_make_ready(pwsp_flow *flow, uint32_t id) {
-    const pwsp_flow_node *node = &flow->nodes[id];
+PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
+    const pwsp_events_node *node = &events->nodes[id];
     uint32_t lane = node->lane;
-    pwsp_flow_entry entry = pwsp_flow_entry_make(
-        flow->sim->schedule->ready == PTOWSP_READY_PRIORITY ? flow->ranks[id] : node->index, id);
-    if (!pwsp_flow_queue_push(flow, &flow->queues[lane], entry)) {
+    pwsp_events_entry entry = pwsp_events_entry_make(
+        events->sim->schedule->ready == PTOWSP_READY_PRIORITY ? events->ranks[id] : node->index,
+        id);
+    if (!pwsp_events_queue_push(events, &events->queues[lane], entry)) {
         return;
     }
-    if (flow->is_shared) {
-        flow->ready_count[lane]++;
+    if (events->is_shared) {
+        events->ready_count[lane]++;
         return;
     }
-    const pwsp_sim *sim = flow->sim;
-    flow->ready_count[lane >= sim->pools[0].count]++;
-    flow->able[lane / 64] |= flow->idle[lane / 64] & (UINT64_C(1) << lane % 64);
+    const pwsp_sim *sim = events->sim;
+    events->ready_count[lane >= sim->pools[0].count]++;
+    events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
 }
 
 // A pipeline waits for nothing any more: it starts.
-static void pwsp_flow_start_pipeline(pwsp_flow *flow, uint32_t id) {
-    const pwsp_flow_node *node = &flow->nodes[id];
-    pwsp_flow_pipeline_node *more = &flow->pipelines[node->cycles];
-    pwsp_sim *sim = flow->sim;
-    pwsp_token ready = {node->time, pwsp_flow_cause(flow, id)};
+static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
+    const pwsp_events_node *node = &events->nodes[id];
+    pwsp_events_pipeline_node *more = &events->pipelines[node->cycles];
+    pwsp_sim *sim = events->sim;
+    pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
     uint64_t start = pwsp_max_u64(node->time, node->clock), end = start + more->cycles;
     if (end > PTOWSP_CYCLES_MAX) {
-        flow->late = id;
+        events->late = id;
         return;
     }
     uint64_t cause =
@@ -30327,105 +32085,105 @@ static void pwsp_flow_start_pipeline(pwsp_flow *flow, uint32_t id) {
     pwsp_sim_start_pipeline(sim, more->pipeline, more->run, start);
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - node->clock;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
-    pwsp_flow_queue_push(flow, flow->ends, pwsp_flow_entry_make(end, id));
+    pwsp_events_queue_push(events, events->ends, pwsp_events_entry_make(end, id));
 }
 
 // One thing less to wait for.
-PWSP_INTERNAL void pwsp_flow_arrive(pwsp_flow *flow, uint32_t id) {
-    pwsp_flow_node *node = &flow->nodes[id];
+PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
+    pwsp_events_node *node = &events->nodes[id];
     PTOWSP_ASSERT(node->pending > 0);
     if (--node->pending > 0) {
         return;
     }
-    if (node->kind == PWSP_FLOW_PIPELINE) {
-        pwsp_flow_start_pipeline(flow, id);
+    if (node->kind == PWSP_EVENTS_PIPELINE) {
+        pwsp_events_start_pipeline(events, id);
         return;
     }
-    if (node->kind == PWSP_FLOW_JOIN) {
-        pwsp_flow_fire(flow, id);
+    if (node->kind == PWSP_EVENTS_JOIN) {
+        pwsp_events_fire(events, id);
         return;
     }
-    uint64_t turn = pwsp_flow_turn(flow, id);
-    if (turn > flow->now) {
-        pwsp_flow_queue_push(flow, flow->turns, pwsp_flow_entry_make(turn, id));
+    uint64_t turn = pwsp_events_turn(events, id);
+    if (turn > events->now) {
+        pwsp_events_queue_push(events, events->turns, pwsp_events_entry_make(turn, id));
     } else {
-        pwsp_flow_make_ready(flow, id);
+        pwsp_events_make_ready(events, id);
     }
 }
 
 // Tells those who wait for what is done, and those who wait for them.
-PWSP_INTERNAL void pwsp_flow_settle(pwsp_flow *flow) {
-    while (flow->fired_count > 0) {
-        uint32_t id = flow->fired[--flow->fired_count];
-        uint32_t link = flow->nodes[id].waiters;
-        flow->nodes[id].waiters = 0;
+PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events) {
+    while (events->fired_count > 0) {
+        uint32_t id = events->fired[--events->fired_count];
+        uint32_t link = events->nodes[id].waiters;
+        events->nodes[id].waiters = 0;
         while (link) {
-            uint32_t next = flow->links[link].next, waiter = flow->links[link].node;
-            flow->links[link].next = flow->free_link;
-            flow->free_link = link;
-            pwsp_flow_later(flow, waiter, id);
-            pwsp_flow_arrive(flow, waiter);
+            uint32_t next = events->links[link].next, waiter = events->links[link].node;
+            events->links[link].next = events->free_link;
+            events->free_link = link;
+            pwsp_events_later(events, waiter, id);
+            pwsp_events_arrive(events, waiter);
             link = next;
         }
-        pwsp_flow_unref(flow, id);  // what kept it until it was done
+        pwsp_events_unref(events, id);  // what kept it until it was done
     }
 }
 
-// A join of two nodes, which is referred to once and kept until done; 0 when memory is out.
-static uint32_t pwsp_flow_join(pwsp_flow *flow, uint64_t a, uint64_t b) {
-    uint32_t id = pwsp_flow_node_new(flow);
+// An open join of two nodes, which is referred to once and kept until done; 0 when memory is out.
+static uint32_t pwsp_events_join(pwsp_events *events, uint64_t a, uint64_t b) {
+    uint32_t id = pwsp_events_node_new(events);
     if (id) {
-        flow->nodes[id].refs = 2;
-        flow->nodes[id].pending = 1;
-        pwsp_flow_wait(flow, id, a);
-        pwsp_flow_wait(flow, id, b);
-        pwsp_flow_arrive(flow, id);
-        pwsp_flow_settle(flow);
+        events->nodes[id].kind = PWSP_EVENTS_OPEN_JOIN;
+        events->nodes[id].refs = 2;
+        events->nodes[id].pending = 1;  // until it is closed
+        pwsp_events_wait(events, id, a);
+        pwsp_events_wait(events, id, b);
     }
     return id;
 }
 
-// -- tokens, for the map of regions ---------------------------------------------------------------
+// -- tokens, for the map of regions and for precedence --------------------------------------------
 
-PWSP_INTERNAL bool pwsp_flow_token_is_dead(void *user, const pwsp_token *token) {
-    const pwsp_flow *flow = (const pwsp_flow *)user;
-    const pwsp_flow_node *node = &flow->nodes[token->task];
-    return node->is_done && node->time < flow->now;
+PWSP_INTERNAL bool pwsp_events_token_is_dead(void *user, const pwsp_token *token) {
+    const pwsp_events *events = (const pwsp_events *)user;
+    const pwsp_events_node *node = &events->nodes[token->task];
+    bool is_done = node->is_done || (node->kind == PWSP_EVENTS_OPEN_JOIN && node->pending == 1);
+    return is_done && node->time < events->now;
 }
 
-PWSP_INTERNAL void pwsp_flow_token_visit(void *user, const pwsp_token *token) {
-    pwsp_flow *flow = (pwsp_flow *)user;
-    pwsp_flow_wait(flow, flow->current, token->task);
+PWSP_INTERNAL void pwsp_events_token_visit(void *user, const pwsp_token *token) {
+    pwsp_events *events = (pwsp_events *)user;
+    pwsp_events_wait(events, events->current, token->task);
 }
 
-PWSP_INTERNAL void pwsp_flow_token_keep(void *user, const pwsp_token *token) {
-    pwsp_flow_ref((pwsp_flow *)user, token->task);
+PWSP_INTERNAL void pwsp_events_token_keep(void *user, const pwsp_token *token) {
+    pwsp_events_ref((pwsp_events *)user, token->task);
 }
 
-PWSP_INTERNAL void pwsp_flow_token_drop(void *user, const pwsp_token *token) {
-    pwsp_flow_unref((pwsp_flow *)user, token->task);
-}
-
-PWSP_INTERNAL void pwsp_flow_token_merge(void *user, pwsp_token *into, const pwsp_token *other) {
-    pwsp_flow *flow = (pwsp_flow *)user;
-    uint64_t before = into->task;
-    uint32_t join = pwsp_flow_join(flow, before, other->task);
-    if (join) {
-        into->task = join;
-        pwsp_flow_unref(flow, before);
+PWSP_INTERNAL void pwsp_events_token_drop(void *user, const pwsp_token *token) {
+    pwsp_events *events = (pwsp_events *)user;
+    if (token->task != PWSP_EVENTS_NONE) {
+        pwsp_events_close(events, token->task);
+        pwsp_events_unref(events, token->task);
     }
 }
 
-// Replaces what a token stands for.
-PWSP_INTERNAL void pwsp_flow_token_set(pwsp_flow *flow, pwsp_token *token, uint64_t node) {
-    uint64_t before = token->task;
-    pwsp_flow_ref(flow, node);
-    token->task = node;
-    pwsp_flow_unref(flow, before);
+PWSP_INTERNAL void pwsp_events_token_merge(void *user, pwsp_token *into, const pwsp_token *other) {
+    pwsp_events *events = (pwsp_events *)user;
+    uint64_t before = into->task;
+    if (events->nodes[before].kind == PWSP_EVENTS_OPEN_JOIN) {
+        pwsp_events_wait(events, (uint32_t)before, other->task);
+        return;
+    }
+    uint32_t join = pwsp_events_join(events, before, other->task);
+    if (join) {
+        into->task = join;
+        pwsp_events_unref(events, before);
+    }
 }
 
 // =================================================================================================
-// src/time/flow.c
+// src/time/events.c
 // =================================================================================================
 
 // Event-driven time.
@@ -30439,7 +32197,7 @@ PWSP_INTERNAL void pwsp_flow_token_set(pwsp_flow *flow, pwsp_token *token, uint6
 //      issue -> [waiting: pending > 0] -> [turn is later] -> [ready: in a queue] -> running -> done
 //
 // At each time: what ends completes; tasks are issued while there is room (by the caller, who walks
-// the program: pwsp_flow_task returns when its task has been issued); lanes take tasks. A heap for
+// the program: pwsp_events_task returns when its task has been issued); lanes take tasks. A heap for
 // each lane holds its ready tasks, the best first, by key and then by index; with work stealing as
 // dispatch the lanes of a pool share one. Of each lane at most one task runs, so the ends are few,
 // and a tournament of lanes finds the next one.
@@ -30448,216 +32206,158 @@ PWSP_INTERNAL void pwsp_flow_token_set(pwsp_flow *flow, pwsp_token *token, uint6
 
 // -- life -----------------------------------------------------------------------------------------
 
-PWSP_INTERNAL bool pwsp_flow_init(pwsp_flow *flow, pwsp_sim *sim) {
-    memset(flow, 0, sizeof *flow);
+PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
+    memset(events, 0, sizeof *events);
     const pwsp_memory *memory = &sim->memory;
     uint32_t lane_count = sim->timed->lane_count;
     size_t words = ((size_t)lane_count + 63) / 64;
-    flow->sim = sim;
-    flow->is_shared = sim->schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING;
-    flow->queue_count = flow->is_shared ? 2 : lane_count;
-    flow->scopes = (pwsp_flow_scope *)pwsp_memory_alloc(memory, sim->timed->scope_depth *
-                                                                    sizeof(pwsp_flow_scope));
-    flow->queues = (pwsp_flow_queue *)pwsp_memory_alloc(memory, (flow->queue_count + 2) *
-                                                                    sizeof(pwsp_flow_queue));
-    flow->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
-    if (!flow->scopes || !flow->queues || !flow->idle ||
-        !pwsp_window_init(&flow->running, memory, lane_count)) {
-        pwsp_flow_free(flow);
+    events->sim = sim;
+    events->is_shared = sim->schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING;
+    events->queue_count = events->is_shared ? 2 : lane_count;
+    events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
+                                                                        sizeof(pwsp_events_queue));
+    events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
+    if (!events->queues || !events->idle ||
+        !pwsp_window_init(&events->running, memory, lane_count)) {
+        pwsp_events_free(events);
         return false;
     }
-    flow->able = flow->idle + words;
-    flow->turns = &flow->queues[flow->queue_count];
-    flow->ends = flow->turns + 1;
+    events->able = events->idle + words;
+    events->turns = &events->queues[events->queue_count];
+    events->ends = events->turns + 1;
     return true;
 }
 
-PWSP_INTERNAL void pwsp_flow_free(pwsp_flow *flow) {
-    if (!flow->sim) {
+PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
+    if (!events->sim) {
         return;
     }
-    const pwsp_memory *memory = &flow->sim->memory;
-    size_t words = ((size_t)flow->sim->timed->lane_count + 63) / 64;
-    pwsp_memory_free(memory, flow->nodes, (size_t)flow->node_capacity * sizeof(pwsp_flow_node));
-    pwsp_memory_free(memory, flow->causes, (size_t)flow->cause_capacity * sizeof(uint64_t));
-    pwsp_memory_free(memory, flow->ranks, (size_t)flow->rank_capacity * sizeof(uint64_t));
-    pwsp_memory_free(memory, flow->turns_at, (size_t)flow->turn_capacity * sizeof(uint64_t));
-    pwsp_memory_free(memory, flow->pipelines,
-                     (size_t)flow->pipeline_capacity * sizeof(pwsp_flow_pipeline_node));
-    pwsp_memory_free(memory, flow->links, (size_t)flow->link_capacity * sizeof(pwsp_flow_link));
-    pwsp_memory_free(memory, flow->fired, (size_t)flow->fired_capacity * sizeof(uint32_t));
-    for (uint32_t i = 0; flow->queues && i < flow->queue_count + 2; i++) {
-        pwsp_memory_free(memory, flow->queues[i].entries,
-                         (size_t)flow->queues[i].capacity * sizeof(pwsp_flow_entry));
+    const pwsp_memory *memory = &events->sim->memory;
+    size_t words = ((size_t)events->sim->timed->lane_count + 63) / 64;
+    pwsp_memory_free(memory, events->nodes,
+                     (size_t)events->node_capacity * sizeof(pwsp_events_node));
+    pwsp_memory_free(memory, events->causes, (size_t)events->cause_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, events->ranks, (size_t)events->rank_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, events->turns_at, (size_t)events->turn_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, events->pipelines,
+                     (size_t)events->pipeline_capacity * sizeof(pwsp_events_pipeline_node));
+    pwsp_memory_free(memory, events->links,
+                     (size_t)events->link_capacity * sizeof(pwsp_events_link));
+    pwsp_memory_free(memory, events->fired, (size_t)events->fired_capacity * sizeof(uint32_t));
+    for (uint32_t i = 0; events->queues && i < events->queue_count + 2; i++) {
+        pwsp_memory_free(memory, events->queues[i].entries,
+                         (size_t)events->queues[i].capacity * sizeof(pwsp_events_entry));
     }
-    pwsp_memory_free(memory, flow->queues, (flow->queue_count + 2) * sizeof(pwsp_flow_queue));
-    pwsp_memory_free(memory, flow->idle, 2 * words * sizeof(uint64_t));
-    pwsp_memory_free(memory, flow->scopes, flow->sim->timed->scope_depth * sizeof(pwsp_flow_scope));
-    pwsp_window_free(&flow->running, memory);
-    memset(flow, 0, sizeof *flow);
+    pwsp_memory_free(memory, events->queues, (events->queue_count + 2) * sizeof(pwsp_events_queue));
+    pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
+    pwsp_window_free(&events->running, memory);
+    memset(events, 0, sizeof *events);
 }
 
-PWSP_INTERNAL size_t pwsp_flow_bytes(const pwsp_flow *flow) {
-    size_t words = ((size_t)flow->sim->timed->lane_count + 63) / 64;
-    uint64_t by_node = flow->cause_capacity + flow->rank_capacity + flow->turn_capacity;
-    size_t bytes =
-        (size_t)flow->node_capacity * sizeof(pwsp_flow_node) + (size_t)by_node * sizeof(uint64_t) +
-        (size_t)flow->pipeline_capacity * sizeof(pwsp_flow_pipeline_node) +
-        (size_t)flow->link_capacity * sizeof(pwsp_flow_link) +
-        (size_t)flow->fired_capacity * sizeof(uint32_t) +
-        (flow->queue_count + 2) * sizeof(pwsp_flow_queue) + 2 * words * sizeof(uint64_t) +
-        pwsp_window_bytes(&flow->running) + flow->sim->timed->scope_depth * sizeof(pwsp_flow_scope);
-    for (uint32_t i = 0; i < flow->queue_count + 2; i++) {
-        bytes += (size_t)flow->queues[i].capacity * sizeof(pwsp_flow_entry);
+PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
+    size_t words = ((size_t)events->sim->timed->lane_count + 63) / 64;
+    uint64_t by_node = events->cause_capacity + events->rank_capacity + events->turn_capacity;
+    size_t bytes = (size_t)events->node_capacity * sizeof(pwsp_events_node) +
+                   (size_t)by_node * sizeof(uint64_t) +
+                   (size_t)events->pipeline_capacity * sizeof(pwsp_events_pipeline_node) +
+                   (size_t)events->link_capacity * sizeof(pwsp_events_link) +
+                   (size_t)events->fired_capacity * sizeof(uint32_t) +
+                   (events->queue_count + 2) * sizeof(pwsp_events_queue) +
+                   2 * words * sizeof(uint64_t) + pwsp_window_bytes(&events->running);
+    for (uint32_t i = 0; i < events->queue_count + 2; i++) {
+        bytes += (size_t)events->queues[i].capacity * sizeof(pwsp_events_entry);
     }
     return bytes;
 }
 
-PWSP_INTERNAL void pwsp_flow_begin(pwsp_flow *flow) {
-    uint32_t lane_count = flow->sim->timed->lane_count;
+PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
+    uint32_t lane_count = events->sim->timed->lane_count;
     size_t words = ((size_t)lane_count + 63) / 64;
-    flow->now = 0;
-    flow->node_count = 0;
-    flow->free_node = 0;
-    flow->pipeline_node_count = 0;
-    flow->free_pipeline = 0;
-    flow->link_count = 0;
-    flow->free_link = 0;
-    flow->fired_count = 0;
-    for (uint32_t i = 0; i < flow->queue_count + 2; i++) {
-        flow->queues[i].count = 0;
+    events->now = 0;
+    events->node_count = 0;
+    events->free_node = 0;
+    events->pipeline_node_count = 0;
+    events->free_pipeline = 0;
+    events->link_count = 0;
+    events->free_link = 0;
+    events->fired_count = 0;
+    for (uint32_t i = 0; i < events->queue_count + 2; i++) {
+        events->queues[i].count = 0;
     }
-    flow->ready_count[0] = flow->ready_count[1] = 0;
-    memset(flow->idle, 0, 2 * words * sizeof(uint64_t));
+    events->ready_count[0] = events->ready_count[1] = 0;
+    memset(events->idle, 0, 2 * words * sizeof(uint64_t));
     for (uint32_t i = 0; i < lane_count; i++) {
-        flow->idle[i / 64] |= UINT64_C(1) << i % 64;
+        events->idle[i / 64] |= UINT64_C(1) << i % 64;
     }
-    pwsp_window_clear(&flow->running);
-    pwsp_flow_scope root = {false, PWSP_FLOW_NONE, PWSP_FLOW_NONE};
-    flow->scopes[0] = root;
-    flow->depth = 1;
-    flow->in_flight = 0;
-    flow->pipeline_count = 0;
-    flow->late = 0;
-    flow->last_ended = PWSP_FLOW_NONE;
-    flow->is_out_of_memory = false;
-    flow->has_ended = false;
-    pwsp_token_ops ops = {pwsp_flow_token_is_dead,
-                          pwsp_flow_token_visit,
-                          pwsp_flow_token_keep,
-                          pwsp_flow_token_drop,
-                          pwsp_flow_token_merge,
-                          flow,
+    pwsp_window_clear(&events->running);
+    events->in_flight = 0;
+    events->pipeline_count = 0;
+    events->late = 0;
+    events->last_ended = PWSP_EVENTS_NONE;
+    events->is_out_of_memory = false;
+    events->has_ended = false;
+    pwsp_token_ops ops = {pwsp_events_token_is_dead,
+                          pwsp_events_token_visit,
+                          pwsp_events_token_keep,
+                          pwsp_events_token_drop,
+                          pwsp_events_token_merge,
+                          events,
                           true};
-    flow->sim->deps.ops = ops;
+    events->sim->deps.ops = ops;
+    events->sim->order.ops = ops;
 }
-
-// -- structure ------------------------------------------------------------------------------------
 
 // What could not be told where it happened.
-static bool pwsp_flow_check(pwsp_flow *flow) {
-    if (flow->late) {
-        return pwsp_sim_fail_pipeline(flow->sim,
-                                      flow->pipelines[flow->nodes[flow->late].cycles].node);
+PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events) {
+    if (events->late) {
+        return pwsp_sim_fail_pipeline(events->sim,
+                                      events->pipelines[events->nodes[events->late].cycles].node);
     }
-    return !flow->is_out_of_memory || pwsp_sim_no_memory(flow->sim);
-}
-
-PWSP_INTERNAL bool pwsp_flow_scope_begin(pwsp_flow *flow, bool is_parallel) {
-    PTOWSP_ASSERT(flow->depth < flow->sim->timed->scope_depth);
-    pwsp_flow_scope scope = {is_parallel, flow->scopes[flow->depth - 1].ready, PWSP_FLOW_NONE};
-    pwsp_flow_ref(flow, scope.ready);
-    if (is_parallel) {
-        uint32_t join = pwsp_flow_node_new(flow);
-        if (join == 0) {
-            return pwsp_sim_no_memory(flow->sim);
-        }
-        flow->nodes[join].refs = 2;     // the scope's, and until it is done
-        flow->nodes[join].pending = 1;  // the scope is open
-        pwsp_flow_wait(flow, join, scope.ready);
-        scope.join = join;
-    }
-    flow->scopes[flow->depth++] = scope;
-    return pwsp_flow_check(flow);
-}
-
-// A child of the open scope is done when this node is.
-static void pwsp_flow_child(pwsp_flow *flow, uint64_t node) {
-    pwsp_flow_scope *scope = &flow->scopes[flow->depth - 1];
-    if (scope->is_parallel) {
-        pwsp_flow_wait(flow, (uint32_t)scope->join, node);
-    } else {
-        pwsp_flow_ref(flow, node);
-        pwsp_flow_unref(flow, scope->ready);
-        scope->ready = node;
-    }
-}
-
-PWSP_INTERNAL bool pwsp_flow_scope_end(pwsp_flow *flow) {
-    PTOWSP_ASSERT(flow->depth > 1);
-    pwsp_flow_scope scope = flow->scopes[--flow->depth];
-    uint64_t done = scope.ready;
-    if (scope.is_parallel) {
-        pwsp_flow_arrive(flow, (uint32_t)scope.join);
-        pwsp_flow_settle(flow);
-        done = scope.join;
-        pwsp_flow_unref(flow, scope.ready);
-    }
-    pwsp_flow_child(flow, done);
-    pwsp_flow_unref(flow, done);
-    return pwsp_flow_check(flow);
-}
-
-PWSP_INTERNAL void pwsp_flow_reset(pwsp_flow *flow, pwsp_range edges) {
-    pwsp_sim *sim = flow->sim;
-    for (uint32_t i = 0; i < edges.count; i++) {
-        uint32_t edge = sim->timed->edges[edges.first + i];
-        pwsp_flow_token_set(flow, &sim->edges[edge], PWSP_FLOW_NONE);
-    }
+    return !events->is_out_of_memory || pwsp_sim_no_memory(events->sim);
 }
 
 // -- events ---------------------------------------------------------------------------------------
 
-static bool pwsp_flow_is_open(const pwsp_flow *flow) {
-    return flow->has_ended || pwsp_sim_is_open(flow->sim);
+static bool pwsp_events_is_open(const pwsp_events *events) {
+    return events->has_ended || pwsp_sim_is_open(events->sim);
 }
 
-static uint32_t pwsp_flow_first_bit(uint64_t word) {
+static uint32_t pwsp_events_first_bit(uint64_t word) {
     return (uint32_t)__builtin_ctzll(word);
 }
 
 // Runs the best task of a queue on a lane, from now on. False with an error.
-static bool pwsp_flow_run(pwsp_flow *flow, uint32_t lane, pwsp_flow_queue *queue) {
-    pwsp_sim *sim = flow->sim;
-    uint32_t id = pwsp_flow_queue_pop(flow, queue).node;
-    pwsp_flow_node *node = &flow->nodes[id];
-    uint64_t end = flow->now + node->cycles;
+static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue) {
+    pwsp_sim *sim = events->sim;
+    uint32_t id = pwsp_events_queue_pop(events, queue).node;
+    pwsp_events_node *node = &events->nodes[id];
+    uint64_t end = events->now + node->cycles;
     if (end > PTOWSP_CYCLES_MAX) {
         return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->index,
                              "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->index);
     }
     uint64_t known = pwsp_max_u64(node->clock, node->time);
-    uint64_t turn = pwsp_flow_turn(flow, id), due = pwsp_max_u64(turn, known);
+    uint64_t turn = pwsp_events_turn(events, id), due = pwsp_max_u64(turn, known);
     uint64_t able = pwsp_max_u64(due, sim->gate_time);
     ptowsp_run_stats *stats = &sim->stats;
     stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
     stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
     stats->stall_cycles[PTOWSP_STALL_START] += able - due;
-    stats->stall_cycles[PTOWSP_STALL_LANE] += flow->now - able;
+    stats->stall_cycles[PTOWSP_STALL_LANE] += events->now - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
     if (sim->has_records) {
         ptowsp_task_record *record = &sim->records[node->index];
-        pwsp_token ready = {node->time, pwsp_flow_cause(flow, id)};
+        pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
         uint64_t clock_cause = record->cause;  // what moved the clock, noted at issue
         ptowsp_stall clock_stall = record->stall;
         record->ready = node->time;
-        record->start = flow->now;
+        record->start = events->now;
         record->end = end;
         record->lane = lane;
         record->stall =
-            pwsp_sim_cause(sim, &ready, &sim->lanes[lane], turn, flow->now, &record->cause);
-        if (record->start > 0 && record->start == turn && node->time != flow->now &&
-            sim->lanes[lane].free != flow->now) {
+            pwsp_sim_cause(sim, &ready, &sim->lanes[lane], turn, events->now, &record->cause);
+        if (record->start > 0 && record->start == turn && node->time != events->now &&
+            sim->lanes[lane].free != events->now) {
             record->stall = clock_stall;
             record->cause = clock_cause;
         }
@@ -30666,22 +32366,22 @@ static bool pwsp_flow_run(pwsp_flow *flow, uint32_t lane, pwsp_flow_queue *queue
     sim->lanes[lane].last_task = node->index;
     sim->lane_stats[lane].busy_cycles += node->cycles;
     sim->lane_stats[lane].task_count++;
-    flow->ready_count[lane >= sim->pools[0].count]--;
-    flow->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
-    flow->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
-    if (!pwsp_window_push(&flow->running, &sim->memory, lane, end, id)) {
+    events->ready_count[lane >= sim->pools[0].count]--;
+    events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+    events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+    if (!pwsp_window_push(&events->running, &sim->memory, lane, end, id)) {
         return pwsp_sim_no_memory(sim);
     }
     return true;
 }
 
 // Idle lanes take the best task of their own queue, by index. False with an error.
-static bool pwsp_flow_take_own(pwsp_flow *flow) {
-    uint32_t words = (flow->sim->timed->lane_count + 63) / 64;
+static bool pwsp_events_take_own(pwsp_events *events) {
+    uint32_t words = (events->sim->timed->lane_count + 63) / 64;
     for (uint32_t i = 0; i < words; i++) {
-        while (flow->able[i]) {
-            uint32_t lane = i * 64 + pwsp_flow_first_bit(flow->able[i]);
-            if (!pwsp_flow_run(flow, lane, &flow->queues[lane])) {
+        while (events->able[i]) {
+            uint32_t lane = i * 64 + pwsp_events_first_bit(events->able[i]);
+            if (!pwsp_events_run(events, lane, &events->queues[lane])) {
                 return false;
             }
         }
@@ -30690,12 +32390,12 @@ static bool pwsp_flow_take_own(pwsp_flow *flow) {
 }
 
 // The queue of a pool from which an idle lane steals: that of the oldest ready task.
-static pwsp_flow_queue *pwsp_flow_victim(pwsp_flow *flow, const pwsp_pool_lanes *pool) {
-    pwsp_flow_queue *best = NULL;
+static pwsp_events_queue *pwsp_events_victim(pwsp_events *events, const pwsp_pool_lanes *pool) {
+    pwsp_events_queue *best = NULL;
     uint64_t best_index = UINT64_MAX;
     for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
-        pwsp_flow_queue *queue = &flow->queues[i];
-        uint64_t index = queue->count ? flow->nodes[queue->entries[0].node].index : UINT64_MAX;
+        pwsp_events_queue *queue = &events->queues[i];
+        uint64_t index = queue->count ? events->nodes[queue->entries[0].node].index : UINT64_MAX;
         if (index < best_index) {
             best = queue;
             best_index = index;
@@ -30705,20 +32405,20 @@ static pwsp_flow_queue *pwsp_flow_victim(pwsp_flow *flow, const pwsp_pool_lanes 
 }
 
 // Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
-static bool pwsp_flow_take_others(pwsp_flow *flow) {
-    uint32_t words = (flow->sim->timed->lane_count + 63) / 64;
-    for (uint32_t i = 0; i < words && (flow->ready_count[0] || flow->ready_count[1]); i++) {
-        for (uint64_t left = flow->idle[i]; left; left &= left - 1) {
-            uint32_t lane = i * 64 + pwsp_flow_first_bit(left);
-            uint32_t pool = lane >= flow->sim->pools[0].count;
-            if (flow->ready_count[pool] == 0) {
+static bool pwsp_events_take_others(pwsp_events *events) {
+    uint32_t words = (events->sim->timed->lane_count + 63) / 64;
+    for (uint32_t i = 0; i < words && (events->ready_count[0] || events->ready_count[1]); i++) {
+        for (uint64_t left = events->idle[i]; left; left &= left - 1) {
+            uint32_t lane = i * 64 + pwsp_events_first_bit(left);
+            uint32_t pool = lane >= events->sim->pools[0].count;
+            if (events->ready_count[pool] == 0) {
                 continue;
             }
-            pwsp_flow_queue *queue = flow->is_shared
-                                         ? &flow->queues[pool]
-                                         : pwsp_flow_victim(flow, &flow->sim->pools[pool]);
+            pwsp_events_queue *queue = events->is_shared
+                                           ? &events->queues[pool]
+                                           : pwsp_events_victim(events, &events->sim->pools[pool]);
             PTOWSP_ASSERT(queue && queue->count > 0);
-            if (!pwsp_flow_run(flow, lane, queue)) {
+            if (!pwsp_events_run(events, lane, queue)) {
                 return false;
             }
         }
@@ -30726,321 +32426,444 @@ static bool pwsp_flow_take_others(pwsp_flow *flow) {
     return true;
 }
 
-static bool pwsp_flow_take(pwsp_flow *flow) {
-    if (!pwsp_flow_is_open(flow)) {
+static bool pwsp_events_take(pwsp_events *events) {
+    if (!pwsp_events_is_open(events)) {
         return true;
     }
-    if (!flow->is_shared && !pwsp_flow_take_own(flow)) {
+    if (!events->is_shared && !pwsp_events_take_own(events)) {
         return false;
     }
-    bool steals = flow->is_shared || flow->sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
-    return !steals || pwsp_flow_take_others(flow);
+    bool steals = events->is_shared || events->sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
+    return !steals || pwsp_events_take_others(events);
 }
 
 // Completes what ends now, and lets those whose turn it is be ready.
-static void pwsp_flow_complete(pwsp_flow *flow) {
-    while (pwsp_window_first_end(&flow->running) == flow->now) {
+static void pwsp_events_complete(pwsp_events *events) {
+    while (pwsp_window_first_end(&events->running) == events->now) {
         uint32_t lane;
-        uint32_t id = (uint32_t)pwsp_window_pop(&flow->running, &lane).task;
-        pwsp_flow_node *node = &flow->nodes[id];
-        node->time = flow->now;
-        pwsp_flow_set_cause(flow, id, node->index);
-        flow->last_ended = node->index;
-        flow->in_flight--;
+        uint32_t id = (uint32_t)pwsp_window_pop(&events->running, &lane).task;
+        pwsp_events_node *node = &events->nodes[id];
+        node->time = events->now;
+        pwsp_events_set_cause(events, id, node->index);
+        events->last_ended = node->index;
+        events->in_flight--;
         uint64_t bit = UINT64_C(1) << lane % 64;
-        flow->idle[lane / 64] |= bit;
-        if (!flow->is_shared && flow->queues[lane].count) {
-            flow->able[lane / 64] |= bit;
+        events->idle[lane / 64] |= bit;
+        if (!events->is_shared && events->queues[lane].count) {
+            events->able[lane / 64] |= bit;
         }
-        pwsp_flow_fire(flow, id);
-        pwsp_flow_settle(flow);
+        pwsp_events_fire(events, id);
+        pwsp_events_settle(events);
     }
-    while (flow->ends->count && pwsp_flow_entry_key(&flow->ends->entries[0]) <= flow->now) {
-        uint32_t id = pwsp_flow_queue_pop(flow, flow->ends).node;
-        uint64_t at = flow->nodes[id].cycles;
-        flow->nodes[id].time = flow->now;
-        pwsp_flow_set_cause(flow, id, flow->pipelines[at].end_task);
-        flow->pipelines[at].next_free = flow->free_pipeline;
-        flow->free_pipeline = (uint32_t)at + 1;
-        flow->pipeline_count--;
-        pwsp_flow_fire(flow, id);
-        pwsp_flow_settle(flow);
+    while (events->ends->count && pwsp_events_entry_key(&events->ends->entries[0]) <= events->now) {
+        uint32_t id = pwsp_events_queue_pop(events, events->ends).node;
+        uint64_t at = events->nodes[id].cycles;
+        events->nodes[id].time = events->now;
+        pwsp_events_set_cause(events, id, events->pipelines[at].end_task);
+        events->pipelines[at].next_free = events->free_pipeline;
+        events->free_pipeline = (uint32_t)at + 1;
+        events->pipeline_count--;
+        pwsp_events_fire(events, id);
+        pwsp_events_settle(events);
     }
-    while (flow->turns->count && pwsp_flow_entry_key(&flow->turns->entries[0]) <= flow->now) {
-        pwsp_flow_make_ready(flow, pwsp_flow_queue_pop(flow, flow->turns).node);
+    while (events->turns->count &&
+           pwsp_events_entry_key(&events->turns->entries[0]) <= events->now) {
+        pwsp_events_make_ready(events, pwsp_events_queue_pop(events, events->turns).node);
     }
 }
 
 // One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved
 // says whether anything happened. False with an error.
-static bool pwsp_flow_step(pwsp_flow *flow, uint64_t until, bool *out_moved) {
-    if (!pwsp_flow_take(flow)) {
+static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
+    if (!pwsp_events_take(events)) {
         return false;
     }
-    uint64_t next = pwsp_min_u64(pwsp_window_first_end(&flow->running), until);
-    if (flow->turns->count) {
-        next = pwsp_min_u64(next, pwsp_flow_entry_key(&flow->turns->entries[0]));
+    uint64_t next = pwsp_min_u64(pwsp_window_first_end(&events->running), until);
+    if (events->turns->count) {
+        next = pwsp_min_u64(next, pwsp_events_entry_key(&events->turns->entries[0]));
     }
-    if (flow->ends->count) {
-        next = pwsp_min_u64(next, pwsp_flow_entry_key(&flow->ends->entries[0]));
+    if (events->ends->count) {
+        next = pwsp_min_u64(next, pwsp_events_entry_key(&events->ends->entries[0]));
     }
     *out_moved = next != UINT64_MAX;
     if (*out_moved) {
-        flow->now = next;
-        pwsp_flow_complete(flow);
+        events->now = next;
+        pwsp_events_complete(events);
     }
-    return pwsp_flow_check(flow);
+    return pwsp_events_check(events);
 }
 
-static bool pwsp_flow_fail_stuck(pwsp_flow *flow, const char *what) {
-    if (!pwsp_flow_is_open(flow)) {
-        return pwsp_sim_fail_gate(flow->sim, what);
+static bool pwsp_events_fail_stuck(pwsp_events *events, const char *what) {
+    if (!pwsp_events_is_open(events)) {
+        return pwsp_sim_fail_gate(events->sim, what);
     }
-    return pwsp_sim_fail(flow->sim, PTOWSP_STUCK, flow->sim->task_count,
+    return pwsp_sim_fail(events->sim, PTOWSP_STUCK, events->sim->task_count,
                          "run: stuck at task %" PRIu64 " in cycle %" PRIu64 ": %s, and none of "
                          "%" PRIu64 " tasks in flight can start",
-                         flow->sim->task_count, flow->now, what, flow->in_flight);
+                         events->sim->task_count, events->now, what, events->in_flight);
 }
 
 // -- issuing --------------------------------------------------------------------------------------
 
 // Simulates until there is room for the next task, at `timed` at the earliest. False with an error.
-static bool pwsp_flow_make_room(pwsp_flow *flow, uint64_t timed) {
-    pwsp_sim *sim = flow->sim;
+static bool pwsp_events_make_room(pwsp_events *events, uint64_t timed) {
+    pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     uint64_t needed = pwsp_sim_room_needed(sim);
     for (;;) {
-        bool has_room = schedule->window == 0 || flow->in_flight + needed <= schedule->window;
-        if (flow->now >= timed &&
+        bool has_room = schedule->window == 0 || events->in_flight + needed <= schedule->window;
+        if (events->now >= timed &&
             (has_room || schedule->window_policy == PTOWSP_WINDOW_BENCHMARK)) {
             sim->stats.window_overflow_count += !has_room;
             return true;
         }
-        if (flow->now >= timed && schedule->window_policy == PTOWSP_WINDOW_ABORT) {
+        if (events->now >= timed && schedule->window_policy == PTOWSP_WINDOW_ABORT) {
             return pwsp_sim_fail_abort(sim);
         }
         bool has_moved;
-        if (!pwsp_flow_step(flow, flow->now < timed ? timed : UINT64_MAX, &has_moved)) {
+        if (!pwsp_events_step(events, events->now < timed ? timed : UINT64_MAX, &has_moved)) {
             return false;
         }
         if (!has_moved) {
-            return pwsp_flow_fail_stuck(flow, "the window has no room for it");
+            return pwsp_events_fail_stuck(events, "the window has no room for it");
         }
     }
 }
 
 // The clock follows to now: first for timing, then for the window.
-static void pwsp_flow_move_clock(pwsp_flow *flow, uint64_t timed) {
-    pwsp_sim *sim = flow->sim;
+static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
+    pwsp_sim *sim = events->sim;
     if (timed > sim->clock.now) {
         pwsp_sim_move_clock(sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
     }
-    if (flow->now > sim->clock.now) {
-        pwsp_sim_move_clock(sim, flow->now, PTOWSP_STALL_WINDOW, flow->last_ended);
+    if (events->now > sim->clock.now) {
+        pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_WINDOW, events->last_ended);
     }
 }
 
 // Adds what a task, or a pipeline, waits for beside its lane; and whoever waits for it.
-static bool pwsp_flow_connect(pwsp_flow *flow, const pwsp_task_op *op, const pwsp_tile_view *views,
-                              const pwsp_tile_at *tiles, uint32_t id, pwsp_stream *stream) {
-    pwsp_sim *sim = flow->sim;
-    if (sim->has_structure) {
-        pwsp_flow_wait(flow, id, flow->scopes[flow->depth - 1].ready);
-    }
-    flow->current = id;
-    if (!pwsp_deps_query(&sim->deps, views, tiles, op->view_count)) {
+static bool pwsp_events_connect(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
+                                bool has_stream) {
+    pwsp_sim *sim = events->sim;
+    const pwsp_token token = {0, id};
+    events->current = id;
+    pwsp_precedence_wait(&sim->order, arrival, has_stream);
+    if (!pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
+        !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token)) {
         return pwsp_sim_no_memory(sim);
     }
-    for (uint32_t i = 0; i < op->in_count; i++) {
-        uint32_t edge = sim->timed->edges[op->first_in + i];
-        pwsp_flow_wait(flow, id, sim->edges[edge].task);
-    }
-    pwsp_token token = {0, id};
-    if (stream) {
-        pwsp_flow_wait(flow, id, stream->last.task);
-        pwsp_flow_token_set(flow, &stream->last, id);
-    }
-    for (uint32_t i = 0; i < op->out_count; i++) {
-        pwsp_token *edge = &sim->edges[sim->timed->edges[op->first_out + i]];
-        if (edge->task == PWSP_FLOW_NONE) {
-            pwsp_flow_token_set(flow, edge, id);
-        } else {
-            pwsp_flow_token_merge(flow, edge, &token);
-        }
-    }
-    pwsp_flow_child(flow, id);
+    pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_flow_task(pwsp_flow *flow, const pwsp_arrival *arrival) {
-    pwsp_sim *sim = flow->sim;
+PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = events->sim;
     const ptowsp_schedule *schedule = sim->schedule;
     uint64_t timed = pwsp_sim_timing(sim);
-    if (!pwsp_flow_make_room(flow, timed)) {
+    if (!pwsp_events_make_room(events, timed)) {
         return false;
     }
-    pwsp_flow_move_clock(flow, timed);
+    pwsp_events_move_clock(events, timed);
     if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
         (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1)) {
         sim->batch_clock = sim->clock.now;
     }
-    uint32_t stream = sim->streams ? pwsp_modulo(arrival->stream_key, schedule->stream_count) : 0;
-    uint32_t id = pwsp_flow_node_new(flow);
+    uint32_t id = pwsp_events_node_new(events);
     if (id == 0 || (sim->has_records && !pwsp_sim_record_room(sim))) {
         return pwsp_sim_no_memory(sim);
     }
-    pwsp_flow_node *node = &flow->nodes[id];
-    node->kind = PWSP_FLOW_TASK;
+    pwsp_events_node *node = &events->nodes[id];
+    node->kind = PWSP_EVENTS_TASK;
     node->pending = 1;  // until all it waits for is known
     node->index = sim->task_count;
     node->cycles = arrival->cycles;
-    node->clock = flow->now;
-    uint64_t turn = flow->now;
+    node->clock = events->now;
+    uint64_t turn = events->now;
     if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
-        turn = flow->turns_at[id] = pwsp_sim_turn(sim, stream);
+        turn = events->turns_at[id] = pwsp_sim_turn(sim, arrival);
     }
     if (schedule->ready == PTOWSP_READY_PRIORITY) {
         uint64_t sign = sim->timed->is_priority_signed ? UINT64_C(1) << 63 : 0;
-        flow->ranks[id] = ~(arrival->priority_key ^ sign);
+        events->ranks[id] = ~(arrival->priority_key ^ sign);
     }
-    node->lane =
-        (uint16_t)(flow->is_shared ? (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools)
-                                   : pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key));
+    node->lane = (uint16_t)(events->is_shared
+                                ? (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools)
+                                : pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key));
     if (sim->has_records) {
         ptowsp_task_record *record = &sim->records[sim->task_count];
-        bool is_turn = turn > flow->now;
+        bool is_turn = turn > events->now;
         record->start = record->end = record->ready = 0;
-        record->issue = flow->now;
-        record->kernel = arrival->op->kernel;
+        record->issue = events->now;
+        record->kernel = arrival->kernel;
         record->node = arrival->node;
         record->stall = is_turn ? PTOWSP_STALL_TIMING : sim->clock.stall;
         record->cause = is_turn ? PTOWSP_NO_INDEX : sim->clock.cause;
     }
-    flow->in_flight++;
+    events->in_flight++;
     if (schedule->window) {
-        sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, flow->in_flight);
+        sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, events->in_flight);
     }
-    pwsp_token token = {0, id};
-    if (!pwsp_flow_connect(flow, arrival->op, arrival->views, arrival->tiles, id,
-                           sim->streams ? &sim->streams[stream] : NULL)) {
+    if (!pwsp_events_connect(events, arrival, id, true)) {
         return false;
     }
-    if (!pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, arrival->op->view_count,
-                       &token)) {
-        return pwsp_sim_no_memory(sim);
-    }
-    pwsp_flow_arrive(flow, id);
+    pwsp_events_arrive(events, id);
     sim->task_count++;
     sim->issue_count++;
     if (sim->issue_count == schedule->start_threshold) {
-        sim->gate_time = flow->now;
+        sim->gate_time = events->now;
     }
-    return pwsp_flow_check(flow);
+    return pwsp_events_check(events);
 }
 
 // What a pipeline's node has no room for. False when memory is out.
-static bool pwsp_flow_pipeline_node_new(pwsp_flow *flow, const pwsp_pipeline_arrival *arrival,
-                                        uint64_t *out_at) {
-    uint64_t at = flow->pipeline_node_count;
-    if (flow->free_pipeline) {
-        at = flow->free_pipeline - 1;
-        flow->free_pipeline = flow->pipelines[at].next_free;
+static bool pwsp_events_pipeline_node_new(pwsp_events *events, const pwsp_pipeline_arrival *arrival,
+                                          uint64_t *out_at) {
+    uint64_t at = events->pipeline_node_count;
+    if (events->free_pipeline) {
+        at = events->free_pipeline - 1;
+        events->free_pipeline = events->pipelines[at].next_free;
     } else {
-        void *pipelines = flow->pipelines;
+        void *pipelines = events->pipelines;
         if (at >= UINT32_MAX ||
-            !pwsp_memory_grow(&flow->sim->memory, &pipelines, &flow->pipeline_capacity, at + 1,
-                              sizeof(pwsp_flow_pipeline_node))) {
+            !pwsp_memory_grow(&events->sim->memory, &pipelines, &events->pipeline_capacity, at + 1,
+                              sizeof(pwsp_events_pipeline_node))) {
             return false;
         }
-        flow->pipelines = (pwsp_flow_pipeline_node *)pipelines;
-        flow->pipeline_node_count = at + 1;
+        events->pipelines = (pwsp_events_pipeline_node *)pipelines;
+        events->pipeline_node_count = at + 1;
     }
-    pwsp_flow_pipeline_node more = {arrival->task_count,
-                                    arrival->end_task,
-                                    arrival->cycles,
-                                    arrival->node,
-                                    arrival->pipeline,
-                                    arrival->run,
-                                    0};
-    flow->pipelines[at] = more;
+    pwsp_events_pipeline_node more = {arrival->task_count,
+                                      arrival->end_task,
+                                      arrival->whole.cycles,
+                                      arrival->whole.node,
+                                      arrival->pipeline,
+                                      arrival->run,
+                                      0};
+    events->pipelines[at] = more;
     *out_at = at;
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_flow_pipeline(pwsp_flow *flow, const pwsp_pipeline_arrival *arrival) {
-    pwsp_sim *sim = flow->sim;
-    uint32_t id = pwsp_flow_node_new(flow);
+PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline_arrival *arrival) {
+    pwsp_sim *sim = events->sim;
+    uint32_t id = pwsp_events_node_new(events);
     if (id == 0) {
         return pwsp_sim_no_memory(sim);
     }
-    pwsp_flow_node *node = &flow->nodes[id];
-    node->kind = PWSP_FLOW_PIPELINE;
+    pwsp_events_node *node = &events->nodes[id];
+    node->kind = PWSP_EVENTS_PIPELINE;
     node->pending = 1;  // until all it waits for is known
     node->index = arrival->first_task;
     node->clock = sim->clock.now;
-    if (!pwsp_flow_pipeline_node_new(flow, arrival, &node->cycles)) {
+    if (!pwsp_events_pipeline_node_new(events, arrival, &node->cycles)) {
         return pwsp_sim_no_memory(sim);
     }
-    flow->pipeline_count++;
-    pwsp_token token = {0, id};
-    flow->current = id;
-    pwsp_deps_query_loads(&sim->deps, arrival->views, arrival->tiles, arrival->op->view_count);
-    if (!pwsp_flow_connect(flow, arrival->op, arrival->views, arrival->tiles, id, NULL)) {
+    events->pipeline_count++;
+    events->current = id;
+    pwsp_deps_query_loads(&sim->deps, arrival->whole.tiles, arrival->whole.tile_count);
+    if (!pwsp_events_connect(events, &arrival->whole, id, false)) {
         return false;
     }
-    if (!pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, arrival->op->view_count,
-                       &token)) {
-        return pwsp_sim_no_memory(sim);
-    }
-    pwsp_flow_arrive(flow, id);
-    return pwsp_flow_check(flow);
+    pwsp_events_arrive(events, id);
+    return pwsp_events_check(events);
 }
 
-PWSP_INTERNAL bool pwsp_flow_slot_load(pwsp_flow *flow, const pwsp_tile_at *tile) {
-    pwsp_sim *sim = flow->sim;
-    uint32_t id = pwsp_flow_node_new(flow);
+PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at *tile) {
+    pwsp_sim *sim = events->sim;
+    uint32_t id = pwsp_events_node_new(events);
     if (id == 0) {
         return pwsp_sim_no_memory(sim);
     }
-    flow->nodes[id].refs = 2;  // ours, and until it is done
-    flow->nodes[id].pending = 1;
-    flow->current = id;
+    events->nodes[id].refs = 2;  // ours, and until it is done
+    events->nodes[id].pending = 1;
+    events->current = id;
     pwsp_deps_query_load(&sim->deps, tile);
-    pwsp_flow_arrive(flow, id);
-    pwsp_flow_settle(flow);
-    while (!flow->nodes[id].is_done) {
+    pwsp_events_arrive(events, id);
+    pwsp_events_settle(events);
+    while (!events->nodes[id].is_done) {
         bool has_moved = false;
         // nothing completes before tasks begin to start, pipelines neither
-        if (pwsp_flow_is_open(flow) && !pwsp_flow_step(flow, UINT64_MAX, &has_moved)) {
+        if (pwsp_events_is_open(events) && !pwsp_events_step(events, UINT64_MAX, &has_moved)) {
             return false;
         }
         if (!has_moved) {
-            return pwsp_flow_fail_stuck(flow, "a slot load needs the result of a task");
+            return pwsp_events_fail_stuck(events, "a slot load needs the result of a task");
         }
     }
-    uint64_t cause = pwsp_flow_cause(flow, id);
-    pwsp_flow_unref(flow, id);
-    if (flow->now > sim->clock.now) {
-        pwsp_sim_move_clock(sim, flow->now, PTOWSP_STALL_SLOT, cause);
+    uint64_t cause = pwsp_events_cause(events, id);
+    pwsp_events_unref(events, id);
+    if (events->now > sim->clock.now) {
+        pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_SLOT, cause);
     }
-    return pwsp_flow_check(flow);
+    return pwsp_events_check(events);
 }
 
-PWSP_INTERNAL bool pwsp_flow_end(pwsp_flow *flow) {
-    if (!pwsp_sim_is_open(flow->sim)) {
-        flow->sim->gate_time = flow->now;
+PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
+    if (!pwsp_sim_is_open(events->sim)) {
+        events->sim->gate_time = events->now;
     }
-    flow->has_ended = true;
-    while (flow->in_flight > 0 || flow->pipeline_count > 0) {
+    events->has_ended = true;
+    while (events->in_flight > 0 || events->pipeline_count > 0) {
         bool has_moved;
-        if (!pwsp_flow_step(flow, UINT64_MAX, &has_moved)) {
+        if (!pwsp_events_step(events, UINT64_MAX, &has_moved)) {
             return false;
         }
         if (!has_moved) {
-            return pwsp_flow_fail_stuck(flow, "all tasks are issued");
+            return pwsp_events_fail_stuck(events, "all tasks are issued");
         }
     }
     return true;
+}
+
+// =================================================================================================
+// src/time/timeline.h
+// =================================================================================================
+
+// Simulated time, behind one front: in order, where a task's times follow from those before it, or
+// event-driven, where lanes choose among tasks that are ready. The schedule says which.
+
+#ifndef PWSP_TIMELINE_H
+#define PWSP_TIMELINE_H
+
+typedef struct pwsp_timeline {
+    pwsp_sim sim;  // what both have: the error, statistics and records are read here
+    bool is_events;
+    pwsp_lanes lanes;
+    pwsp_events events;
+} pwsp_timeline;
+
+// False when memory is out; pwsp_timeline_free is to be called all the same. The timeline must not
+// be moved, and timed must live as long.
+PWSP_INTERNAL bool pwsp_timeline_init(pwsp_timeline *time, const pwsp_memory *memory,
+                                      const pwsp_timed *timed);
+PWSP_INTERNAL void pwsp_timeline_free(pwsp_timeline *time);
+PWSP_INTERNAL size_t pwsp_timeline_bytes(const pwsp_timeline *time);
+
+// Does pwsp_timeline_begin need to know how many tasks there will be?
+PWSP_INTERNAL bool pwsp_timeline_needs_count(const pwsp_timeline *time);
+
+// Forgets everything, and learns which tensors share memory as they are bound now.
+PWSP_INTERNAL void pwsp_timeline_bind(pwsp_timeline *time, const pwsp_bound_tensor *bound);
+
+// Back to time 0. task_count matters if it is needed: the number of tasks, or one that is enough for
+// the threshold; UINT64_MAX: it is not known. False with an error in sim, as for all that follows.
+PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, uint64_t task_count);
+PWSP_INTERNAL bool pwsp_timeline_scope_begin(pwsp_timeline *time, bool is_parallel);
+PWSP_INTERNAL bool pwsp_timeline_scope_end(pwsp_timeline *time);
+PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edges, uint32_t count);
+
+// A slot load of one element waits for what writes it.
+PWSP_INTERNAL bool pwsp_timeline_slot_load(pwsp_timeline *time, const pwsp_tile_at *tile);
+
+// A pipeline takes no lane and no place in the window. Its tasks have been counted.
+PWSP_INTERNAL bool pwsp_timeline_pipeline(pwsp_timeline *time,
+                                          const pwsp_pipeline_arrival *arrival);
+
+PWSP_INLINE bool pwsp_timeline_task(pwsp_timeline *time, const pwsp_arrival *arrival) {
+    return time->is_events ? pwsp_events_task(&time->events, arrival)
+                           : pwsp_lanes_task(&time->lanes, arrival);
+}
+
+// All has been issued: simulates to the end. The statistics are completed apart from that, by
+// pwsp_sim_end, after errors, too.
+PWSP_INTERNAL bool pwsp_timeline_end(pwsp_timeline *time);
+
+// Tasks that can be issued in batches: see lanes.h.
+PWSP_INLINE bool pwsp_timeline_is_plain(const pwsp_timeline *time) {
+    return !time->is_events && pwsp_lanes_is_plain(&time->lanes);
+}
+
+PWSP_INLINE bool pwsp_timeline_has_data(const pwsp_timeline *time) {
+    return pwsp_lanes_has_data(&time->lanes);
+}
+
+PWSP_INLINE bool pwsp_timeline_batch(pwsp_timeline *time, const pwsp_batch *batch, uint32_t count) {
+    return pwsp_lanes_batch(&time->lanes, batch, count);
+}
+
+#endif
+
+// =================================================================================================
+// src/time/timeline.c
+// =================================================================================================
+
+// One front over both kinds of simulated time: see timeline.h.
+
+PWSP_INTERNAL bool pwsp_timeline_init(pwsp_timeline *time, const pwsp_memory *memory,
+                                      const pwsp_timed *timed) {
+    memset(time, 0, sizeof *time);
+    time->is_events = pwsp_schedule_is_events(&timed->schedule);
+    return pwsp_sim_init(&time->sim, memory, timed) &&
+           (time->is_events ? pwsp_events_init(&time->events, &time->sim)
+                            : pwsp_lanes_init(&time->lanes, &time->sim));
+}
+
+PWSP_INTERNAL void pwsp_timeline_free(pwsp_timeline *time) {
+    pwsp_lanes_free(&time->lanes);
+    pwsp_events_free(&time->events);
+    pwsp_sim_free(&time->sim);
+}
+
+PWSP_INTERNAL size_t pwsp_timeline_bytes(const pwsp_timeline *time) {
+    return pwsp_sim_bytes(&time->sim) +
+           (time->is_events ? pwsp_events_bytes(&time->events) : pwsp_lanes_bytes(&time->lanes));
+}
+
+PWSP_INTERNAL bool pwsp_timeline_needs_count(const pwsp_timeline *time) {
+    return !time->is_events && pwsp_sim_gate_needs_count(&time->sim);
+}
+
+PWSP_INTERNAL void pwsp_timeline_bind(pwsp_timeline *time, const pwsp_bound_tensor *bound) {
+    pwsp_deps_begin(&time->sim.deps, time->sim.timed, bound);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, uint64_t task_count) {
+    pwsp_sim_begin(&time->sim, has_records);
+    if (pwsp_timeline_needs_count(time) && !pwsp_sim_set_gate(&time->sim, task_count)) {
+        return false;
+    }
+    if (time->is_events) {
+        pwsp_events_begin(&time->events);
+    } else {
+        pwsp_lanes_begin(&time->lanes);
+    }
+    return true;
+}
+
+// What joins of the event simulation have come to.
+static bool pwsp_timeline_check(pwsp_timeline *time) {
+    return !time->is_events || pwsp_events_check(&time->events);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_scope_begin(pwsp_timeline *time, bool is_parallel) {
+    pwsp_precedence_scope_begin(&time->sim.order, is_parallel);
+    return pwsp_timeline_check(time);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_scope_end(pwsp_timeline *time) {
+    pwsp_precedence_scope_end(&time->sim.order);
+    return pwsp_timeline_check(time);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edges, uint32_t count) {
+    pwsp_precedence_reset(&time->sim.order, edges, count);
+    return pwsp_timeline_check(time);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_slot_load(pwsp_timeline *time, const pwsp_tile_at *tile) {
+    time->sim.stats.slot_load_count++;
+    return time->is_events ? pwsp_events_slot_load(&time->events, tile)
+                           : pwsp_lanes_slot_load(&time->lanes, tile);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_pipeline(pwsp_timeline *time,
+                                          const pwsp_pipeline_arrival *arrival) {
+    return time->is_events ? pwsp_events_pipeline(&time->events, arrival)
+                           : pwsp_lanes_pipeline(&time->lanes, arrival);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_end(pwsp_timeline *time) {
+    return !time->is_events || pwsp_events_end(&time->events);
 }
 
 // =================================================================================================
@@ -33023,489 +34846,56 @@ PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *
 }
 
 // =================================================================================================
-// src/runtime/binding_check.h
+// src/exec/bindings.h
 // =================================================================================================
 
-// Checks of what is bound to a program: of each binding by itself when it is bound; of what arrays
-// hold before a run, as that is the caller's and may change in between.
-//
-// Errors are those of ptowsp_run_bind_... and ptowsp_run_execute. After one, what a function fills
-// in is untouched.
+// What is bound to a program: sizes, symbols, slots, arrays and memory.
 
-#ifndef PWSP_BINDING_CHECK_H
-#define PWSP_BINDING_CHECK_H
+#ifndef PWSP_BINDINGS_H
+#define PWSP_BINDINGS_H
 
-// There is no such thing to bind: `what` is a kind, "tensor". name may be NULL, or any text.
-PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
-                                                const char *what, const char *name);
-
-PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis, int64_t size);
-PWSP_INTERNAL ptowsp_status pwsp_bind_check_slot(pwsp_error *error, uint32_t slot, uint32_t count);
-
-// as_lengths: it is bound as the lengths of a ragged axis.
-PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_array_info *info,
-                                                  bool as_lengths, ptowsp_dtype dtype,
-                                                  const void *data, uint64_t count,
-                                                  pwsp_array *out_array);
-PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *axis,
-                                                const ptowsp_csr *csr, pwsp_bound_csr *out_csr);
-PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
-                                                   const ptowsp_tensor_desc *tensor,
-                                                   const ptowsp_buffer *buffer,
-                                                   pwsp_bound_tensor *out_tensor);
-
-// -- before a run ---------------------------------------------------------------------------------
-
-// `what` is a kind: "ragged axis".
-PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
-                                                     const char *name);
-
-// An array that is bound; its sum may be NULL.
-PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
-                                                const pwsp_array *array, int64_t *out_sum);
-
-// Sparse structure that is bound; fills in its entry_count.
-PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
-                                            pwsp_bound_csr *csr);
-
-// A tensor that is bound has data, or no elements.
-PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
-                                             const pwsp_bound_tensor *tensor);
-
-#endif
-
-// =================================================================================================
-// src/runtime/binding_check.c
-// =================================================================================================
-
-// See binding_check.h.
-
-#include <inttypes.h>
-
-PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
-                                                const char *what, const char *name) {
-    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                          "bind: module %s has no %s %s", module, what,
-                          !name                      ? "NULL"
-                          : pwsp_name_is_valid(name) ? name
-                                                     : "of such a name");
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis,
-                                                 int64_t size) {
-    return size >= 0 ? PTOWSP_OK
-                     : pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                      "bind: size %" PRId64 " of axis %s", size, axis);
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_bind_check_slot(pwsp_error *error, uint32_t slot, uint32_t count) {
-    return slot < count ? PTOWSP_OK
-                        : pwsp_error_set(error, PTOWSP_INVALID_PARAMS, slot,
-                                         "bind: slot %u, but there are %u", slot, count);
-}
-
-// -- arrays ---------------------------------------------------------------------------------------
-
-static bool pwsp_dtype_is_index(ptowsp_dtype dtype) {
-    return dtype == PTOWSP_I32 || dtype == PTOWSP_I64 || dtype == PTOWSP_U32 || dtype == PTOWSP_U64;
-}
-
-// Checks pointer, alignment and size of an array of elements; `what` is "" or "indptr of ".
-static ptowsp_status pwsp_bind_data(pwsp_error *error, const char *what, const char *name,
-                                    ptowsp_dtype dtype, const void *data, uint64_t count) {
-    uint32_t size = ptowsp_dtype_size(dtype);
-    uint64_t bytes;
-    if (count > 0 && !data) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: %s%s has %" PRIu64 " elements at NULL", what, name, count);
-    }
-    if ((uintptr_t)data % size != 0) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: %s%s is not aligned to its elements of %u bytes", what, name,
-                              size);
-    }
-    if (!pwsp_mul_fits(count, size, &bytes) || bytes > INT64_MAX) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: %s%s has %" PRIu64 " elements, which cannot be", what, name,
-                              count);
-    }
-    return PTOWSP_OK;
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_array_info *info,
-                                                  bool as_lengths, ptowsp_dtype dtype,
-                                                  const void *data, uint64_t count,
-                                                  pwsp_array *out_array) {
-    const char *name = info->name;
-    if (as_lengths && !info->is_lengths) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: %s is an array, not a ragged axis", name);
-    }
-    if (info->is_lengths && !pwsp_dtype_is_index(dtype)) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: lengths of %s are %s; they are i32, i64, u32 or u64", name,
-                              ptowsp_dtype_name(dtype));
-    }
-    if (info->dtype != PTOWSP_DTYPE_NONE && dtype != info->dtype) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: %s is %s; it is declared %s", name, ptowsp_dtype_name(dtype),
-                              ptowsp_dtype_name(info->dtype));
-    }
-    ptowsp_status status = pwsp_bind_data(error, "", name, dtype, data, count);
-    if (status == PTOWSP_OK) {
-        pwsp_array array = {data, count, dtype, true};
-        *out_array = array;
-    }
-    return status;
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *axis,
-                                                const ptowsp_csr *csr, pwsp_bound_csr *out_csr) {
-    if (!csr) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: the csr of axis %s is NULL", axis);
-    }
-    if (!pwsp_dtype_is_index(csr->dtype)) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: arrays of axis %s are %s; they are i32, i64, u32 or u64", axis,
-                              ptowsp_dtype_name(csr->dtype));
-    }
-    if (csr->row_count >= INT64_MAX) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: axis %s has %" PRIu64 " rows, which cannot be", axis,
-                              csr->row_count);
-    }
-    ptowsp_status status =
-        pwsp_bind_data(error, "indptr of ", axis, csr->dtype, csr->indptr, csr->row_count + 1);
-    if (status == PTOWSP_OK) {
-        status =
-            pwsp_bind_data(error, "indices of ", axis, csr->dtype, csr->indices, csr->entry_count);
-    }
-    if (status == PTOWSP_OK) {
-        pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true},
-                                {csr->indices, csr->entry_count, csr->dtype, true},
-                                csr->row_count,
-                                0,
-                                true};
-        *out_csr = bound;
-    }
-    return status;
-}
-
-// -- tensors --------------------------------------------------------------------------------------
-
-// Fills in the shape: the declared one where that is static. An error if they differ.
-static ptowsp_status pwsp_bind_shape(pwsp_error *error, const ptowsp_tensor_desc *tensor,
-                                     const ptowsp_buffer *buffer, int64_t *out_shape) {
-    if (buffer->dtype != PTOWSP_DTYPE_NONE && buffer->dtype != tensor->dtype) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: tensor %s is %s; it is declared %s", tensor->name,
-                              ptowsp_dtype_name(buffer->dtype), ptowsp_dtype_name(tensor->dtype));
-    }
-    if (buffer->rank != 0 && buffer->rank != tensor->rank) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: tensor %s has rank %u; it is declared with %u", tensor->name,
-                              buffer->rank, tensor->rank);
-    }
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        int64_t size = buffer->rank ? buffer->shape[i] : tensor->shape[i];
-        if (size < 0 || (tensor->shape[i] != PTOWSP_DYNAMIC && size != tensor->shape[i])) {
-            if (tensor->shape[i] == PTOWSP_DYNAMIC) {
-                return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
-                                      "bind: dimension %u of tensor %s needs a size, not %" PRId64,
-                                      i, tensor->name, size);
-            }
-            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
-                                  "bind: dimension %u of tensor %s is %" PRId64
-                                  "; it is declared %" PRId64,
-                                  i, tensor->name, size, tensor->shape[i]);
-        }
-        out_shape[i] = size;
-    }
-    return PTOWSP_OK;
-}
-
-// Row-major strides for a shape. False if the tensor is too large.
-static bool pwsp_bind_row_major(uint32_t rank, const int64_t *shape, int64_t *out_strides) {
-    uint64_t stride = 1;
-    bool is_empty = false;
-    for (uint32_t i = rank; i > 0; i--) {
-        out_strides[i - 1] = (int64_t)stride;
-        is_empty = is_empty || shape[i - 1] == 0;
-        uint64_t size = shape[i - 1] ? (uint64_t)shape[i - 1] : 1;
-        if (!pwsp_mul_fits(stride, size, &stride) || stride > INT64_MAX) {
-            if (!is_empty) {
-                return false;
-            }
-            stride = 1;
-        }
-    }
-    return true;
-}
-
-// Where dimensions of a tensor go: leading ones, rows, columns.
-static void pwsp_bind_dimensions(uint32_t rank, const int64_t *shape, const int64_t *strides,
-                                 pwsp_bound_tensor *bound) {
-    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
-        bool has = rank > 2 && i < rank - 2;
-        bound->lead_shape[i] = has ? shape[i] : 1;
-        bound->lead_strides[i] = has ? strides[i] : 0;
-    }
-    bound->rows = rank >= 2 ? shape[rank - 2] : 1;
-    bound->row_stride = rank >= 2 ? strides[rank - 2] : 0;
-    bound->cols = rank >= 1 ? shape[rank - 1] : 1;
-    bound->col_stride = rank >= 1 ? strides[rank - 1] : 1;
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
-                                                   const ptowsp_tensor_desc *tensor,
-                                                   const ptowsp_buffer *buffer,
-                                                   pwsp_bound_tensor *out_tensor) {
-    if (!buffer) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: the buffer of tensor %s is NULL", tensor->name);
-    }
-    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
-    ptowsp_status status = pwsp_bind_shape(error, tensor, buffer, shape);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    bool has_strides = false, fits = true;
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        strides[i] = buffer->strides[i];
-        has_strides = has_strides || strides[i] != 0;
-    }
-    if (!has_strides) {
-        fits = pwsp_bind_row_major(tensor->rank, shape, strides);
-    }
-    int64_t element = (int64_t)ptowsp_dtype_size(tensor->dtype);
-    fits = fits && pwsp_layout_span(tensor->rank, shape, strides, &low, &high) &&
-           low > -(INT64_MAX / 4 / element) && high < INT64_MAX / 4 / element;
-    if (!fits) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: tensor %s spans more than 2^61 bytes", tensor->name);
-    }
-    if (buffer->size != 0 && (low < 0 || (uint64_t)(high + 1) * (uint64_t)element > buffer->size)) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: tensor %s spans elements %" PRId64 " to %" PRId64
-                              ", which are not all in its %" PRIu64 " bytes",
-                              tensor->name, low, high, buffer->size);
-    }
-    if ((uintptr_t)buffer->data % (uintptr_t)element != 0) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                              "bind: tensor %s is not aligned to its elements of %" PRId64 " bytes",
-                              tensor->name, element);
-    }
-    pwsp_bound_tensor bound;
-    memset(&bound, 0, sizeof bound);
-    pwsp_bind_dimensions(tensor->rank, shape, strides, &bound);
-    bound.data = (char *)buffer->data;
-    bound.base = (uint64_t)(uintptr_t)buffer->data;
-    bound.low = low;
-    bound.high = high;
-    bound.element_size = (uint32_t)element;
-    bound.dtype = tensor->dtype;
-    bound.is_bound = true;
-    *out_tensor = bound;
-    return PTOWSP_OK;
-}
-
-// -- before a run ---------------------------------------------------------------------------------
-
-PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
-                                                     const char *name) {
-    return pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: %s %s is not bound", what,
-                          name);
-}
-
-// Element i of an array of lengths or indices; false if it is negative or beyond 63 bits.
-static bool pwsp_verify_index(const pwsp_array *array, uint64_t i, uint64_t *out_value) {
-    *out_value = pwsp_array_at(array, i);
-    return *out_value <= INT64_MAX;
-}
-
-// An element that no length or index can be.
-static ptowsp_status pwsp_verify_fail_index(pwsp_error *error, const char *what, uint64_t i,
-                                            const char *axis, const pwsp_array *array,
-                                            uint64_t value) {
-    if (array->dtype == PTOWSP_U64) {
-        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
-                              "run: %s %" PRIu64 " of axis %s is %" PRIu64, what, i, axis, value);
-    }
-    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
-                          "run: %s %" PRIu64 " of axis %s is %" PRId64, what, i, axis,
-                          (int64_t)value);
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
-                                                const pwsp_array *array, int64_t *out_sum) {
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < array->count; i++) {
-        uint64_t length;
-        if (!pwsp_verify_index(array, i, &length)) {
-            return pwsp_verify_fail_index(error, "length", i, axis, array, length);
-        }
-        sum += length;
-        if (sum > INT64_MAX) {
-            return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, i,
-                                  "run: the lengths of axis %s sum up to more than 2^63 - 1", axis);
-        }
-    }
-    if (out_sum) {
-        *out_sum = (int64_t)sum;
-    }
-    return PTOWSP_OK;
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
-                                            pwsp_bound_csr *csr) {
-    uint64_t last = 0;
-    for (uint64_t i = 0; i <= csr->row_count; i++) {
-        uint64_t at;
-        if (!pwsp_verify_index(&csr->indptr, i, &at)) {
-            return pwsp_verify_fail_index(error, "indptr", i, axis, &csr->indptr, at);
-        }
-        if (i == 0 && at != 0) {
-            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
-                                  "run: indptr 0 of axis %s is %" PRIu64 ", not 0", axis, at);
-        }
-        if (at < last) {
-            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
-                                  "run: indptr %" PRIu64 " of axis %s is %" PRIu64
-                                  ", less than the %" PRIu64 " before",
-                                  i, axis, at, last);
-        }
-        if (at > csr->indices.count) {
-            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
-                                  "run: indptr %" PRIu64 " of axis %s is %" PRIu64
-                                  ", but there are %" PRIu64 " indices",
-                                  i, axis, at, csr->indices.count);
-        }
-        last = at;
-    }
-    csr->entry_count = last;
-    for (uint64_t i = 0; i < last; i++) {
-        uint64_t index;
-        if (!pwsp_verify_index(&csr->indices, i, &index)) {
-            return pwsp_verify_fail_index(error, "index", i, axis, &csr->indices, index);
-        }
-    }
-    return PTOWSP_OK;
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
-                                             const pwsp_bound_tensor *tensor) {
-    return tensor->data || tensor->high < tensor->low
-               ? PTOWSP_OK
-               : pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
-                                "run: tensor %s is bound without data", name);
-}
-
-// =================================================================================================
-// src/exec/run.h
-// =================================================================================================
-
-// A run: what is bound to a program, and the state of walking it.
-
-#ifndef PWSP_RUN_H
-#define PWSP_RUN_H
-
-// What a tile kernel took for the valid sizes that it was last asked about.
-typedef struct pwsp_tile_memo {
-    bool is_set;
-    uint32_t sizes[2 * PTOWSP_TASK_TILE_MAX];
-    ptowsp_cycles cycles;
-} pwsp_tile_memo;
-
-typedef struct pwsp_issue pwsp_issue;
-typedef struct pwsp_crew pwsp_crew;
-
-// Who walks a program with kernels, issuing its tasks: as pwsp_crew_walk does.
-typedef ptowsp_status (*pwsp_run_walk_fn)(void *user, ptowsp_run *run);
-
-struct ptowsp_run {
+typedef struct pwsp_bindings {
     ptowsp_context *context;
-    pwsp_memory memory;
     const ptowsp_program *program;
-    uint32_t is_running;  // atomic
-    bool is_flow;         // lanes choose: event-driven time
-    bool is_time_only;    // this execution
-    // Bindings.
+    // As they have been bound:
     uint64_t *initial;           // cells as a run begins
     bool *is_bound;              // by cell: sizes and symbols
     pwsp_array *arrays;          // by array
     pwsp_bound_csr *csrs;        // by axis
     pwsp_bound_tensor *tensors;  // by tensor
-    // Walking.
-    uint64_t *cells;
+    // As the present execution sees them:
     int64_t *length_sums;          // by array
-    pwsp_bound_tensor *effective;  // tensors as this execution sees them
-    pwsp_frame *frames;
-    bool *is_written;  // by tensor: by a task, through this or another tensor
-    uint8_t *unknown;  // by op, for is_written
-    bool is_unknown_set;
-    pwsp_expander expander;
-    // Time.
-    pwsp_timed timed;
-    pwsp_sim sim;
-    pwsp_lanes lanes;
-    pwsp_flow flow;
-    pwsp_batch batch;  // plain tasks that have run and wait to be issued
-    pwsp_pipelines pipelines;
-    pwsp_tile_at *wholes;  // of the tensors of a pipeline
-    // Tile kernels.
-    pwsp_tile_core tile_core;
-    ptowsp_cost cost;
-    pwsp_tile_memo *memos;  // by kernel
-    // On lanes, or on a device; made when that is first asked for.
-    pwsp_issue *issue;
-    pwsp_crew *crew;
-    bool is_issued;         // this execution
-    pwsp_run_walk_fn walk;  // by whom it is issued; NULL: by the crew
-    void *walk_user;
-    // Results.
-    uint64_t *critical;
-    uint64_t critical_count, critical_capacity;
-    bool has_records;
-};
+    pwsp_bound_tensor *effective;  // by tensor
+} pwsp_bindings;
 
-// Checks all that a run needs before it walks; finds what is unknown before kernels have run.
-PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only);
+// False when memory is out; pwsp_bindings_free is to be called all the same.
+PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, ptowsp_context *context,
+                                      const ptowsp_program *program);
+PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings);
+PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings);
 
-// Executes as ptowsp_run_execute does, but by somebody who has core_count cores to issue to. The
-// context has been entered.
-PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
-                                                uint32_t core_count, pwsp_run_walk_fn walk,
-                                                void *user);
+// Bind what has a name: see ptowsp_run_bind_...
+PWSP_INTERNAL ptowsp_status pwsp_bind_size(pwsp_bindings *bindings, const char *axis, int64_t size);
+PWSP_INTERNAL ptowsp_status pwsp_bind_symbol(pwsp_bindings *bindings, const char *symbol,
+                                             uint64_t value);
+PWSP_INTERNAL ptowsp_status pwsp_bind_slot(pwsp_bindings *bindings, uint32_t slot, uint64_t value);
+PWSP_INTERNAL ptowsp_status pwsp_bind_array(pwsp_bindings *bindings, const char *name,
+                                            bool is_lengths, ptowsp_dtype dtype, const void *data,
+                                            uint64_t count);
+PWSP_INTERNAL ptowsp_status pwsp_bind_csr(pwsp_bindings *bindings, const char *axis,
+                                          const ptowsp_csr *csr);
+PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
+                                             const ptowsp_buffer *buffer);
 
-// Begins to walk the program from its start, dry: leaving out what is unknown.
-PWSP_INTERNAL void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry);
+// Checks memory for a tensor, and fills in where its elements are. *out_bound is untouched after an
+// error.
+PWSP_INTERNAL ptowsp_status pwsp_bind_memory(const pwsp_bindings *bindings, uint32_t id,
+                                             const ptowsp_buffer *buffer,
+                                             pwsp_bound_tensor *out_bound);
 
-// Tells time of an event of the walk that is neither a task nor a pipeline; which edges it resets,
-// and which element it loads. False with an error in sim.
-PWSP_INTERNAL bool pwsp_run_time(ptowsp_run *run, pwsp_event event, pwsp_range reset,
-                                 const pwsp_tile_at *load_at);
-
-// The error of the expander, or of sim, as that of the run.
-PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run);
-PWSP_INTERNAL ptowsp_status pwsp_run_fail_sim(ptowsp_run *run);
-
-// Makes room for the processes of pipelines. False with the expander's error.
-PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_options *options);
-
-// Runs the pipeline that the expander is at, and issues it. False with an error in the expander or
-// in sim.
-PWSP_INTERNAL bool pwsp_run_pipeline(ptowsp_run *run);
-
-// Walks its processes without kernels and tokens. False with the expander's error.
-PWSP_INTERNAL bool pwsp_run_pipeline_dry(ptowsp_run *run);
-
-// Do the sizes of a tile kernel's task go together? False with the expander's error.
-PWSP_INTERNAL bool pwsp_run_check_tiles(ptowsp_run *run, const pwsp_tile_code *code);
-
-// Runs a tile kernel, or counts it: once for tasks of the same sizes that follow each other. False
-// with the expander's error.
-PWSP_INTERNAL bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycles);
+// Checks all that an execution needs before it walks: everything is bound, arrays are well-formed,
+// kernels can do what is asked (verify.c).
+PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only);
 
 #endif
 
@@ -33519,218 +34909,159 @@ PWSP_INTERNAL bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cyc
 // runtime/binding_check.h; what is in the arrays is checked when a run executes, as it may change in
 // between.
 
+// -- life -----------------------------------------------------------------------------------------
+
+// Every array: field, type of its items, how many.
+#define PWSP_BINDINGS_ARRAYS(ARRAY)                                                                \
+    ARRAY(initial, uint64_t, program->cell_count)                                                  \
+    ARRAY(is_bound, bool, program->cell_count)                                                     \
+    ARRAY(arrays, pwsp_array, program->arrays.count + 1)                                           \
+    ARRAY(csrs, pwsp_bound_csr, program->axes.count + 1)                                           \
+    ARRAY(tensors, pwsp_bound_tensor, program->tensors.count + 1)                                  \
+    ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
+    ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)
+
+PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, ptowsp_context *context,
+                                      const ptowsp_program *program) {
+    memset(bindings, 0, sizeof *bindings);
+    bindings->context = context;
+    bindings->program = program;
+#define PWSP_BINDINGS_ALLOC(field, type, count)                                                    \
+    bindings->field = (type *)pwsp_memory_alloc(&context->memory, (size_t)(count) * sizeof(type)); \
+    if (!bindings->field) {                                                                        \
+        return false;                                                                              \
+    }
+    PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_ALLOC)
+#undef PWSP_BINDINGS_ALLOC
+    if (program->consts.count) {
+        memcpy(bindings->initial + program->first_const, program->consts.items,
+               (size_t)program->consts.count * sizeof(uint64_t));
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
+    const ptowsp_program *program = bindings->program;
+    if (!program) {
+        return;
+    }
+#define PWSP_BINDINGS_FREE(field, type, count)                                                     \
+    pwsp_memory_free(&bindings->context->memory, bindings->field, (size_t)(count) * sizeof(type));
+    PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_FREE)
+#undef PWSP_BINDINGS_FREE
+    memset(bindings, 0, sizeof *bindings);
+}
+
+PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings) {
+    const ptowsp_program *program = bindings->program;
+    size_t bytes = 0;
+#define PWSP_BINDINGS_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
+    PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_SIZE)
+#undef PWSP_BINDINGS_SIZE
+    return bytes;
+}
+
+// -- names ----------------------------------------------------------------------------------------
+
 // A check's status, with its error in the context.
-static ptowsp_status pwsp_bind_result(ptowsp_run *run, const pwsp_error *error,
+static ptowsp_status pwsp_bind_result(const pwsp_bindings *bindings, const pwsp_error *error,
                                       ptowsp_status status) {
-    return status == PTOWSP_OK ? status
-                               : pwsp_fail(run->context, status, error->index, "%s", error->text);
+    return status == PTOWSP_OK
+               ? status
+               : pwsp_fail(bindings->context, status, error->index, "%s", error->text);
 }
 
 // The index that a name has as a thing of some kind; 0 with an error.
-static uint32_t pwsp_bind_find(ptowsp_run *run, const char *what, const char *name, uint32_t kind,
-                               ptowsp_status *out_status) {
-    const pwsp_name *found = name ? pwsp_names_find(&run->program->names, name) : NULL;
+static uint32_t pwsp_bind_find(const pwsp_bindings *bindings, const char *what, const char *name,
+                               uint32_t kind, ptowsp_status *out_status) {
+    const pwsp_name *found = name ? pwsp_names_find(&bindings->program->names, name) : NULL;
     *out_status = PTOWSP_OK;
-    if (pwsp_load_relaxed(&run->is_running)) {
-        *out_status = PTOWSP_BUSY;
-        return 0;
-    }
     if (!found || strcmp(found->text, name) != 0 || found->kind != kind) {
         pwsp_error error;
-        *out_status = pwsp_bind_result(run, &error,
-                                       pwsp_bind_fail_name(&error, run->program->name, what, name));
+        *out_status = pwsp_bind_result(
+            bindings, &error, pwsp_bind_fail_name(&error, bindings->program->name, what, name));
         return 0;
     }
     return found->index;
 }
 
-ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size) {
+PWSP_INTERNAL ptowsp_status pwsp_bind_size(pwsp_bindings *bindings, const char *axis,
+                                           int64_t size) {
     ptowsp_status status;
-    uint32_t id = pwsp_bind_find(run, "dynamic axis", axis, PWSP_BIND_SIZE, &status);
+    uint32_t id = pwsp_bind_find(bindings, "dynamic axis", axis, PWSP_BIND_SIZE, &status);
     if (id == 0) {
         return status;
     }
     pwsp_error error;
     status = pwsp_bind_check_size(&error, axis, size);
     if (status == PTOWSP_OK) {
-        run->initial[run->program->first_size + id] = (uint64_t)size;
-        run->is_bound[run->program->first_size + id] = true;
+        bindings->initial[bindings->program->first_size + id] = (uint64_t)size;
+        bindings->is_bound[bindings->program->first_size + id] = true;
     }
-    return pwsp_bind_result(run, &error, status);
+    return pwsp_bind_result(bindings, &error, status);
 }
 
-ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol, uint64_t value) {
+PWSP_INTERNAL ptowsp_status pwsp_bind_symbol(pwsp_bindings *bindings, const char *symbol,
+                                             uint64_t value) {
     ptowsp_status status;
-    uint32_t id = pwsp_bind_find(run, "symbol", symbol, PWSP_BIND_SYMBOL, &status);
+    uint32_t id = pwsp_bind_find(bindings, "symbol", symbol, PWSP_BIND_SYMBOL, &status);
     if (id == 0) {
         return status;
     }
-    run->initial[run->program->first_symbol + id] = value;
-    run->is_bound[run->program->first_symbol + id] = true;
+    bindings->initial[bindings->program->first_symbol + id] = value;
+    bindings->is_bound[bindings->program->first_symbol + id] = true;
     return PTOWSP_OK;
 }
 
-ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value) {
-    if (pwsp_load_relaxed(&run->is_running)) {
-        return PTOWSP_BUSY;
-    }
+PWSP_INTERNAL ptowsp_status pwsp_bind_slot(pwsp_bindings *bindings, uint32_t slot, uint64_t value) {
     pwsp_error error;
-    ptowsp_status status = pwsp_bind_check_slot(&error, slot, run->program->slot_count);
+    ptowsp_status status = pwsp_bind_check_slot(&error, slot, bindings->program->slot_count);
     if (status == PTOWSP_OK) {
-        run->initial[run->program->first_slot + slot] = value;
+        bindings->initial[bindings->program->first_slot + slot] = value;
     }
-    return pwsp_bind_result(run, &error, status);
+    return pwsp_bind_result(bindings, &error, status);
 }
 
-uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
-    PTOWSP_ASSERT(slot < run->program->slot_count);
-    return run->cells[run->program->first_slot + slot];
-}
-
-static ptowsp_status pwsp_bind_array(ptowsp_run *run, const char *name, bool is_lengths,
-                                     ptowsp_dtype dtype, const void *data, uint64_t count) {
+PWSP_INTERNAL ptowsp_status pwsp_bind_array(pwsp_bindings *bindings, const char *name,
+                                            bool is_lengths, ptowsp_dtype dtype, const void *data,
+                                            uint64_t count) {
     ptowsp_status status;
-    uint32_t id =
-        pwsp_bind_find(run, is_lengths ? "ragged axis" : "array", name, PWSP_BIND_ARRAY, &status);
+    uint32_t id = pwsp_bind_find(bindings, is_lengths ? "ragged axis" : "array", name,
+                                 PWSP_BIND_ARRAY, &status);
     if (id == 0) {
         return status;
     }
-    const pwsp_array_info *info = PWSP_PROGRAM_AT(run->program, arrays, pwsp_array_info, id);
+    const pwsp_array_info *info = PWSP_PROGRAM_AT(bindings->program, arrays, pwsp_array_info, id);
     pwsp_error error;
-    status = pwsp_bind_check_array(&error, info, is_lengths, dtype, data, count, &run->arrays[id]);
-    return pwsp_bind_result(run, &error, status);
+    status =
+        pwsp_bind_check_array(&error, info, is_lengths, dtype, data, count, &bindings->arrays[id]);
+    return pwsp_bind_result(bindings, &error, status);
 }
 
-ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array, ptowsp_dtype dtype,
-                                    const void *data, uint64_t count) {
-    return pwsp_bind_array(run, array, false, dtype, data, count);
-}
-
-ptowsp_status ptowsp_run_bind_lengths(ptowsp_run *run, const char *axis, ptowsp_dtype dtype,
-                                      const void *data, uint64_t count) {
-    return pwsp_bind_array(run, axis, true, dtype, data, count);
-}
-
-ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis, const ptowsp_csr *csr) {
+PWSP_INTERNAL ptowsp_status pwsp_bind_csr(pwsp_bindings *bindings, const char *axis,
+                                          const ptowsp_csr *csr) {
     ptowsp_status status;
-    uint32_t id = pwsp_bind_find(run, "sparse axis", axis, PWSP_BIND_CSR, &status);
+    uint32_t id = pwsp_bind_find(bindings, "sparse axis", axis, PWSP_BIND_CSR, &status);
     if (id == 0) {
         return status;
     }
     pwsp_error error;
-    status = pwsp_bind_check_csr(&error, axis, csr, &run->csrs[id]);
-    return pwsp_bind_result(run, &error, status);
+    status = pwsp_bind_check_csr(&error, axis, csr, &bindings->csrs[id]);
+    return pwsp_bind_result(bindings, &error, status);
 }
 
-ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
-                                     const ptowsp_buffer *buffer) {
+PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
+                                             const ptowsp_buffer *buffer) {
     ptowsp_status status;
-    uint32_t id = pwsp_bind_find(run, "tensor", tensor, PWSP_BIND_TENSOR, &status);
+    uint32_t id = pwsp_bind_find(bindings, "tensor", tensor, PWSP_BIND_TENSOR, &status);
     if (id == 0) {
         return status;
     }
     pwsp_error error;
-    status = pwsp_bind_check_tensor(&error,
-                                    PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, id),
-                                    buffer, &run->tensors[id]);
-    return pwsp_bind_result(run, &error, status);
-}
-
-// =================================================================================================
-// src/exec/bound.c
-// =================================================================================================
-
-// What is bound to a run, for those who run its program in another way.
-
-const ptowsp_program *ptowsp_run_program(const ptowsp_run *run) {
-    return run->program;
-}
-
-bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size) {
-    const ptowsp_program *p = run->program;
-    PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
-    const pwsp_axis_info *info = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis);
-    if (info->kind == PWSP_AXIS_DENSE) {
-        *out_size = info->size;
-        return true;
-    }
-    if (info->kind != PWSP_AXIS_DYNAMIC || !run->is_bound[p->first_size + axis]) {
-        return false;
-    }
-    *out_size = (int64_t)run->initial[p->first_size + axis];
-    return true;
-}
-
-bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol, uint64_t *out_value) {
-    const ptowsp_program *p = run->program;
-    PTOWSP_ASSERT(symbol > 0 && symbol < p->symbols.count);
-    if (!run->is_bound[p->first_symbol + symbol]) {
-        return false;
-    }
-    *out_value = run->initial[p->first_symbol + symbol];
-    return true;
-}
-
-bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array, ptowsp_dtype *out_dtype,
-                            const void **out_data, uint64_t *out_count) {
-    PTOWSP_ASSERT(array > 0 && array < run->program->arrays.count);
-    const pwsp_array *bound = &run->arrays[array];
-    if (!bound->is_bound) {
-        return false;
-    }
-    *out_dtype = bound->dtype;
-    *out_data = bound->data;
-    *out_count = bound->count;
-    return true;
-}
-
-bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_csr) {
-    PTOWSP_ASSERT(axis > 0 && axis < run->program->axes.count);
-    const pwsp_bound_csr *bound = &run->csrs[axis];
-    if (!bound->is_bound) {
-        return false;
-    }
-    out_csr->dtype = bound->indptr.dtype;
-    out_csr->indptr = bound->indptr.data;
-    out_csr->indices = bound->indices.data;
-    out_csr->row_count = bound->row_count;
-    out_csr->entry_count = bound->indices.count;
-    return true;
-}
-
-// The size is that of the bytes from the first element on that the tensor spans; 0 (not checked)
-// where elements lie before the first one.
-bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buffer *out_buffer) {
-    PTOWSP_ASSERT(tensor > 0 && tensor < run->program->tensors.count);
-    const pwsp_bound_tensor *bound = &run->tensors[tensor];
-    if (!bound->is_bound) {
-        return false;
-    }
-    uint32_t rank = PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, tensor)->rank;
-    memset(out_buffer, 0, sizeof *out_buffer);
-    out_buffer->data = bound->data;
-    out_buffer->size =
-        bound->low < 0 ? 0 : (uint64_t)(bound->high + 1) * (uint64_t)bound->element_size;
-    out_buffer->dtype = bound->dtype;
-    out_buffer->rank = rank;
-    for (uint32_t i = 0; i + 2 < rank; i++) {
-        out_buffer->shape[i] = bound->lead_shape[i];
-        out_buffer->strides[i] = bound->lead_strides[i];
-    }
-    if (rank >= 2) {
-        out_buffer->shape[rank - 2] = bound->rows;
-        out_buffer->strides[rank - 2] = bound->row_stride;
-    }
-    if (rank >= 1) {
-        out_buffer->shape[rank - 1] = bound->cols;
-        out_buffer->strides[rank - 1] = bound->col_stride;
-    }
-    return true;
-}
-
-uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
-    PTOWSP_ASSERT(slot < run->program->slot_count);
-    return run->initial[run->program->first_slot + slot];
+    status = pwsp_bind_check_tensor(
+        &error, PWSP_PROGRAM_AT(bindings->program, tensors, ptowsp_tensor_desc, id), buffer,
+        &bindings->tensors[id]);
+    return pwsp_bind_result(bindings, &error, status);
 }
 
 // =================================================================================================
@@ -33738,85 +35069,87 @@ uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
 // =================================================================================================
 
 // What is checked before a run walks its program: everything that is needed is bound, arrays are
-// well-formed, kernels can do what is asked; and what cannot be known before kernels have run.
+// well-formed, kernels can do what is asked.
 //
 // The contents of arrays are looked at each time, as they are the caller's and may have changed.
 
 #include <inttypes.h>
 
 // The status of a check, with its error in the context.
-static ptowsp_status pwsp_run_result(ptowsp_run *run, const pwsp_error *error,
-                                     ptowsp_status status) {
-    return status == PTOWSP_OK ? status
-                               : pwsp_fail(run->context, status, error->index, "%s", error->text);
+static ptowsp_status pwsp_check_result(const pwsp_bindings *bindings, const pwsp_error *error,
+                                       ptowsp_status status) {
+    return status == PTOWSP_OK
+               ? status
+               : pwsp_fail(bindings->context, status, error->index, "%s", error->text);
 }
 
-static ptowsp_status pwsp_run_fail_unbound(ptowsp_run *run, const char *what, const char *name) {
+static ptowsp_status pwsp_check_fail_unbound(const pwsp_bindings *bindings, const char *what,
+                                             const char *name) {
     pwsp_error error;
-    return pwsp_run_result(run, &error, pwsp_verify_fail_unbound(&error, what, name));
+    return pwsp_check_result(bindings, &error, pwsp_verify_fail_unbound(&error, what, name));
 }
 
-static ptowsp_status pwsp_run_check_arrays(ptowsp_run *run) {
-    const ptowsp_program *p = run->program;
+static ptowsp_status pwsp_check_arrays(pwsp_bindings *bindings) {
+    const ptowsp_program *p = bindings->program;
     for (uint32_t i = 1; i < p->arrays.count; i++) {
         const pwsp_array_info *info = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
         if (!p->array_is_used[i]) {
             continue;
         }
-        if (!run->arrays[i].is_bound) {
-            return pwsp_run_fail_unbound(run, info->is_lengths ? "ragged axis" : "array",
-                                         info->name);
+        if (!bindings->arrays[i].is_bound) {
+            return pwsp_check_fail_unbound(bindings, info->is_lengths ? "ragged axis" : "array",
+                                           info->name);
         }
         if (info->is_lengths) {
             pwsp_error error;
-            ptowsp_status status =
-                pwsp_verify_lengths(&error, info->name, &run->arrays[i], &run->length_sums[i]);
+            ptowsp_status status = pwsp_verify_lengths(&error, info->name, &bindings->arrays[i],
+                                                       &bindings->length_sums[i]);
             if (status != PTOWSP_OK) {
-                return pwsp_run_result(run, &error, status);
+                return pwsp_check_result(bindings, &error, status);
             }
         }
     }
     return PTOWSP_OK;
 }
 
-static ptowsp_status pwsp_run_check_sizes(ptowsp_run *run) {
-    const ptowsp_program *p = run->program;
+static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
+    const ptowsp_program *p = bindings->program;
     for (uint32_t i = 1; i < p->axes.count; i++) {
         const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
         if (!p->axis_is_used[i]) {
             continue;
         }
-        if (axis->kind == PWSP_AXIS_DYNAMIC && !run->is_bound[p->first_size + i]) {
-            return pwsp_run_fail_unbound(run, "the size of axis", axis->name);
+        if (axis->kind == PWSP_AXIS_DYNAMIC && !bindings->is_bound[p->first_size + i]) {
+            return pwsp_check_fail_unbound(bindings, "the size of axis", axis->name);
         }
         if (axis->kind == PWSP_AXIS_SPARSE) {
-            if (!run->csrs[i].is_bound) {
-                return pwsp_run_fail_unbound(run, "sparse axis", axis->name);
+            if (!bindings->csrs[i].is_bound) {
+                return pwsp_check_fail_unbound(bindings, "sparse axis", axis->name);
             }
             pwsp_error error;
-            ptowsp_status status = pwsp_verify_csr(&error, axis->name, &run->csrs[i]);
+            ptowsp_status status = pwsp_verify_csr(&error, axis->name, &bindings->csrs[i]);
             if (status != PTOWSP_OK) {
-                return pwsp_run_result(run, &error, status);
+                return pwsp_check_result(bindings, &error, status);
             }
         }
     }
     for (uint32_t i = 1; i < p->symbols.count; i++) {
-        if (p->symbol_is_used[i] && !run->is_bound[p->first_symbol + i]) {
-            return pwsp_run_fail_unbound(run, "symbol",
-                                         PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, i)->name);
+        if (p->symbol_is_used[i] && !bindings->is_bound[p->first_symbol + i]) {
+            return pwsp_check_fail_unbound(bindings, "symbol",
+                                           PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, i)->name);
         }
     }
     return PTOWSP_OK;
 }
 
 // Puts a tensor without data where no other is: beyond all addresses, one after another from *base.
-static ptowsp_status pwsp_run_place(ptowsp_run *run, const char *name, pwsp_bound_tensor *tensor,
-                                    uint64_t *base) {
+static ptowsp_status pwsp_check_place(const pwsp_bindings *bindings, const char *name,
+                                      pwsp_bound_tensor *tensor, uint64_t *base) {
     uint64_t below = (uint64_t)-tensor->low * tensor->element_size;  // spans are below 2^62 bytes
     tensor->base = *base + below;
     *base += below + (uint64_t)(tensor->high + 1) * tensor->element_size;
     if (*base >= UINT64_C(3) << 62) {
-        return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+        return pwsp_fail(bindings->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                          "run: tensors without data, up to %s, span more than 2^62 bytes", name);
     }
     return PTOWSP_OK;
@@ -33824,15 +35157,15 @@ static ptowsp_status pwsp_run_place(ptowsp_run *run, const char *name, pwsp_boun
 
 // Tensors as this execution sees them. When only time is measured, those that no slot is loaded
 // from need no data, and if their shape is declared no binding either.
-static ptowsp_status pwsp_run_check_tensors(ptowsp_run *run, bool is_time_only) {
-    const ptowsp_program *p = run->program;
+static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_only) {
+    const ptowsp_program *p = bindings->program;
     const ptowsp_buffer as_declared = {NULL, 0, PTOWSP_DTYPE_NONE, 0, {0}, {0}};
     uint64_t base = UINT64_C(1) << 63;
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 1; status == PTOWSP_OK && i < p->tensors.count; i++) {
         const char *name = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i)->name;
-        pwsp_bound_tensor *tensor = &run->effective[i];
-        *tensor = run->tensors[i];
+        pwsp_bound_tensor *tensor = &bindings->effective[i];
+        *tensor = bindings->tensors[i];
         if (!p->tensor_is_used[i]) {
             tensor->is_bound = false;
             continue;
@@ -33843,19 +35176,19 @@ static ptowsp_status pwsp_run_check_tensors(ptowsp_run *run, bool is_time_only) 
             (needs_data ||
              pwsp_bind_check_tensor(&error, PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i),
                                     &as_declared, tensor) != PTOWSP_OK)) {
-            return pwsp_run_fail_unbound(run, "tensor", name);
+            return pwsp_check_fail_unbound(bindings, "tensor", name);
         }
         status = pwsp_verify_data(&error, name, tensor);
         if (status != PTOWSP_OK) {
-            status = needs_data ? pwsp_run_result(run, &error, status)
-                                : pwsp_run_place(run, name, tensor, &base);
+            status = needs_data ? pwsp_check_result(bindings, &error, status)
+                                : pwsp_check_place(bindings, name, tensor, &base);
         }
     }
     return status;
 }
 
-static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) {
-    const ptowsp_program *p = run->program;
+static ptowsp_status pwsp_check_kernels(const pwsp_bindings *bindings, bool is_time_only) {
+    const ptowsp_program *p = bindings->program;
     for (uint32_t i = 0; i < p->tasks.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(
             p, kernels, pwsp_kernel_info, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, i)->kernel);
@@ -33864,13 +35197,13 @@ static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) 
         }
         if (is_time_only && !kernel->cost && kernel->cycles == 0) {
             return pwsp_fail(
-                run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                bindings->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                 "run: kernel %s has neither cost nor cycles, so that its time is known "
                 "only by executing it",
                 kernel->name);
         }
         if (!is_time_only && !kernel->fn) {
-            return pwsp_fail(run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+            return pwsp_fail(bindings->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                              "run: kernel %s has no fn, so that only its time can be measured",
                              kernel->name);
         }
@@ -33878,66 +35211,82 @@ static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) 
     return PTOWSP_OK;
 }
 
-// Which tensors tasks write, as they share memory now, and what depends on that.
-static ptowsp_status pwsp_run_find_tainted(ptowsp_run *run, bool is_time_only) {
-    const ptowsp_program *p = run->program;
-    pwsp_deps *deps = &run->sim.deps;
-    bool has_changed = !run->is_unknown_set;
-    pwsp_deps_begin(deps, &run->timed, run->effective);
-    for (uint32_t i = 1; i < p->tensors.count; i++) {
-        has_changed = has_changed || deps->tensors[i].is_written != run->is_written[i];
-        run->is_written[i] = deps->tensors[i].is_written;
-    }
-    if (has_changed) {
-        run->is_unknown_set =
-            pwsp_program_find_tainted(p, &run->memory, run->is_written, run->unknown);
-        if (!run->is_unknown_set) {
-            return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                             "run: out of memory");
-        }
-    }
-    for (uint32_t i = 0; is_time_only && i < p->ops.count; i++) {
-        const pwsp_op *op = PWSP_OP_AT(p, i);
-        if (op->kind == PWSP_OP_SLOT_LOAD &&
-            run->is_written[PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->view.tensor]) {
-            run->expander.node = op->node;
-            pwsp_expander_fail(&run->expander, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                               "it loads what a task writes, which only executing can tell");
-            return pwsp_fail(run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "%s",
-                             run->expander.text);
-        }
-    }
-    return PTOWSP_OK;
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only) {
-    ptowsp_status status = pwsp_run_check_sizes(run);
-    status = status != PTOWSP_OK ? status : pwsp_run_check_arrays(run);
-    status = status != PTOWSP_OK ? status : pwsp_run_check_tensors(run, is_time_only);
-    status = status != PTOWSP_OK ? status : pwsp_run_check_kernels(run, is_time_only);
-    return status != PTOWSP_OK ? status : pwsp_run_find_tainted(run, is_time_only);
+PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only) {
+    ptowsp_status status = pwsp_check_sizes(bindings);
+    status = status != PTOWSP_OK ? status : pwsp_check_arrays(bindings);
+    status = status != PTOWSP_OK ? status : pwsp_check_tensors(bindings, is_time_only);
+    return status != PTOWSP_OK ? status : pwsp_check_kernels(bindings, is_time_only);
 }
 
 // =================================================================================================
 // src/exec/call.h
 // =================================================================================================
 
-// Calling kernels: what runs them, and what says how long they take.
+// Walking a program and calling its kernels: what runs them, and what says how long they take.
 
 #ifndef PWSP_CALL_H
 #define PWSP_CALL_H
+
+// What a tile kernel took for the valid sizes that it was last asked about.
+typedef struct pwsp_tile_memo {
+    bool is_set;
+    uint32_t sizes[2 * PTOWSP_TASK_TILE_MAX];
+    ptowsp_cycles cycles;
+} pwsp_tile_memo;
+
+typedef struct pwsp_walk {
+    pwsp_memory memory;
+    const ptowsp_program *program;
+    const pwsp_bindings *bindings;
+    bool is_time_only;  // this execution
+    pwsp_expander expander;
+    uint64_t *cells;
+    pwsp_frame *frames;
+    bool *is_written;  // by tensor: by a task, through this or another tensor
+    uint8_t *unknown;  // by op, for is_written
+    bool is_unknown_set;
+    pwsp_tile_core tile_core;
+    ptowsp_cost cost;
+    pwsp_tile_memo *memos;  // by kernel
+} pwsp_walk;
+
+// False when memory is out; pwsp_walk_free is to be called all the same. The object must not be
+// moved.
+PWSP_INTERNAL bool pwsp_walk_init(pwsp_walk *walk, const pwsp_memory *memory,
+                                  const pwsp_bindings *bindings);
+PWSP_INTERNAL void pwsp_walk_free(pwsp_walk *walk);
+PWSP_INTERNAL size_t pwsp_walk_bytes(const pwsp_walk *walk);
+
+// How tile kernels count from now on.
+PWSP_INTERNAL void pwsp_walk_set_cost(pwsp_walk *walk, const ptowsp_cost *cost);
+
+// Finds what is unknown before kernels have run: deps has been begun with the bindings.
+PWSP_INTERNAL ptowsp_status pwsp_walk_find_unknown(pwsp_walk *walk, const pwsp_deps *deps);
+
+// Begins at the program's start, dry: leaving out what is unknown.
+PWSP_INTERNAL void pwsp_walk_begin(pwsp_walk *walk, bool is_dry);
+
+// The error of the expander as that of the context.
+PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk);
 
 // The status that a kernel failed with: it returned more than PTOWSP_CYCLES_MAX.
 PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result);
 
 // A kernel returned a failure: tells it in the expander, and returns false.
-PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
+PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
 
 // A key of the schedule reads beyond an array: tells it in the expander, and returns false.
-PWSP_INTERNAL bool pwsp_run_fail_keys(pwsp_expander *x);
+PWSP_INTERNAL bool pwsp_walk_fail_keys(pwsp_expander *x);
 
-// A tile kernel's task is refused: tells why, as run->tile_core knows it; returns false.
-PWSP_INTERNAL bool pwsp_run_fail_tiles(ptowsp_run *run);
+// A tile kernel's task is refused: tells why, as walk->tile_core knows it; returns false.
+PWSP_INTERNAL bool pwsp_walk_fail_tiles(pwsp_walk *walk);
+
+// Do the sizes of a tile kernel's task go together? False with the expander's error.
+PWSP_INTERNAL bool pwsp_walk_check_tiles(pwsp_walk *walk, const pwsp_tile_code *code);
+
+// Runs a tile kernel, or counts it: once for tasks of the same sizes that follow each other. False
+// with the expander's error.
+PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cycles *out_cycles);
 
 // What a cost function sees of tiles.
 static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
@@ -33965,23 +35314,44 @@ PWSP_FORCE_INLINE ptowsp_cycles pwsp_kernel_call(const pwsp_kernel_info *kernel,
     return cycles;
 }
 
-// Runs a kernel, and says how long it takes. False with the expander's error.
-PWSP_FORCE_INLINE bool pwsp_run_kernel(ptowsp_run *run, bool is_time_only,
-                                       ptowsp_cycles *out_cycles) {
-    pwsp_expander *x = &run->expander;
+// Runs the kernel of the task that the expander is at, and says how long it takes. False with the
+// expander's error.
+PWSP_FORCE_INLINE bool pwsp_walk_kernel(pwsp_walk *walk, bool is_time_only,
+                                        ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = &walk->expander;
     if (x->kernel->code) {
-        return pwsp_run_tiles(run, is_time_only, out_cycles);
+        return pwsp_walk_tiles(walk, is_time_only, out_cycles);
     }
     *out_cycles = pwsp_kernel_call(x->kernel, &x->task, is_time_only);
-    return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_run_fail_kernel(x, *out_cycles);
+    return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_kernel(x, *out_cycles);
 }
 
 // The keys of a task; false with the expander's error.
-PWSP_FORCE_INLINE bool pwsp_run_keys(pwsp_expander *x, pwsp_arrival *arrival) {
+PWSP_FORCE_INLINE bool pwsp_walk_keys(pwsp_expander *x, pwsp_arrival *arrival) {
     arrival->dispatch_key = pwsp_expander_value(x, x->task_op->dispatch);
     arrival->priority_key = pwsp_expander_value(x, x->task_op->priority);
     arrival->stream_key = pwsp_expander_value(x, x->task_op->stream);
-    return PWSP_LIKELY(!x->fault.is_set) || pwsp_run_fail_keys(x);
+    return PWSP_LIKELY(!x->fault.is_set) || pwsp_walk_fail_keys(x);
+}
+
+// Explicit edges of a task or pipeline.
+PWSP_FORCE_INLINE void pwsp_arrival_set_edges(pwsp_arrival *arrival, const ptowsp_program *program,
+                                              const pwsp_task_op *op) {
+    const uint32_t *edges = (const uint32_t *)program->edges.items;
+    arrival->after = edges + op->first_in;
+    arrival->after_count = op->in_count;
+    arrival->before = edges + op->first_out;
+    arrival->before_count = op->out_count;
+}
+
+// All of the task that the expander is at but its keys and cycles.
+PWSP_FORCE_INLINE void pwsp_walk_arrival(const pwsp_expander *x, pwsp_arrival *arrival) {
+    arrival->tiles = x->tiles_at;
+    arrival->tile_count = x->task_op->view_count;
+    arrival->kernel = x->task_op->kernel;
+    arrival->node = x->node;
+    arrival->unit = x->kernel->unit;
+    pwsp_arrival_set_edges(arrival, x->program, x->task_op);
 }
 
 #endif
@@ -33990,9 +35360,127 @@ PWSP_FORCE_INLINE bool pwsp_run_keys(pwsp_expander *x, pwsp_arrival *arrival) {
 // src/exec/call.c
 // =================================================================================================
 
-// What a kernel that returns no cycles means, and a key that cannot be read.
+// Walking a program, and what it means that a kernel returns no cycles, or that a key cannot be
+// read.
 
 #include <inttypes.h>
+
+// -- life -----------------------------------------------------------------------------------------
+
+// Every array: field, type of its items, how many.
+#define PWSP_WALK_ARRAYS(ARRAY)                                                                    \
+    ARRAY(cells, uint64_t, program->cell_count)                                                    \
+    ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
+    ARRAY(is_written, bool, program->tensors.count + 1)                                            \
+    ARRAY(unknown, uint8_t, program->ops.count)                                                    \
+    ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)
+
+PWSP_INTERNAL bool pwsp_walk_init(pwsp_walk *walk, const pwsp_memory *memory,
+                                  const pwsp_bindings *bindings) {
+    const ptowsp_program *program = bindings->program;
+    memset(walk, 0, sizeof *walk);
+    walk->memory = *memory;
+    walk->program = program;
+    walk->bindings = bindings;
+    walk->expander.program = program;
+    walk->tile_core.memory = *memory;
+#define PWSP_WALK_ALLOC(field, type, count)                                                        \
+    walk->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));               \
+    if (!walk->field) {                                                                            \
+        return false;                                                                              \
+    }
+    PWSP_WALK_ARRAYS(PWSP_WALK_ALLOC)
+#undef PWSP_WALK_ALLOC
+    for (uint32_t i = 1; i < program->kernels.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+        if (kernel->code && !pwsp_tile_core_reserve(&walk->tile_core, kernel->code)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_walk_free(pwsp_walk *walk) {
+    const ptowsp_program *program = walk->program;
+    if (!program) {
+        return;
+    }
+    pwsp_tile_core_free(&walk->tile_core);
+#define PWSP_WALK_FREE(field, type, count)                                                         \
+    pwsp_memory_free(&walk->memory, walk->field, (size_t)(count) * sizeof(type));
+    PWSP_WALK_ARRAYS(PWSP_WALK_FREE)
+#undef PWSP_WALK_FREE
+    memset(walk, 0, sizeof *walk);
+}
+
+PWSP_INTERNAL size_t pwsp_walk_bytes(const pwsp_walk *walk) {
+    const ptowsp_program *program = walk->program;
+    size_t bytes = pwsp_tile_core_bytes(&walk->tile_core);
+#define PWSP_WALK_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
+    PWSP_WALK_ARRAYS(PWSP_WALK_SIZE)
+#undef PWSP_WALK_SIZE
+    return bytes;
+}
+
+PWSP_INTERNAL void pwsp_walk_set_cost(pwsp_walk *walk, const ptowsp_cost *cost) {
+    walk->cost = *cost;
+    walk->tile_core.cost = &walk->cost;
+    memset(walk->memos, 0, (walk->program->kernels.count + 1) * sizeof walk->memos[0]);
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_walk_find_unknown(pwsp_walk *walk, const pwsp_deps *deps) {
+    const ptowsp_program *p = walk->program;
+    ptowsp_context *context = walk->bindings->context;
+    bool has_changed = !walk->is_unknown_set;
+    for (uint32_t i = 1; i < p->tensors.count; i++) {
+        has_changed = has_changed || deps->tensors[i].is_written != walk->is_written[i];
+        walk->is_written[i] = deps->tensors[i].is_written;
+    }
+    if (has_changed) {
+        walk->is_unknown_set =
+            pwsp_program_find_tainted(p, &walk->memory, walk->is_written, walk->unknown);
+        if (!walk->is_unknown_set) {
+            return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+        }
+    }
+    for (uint32_t i = 0; walk->is_time_only && i < p->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(p, i);
+        if (op->kind == PWSP_OP_SLOT_LOAD &&
+            walk->is_written[PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->view.tensor]) {
+            walk->expander.node = op->node;
+            pwsp_expander_fail(&walk->expander, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                               "it loads what a task writes, which only executing can tell");
+            return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "%s",
+                             walk->expander.text);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL void pwsp_walk_begin(pwsp_walk *walk, bool is_dry) {
+    pwsp_expander *x = &walk->expander;
+    const pwsp_bindings *bindings = walk->bindings;
+    x->program = walk->program;
+    x->cells = walk->cells;
+    x->arrays = bindings->arrays;
+    x->length_sums = bindings->length_sums;
+    x->csrs = bindings->csrs;
+    x->tensors = bindings->effective;
+    x->frames = walk->frames;
+    x->unknown = is_dry ? walk->unknown : NULL;
+    memcpy(walk->cells, bindings->initial, walk->program->cell_count * sizeof(uint64_t));
+    pwsp_expander_begin(x);
+}
+
+// -- errors ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk) {
+    const pwsp_expander *x = &walk->expander;
+    PTOWSP_ASSERT(x->status != PTOWSP_OK);
+    return pwsp_fail(walk->bindings->context, x->status, x->index, "%s", x->text);
+}
 
 PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result) {
     PTOWSP_ASSERT(result > PTOWSP_CYCLES_MAX);
@@ -34000,14 +35488,15 @@ PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result) {
     return is_status ? (ptowsp_status)(int64_t)result : PTOWSP_KERNEL_FAILED;
 }
 
-PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
+PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
     ptowsp_status status = pwsp_kernel_status(result);
     pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
                        ptowsp_status_name(status));
     return false;
 }
 
-PWSP_INTERNAL bool pwsp_run_fail_keys(pwsp_expander *x) {
+PWSP_INTERNAL bool pwsp_walk_fail_keys(pwsp_expander *x) {
+    PTOWSP_ASSERT(x->fault.is_set && x->fault.array < x->program->arrays.count);
     const pwsp_array_info *array =
         PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
     pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
@@ -34026,26 +35515,26 @@ PWSP_INTERNAL bool pwsp_run_fail_keys(pwsp_expander *x) {
 
 #include <inttypes.h>
 
-PWSP_INTERNAL bool pwsp_run_fail_tiles(ptowsp_run *run) {
-    pwsp_expander *x = &run->expander;
+PWSP_INTERNAL bool pwsp_walk_fail_tiles(pwsp_walk *walk) {
+    pwsp_expander *x = &walk->expander;
     pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, x->task.index, "task %" PRIu64 ": %s",
-                       x->task.index, run->tile_core.text);
+                       x->task.index, walk->tile_core.text);
     return false;
 }
 
-bool pwsp_run_check_tiles(ptowsp_run *run, const pwsp_tile_code *code) {
-    return pwsp_tile_core_check(&run->tile_core, code, &run->expander.task) ||
-           pwsp_run_fail_tiles(run);
+PWSP_INTERNAL bool pwsp_walk_check_tiles(pwsp_walk *walk, const pwsp_tile_code *code) {
+    return pwsp_tile_core_check(&walk->tile_core, code, &walk->expander.task) ||
+           pwsp_walk_fail_tiles(walk);
 }
 
-bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycles) {
-    pwsp_expander *x = &run->expander;
+PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = &walk->expander;
     const pwsp_tile_code *code = x->kernel->code;
     if (!is_time_only) {
-        return pwsp_tile_core_run(&run->tile_core, code, &x->task, false, out_cycles) ||
-               pwsp_run_fail_tiles(run);
+        return pwsp_tile_core_run(&walk->tile_core, code, &x->task, false, out_cycles) ||
+               pwsp_walk_fail_tiles(walk);
     }
-    pwsp_tile_memo *memo = &run->memos[x->task_op->kernel];
+    pwsp_tile_memo *memo = &walk->memos[x->task_op->kernel];
     const uint64_t *sizes = x->task.args + x->task.user_axis_count;
     bool is_same = memo->is_set;
     for (uint32_t i = 0; i < 2 * x->task.tile_count; i++) {
@@ -34053,1085 +35542,66 @@ bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycle
         memo->sizes[i] = (uint32_t)sizes[i];
     }
     if (!is_same) {
-        memo->is_set = pwsp_tile_core_run(&run->tile_core, code, &x->task, true, &memo->cycles);
+        memo->is_set = pwsp_tile_core_run(&walk->tile_core, code, &x->task, true, &memo->cycles);
     }
     *out_cycles = memo->cycles;
-    return memo->is_set || pwsp_run_fail_tiles(run);
+    return memo->is_set || pwsp_walk_fail_tiles(walk);
 }
 
 // =================================================================================================
-// src/exec/reorder.h
+// src/exec/run_pipelines.h
 // =================================================================================================
 
-// Tasks of a program in flight, in program order: a reorder buffer.
-//
-// The thread that walks the program issues entries into a ring. Lanes (or cores of a device) run
-// them as soon as what they wait for is done, in any order; the walking thread retires them in
-// program order, so that time, results and errors are what they would be one after another.
-//
-//      head                                              tail
-//       | done | running | waits | done | ready | waits |  free ...
-//       retired in this order ->                        issued ->
-//
-// Who waits for whom. An entry has a list of links to those that wait for it, and a count of what
-// it waits for itself. The walking thread adds links while others complete entries:
-//
-//      walking thread, for entry W                   whoever has run entry E
-//      pending of W = BIAS                           result of E
-//      for each E that it waits for:                 waiters of E: exchange for CLOSED (2)
-//        puts a link before waiters of E: CAS (1),   for each link, to W: pending of W - 1 (3)
-//        or sees CLOSED: E is done
-//      pending of W - (BIAS - its links) (4)
-//
-// (1), (2): acquire and release, so either the link is seen by (2), or CLOSED and the result by
-// (1). (3), (4): acquire and release; whoever brings pending to 0 has seen all that W waits for,
-// and makes it ready. The links of E then belong to whoever did (2), who gives them back on a stack
-// that many push to and only the walking thread empties.
-//
-// A join stands for several entries at once: the readers of a tile, the children of a parallel
-// scope. It is *open* as long as more may come, and is done when it has been closed and all of them
-// are; it has links as entries do. Tokens of the map of regions are entries or joins.
-//
-// When an entry has failed, or was skipped as something that it waits for has failed, it is
-// *poisoned*; (3) hands that on. Poisoned entries are ready and done as all others, without
-// running.
-//
-// Entries are named by sequence numbers, that never come back, as long as only the walking thread
-// uses them; and by their places in the ring for all others.
+// Pipelines of a run: each is run on a time of its own, and then issued to time like a task.
 
-#ifndef PWSP_REORDER_H
-#define PWSP_REORDER_H
+#ifndef PWSP_RUN_PIPELINES_H
+#define PWSP_RUN_PIPELINES_H
 
-#define PWSP_NO_HOME UINT32_MAX
-#define PWSP_BY_WALK UINT32_MAX
-
-// What has links, and what waits.
-typedef struct pwsp_fan {
-    uint32_t waiters;      // atomic: the first link, 0, or CLOSED
-    uint32_t pending;      // atomic
-    uint32_t is_poisoned;  // atomic
-} pwsp_fan;
-
-typedef enum pwsp_entry_kind {
-    PWSP_ENTRY_TASK = 0,
-    PWSP_ENTRY_PROCESS_TASK,  // time has been accounted for when it was issued
-    PWSP_ENTRY_LOAD,      // of a slot: done as soon as it waits for nothing; word 0 is the tensor
-    PWSP_ENTRY_PARALLEL,  // these are done when they are issued
-    PWSP_ENTRY_SEQUENTIAL,
-    PWSP_ENTRY_SCOPE_END,
-    PWSP_ENTRY_RESET  // of edges: words 0 and 1 are first and count
-} pwsp_entry_kind;
-
-// Where a tile of a task begins: the rest of pwsp_tile_at follows from its view and tensor.
-typedef struct pwsp_entry_tile {
-    int64_t lead, row, col;
-} pwsp_entry_tile;
-
-// Behind it in the ring: words, then tiles.
-typedef struct pwsp_entry {
-    pwsp_fan fan;
-    uint32_t next;  // for the executor, while it is ready
-    uint32_t home;  // the lane or core that is to run it, or PWSP_NO_HOME
-    uint32_t node;
-    pwsp_entry_kind kind;
-    const pwsp_task_op *op;
-    uint64_t index;   // of the task
-    uint64_t cycles;  // when it is done: what its kernel has returned, a failure included
-} pwsp_entry;
-
-typedef struct pwsp_reorder_link {
-    uint32_t waiter;  // the place of an entry, or a join's id with PWSP_JOIN
-    uint32_t next;
-} pwsp_reorder_link;
-
-typedef struct pwsp_join {
-    pwsp_fan fan;
-    uint32_t refs;   // atomic: tokens, and one until it is done
-    uint32_t count;  // links to it so far
-    uint32_t next;   // in a list of free ones, or of those to be completed
-    bool is_open;
-} pwsp_join;
-
-// Who runs entries that are ready. `by` is what the one who completed the last thing that an entry
-// waited for gave to pwsp_reorder_done; PWSP_BY_WALK: the walking thread found it ready.
-typedef struct pwsp_executor {
-    void (*ready)(void *user, uint32_t by, uint32_t place);
-    // The walking thread can go on only when something has been completed: does something useful,
-    // or waits until done_count is not `ticket` any more.
-    void (*help)(void *user, uint32_t ticket);
+// How the tasks of processes are run, where that is not at once, by the walk itself. False with the
+// error of the expander, or of time.
+typedef struct pwsp_process_tasks {
+    // Runs the task that the expander is at, or only counts it and lets it run later.
+    bool (*task)(void *user, uint32_t process, ptowsp_cycles *out_cycles);
+    bool (*load)(void *user);    // waits for what writes the element of a slot load, and loads it
+    bool (*settle)(void *user);  // waits for all tasks, before a pipeline is told to be stuck
     void *user;
-} pwsp_executor;
+} pwsp_process_tasks;
 
-// Arrays whose items stay where they are when there are more: piece k has FIRST << k of them.
-#define PWSP_PIECE_FIRST 256u
-#define PWSP_PIECE_COUNT 24
+typedef struct pwsp_pipes {
+    pwsp_walk *walk;
+    pwsp_timeline *time;
+    pwsp_pipelines pipelines;
+    pwsp_process_tasks tasks;
+    pwsp_tile_at *wholes;  // of the tensors of a pipeline
+} pwsp_pipes;
 
-typedef struct pwsp_reorder {
-    const pwsp_memory *memory;
-    pwsp_executor executor;
-    // Runs the kernel of an entry, and says what it returned.
-    ptowsp_cycles (*call)(void *user, const pwsp_entry *entry, uint32_t lane);
-    void *call_user;
-    char *ring;
-    size_t stride;                               // bytes of an entry with words and tiles
-    uint32_t capacity;                           // entries in flight, at most
-    uint32_t place_mask;                         // places of the ring, a power of two, - 1
-    uint32_t word_count;                         // of each entry
-    pwsp_reorder_link *links[PWSP_PIECE_COUNT];  // from 1
-    pwsp_join *joins[PWSP_PIECE_COUNT];          // from 1
-    char padding[PWSP_FALSE_SHARING];
-    // Of the walking thread:
-    uint64_t head, tail;  // sequence numbers
-    uint32_t link_count, free_link;
-    uint32_t join_count, free_join;
-    uint32_t waiter;        // the entry that has been opened: who links lead to
-    uint32_t waiter_links;  // how many so far
-    bool is_out_of_memory;
-    char padding_shared[PWSP_FALSE_SHARING];
-    uint32_t done_count;  // atomic: counts completions, and wraps
-    uint32_t freed_link;  // atomic: a stack
-    uint32_t freed_join;  // atomic: a stack
-    char padding_after[PWSP_FALSE_SHARING];
-} pwsp_reorder;
+// False when memory is out; pwsp_pipes_free is to be called all the same. The object must not be
+// moved.
+PWSP_INTERNAL bool pwsp_pipes_init(pwsp_pipes *pipes, pwsp_walk *walk, pwsp_timeline *time);
+PWSP_INTERNAL void pwsp_pipes_free(pwsp_pipes *pipes);
+PWSP_INTERNAL size_t pwsp_pipes_bytes(const pwsp_pipes *pipes);
 
-// Makes room for entries with word_count words and tile_count tiles, and for some links.
-// False when memory is out.
-PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
-                                     uint32_t capacity, uint32_t word_count, uint32_t tile_count);
-PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder);
-PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder);
+// Makes room for the processes of pipelines. With tasks NULL the walk runs what is in them. False
+// with the expander's error.
+PWSP_INTERNAL bool pwsp_pipes_begin(pwsp_pipes *pipes, const ptowsp_run_options *options,
+                                    const pwsp_process_tasks *tasks);
 
-// Back to nothing in flight. Requires that all entries are done.
-PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor *executor);
+// What a pipeline that has been run is to what surrounds it.
+PWSP_INTERNAL void pwsp_pipes_arrival(pwsp_pipes *pipes, const pwsp_pipeline_op *op,
+                                      uint64_t first_task, uint64_t cycles,
+                                      pwsp_pipeline_arrival *arrival);
 
-PWSP_INLINE pwsp_entry *pwsp_reorder_at(const pwsp_reorder *reorder, uint32_t place) {
-    return (pwsp_entry *)(void *)(reorder->ring + place * reorder->stride);
-}
-PWSP_INLINE pwsp_entry *pwsp_reorder_entry(const pwsp_reorder *reorder, uint64_t sequence) {
-    return pwsp_reorder_at(reorder, (uint32_t)sequence & reorder->place_mask);
-}
-PWSP_INLINE uint64_t *pwsp_entry_words(const pwsp_entry *entry) {
-    return (uint64_t *)(uintptr_t)(entry + 1);
-}
-PWSP_INLINE pwsp_entry_tile *pwsp_entry_tiles(const pwsp_reorder *reorder,
-                                              const pwsp_entry *entry) {
-    return (pwsp_entry_tile *)(void *)(pwsp_entry_words(entry) + reorder->word_count);
-}
+// Runs the pipeline that the expander is at, and issues it to time, as *out_arrival. False with an
+// error in the expander or in sim.
+PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_arrival);
 
-// -- the walking thread ---------------------------------------------------------------------------
-
-PWSP_INLINE bool pwsp_reorder_is_full(const pwsp_reorder *reorder) {
-    return reorder->tail - reorder->head == reorder->capacity;
-}
-
-#define PWSP_WAITERS_CLOSED UINT32_MAX
-
-// Acquires what running the entry has written.
-PWSP_INLINE bool pwsp_entry_is_done(const pwsp_entry *entry) {
-    return pwsp_load_acquire(&entry->fan.waiters) == PWSP_WAITERS_CLOSED;
-}
-
-PWSP_INLINE uint32_t pwsp_reorder_ticket(const pwsp_reorder *reorder) {
-    return pwsp_load_seq_cst(&reorder->done_count);
-}
-
-// Begins the entry behind the last. Requires that the ring is not full.
-PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_kind kind);
-
-// Ends it: it is ready as soon as what it waits for is done, perhaps now.
-PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder);
-
-// The entry that has been opened waits for what a token stands for.
-PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *token);
-
-// Tokens. One that is held, but in entries that are done, has been kept and is to be dropped.
-#define PWSP_NO_TOKEN_TASK UINT64_MAX
-PWSP_INTERNAL pwsp_token pwsp_reorder_no_token(void);
-PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder);  // of the opened entry
-PWSP_INTERNAL bool pwsp_reorder_is_dead(void *reorder, const pwsp_token *token);
-PWSP_INTERNAL void pwsp_reorder_visit(void *reorder, const pwsp_token *token);
-PWSP_INTERNAL void pwsp_reorder_keep(void *reorder, const pwsp_token *token);
-PWSP_INTERNAL void pwsp_reorder_drop(void *reorder, const pwsp_token *token);
-PWSP_INTERNAL void pwsp_reorder_merge(void *reorder, pwsp_token *into, const pwsp_token *other);
-
-// Replaces a held token.
-PWSP_INTERNAL void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token,
-                                    const pwsp_token *other);
-
-// -- executors, on any thread ---------------------------------------------------------------------
-
-// Runs a ready entry, or skips it if it is poisoned.
-PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane);
-
-// Notes what the kernel of an entry has returned, or that it has not been called: a failure. For
-// those who do not call pwsp_reorder_run, but reorder->call, or nothing.
-PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,
-                                           ptowsp_cycles result);
-
-// It has been run: makes ready what waited for it. It must not be touched afterwards.
-PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by);
+// Walks its processes without kernels and tokens. False with the expander's error.
+PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes);
 
 #endif
 
 // =================================================================================================
-// src/exec/reorder.c
-// =================================================================================================
-
-// The reorder buffer: see reorder.h for who waits for whom.
-//
-// Tokens: of an entry, time is 0 and task its sequence number, which is dead once it has been
-// retired; of a join, time is 1 and task its id. Each token that is held counts as a reference of
-// its join; a join is free when nobody refers to it and it is done, which any thread may find out.
-
-#define PWSP_FAN_BIAS (UINT32_C(1) << 31)
-#define PWSP_JOIN     (UINT32_C(1) << 31)
-#define PWSP_JOIN_MAX (UINT32_C(1) << 30)  // links to one join
-
-#define PWSP_LINK_LEAST 2048u  // there from the start
-
-// -- pieces ---------------------------------------------------------------------------------------
-
-// Where item id is: in piece *out_piece, at the place that is returned.
-PWSP_INLINE uint32_t pwsp_piece_of(uint32_t id, uint32_t *out_piece) {
-    uint32_t piece = 31 - (uint32_t)__builtin_clz(id / PWSP_PIECE_FIRST + 1);
-    *out_piece = piece;
-    return id - ((PWSP_PIECE_FIRST << piece) - PWSP_PIECE_FIRST);
-}
-
-PWSP_INLINE pwsp_reorder_link *pwsp_reorder_link_at(const pwsp_reorder *reorder, uint32_t id) {
-    uint32_t piece, place = pwsp_piece_of(id, &piece);
-    return &reorder->links[piece][place];
-}
-
-PWSP_INLINE pwsp_join *pwsp_reorder_join_at(const pwsp_reorder *reorder, uint32_t id) {
-    uint32_t piece, place = pwsp_piece_of(id, &piece);
-    return &reorder->joins[piece][place];
-}
-
-PWSP_INLINE pwsp_fan *pwsp_reorder_fan(const pwsp_reorder *reorder, uint32_t node) {
-    return node & PWSP_JOIN ? &pwsp_reorder_join_at(reorder, node & ~PWSP_JOIN)->fan
-                            : &pwsp_reorder_at(reorder, node)->fan;
-}
-
-// Is there a link, or a join, of this id? Makes its piece if need be; false when memory is out.
-static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {
-    uint32_t piece;
-    pwsp_piece_of(id, &piece);
-    if (piece < PWSP_PIECE_COUNT && !reorder->links[piece]) {
-        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_reorder_link);
-        reorder->links[piece] = (pwsp_reorder_link *)pwsp_memory_alloc(reorder->memory, size);
-    }
-    return piece < PWSP_PIECE_COUNT && reorder->links[piece];
-}
-
-static bool pwsp_reorder_has_join(pwsp_reorder *reorder, uint32_t id) {
-    uint32_t piece;
-    pwsp_piece_of(id, &piece);
-    if (piece < PWSP_PIECE_COUNT && !reorder->joins[piece]) {
-        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_join);
-        reorder->joins[piece] = (pwsp_join *)pwsp_memory_alloc(reorder->memory, size);
-    }
-    return piece < PWSP_PIECE_COUNT && reorder->joins[piece];
-}
-
-// A link that is free, or 0 when memory is out.
-static uint32_t pwsp_reorder_new_link(pwsp_reorder *reorder) {
-    if (!reorder->free_link) {
-        reorder->free_link = pwsp_exchange_acq_rel(&reorder->freed_link, 0u);
-    }
-    uint32_t id = reorder->free_link;
-    if (id) {
-        reorder->free_link = pwsp_reorder_link_at(reorder, id)->next;
-        return id;
-    }
-    id = reorder->link_count;
-    if (!pwsp_reorder_has_link(reorder, id)) {
-        return 0;
-    }
-    reorder->link_count++;
-    return id;
-}
-
-static uint32_t pwsp_reorder_free_join_id(pwsp_reorder *reorder) {
-    if (!reorder->free_join) {
-        reorder->free_join = pwsp_exchange_acq_rel(&reorder->freed_join, 0u);
-    }
-    uint32_t id = reorder->free_join;
-    if (id) {
-        reorder->free_join = pwsp_reorder_join_at(reorder, id)->next;
-        return id;
-    }
-    id = reorder->join_count;
-    if (!pwsp_reorder_has_join(reorder, id)) {
-        return 0;
-    }
-    reorder->join_count++;
-    return id;
-}
-
-// An open join, referred to once; 0 when memory is out.
-static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {
-    uint32_t id = pwsp_reorder_free_join_id(reorder);
-    if (!id) {
-        reorder->is_out_of_memory = true;
-        return 0;
-    }
-    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
-    pwsp_store_relaxed(&join->fan.waiters, 0u);
-    pwsp_store_relaxed(&join->fan.pending, PWSP_FAN_BIAS);
-    pwsp_store_relaxed(&join->fan.is_poisoned, 0u);
-    pwsp_store_relaxed(&join->refs, 2u);  // and until it is done
-    join->count = 0;
-    join->is_open = true;
-    return id;
-}
-
-static void pwsp_reorder_unref(pwsp_reorder *reorder, uint32_t id) {
-    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
-    if (pwsp_fetch_sub_acq_rel(&join->refs, 1u) > 1) {
-        return;
-    }
-    uint32_t first = pwsp_load_relaxed(&reorder->freed_join);
-    do {
-        join->next = first;
-    } while (!pwsp_cas_acq_rel(&reorder->freed_join, &first, id));
-}
-
-// -- completing, on any thread --------------------------------------------------------------------
-
-static void pwsp_reorder_give_back(pwsp_reorder *reorder, uint32_t first, uint32_t last) {
-    uint32_t before = pwsp_load_relaxed(&reorder->freed_link);
-    do {
-        pwsp_reorder_link_at(reorder, last)->next = before;
-    } while (!pwsp_cas_acq_rel(&reorder->freed_link, &before, first));
-}
-
-// An entry waits for nothing any more.
-static void pwsp_reorder_ready(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
-    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
-    if (entry->kind == PWSP_ENTRY_LOAD) {  // nothing waits for it but the walking thread
-        pwsp_exchange_acq_rel(&entry->fan.waiters, PWSP_WAITERS_CLOSED);
-        pwsp_fetch_add_seq_cst(&reorder->done_count, 1u);
-        return;
-    }
-    reorder->executor.ready(reorder->executor.user, by, place);
-}
-
-// Something is done: tells who waits for it, and for joins that are done by that. The joins that
-// are still to be told about are linked by `next`.
-static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t join,
-                                  uint32_t by) {
-    uint32_t joins = 0;
-    for (;;) {
-        uint32_t is_poisoned = pwsp_load_relaxed(&fan->is_poisoned), last = 0;
-        uint32_t first = pwsp_exchange_acq_rel(&fan->waiters, PWSP_WAITERS_CLOSED);  // (2)
-        for (uint32_t id = first; id; id = pwsp_reorder_link_at(reorder, id)->next) {
-            uint32_t waiter = pwsp_reorder_link_at(reorder, id)->waiter;
-            pwsp_fan *other = pwsp_reorder_fan(reorder, waiter);
-            if (is_poisoned) {
-                pwsp_store_relaxed(&other->is_poisoned, 1u);
-            }
-            if (pwsp_fetch_sub_acq_rel(&other->pending, 1u) == 1) {  // (3)
-                if (waiter & PWSP_JOIN) {
-                    pwsp_reorder_join_at(reorder, waiter & ~PWSP_JOIN)->next = joins;
-                    joins = waiter & ~PWSP_JOIN;
-                } else {
-                    pwsp_reorder_ready(reorder, waiter, by);
-                }
-            }
-            last = id;
-        }
-        if (first) {
-            pwsp_reorder_give_back(reorder, first, last);
-        }
-        if (join) {
-            pwsp_reorder_unref(reorder, join);
-        }
-        if (!joins) {
-            return;
-        }
-        join = joins;
-        joins = pwsp_reorder_join_at(reorder, join)->next;
-        fan = &pwsp_reorder_join_at(reorder, join)->fan;
-    }
-}
-
-PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,
-                                           ptowsp_cycles result) {
-    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
-    entry->cycles = result;
-    if (result > PTOWSP_CYCLES_MAX) {
-        pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
-    }
-}
-
-PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane) {
-    const pwsp_entry *entry = pwsp_reorder_at(reorder, place);
-    bool is_poisoned = pwsp_load_relaxed(&entry->fan.is_poisoned) != 0;
-    pwsp_reorder_set_result(reorder, place,
-                            is_poisoned ? ptowsp_task_fail(PTOWSP_SKIPPED)
-                                        : reorder->call(reorder->call_user, entry, lane));
-}
-
-PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
-    pwsp_reorder_complete(reorder, &pwsp_reorder_at(reorder, place)->fan, 0, by);
-    pwsp_fetch_add_seq_cst(&reorder->done_count, 1u);
-}
-
-// -- issuing, on the walking thread ---------------------------------------------------------------
-
-PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_kind kind) {
-    PTOWSP_ASSERT(!pwsp_reorder_is_full(reorder));
-    uint32_t place = (uint32_t)reorder->tail & reorder->place_mask;
-    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
-    bool is_task = kind <= PWSP_ENTRY_LOAD;
-    pwsp_store_relaxed(&entry->fan.waiters, is_task ? 0u : PWSP_WAITERS_CLOSED);
-    pwsp_store_relaxed(&entry->fan.pending, PWSP_FAN_BIAS);
-    pwsp_store_relaxed(&entry->fan.is_poisoned, 0u);
-    entry->home = PWSP_NO_HOME;
-    entry->kind = kind;
-    entry->cycles = 0;
-    reorder->waiter = place;
-    reorder->waiter_links = 0;
-    return entry;
-}
-
-PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
-    uint32_t place = (uint32_t)reorder->tail & reorder->place_mask;
-    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
-    reorder->tail++;
-    if (entry->kind > PWSP_ENTRY_LOAD) {
-        return;
-    }
-    if (reorder->is_out_of_memory) {  // it may wait for too little
-        pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
-    }
-    uint32_t excess = PWSP_FAN_BIAS - reorder->waiter_links;
-    if (pwsp_fetch_sub_acq_rel(&entry->fan.pending, excess) == excess) {  // (4)
-        pwsp_reorder_ready(reorder, place, PWSP_BY_WALK);
-    }
-}
-
-// Makes a node wait for something with links: adds one, and says so, if it is not done yet and the
-// node does not wait for it already.
-static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *fan) {
-    uint32_t first = pwsp_load_acquire(&fan->waiters), id = 0;
-    if (first != PWSP_WAITERS_CLOSED) {
-        if (first && pwsp_reorder_link_at(reorder, first)->waiter == waiter) {
-            return false;  // it waits already, as several tiles are shared
-        }
-        id = pwsp_reorder_new_link(reorder);
-        if (!id) {
-            reorder->is_out_of_memory = true;
-            return false;
-        }
-        pwsp_reorder_link *link = pwsp_reorder_link_at(reorder, id);
-        link->waiter = waiter;
-        do {
-            link->next = first;
-        } while (!pwsp_cas_acq_rel(&fan->waiters, &first, id) &&  // (1)
-                 first != PWSP_WAITERS_CLOSED);
-        if (first != PWSP_WAITERS_CLOSED) {
-            return true;
-        }
-        link->next = reorder->free_link;
-        reorder->free_link = id;
-    }
-    if (pwsp_load_relaxed(&fan->is_poisoned)) {
-        pwsp_store_relaxed(&pwsp_reorder_fan(reorder, waiter)->is_poisoned, 1u);
-    }
-    return false;
-}
-
-// No more will come to a join: it is done when all of them are.
-static void pwsp_reorder_close(pwsp_reorder *reorder, uint32_t id) {
-    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
-    if (!join->is_open) {
-        return;
-    }
-    join->is_open = false;
-    uint32_t excess = PWSP_FAN_BIAS - join->count;
-    if (pwsp_fetch_sub_acq_rel(&join->fan.pending, excess) == excess) {  // (4)
-        pwsp_reorder_complete(reorder, &join->fan, id, PWSP_BY_WALK);
-    }
-}
-
-// The links of what a living token stands for; a join is closed by that. NULL: it is done.
-static pwsp_fan *pwsp_reorder_fan_of(pwsp_reorder *reorder, const pwsp_token *token) {
-    if (token->task == PWSP_NO_TOKEN_TASK) {
-        return NULL;
-    }
-    if (token->time) {
-        pwsp_reorder_close(reorder, (uint32_t)token->task);
-        return &pwsp_reorder_join_at(reorder, (uint32_t)token->task)->fan;
-    }
-    return token->task >= reorder->head ? &pwsp_reorder_entry(reorder, token->task)->fan : NULL;
-}
-
-PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *token) {
-    pwsp_fan *fan = pwsp_reorder_fan_of(reorder, token);
-    if (fan) {
-        reorder->waiter_links += pwsp_reorder_tie(reorder, reorder->waiter, fan);
-    }
-}
-
-// -- tokens ---------------------------------------------------------------------------------------
-
-PWSP_INTERNAL pwsp_token pwsp_reorder_no_token(void) {
-    pwsp_token token = {0, PWSP_NO_TOKEN_TASK};
-    return token;
-}
-
-PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder) {
-    pwsp_token token = {0, reorder->tail};
-    return token;
-}
-
-PWSP_INTERNAL bool pwsp_reorder_is_dead(void *user, const pwsp_token *token) {
-    const pwsp_reorder *reorder = (const pwsp_reorder *)user;
-    if (token->task == PWSP_NO_TOKEN_TASK) {
-        return true;
-    }
-    const pwsp_fan *fan;
-    if (token->time) {
-        const pwsp_join *join = pwsp_reorder_join_at(reorder, (uint32_t)token->task);
-        fan = &join->fan;
-        bool is_done = join->is_open
-                           ? pwsp_load_acquire(&fan->pending) == PWSP_FAN_BIAS - join->count
-                           : pwsp_load_acquire(&fan->waiters) == PWSP_WAITERS_CLOSED;
-        return is_done && !pwsp_load_relaxed(&fan->is_poisoned);
-    }
-    if (token->task < reorder->head) {
-        return true;
-    }
-    fan = &pwsp_reorder_entry(reorder, token->task)->fan;
-    return pwsp_load_acquire(&fan->waiters) == PWSP_WAITERS_CLOSED &&
-           !pwsp_load_relaxed(&fan->is_poisoned);
-}
-
-PWSP_INTERNAL void pwsp_reorder_visit(void *user, const pwsp_token *token) {
-    pwsp_reorder_wait((pwsp_reorder *)user, token);
-}
-
-PWSP_INTERNAL void pwsp_reorder_keep(void *user, const pwsp_token *token) {
-    const pwsp_reorder *reorder = (const pwsp_reorder *)user;
-    if (token->time) {
-        pwsp_fetch_add_seq_cst(&pwsp_reorder_join_at(reorder, (uint32_t)token->task)->refs, 1u);
-    }
-}
-
-// Who drops a join adds nothing to it any more.
-PWSP_INTERNAL void pwsp_reorder_drop(void *user, const pwsp_token *token) {
-    pwsp_reorder *reorder = (pwsp_reorder *)user;
-    if (token->time) {
-        pwsp_reorder_close(reorder, (uint32_t)token->task);
-        pwsp_reorder_unref(reorder, (uint32_t)token->task);
-    }
-}
-
-PWSP_INTERNAL void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token,
-                                    const pwsp_token *other) {
-    pwsp_token before = *token;
-    pwsp_reorder_keep(reorder, other);
-    *token = *other;
-    pwsp_reorder_drop(reorder, &before);
-}
-
-// Another one comes to an open join.
-static void pwsp_reorder_join(pwsp_reorder *reorder, uint32_t id, const pwsp_token *token) {
-    pwsp_fan *fan = pwsp_reorder_fan_of(reorder, token);
-    if (fan) {
-        pwsp_reorder_join_at(reorder, id)->count += pwsp_reorder_tie(reorder, id | PWSP_JOIN, fan);
-    }
-}
-
-PWSP_INTERNAL void pwsp_reorder_merge(void *user, pwsp_token *into, const pwsp_token *other) {
-    pwsp_reorder *reorder = (pwsp_reorder *)user;
-    if (into->time) {
-        pwsp_join *join = pwsp_reorder_join_at(reorder, (uint32_t)into->task);
-        if (join->is_open && join->count < PWSP_JOIN_MAX) {
-            pwsp_reorder_join(reorder, (uint32_t)into->task, other);
-            return;
-        }
-    }
-    if (pwsp_reorder_is_dead(reorder, into)) {
-        pwsp_reorder_set(reorder, into, other);
-        return;
-    }
-    uint32_t id = pwsp_reorder_new_join(reorder);
-    if (!id) {
-        return;
-    }
-    pwsp_token token = {1, id};
-    pwsp_reorder_join(reorder, id, into);
-    pwsp_reorder_join(reorder, id, other);
-    pwsp_reorder_drop(reorder, into);
-    *into = token;
-}
-
-// -- life -----------------------------------------------------------------------------------------
-
-static size_t pwsp_reorder_ring_size(const pwsp_reorder *reorder) {
-    return ((size_t)reorder->place_mask + 1) * reorder->stride;
-}
-
-PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
-                                     uint32_t capacity, uint32_t word_count, uint32_t tile_count) {
-    memset(reorder, 0, sizeof *reorder);
-    reorder->memory = memory;
-    reorder->capacity = capacity;
-    while (reorder->place_mask < capacity - 1) {
-        reorder->place_mask = 2 * reorder->place_mask + 1;
-    }
-    reorder->word_count = word_count;
-    reorder->stride =
-        sizeof(pwsp_entry) + word_count * sizeof(uint64_t) + tile_count * sizeof(pwsp_entry_tile);
-    reorder->link_count = 1;
-    reorder->join_count = 1;
-    reorder->ring = (char *)pwsp_memory_alloc(memory, pwsp_reorder_ring_size(reorder));
-    bool is_good = reorder->ring && pwsp_reorder_has_join(reorder, 1);
-    for (uint32_t id = 1; is_good && id <= PWSP_LINK_LEAST; id *= 2) {
-        is_good = pwsp_reorder_has_link(reorder, id);
-    }
-    return is_good;
-}
-
-PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder) {
-    if (!reorder->memory) {
-        return;
-    }
-    for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
-        size_t count = (size_t)PWSP_PIECE_FIRST << i;
-        pwsp_memory_free(reorder->memory, reorder->links[i],
-                         reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0);
-        pwsp_memory_free(reorder->memory, reorder->joins[i],
-                         reorder->joins[i] ? count * sizeof(pwsp_join) : 0);
-    }
-    pwsp_memory_free(reorder->memory, reorder->ring,
-                     reorder->ring ? pwsp_reorder_ring_size(reorder) : 0);
-    memset(reorder, 0, sizeof *reorder);
-}
-
-PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder) {
-    size_t bytes = reorder->ring ? pwsp_reorder_ring_size(reorder) : 0;
-    for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
-        size_t count = (size_t)PWSP_PIECE_FIRST << i;
-        bytes += reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0;
-        bytes += reorder->joins[i] ? count * sizeof(pwsp_join) : 0;
-    }
-    return bytes;
-}
-
-PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor *executor) {
-    reorder->executor = *executor;
-    reorder->head = 0;
-    reorder->tail = 0;
-    reorder->link_count = 1;
-    reorder->free_link = 0;
-    reorder->freed_link = 0;
-    reorder->join_count = 1;
-    reorder->free_join = 0;
-    reorder->freed_join = 0;
-    reorder->is_out_of_memory = false;
-}
-
-// =================================================================================================
-// src/exec/issue.h
-// =================================================================================================
-
-// Issuing a program's tasks to lanes or cores, and retiring them in program order.
-//
-//      walk (expander) -> issue -> reorder buffer -> executor runs them
-//                                     | in program order
-//                                     v
-//                                  retire -> time (lanes or flow), errors
-//
-// What a task waits for, in real time: tasks that touch the same data, by a map of regions of its
-// own; and the structure, explicit edges and streams of the schedule, where it has them.
-
-#ifndef PWSP_ISSUE_H
-#define PWSP_ISSUE_H
-
-#define PWSP_ISSUE_WINDOW_MAX 4096u
-
-typedef struct pwsp_issue_scope {
-    bool is_parallel;
-    pwsp_token ready;  // of the next child
-    pwsp_token done;   // of the children so far, where they are parallel
-} pwsp_issue_scope;
-
-// The variables around a task, for texts of errors, in a list of cells.
-typedef struct pwsp_issue_variables {
-    uint32_t first, count;
-} pwsp_issue_variables;
-
-// After it nothing is issued.
-typedef enum pwsp_issue_failure {
-    PWSP_ISSUE_GOOD = 0,
-    PWSP_ISSUE_FAILED_WALK,  // the error is the expander's
-    PWSP_ISSUE_FAILED_TIME   // the error is the simulation's
-} pwsp_issue_failure;
-
-// Of a slot load in a process, which time has accounted for: the index of its entry.
-#define PWSP_ISSUE_LOAD_IN_PROCESS 1
-
-struct pwsp_issue {
-    ptowsp_run *run;
-    pwsp_memory memory;
-    pwsp_reorder reorder;
-    pwsp_deps deps;
-    pwsp_issue_scope *scopes;
-    uint32_t depth;
-    pwsp_token *streams;  // by stream
-    pwsp_token *edges;    // by explicit edge
-    bool has_structure;
-    bool has_keys;  // their values are kept for retiring
-    bool is_homed;  // dispatch chooses the real lane, too
-    pwsp_issue_failure failure;
-    uint32_t home_counts[2];  // lanes or cores by unit; with one pool: of the vector unit
-    uint32_t home_first[2];
-    pwsp_issue_variables *variables;  // by op of a task
-    uint32_t *cells;                  // of variables
-    uint64_t cell_count;
-    pwsp_tile_core *cores;  // by lane
-    uint64_t core_capacity;
-    uint32_t core_count;
-    // Of the pipeline that is being run:
-    uint64_t *process_last;  // by process: sequence of its last task, or PWSP_NO_TOKEN_TASK
-    uint64_t process_capacity;
-    pwsp_token pipeline_done;
-};
-
-// Makes what issues a run's program, with no lanes yet. NULL when memory is out.
-PWSP_INTERNAL pwsp_issue *pwsp_issue_create(ptowsp_run *run);
-PWSP_INTERNAL void pwsp_issue_destroy(pwsp_issue *issue);  // NULL is ignored
-PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue);
-
-// Makes what lanes up to lane_count need to run kernels. False when memory is out.
-PWSP_INTERNAL bool pwsp_issue_reserve(pwsp_issue *issue, uint32_t lane_count);
-
-// Order in real time (order.c). A child of the open scope is done when the token is; a scope begins,
-// or ends; edges are forgotten; edges begin at a task or pipeline.
-PWSP_INTERNAL void pwsp_issue_child(pwsp_issue *issue, const pwsp_token *token);
-PWSP_INTERNAL void pwsp_issue_scope_begin(pwsp_issue *issue, bool is_parallel);
-PWSP_INTERNAL void pwsp_issue_scope_end(pwsp_issue *issue);
-PWSP_INTERNAL void pwsp_issue_reset(pwsp_issue *issue, pwsp_range edges);
-PWSP_INTERNAL void pwsp_issue_out(pwsp_issue *issue, const pwsp_task_op *op,
-                                  const pwsp_token *token);
-
-// Connects the task that has been opened with those before it. False when memory is out.
-PWSP_INTERNAL bool pwsp_issue_connect(pwsp_issue *issue, const pwsp_expander *x,
-                                      uint64_t stream_key);
-
-// Walks the program on the calling thread, and returns when all tasks that it has issued are done.
-// Time has been begun. vector_count and cube_count are what affinity chooses from: with cube_count
-// 0, all tasks from the first.
-PWSP_INTERNAL ptowsp_status pwsp_issue_walk(pwsp_issue *issue, const pwsp_executor *executor,
-                                            uint32_t vector_count, uint32_t cube_count);
-
-// Calls the kernel of an entry: what the reorder buffer is given.
-PWSP_INTERNAL ptowsp_cycles pwsp_issue_call(void *issue, const pwsp_entry *entry, uint32_t lane);
-
-// A task in a process: runs it, or only counts it and lets it run later. A slot load in a process:
-// waits for what writes the element, and loads it. False with the expander's error.
-PWSP_INTERNAL bool pwsp_issue_process_task(pwsp_issue *issue, uint32_t process,
-                                           ptowsp_cycles *out_cycles);
-PWSP_INTERNAL bool pwsp_issue_process_load(pwsp_issue *issue);
-
-// Waits for the tasks of processes, before a pipeline is told to be stuck. False with the error of
-// one that has failed.
-PWSP_INTERNAL bool pwsp_issue_process_settle(pwsp_issue *issue);
-
-#endif
-
-// =================================================================================================
-// src/exec/issue_setup.c
-// =================================================================================================
-
-// Setting up what issues a program: the variables of its tasks, how much an entry holds, and memory
-// for all of it.
-
-// Is there anything to evaluate but a zero?
-static bool pwsp_code_is_any(pwsp_code code) {
-    return code.begin != code.end || code.cell != 0;
-}
-
-// Lists the variables around each task, and finds the most words of one. False when memory is out.
-static bool pwsp_issue_list_variables(pwsp_issue *issue, uint32_t *out_word_count) {
-    const ptowsp_program *program = issue->run->program;
-    uint64_t count = 0;
-    *out_word_count = 2;
-    for (uint32_t i = 0; i < program->ops.count; i++) {
-        const pwsp_op *op = PWSP_OP_AT(program, i);
-        if (op->kind != PWSP_OP_TASK) {
-            continue;
-        }
-        const pwsp_task_op *task = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
-        pwsp_issue_variables *variables = &issue->variables[op->at];
-        variables->first = (uint32_t)count;
-        for (uint32_t at = op->node; at; at = PWSP_PLACE_AT(program, at)->parent) {
-            const pwsp_place *place = PWSP_PLACE_AT(program, at);
-            void *cells = issue->cells;
-            if (!pwsp_memory_grow(&issue->memory, &cells, &issue->cell_count,
-                                  count + place->param_count + 1, sizeof(uint32_t))) {
-                return false;
-            }
-            issue->cells = (uint32_t *)cells;
-            for (uint32_t j = 0; j < place->param_count; j++) {
-                issue->cells[count++] =
-                    PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j)->cell;
-            }
-            if (place->variable) {
-                issue->cells[count++] = place->variable;
-            }
-        }
-        variables->count = (uint32_t)count - variables->first;
-        issue->has_keys = issue->has_keys || pwsp_code_is_any(task->dispatch) ||
-                          pwsp_code_is_any(task->priority) || pwsp_code_is_any(task->stream);
-        uint32_t words = task->axis_count + task->scalar_count + variables->count + 3;
-        *out_word_count = words > *out_word_count ? words : *out_word_count;
-    }
-    *out_word_count -= issue->has_keys || *out_word_count < 5 ? 0 : 3;
-    return true;
-}
-
-static uint32_t pwsp_issue_capacity(const ptowsp_schedule *schedule) {
-    bool has_window = schedule->window > 0 && schedule->window < PWSP_ISSUE_WINDOW_MAX;
-    return has_window ? schedule->window : PWSP_ISSUE_WINDOW_MAX;
-}
-
-static uint32_t pwsp_issue_tile_max(const ptowsp_program *program) {
-    uint32_t count = 1;  // of a slot load
-    for (uint32_t i = 0; i < program->tasks.count; i++) {
-        uint32_t views = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i)->view_count;
-        count = views > count ? views : count;
-    }
-    return count;
-}
-
-// Makes the map of what tasks in flight touch. How many accesses and waits there are at once
-// depends on when tasks are done: what most programs ever need is there from the start, so that
-// executing again allocates nothing.
-static bool pwsp_issue_init_deps(pwsp_issue *issue, const pwsp_token_ops *ops) {
-    const ptowsp_program *program = issue->run->program;
-    uint32_t count = (uint32_t)program->tensors.count;
-    bool is_any_written = false;
-    for (uint32_t i = 1; i < count; i++) {
-        is_any_written = is_any_written || program->tensor_is_written[i];
-    }
-    if (!pwsp_deps_init(&issue->deps, &issue->memory, count)) {
-        return false;
-    }
-    issue->deps.ops = *ops;
-    return !is_any_written || pwsp_deps_reserve(&issue->deps);
-}
-
-static bool pwsp_issue_init(pwsp_issue *issue) {
-    const ptowsp_program *program = issue->run->program;
-    const ptowsp_schedule *schedule = &program->schedule;
-    const pwsp_memory *memory = &issue->memory;
-    pwsp_token_ops ops = {pwsp_reorder_is_dead,
-                          pwsp_reorder_visit,
-                          pwsp_reorder_keep,
-                          pwsp_reorder_drop,
-                          pwsp_reorder_merge,
-                          &issue->reorder,
-                          false};
-    uint32_t word_count;
-    issue->has_structure = (schedule->dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
-    issue->is_homed = schedule->dispatch == PTOWSP_DISPATCH_AFFINITY ||
-                      schedule->dispatch == PTOWSP_DISPATCH_CUSTOM ||
-                      schedule->dispatch == PTOWSP_DISPATCH_HASH;
-    issue->scopes = (pwsp_issue_scope *)pwsp_memory_alloc(memory, program->scope_depth *
-                                                                      sizeof(pwsp_issue_scope));
-    issue->variables = (pwsp_issue_variables *)pwsp_memory_alloc(
-        memory, ((size_t)program->tasks.count + 1) * sizeof(pwsp_issue_variables));
-    bool is_good = issue->scopes && issue->variables;
-    if (is_good && program->has_streams) {
-        issue->streams =
-            (pwsp_token *)pwsp_memory_alloc(memory, schedule->stream_count * sizeof(pwsp_token));
-        is_good = issue->streams != NULL;
-    }
-    if (is_good && program->edge_count) {
-        issue->edges =
-            (pwsp_token *)pwsp_memory_alloc(memory, program->edge_count * sizeof(pwsp_token));
-        is_good = issue->edges != NULL;
-    }
-    is_good = is_good && pwsp_issue_list_variables(issue, &word_count) &&
-              pwsp_reorder_init(&issue->reorder, memory, pwsp_issue_capacity(schedule), word_count,
-                                pwsp_issue_tile_max(program)) &&
-              pwsp_issue_init_deps(issue, &ops);
-    issue->reorder.call = pwsp_issue_call;
-    issue->reorder.call_user = issue;
-    return is_good;
-}
-
-PWSP_INTERNAL bool pwsp_issue_reserve(pwsp_issue *issue, uint32_t lane_count) {
-    const ptowsp_program *program = issue->run->program;
-    void *cores = issue->cores;
-    if (!pwsp_memory_grow(&issue->memory, &cores, &issue->core_capacity, lane_count,
-                          sizeof(pwsp_tile_core))) {
-        return false;
-    }
-    issue->cores = (pwsp_tile_core *)cores;
-    while (issue->core_count < lane_count) {
-        pwsp_tile_core *core = &issue->cores[issue->core_count];
-        memset(core, 0, sizeof *core);
-        core->memory = issue->memory;
-        for (uint32_t i = 1; i < program->kernels.count; i++) {
-            const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
-            if (kernel->code && !pwsp_tile_core_reserve(core, kernel->code)) {
-                pwsp_tile_core_free(core);
-                return false;
-            }
-        }
-        issue->core_count++;
-    }
-    return true;
-}
-
-PWSP_INTERNAL pwsp_issue *pwsp_issue_create(ptowsp_run *run) {
-    pwsp_issue *issue = (pwsp_issue *)pwsp_memory_alloc(&run->memory, sizeof(pwsp_issue));
-    if (issue) {
-        issue->run = run;
-        issue->memory = run->memory;
-        if (!pwsp_issue_init(issue)) {
-            pwsp_issue_destroy(issue);
-            return NULL;
-        }
-    }
-    return issue;
-}
-
-PWSP_INTERNAL void pwsp_issue_destroy(pwsp_issue *issue) {
-    if (!issue) {
-        return;
-    }
-    const ptowsp_program *program = issue->run->program;
-    pwsp_memory memory = issue->memory;
-    for (uint32_t i = 0; i < issue->core_count; i++) {
-        pwsp_tile_core_free(&issue->cores[i]);
-    }
-    pwsp_memory_free(&memory, issue->cores, (size_t)issue->core_capacity * sizeof(pwsp_tile_core));
-    pwsp_memory_free(&memory, issue->process_last,
-                     (size_t)issue->process_capacity * sizeof(uint64_t));
-    pwsp_memory_free(&memory, issue->cells, (size_t)issue->cell_count * sizeof(uint32_t));
-    pwsp_memory_free(&memory, issue->edges, program->edge_count * sizeof(pwsp_token));
-    pwsp_memory_free(&memory, issue->streams, program->schedule.stream_count * sizeof(pwsp_token));
-    pwsp_memory_free(&memory, issue->variables,
-                     ((size_t)program->tasks.count + 1) * sizeof(pwsp_issue_variables));
-    pwsp_memory_free(&memory, issue->scopes, program->scope_depth * sizeof(pwsp_issue_scope));
-    pwsp_deps_free(&issue->deps);
-    pwsp_reorder_free(&issue->reorder);
-    pwsp_memory_free(&memory, issue, sizeof(pwsp_issue));
-}
-
-PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue) {
-    if (!issue) {
-        return 0;
-    }
-    const ptowsp_program *program = issue->run->program;
-    size_t bytes = sizeof(pwsp_issue) + pwsp_reorder_bytes(&issue->reorder) +
-                   pwsp_deps_bytes(&issue->deps) + program->scope_depth * sizeof(pwsp_issue_scope) +
-                   ((size_t)program->tasks.count + 1) * sizeof(pwsp_issue_variables) +
-                   (issue->streams ? program->schedule.stream_count * sizeof(pwsp_token) : 0) +
-                   program->edge_count * sizeof(pwsp_token) +
-                   (size_t)issue->cell_count * sizeof(uint32_t) +
-                   (size_t)issue->process_capacity * sizeof(uint64_t) +
-                   (size_t)issue->core_capacity * sizeof(pwsp_tile_core);
-    for (uint32_t i = 0; i < issue->core_count; i++) {
-        bytes += pwsp_tile_core_bytes(&issue->cores[i]);
-    }
-    return bytes;
-}
-
-// =================================================================================================
-// src/exec/order.c
-// =================================================================================================
-
-// What a task waits for in real time, whatever it waits for in simulated time: tasks before it that
-// touch the same data, and what the schedule says of structure, explicit edges and streams.
-//
-// Scopes are as in flow.c: a child of a sequential one waits for the child before it, children of a
-// parallel one for what the scope itself waits for, and the scope is done when all of them are.
-
-PWSP_INTERNAL void pwsp_issue_child(pwsp_issue *issue, const pwsp_token *token) {
-    pwsp_issue_scope *scope = &issue->scopes[issue->depth - 1];
-    if (scope->is_parallel) {
-        pwsp_reorder_merge(&issue->reorder, &scope->done, token);
-    } else {
-        pwsp_reorder_set(&issue->reorder, &scope->ready, token);
-    }
-}
-
-PWSP_INTERNAL void pwsp_issue_scope_begin(pwsp_issue *issue, bool is_parallel) {
-    PTOWSP_ASSERT(issue->depth < issue->run->program->scope_depth);
-    pwsp_issue_scope scope = {is_parallel, pwsp_reorder_no_token(), pwsp_reorder_no_token()};
-    pwsp_reorder_set(&issue->reorder, &scope.ready, &issue->scopes[issue->depth - 1].ready);
-    issue->scopes[issue->depth++] = scope;
-}
-
-PWSP_INTERNAL void pwsp_issue_scope_end(pwsp_issue *issue) {
-    PTOWSP_ASSERT(issue->depth > 1);
-    pwsp_issue_scope scope = issue->scopes[--issue->depth];
-    bool has_done = scope.done.task != PWSP_NO_TOKEN_TASK;
-    pwsp_issue_child(issue, has_done ? &scope.done : &scope.ready);
-    pwsp_reorder_drop(&issue->reorder, &scope.done);
-    pwsp_reorder_drop(&issue->reorder, &scope.ready);
-}
-
-PWSP_INLINE uint32_t pwsp_issue_edge(const pwsp_issue *issue, uint32_t i) {
-    return *PWSP_PROGRAM_AT(issue->run->program, edges, uint32_t, i);
-}
-
-PWSP_INTERNAL void pwsp_issue_reset(pwsp_issue *issue, pwsp_range edges) {
-    pwsp_token none = pwsp_reorder_no_token();
-    for (uint32_t i = 0; i < edges.count; i++) {
-        pwsp_reorder_set(&issue->reorder, &issue->edges[pwsp_issue_edge(issue, edges.first + i)],
-                         &none);
-    }
-}
-
-PWSP_INTERNAL void pwsp_issue_out(pwsp_issue *issue, const pwsp_task_op *op,
-                                  const pwsp_token *token) {
-    for (uint32_t i = 0; i < op->out_count; i++) {
-        uint32_t edge = pwsp_issue_edge(issue, op->first_out + i);
-        pwsp_reorder_merge(&issue->reorder, &issue->edges[edge], token);
-    }
-}
-
-PWSP_INTERNAL bool pwsp_issue_connect(pwsp_issue *issue, const pwsp_expander *x,
-                                      uint64_t stream_key) {
-    pwsp_reorder *reorder = &issue->reorder;
-    const pwsp_task_op *op = x->task_op;
-    const pwsp_tile_view *views =
-        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, op->first_view);
-    pwsp_token token = pwsp_reorder_token(reorder);
-    if (issue->has_structure) {
-        pwsp_reorder_wait(reorder, &issue->scopes[issue->depth - 1].ready);
-    }
-    for (uint32_t i = 0; i < op->in_count; i++) {
-        pwsp_reorder_wait(reorder, &issue->edges[pwsp_issue_edge(issue, op->first_in + i)]);
-    }
-    if (issue->streams) {
-        uint32_t count = x->program->schedule.stream_count;
-        pwsp_token *last = &issue->streams[pwsp_modulo(stream_key, count)];
-        pwsp_reorder_wait(reorder, last);
-        *last = token;
-    }
-    if (!pwsp_deps_query(&issue->deps, views, x->tiles_at, op->view_count) ||
-        !pwsp_deps_add(&issue->deps, views, x->tiles_at, op->view_count, &token)) {
-        return false;
-    }
-    if (issue->has_structure) {
-        pwsp_issue_child(issue, &token);
-    }
-    pwsp_issue_out(issue, op, &token);
-    return true;
-}
-
-// =================================================================================================
-// src/exec/pipelines.c
+// src/exec/run_pipelines.c
 // =================================================================================================
 
 // Pipelines of a run. One is run from its start to its end when the walk comes to it, on a time of
@@ -35142,12 +35612,40 @@ PWSP_INTERNAL bool pwsp_issue_connect(pwsp_issue *issue, const pwsp_expander *x,
 // Before kernels are called, its processes are walked one after another, as far as they do not
 // depend on tokens.
 
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_pipes_init(pwsp_pipes *pipes, pwsp_walk *walk, pwsp_timeline *time) {
+    const ptowsp_program *program = walk->program;
+    memset(pipes, 0, sizeof *pipes);
+    pipes->walk = walk;
+    pipes->time = time;
+    pipes->wholes = (pwsp_tile_at *)pwsp_memory_alloc(
+        &walk->memory, ((size_t)program->tensors.count + 1) * sizeof(pwsp_tile_at));
+    return pipes->wholes && pwsp_pipelines_init(&pipes->pipelines, &walk->memory, program);
+}
+
+PWSP_INTERNAL void pwsp_pipes_free(pwsp_pipes *pipes) {
+    if (!pipes->walk) {
+        return;
+    }
+    pwsp_pipelines_free(&pipes->pipelines);
+    pwsp_memory_free(&pipes->walk->memory, pipes->wholes,
+                     ((size_t)pipes->walk->program->tensors.count + 1) * sizeof(pwsp_tile_at));
+    memset(pipes, 0, sizeof *pipes);
+}
+
+PWSP_INTERNAL size_t pwsp_pipes_bytes(const pwsp_pipes *pipes) {
+    return pwsp_pipelines_bytes(&pipes->pipelines) +
+           ((size_t)pipes->walk->program->tensors.count + 1) * sizeof(pwsp_tile_at);
+}
+
 // -- tasks ----------------------------------------------------------------------------------------
 
-static void pwsp_run_record_process_task(ptowsp_run *run, const pwsp_process *process,
-                                         ptowsp_cycles cycles) {
-    const pwsp_expander *x = &run->expander;
-    ptowsp_task_record *record = &run->sim.records[run->sim.task_count];
+static void pwsp_pipes_record_task(pwsp_pipes *pipes, const pwsp_process *process,
+                                   ptowsp_cycles cycles) {
+    const pwsp_expander *x = &pipes->walk->expander;
+    pwsp_sim *sim = &pipes->time->sim;
+    ptowsp_task_record *record = &sim->records[sim->task_count];
     record->ready = record->issue = record->start = process->time;
     record->end = process->time + cycles;
     record->cause = process->task;
@@ -35159,99 +35657,106 @@ static void pwsp_run_record_process_task(ptowsp_run *run, const pwsp_process *pr
     record->node = x->node;
 }
 
-static bool pwsp_run_process_task(void *user, const pwsp_process *process,
-                                  ptowsp_cycles *out_cycles) {
-    ptowsp_run *run = (ptowsp_run *)user;
-    if (!(run->is_issued ? pwsp_issue_process_task(run->issue, process->index, out_cycles)
-                         : pwsp_run_kernel(run, run->is_time_only, out_cycles))) {
+static bool pwsp_pipes_task(void *user, const pwsp_process *process, ptowsp_cycles *out_cycles) {
+    pwsp_pipes *pipes = (pwsp_pipes *)user;
+    const pwsp_process_tasks *tasks = &pipes->tasks;
+    pwsp_sim *sim = &pipes->time->sim;
+    if (!(tasks->task ? tasks->task(tasks->user, process->index, out_cycles)
+                      : pwsp_walk_kernel(pipes->walk, pipes->walk->is_time_only, out_cycles))) {
         return false;
     }
-    if (run->has_records) {
-        if (!pwsp_sim_record_room(&run->sim)) {
-            pwsp_expander_fail(&run->expander, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+    if (sim->has_records) {
+        if (!pwsp_sim_record_room(sim)) {
+            pwsp_expander_fail(&pipes->walk->expander, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                                "out of memory for records of tasks");
             return false;
         }
-        pwsp_run_record_process_task(run, process, *out_cycles);
+        pwsp_pipes_record_task(pipes, process, *out_cycles);
     }
-    run->sim.task_count++;
+    sim->task_count++;
     return true;
 }
 
-static bool pwsp_run_process_load(void *user) {
-    return pwsp_issue_process_load(((ptowsp_run *)user)->issue);
+static bool pwsp_pipes_load(void *user) {
+    const pwsp_process_tasks *tasks = &((pwsp_pipes *)user)->tasks;
+    return tasks->load(tasks->user);
 }
 
-static bool pwsp_run_process_settle(void *user) {
-    return pwsp_issue_process_settle(((ptowsp_run *)user)->issue);
+static bool pwsp_pipes_settle(void *user) {
+    const pwsp_process_tasks *tasks = &((pwsp_pipes *)user)->tasks;
+    return tasks->settle(tasks->user);
 }
 
 // -- pipelines ------------------------------------------------------------------------------------
 
-PWSP_INTERNAL bool pwsp_run_begin_pipelines(ptowsp_run *run, const ptowsp_run_options *options) {
-    const ptowsp_program *program = run->program;
+PWSP_INTERNAL bool pwsp_pipes_begin(pwsp_pipes *pipes, const ptowsp_run_options *options,
+                                    const pwsp_process_tasks *tasks) {
+    const pwsp_process_tasks none = {NULL, NULL, NULL, NULL};
+    pwsp_walk *walk = pipes->walk;
+    const ptowsp_program *program = walk->program;
+    const pwsp_bindings *bindings = walk->bindings;
     uint32_t latency = program->first_symbol + program->latency_symbol;
     pwsp_pipeline_host host;
     memset(&host, 0, sizeof host);
-    host.task = pwsp_run_process_task;
-    host.load = run->is_issued ? pwsp_run_process_load : NULL;
-    host.settle = run->is_issued ? pwsp_run_process_settle : NULL;
-    host.user = run;
-    host.is_ordered = !run->is_time_only;
+    host.task = pwsp_pipes_task;
+    host.load = tasks ? pwsp_pipes_load : NULL;
+    host.settle = tasks ? pwsp_pipes_settle : NULL;
+    host.user = pipes;
+    host.is_ordered = !walk->is_time_only;
     host.has_records = options->record_tasks;
     host.token_limit = options->token_limit ? options->token_limit : UINT64_MAX;
-    host.has_latency = program->latency_symbol && run->is_bound[latency];
-    host.latency = host.has_latency ? run->initial[latency] : 0;
-    run->expander.program = program;
-    return pwsp_pipelines_begin(&run->pipelines, &run->expander, &host, run->initial);
+    host.has_latency = program->latency_symbol && bindings->is_bound[latency];
+    host.latency = host.has_latency ? bindings->initial[latency] : 0;
+    pipes->tasks = tasks ? *tasks : none;
+    return pwsp_pipelines_begin(&pipes->pipelines, &walk->expander, &host, bindings->initial);
 }
 
-// What it is to what surrounds it.
-static pwsp_pipeline_arrival pwsp_run_pipeline_arrival(ptowsp_run *run, const pwsp_pipeline_op *op,
-                                                       uint64_t first_task, uint64_t cycles) {
-    const ptowsp_program *program = run->program;
-    const pwsp_pipelines *pipelines = &run->pipelines;
-    pwsp_pipeline_arrival arrival;
-    memset(&arrival, 0, sizeof arrival);
-    arrival.cycles = cycles;
-    arrival.op = &op->task;
-    arrival.views = PWSP_PROGRAM_AT(program, views, pwsp_tile_view, op->task.first_view);
-    arrival.tiles = run->wholes;
-    arrival.first_task = first_task;
-    arrival.task_count = run->sim.task_count - first_task;
-    arrival.end_task = pipelines->end_task;
-    arrival.node = run->expander.node;
-    arrival.pipeline = pipelines->index;
-    arrival.run = (uint32_t)pipelines->stats[pipelines->index].run_count;
+PWSP_INTERNAL void pwsp_pipes_arrival(pwsp_pipes *pipes, const pwsp_pipeline_op *op,
+                                      uint64_t first_task, uint64_t cycles,
+                                      pwsp_pipeline_arrival *arrival) {
+    const ptowsp_program *program = pipes->walk->program;
+    const pwsp_pipelines *pipelines = &pipes->pipelines;
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(program, views, pwsp_tile_view, op->task.first_view);
+    memset(arrival, 0, sizeof *arrival);
+    arrival->whole.cycles = cycles;
+    arrival->whole.tiles = pipes->wholes;
+    arrival->whole.tile_count = op->task.view_count;
+    arrival->whole.node = pipes->walk->expander.node;
+    pwsp_arrival_set_edges(&arrival->whole, program, &op->task);
+    arrival->first_task = first_task;
+    arrival->task_count = pipes->time->sim.task_count - first_task;
+    arrival->end_task = pipelines->end_task;
+    arrival->pipeline = pipelines->index;
+    arrival->run = (uint32_t)pipelines->stats[pipelines->index].run_count;
     for (uint32_t i = 0; i < op->task.view_count; i++) {
-        memset(&run->wholes[i], 0, sizeof run->wholes[i]);
-        run->wholes[i].tensor = arrival.views[i].tensor;
+        memset(&pipes->wholes[i], 0, sizeof pipes->wholes[i]);
+        pipes->wholes[i].tensor = views[i].tensor;
+        pipes->wholes[i].access = views[i].access;
     }
-    return arrival;
 }
 
-PWSP_INTERNAL bool pwsp_run_pipeline(ptowsp_run *run) {
-    const pwsp_pipeline_op *op = run->expander.pipeline;
-    uint64_t first_task = run->sim.task_count;
+PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_arrival) {
+    const pwsp_pipeline_op *op = pipes->walk->expander.pipeline;
+    uint64_t first_task = pipes->time->sim.task_count;
     ptowsp_cycles cycles;
-    bool is_good = pwsp_pipelines_run(&run->pipelines, &cycles);
-    pwsp_pipeline_arrival arrival = pwsp_run_pipeline_arrival(run, op, first_task, cycles);
-    bool is_issued = run->is_flow ? pwsp_flow_pipeline(&run->flow, &arrival)
-                                  : pwsp_lanes_pipeline(&run->lanes, &arrival);
-    if (!is_good && is_issued && run->is_flow) {
-        pwsp_flow_end(&run->flow);  // it is the last, and what has been done gets its times
+    bool is_good = pwsp_pipelines_run(&pipes->pipelines, &cycles);
+    pwsp_pipes_arrival(pipes, op, first_task, cycles, out_arrival);
+    bool is_issued = pwsp_timeline_pipeline(pipes->time, out_arrival);
+    if (!is_good && is_issued) {
+        pwsp_timeline_end(pipes->time);  // it is the last, and what has been done gets its times
     }
     return is_good && is_issued;
 }
 
 // Walks the process that the expander is in without kernels, to its end. False with the expander's
 // error.
-static bool pwsp_run_process_dry(ptowsp_run *run) {
-    pwsp_expander *x = &run->expander;
+static bool pwsp_pipes_process_dry(pwsp_pipes *pipes) {
+    pwsp_expander *x = &pipes->walk->expander;
     for (;;) {
         switch (pwsp_expander_next(x)) {
         case PWSP_EVENT_TASK:
-            if (x->kernel->code && !pwsp_run_check_tiles(run, x->kernel->code)) {
+            if (x->kernel->code && !pwsp_walk_check_tiles(pipes->walk, x->kernel->code)) {
                 return false;
             }
             break;
@@ -35272,9 +35777,9 @@ static bool pwsp_run_process_dry(ptowsp_run *run) {
     }
 }
 
-PWSP_INTERNAL bool pwsp_run_pipeline_dry(ptowsp_run *run) {
-    pwsp_expander *x = &run->expander;
-    pwsp_pipelines *pipelines = &run->pipelines;
+PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
+    pwsp_expander *x = &pipes->walk->expander;
+    pwsp_pipelines *pipelines = &pipes->pipelines;
     pwsp_frame *frames = x->frames;
     uint32_t frame_count = x->frame_count, next_op = x->next_op;
     uint64_t task_count = x->task_count;
@@ -35282,7 +35787,7 @@ PWSP_INTERNAL bool pwsp_run_pipeline_dry(ptowsp_run *run) {
     pwsp_pipelines_place(pipelines);
     for (uint32_t i = 0; i < pipelines->running_count; i++) {
         pwsp_process_enter(pipelines, &pipelines->processes[i]);
-        if (!pwsp_run_process_dry(run)) {
+        if (!pwsp_pipes_process_dry(pipes)) {
             return false;
         }
         pwsp_process_leave(pipelines, &pipelines->processes[i]);
@@ -35296,103 +35801,296 @@ PWSP_INTERNAL bool pwsp_run_pipeline_dry(ptowsp_run *run) {
     return true;
 }
 
-// -- results --------------------------------------------------------------------------------------
+// =================================================================================================
+// src/exec/frontend.h
+// =================================================================================================
 
-static void pwsp_run_tell(uint32_t count, uint32_t *out_count) {
-    if (out_count) {
-        *out_count = count;
+// The front end of the scheduler: walks a program, issues its tasks to lanes or cores, calls their
+// kernels there, and tells simulated time of them as they retire.
+//
+//      walk (expander) -> frontend -> scheduler (runtime/issue.h) -> executor -> kernel
+//                                          | in program order
+//                                          v
+//                                       frontend -> time (timeline.h), errors
+
+#ifndef PWSP_FRONTEND_H
+#define PWSP_FRONTEND_H
+
+#define PWSP_FRONTEND_WINDOW_MAX 4096u
+
+// The variables around a task, for texts of errors, in a list of cells.
+typedef struct pwsp_task_variables {
+    uint32_t first, count;
+} pwsp_task_variables;
+
+// Where a tile of a task begins: the rest of pwsp_tile_at follows from its view and tensor.
+typedef struct pwsp_entry_tile {
+    int64_t lead, row, col;
+} pwsp_entry_tile;
+
+// The index of a slot load in a process, which time has accounted for.
+#define PWSP_FRONTEND_LOAD_IN_PROCESS 1
+
+// After it nothing is issued.
+typedef enum pwsp_frontend_failure {
+    PWSP_FRONTEND_GOOD = 0,
+    PWSP_FRONTEND_FAILED_WALK,  // the error is the expander's
+    PWSP_FRONTEND_FAILED_TIME   // the error is the simulation's
+} pwsp_frontend_failure;
+
+typedef struct pwsp_frontend {
+    pwsp_memory memory;
+    pwsp_walk *walk;
+    pwsp_timeline *time;
+    pwsp_pipes *pipes;
+    pwsp_issue issue;
+    pwsp_frontend_failure failure;
+    bool has_keys;            // their values are kept for retiring
+    bool is_homed;            // dispatch chooses the real lane, too
+    uint32_t home_counts[2];  // lanes or cores by unit; with one pool: of the vector unit
+    uint32_t home_first[2];
+    uint32_t tile_word;              // where tiles begin among the words of an entry
+    pwsp_task_variables *variables;  // by op of a task
+    uint32_t *cells;                 // of variables
+    uint64_t cell_count;
+    pwsp_tile_core *cores;  // by lane
+    uint64_t core_capacity;
+    uint32_t core_count;
+} pwsp_frontend;
+
+// With no lanes yet. NULL when memory is out.
+PWSP_INTERNAL pwsp_frontend *pwsp_frontend_create(pwsp_walk *walk, pwsp_timeline *time,
+                                                  pwsp_pipes *pipes);
+PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front);  // NULL is ignored
+PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front);
+
+// Makes what lanes up to lane_count need to run kernels. False when memory is out.
+PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_count);
+
+// How tasks of processes are run: for pwsp_pipes_begin.
+PWSP_INTERNAL pwsp_process_tasks pwsp_frontend_process_tasks(pwsp_frontend *front);
+
+// Walks the program on the calling thread, and returns when all tasks that it has issued are done.
+// Time has been begun. vector_count and cube_count are what affinity chooses from: with cube_count
+// 0, all tasks from the first. False after a failure, and front->failure says of what.
+PWSP_INTERNAL bool pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
+                                      uint32_t vector_count, uint32_t cube_count);
+
+#endif
+
+// =================================================================================================
+// src/exec/frontend_setup.c
+// =================================================================================================
+
+// Setting up the front end of a program: the variables of its tasks, how much an entry holds, and
+// memory for all of it.
+
+// Is there anything to evaluate but a zero?
+static bool pwsp_code_is_any(pwsp_code code) {
+    return code.begin != code.end || code.cell != 0;
+}
+
+// Lists the variables around each task, and finds the most words of one. False when memory is out.
+static bool pwsp_frontend_list_variables(pwsp_frontend *front, uint32_t *out_word_count) {
+    const ptowsp_program *program = front->walk->program;
+    uint64_t count = 0;
+    *out_word_count = 2;
+    for (uint32_t i = 0; i < program->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(program, i);
+        if (op->kind != PWSP_OP_TASK) {
+            continue;
+        }
+        const pwsp_task_op *task = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+        pwsp_task_variables *variables = &front->variables[op->at];
+        variables->first = (uint32_t)count;
+        for (uint32_t at = op->node; at; at = PWSP_PLACE_AT(program, at)->parent) {
+            const pwsp_place *place = PWSP_PLACE_AT(program, at);
+            void *cells = front->cells;
+            if (!pwsp_memory_grow(&front->memory, &cells, &front->cell_count,
+                                  count + place->param_count + 1, sizeof(uint32_t))) {
+                return false;
+            }
+            front->cells = (uint32_t *)cells;
+            for (uint32_t j = 0; j < place->param_count; j++) {
+                front->cells[count++] =
+                    PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j)->cell;
+            }
+            if (place->variable) {
+                front->cells[count++] = place->variable;
+            }
+        }
+        variables->count = (uint32_t)count - variables->first;
+        front->has_keys = front->has_keys || pwsp_code_is_any(task->dispatch) ||
+                          pwsp_code_is_any(task->priority) || pwsp_code_is_any(task->stream);
+        uint32_t words = task->axis_count + task->scalar_count + variables->count + 3;
+        *out_word_count = words > *out_word_count ? words : *out_word_count;
     }
+    *out_word_count -= front->has_keys || *out_word_count < 5 ? 0 : 3;
+    *out_word_count += 1;  // the op
+    return true;
 }
 
-const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run, uint32_t *out_count) {
-    uint32_t count = (uint32_t)run->program->pipelines.count;
-    pwsp_run_tell(count, out_count);
-    return count ? run->pipelines.stats : NULL;
+static uint32_t pwsp_frontend_capacity(const ptowsp_schedule *schedule) {
+    bool has_window = schedule->window > 0 && schedule->window < PWSP_FRONTEND_WINDOW_MAX;
+    return has_window ? schedule->window : PWSP_FRONTEND_WINDOW_MAX;
 }
 
-const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run, uint32_t *out_count) {
-    uint32_t count = run->pipelines.process_count;
-    pwsp_run_tell(count, out_count);
-    return count ? run->pipelines.process_stats : NULL;
-}
-
-const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run, uint32_t *out_count) {
-    uint32_t count = (uint32_t)run->program->channels.count;
-    pwsp_run_tell(count, out_count);
-    return count ? run->pipelines.channel_stats : NULL;
-}
-
-const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count) {
-    uint64_t count = run->pipelines.step_count;
-    if (out_count) {
-        *out_count = count;
+static uint32_t pwsp_frontend_tile_max(const ptowsp_program *program) {
+    uint32_t count = 1;  // of a slot load
+    for (uint32_t i = 0; i < program->tasks.count; i++) {
+        uint32_t views = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i)->view_count;
+        count = views > count ? views : count;
     }
-    return count ? run->pipelines.steps : NULL;
+    return count;
 }
 
-const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
-                                          uint64_t *out_count) {
-    bool is_known = pipeline < run->program->pipelines.count && run->has_records;
-    const pwsp_chain *chain = is_known ? &run->pipelines.chains[pipeline] : NULL;
-    uint64_t count = chain ? chain->count : 0;
-    if (out_count) {
-        *out_count = count;
+static bool pwsp_frontend_init(pwsp_frontend *front) {
+    const ptowsp_program *program = front->walk->program;
+    const ptowsp_schedule *schedule = &program->schedule;
+    pwsp_issue_desc desc;
+    memset(&desc, 0, sizeof desc);
+    front->is_homed = schedule->dispatch == PTOWSP_DISPATCH_AFFINITY ||
+                      schedule->dispatch == PTOWSP_DISPATCH_CUSTOM ||
+                      schedule->dispatch == PTOWSP_DISPATCH_HASH;
+    front->variables = (pwsp_task_variables *)pwsp_memory_alloc(
+        &front->memory, ((size_t)program->tasks.count + 1) * sizeof(pwsp_task_variables));
+    if (!front->variables || !pwsp_frontend_list_variables(front, &front->tile_word)) {
+        return false;
     }
-    return count ? run->pipelines.chain_steps + chain->first : NULL;
+    desc.place_count = pwsp_frontend_capacity(schedule);
+    desc.tile_max = pwsp_frontend_tile_max(program);
+    desc.word_count =
+        front->tile_word + desc.tile_max * (uint32_t)(sizeof(pwsp_entry_tile) / sizeof(uint64_t));
+    return pwsp_issue_init(&front->issue, &front->memory, front->time->sim.timed, &desc);
 }
 
-void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
-    pwsp_stuck_print(&run->pipelines, text);
+PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_count) {
+    const ptowsp_program *program = front->walk->program;
+    void *cores = front->cores;
+    if (!pwsp_memory_grow(&front->memory, &cores, &front->core_capacity, lane_count,
+                          sizeof(pwsp_tile_core))) {
+        return false;
+    }
+    front->cores = (pwsp_tile_core *)cores;
+    while (front->core_count < lane_count) {
+        pwsp_tile_core *core = &front->cores[front->core_count];
+        memset(core, 0, sizeof *core);
+        core->memory = front->memory;
+        for (uint32_t i = 1; i < program->kernels.count; i++) {
+            const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+            if (kernel->code && !pwsp_tile_core_reserve(core, kernel->code)) {
+                pwsp_tile_core_free(core);
+                return false;
+            }
+        }
+        front->core_count++;
+    }
+    return true;
+}
+
+PWSP_INTERNAL pwsp_frontend *pwsp_frontend_create(pwsp_walk *walk, pwsp_timeline *time,
+                                                  pwsp_pipes *pipes) {
+    pwsp_frontend *front = (pwsp_frontend *)pwsp_memory_alloc(&walk->memory, sizeof(pwsp_frontend));
+    if (front) {
+        front->memory = walk->memory;
+        front->walk = walk;
+        front->time = time;
+        front->pipes = pipes;
+        if (!pwsp_frontend_init(front)) {
+            pwsp_frontend_destroy(front);
+            return NULL;
+        }
+    }
+    return front;
+}
+
+PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front) {
+    if (!front) {
+        return;
+    }
+    pwsp_memory memory = front->memory;
+    for (uint32_t i = 0; i < front->core_count; i++) {
+        pwsp_tile_core_free(&front->cores[i]);
+    }
+    pwsp_memory_free(&memory, front->cores, (size_t)front->core_capacity * sizeof(pwsp_tile_core));
+    pwsp_memory_free(&memory, front->cells, (size_t)front->cell_count * sizeof(uint32_t));
+    pwsp_memory_free(&memory, front->variables,
+                     ((size_t)front->walk->program->tasks.count + 1) * sizeof(pwsp_task_variables));
+    pwsp_issue_free(&front->issue);
+    pwsp_memory_free(&memory, front, sizeof(pwsp_frontend));
+}
+
+PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front) {
+    if (!front) {
+        return 0;
+    }
+    size_t bytes = sizeof(pwsp_frontend) + pwsp_issue_bytes(&front->issue) +
+                   ((size_t)front->walk->program->tasks.count + 1) * sizeof(pwsp_task_variables) +
+                   (size_t)front->cell_count * sizeof(uint32_t) +
+                   (size_t)front->core_capacity * sizeof(pwsp_tile_core);
+    for (uint32_t i = 0; i < front->core_count; i++) {
+        bytes += pwsp_tile_core_bytes(&front->cores[i]);
+    }
+    return bytes;
 }
 
 // =================================================================================================
-// src/exec/issue.c
+// src/exec/frontend.c
 // =================================================================================================
 
-// Issuing and retiring: see issue.h.
+// Issuing a program's tasks and retiring them: see frontend.h.
 //
-// The walking thread retires whatever is done at the head of the reorder buffer before it issues
-// the next task, and helps to run tasks while the buffer is full, a slot has to be loaded, or all
-// has been issued. After a failure it issues nothing more, and waits for what is in flight.
+// An entry has the words that its task is made of again, on whatever thread runs it: the op,
+// axis arguments, scalars, keys (dispatch, priority, stream), variables around it; then where its
+// tiles begin. A slot load has the tensor and where its one element is; a reset has its edges.
 //
-// Errors keep program order: what the walk finds wrong counts only when all before it has been
-// retired; and the failure that is retired first is the one that would have come without lanes.
-//
-// A pipeline is walked by the rules of time, with its processes' tasks issued as they come. All
-// that is before it has been retired by then, so it waits for nothing; what follows waits for its
-// tasks.
+// A pipeline is walked by the rules of time, with its processes' tasks issued as they come. All that
+// is before it has been retired by then, so it waits for nothing; what follows waits for its tasks.
 
 // -- entries --------------------------------------------------------------------------------------
 
-PWSP_INLINE uint32_t pwsp_issue_op_index(const pwsp_issue *issue, const pwsp_task_op *op) {
-    return (uint32_t)(op - (const pwsp_task_op *)issue->run->program->tasks.items);
+PWSP_INLINE const pwsp_task_op *pwsp_entry_op(const pwsp_frontend *front, const pwsp_entry *entry) {
+    return PWSP_PROGRAM_AT(front->walk->program, tasks, pwsp_task_op,
+                           (uint32_t)pwsp_entry_words(entry)[0]);
 }
 
-// The words of a task: axis arguments, scalars, keys (dispatch, priority, stream), variables.
-static void pwsp_issue_fill(pwsp_issue *issue, const pwsp_expander *x, pwsp_entry *entry,
-                            const pwsp_arrival *arrival) {
+// The node of a task is above its op.
+PWSP_INLINE uint32_t pwsp_entry_node(const pwsp_entry *entry) {
+    return (uint32_t)(pwsp_entry_words(entry)[0] >> 32);
+}
+
+PWSP_INLINE pwsp_entry_tile *pwsp_entry_tiles(const pwsp_frontend *front, const pwsp_entry *entry) {
+    return (pwsp_entry_tile *)(void *)(pwsp_entry_words(entry) + front->tile_word);
+}
+
+static void pwsp_frontend_fill(const pwsp_frontend *front, pwsp_entry *entry,
+                               const pwsp_arrival *arrival) {
+    const pwsp_expander *x = &front->walk->expander;
     const pwsp_task_op *op = x->task_op;
+    const uint32_t index = (uint32_t)(op - (const pwsp_task_op *)x->program->tasks.items);
     const uint64_t *args = x->task.args;
     uint64_t *word = pwsp_entry_words(entry);
-    entry->op = op;
-    entry->node = x->node;
+    entry->unit = arrival->unit;
+    entry->kernel = arrival->kernel;
     entry->index = x->task.index;
+    *word++ = (uint64_t)x->node << 32 | index;
     for (uint32_t i = 0; i < op->axis_count; i++) {
         *word++ = args[i];
     }
     for (uint32_t i = 0; i < op->scalar_count; i++) {
         *word++ = args[x->task.axis_arg_count + i];
     }
-    if (issue->has_keys) {
+    if (front->has_keys) {
         *word++ = arrival->dispatch_key;
         *word++ = arrival->priority_key;
         *word++ = arrival->stream_key;
     }
-    pwsp_issue_variables variables = issue->variables[pwsp_issue_op_index(issue, op)];
+    pwsp_task_variables variables = front->variables[index];
     for (uint32_t i = 0; i < variables.count; i++) {
-        *word++ = x->cells[issue->cells[variables.first + i]];
+        *word++ = x->cells[front->cells[variables.first + i]];
     }
-    pwsp_entry_tile *tiles = pwsp_entry_tiles(&issue->reorder, entry);
+    PTOWSP_ASSERT(word <= pwsp_entry_words(entry) + front->tile_word);
+    pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
     for (uint32_t i = 0; i < op->view_count; i++) {
         const pwsp_tile_at *at = &x->tiles_at[i];
         pwsp_entry_tile tile = {at->lead, at->row, at->col};
@@ -35401,17 +36099,19 @@ static void pwsp_issue_fill(pwsp_issue *issue, const pwsp_expander *x, pwsp_entr
 }
 
 // The tiles of an entry, as the walk has found them.
-static void pwsp_issue_tiles(const pwsp_issue *issue, const pwsp_entry *entry, pwsp_tile_at *at) {
-    const pwsp_task_op *op = entry->op;
-    const pwsp_entry_tile *tiles = pwsp_entry_tiles(&issue->reorder, entry);
+static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *entry,
+                                pwsp_tile_at *at) {
+    const pwsp_task_op *op = pwsp_entry_op(front, entry);
+    const pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
     const pwsp_tile_view *views =
-        PWSP_PROGRAM_AT(issue->run->program, views, pwsp_tile_view, op->first_view);
+        PWSP_PROGRAM_AT(front->walk->program, views, pwsp_tile_view, op->first_view);
     for (uint32_t i = 0; i < op->view_count; i++) {
-        const pwsp_bound_tensor *tensor = &issue->run->effective[views[i].tensor];
+        const pwsp_bound_tensor *tensor = &front->walk->bindings->effective[views[i].tensor];
         int64_t rows = tensor->rows - tiles[i].row, cols = tensor->cols - tiles[i].col;
         at[i].tensor = views[i].tensor;
         at[i].rows = (uint32_t)(views[i].rows && views[i].rows < rows ? views[i].rows : rows);
         at[i].cols = (uint32_t)(views[i].cols && views[i].cols < cols ? views[i].cols : cols);
+        at[i].access = views[i].access;
         at[i].lead = tiles[i].lead;
         at[i].row = tiles[i].row;
         at[i].col = tiles[i].col;
@@ -35419,25 +36119,26 @@ static void pwsp_issue_tiles(const pwsp_issue *issue, const pwsp_entry *entry, p
 }
 
 // The lane or core that dispatch chooses.
-static uint32_t pwsp_issue_home(const pwsp_issue *issue, const pwsp_expander *x, uint64_t key) {
-    uint32_t group = issue->home_counts[1] > 0 && x->kernel->unit == PTOWSP_UNIT_CUBE;
-    key = x->program->schedule.dispatch == PTOWSP_DISPATCH_HASH ? pwsp_mix64(key) : key;
-    return issue->home_first[group] + pwsp_modulo(key, issue->home_counts[group]);
+static uint32_t pwsp_frontend_home(const pwsp_frontend *front, const pwsp_arrival *arrival) {
+    uint32_t group = front->home_counts[1] > 0 && arrival->unit == PTOWSP_UNIT_CUBE;
+    uint64_t key = arrival->dispatch_key;
+    key = front->walk->program->schedule.dispatch == PTOWSP_DISPATCH_HASH ? pwsp_mix64(key) : key;
+    return front->home_first[group] + pwsp_modulo(key, front->home_counts[group]);
 }
 
 // The task of an entry as its kernel sees it; args and tiles have room for any.
-static ptowsp_task pwsp_issue_task_of(const pwsp_issue *issue, const pwsp_entry *entry,
-                                      uint64_t *args, ptowsp_tile *tiles) {
-    const pwsp_task_op *op = entry->op;
+static ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front, const pwsp_entry *entry,
+                                         uint64_t *args, ptowsp_tile *tiles) {
+    const pwsp_task_op *op = pwsp_entry_op(front, entry);
     pwsp_tile_at at[PTOWSP_TASK_TILE_MAX];
-    pwsp_issue_tiles(issue, entry, at);
-    const uint64_t *words = pwsp_entry_words(entry);
+    pwsp_frontend_tiles(front, entry, at);
+    const uint64_t *words = pwsp_entry_words(entry) + 1;
     uint64_t *arg = args;
     for (uint32_t i = 0; i < op->axis_count; i++) {
         *arg++ = words[i];
     }
     for (uint32_t i = 0; i < op->view_count; i++) {
-        const pwsp_bound_tensor *tensor = &issue->run->effective[at[i].tensor];
+        const pwsp_bound_tensor *tensor = &front->walk->bindings->effective[at[i].tensor];
         *arg++ = at[i].rows;
         *arg++ = at[i].cols;
         tiles[i].data =
@@ -35457,22 +36158,24 @@ static ptowsp_task pwsp_issue_task_of(const pwsp_issue *issue, const pwsp_entry 
     task.tiles = tiles;
     task.index = entry->index;
     task.kernel_name =
-        PWSP_PROGRAM_AT(issue->run->program, kernels, pwsp_kernel_info, op->kernel)->name;
+        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, op->kernel)->name;
     task.lane = 0;
     return task;
 }
 
-PWSP_INTERNAL ptowsp_cycles pwsp_issue_call(void *user, const pwsp_entry *entry, uint32_t lane) {
-    const pwsp_issue *issue = (const pwsp_issue *)user;
+// Calls the kernel of an entry: what the reorder buffer is given.
+static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uint32_t lane) {
+    const pwsp_frontend *front = (const pwsp_frontend *)user;
     const pwsp_kernel_info *kernel =
-        PWSP_PROGRAM_AT(issue->run->program, kernels, pwsp_kernel_info, entry->op->kernel);
+        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel);
     uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
     ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
-    ptowsp_task task = pwsp_issue_task_of(issue, entry, args, tiles);
+    ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
+    PTOWSP_ASSERT(lane < front->core_count);
     task.lane = lane;
     if (kernel->code) {
         ptowsp_cycles cycles;
-        bool is_good = pwsp_tile_core_run(&issue->cores[lane], kernel->code, &task, false, &cycles);
+        bool is_good = pwsp_tile_core_run(&front->cores[lane], kernel->code, &task, false, &cycles);
         return is_good ? cycles : ptowsp_task_fail(PTOWSP_INVALID_PARAMS);
     }
     if (entry->kind == PWSP_ENTRY_PROCESS_TASK) {
@@ -35483,324 +36186,230 @@ PWSP_INTERNAL ptowsp_cycles pwsp_issue_call(void *user, const pwsp_entry *entry,
 
 // -- retiring -------------------------------------------------------------------------------------
 
-static bool pwsp_issue_fail(pwsp_issue *issue, pwsp_issue_failure failure) {
-    issue->failure = failure;
-    return false;
+// The first failure stays: what comes after it follows from it.
+static bool pwsp_frontend_fail(pwsp_frontend *front, pwsp_frontend_failure failure) {
+    PTOWSP_ASSERT(failure != PWSP_FRONTEND_GOOD);
+    if (front->failure == PWSP_FRONTEND_GOOD) {
+        front->failure = failure;
+    }
+    return pwsp_issue_fail(&front->issue);
 }
 
-static bool pwsp_issue_no_memory(pwsp_issue *issue) {
-    pwsp_sim_no_memory(&issue->run->sim);
-    return pwsp_issue_fail(issue, PWSP_ISSUE_FAILED_TIME);
+static void pwsp_frontend_no_memory(void *user) {
+    pwsp_frontend *front = (pwsp_frontend *)user;
+    pwsp_sim_no_memory(&front->time->sim);
+    pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_TIME);
+}
+
+static bool pwsp_frontend_tell(pwsp_frontend *front, bool is_good) {
+    return is_good || pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_TIME);
 }
 
 // A task has failed: tells it as the walk would have, had it stopped there.
-static bool pwsp_issue_fail_task(pwsp_issue *issue, const pwsp_entry *entry) {
-    ptowsp_run *run = issue->run;
-    pwsp_expander *x = &run->expander;
+static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entry) {
+    pwsp_walk *walk = front->walk;
+    pwsp_expander *x = &walk->expander;
+    const pwsp_task_op *op = pwsp_entry_op(front, entry);
     const pwsp_kernel_info *kernel =
-        PWSP_PROGRAM_AT(x->program, kernels, pwsp_kernel_info, entry->op->kernel);
-    if ((int64_t)entry->cycles == PTOWSP_SKIPPED && issue->reorder.is_out_of_memory) {
-        return pwsp_issue_no_memory(issue);
+        PWSP_PROGRAM_AT(x->program, kernels, pwsp_kernel_info, op->kernel);
+    if ((int64_t)entry->cycles == PTOWSP_SKIPPED && front->issue.reorder.is_out_of_memory) {
+        pwsp_frontend_no_memory(front);
+        return false;
     }
-    const uint64_t *word = pwsp_entry_words(entry) + entry->op->axis_count +
-                           entry->op->scalar_count + (issue->has_keys ? 3 : 0);
-    pwsp_issue_variables variables = issue->variables[pwsp_issue_op_index(issue, entry->op)];
+    const uint64_t *word =
+        pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count + (front->has_keys ? 3 : 0);
+    pwsp_task_variables variables = front->variables[(uint32_t)pwsp_entry_words(entry)[0]];
     for (uint32_t i = 0; i < variables.count; i++) {
-        x->cells[issue->cells[variables.first + i]] = word[i];
+        x->cells[front->cells[variables.first + i]] = word[i];
     }
-    x->node = entry->node;
+    x->node = pwsp_entry_node(entry);
     x->task.index = entry->index;
     if (kernel->code) {
         uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
         ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
-        ptowsp_task task = pwsp_issue_task_of(issue, entry, args, tiles);
+        ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
         ptowsp_cycles cycles;
-        pwsp_tile_core_run(&run->tile_core, kernel->code, &task, true, &cycles);
-        pwsp_run_fail_tiles(run);
+        pwsp_tile_core_run(&walk->tile_core, kernel->code, &task, true, &cycles);
+        pwsp_walk_fail_tiles(walk);
     } else {
-        pwsp_run_fail_kernel(x, entry->cycles);
+        pwsp_walk_fail_kernel(x, entry->cycles);
     }
-    return pwsp_issue_fail(issue, PWSP_ISSUE_FAILED_WALK);
+    return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
 
-static bool pwsp_issue_retire_task(pwsp_issue *issue, const pwsp_entry *entry) {
-    ptowsp_run *run = issue->run;
-    const pwsp_task_op *op = entry->op;
-    const uint64_t *keys = pwsp_entry_words(entry) + op->axis_count + op->scalar_count;
+static bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *entry) {
+    const pwsp_task_op *op = pwsp_entry_op(front, entry);
+    const uint64_t *keys = pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count;
     pwsp_tile_at tiles[PTOWSP_TASK_TILE_MAX];
     pwsp_arrival arrival;
-    pwsp_issue_tiles(issue, entry, tiles);
+    pwsp_frontend_tiles(front, entry, tiles);
     arrival.cycles = entry->cycles;
-    arrival.dispatch_key = issue->has_keys ? keys[0] : 0;
-    arrival.priority_key = issue->has_keys ? keys[1] : 0;
-    arrival.stream_key = issue->has_keys ? keys[2] : 0;
-    arrival.op = op;
+    arrival.dispatch_key = front->has_keys ? keys[0] : 0;
+    arrival.priority_key = front->has_keys ? keys[1] : 0;
+    arrival.stream_key = front->has_keys ? keys[2] : 0;
     arrival.tiles = tiles;
-    arrival.views = PWSP_PROGRAM_AT(run->program, views, pwsp_tile_view, op->first_view);
-    arrival.unit = PWSP_PROGRAM_AT(run->program, kernels, pwsp_kernel_info, op->kernel)->unit;
-    arrival.node = entry->node;
-    bool is_good = run->is_flow ? pwsp_flow_task(&run->flow, &arrival)
-                                : pwsp_lanes_task(&run->lanes, &arrival);
-    return is_good || pwsp_issue_fail(issue, PWSP_ISSUE_FAILED_TIME);
-}
-
-static bool pwsp_issue_time(pwsp_issue *issue, pwsp_event event, pwsp_range reset,
-                            const pwsp_tile_at *load_at) {
-    return pwsp_run_time(issue->run, event, reset, load_at) ||
-           pwsp_issue_fail(issue, PWSP_ISSUE_FAILED_TIME);
+    arrival.tile_count = op->view_count;
+    pwsp_arrival_set_edges(&arrival, front->walk->program, op);
+    arrival.kernel = entry->kernel;
+    arrival.node = pwsp_entry_node(entry);
+    arrival.unit = entry->unit;
+    return pwsp_frontend_tell(front, pwsp_timeline_task(front->time, &arrival));
 }
 
 // A slot load has one element.
-static bool pwsp_issue_retire_load(pwsp_issue *issue, const pwsp_entry *entry) {
-    const pwsp_entry_tile *tile = pwsp_entry_tiles(&issue->reorder, entry);
-    pwsp_tile_at at = {
-        (uint32_t)pwsp_entry_words(entry)[0], 1, 1, tile->lead, tile->row, tile->col};
-    pwsp_range none = {0, 0};
-    return pwsp_issue_time(issue, PWSP_EVENT_SLOT_LOAD, none, &at);
+static bool pwsp_frontend_retire_load(pwsp_frontend *front, const pwsp_entry *entry) {
+    if (entry->index == PWSP_FRONTEND_LOAD_IN_PROCESS) {
+        return true;
+    }
+    const pwsp_entry_tile *tile = pwsp_entry_tiles(front, entry);
+    pwsp_tile_at at = {(uint32_t)pwsp_entry_words(entry)[0],
+                       1,
+                       1,
+                       PWSP_TILE_READ,
+                       tile->lead,
+                       tile->row,
+                       tile->col};
+    return pwsp_frontend_tell(front, pwsp_timeline_slot_load(front->time, &at));
 }
 
-static bool pwsp_issue_retire_one(pwsp_issue *issue, const pwsp_entry *entry) {
-    pwsp_range none = {0, 0};
+static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
+    pwsp_frontend *front = (pwsp_frontend *)user;
+    pwsp_timeline *time = front->time;
+    const uint64_t *words = pwsp_entry_words(entry);
     if (entry->kind <= PWSP_ENTRY_PROCESS_TASK && entry->cycles > PTOWSP_CYCLES_MAX) {
-        return pwsp_issue_fail_task(issue, entry);
+        return pwsp_frontend_fail_task(front, entry);
     }
     switch (entry->kind) {
-    case PWSP_ENTRY_TASK: return pwsp_issue_retire_task(issue, entry);
+    case PWSP_ENTRY_TASK: return pwsp_frontend_retire_task(front, entry);
     case PWSP_ENTRY_PROCESS_TASK: return true;
-    case PWSP_ENTRY_LOAD:
-        return entry->index == PWSP_ISSUE_LOAD_IN_PROCESS || pwsp_issue_retire_load(issue, entry);
-    case PWSP_ENTRY_PARALLEL: return pwsp_issue_time(issue, PWSP_EVENT_PARALLEL, none, NULL);
-    case PWSP_ENTRY_SEQUENTIAL: return pwsp_issue_time(issue, PWSP_EVENT_SEQUENTIAL, none, NULL);
-    case PWSP_ENTRY_SCOPE_END: return pwsp_issue_time(issue, PWSP_EVENT_SCOPE_END, none, NULL);
+    case PWSP_ENTRY_LOAD: return pwsp_frontend_retire_load(front, entry);
+    case PWSP_ENTRY_PARALLEL:
+        return pwsp_frontend_tell(front, pwsp_timeline_scope_begin(time, true));
+    case PWSP_ENTRY_SEQUENTIAL:
+        return pwsp_frontend_tell(front, pwsp_timeline_scope_begin(time, false));
+    case PWSP_ENTRY_SCOPE_END: return pwsp_frontend_tell(front, pwsp_timeline_scope_end(time));
     case PWSP_ENTRY_RESET: {
-        const uint64_t *words = pwsp_entry_words(entry);
-        pwsp_range reset = {(uint32_t)words[0], (uint32_t)words[1]};
-        return pwsp_issue_time(issue, PWSP_EVENT_RESET, reset, NULL);
+        const uint32_t *edges = (const uint32_t *)front->walk->program->edges.items + words[0];
+        return pwsp_frontend_tell(front, pwsp_timeline_reset(time, edges, (uint32_t)words[1]));
     }
     }
     return true;
-}
-
-// Retires what is done at the head. False after a failure.
-static bool pwsp_issue_retire(pwsp_issue *issue) {
-    pwsp_reorder *reorder = &issue->reorder;
-    while (reorder->head < reorder->tail) {
-        const pwsp_entry *entry = pwsp_reorder_entry(reorder, reorder->head);
-        if (!pwsp_entry_is_done(entry)) {
-            return true;
-        }
-        if (!pwsp_issue_retire_one(issue, entry)) {
-            return false;
-        }
-        reorder->head++;
-    }
-    return true;
-}
-
-static void pwsp_issue_help(pwsp_issue *issue, uint32_t ticket) {
-    issue->reorder.executor.help(issue->reorder.executor.user, ticket);
-}
-
-// Retires until there is room for another entry. False after a failure.
-static bool pwsp_issue_room(pwsp_issue *issue) {
-    for (;;) {
-        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
-        if (!pwsp_issue_retire(issue)) {
-            return false;
-        }
-        if (!pwsp_reorder_is_full(&issue->reorder)) {
-            return true;
-        }
-        pwsp_issue_help(issue, ticket);
-    }
-}
-
-// Retires until nothing is in flight. False after a failure.
-static bool pwsp_issue_settle(pwsp_issue *issue) {
-    for (;;) {
-        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
-        if (!pwsp_issue_retire(issue)) {
-            return false;
-        }
-        if (issue->reorder.head == issue->reorder.tail) {
-            return true;
-        }
-        pwsp_issue_help(issue, ticket);
-    }
-}
-
-// Retires until an entry is done. False after a failure, also of what it waits for.
-static bool pwsp_issue_await(pwsp_issue *issue, const pwsp_entry *entry) {
-    for (;;) {
-        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
-        if (!pwsp_issue_retire(issue)) {
-            return false;
-        }
-        if (pwsp_entry_is_done(entry)) {
-            return !pwsp_load_relaxed(&entry->fan.is_poisoned) || pwsp_issue_settle(issue);
-        }
-        pwsp_issue_help(issue, ticket);
-    }
-}
-
-// Waits for what is in flight, and forgets it.
-static void pwsp_issue_drain(pwsp_issue *issue) {
-    pwsp_reorder *reorder = &issue->reorder;
-    while (reorder->head < reorder->tail) {
-        uint32_t ticket = pwsp_reorder_ticket(reorder);
-        if (pwsp_entry_is_done(pwsp_reorder_entry(reorder, reorder->head))) {
-            reorder->head++;
-        } else {
-            pwsp_issue_help(issue, ticket);
-        }
-    }
 }
 
 // -- issuing --------------------------------------------------------------------------------------
 
-// Issues what has been opened; `is_good` is false when memory is out: then it does not run, but
-// what is before it does, and may have failed. False after a failure.
-static bool pwsp_issue_end(pwsp_issue *issue, bool is_good) {
-    issue->reorder.is_out_of_memory = issue->reorder.is_out_of_memory || !is_good;
-    pwsp_reorder_issue(&issue->reorder);
-    return !issue->reorder.is_out_of_memory ||
-           (pwsp_issue_settle(issue) && pwsp_issue_no_memory(issue));
+// What the walk has found wrong counts when all before it has been retired.
+static bool pwsp_frontend_fail_walk(pwsp_frontend *front) {
+    return pwsp_issue_settle(&front->issue) && pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
 
-static bool pwsp_issue_task(pwsp_issue *issue) {
-    pwsp_expander *x = &issue->run->expander;
-    pwsp_arrival keys;
-    if (!pwsp_run_keys(x, &keys)) {
-        return pwsp_issue_settle(issue) && pwsp_issue_fail(issue, PWSP_ISSUE_FAILED_WALK);
+static bool pwsp_frontend_task(pwsp_frontend *front) {
+    pwsp_expander *x = &front->walk->expander;
+    pwsp_arrival arrival;
+    if (!pwsp_walk_keys(x, &arrival)) {
+        return pwsp_frontend_fail_walk(front);
     }
-    if (!pwsp_issue_room(issue)) {
+    pwsp_entry *entry = pwsp_issue_open(&front->issue, PWSP_ENTRY_TASK);
+    if (!entry) {
         return false;
     }
-    pwsp_entry *entry = pwsp_reorder_open(&issue->reorder, PWSP_ENTRY_TASK);
-    pwsp_issue_fill(issue, x, entry, &keys);
-    if (issue->is_homed) {
-        entry->home = pwsp_issue_home(issue, x, keys.dispatch_key);
+    arrival.cycles = 0;
+    pwsp_walk_arrival(x, &arrival);
+    pwsp_frontend_fill(front, entry, &arrival);
+    if (front->is_homed) {
+        entry->home = pwsp_frontend_home(front, &arrival);
     }
-    return pwsp_issue_end(issue, pwsp_issue_connect(issue, x, keys.stream_key));
+    return pwsp_issue_submit(&front->issue, &arrival);
 }
 
 // Waits for what writes the element, and loads it.
-static bool pwsp_issue_load(pwsp_issue *issue, uint64_t in_process) {
-    pwsp_expander *x = &issue->run->expander;
-    if (!pwsp_issue_room(issue)) {
+static bool pwsp_frontend_load(pwsp_frontend *front, uint64_t in_process) {
+    pwsp_expander *x = &front->walk->expander;
+    pwsp_entry *entry = pwsp_issue_open(&front->issue, PWSP_ENTRY_LOAD);
+    if (!entry) {
         return false;
     }
-    pwsp_entry *entry = pwsp_reorder_open(&issue->reorder, PWSP_ENTRY_LOAD);
-    entry->index = in_process;
+    pwsp_arrival arrival;
+    memset(&arrival, 0, sizeof arrival);
+    arrival.tiles = &x->load_at;
+    arrival.tile_count = 1;
     pwsp_entry_tile tile = {x->load_at.lead, x->load_at.row, x->load_at.col};
+    entry->index = in_process;
     pwsp_entry_words(entry)[0] = x->load_at.tensor;
-    *pwsp_entry_tiles(&issue->reorder, entry) = tile;
-    pwsp_deps_query_load(&issue->deps, &x->load_at);
-    if (!pwsp_issue_end(issue, true) || !pwsp_issue_await(issue, entry)) {
+    *pwsp_entry_tiles(front, entry) = tile;
+    if (!pwsp_issue_submit(&front->issue, &arrival)) {
         return false;
     }
     pwsp_expander_load(x);
     return true;
 }
 
-// A scope, or forgotten edges: time is told when that is retired, or at once if nothing is in
-// flight.
-static bool pwsp_issue_mark(pwsp_issue *issue, pwsp_event event, pwsp_entry_kind kind) {
-    const pwsp_expander *x = &issue->run->expander;
-    if (event == PWSP_EVENT_RESET) {
-        pwsp_issue_reset(issue, x->reset);
-    } else if (issue->has_structure && event == PWSP_EVENT_SCOPE_END) {
-        pwsp_issue_scope_end(issue);
-    } else if (issue->has_structure) {
-        pwsp_issue_scope_begin(issue, event == PWSP_EVENT_PARALLEL);
-    }
-    if (!pwsp_issue_room(issue)) {
+// A scope, or edges that begin anew: time is told when that is retired.
+static bool pwsp_frontend_mark(pwsp_frontend *front, pwsp_entry_kind kind) {
+    const pwsp_expander *x = &front->walk->expander;
+    pwsp_entry *entry = pwsp_issue_open(&front->issue, kind);
+    if (!entry) {
         return false;
     }
-    if (issue->reorder.head == issue->reorder.tail) {
-        return pwsp_issue_time(issue, event, x->reset, NULL);
-    }
-    pwsp_entry *entry = pwsp_reorder_open(&issue->reorder, kind);
-    if (event == PWSP_EVENT_RESET) {
+    pwsp_arrival arrival;
+    memset(&arrival, 0, sizeof arrival);
+    if (kind == PWSP_ENTRY_RESET) {
         pwsp_entry_words(entry)[0] = x->reset.first;
         pwsp_entry_words(entry)[1] = x->reset.count;
+        arrival.after = (const uint32_t *)x->program->edges.items + x->reset.first;
+        arrival.after_count = x->reset.count;
     }
-    return pwsp_issue_end(issue, true);
+    return pwsp_issue_submit(&front->issue, &arrival);
 }
 
 // -- pipelines ------------------------------------------------------------------------------------
 
-static bool pwsp_issue_pipeline(pwsp_issue *issue) {
-    ptowsp_run *run = issue->run;
-    const pwsp_pipeline_op *op = run->expander.pipeline;
-    if (!pwsp_issue_settle(issue)) {
+static bool pwsp_frontend_pipeline(pwsp_frontend *front) {
+    pwsp_pipeline_arrival arrival;
+    if (!pwsp_issue_pipeline_begin(&front->issue)) {
         return false;
     }
-    for (uint64_t i = 0; i < issue->process_capacity; i++) {
-        issue->process_last[i] = PWSP_NO_TOKEN_TASK;
+    if (pwsp_pipes_run(front->pipes, &arrival)) {
+        pwsp_issue_pipeline_end(&front->issue, &arrival.whole);
+        return true;
     }
-    issue->pipeline_done = pwsp_reorder_no_token();
-    bool is_good = pwsp_run_pipeline(run);
-    if (!is_good && issue->failure == PWSP_ISSUE_GOOD) {
-        bool is_walk = run->expander.status != PTOWSP_OK;
-        return pwsp_issue_settle(issue) &&
-               pwsp_issue_fail(issue, is_walk ? PWSP_ISSUE_FAILED_WALK : PWSP_ISSUE_FAILED_TIME);
+    if (front->failure != PWSP_FRONTEND_GOOD) {
+        return false;
     }
-    if (is_good && issue->pipeline_done.task != PWSP_NO_TOKEN_TASK) {
-        if (issue->has_structure) {
-            pwsp_issue_child(issue, &issue->pipeline_done);
-        }
-        pwsp_issue_out(issue, &op->task, &issue->pipeline_done);
-    }
-    pwsp_reorder_drop(&issue->reorder, &issue->pipeline_done);
-    return is_good;
+    bool is_walk = front->walk->expander.status != PTOWSP_OK;
+    return pwsp_issue_settle(&front->issue) &&
+           pwsp_frontend_fail(front,
+                              is_walk ? PWSP_FRONTEND_FAILED_WALK : PWSP_FRONTEND_FAILED_TIME);
 }
 
 // Are a kernel's cycles known before it runs? False with *out_failed false if they are not.
-static bool pwsp_issue_cycles(ptowsp_run *run, ptowsp_cycles *out_cycles, bool *out_failed) {
-    pwsp_expander *x = &run->expander;
-    const pwsp_kernel_info *kernel = x->kernel;
+static bool pwsp_frontend_cycles(pwsp_walk *walk, ptowsp_cycles *out_cycles, bool *out_failed) {
+    const pwsp_kernel_info *kernel = walk->expander.kernel;
     *out_failed = false;
     if (!kernel->code && !kernel->cost && !kernel->cycles) {
         return false;
     }
-    *out_failed = !pwsp_run_kernel(run, true, out_cycles);
+    *out_failed = !pwsp_walk_kernel(walk, true, out_cycles);
     return !*out_failed;
 }
 
-PWSP_INTERNAL bool pwsp_issue_process_task(pwsp_issue *issue, uint32_t process,
-                                           ptowsp_cycles *out_cycles) {
-    ptowsp_run *run = issue->run;
-    pwsp_expander *x = &run->expander;
-    pwsp_reorder *reorder = &issue->reorder;
-    bool has_failed, is_known = pwsp_issue_cycles(run, out_cycles, &has_failed);
-    if (has_failed || !pwsp_issue_room(issue)) {
+// A task in a process: runs it, or only counts it and lets it run later.
+static bool pwsp_frontend_process_task(void *user, uint32_t process, ptowsp_cycles *out_cycles) {
+    pwsp_frontend *front = (pwsp_frontend *)user;
+    pwsp_issue *issue = &front->issue;
+    bool has_failed, is_known = pwsp_frontend_cycles(front->walk, out_cycles, &has_failed);
+    if (has_failed || !pwsp_issue_has_process(issue, process)) {
         return false;
     }
-    void *last = issue->process_last;
-    uint64_t before = issue->process_capacity;
-    if (!pwsp_memory_grow(&issue->memory, &last, &issue->process_capacity, (uint64_t)process + 1,
-                          sizeof(uint64_t))) {
-        return pwsp_issue_settle(issue) && pwsp_issue_no_memory(issue);
+    pwsp_entry *entry = pwsp_issue_open(issue, PWSP_ENTRY_PROCESS_TASK);
+    if (!entry) {
+        return false;
     }
-    issue->process_last = (uint64_t *)last;
-    for (uint64_t i = before; i < issue->process_capacity; i++) {
-        issue->process_last[i] = PWSP_NO_TOKEN_TASK;
-    }
-    pwsp_arrival keys = {0, 0, 0, 0, NULL, NULL, NULL, PTOWSP_UNIT_VECTOR, 0};
-    pwsp_entry *entry = pwsp_reorder_open(reorder, PWSP_ENTRY_PROCESS_TASK);
-    pwsp_issue_fill(issue, x, entry, &keys);
-    pwsp_token token = pwsp_reorder_token(reorder);
-    pwsp_token previous = {0, issue->process_last[process]};
-    pwsp_reorder_wait(reorder, &previous);
-    issue->process_last[process] = token.task;
-    const pwsp_task_op *op = x->task_op;
-    const pwsp_tile_view *views =
-        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, op->first_view);
-    bool is_good = pwsp_deps_query(&issue->deps, views, x->tiles_at, op->view_count) &&
-                   pwsp_deps_add(&issue->deps, views, x->tiles_at, op->view_count, &token);
-    pwsp_reorder_merge(reorder, &issue->pipeline_done, &token);
-    if (!pwsp_issue_end(issue, is_good)) {
+    pwsp_arrival arrival;
+    memset(&arrival, 0, sizeof arrival);
+    pwsp_walk_arrival(&front->walk->expander, &arrival);
+    pwsp_frontend_fill(front, entry, &arrival);
+    if (!pwsp_issue_submit_process(issue, process, &arrival)) {
         return false;
     }
     if (is_known) {
@@ -35813,31 +36422,36 @@ PWSP_INTERNAL bool pwsp_issue_process_task(pwsp_issue *issue, uint32_t process,
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_issue_process_load(pwsp_issue *issue) {
-    return pwsp_issue_load(issue, PWSP_ISSUE_LOAD_IN_PROCESS);
+static bool pwsp_frontend_process_load(void *user) {
+    return pwsp_frontend_load((pwsp_frontend *)user, PWSP_FRONTEND_LOAD_IN_PROCESS);
 }
 
-PWSP_INTERNAL bool pwsp_issue_process_settle(pwsp_issue *issue) {
-    return pwsp_issue_settle(issue);
+static bool pwsp_frontend_process_settle(void *user) {
+    return pwsp_issue_settle(&((pwsp_frontend *)user)->issue);
+}
+
+PWSP_INTERNAL pwsp_process_tasks pwsp_frontend_process_tasks(pwsp_frontend *front) {
+    pwsp_process_tasks tasks = {pwsp_frontend_process_task, pwsp_frontend_process_load,
+                                pwsp_frontend_process_settle, front};
+    return tasks;
 }
 
 // -- walking --------------------------------------------------------------------------------------
 
 // One event of the walk. False after a failure.
-static bool pwsp_issue_event(pwsp_issue *issue, pwsp_event event) {
-    pwsp_range none = {0, 0};
+static bool pwsp_frontend_event(pwsp_frontend *front, pwsp_event event) {
     switch (event) {
-    case PWSP_EVENT_TASK: return pwsp_issue_task(issue);
-    case PWSP_EVENT_PARALLEL: return pwsp_issue_mark(issue, event, PWSP_ENTRY_PARALLEL);
-    case PWSP_EVENT_SEQUENTIAL: return pwsp_issue_mark(issue, event, PWSP_ENTRY_SEQUENTIAL);
-    case PWSP_EVENT_SCOPE_END: return pwsp_issue_mark(issue, event, PWSP_ENTRY_SCOPE_END);
-    case PWSP_EVENT_RESET: return pwsp_issue_mark(issue, event, PWSP_ENTRY_RESET);
-    case PWSP_EVENT_SLOT_LOAD: return pwsp_issue_load(issue, 0);
-    case PWSP_EVENT_PIPELINE: return pwsp_issue_pipeline(issue);
+    case PWSP_EVENT_TASK: return pwsp_frontend_task(front);
+    case PWSP_EVENT_PARALLEL: return pwsp_frontend_mark(front, PWSP_ENTRY_PARALLEL);
+    case PWSP_EVENT_SEQUENTIAL: return pwsp_frontend_mark(front, PWSP_ENTRY_SEQUENTIAL);
+    case PWSP_EVENT_SCOPE_END: return pwsp_frontend_mark(front, PWSP_ENTRY_SCOPE_END);
+    case PWSP_EVENT_RESET: return pwsp_frontend_mark(front, PWSP_ENTRY_RESET);
+    case PWSP_EVENT_SLOT_LOAD: return pwsp_frontend_load(front, 0);
+    case PWSP_EVENT_PIPELINE: return pwsp_frontend_pipeline(front);
     case PWSP_EVENT_END:
-        return pwsp_issue_settle(issue) && pwsp_issue_time(issue, event, none, NULL);
-    case PWSP_EVENT_ERROR:
-        return pwsp_issue_settle(issue) && pwsp_issue_fail(issue, PWSP_ISSUE_FAILED_WALK);
+        return pwsp_issue_settle(&front->issue) &&
+               pwsp_frontend_tell(front, pwsp_timeline_end(front->time));
+    case PWSP_EVENT_ERROR: return pwsp_frontend_fail_walk(front);
     case PWSP_EVENT_PROCESS_END:
     case PWSP_EVENT_SEND:
     case PWSP_EVENT_RECEIVE:
@@ -35847,79 +36461,71 @@ static bool pwsp_issue_event(pwsp_issue *issue, pwsp_event event) {
     return true;
 }
 
-static void pwsp_issue_begin(pwsp_issue *issue, const pwsp_executor *executor,
-                             uint32_t vector_count, uint32_t cube_count) {
-    const ptowsp_program *program = issue->run->program;
-    pwsp_token none = pwsp_reorder_no_token();
-    pwsp_issue_scope root = {false, none, none};
-    pwsp_reorder_begin(&issue->reorder, executor);
-    pwsp_deps_begin_data(&issue->deps, &issue->run->timed, issue->run->effective);
-    issue->scopes[0] = root;
-    issue->depth = 1;
-    issue->failure = PWSP_ISSUE_GOOD;
-    for (uint32_t i = 0; issue->streams && i < program->schedule.stream_count; i++) {
-        issue->streams[i] = none;
-    }
-    for (uint32_t i = 0; i < program->edge_count; i++) {
-        issue->edges[i] = none;
-    }
-    issue->home_first[0] = 0;
-    issue->home_first[1] = vector_count;
-    issue->home_counts[0] = vector_count;
-    issue->home_counts[1] = cube_count;
-    for (uint32_t i = 0; i < issue->core_count; i++) {
-        issue->cores[i].cost = &issue->run->cost;
+static void pwsp_frontend_begin(pwsp_frontend *front, const pwsp_executor *executor,
+                                uint32_t vector_count, uint32_t cube_count) {
+    const pwsp_issue_host host = {pwsp_frontend_retire, pwsp_frontend_no_memory, front};
+    PTOWSP_ASSERT(vector_count + cube_count <= front->core_count);
+    front->issue.reorder.call = pwsp_frontend_call;
+    front->issue.reorder.call_user = front;
+    pwsp_issue_begin(&front->issue, front->walk->bindings->effective, executor, &host);
+    front->failure = PWSP_FRONTEND_GOOD;
+    front->home_first[0] = 0;
+    front->home_first[1] = vector_count;
+    front->home_counts[0] = vector_count;
+    front->home_counts[1] = cube_count;
+    for (uint32_t i = 0; i < front->core_count; i++) {
+        front->cores[i].cost = &front->walk->cost;
     }
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_issue_walk(pwsp_issue *issue, const pwsp_executor *executor,
-                                            uint32_t vector_count, uint32_t cube_count) {
-    ptowsp_run *run = issue->run;
-    pwsp_expander *x = &run->expander;
-    pwsp_issue_begin(issue, executor, vector_count, cube_count);
-    pwsp_run_begin_walk(run, false);
+PWSP_INTERNAL bool pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
+                                      uint32_t vector_count, uint32_t cube_count) {
+    pwsp_frontend_begin(front, executor, vector_count, cube_count);
+    pwsp_walk_begin(front->walk, false);
     pwsp_event event;
     do {
-        event = pwsp_expander_next(x);
-    } while (pwsp_issue_event(issue, event) && event != PWSP_EVENT_END);
-    pwsp_issue_drain(issue);
-    switch (issue->failure) {
-    case PWSP_ISSUE_FAILED_WALK: return pwsp_run_fail_walk(run);
-    case PWSP_ISSUE_FAILED_TIME: return pwsp_run_fail_sim(run);
-    case PWSP_ISSUE_GOOD: break;
-    }
-    return PTOWSP_OK;
+        event = pwsp_expander_next(&front->walk->expander);
+    } while (pwsp_frontend_event(front, event) && event != PWSP_EVENT_END);
+    pwsp_issue_drain(&front->issue);
+    return front->failure == PWSP_FRONTEND_GOOD;
 }
 
 // =================================================================================================
-// src/exec/crew.h
+// src/exec/workers.h
 // =================================================================================================
 
-// The lanes of a context, as who runs a program's tasks: one walks and issues, all run what is
-// ready.
+// The lanes of a context as an executor of tasks: one issues, all run what is ready.
 
-#ifndef PWSP_CREW_H
-#define PWSP_CREW_H
+#ifndef PWSP_WORKERS_H
+#define PWSP_WORKERS_H
 
-// Makes a crew, with no lanes yet. NULL when memory is out.
-PWSP_INTERNAL pwsp_crew *pwsp_crew_create(ptowsp_run *run);
-PWSP_INTERNAL void pwsp_crew_destroy(pwsp_crew *crew);  // NULL is ignored
-PWSP_INTERNAL size_t pwsp_crew_bytes(const pwsp_crew *crew);
+typedef struct pwsp_workers pwsp_workers;
+
+// Issues to an executor, and returns when all is done. False after a failure.
+typedef bool (*pwsp_workers_issue_fn)(void *user, const pwsp_executor *executor);
+
+// Makes a workers, with no lanes yet. NULL when memory is out.
+PWSP_INTERNAL pwsp_workers *pwsp_workers_create(const pwsp_memory *memory);
+PWSP_INTERNAL void pwsp_workers_destroy(pwsp_workers *workers);  // NULL is ignored
+PWSP_INTERNAL size_t pwsp_workers_bytes(const pwsp_workers *workers);
 
 // Makes room for lane_count lanes. False when memory is out.
-PWSP_INTERNAL bool pwsp_crew_reserve(pwsp_crew *crew, uint32_t lane_count);
+PWSP_INTERNAL bool pwsp_workers_reserve(pwsp_workers *workers, uint32_t lane_count);
 
-// Walks the run's program on lane_count lanes of its context, which has been entered. Time has been
-// begun, run->issue has room for as many lanes.
-PWSP_INTERNAL ptowsp_status pwsp_crew_walk(pwsp_crew *crew, uint32_t lane_count);
+// Calls `issue` on lane 0 of lane_count lanes of a context, which has been entered; all of them run
+// what is ready in the reorder buffer. is_homed: entries have homes, and are run there. False after
+// a failure. *out_is_kept: the user's executor has kept its contract.
+PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *context,
+                                    uint32_t lane_count, pwsp_reorder *reorder, bool is_homed,
+                                    pwsp_workers_issue_fn issue, void *user, bool *out_is_kept);
 
 #endif
 
 // =================================================================================================
-// src/exec/crew.c
+// src/exec/workers.c
 // =================================================================================================
 
-// The crew: lanes that run what is ready.
+// The workers: lanes that run what is ready.
 //
 // Each lane has a queue of ready tasks, oldest first, linked through their entries. Lane 0 walks;
 // it hands what it finds ready to the lanes that have come, in turn, and runs tasks itself when it
@@ -35939,31 +36545,33 @@ PWSP_INTERNAL ptowsp_status pwsp_crew_walk(pwsp_crew *crew, uint32_t lane_count)
 // `is_walker_asleep` and looks at done_count again, which others change before they look at the
 // flag; as they add tasks before that, it need not be woken for these.
 
-#define PWSP_CREW_NONE UINT32_MAX
+#define PWSP_WORKERS_NONE UINT32_MAX
 
-#define PWSP_CREW_SPIN_LONG  1000u
-#define PWSP_CREW_SPIN_SHORT 50u
+#define PWSP_WORKERS_SPIN_LONG  1000u
+#define PWSP_WORKERS_SPIN_SHORT 50u
 
-typedef struct pwsp_crew_lane {
+typedef struct pwsp_workers_lane {
     pwsp_mutex mutex;      // protects the queue
     uint32_t first, last;  // places of entries
     uint32_t count;        // atomic; changed under the lock
     uint32_t has_come;     // atomic
-    uint32_t kept;         // what the lane does next, or PWSP_CREW_NONE
+    uint32_t kept;         // what the lane does next, or PWSP_WORKERS_NONE
     char padding[PWSP_FALSE_SHARING];
-} pwsp_crew_lane;
+} pwsp_workers_lane;
 
-struct pwsp_crew {
-    ptowsp_run *run;
+struct pwsp_workers {
     pwsp_memory memory;
-    pwsp_crew_lane *lanes;
+    pwsp_reorder *reorder;  // of this run
+    pwsp_workers_issue_fn issue;
+    void *issue_user;
+    pwsp_workers_lane *lanes;
     uint32_t lane_capacity;
-    uint32_t lane_count;  // of this walk
+    uint32_t lane_count;
     uint32_t spin_count;
     bool is_homed;
     bool is_numbered;  // as they come
     uint32_t next;     // lane that gets what the walk finds ready
-    ptowsp_status status;
+    bool is_good;
     pwsp_mutex mutex;  // protects sleep
     pwsp_cond wake, walker_wake;
     char padding[PWSP_FALSE_SHARING];
@@ -35975,24 +36583,24 @@ struct pwsp_crew {
 
 // -- queues ---------------------------------------------------------------------------------------
 
-static void pwsp_crew_wake(pwsp_crew *crew, bool all) {
-    if (pwsp_load_seq_cst(&crew->sleeper_count)) {
-        pwsp_mutex_lock(&crew->mutex);
+static void pwsp_workers_wake(pwsp_workers *workers, bool all) {
+    if (pwsp_load_seq_cst(&workers->sleeper_count)) {
+        pwsp_mutex_lock(&workers->mutex);
         if (all) {
-            pwsp_cond_broadcast(&crew->wake);
+            pwsp_cond_broadcast(&workers->wake);
         } else {
-            pwsp_cond_signal(&crew->wake);
+            pwsp_cond_signal(&workers->wake);
         }
-        pwsp_mutex_unlock(&crew->mutex);
+        pwsp_mutex_unlock(&workers->mutex);
     }
 }
 
-static void pwsp_crew_push(pwsp_crew *crew, uint32_t index, uint32_t place) {
-    pwsp_crew_lane *lane = &crew->lanes[index];
-    pwsp_reorder *reorder = &crew->run->issue->reorder;
-    pwsp_reorder_at(reorder, place)->next = PWSP_CREW_NONE;
+static void pwsp_workers_push(pwsp_workers *workers, uint32_t index, uint32_t place) {
+    pwsp_workers_lane *lane = &workers->lanes[index];
+    pwsp_reorder *reorder = workers->reorder;
+    pwsp_reorder_at(reorder, place)->next = PWSP_WORKERS_NONE;
     pwsp_mutex_lock(&lane->mutex);
-    if (lane->first == PWSP_CREW_NONE) {
+    if (lane->first == PWSP_WORKERS_NONE) {
         lane->first = place;
     } else {
         pwsp_reorder_at(reorder, lane->last)->next = place;
@@ -36000,18 +36608,18 @@ static void pwsp_crew_push(pwsp_crew *crew, uint32_t index, uint32_t place) {
     lane->last = place;
     pwsp_fetch_add_seq_cst(&lane->count, 1u);
     pwsp_mutex_unlock(&lane->mutex);
-    pwsp_crew_wake(crew, crew->is_homed);
+    pwsp_workers_wake(workers, workers->is_homed);
 }
 
-// The oldest of a queue, or PWSP_CREW_NONE.
-static uint32_t pwsp_crew_pop(pwsp_crew *crew, pwsp_crew_lane *lane) {
+// The oldest of a queue, or PWSP_WORKERS_NONE.
+static uint32_t pwsp_workers_pop(pwsp_workers *workers, pwsp_workers_lane *lane) {
     if (!pwsp_load_relaxed(&lane->count)) {
-        return PWSP_CREW_NONE;
+        return PWSP_WORKERS_NONE;
     }
     pwsp_mutex_lock(&lane->mutex);
     uint32_t place = lane->first;
-    if (place != PWSP_CREW_NONE) {
-        lane->first = pwsp_reorder_at(&crew->run->issue->reorder, place)->next;
+    if (place != PWSP_WORKERS_NONE) {
+        lane->first = pwsp_reorder_at(workers->reorder, place)->next;
         pwsp_fetch_sub_seq_cst(&lane->count, 1u);
     }
     pwsp_mutex_unlock(&lane->mutex);
@@ -36019,27 +36627,30 @@ static uint32_t pwsp_crew_pop(pwsp_crew *crew, pwsp_crew_lane *lane) {
 }
 
 // May a lane take what is in the queue of another one?
-static bool pwsp_crew_may_take(const pwsp_crew *crew, uint32_t index, uint32_t other) {
-    return index == other || !crew->is_homed || !pwsp_load_seq_cst(&crew->lanes[other].has_come);
+static bool pwsp_workers_may_take(const pwsp_workers *workers, uint32_t index, uint32_t other) {
+    return index == other || !workers->is_homed ||
+           !pwsp_load_seq_cst(&workers->lanes[other].has_come);
 }
 
-static uint32_t pwsp_crew_take(pwsp_crew *crew, uint32_t index) {
-    for (uint32_t i = 0; i < crew->lane_count; i++) {
-        uint32_t other = index + i < crew->lane_count ? index + i : index + i - crew->lane_count;
-        if (pwsp_crew_may_take(crew, index, other)) {
-            uint32_t place = pwsp_crew_pop(crew, &crew->lanes[other]);
-            if (place != PWSP_CREW_NONE) {
+static uint32_t pwsp_workers_take(pwsp_workers *workers, uint32_t index) {
+    for (uint32_t i = 0; i < workers->lane_count; i++) {
+        uint32_t other =
+            index + i < workers->lane_count ? index + i : index + i - workers->lane_count;
+        if (pwsp_workers_may_take(workers, index, other)) {
+            uint32_t place = pwsp_workers_pop(workers, &workers->lanes[other]);
+            if (place != PWSP_WORKERS_NONE) {
                 return place;
             }
         }
     }
-    return PWSP_CREW_NONE;
+    return PWSP_WORKERS_NONE;
 }
 
 #if PWSP_HAS_THREADS
-static bool pwsp_crew_has_work(const pwsp_crew *crew, uint32_t index) {
-    for (uint32_t i = 0; i < crew->lane_count; i++) {
-        if (pwsp_load_seq_cst(&crew->lanes[i].count) && pwsp_crew_may_take(crew, index, i)) {
+static bool pwsp_workers_has_work(const pwsp_workers *workers, uint32_t index) {
+    for (uint32_t i = 0; i < workers->lane_count; i++) {
+        if (pwsp_load_seq_cst(&workers->lanes[i].count) &&
+            pwsp_workers_may_take(workers, index, i)) {
             return true;
         }
     }
@@ -36050,68 +36661,68 @@ static bool pwsp_crew_has_work(const pwsp_crew *crew, uint32_t index) {
 // -- the executor ---------------------------------------------------------------------------------
 
 // The lane that is next to get what the walk finds ready: one that has come.
-static uint32_t pwsp_crew_next(pwsp_crew *crew) {
-    uint32_t lane = crew->next;
+static uint32_t pwsp_workers_next(pwsp_workers *workers) {
+    uint32_t lane = workers->next;
     do {
-        lane = lane + 1 == crew->lane_count ? 0 : lane + 1;
-    } while (lane != 0 && !pwsp_load_relaxed(&crew->lanes[lane].has_come));
-    crew->next = lane;
+        lane = lane + 1 == workers->lane_count ? 0 : lane + 1;
+    } while (lane != 0 && !pwsp_load_relaxed(&workers->lanes[lane].has_come));
+    workers->next = lane;
     return lane;
 }
 
-static void pwsp_crew_ready(void *user, uint32_t by, uint32_t place) {
-    pwsp_crew *crew = (pwsp_crew *)user;
-    uint32_t home = pwsp_reorder_at(&crew->run->issue->reorder, place)->home;
+static void pwsp_workers_ready(void *user, uint32_t by, uint32_t place) {
+    pwsp_workers *workers = (pwsp_workers *)user;
+    uint32_t home = pwsp_reorder_at(workers->reorder, place)->home;
     if (home == PWSP_NO_HOME) {
-        home = by == PWSP_BY_WALK ? pwsp_crew_next(crew) : by;
+        home = by == PWSP_BY_WALK ? pwsp_workers_next(workers) : by;
     }
-    if (home == by && crew->lanes[by].kept == PWSP_CREW_NONE) {
-        crew->lanes[by].kept = place;
+    if (home == by && workers->lanes[by].kept == PWSP_WORKERS_NONE) {
+        workers->lanes[by].kept = place;
     } else {
-        pwsp_crew_push(crew, home, place);
+        pwsp_workers_push(workers, home, place);
     }
 }
 
-// Runs a task; returns the one that it has made ready, or PWSP_CREW_NONE.
-static uint32_t pwsp_crew_run(pwsp_crew *crew, uint32_t index, uint32_t place) {
-    pwsp_reorder *reorder = &crew->run->issue->reorder;
-    pwsp_crew_lane *lane = &crew->lanes[index];
-    lane->kept = PWSP_CREW_NONE;
+// Runs a task; returns the one that it has made ready, or PWSP_WORKERS_NONE.
+static uint32_t pwsp_workers_run_task(pwsp_workers *workers, uint32_t index, uint32_t place) {
+    pwsp_reorder *reorder = workers->reorder;
+    pwsp_workers_lane *lane = &workers->lanes[index];
+    lane->kept = PWSP_WORKERS_NONE;
     pwsp_reorder_run(reorder, place, index);
     pwsp_reorder_done(reorder, place, index);
-    if (pwsp_load_seq_cst(&crew->is_walker_asleep)) {
-        pwsp_mutex_lock(&crew->mutex);
-        pwsp_cond_signal(&crew->walker_wake);
-        pwsp_mutex_unlock(&crew->mutex);
+    if (pwsp_load_seq_cst(&workers->is_walker_asleep)) {
+        pwsp_mutex_lock(&workers->mutex);
+        pwsp_cond_signal(&workers->walker_wake);
+        pwsp_mutex_unlock(&workers->mutex);
     }
     return lane->kept;
 }
 
-static void pwsp_crew_help(void *user, uint32_t ticket) {
-    pwsp_crew *crew = (pwsp_crew *)user;
-    const pwsp_reorder *reorder = &crew->run->issue->reorder;
-    uint32_t place = pwsp_crew_take(crew, 0);
-    if (place != PWSP_CREW_NONE) {
-        uint32_t next = pwsp_crew_run(crew, 0, place);
-        if (next != PWSP_CREW_NONE) {
-            pwsp_crew_push(crew, 0, next);
+static void pwsp_workers_help(void *user, uint32_t ticket) {
+    pwsp_workers *workers = (pwsp_workers *)user;
+    const pwsp_reorder *reorder = workers->reorder;
+    uint32_t place = pwsp_workers_take(workers, 0);
+    if (place != PWSP_WORKERS_NONE) {
+        uint32_t next = pwsp_workers_run_task(workers, 0, place);
+        if (next != PWSP_WORKERS_NONE) {
+            pwsp_workers_push(workers, 0, next);
         }
         return;
     }
-    for (uint32_t i = 0; i < crew->spin_count; i++) {
+    for (uint32_t i = 0; i < workers->spin_count; i++) {
         if (pwsp_reorder_ticket(reorder) != ticket) {
             return;
         }
         pwsp_pause();
     }
 #if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&crew->mutex);
-    pwsp_store_seq_cst(&crew->is_walker_asleep, 1u);
+    pwsp_mutex_lock(&workers->mutex);
+    pwsp_store_seq_cst(&workers->is_walker_asleep, 1u);
     while (pwsp_reorder_ticket(reorder) == ticket) {
-        pwsp_cond_wait(&crew->walker_wake, &crew->mutex);
+        pwsp_cond_wait(&workers->walker_wake, &workers->mutex);
     }
-    pwsp_store_seq_cst(&crew->is_walker_asleep, 0u);
-    pwsp_mutex_unlock(&crew->mutex);
+    pwsp_store_seq_cst(&workers->is_walker_asleep, 0u);
+    pwsp_mutex_unlock(&workers->mutex);
 #else
     pwsp_thread_yield();
 #endif
@@ -36119,134 +36730,186 @@ static void pwsp_crew_help(void *user, uint32_t ticket) {
 
 // -- lanes ----------------------------------------------------------------------------------------
 
-static void pwsp_crew_sleep(pwsp_crew *crew, uint32_t index) {
+static void pwsp_workers_sleep(pwsp_workers *workers, uint32_t index) {
 #if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&crew->mutex);
-    pwsp_fetch_add_seq_cst(&crew->sleeper_count, 1u);
-    if (!pwsp_load_seq_cst(&crew->is_over) && !pwsp_crew_has_work(crew, index)) {
-        pwsp_cond_wait(&crew->wake, &crew->mutex);
+    pwsp_mutex_lock(&workers->mutex);
+    pwsp_fetch_add_seq_cst(&workers->sleeper_count, 1u);
+    if (!pwsp_load_seq_cst(&workers->is_over) && !pwsp_workers_has_work(workers, index)) {
+        pwsp_cond_wait(&workers->wake, &workers->mutex);
     }
-    pwsp_fetch_sub_seq_cst(&crew->sleeper_count, 1u);
-    pwsp_mutex_unlock(&crew->mutex);
+    pwsp_fetch_sub_seq_cst(&workers->sleeper_count, 1u);
+    pwsp_mutex_unlock(&workers->mutex);
 #else
-    (void)crew, (void)index;
+    (void)workers, (void)index;
     pwsp_thread_yield();
 #endif
 }
 
-static void pwsp_crew_work(pwsp_crew *crew, uint32_t index) {
-    uint32_t idle = 0, next = PWSP_CREW_NONE;
-    pwsp_store_seq_cst(&crew->lanes[index].has_come, 1u);
-    while (!pwsp_load_seq_cst(&crew->is_over)) {
-        uint32_t place = next != PWSP_CREW_NONE ? next : pwsp_crew_take(crew, index);
-        if (place != PWSP_CREW_NONE) {
-            next = pwsp_crew_run(crew, index, place);
+static void pwsp_workers_work(pwsp_workers *workers, uint32_t index) {
+    uint32_t idle = 0, next = PWSP_WORKERS_NONE;
+    pwsp_store_seq_cst(&workers->lanes[index].has_come, 1u);
+    while (!pwsp_load_seq_cst(&workers->is_over)) {
+        uint32_t place = next != PWSP_WORKERS_NONE ? next : pwsp_workers_take(workers, index);
+        if (place != PWSP_WORKERS_NONE) {
+            next = pwsp_workers_run_task(workers, index, place);
             idle = 0;
-        } else if (idle < crew->spin_count) {
+        } else if (idle < workers->spin_count) {
             idle++;
             pwsp_pause();
         } else {
-            pwsp_crew_sleep(crew, index);
+            pwsp_workers_sleep(workers, index);
         }
     }
 }
 
-static void pwsp_crew_lane_main(void *user, uint32_t lane) {
-    pwsp_crew *crew = (pwsp_crew *)user;
-    uint32_t index = crew->is_numbered ? pwsp_fetch_add_seq_cst(&crew->come_count, 1u) : lane;
-    if (index >= crew->lane_count) {
+static void pwsp_workers_lane_main(void *user, uint32_t lane) {
+    pwsp_workers *workers = (pwsp_workers *)user;
+    uint32_t index = workers->is_numbered ? pwsp_fetch_add_seq_cst(&workers->come_count, 1u) : lane;
+    if (index >= workers->lane_count) {
         return;
     }
     if (index > 0) {
-        pwsp_crew_work(crew, index);
+        pwsp_workers_work(workers, index);
         return;
     }
-    pwsp_executor executor = {pwsp_crew_ready, pwsp_crew_help, crew};
-    crew->status = pwsp_issue_walk(crew->run->issue, &executor, crew->lane_count, 0);
-    pwsp_store_seq_cst(&crew->is_over, 1u);
-    pwsp_crew_wake(crew, true);
+    pwsp_executor executor = {pwsp_workers_ready, pwsp_workers_help, workers};
+    workers->is_good = workers->issue(workers->issue_user, &executor);
+    pwsp_store_seq_cst(&workers->is_over, 1u);
+    pwsp_workers_wake(workers, true);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_crew_walk(pwsp_crew *crew, uint32_t lane_count) {
-    ptowsp_context *context = crew->run->context;
-    crew->lane_count = lane_count;
-    crew->spin_count = lane_count > pwsp_cpu_count() ? PWSP_CREW_SPIN_SHORT : PWSP_CREW_SPIN_LONG;
-    crew->is_homed = crew->run->issue->is_homed;
-    crew->is_numbered = pwsp_pool_is_user(context->pool);
-    crew->next = 0;
-    crew->come_count = 0;
-    crew->is_over = 0;
-    crew->sleeper_count = 0;
-    crew->is_walker_asleep = 0;
+PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *context,
+                                    uint32_t lane_count, pwsp_reorder *reorder, bool is_homed,
+                                    pwsp_workers_issue_fn issue, void *user, bool *out_is_kept) {
+    PTOWSP_ASSERT(lane_count > 0 && lane_count <= workers->lane_capacity);
+    workers->reorder = reorder;
+    workers->issue = issue;
+    workers->issue_user = user;
+    workers->lane_count = lane_count;
+    workers->spin_count =
+        lane_count > pwsp_cpu_count() ? PWSP_WORKERS_SPIN_SHORT : PWSP_WORKERS_SPIN_LONG;
+    workers->is_homed = is_homed;
+    workers->is_numbered = pwsp_pool_is_user(context->pool);
+    workers->is_good = true;
+    workers->next = 0;
+    workers->come_count = 0;
+    workers->is_over = 0;
+    workers->sleeper_count = 0;
+    workers->is_walker_asleep = 0;
     for (uint32_t i = 0; i < lane_count; i++) {
-        pwsp_crew_lane *lane = &crew->lanes[i];
-        lane->first = PWSP_CREW_NONE;
+        pwsp_workers_lane *lane = &workers->lanes[i];
+        lane->first = PWSP_WORKERS_NONE;
         lane->count = 0;
-        lane->kept = PWSP_CREW_NONE;
+        lane->kept = PWSP_WORKERS_NONE;
         lane->has_come = i == 0;
     }
-    bool is_good = pwsp_pool_run(context->pool, pwsp_crew_lane_main, crew);
-    if (!is_good && crew->status == PTOWSP_OK) {
-        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                         "run: run_lanes did not call each lane once (the work is done)");
-    }
-    return crew->status;
+    *out_is_kept = pwsp_pool_run(context->pool, pwsp_workers_lane_main, workers);
+    return workers->is_good;
 }
 
 // -- life -----------------------------------------------------------------------------------------
 
-PWSP_INTERNAL pwsp_crew *pwsp_crew_create(ptowsp_run *run) {
-    pwsp_crew *crew = (pwsp_crew *)pwsp_memory_alloc(&run->memory, sizeof(pwsp_crew));
-    if (crew) {
-        crew->run = run;
-        crew->memory = run->memory;
-        pwsp_mutex_init(&crew->mutex);
-        pwsp_cond_init(&crew->wake);
-        pwsp_cond_init(&crew->walker_wake);
+PWSP_INTERNAL pwsp_workers *pwsp_workers_create(const pwsp_memory *memory) {
+    pwsp_workers *workers = (pwsp_workers *)pwsp_memory_alloc(memory, sizeof(pwsp_workers));
+    if (workers) {
+        workers->memory = *memory;
+        pwsp_mutex_init(&workers->mutex);
+        pwsp_cond_init(&workers->wake);
+        pwsp_cond_init(&workers->walker_wake);
     }
-    return crew;
+    return workers;
 }
 
-PWSP_INTERNAL bool pwsp_crew_reserve(pwsp_crew *crew, uint32_t lane_count) {
-    if (lane_count <= crew->lane_capacity) {
+PWSP_INTERNAL bool pwsp_workers_reserve(pwsp_workers *workers, uint32_t lane_count) {
+    if (lane_count <= workers->lane_capacity) {
         return true;
     }
-    pwsp_crew_lane *lanes =
-        (pwsp_crew_lane *)pwsp_memory_alloc(&crew->memory, lane_count * sizeof(pwsp_crew_lane));
+    pwsp_workers_lane *lanes = (pwsp_workers_lane *)pwsp_memory_alloc(
+        &workers->memory, lane_count * sizeof(pwsp_workers_lane));
     if (!lanes) {
         return false;
     }
-    for (uint32_t i = 0; i < crew->lane_capacity; i++) {  // mutexes are not moved
-        pwsp_mutex_destroy(&crew->lanes[i].mutex);
+    for (uint32_t i = 0; i < workers->lane_capacity; i++) {  // mutexes are not moved
+        pwsp_mutex_destroy(&workers->lanes[i].mutex);
     }
-    pwsp_memory_free(&crew->memory, crew->lanes,
-                     (size_t)crew->lane_capacity * sizeof(pwsp_crew_lane));
+    pwsp_memory_free(&workers->memory, workers->lanes,
+                     (size_t)workers->lane_capacity * sizeof(pwsp_workers_lane));
     for (uint32_t i = 0; i < lane_count; i++) {
         pwsp_mutex_init(&lanes[i].mutex);
     }
-    crew->lanes = lanes;
-    crew->lane_capacity = lane_count;
+    workers->lanes = lanes;
+    workers->lane_capacity = lane_count;
     return true;
 }
 
-PWSP_INTERNAL void pwsp_crew_destroy(pwsp_crew *crew) {
-    if (!crew) {
+PWSP_INTERNAL void pwsp_workers_destroy(pwsp_workers *workers) {
+    if (!workers) {
         return;
     }
-    pwsp_memory memory = crew->memory;
-    for (uint32_t i = 0; i < crew->lane_capacity; i++) {
-        pwsp_mutex_destroy(&crew->lanes[i].mutex);
+    pwsp_memory memory = workers->memory;
+    for (uint32_t i = 0; i < workers->lane_capacity; i++) {
+        pwsp_mutex_destroy(&workers->lanes[i].mutex);
     }
-    pwsp_memory_free(&memory, crew->lanes, (size_t)crew->lane_capacity * sizeof(pwsp_crew_lane));
-    pwsp_cond_destroy(&crew->walker_wake);
-    pwsp_cond_destroy(&crew->wake);
-    pwsp_mutex_destroy(&crew->mutex);
-    pwsp_memory_free(&memory, crew, sizeof(pwsp_crew));
+    pwsp_memory_free(&memory, workers->lanes,
+                     (size_t)workers->lane_capacity * sizeof(pwsp_workers_lane));
+    pwsp_cond_destroy(&workers->walker_wake);
+    pwsp_cond_destroy(&workers->wake);
+    pwsp_mutex_destroy(&workers->mutex);
+    pwsp_memory_free(&memory, workers, sizeof(pwsp_workers));
 }
 
-PWSP_INTERNAL size_t pwsp_crew_bytes(const pwsp_crew *crew) {
-    return crew ? sizeof(pwsp_crew) + (size_t)crew->lane_capacity * sizeof(pwsp_crew_lane) : 0;
+PWSP_INTERNAL size_t pwsp_workers_bytes(const pwsp_workers *workers) {
+    return workers
+               ? sizeof(pwsp_workers) + (size_t)workers->lane_capacity * sizeof(pwsp_workers_lane)
+               : 0;
 }
+
+// =================================================================================================
+// src/exec/run.h
+// =================================================================================================
+
+// A run: what is bound to a program, the walk over it, its time, and what executes its tasks.
+
+#ifndef PWSP_RUN_H
+#define PWSP_RUN_H
+
+// Executes a program's tasks: issues them by the run's front end, as lanes of the context do.
+typedef ptowsp_status (*pwsp_run_issue_fn)(void *user, ptowsp_run *run);
+
+struct ptowsp_run {
+    ptowsp_context *context;
+    const ptowsp_program *program;
+    uint32_t is_running;  // atomic
+    pwsp_bindings bindings;
+    pwsp_timed timed;
+    pwsp_timeline time;
+    pwsp_walk walk;
+    pwsp_pipes pipes;
+    pwsp_batch batch;  // plain tasks that have run and wait to be issued
+    // On lanes, or on a device; made when that is first asked for.
+    pwsp_frontend *front;
+    pwsp_workers *workers;
+    // The critical path, and whether there are records.
+    uint64_t *critical;
+    uint64_t critical_count, critical_capacity;
+    bool has_records;
+};
+
+// Executes as ptowsp_run_execute does, but by somebody who has core_count cores to issue to. The
+// context has been entered.
+PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
+                                                uint32_t core_count, pwsp_run_issue_fn issue,
+                                                void *user);
+
+// The error of the walk, or of time, as that of the run.
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run);
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_time(ptowsp_run *run);
+
+// Issues the program's tasks by the front end to an executor.
+PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_executor *executor,
+                                              uint32_t vector_count, uint32_t cube_count);
+
+#endif
 
 // =================================================================================================
 // src/exec/run.c
@@ -36259,57 +36922,18 @@ PWSP_INTERNAL size_t pwsp_crew_bytes(const pwsp_crew *crew) {
 //      walk 2   -> kernel, then time          for each task, in program order
 //
 // The first walk is left out when nothing is executed: then there is no data to be spared. Both are
-// the same machine (the expander); time is one of two others, which see a task as what it waits
-// for, where it may run and how long it takes.
-
-#include <inttypes.h>
+// the same machine (the expander). On lanes, and on a device, a front end issues what the second
+// walk comes to, and time is told as it retires.
 
 // -- life -----------------------------------------------------------------------------------------
 
-// Every array of a run: field, type of its items, how many.
-#define PWSP_RUN_ARRAYS(ARRAY)                                                                     \
-    ARRAY(initial, uint64_t, program->cell_count)                                                  \
-    ARRAY(cells, uint64_t, program->cell_count)                                                    \
-    ARRAY(is_bound, bool, program->cell_count)                                                     \
-    ARRAY(arrays, pwsp_array, program->arrays.count + 1)                                           \
-    ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
-    ARRAY(csrs, pwsp_bound_csr, program->axes.count + 1)                                           \
-    ARRAY(tensors, pwsp_bound_tensor, program->tensors.count + 1)                                  \
-    ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)                                \
-    ARRAY(is_written, bool, program->tensors.count + 1)                                            \
-    ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
-    ARRAY(unknown, uint8_t, program->ops.count)                                                    \
-    ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)                                       \
-    ARRAY(wholes, pwsp_tile_at, program->tensors.count + 1)
-
 static bool pwsp_run_init(ptowsp_run *run) {
-    const ptowsp_program *program = run->program;
-    const pwsp_memory *memory = &run->memory;
-#define PWSP_RUN_ALLOC(field, type, count)                                                         \
-    run->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));                \
-    if (!run->field) {                                                                             \
-        return false;                                                                              \
-    }
-    PWSP_RUN_ARRAYS(PWSP_RUN_ALLOC)
-#undef PWSP_RUN_ALLOC
-    if (program->consts.count) {
-        memcpy(run->initial + program->first_const, program->consts.items,
-               (size_t)program->consts.count * sizeof(uint64_t));
-    }
-    run->timed = pwsp_program_timed(program);
-    run->is_flow = pwsp_schedule_is_flow(&program->schedule);
-    run->expander.program = program;
-    run->tile_core.memory = run->memory;
-    for (uint32_t i = 1; i < program->kernels.count; i++) {
-        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
-        if (kernel->code && !pwsp_tile_core_reserve(&run->tile_core, kernel->code)) {
-            return false;
-        }
-    }
-    return pwsp_sim_init(&run->sim, memory, &run->timed) &&
-           pwsp_pipelines_init(&run->pipelines, memory, program) &&
-           (run->is_flow ? pwsp_flow_init(&run->flow, &run->sim)
-                         : pwsp_lanes_init(&run->lanes, &run->sim));
+    const pwsp_memory *memory = &run->context->memory;
+    run->timed = pwsp_program_timed(run->program);
+    return pwsp_bindings_init(&run->bindings, run->context, run->program) &&
+           pwsp_walk_init(&run->walk, memory, &run->bindings) &&
+           pwsp_timeline_init(&run->time, memory, &run->timed) &&
+           pwsp_pipes_init(&run->pipes, &run->walk, &run->time);
 }
 
 ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *program,
@@ -36322,7 +36946,6 @@ ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *p
     ptowsp_run *run = (ptowsp_run *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_run));
     if (run) {
         run->context = context;
-        run->memory = context->memory;
         run->program = program;
     }
     if (!run || !pwsp_run_init(run)) {
@@ -36337,62 +36960,88 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     if (!run) {
         return;
     }
-    const ptowsp_program *program = run->program;
-    pwsp_memory memory = run->memory;
-    pwsp_lanes_free(&run->lanes);
-    pwsp_flow_free(&run->flow);
-    pwsp_sim_free(&run->sim);
-    pwsp_pipelines_free(&run->pipelines);
-    pwsp_crew_destroy(run->crew);
-    pwsp_issue_destroy(run->issue);
-    pwsp_tile_core_free(&run->tile_core);
-    pwsp_memory_free(&memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
-#define PWSP_RUN_FREE(field, type, count)                                                          \
-    pwsp_memory_free(&memory, run->field, (size_t)(count) * sizeof(type));
-    PWSP_RUN_ARRAYS(PWSP_RUN_FREE)
-#undef PWSP_RUN_FREE
-    pwsp_memory_free(&memory, run, sizeof(ptowsp_run));
+    const pwsp_memory *memory = &run->context->memory;
+    pwsp_workers_destroy(run->workers);
+    pwsp_frontend_destroy(run->front);
+    pwsp_pipes_free(&run->pipes);
+    pwsp_timeline_free(&run->time);
+    pwsp_walk_free(&run->walk);
+    pwsp_bindings_free(&run->bindings);
+    pwsp_memory_free(memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, run, sizeof(ptowsp_run));
 }
 
 static size_t pwsp_run_bytes(const ptowsp_run *run) {
-    const ptowsp_program *program = run->program;
-    size_t bytes = sizeof(ptowsp_run) + pwsp_sim_bytes(&run->sim) +
-                   (run->is_flow ? pwsp_flow_bytes(&run->flow) : pwsp_lanes_bytes(&run->lanes)) +
-                   (size_t)run->critical_capacity * sizeof(uint64_t) +
-                   pwsp_tile_core_bytes(&run->tile_core) + pwsp_pipelines_bytes(&run->pipelines) +
-                   pwsp_issue_bytes(run->issue) + pwsp_crew_bytes(run->crew);
-#define PWSP_RUN_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
-    PWSP_RUN_ARRAYS(PWSP_RUN_SIZE)
-#undef PWSP_RUN_SIZE
-    return bytes;
+    return sizeof(ptowsp_run) + pwsp_bindings_bytes(&run->bindings) +
+           pwsp_timeline_bytes(&run->time) + pwsp_walk_bytes(&run->walk) +
+           pwsp_pipes_bytes(&run->pipes) + (size_t)run->critical_capacity * sizeof(uint64_t) +
+           pwsp_frontend_bytes(run->front) + pwsp_workers_bytes(run->workers);
+}
+
+// -- binding --------------------------------------------------------------------------------------
+
+static bool pwsp_run_is_running(const ptowsp_run *run) {
+    return pwsp_load_relaxed(&run->is_running) != 0;
+}
+
+ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_size(&run->bindings, axis, size);
+}
+
+ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol, uint64_t value) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_symbol(&run->bindings, symbol, value);
+}
+
+ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_slot(&run->bindings, slot, value);
+}
+
+ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array, ptowsp_dtype dtype,
+                                    const void *data, uint64_t count) {
+    return pwsp_run_is_running(run)
+               ? PTOWSP_BUSY
+               : pwsp_bind_array(&run->bindings, array, false, dtype, data, count);
+}
+
+ptowsp_status ptowsp_run_bind_lengths(ptowsp_run *run, const char *axis, ptowsp_dtype dtype,
+                                      const void *data, uint64_t count) {
+    return pwsp_run_is_running(run)
+               ? PTOWSP_BUSY
+               : pwsp_bind_array(&run->bindings, axis, true, dtype, data, count);
+}
+
+ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis, const ptowsp_csr *csr) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_csr(&run->bindings, axis, csr);
+}
+
+ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
+                                     const ptowsp_buffer *buffer) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY
+                                    : pwsp_bind_tensor(&run->bindings, tensor, buffer);
+}
+
+uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
+    PTOWSP_ASSERT(slot < run->program->slot_count);
+    return run->walk.cells[run->program->first_slot + slot];
 }
 
 // -- walking --------------------------------------------------------------------------------------
 
-PWSP_INTERNAL void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry) {
-    pwsp_expander *x = &run->expander;
-    x->program = run->program;
-    x->cells = run->cells;
-    x->arrays = run->arrays;
-    x->length_sums = run->length_sums;
-    x->csrs = run->csrs;
-    x->tensors = run->effective;
-    x->frames = run->frames;
-    x->unknown = is_dry ? run->unknown : NULL;
-    memcpy(run->cells, run->initial, run->program->cell_count * sizeof(uint64_t));
-    pwsp_expander_begin(x);
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
+    return pwsp_walk_fail(&run->walk);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
-    const pwsp_expander *x = &run->expander;
-    return pwsp_fail(run->context, x->status, x->index, "%s", x->text);
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_time(ptowsp_run *run) {
+    const pwsp_sim *sim = &run->time.sim;
+    PTOWSP_ASSERT(sim->status != PTOWSP_OK);
+    return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
 }
 
 // Walks the program without kernels. *out_count is the number of its tasks, or one that is enough
 // for start_threshold; UINT64_MAX when that depends on data that tasks write.
 static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
-    pwsp_expander *x = &run->expander;
-    pwsp_run_begin_walk(run, true);
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_walk_begin(&run->walk, true);
     for (;;) {
         pwsp_arrival arrival;
         switch (pwsp_expander_next(x)) {
@@ -36404,14 +37053,14 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
             return PTOWSP_OK;
         case PWSP_EVENT_ERROR: return pwsp_run_fail_walk(run);
         case PWSP_EVENT_TASK:
-            if (!pwsp_run_keys(x, &arrival) ||
-                (x->kernel->code && !pwsp_run_check_tiles(run, x->kernel->code))) {
+            if (!pwsp_walk_keys(x, &arrival) ||
+                (x->kernel->code && !pwsp_walk_check_tiles(&run->walk, x->kernel->code))) {
                 return pwsp_run_fail_walk(run);
             }
             break;
         case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
         case PWSP_EVENT_PIPELINE:
-            if (!pwsp_run_pipeline_dry(run)) {
+            if (!pwsp_pipes_dry(&run->pipes)) {
                 return pwsp_run_fail_walk(run);
             }
             break;
@@ -36428,35 +37077,23 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     }
 }
 
-PWSP_INTERNAL bool pwsp_run_time(ptowsp_run *run, pwsp_event event, pwsp_range reset,
-                                 const pwsp_tile_at *load_at) {
+// One event of the walk that is not a task. False with an error in sim or in the expander.
+static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_timeline *time = &run->time;
+    pwsp_pipeline_arrival pipeline;
     switch (event) {
-    case PWSP_EVENT_PARALLEL:
-    case PWSP_EVENT_SEQUENTIAL:
-        if (run->is_flow) {
-            return pwsp_flow_scope_begin(&run->flow, event == PWSP_EVENT_PARALLEL);
-        }
-        pwsp_lanes_scope_begin(&run->lanes, event == PWSP_EVENT_PARALLEL);
-        return true;
-    case PWSP_EVENT_SCOPE_END:
-        if (run->is_flow) {
-            return pwsp_flow_scope_end(&run->flow);
-        }
-        pwsp_lanes_scope_end(&run->lanes);
-        return true;
+    case PWSP_EVENT_PARALLEL: return pwsp_timeline_scope_begin(time, true);
+    case PWSP_EVENT_SEQUENTIAL: return pwsp_timeline_scope_begin(time, false);
+    case PWSP_EVENT_SCOPE_END: return pwsp_timeline_scope_end(time);
     case PWSP_EVENT_RESET:
-        if (run->is_flow) {
-            pwsp_flow_reset(&run->flow, reset);
-        } else {
-            pwsp_lanes_reset(&run->lanes, reset);
-        }
-        return true;
+        return pwsp_timeline_reset(
+            time, (const uint32_t *)run->program->edges.items + x->reset.first, x->reset.count);
     case PWSP_EVENT_SLOT_LOAD:
-        run->sim.stats.slot_load_count++;
-        return run->is_flow ? pwsp_flow_slot_load(&run->flow, load_at)
-                            : pwsp_lanes_slot_load(&run->lanes, load_at);
-    case PWSP_EVENT_END: return !run->is_flow || pwsp_flow_end(&run->flow);
-    case PWSP_EVENT_PIPELINE:
+        pwsp_expander_load(x);
+        return pwsp_timeline_slot_load(time, &x->load_at);
+    case PWSP_EVENT_PIPELINE: return pwsp_pipes_run(&run->pipes, &pipeline);
+    case PWSP_EVENT_END: return pwsp_timeline_end(time);
     case PWSP_EVENT_TASK:
     case PWSP_EVENT_PROCESS_END:
     case PWSP_EVENT_SEND:
@@ -36468,29 +37105,12 @@ PWSP_INTERNAL bool pwsp_run_time(ptowsp_run *run, pwsp_event event, pwsp_range r
     return true;
 }
 
-// One event of the walk that is not a task. False with an error in sim or in the expander.
-static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
-    pwsp_expander *x = &run->expander;
-    if (event == PWSP_EVENT_PIPELINE) {
-        return pwsp_run_pipeline(run);
-    }
-    if (event == PWSP_EVENT_SLOT_LOAD) {
-        pwsp_expander_load(x);
-    }
-    return pwsp_run_time(run, event, x->reset, &x->load_at);
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_run_fail_sim(ptowsp_run *run) {
-    const pwsp_sim *sim = &run->sim;
-    return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
-}
-
 // Issues the tasks that have been collected. False with an error in sim.
 static bool pwsp_run_flush(ptowsp_run *run) {
     pwsp_batch *batch = &run->batch;
     uint32_t count = batch->count;
     batch->count = 0;
-    return count == 0 || pwsp_lanes_batch(&run->lanes, batch, count);
+    return count == 0 || pwsp_timeline_batch(&run->time, batch, count);
 }
 
 // Collects a plain task: of one unit, up to a batch full. False with an error in sim.
@@ -36520,7 +37140,7 @@ static bool pwsp_run_is_simple(const pwsp_expander *x) {
 
 // The next iterations of a simple task's loop, up to a batch full. False with the expander's error.
 static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
-    pwsp_expander *x = &run->expander;
+    pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
     pwsp_frame *frame = &x->frames[x->frame_count - 1];
     const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, frame->loop);
@@ -36546,11 +37166,11 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
         batch->keys[at + i] = pwsp_expander_value(x, task->dispatch);
         if (x->fault.is_set) {
             pwsp_arrival arrival;
-            return pwsp_run_keys(x, &arrival);
+            return pwsp_walk_keys(x, &arrival);
         }
         if (is_called) {
             x->task.index = x->task_count + i;
-            if (!pwsp_run_kernel(run, is_time_only, &cycles)) {
+            if (!pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
                 return false;
             }
         }
@@ -36562,47 +37182,36 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
     return true;
 }
 
-// Issues one task. False with an error in sim.
-static bool pwsp_run_issue(ptowsp_run *run, pwsp_arrival *arrival) {
-    const pwsp_expander *x = &run->expander;
-    arrival->op = x->task_op;
-    arrival->tiles = x->tiles_at;
-    arrival->views = PWSP_PROGRAM_AT(run->program, views, pwsp_tile_view, x->task_op->first_view);
-    arrival->node = x->node;
-    return run->is_flow ? pwsp_flow_task(&run->flow, arrival)
-                        : pwsp_lanes_task(&run->lanes, arrival);
-}
-
 // Issues one task behind those that have been collected. False with an error in sim.
-static bool pwsp_run_issue_next(ptowsp_run *run, pwsp_arrival *arrival) {
-    return pwsp_run_flush(run) && pwsp_run_issue(run, arrival);
+static bool pwsp_run_issue_next(ptowsp_run *run, const pwsp_arrival *arrival) {
+    return pwsp_run_flush(run) && pwsp_timeline_task(&run->time, arrival);
 }
 
 // Walks the program with kernels and time.
 static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
-    pwsp_expander *x = &run->expander;
-    pwsp_run_begin_walk(run, false);
-    bool has_plain = !run->is_flow && pwsp_lanes_is_plain(&run->lanes);
-    bool has_data = has_plain && pwsp_lanes_has_data(&run->lanes);
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_walk_begin(&run->walk, false);
+    bool has_plain = pwsp_timeline_is_plain(&run->time);
+    bool has_data = has_plain && pwsp_timeline_has_data(&run->time);
     run->batch.count = 0;
     for (;;) {
         pwsp_event event = pwsp_expander_next(x);
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
             pwsp_arrival arrival;
             arrival.cycles = 0;
-            if (!pwsp_run_keys(x, &arrival) ||
-                !pwsp_run_kernel(run, is_time_only, &arrival.cycles)) {
-                return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
+            if (!pwsp_walk_keys(x, &arrival) ||
+                !pwsp_walk_kernel(&run->walk, is_time_only, &arrival.cycles)) {
+                return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
             }
-            arrival.unit = x->kernel->unit;
-            bool is_plain = has_plain && !(has_data && x->task_op->view_count);
+            pwsp_walk_arrival(x, &arrival);
+            bool is_plain = has_plain && !(has_data && arrival.tile_count);
             if (!(is_plain ? pwsp_run_collect(run, &arrival)
                            : pwsp_run_issue_next(run, &arrival))) {
-                return pwsp_run_fail_sim(run);
+                return pwsp_run_fail_time(run);
             }
             if (is_plain && pwsp_run_is_simple(x)) {
                 if (!pwsp_run_simple(run, is_time_only)) {
-                    return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
+                    return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
                 }
             }
             event = pwsp_expander_again(x);
@@ -36611,13 +37220,13 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
             continue;
         }
         if (!pwsp_run_flush(run)) {
-            return pwsp_run_fail_sim(run);
+            return pwsp_run_fail_time(run);
         }
         if (event == PWSP_EVENT_ERROR) {
             return pwsp_run_fail_walk(run);
         }
         if (!pwsp_run_event(run, event)) {
-            return x->status != PTOWSP_OK ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
+            return x->status != PTOWSP_OK ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
         }
         if (event == PWSP_EVENT_END) {
             return PTOWSP_OK;
@@ -36625,11 +37234,11 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     }
 }
 
-// -- results --------------------------------------------------------------------------------------
+// -- finishing ------------------------------------------------------------------------------------
 
 // Goes back from the first of the tasks that end last, along what each task waited for.
 static bool pwsp_run_find_critical(ptowsp_run *run) {
-    const pwsp_sim *sim = &run->sim;
+    const pwsp_sim *sim = &run->time.sim;
     uint64_t task = 0, count = 0;
     for (uint64_t i = 1; i < sim->task_count; i++) {
         task = sim->records[i].end > sim->records[task].end ? i : task;
@@ -36637,7 +37246,7 @@ static bool pwsp_run_find_critical(ptowsp_run *run) {
     void *critical = run->critical;
     for (uint64_t at = task; at < sim->task_count && count < sim->task_count;
          at = sim->records[at].cause) {
-        if (!pwsp_memory_grow(&run->memory, &critical, &run->critical_capacity, count + 1,
+        if (!pwsp_memory_grow(&run->context->memory, &critical, &run->critical_capacity, count + 1,
                               sizeof(uint64_t))) {
             return false;
         }
@@ -36654,9 +37263,9 @@ static bool pwsp_run_find_critical(ptowsp_run *run) {
 }
 
 static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
-    pwsp_sim *sim = &run->sim;
+    pwsp_sim *sim = &run->time.sim;
     ptowsp_run_stats *stats = &sim->stats;
-    pwsp_pipelines *pipelines = &run->pipelines;
+    pwsp_pipelines *pipelines = &run->pipes.pipelines;
     pwsp_sim_end(sim);
     for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
         pipelines->stats[i].start_cycles = sim->starts[i].time;
@@ -36678,58 +37287,120 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     return status;
 }
 
-static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
-    bool is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
-    uint64_t task_count = UINT64_MAX;
-    pwsp_sim_begin(&run->sim, false);
+// What is checked before anything is called. *out_task_count is what time needs to know.
+static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options *options,
+                                      const pwsp_process_tasks *tasks, uint64_t *out_task_count) {
+    *out_task_count = UINT64_MAX;
+    ptowsp_status status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_timeline_bind(&run->time, run->bindings.effective);
+    status = pwsp_walk_find_unknown(&run->walk, &run->time.sim.deps);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (!pwsp_pipes_begin(&run->pipes, options, tasks)) {
+        return pwsp_run_fail_walk(run);
+    }
+    if (!run->walk.is_time_only || pwsp_timeline_needs_count(&run->time)) {
+        return pwsp_run_walk_dry(run, out_task_count);
+    }
+    return PTOWSP_OK;
+}
+
+// Executes, on the calling thread; or with a front end, by what issues for it.
+static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options,
+                                      pwsp_run_issue_fn issue, void *user) {
+    pwsp_process_tasks tasks;
+    uint64_t task_count;
+    memset(&tasks, 0, sizeof tasks);
+    if (issue) {
+        tasks = pwsp_frontend_process_tasks(run->front);
+    }
+    pwsp_sim_begin(&run->time.sim, false);
     run->has_records = false;
-    run->is_time_only = is_time_only;
+    run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
     run->critical_count = 0;
-    pwsp_pipelines_forget(&run->pipelines);
-    ptowsp_status status = pwsp_run_verify(run, is_time_only);
-    if (status == PTOWSP_OK && !pwsp_run_begin_pipelines(run, options)) {
-        status = pwsp_run_fail_walk(run);
-    }
-    bool needs_count = !run->is_flow && pwsp_sim_gate_needs_count(&run->sim);
-    if (status == PTOWSP_OK && (!is_time_only || needs_count)) {
-        status = pwsp_run_walk_dry(run, &task_count);
-    }
+    pwsp_pipelines_forget(&run->pipes.pipelines);
+    ptowsp_status status = pwsp_run_prepare(run, options, issue ? &tasks : NULL, &task_count);
     if (status != PTOWSP_OK) {
         return pwsp_run_finish(run, status);
     }
     run->has_records = options->record_tasks;
-    pwsp_sim_begin(&run->sim, options->record_tasks);
-    if (!run->is_flow && !pwsp_sim_set_gate(&run->sim, task_count)) {
-        return pwsp_run_finish(run, pwsp_run_fail_sim(run));
+    if (!pwsp_timeline_begin(&run->time, options->record_tasks, task_count)) {
+        return pwsp_run_finish(run, pwsp_run_fail_time(run));
     }
-    if (run->is_flow) {
-        pwsp_flow_begin(&run->flow);
-    } else {
-        pwsp_lanes_begin(&run->lanes);
-    }
-    status = !run->is_issued ? pwsp_run_walk(run, is_time_only)
-             : run->walk     ? run->walk(run->walk_user, run)
-                             : pwsp_crew_walk(run->crew, options->lane_count);
+    status = issue ? issue(user, run) : pwsp_run_walk(run, run->walk.is_time_only);
     return pwsp_run_finish(run, status);
 }
 
-// The same on lanes of the context, which is busy with it.
+// -- on lanes -------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_executor *executor,
+                                              uint32_t vector_count, uint32_t cube_count) {
+    if (pwsp_frontend_walk(run->front, executor, vector_count, cube_count)) {
+        return PTOWSP_OK;
+    }
+    return run->front->failure == PWSP_FRONTEND_FAILED_WALK ? pwsp_run_fail_walk(run)
+                                                            : pwsp_run_fail_time(run);
+}
+
+typedef struct pwsp_run_on_lanes {
+    ptowsp_run *run;
+    uint32_t lane_count;
+    ptowsp_status status;
+} pwsp_run_on_lanes;
+
+static bool pwsp_run_issue_lane(void *user, const pwsp_executor *executor) {
+    pwsp_run_on_lanes *on = (pwsp_run_on_lanes *)user;
+    on->status = pwsp_run_issue_to(on->run, executor, on->lane_count, 0);
+    return on->status == PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_issue_lanes(void *user, ptowsp_run *run) {
+    pwsp_run_on_lanes *on = (pwsp_run_on_lanes *)user;
+    bool is_kept, is_good = pwsp_workers_run(run->workers, run->context, on->lane_count,
+                                             &run->front->issue.reorder, run->front->is_homed,
+                                             pwsp_run_issue_lane, on, &is_kept);
+    if (is_good && !is_kept) {
+        return pwsp_fail(run->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                         "run: run_lanes did not call each lane once (the work is done)");
+    }
+    return on->status;
+}
+
+// Makes the front end, with so many lanes or cores. False with an error.
+static ptowsp_status pwsp_run_reserve(ptowsp_run *run, uint32_t lane_count, bool has_workers) {
+    const pwsp_memory *memory = &run->context->memory;
+    run->front =
+        run->front ? run->front : pwsp_frontend_create(&run->walk, &run->time, &run->pipes);
+    bool is_good = run->front && pwsp_frontend_reserve(run->front, lane_count);
+    if (is_good && has_workers) {
+        run->workers = run->workers ? run->workers : pwsp_workers_create(memory);
+        is_good = run->workers && pwsp_workers_reserve(run->workers, lane_count);
+    }
+    return is_good ? PTOWSP_OK
+                   : pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                               "run: out of memory");
+}
+
+// On lanes of the context, which is busy with it.
 static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run_options *options) {
     ptowsp_context *context = run->context;
-    uint32_t lane_count = options->lane_count;
+    pwsp_run_on_lanes on = {run, options->lane_count, PTOWSP_OK};
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }
-    run->issue = run->issue ? run->issue : pwsp_issue_create(run);
-    run->crew = run->crew ? run->crew : pwsp_crew_create(run);
-    bool has_room = run->issue && run->crew && pwsp_issue_reserve(run->issue, lane_count) &&
-                    pwsp_crew_reserve(run->crew, lane_count);
-    ptowsp_status status =
-        has_room ? pwsp_run_execute(run, options)
-                 : pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    ptowsp_status status = pwsp_run_reserve(run, options->lane_count, true);
+    if (status == PTOWSP_OK) {
+        status = pwsp_run_execute(run, options, pwsp_run_issue_lanes, &on);
+    }
     pwsp_context_leave(context);
     return status;
 }
+
+// -- executing ------------------------------------------------------------------------------------
 
 static ptowsp_status pwsp_run_check_options(ptowsp_run *run, const ptowsp_run_options *options) {
     if ((uint32_t)options->mode > PTOWSP_RUN_TIME_ONLY) {
@@ -36750,14 +37421,8 @@ static ptowsp_status pwsp_run_check_options(ptowsp_run *run, const ptowsp_run_op
     return PTOWSP_OK;
 }
 
-static void pwsp_run_set_cost(ptowsp_run *run, const ptowsp_cost *cost) {
-    run->cost = *cost;
-    run->tile_core.cost = &run->cost;
-    memset(run->memos, 0, (run->program->kernels.count + 1) * sizeof run->memos[0]);
-}
-
 PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
-                                                uint32_t core_count, pwsp_run_walk_fn walk,
+                                                uint32_t core_count, pwsp_run_issue_fn issue,
                                                 void *user) {
     ptowsp_run_options chosen = *options;
     chosen.lane_count = 0;
@@ -36766,18 +37431,11 @@ PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_ru
     }
     ptowsp_status status = pwsp_run_check_options(run, &chosen);
     if (status == PTOWSP_OK) {
-        pwsp_run_set_cost(run, &chosen.cost);
-        run->issue = run->issue ? run->issue : pwsp_issue_create(run);
-        if (run->issue && pwsp_issue_reserve(run->issue, core_count)) {
-            run->is_issued = true;
-            run->walk = walk;
-            run->walk_user = user;
-            status = pwsp_run_execute(run, &chosen);
-            run->walk = NULL;
-        } else {
-            status = pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                               "run: out of memory");
-        }
+        pwsp_walk_set_cost(&run->walk, &chosen.cost);
+        status = pwsp_run_reserve(run, core_count, false);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_run_execute(run, &chosen, issue, user);
     }
     pwsp_store_release(&run->is_running, 0u);
     return status;
@@ -36794,30 +37452,176 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
     }
     ptowsp_status status = pwsp_run_check_options(run, &chosen);
     if (status == PTOWSP_OK) {
-        pwsp_run_set_cost(run, &chosen.cost);
-        run->is_issued = chosen.lane_count > 1 && chosen.mode == PTOWSP_RUN_EXECUTE;
-        status = run->is_issued ? pwsp_run_execute_on_lanes(run, &chosen)
-                                : pwsp_run_execute(run, &chosen);
+        pwsp_walk_set_cost(&run->walk, &chosen.cost);
+        bool is_on_lanes = chosen.lane_count > 1 && chosen.mode == PTOWSP_RUN_EXECUTE;
+        status = is_on_lanes ? pwsp_run_execute_on_lanes(run, &chosen)
+                             : pwsp_run_execute(run, &chosen, NULL, NULL);
     }
     pwsp_store_release(&run->is_running, 0u);
     return status;
 }
 
+// -- results --------------------------------------------------------------------------------------
+
 const ptowsp_run_stats *ptowsp_run_result(const ptowsp_run *run) {
-    return &run->sim.stats;
+    return &run->time.sim.stats;
 }
 
 const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run) {
-    return run->sim.lane_stats;
+    return run->time.sim.lane_stats;
 }
 
 const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run) {
-    return run->has_records ? run->sim.records : NULL;
+    return run->has_records ? run->time.sim.records : NULL;
 }
 
 const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count) {
     *out_count = run->critical_count;
     return run->critical_count ? run->critical : NULL;
+}
+
+static void pwsp_run_tell(uint32_t count, uint32_t *out_count) {
+    if (out_count) {
+        *out_count = count;
+    }
+}
+
+const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run, uint32_t *out_count) {
+    uint32_t count = (uint32_t)run->program->pipelines.count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipes.pipelines.stats : NULL;
+}
+
+const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run, uint32_t *out_count) {
+    uint32_t count = run->pipes.pipelines.process_count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipes.pipelines.process_stats : NULL;
+}
+
+const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run, uint32_t *out_count) {
+    uint32_t count = (uint32_t)run->program->channels.count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipes.pipelines.channel_stats : NULL;
+}
+
+const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count) {
+    uint64_t count = run->pipes.pipelines.step_count;
+    if (out_count) {
+        *out_count = count;
+    }
+    return count ? run->pipes.pipelines.steps : NULL;
+}
+
+const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
+                                          uint64_t *out_count) {
+    bool is_known = pipeline < run->program->pipelines.count && run->has_records;
+    const pwsp_chain *chain = is_known ? &run->pipes.pipelines.chains[pipeline] : NULL;
+    uint64_t count = chain ? chain->count : 0;
+    if (out_count) {
+        *out_count = count;
+    }
+    return count ? run->pipes.pipelines.chain_steps + chain->first : NULL;
+}
+
+void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
+    pwsp_stuck_print(&run->pipes.pipelines, text);
+}
+
+// =================================================================================================
+// src/exec/bound.c
+// =================================================================================================
+
+// What is bound to a run, for those who run its program in another way.
+
+const ptowsp_program *ptowsp_run_program(const ptowsp_run *run) {
+    return run->program;
+}
+
+bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size) {
+    const ptowsp_program *p = run->program;
+    PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
+    const pwsp_axis_info *info = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis);
+    if (info->kind == PWSP_AXIS_DENSE) {
+        *out_size = info->size;
+        return true;
+    }
+    if (info->kind != PWSP_AXIS_DYNAMIC || !run->bindings.is_bound[p->first_size + axis]) {
+        return false;
+    }
+    *out_size = (int64_t)run->bindings.initial[p->first_size + axis];
+    return true;
+}
+
+bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol, uint64_t *out_value) {
+    const ptowsp_program *p = run->program;
+    PTOWSP_ASSERT(symbol > 0 && symbol < p->symbols.count);
+    if (!run->bindings.is_bound[p->first_symbol + symbol]) {
+        return false;
+    }
+    *out_value = run->bindings.initial[p->first_symbol + symbol];
+    return true;
+}
+
+bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array, ptowsp_dtype *out_dtype,
+                            const void **out_data, uint64_t *out_count) {
+    PTOWSP_ASSERT(array > 0 && array < run->program->arrays.count);
+    const pwsp_array *bound = &run->bindings.arrays[array];
+    if (!bound->is_bound) {
+        return false;
+    }
+    *out_dtype = bound->dtype;
+    *out_data = bound->data;
+    *out_count = bound->count;
+    return true;
+}
+
+bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_csr) {
+    PTOWSP_ASSERT(axis > 0 && axis < run->program->axes.count);
+    const pwsp_bound_csr *bound = &run->bindings.csrs[axis];
+    if (!bound->is_bound) {
+        return false;
+    }
+    out_csr->dtype = bound->indptr.dtype;
+    out_csr->indptr = bound->indptr.data;
+    out_csr->indices = bound->indices.data;
+    out_csr->row_count = bound->row_count;
+    out_csr->entry_count = bound->indices.count;
+    return true;
+}
+
+// The size is that of the bytes from the first element on that the tensor spans; 0 (not checked)
+// where elements lie before the first one.
+bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buffer *out_buffer) {
+    PTOWSP_ASSERT(tensor > 0 && tensor < run->program->tensors.count);
+    const pwsp_bound_tensor *bound = &run->bindings.tensors[tensor];
+    if (!bound->is_bound) {
+        return false;
+    }
+    uint32_t rank = PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, tensor)->rank;
+    memset(out_buffer, 0, sizeof *out_buffer);
+    out_buffer->data = bound->data;
+    out_buffer->size =
+        bound->low < 0 ? 0 : (uint64_t)(bound->high + 1) * (uint64_t)bound->element_size;
+    out_buffer->dtype = bound->dtype;
+    out_buffer->rank = rank;
+    for (uint32_t i = 0; i + 2 < rank; i++) {
+        out_buffer->shape[i] = bound->lead_shape[i];
+        out_buffer->strides[i] = bound->lead_strides[i];
+    }
+    if (rank >= 2) {
+        out_buffer->shape[rank - 2] = bound->rows;
+        out_buffer->strides[rank - 2] = bound->row_stride;
+    }
+    if (rank >= 1) {
+        out_buffer->shape[rank - 1] = bound->cols;
+        out_buffer->strides[rank - 1] = bound->col_stride;
+    }
+    return true;
+}
+
+uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
+    PTOWSP_ASSERT(slot < run->program->slot_count);
+    return run->bindings.initial[run->program->first_slot + slot];
 }
 
 // =================================================================================================
@@ -39555,8 +40359,8 @@ struct ptowsp_device {
     pwsp_device_graph graph;
     pwsp_device_launch launch;
     ptowsp_run *run;
-    uint32_t is_run_stopped;                 // atomic
-    uint32_t places[PWSP_ISSUE_WINDOW_MAX];  // links of a program's entries
+    uint32_t is_run_stopped;                    // atomic
+    uint32_t places[PWSP_FRONTEND_WINDOW_MAX];  // links of a program's entries
 
     pwsp_sleeper host;  // the host sleeps here
     pwsp_mutex mutex;   // protects queues, is_open, and what is stuck
@@ -41093,24 +41897,17 @@ ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *l
 #include <inttypes.h>
 
 static pwsp_reorder *pwsp_program_on(void *device) {
-    return &((ptowsp_device *)device)->run->issue->reorder;
-}
-
-static const pwsp_kernel_info *pwsp_program_kernel(const ptowsp_program *program,
-                                                   const pwsp_task_op *op) {
-    return PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, op->kernel);
+    return &((ptowsp_device *)device)->run->front->issue.reorder;
 }
 
 // -- the job --------------------------------------------------------------------------------------
 
 static uint32_t pwsp_program_queue(void *user, uint32_t place) {
-    const ptowsp_device *device = (const ptowsp_device *)user;
     const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
     if (entry->home != PWSP_NO_HOME) {
         return PWSP_GRAPH_CLASSES + entry->home;
     }
-    uint32_t unit = (uint32_t)pwsp_program_kernel(device->run->program, entry->op)->unit;
-    return unit * PWSP_GRAPH_LEVELS;
+    return (uint32_t)entry->unit * PWSP_GRAPH_LEVELS;
 }
 
 static bool pwsp_program_is_wanted(void *user, uint32_t place) {
@@ -41149,8 +41946,9 @@ static uint64_t pwsp_program_describe(void *user, uint32_t place, uint32_t part,
     const ptowsp_device *device = (const ptowsp_device *)user;
     const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
     (void)part;
-    pwsp_text_format(text, "task %" PRIu64 " of kernel %s", entry->index,
-                     pwsp_program_kernel(device->run->program, entry->op)->name);
+    pwsp_text_format(
+        text, "task %" PRIu64 " of kernel %s", entry->index,
+        PWSP_PROGRAM_AT(device->run->program, kernels, pwsp_kernel_info, entry->kernel)->name);
     return entry->index;
 }
 
@@ -41185,7 +41983,7 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
     pwsp_device_prepare(device, &job);
     pwsp_device_begin(device);
     ptowsp_status status =
-        pwsp_issue_walk(run->issue, &executor, device->vector_count, device->cube_count);
+        pwsp_run_issue_to(run, &executor, device->vector_count, device->cube_count);
     pwsp_device_finish(device);
     return pwsp_device_end(device) ? status : pwsp_device_fail_stuck(device);
 }
@@ -41197,7 +41995,7 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
 static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptowsp_run *run) {
     const ptowsp_program *program = run->program;
     for (uint32_t i = 1; i < program->tensors.count; i++) {
-        const pwsp_bound_tensor *bound = &run->tensors[i];
+        const pwsp_bound_tensor *bound = &run->bindings.tensors[i];
         bool has_data = bound->is_bound && bound->data && bound->high >= bound->low;
         if (!has_data || !program->tensor_is_used[i]) {
             continue;
@@ -41222,7 +42020,8 @@ static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
                                                const ptowsp_program *program) {
     for (uint32_t i = 0; i < program->tasks.count; i++) {
         const pwsp_kernel_info *kernel =
-            pwsp_program_kernel(program, PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i));
+            PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info,
+                            PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i)->kernel);
         if (pwsp_device_unit_count(device, kernel->unit) == 0) {
             return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                              "device: kernel %s needs a %s core, and there is none", kernel->name,
@@ -41318,7 +42117,7 @@ static void pwsp_report_processes(const ptowsp_run *run, const ptowsp_pipeline_s
                                   ptowsp_text text) {
     for (uint32_t i = 0; i < pipeline->process_count && i < PWSP_REPORT_PROCESS_MAX; i++) {
         const ptowsp_process_stats *process =
-            &run->pipelines.process_stats[pipeline->first_process + i];
+            &run->pipes.pipelines.process_stats[pipeline->first_process + i];
         pwsp_text_format(text, "    process ");
         pwsp_report_process_name(process, text);
         pwsp_text_format(text,
@@ -41338,7 +42137,7 @@ static void pwsp_report_channels(const ptowsp_run *run, const ptowsp_pipeline_st
                                  ptowsp_text text) {
     for (uint32_t i = 0; i < pipeline->channel_count && i < PWSP_REPORT_CHANNEL_MAX; i++) {
         const ptowsp_channel_stats *channel =
-            &run->pipelines.channel_stats[pipeline->first_channel + i];
+            &run->pipes.pipelines.channel_stats[pipeline->first_channel + i];
         pwsp_text_format(text,
                          "    channel %s  depth %u, latency %" PRIu64 ", %" PRIu64
                          " tokens, %" PRIu64 " at once at most, full %" PRIu64 ", empty %" PRIu64,
@@ -41359,9 +42158,9 @@ static void pwsp_report_channels(const ptowsp_run *run, const ptowsp_pipeline_st
 static void pwsp_report_step(const ptowsp_run *run, const ptowsp_step_record *step,
                              ptowsp_text text) {
     const char *channel =
-        step->channel == UINT32_MAX ? "" : run->pipelines.channel_stats[step->channel].name;
+        step->channel == UINT32_MAX ? "" : run->pipes.pipelines.channel_stats[step->channel].name;
     pwsp_text_format(text, "      %" PRIu64 " to %" PRIu64 "  ", step->arrive, step->end);
-    pwsp_report_process_name(&run->pipelines.process_stats[step->process], text);
+    pwsp_report_process_name(&run->pipes.pipelines.process_stats[step->process], text);
     switch (step->kind) {
     case PTOWSP_STEP_TASK: pwsp_text_format(text, " does task %" PRIu64, step->token); break;
     case PTOWSP_STEP_SEND:
@@ -41391,13 +42190,13 @@ static void pwsp_report_chain(const ptowsp_run *run, uint32_t pipeline, ptowsp_t
             pwsp_text_format(text, "      ... %" PRIu64 " more\n", count - PWSP_REPORT_STEP_MAX);
             i += count - PWSP_REPORT_STEP_MAX;
         }
-        pwsp_report_step(run, &run->pipelines.steps[chain[i]], text);
+        pwsp_report_step(run, &run->pipes.pipelines.steps[chain[i]], text);
     }
 }
 
 PWSP_INTERNAL void pwsp_report_pipelines(const ptowsp_run *run, ptowsp_text text) {
     for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
-        const ptowsp_pipeline_stats *pipeline = &run->pipelines.stats[i];
+        const ptowsp_pipeline_stats *pipeline = &run->pipes.pipelines.stats[i];
         if (pipeline->run_count == 0) {
             pwsp_text_format(text, "  pipeline %s  has not run\n", pipeline->name);
             continue;
@@ -41456,7 +42255,7 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
             pwsp_text_format(text, "    ... %" PRIu64 " more\n", left_out);
             i += left_out;
         }
-        const ptowsp_task_record *record = &run->sim.records[path[i]];
+        const ptowsp_task_record *record = &run->time.sim.records[path[i]];
         pwsp_text_format(text, "    %" PRIu64 " to %" PRIu64 "  task %" PRIu64, record->start,
                          record->end, path[i]);
         if (record->lane == PTOWSP_NO_LANE) {
@@ -41475,8 +42274,8 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
 // Cycles that lanes are busy: tasks in processes have none.
 static uint64_t pwsp_report_busy(const ptowsp_run *run) {
     uint64_t busy = 0;
-    for (uint32_t i = 0; i < run->sim.stats.lane_count; i++) {
-        busy = pwsp_sum_u64(busy, run->sim.lane_stats[i].busy_cycles);
+    for (uint32_t i = 0; i < run->time.sim.stats.lane_count; i++) {
+        busy = pwsp_sum_u64(busy, run->time.sim.lane_stats[i].busy_cycles);
     }
     return busy;
 }
@@ -41505,7 +42304,7 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
         pwsp_text_format(text, "\n");
     }
     for (uint32_t i = 0; i < stats->lane_count && i < PWSP_REPORT_LANE_MAX; i++) {
-        const ptowsp_lane_stats *lane = &run->sim.lane_stats[i];
+        const ptowsp_lane_stats *lane = &run->time.sim.lane_stats[i];
         pwsp_text_format(text,
                          "  lane %u  %" PRIu64 " tasks, busy %" PRIu64 ", idle %" PRIu64
                          ", ends at %" PRIu64 "\n",

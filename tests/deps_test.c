@@ -5,7 +5,6 @@
 // which have nothing to look up.
 
 #include "../src/exec/run.h"
-#include "../src/time/deps.h"
 
 #include "test.h"
 
@@ -267,33 +266,34 @@ static void check_load(world *w, const pwsp_tile_at *at) {
 
 static void task_random(world *w, uint32_t number, uint64_t *random) {
     pwsp_tile_at tiles[TILES];
-    pwsp_tile_view views[TILES];
+    bool is_read[TILES], is_written[TILES];
     uint32_t count = (uint32_t)test_random_in(random, 1, TILES);
     int64_t size = number < 5 ? 1 : test_random_in(random, 1, 8);
-    memset(views, 0, sizeof views);
     for (uint32_t i = 0; i < count; i++) {
         if (!tile_random(w, size, random, &tiles[i])) {
             return;
         }
         uint64_t access = test_random(random) % 3;
-        views[i].is_read = access != 1;
-        views[i].is_written = access != 0;
+        is_read[i] = access != 1;
+        is_written[i] = access != 0;
+        tiles[i].access =
+            (is_read[i] ? PWSP_TILE_READ : 0) | (is_written[i] ? PWSP_TILE_WRITTEN : 0);
     }
     uint64_t expected = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t end = slow_query(w, &tiles[i], views[i].is_read, views[i].is_written, false);
+        uint64_t end = slow_query(w, &tiles[i], is_read[i], is_written[i], false);
         expected = end > expected ? end : expected;
     }
     const pwsp_token none = {0, PTOWSP_NO_INDEX};
     w->deps.latest = none;
-    assert_true(pwsp_deps_query(&w->deps, views, tiles, count));
+    assert_true(pwsp_deps_query(&w->deps, tiles, count));
     assert_true(w->deps.latest.time == expected);
     uint64_t start = expected > w->deps.clock ? expected : w->deps.clock;
     const pwsp_token token = {start + (uint64_t)test_random_in(random, 1, 60), number};
-    assert_true(pwsp_deps_add(&w->deps, views, tiles, count, &token));
+    assert_true(pwsp_deps_add(&w->deps, tiles, count, &token));
     uint32_t first_own = w->old_count;
     for (uint32_t i = 0; i < count; i++) {
-        slow_add(w, &tiles[i], views[i].is_read, views[i].is_written, token.time, first_own);
+        slow_add(w, &tiles[i], is_read[i], is_written[i], token.time, first_own);
     }
     const pwsp_deps_tensor *tensor = &w->deps.tensors[tiles[0].tensor];
     bool is_kept = tensor->is_loaded ||
@@ -346,7 +346,7 @@ static void deps__groups_that_are_apart_share_no_bytes(void **state) {
             memset(bytes[i], 0, sizeof bytes[i]);
             for (int64_t l = 0; l < t->lead_shape[0]; l++) {
                 const pwsp_tile_at all = {
-                    i, (uint32_t)t->rows, (uint32_t)t->cols, l * t->lead_strides[0], 0, 0};
+                    i, (uint32_t)t->rows, (uint32_t)t->cols, 0, l * t->lead_strides[0], 0, 0};
                 uint64_t some[WORDS];
                 bytes_of(t, &all, some);
                 for (uint32_t k = 0; k < WORDS; k++) {
@@ -456,27 +456,24 @@ static void deps__lists_are_short_whatever_comes_first(void **state) {
     pwsp_deps deps;
     assert_true(pwsp_deps_init(&deps, &memory, 2));
     for (uint32_t first = 0; first < 3; first++) {
-        pwsp_tile_view view;
         pwsp_token token = {10, 0};
-        memset(&view, 0, sizeof view);
-        view.is_read = true;
         pwsp_deps_begin(&deps, &timed, bound);
         for (uint32_t i = 0; i < 100 && first > 0; i++) {  // elements, or panels of rows
-            pwsp_tile_at at = {1, 1, 1, 0, i * 32 % bound[1].rows, i};
+            pwsp_tile_at at = {1, 1, 1, PWSP_TILE_READ, 0, i * 32 % bound[1].rows, i};
             if (first == 2) {
                 at.rows = bound[1].rows - at.row < 32 ? (uint32_t)(bound[1].rows - at.row) : 32;
                 at.cols = (uint32_t)bound[1].cols;
                 at.col = 0;
             }
-            assert_true(pwsp_deps_query(&deps, &view, &at, 1));
-            assert_true(pwsp_deps_add(&deps, &view, &at, 1, &token));
+            assert_true(pwsp_deps_query(&deps, &at, 1));
+            assert_true(pwsp_deps_add(&deps, &at, 1, &token));
         }
         for (uint32_t i = 0; i < SIDE * SIDE; i++) {
-            pwsp_tile_at at = {1, 32, 32, 0, i / SIDE * 32, i % SIDE * 32};
+            pwsp_tile_at at = {1, 32, 32, PWSP_TILE_READ, 0, i / SIDE * 32, i % SIDE * 32};
             at.rows = i / SIDE == SIDE - 1 ? 11 : 32;
             at.cols = i % SIDE == SIDE - 1 ? 11 : 32;
-            assert_true(pwsp_deps_query(&deps, &view, &at, 1));
-            assert_true(pwsp_deps_add(&deps, &view, &at, 1, &token));
+            assert_true(pwsp_deps_query(&deps, &at, 1));
+            assert_true(pwsp_deps_add(&deps, &at, 1, &token));
         }
         assert_true(deps.access_count >= SIDE * SIDE);
         assert_int_equal(deps.tensors[1].wides, 0);

@@ -5,7 +5,6 @@
 #ifndef NPU_CLOCK_MIRROR_H
 #define NPU_CLOCK_MIRROR_H
 
-#include "../src/exec/pipelines.c"
 #include "../src/exec/run.c"
 
 #include "npu_clock.h"
@@ -25,7 +24,7 @@ static inline void mirror_begin(mirror *m, const ptowsp_run *run) {
     clock_tensor *tensors = (clock_tensor *)calloc(count + 1, sizeof *tensors);
     assert_non_null(tensors);
     for (uint32_t i = 0; i < count; i++) {
-        const pwsp_bound_tensor *from = &run->effective[i + 1];
+        const pwsp_bound_tensor *from = &run->bindings.effective[i + 1];
         clock_tensor *to = &tensors[i];
         to->base = from->base;
         to->element_size = from->is_bound ? from->element_size : 0;
@@ -57,9 +56,9 @@ static inline void mirror_task(const ptowsp_program *p, const pwsp_task_op *op,
     for (uint32_t i = 0; i < op->view_count; i++) {
         const pwsp_tile_view *view = PWSP_PROGRAM_AT(p, views, pwsp_tile_view, op->first_view + i);
         tiles[i] = mirror_tile(&at[i]);
-        tiles[i].is_read = view->is_read;
-        tiles[i].is_written = view->is_written;
-        tiles[i].is_loaded = view->is_loaded;
+        tiles[i].is_read = (view->access & PWSP_TILE_READ) != 0;
+        tiles[i].is_written = (view->access & PWSP_TILE_WRITTEN) != 0;
+        tiles[i].is_loaded = (view->access & PWSP_TILE_LOADED) != 0;
     }
     task->tiles = tiles;
     task->tile_count = op->view_count;
@@ -72,16 +71,17 @@ static inline void mirror_task(const ptowsp_program *p, const pwsp_task_op *op,
 // -- walking --------------------------------------------------------------------------------------
 
 static inline bool mirror_do_task(mirror *m, ptowsp_run *run) {
-    pwsp_expander *x = &run->expander;
+    pwsp_expander *x = &run->walk.expander;
     pwsp_arrival arrival;
     clock_tile tiles[PTOWSP_TASK_TILE_MAX];
     clock_task task;
     memset(&task, 0, sizeof task);
     arrival.cycles = 0;
-    if (!pwsp_run_keys(x, &arrival) || !pwsp_run_kernel(run, run->is_time_only, &arrival.cycles)) {
+    if (!pwsp_walk_keys(x, &arrival) ||
+        !pwsp_walk_kernel(&run->walk, run->walk.is_time_only, &arrival.cycles)) {
         return false;
     }
-    arrival.unit = x->kernel->unit;
+    pwsp_walk_arrival(x, &arrival);
     mirror_task(run->program, x->task_op, x->tiles_at, tiles, &task);
     task.cycles = arrival.cycles;
     task.dispatch_key = arrival.dispatch_key;
@@ -91,14 +91,14 @@ static inline bool mirror_do_task(mirror *m, ptowsp_run *run) {
     task.node = x->node;
     npu_clock_do_task(m->clock, &task);
     m->is_sim_fault = true;
-    return pwsp_run_issue(run, &arrival);
+    return pwsp_timeline_task(&run->time, &arrival);
 }
 
 // Cycles of all processes so far: busy, and at channels.
 static inline void mirror_count(const ptowsp_run *run, uint64_t *busy, uint64_t *waited) {
     *busy = *waited = 0;
-    for (uint32_t i = 0; i < run->pipelines.process_count; i++) {
-        const ptowsp_process_stats *process = &run->pipelines.process_stats[i];
+    for (uint32_t i = 0; i < run->pipes.pipelines.process_count; i++) {
+        const ptowsp_process_stats *process = &run->pipes.pipelines.process_stats[i];
         *busy = pwsp_sum_u64(*busy, process->busy_cycles);
         *waited = pwsp_sum_u64(*waited, process->full_cycles);
         *waited = pwsp_sum_u64(*waited, process->empty_cycles);
@@ -106,38 +106,38 @@ static inline void mirror_count(const ptowsp_run *run, uint64_t *busy, uint64_t 
 }
 
 static inline bool mirror_do_pipeline(mirror *m, ptowsp_run *run) {
-    const pwsp_pipeline_op *op = run->expander.pipeline;
-    uint64_t first_task = run->sim.task_count, busy, waited, busy_after, waited_after, cycles;
-    uint64_t loads = run->pipelines.slot_load_count;
+    const pwsp_pipeline_op *op = run->walk.expander.pipeline;
+    uint64_t first_task = run->time.sim.task_count, busy, waited, busy_after, waited_after, cycles;
+    uint64_t loads = run->pipes.pipelines.slot_load_count;
     clock_pipeline told;
     memset(&told, 0, sizeof told);
     mirror_count(run, &busy, &waited);
-    bool is_good = pwsp_pipelines_run(&run->pipelines, &cycles);
+    bool is_good = pwsp_pipelines_run(&run->pipes.pipelines, &cycles);
     mirror_count(run, &busy_after, &waited_after);
-    pwsp_pipeline_arrival arrival = pwsp_run_pipeline_arrival(run, op, first_task, cycles);
+    pwsp_pipeline_arrival arrival;
+    pwsp_pipes_arrival(&run->pipes, op, first_task, cycles, &arrival);
     clock_tile *tiles = (clock_tile *)calloc(op->task.view_count + 1, sizeof *tiles);
     assert_non_null(tiles);
-    mirror_task(run->program, &op->task, arrival.tiles, tiles, &told.whole);
+    mirror_task(run->program, &op->task, arrival.whole.tiles, tiles, &told.whole);
     told.whole.cycles = cycles;
-    told.whole.node = arrival.node;
+    told.whole.node = arrival.whole.node;
     told.pipeline = arrival.pipeline;
     told.task_count = arrival.task_count;
     told.busy_cycles = busy_after - busy;
     told.channel_cycles = waited_after - waited;
-    told.slot_load_count = run->pipelines.slot_load_count - loads;
+    told.slot_load_count = run->pipes.pipelines.slot_load_count - loads;
     npu_clock_do_pipeline(m->clock, &told);
     free(tiles);
-    bool is_issued = run->is_flow ? pwsp_flow_pipeline(&run->flow, &arrival)
-                                  : pwsp_lanes_pipeline(&run->lanes, &arrival);
-    if (!is_good && is_issued && run->is_flow) {
-        pwsp_flow_end(&run->flow);
+    bool is_issued = pwsp_timeline_pipeline(&run->time, &arrival);
+    if (!is_good && is_issued) {
+        pwsp_timeline_end(&run->time);
     }
     m->is_sim_fault = is_good;
     return is_good && is_issued;
 }
 
 static inline bool mirror_event(mirror *m, ptowsp_run *run, pwsp_event event) {
-    pwsp_expander *x = &run->expander;
+    pwsp_expander *x = &run->walk.expander;
     m->is_sim_fault = false;
     switch (event) {
     case PWSP_EVENT_TASK: return mirror_do_task(m, run);
@@ -152,7 +152,6 @@ static inline bool mirror_event(mirror *m, ptowsp_run *run, pwsp_event event) {
                         x->reset.count);
         break;
     case PWSP_EVENT_SLOT_LOAD: {
-        pwsp_expander_load(x);
         clock_tile element = mirror_tile(&x->load_at);
         npu_clock_slot_load(m->clock, &element);
         break;
@@ -161,22 +160,21 @@ static inline bool mirror_event(mirror *m, ptowsp_run *run, pwsp_event event) {
     default: break;
     }
     m->is_sim_fault = true;
-    return pwsp_run_time(run, event, x->reset, &x->load_at);
+    return pwsp_run_event(run, event);
 }
 
 static inline ptowsp_status mirror_walk(void *user, ptowsp_run *run) {
     mirror *m = (mirror *)user;
     m->is_walked = true;
-    run->is_issued = false;  // processes are run as without lanes
-    if (!pwsp_run_begin_pipelines(run, m->options)) {
+    if (!pwsp_pipes_begin(&run->pipes, m->options, NULL)) {  // processes are run as without lanes
         return pwsp_run_fail_walk(run);
     }
     mirror_begin(m, run);
-    pwsp_run_begin_walk(run, false);
+    pwsp_walk_begin(&run->walk, false);
     for (;;) {
-        pwsp_event event = pwsp_expander_next(&run->expander);
+        pwsp_event event = pwsp_expander_next(&run->walk.expander);
         if (!mirror_event(m, run, event)) {
-            return m->is_sim_fault ? pwsp_run_fail_sim(run) : pwsp_run_fail_walk(run);
+            return m->is_sim_fault ? pwsp_run_fail_time(run) : pwsp_run_fail_walk(run);
         }
         if (event == PWSP_EVENT_END) {
             return PTOWSP_OK;
@@ -206,9 +204,9 @@ static inline const char *mirror_difference(const ptowsp_run_stats *a, const pto
 
 static inline const char *mirror_compare(const npu_clock *clock, const ptowsp_run *run) {
     ptowsp_run_stats stats = npu_clock_stats(clock);
-    const char *what = mirror_difference(&stats, &run->sim.stats);
+    const char *what = mirror_difference(&stats, &run->time.sim.stats);
     for (uint32_t i = 0; !what && i < run->program->lane_count; i++) {
-        const ptowsp_lane_stats *a = &npu_clock_lanes(clock)[i], *b = &run->sim.lane_stats[i];
+        const ptowsp_lane_stats *a = &npu_clock_lanes(clock)[i], *b = &run->time.sim.lane_stats[i];
         what = a->busy_cycles != b->busy_cycles   ? "busy_cycles of a lane"
                : a->idle_cycles != b->idle_cycles ? "idle_cycles of a lane"
                : a->task_count != b->task_count   ? "task_count of a lane"
@@ -216,7 +214,8 @@ static inline const char *mirror_compare(const npu_clock *clock, const ptowsp_ru
                                                   : NULL;
     }
     for (uint32_t i = 0; !what && i < run->program->pipelines.count; i++) {
-        bool is_same = npu_clock_pipeline_start(clock, i) == run->pipelines.stats[i].start_cycles;
+        bool is_same =
+            npu_clock_pipeline_start(clock, i) == run->pipes.pipelines.stats[i].start_cycles;
         what = is_same ? NULL : "start of a pipeline";
     }
     return what;
@@ -236,16 +235,17 @@ static inline const char *mirror_check(ptowsp_run *run, const ptowsp_run_options
         bool is_fine = npu_clock_end(m.clock);
         bool has_failed = status != PTOWSP_OK && m.is_sim_fault;
         // After a failure, what has been held back has gone on with another gate.
-        bool is_held = !run->is_flow && pwsp_sim_gate_needs_count(&run->sim);
-        what = mirror_difference(&run->sim.stats, expected);
+        bool is_held = pwsp_timeline_needs_count(&run->time);
+        what = mirror_difference(&run->time.sim.stats, expected);
         if (!what && (status == PTOWSP_OK || !is_held)) {
             what = mirror_compare(m.clock, run);
         }
-        if (!what && (is_fine == has_failed ||
-                      npu_clock_status(m.clock) != (has_failed ? run->sim.status : PTOWSP_OK))) {
+        if (!what &&
+            (is_fine == has_failed ||
+             npu_clock_status(m.clock) != (has_failed ? run->time.sim.status : PTOWSP_OK))) {
             what = "status";
         }
-        if (!what && has_failed && strcmp(npu_clock_error(m.clock), run->sim.text) != 0) {
+        if (!what && has_failed && strcmp(npu_clock_error(m.clock), run->time.sim.text) != 0) {
             what = npu_clock_error(m.clock);
         }
     }

@@ -19,10 +19,10 @@ static void count(tally *counts, const ptowsp_run *run, ptowsp_status status) {
     counts->ok += status == PTOWSP_OK;
     counts->failed += status != PTOWSP_OK;
     if (status == PTOWSP_OK) {
-        counts->flow += run->is_flow;
-        counts->lanes += !run->is_flow;
-        counts->held += !run->is_flow && pwsp_sim_gate_needs_count(&run->sim);
-        counts->loads += run->sim.stats.slot_load_count > 0;
+        counts->flow += run->time.is_events;
+        counts->lanes += !run->time.is_events;
+        counts->held += pwsp_timeline_needs_count(&run->time);
+        counts->loads += run->time.sim.stats.slot_load_count > 0;
     }
 }
 

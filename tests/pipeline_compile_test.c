@@ -432,8 +432,8 @@ static void pipeline_compile__what_it_does_to_tensors(void **state) {
             const pwsp_tile_view *at =
                 PWSP_PROGRAM_AT(p, views, pwsp_tile_view, task->first_view + j);
             assert_int_equal(at->tensor, expected[i][j].tensor);
-            assert_int_equal(at->is_read, expected[i][j].is_read);
-            assert_int_equal(at->is_written, expected[i][j].is_written);
+            assert_int_equal((at->access & PWSP_TILE_READ) != 0, expected[i][j].is_read);
+            assert_int_equal((at->access & PWSP_TILE_WRITTEN) != 0, expected[i][j].is_written);
         }
     }
     fixture_free(&f);

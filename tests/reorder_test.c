@@ -4,7 +4,7 @@
 // shows it is not atomic: TSan sees whether they are ordered), poison must reach exactly those that
 // wait for a failure, and after each round no join or link may be lost.
 
-#include "../src/exec/reorder.c"
+#include "../src/runtime/reorder.c"
 
 #include "test.h"
 
@@ -135,7 +135,7 @@ static void stand_add(stand *s, uint32_t entry) {
 }
 
 static void stand_clear(stand *s) {
-    pwsp_token none = pwsp_reorder_no_token();
+    pwsp_token none = pwsp_token_none();
     pwsp_reorder_set(&the.reorder, &s->token, &none);
     s->count = 0;
 }
@@ -307,7 +307,7 @@ static void play_round(uint32_t failing) {
     the.completed_count = 0;
     the.is_over = 0;
     for (int i = 0; i < HOLDERS; i++) {
-        the.holders[i].token = pwsp_reorder_no_token();
+        the.holders[i].token = pwsp_token_none();
         the.holders[i].count = 0;
     }
     for (uintptr_t i = 0; i < WORKERS; i++) {
@@ -355,7 +355,7 @@ static void reorder__entries_run_once_and_after_all_that_they_wait_for(void **st
         uint32_t capacity = capacities[round % 6];
         the.random = seed + (uint64_t)round * 1000003;
         the.pick = the.random;
-        assert_true(pwsp_reorder_init(&the.reorder, &memory, capacity, 1, 1));
+        assert_true(pwsp_reorder_init(&the.reorder, &memory, capacity, 1));
         the.reorder.call = call;
         play_round(0);
         play_round(300);

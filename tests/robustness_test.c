@@ -537,14 +537,14 @@ static void deps__groups_are_those_of_comparing_all_pairs(void **state) {
                 }
             }
         }
-        pwsp_deps_begin(&f.run->sim.deps, &f.run->timed, f.run->tensors);
+        pwsp_deps_begin(&f.run->time.sim.deps, &f.run->timed, f.run->bindings.tensors);
         for (uint32_t i = 1; i <= COUNT; i++) {
             uint32_t members = 0;
             for (uint32_t j = 1; j <= COUNT; j++) {
                 members += group[j] == group[i];
             }
-            assert_int_equal(f.run->sim.deps.tensors[i].group, group[i]);
-            assert_int_equal(f.run->sim.deps.tensors[i].is_plain, members == 1);
+            assert_int_equal(f.run->time.sim.deps.tensors[i].group, group[i]);
+            assert_int_equal(f.run->time.sim.deps.tensors[i].is_plain, members == 1);
         }
     }
     fixture_free(&f);

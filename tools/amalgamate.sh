@@ -49,6 +49,16 @@ src/isa/pto_core.h
 src/isa/pto_types.h
 src/isa/pto_ops.h
 "
+# The floor that emitted trees carry as it is.
+RUNTIME="
+src/runtime/arrival.h src/runtime/token.h
+src/runtime/binding_check.h src/runtime/binding_check.c
+src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.c
+    src/runtime/cells.h src/runtime/cells.c src/runtime/deps.c
+src/runtime/precedence.h src/runtime/precedence.c
+src/runtime/reorder.h src/runtime/reorder.c
+src/runtime/issue.h src/runtime/issue.c
+"
 FILES="
 src/base/base.h src/base/base.c
 src/base/atomic.h
@@ -66,7 +76,8 @@ src/data/array.h src/data/array.c
 src/data/region.h src/data/region.c
 src/data/names.h src/data/names.c
 src/data/expr.h src/data/expr.c
-src/data/code_range.h src/data/code.h src/data/code.c
+src/data/code.h src/data/code.c
+$RUNTIME
 src/plan/count.h src/plan/count.c
 src/plan/emit.h src/plan/emit.c
 src/plan/work.c
@@ -93,27 +104,27 @@ src/workload/scalar.c
 src/workload/build.h src/workload/build.c src/workload/workload.c src/workload/process.c
 src/workload/schedule.h src/workload/schedule.c
 src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
-src/workload/timed.h src/workload/program.h src/workload/compile.h src/workload/read.h
+src/workload/program.h src/workload/compile.h src/workload/read.h
 src/workload/compile.c
 src/workload/compile_pipeline.c src/workload/program.c
 src/workload/taint.c
 src/workload/print_module.c src/workload/print_program.c
 src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
 src/workload/expand.h src/workload/expand.c
-src/time/deps.h src/time/groups.c src/time/access.h src/time/access.c
-    src/time/cells.h src/time/cells.c src/time/deps.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c
-src/time/flow.h src/time/nodes.h src/time/nodes.c src/time/flow.c
+src/time/events.h src/time/nodes.h src/time/nodes.c src/time/events.c
+src/time/timeline.h src/time/timeline.c
 src/time/channel.h src/time/channel.c
 src/time/pipeline.h src/time/steps.c src/time/stuck.c
 src/time/walk.h src/time/walk.c src/time/kahn.c src/time/pipeline.c
-src/runtime/binding_check.h src/runtime/binding_check.c
-src/exec/run.h src/exec/bind.c src/exec/bound.c src/exec/verify.c
-src/exec/call.h src/exec/call.c src/exec/tiles.c src/exec/reorder.h src/exec/reorder.c
-    src/exec/issue.h src/exec/issue_setup.c src/exec/order.c src/exec/pipelines.c src/exec/issue.c
-    src/exec/crew.h src/exec/crew.c src/exec/run.c
+src/exec/bindings.h src/exec/bind.c src/exec/verify.c
+src/exec/call.h src/exec/call.c src/exec/tiles.c
+src/exec/run_pipelines.h src/exec/run_pipelines.c
+src/exec/frontend.h src/exec/frontend_setup.c src/exec/frontend.c
+src/exec/workers.h src/exec/workers.c
+src/exec/run.h src/exec/run.c src/exec/bound.c
 src/exec/deque.h src/exec/deque.c
 src/exec/graph.h src/exec/graph_kernel.c src/exec/graph_seal.c src/exec/graph_step.c src/exec/graph_lanes.c
 src/exec/graph_classes.c src/exec/graph_run.c
@@ -134,15 +145,12 @@ src/data/dtype_names.c
 src/data/array.h src/data/array.c
 src/data/region.h src/data/region.c
 src/data/names.h src/data/names.c
-src/data/code_range.h
-src/workload/timed.h
-src/runtime/binding_check.h src/runtime/binding_check.c
-src/time/deps.h src/time/groups.c src/time/access.h src/time/access.c
-    src/time/cells.h src/time/cells.c src/time/deps.c
+$RUNTIME
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c
-src/time/flow.h src/time/nodes.h src/time/nodes.c src/time/flow.c
+src/time/events.h src/time/nodes.h src/time/nodes.c src/time/events.c
+src/time/timeline.h src/time/timeline.c
 "
 CORE=include/wsp_core.h
 

@@ -62,6 +62,17 @@ PWSP_INLINE uint64_t pwsp_ceil_div_u64(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);
 }
 
+// a % b, faster where both have 32 bits.
+PWSP_INLINE uint32_t pwsp_modulo(uint64_t a, uint32_t b) {
+    return a < b ? (uint32_t)a : a <= UINT32_MAX ? (uint32_t)a % b : (uint32_t)(a % b);
+}
+
+PWSP_INLINE uint64_t pwsp_mix64(uint64_t z) {  // the finalizer of SplitMix64
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
 // Stores a * b and says whether it fits 64 bits.
 PWSP_INLINE bool pwsp_mul_fits(uint64_t a, uint64_t b, uint64_t *out_product) {
     *out_product = a * b;

@@ -4,12 +4,18 @@
 #define PWSP_CODE_H
 
 #include "array.h"
-#include "code_range.h"
 #include "expr.h"
 
 // Cells that intermediate values may need at most: two for each operator in another, in a key that
 // reads a tag.
 #define PWSP_CODE_TEMP_MAX (4 * PTOWSP_EXPR_DEPTH_MAX + 8)
+
+// A compiled expression: run instructions [begin, end), then its value is in the cell. For a leaf
+// there is nothing to run.
+typedef struct pwsp_code {
+    uint32_t begin, end, cell;
+    uint32_t expr;  // what it was made of, as the owner of the code keeps it; 0: none
+} pwsp_code;
 
 typedef struct pwsp_instruction {
     uint32_t opcode;  // pwsp_opcode

@@ -14,27 +14,27 @@ bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_si
         *out_size = info->size;
         return true;
     }
-    if (info->kind != PWSP_AXIS_DYNAMIC || !run->is_bound[p->first_size + axis]) {
+    if (info->kind != PWSP_AXIS_DYNAMIC || !run->bindings.is_bound[p->first_size + axis]) {
         return false;
     }
-    *out_size = (int64_t)run->initial[p->first_size + axis];
+    *out_size = (int64_t)run->bindings.initial[p->first_size + axis];
     return true;
 }
 
 bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol, uint64_t *out_value) {
     const ptowsp_program *p = run->program;
     PTOWSP_ASSERT(symbol > 0 && symbol < p->symbols.count);
-    if (!run->is_bound[p->first_symbol + symbol]) {
+    if (!run->bindings.is_bound[p->first_symbol + symbol]) {
         return false;
     }
-    *out_value = run->initial[p->first_symbol + symbol];
+    *out_value = run->bindings.initial[p->first_symbol + symbol];
     return true;
 }
 
 bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array, ptowsp_dtype *out_dtype,
                             const void **out_data, uint64_t *out_count) {
     PTOWSP_ASSERT(array > 0 && array < run->program->arrays.count);
-    const pwsp_array *bound = &run->arrays[array];
+    const pwsp_array *bound = &run->bindings.arrays[array];
     if (!bound->is_bound) {
         return false;
     }
@@ -46,7 +46,7 @@ bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array, ptowsp_dtype 
 
 bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_csr) {
     PTOWSP_ASSERT(axis > 0 && axis < run->program->axes.count);
-    const pwsp_bound_csr *bound = &run->csrs[axis];
+    const pwsp_bound_csr *bound = &run->bindings.csrs[axis];
     if (!bound->is_bound) {
         return false;
     }
@@ -62,7 +62,7 @@ bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_
 // where elements lie before the first one.
 bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buffer *out_buffer) {
     PTOWSP_ASSERT(tensor > 0 && tensor < run->program->tensors.count);
-    const pwsp_bound_tensor *bound = &run->tensors[tensor];
+    const pwsp_bound_tensor *bound = &run->bindings.tensors[tensor];
     if (!bound->is_bound) {
         return false;
     }
@@ -90,5 +90,5 @@ bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buff
 
 uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
-    return run->initial[run->program->first_slot + slot];
+    return run->bindings.initial[run->program->first_slot + slot];
 }

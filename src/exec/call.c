@@ -1,8 +1,126 @@
-// What a kernel that returns no cycles means, and a key that cannot be read.
+// Walking a program, and what it means that a kernel returns no cycles, or that a key cannot be
+// read.
 
 #include "call.h"
 
 #include <inttypes.h>
+
+// -- life -----------------------------------------------------------------------------------------
+
+// Every array: field, type of its items, how many.
+#define PWSP_WALK_ARRAYS(ARRAY)                                                                    \
+    ARRAY(cells, uint64_t, program->cell_count)                                                    \
+    ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
+    ARRAY(is_written, bool, program->tensors.count + 1)                                            \
+    ARRAY(unknown, uint8_t, program->ops.count)                                                    \
+    ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)
+
+PWSP_INTERNAL bool pwsp_walk_init(pwsp_walk *walk, const pwsp_memory *memory,
+                                  const pwsp_bindings *bindings) {
+    const ptowsp_program *program = bindings->program;
+    memset(walk, 0, sizeof *walk);
+    walk->memory = *memory;
+    walk->program = program;
+    walk->bindings = bindings;
+    walk->expander.program = program;
+    walk->tile_core.memory = *memory;
+#define PWSP_WALK_ALLOC(field, type, count)                                                        \
+    walk->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));               \
+    if (!walk->field) {                                                                            \
+        return false;                                                                              \
+    }
+    PWSP_WALK_ARRAYS(PWSP_WALK_ALLOC)
+#undef PWSP_WALK_ALLOC
+    for (uint32_t i = 1; i < program->kernels.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+        if (kernel->code && !pwsp_tile_core_reserve(&walk->tile_core, kernel->code)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_walk_free(pwsp_walk *walk) {
+    const ptowsp_program *program = walk->program;
+    if (!program) {
+        return;
+    }
+    pwsp_tile_core_free(&walk->tile_core);
+#define PWSP_WALK_FREE(field, type, count)                                                         \
+    pwsp_memory_free(&walk->memory, walk->field, (size_t)(count) * sizeof(type));
+    PWSP_WALK_ARRAYS(PWSP_WALK_FREE)
+#undef PWSP_WALK_FREE
+    memset(walk, 0, sizeof *walk);
+}
+
+PWSP_INTERNAL size_t pwsp_walk_bytes(const pwsp_walk *walk) {
+    const ptowsp_program *program = walk->program;
+    size_t bytes = pwsp_tile_core_bytes(&walk->tile_core);
+#define PWSP_WALK_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
+    PWSP_WALK_ARRAYS(PWSP_WALK_SIZE)
+#undef PWSP_WALK_SIZE
+    return bytes;
+}
+
+PWSP_INTERNAL void pwsp_walk_set_cost(pwsp_walk *walk, const ptowsp_cost *cost) {
+    walk->cost = *cost;
+    walk->tile_core.cost = &walk->cost;
+    memset(walk->memos, 0, (walk->program->kernels.count + 1) * sizeof walk->memos[0]);
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_walk_find_unknown(pwsp_walk *walk, const pwsp_deps *deps) {
+    const ptowsp_program *p = walk->program;
+    ptowsp_context *context = walk->bindings->context;
+    bool has_changed = !walk->is_unknown_set;
+    for (uint32_t i = 1; i < p->tensors.count; i++) {
+        has_changed = has_changed || deps->tensors[i].is_written != walk->is_written[i];
+        walk->is_written[i] = deps->tensors[i].is_written;
+    }
+    if (has_changed) {
+        walk->is_unknown_set =
+            pwsp_program_find_tainted(p, &walk->memory, walk->is_written, walk->unknown);
+        if (!walk->is_unknown_set) {
+            return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+        }
+    }
+    for (uint32_t i = 0; walk->is_time_only && i < p->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(p, i);
+        if (op->kind == PWSP_OP_SLOT_LOAD &&
+            walk->is_written[PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->view.tensor]) {
+            walk->expander.node = op->node;
+            pwsp_expander_fail(&walk->expander, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                               "it loads what a task writes, which only executing can tell");
+            return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "%s",
+                             walk->expander.text);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL void pwsp_walk_begin(pwsp_walk *walk, bool is_dry) {
+    pwsp_expander *x = &walk->expander;
+    const pwsp_bindings *bindings = walk->bindings;
+    x->program = walk->program;
+    x->cells = walk->cells;
+    x->arrays = bindings->arrays;
+    x->length_sums = bindings->length_sums;
+    x->csrs = bindings->csrs;
+    x->tensors = bindings->effective;
+    x->frames = walk->frames;
+    x->unknown = is_dry ? walk->unknown : NULL;
+    memcpy(walk->cells, bindings->initial, walk->program->cell_count * sizeof(uint64_t));
+    pwsp_expander_begin(x);
+}
+
+// -- errors ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk) {
+    const pwsp_expander *x = &walk->expander;
+    PTOWSP_ASSERT(x->status != PTOWSP_OK);
+    return pwsp_fail(walk->bindings->context, x->status, x->index, "%s", x->text);
+}
 
 PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result) {
     PTOWSP_ASSERT(result > PTOWSP_CYCLES_MAX);
@@ -10,14 +128,15 @@ PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result) {
     return is_status ? (ptowsp_status)(int64_t)result : PTOWSP_KERNEL_FAILED;
 }
 
-PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
+PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result) {
     ptowsp_status status = pwsp_kernel_status(result);
     pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
                        ptowsp_status_name(status));
     return false;
 }
 
-PWSP_INTERNAL bool pwsp_run_fail_keys(pwsp_expander *x) {
+PWSP_INTERNAL bool pwsp_walk_fail_keys(pwsp_expander *x) {
+    PTOWSP_ASSERT(x->fault.is_set && x->fault.array < x->program->arrays.count);
     const pwsp_array_info *array =
         PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
     pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,

@@ -1,21 +1,71 @@
-// Calling kernels: what runs them, and what says how long they take.
+// Walking a program and calling its kernels: what runs them, and what says how long they take.
 
 #ifndef PWSP_CALL_H
 #define PWSP_CALL_H
 
-#include "run.h"
+#include "../runtime/deps.h"
+#include "bindings.h"
+
+// What a tile kernel took for the valid sizes that it was last asked about.
+typedef struct pwsp_tile_memo {
+    bool is_set;
+    uint32_t sizes[2 * PTOWSP_TASK_TILE_MAX];
+    ptowsp_cycles cycles;
+} pwsp_tile_memo;
+
+typedef struct pwsp_walk {
+    pwsp_memory memory;
+    const ptowsp_program *program;
+    const pwsp_bindings *bindings;
+    bool is_time_only;  // this execution
+    pwsp_expander expander;
+    uint64_t *cells;
+    pwsp_frame *frames;
+    bool *is_written;  // by tensor: by a task, through this or another tensor
+    uint8_t *unknown;  // by op, for is_written
+    bool is_unknown_set;
+    pwsp_tile_core tile_core;
+    ptowsp_cost cost;
+    pwsp_tile_memo *memos;  // by kernel
+} pwsp_walk;
+
+// False when memory is out; pwsp_walk_free is to be called all the same. The object must not be
+// moved.
+PWSP_INTERNAL bool pwsp_walk_init(pwsp_walk *walk, const pwsp_memory *memory,
+                                  const pwsp_bindings *bindings);
+PWSP_INTERNAL void pwsp_walk_free(pwsp_walk *walk);
+PWSP_INTERNAL size_t pwsp_walk_bytes(const pwsp_walk *walk);
+
+// How tile kernels count from now on.
+PWSP_INTERNAL void pwsp_walk_set_cost(pwsp_walk *walk, const ptowsp_cost *cost);
+
+// Finds what is unknown before kernels have run: deps has been begun with the bindings.
+PWSP_INTERNAL ptowsp_status pwsp_walk_find_unknown(pwsp_walk *walk, const pwsp_deps *deps);
+
+// Begins at the program's start, dry: leaving out what is unknown.
+PWSP_INTERNAL void pwsp_walk_begin(pwsp_walk *walk, bool is_dry);
+
+// The error of the expander as that of the context.
+PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk);
 
 // The status that a kernel failed with: it returned more than PTOWSP_CYCLES_MAX.
 PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result);
 
 // A kernel returned a failure: tells it in the expander, and returns false.
-PWSP_INTERNAL bool pwsp_run_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
+PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
 
 // A key of the schedule reads beyond an array: tells it in the expander, and returns false.
-PWSP_INTERNAL bool pwsp_run_fail_keys(pwsp_expander *x);
+PWSP_INTERNAL bool pwsp_walk_fail_keys(pwsp_expander *x);
 
-// A tile kernel's task is refused: tells why, as run->tile_core knows it; returns false.
-PWSP_INTERNAL bool pwsp_run_fail_tiles(ptowsp_run *run);
+// A tile kernel's task is refused: tells why, as walk->tile_core knows it; returns false.
+PWSP_INTERNAL bool pwsp_walk_fail_tiles(pwsp_walk *walk);
+
+// Do the sizes of a tile kernel's task go together? False with the expander's error.
+PWSP_INTERNAL bool pwsp_walk_check_tiles(pwsp_walk *walk, const pwsp_tile_code *code);
+
+// Runs a tile kernel, or counts it: once for tasks of the same sizes that follow each other. False
+// with the expander's error.
+PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cycles *out_cycles);
 
 // What a cost function sees of tiles.
 static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
@@ -43,23 +93,44 @@ PWSP_FORCE_INLINE ptowsp_cycles pwsp_kernel_call(const pwsp_kernel_info *kernel,
     return cycles;
 }
 
-// Runs a kernel, and says how long it takes. False with the expander's error.
-PWSP_FORCE_INLINE bool pwsp_run_kernel(ptowsp_run *run, bool is_time_only,
-                                       ptowsp_cycles *out_cycles) {
-    pwsp_expander *x = &run->expander;
+// Runs the kernel of the task that the expander is at, and says how long it takes. False with the
+// expander's error.
+PWSP_FORCE_INLINE bool pwsp_walk_kernel(pwsp_walk *walk, bool is_time_only,
+                                        ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = &walk->expander;
     if (x->kernel->code) {
-        return pwsp_run_tiles(run, is_time_only, out_cycles);
+        return pwsp_walk_tiles(walk, is_time_only, out_cycles);
     }
     *out_cycles = pwsp_kernel_call(x->kernel, &x->task, is_time_only);
-    return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_run_fail_kernel(x, *out_cycles);
+    return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_kernel(x, *out_cycles);
 }
 
 // The keys of a task; false with the expander's error.
-PWSP_FORCE_INLINE bool pwsp_run_keys(pwsp_expander *x, pwsp_arrival *arrival) {
+PWSP_FORCE_INLINE bool pwsp_walk_keys(pwsp_expander *x, pwsp_arrival *arrival) {
     arrival->dispatch_key = pwsp_expander_value(x, x->task_op->dispatch);
     arrival->priority_key = pwsp_expander_value(x, x->task_op->priority);
     arrival->stream_key = pwsp_expander_value(x, x->task_op->stream);
-    return PWSP_LIKELY(!x->fault.is_set) || pwsp_run_fail_keys(x);
+    return PWSP_LIKELY(!x->fault.is_set) || pwsp_walk_fail_keys(x);
+}
+
+// Explicit edges of a task or pipeline.
+PWSP_FORCE_INLINE void pwsp_arrival_set_edges(pwsp_arrival *arrival, const ptowsp_program *program,
+                                              const pwsp_task_op *op) {
+    const uint32_t *edges = (const uint32_t *)program->edges.items;
+    arrival->after = edges + op->first_in;
+    arrival->after_count = op->in_count;
+    arrival->before = edges + op->first_out;
+    arrival->before_count = op->out_count;
+}
+
+// All of the task that the expander is at but its keys and cycles.
+PWSP_FORCE_INLINE void pwsp_walk_arrival(const pwsp_expander *x, pwsp_arrival *arrival) {
+    arrival->tiles = x->tiles_at;
+    arrival->tile_count = x->task_op->view_count;
+    arrival->kernel = x->task_op->kernel;
+    arrival->node = x->node;
+    arrival->unit = x->kernel->unit;
+    pwsp_arrival_set_edges(arrival, x->program, x->task_op);
 }
 
 #endif

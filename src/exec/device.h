@@ -26,7 +26,7 @@
 #include "device_memory.h"
 #include "graph.h"
 #include "handshake.h"
-#include "issue.h"
+#include "run.h"
 
 #include "../base/text.h"
 
@@ -136,8 +136,8 @@ struct ptowsp_device {
     pwsp_device_graph graph;
     pwsp_device_launch launch;
     ptowsp_run *run;
-    uint32_t is_run_stopped;                 // atomic
-    uint32_t places[PWSP_ISSUE_WINDOW_MAX];  // links of a program's entries
+    uint32_t is_run_stopped;                    // atomic
+    uint32_t places[PWSP_FRONTEND_WINDOW_MAX];  // links of a program's entries
 
     pwsp_sleeper host;  // the host sleeps here
     pwsp_mutex mutex;   // protects queues, is_open, and what is stuck

@@ -5,29 +5,21 @@
 // entry: so a core that was stuck, and comes back when the run is over, touches nothing of it.
 
 #include "device.h"
-#include "issue.h"
 
 #include <inttypes.h>
 
 static pwsp_reorder *pwsp_program_on(void *device) {
-    return &((ptowsp_device *)device)->run->issue->reorder;
-}
-
-static const pwsp_kernel_info *pwsp_program_kernel(const ptowsp_program *program,
-                                                   const pwsp_task_op *op) {
-    return PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, op->kernel);
+    return &((ptowsp_device *)device)->run->front->issue.reorder;
 }
 
 // -- the job --------------------------------------------------------------------------------------
 
 static uint32_t pwsp_program_queue(void *user, uint32_t place) {
-    const ptowsp_device *device = (const ptowsp_device *)user;
     const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
     if (entry->home != PWSP_NO_HOME) {
         return PWSP_GRAPH_CLASSES + entry->home;
     }
-    uint32_t unit = (uint32_t)pwsp_program_kernel(device->run->program, entry->op)->unit;
-    return unit * PWSP_GRAPH_LEVELS;
+    return (uint32_t)entry->unit * PWSP_GRAPH_LEVELS;
 }
 
 static bool pwsp_program_is_wanted(void *user, uint32_t place) {
@@ -66,8 +58,9 @@ static uint64_t pwsp_program_describe(void *user, uint32_t place, uint32_t part,
     const ptowsp_device *device = (const ptowsp_device *)user;
     const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
     (void)part;
-    pwsp_text_format(text, "task %" PRIu64 " of kernel %s", entry->index,
-                     pwsp_program_kernel(device->run->program, entry->op)->name);
+    pwsp_text_format(
+        text, "task %" PRIu64 " of kernel %s", entry->index,
+        PWSP_PROGRAM_AT(device->run->program, kernels, pwsp_kernel_info, entry->kernel)->name);
     return entry->index;
 }
 
@@ -102,7 +95,7 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
     pwsp_device_prepare(device, &job);
     pwsp_device_begin(device);
     ptowsp_status status =
-        pwsp_issue_walk(run->issue, &executor, device->vector_count, device->cube_count);
+        pwsp_run_issue_to(run, &executor, device->vector_count, device->cube_count);
     pwsp_device_finish(device);
     return pwsp_device_end(device) ? status : pwsp_device_fail_stuck(device);
 }
@@ -114,7 +107,7 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
 static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptowsp_run *run) {
     const ptowsp_program *program = run->program;
     for (uint32_t i = 1; i < program->tensors.count; i++) {
-        const pwsp_bound_tensor *bound = &run->tensors[i];
+        const pwsp_bound_tensor *bound = &run->bindings.tensors[i];
         bool has_data = bound->is_bound && bound->data && bound->high >= bound->low;
         if (!has_data || !program->tensor_is_used[i]) {
             continue;
@@ -139,7 +132,8 @@ static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
                                                const ptowsp_program *program) {
     for (uint32_t i = 0; i < program->tasks.count; i++) {
         const pwsp_kernel_info *kernel =
-            pwsp_program_kernel(program, PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i));
+            PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info,
+                            PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i)->kernel);
         if (pwsp_device_unit_count(device, kernel->unit) == 0) {
             return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                              "device: kernel %s needs a %s core, and there is none", kernel->name,

@@ -5,62 +5,22 @@
 //      walk 2   -> kernel, then time          for each task, in program order
 //
 // The first walk is left out when nothing is executed: then there is no data to be spared. Both are
-// the same machine (the expander); time is one of two others, which see a task as what it waits
-// for, where it may run and how long it takes.
+// the same machine (the expander). On lanes, and on a device, a front end issues what the second
+// walk comes to, and time is told as it retires.
 
-#include "call.h"
-#include "crew.h"
+#include "run.h"
 
 #include "../base/atomic.h"
 
-#include <inttypes.h>
-
 // -- life -----------------------------------------------------------------------------------------
 
-// Every array of a run: field, type of its items, how many.
-#define PWSP_RUN_ARRAYS(ARRAY)                                                                     \
-    ARRAY(initial, uint64_t, program->cell_count)                                                  \
-    ARRAY(cells, uint64_t, program->cell_count)                                                    \
-    ARRAY(is_bound, bool, program->cell_count)                                                     \
-    ARRAY(arrays, pwsp_array, program->arrays.count + 1)                                           \
-    ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
-    ARRAY(csrs, pwsp_bound_csr, program->axes.count + 1)                                           \
-    ARRAY(tensors, pwsp_bound_tensor, program->tensors.count + 1)                                  \
-    ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)                                \
-    ARRAY(is_written, bool, program->tensors.count + 1)                                            \
-    ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
-    ARRAY(unknown, uint8_t, program->ops.count)                                                    \
-    ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)                                       \
-    ARRAY(wholes, pwsp_tile_at, program->tensors.count + 1)
-
 static bool pwsp_run_init(ptowsp_run *run) {
-    const ptowsp_program *program = run->program;
-    const pwsp_memory *memory = &run->memory;
-#define PWSP_RUN_ALLOC(field, type, count)                                                         \
-    run->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));                \
-    if (!run->field) {                                                                             \
-        return false;                                                                              \
-    }
-    PWSP_RUN_ARRAYS(PWSP_RUN_ALLOC)
-#undef PWSP_RUN_ALLOC
-    if (program->consts.count) {
-        memcpy(run->initial + program->first_const, program->consts.items,
-               (size_t)program->consts.count * sizeof(uint64_t));
-    }
-    run->timed = pwsp_program_timed(program);
-    run->is_flow = pwsp_schedule_is_flow(&program->schedule);
-    run->expander.program = program;
-    run->tile_core.memory = run->memory;
-    for (uint32_t i = 1; i < program->kernels.count; i++) {
-        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
-        if (kernel->code && !pwsp_tile_core_reserve(&run->tile_core, kernel->code)) {
-            return false;
-        }
-    }
-    return pwsp_sim_init(&run->sim, memory, &run->timed) &&
-           pwsp_pipelines_init(&run->pipelines, memory, program) &&
-           (run->is_flow ? pwsp_flow_init(&run->flow, &run->sim)
-                         : pwsp_lanes_init(&run->lanes, &run->sim));
+    const pwsp_memory *memory = &run->context->memory;
+    run->timed = pwsp_program_timed(run->program);
+    return pwsp_bindings_init(&run->bindings, run->context, run->program) &&
+           pwsp_walk_init(&run->walk, memory, &run->bindings) &&
+           pwsp_timeline_init(&run->time, memory, &run->timed) &&
+           pwsp_pipes_init(&run->pipes, &run->walk, &run->time);
 }
 
 ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *program,
@@ -73,7 +33,6 @@ ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *p
     ptowsp_run *run = (ptowsp_run *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_run));
     if (run) {
         run->context = context;
-        run->memory = context->memory;
         run->program = program;
     }
     if (!run || !pwsp_run_init(run)) {
@@ -88,62 +47,88 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     if (!run) {
         return;
     }
-    const ptowsp_program *program = run->program;
-    pwsp_memory memory = run->memory;
-    pwsp_lanes_free(&run->lanes);
-    pwsp_flow_free(&run->flow);
-    pwsp_sim_free(&run->sim);
-    pwsp_pipelines_free(&run->pipelines);
-    pwsp_crew_destroy(run->crew);
-    pwsp_issue_destroy(run->issue);
-    pwsp_tile_core_free(&run->tile_core);
-    pwsp_memory_free(&memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
-#define PWSP_RUN_FREE(field, type, count)                                                          \
-    pwsp_memory_free(&memory, run->field, (size_t)(count) * sizeof(type));
-    PWSP_RUN_ARRAYS(PWSP_RUN_FREE)
-#undef PWSP_RUN_FREE
-    pwsp_memory_free(&memory, run, sizeof(ptowsp_run));
+    const pwsp_memory *memory = &run->context->memory;
+    pwsp_workers_destroy(run->workers);
+    pwsp_frontend_destroy(run->front);
+    pwsp_pipes_free(&run->pipes);
+    pwsp_timeline_free(&run->time);
+    pwsp_walk_free(&run->walk);
+    pwsp_bindings_free(&run->bindings);
+    pwsp_memory_free(memory, run->critical, (size_t)run->critical_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, run, sizeof(ptowsp_run));
 }
 
 static size_t pwsp_run_bytes(const ptowsp_run *run) {
-    const ptowsp_program *program = run->program;
-    size_t bytes = sizeof(ptowsp_run) + pwsp_sim_bytes(&run->sim) +
-                   (run->is_flow ? pwsp_flow_bytes(&run->flow) : pwsp_lanes_bytes(&run->lanes)) +
-                   (size_t)run->critical_capacity * sizeof(uint64_t) +
-                   pwsp_tile_core_bytes(&run->tile_core) + pwsp_pipelines_bytes(&run->pipelines) +
-                   pwsp_issue_bytes(run->issue) + pwsp_crew_bytes(run->crew);
-#define PWSP_RUN_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
-    PWSP_RUN_ARRAYS(PWSP_RUN_SIZE)
-#undef PWSP_RUN_SIZE
-    return bytes;
+    return sizeof(ptowsp_run) + pwsp_bindings_bytes(&run->bindings) +
+           pwsp_timeline_bytes(&run->time) + pwsp_walk_bytes(&run->walk) +
+           pwsp_pipes_bytes(&run->pipes) + (size_t)run->critical_capacity * sizeof(uint64_t) +
+           pwsp_frontend_bytes(run->front) + pwsp_workers_bytes(run->workers);
+}
+
+// -- binding --------------------------------------------------------------------------------------
+
+static bool pwsp_run_is_running(const ptowsp_run *run) {
+    return pwsp_load_relaxed(&run->is_running) != 0;
+}
+
+ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_size(&run->bindings, axis, size);
+}
+
+ptowsp_status ptowsp_run_bind_symbol(ptowsp_run *run, const char *symbol, uint64_t value) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_symbol(&run->bindings, symbol, value);
+}
+
+ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_slot(&run->bindings, slot, value);
+}
+
+ptowsp_status ptowsp_run_bind_array(ptowsp_run *run, const char *array, ptowsp_dtype dtype,
+                                    const void *data, uint64_t count) {
+    return pwsp_run_is_running(run)
+               ? PTOWSP_BUSY
+               : pwsp_bind_array(&run->bindings, array, false, dtype, data, count);
+}
+
+ptowsp_status ptowsp_run_bind_lengths(ptowsp_run *run, const char *axis, ptowsp_dtype dtype,
+                                      const void *data, uint64_t count) {
+    return pwsp_run_is_running(run)
+               ? PTOWSP_BUSY
+               : pwsp_bind_array(&run->bindings, axis, true, dtype, data, count);
+}
+
+ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis, const ptowsp_csr *csr) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_csr(&run->bindings, axis, csr);
+}
+
+ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
+                                     const ptowsp_buffer *buffer) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY
+                                    : pwsp_bind_tensor(&run->bindings, tensor, buffer);
+}
+
+uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
+    PTOWSP_ASSERT(slot < run->program->slot_count);
+    return run->walk.cells[run->program->first_slot + slot];
 }
 
 // -- walking --------------------------------------------------------------------------------------
 
-PWSP_INTERNAL void pwsp_run_begin_walk(ptowsp_run *run, bool is_dry) {
-    pwsp_expander *x = &run->expander;
-    x->program = run->program;
-    x->cells = run->cells;
-    x->arrays = run->arrays;
-    x->length_sums = run->length_sums;
-    x->csrs = run->csrs;
-    x->tensors = run->effective;
-    x->frames = run->frames;
-    x->unknown = is_dry ? run->unknown : NULL;
-    memcpy(run->cells, run->initial, run->program->cell_count * sizeof(uint64_t));
-    pwsp_expander_begin(x);
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
+    return pwsp_walk_fail(&run->walk);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
-    const pwsp_expander *x = &run->expander;
-    return pwsp_fail(run->context, x->status, x->index, "%s", x->text);
+PWSP_INTERNAL ptowsp_status pwsp_run_fail_time(ptowsp_run *run) {
+    const pwsp_sim *sim = &run->time.sim;
+    PTOWSP_ASSERT(sim->status != PTOWSP_OK);
+    return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
 }
 
 // Walks the program without kernels. *out_count is the number of its tasks, or one that is enough
 // for start_threshold; UINT64_MAX when that depends on data that tasks write.
 static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
-    pwsp_expander *x = &run->expander;
-    pwsp_run_begin_walk(run, true);
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_walk_begin(&run->walk, true);
     for (;;) {
         pwsp_arrival arrival;
         switch (pwsp_expander_next(x)) {
@@ -155,14 +140,14 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
             return PTOWSP_OK;
         case PWSP_EVENT_ERROR: return pwsp_run_fail_walk(run);
         case PWSP_EVENT_TASK:
-            if (!pwsp_run_keys(x, &arrival) ||
-                (x->kernel->code && !pwsp_run_check_tiles(run, x->kernel->code))) {
+            if (!pwsp_walk_keys(x, &arrival) ||
+                (x->kernel->code && !pwsp_walk_check_tiles(&run->walk, x->kernel->code))) {
                 return pwsp_run_fail_walk(run);
             }
             break;
         case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
         case PWSP_EVENT_PIPELINE:
-            if (!pwsp_run_pipeline_dry(run)) {
+            if (!pwsp_pipes_dry(&run->pipes)) {
                 return pwsp_run_fail_walk(run);
             }
             break;
@@ -179,35 +164,23 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     }
 }
 
-PWSP_INTERNAL bool pwsp_run_time(ptowsp_run *run, pwsp_event event, pwsp_range reset,
-                                 const pwsp_tile_at *load_at) {
+// One event of the walk that is not a task. False with an error in sim or in the expander.
+static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_timeline *time = &run->time;
+    pwsp_pipeline_arrival pipeline;
     switch (event) {
-    case PWSP_EVENT_PARALLEL:
-    case PWSP_EVENT_SEQUENTIAL:
-        if (run->is_flow) {
-            return pwsp_flow_scope_begin(&run->flow, event == PWSP_EVENT_PARALLEL);
-        }
-        pwsp_lanes_scope_begin(&run->lanes, event == PWSP_EVENT_PARALLEL);
-        return true;
-    case PWSP_EVENT_SCOPE_END:
-        if (run->is_flow) {
-            return pwsp_flow_scope_end(&run->flow);
-        }
-        pwsp_lanes_scope_end(&run->lanes);
-        return true;
+    case PWSP_EVENT_PARALLEL: return pwsp_timeline_scope_begin(time, true);
+    case PWSP_EVENT_SEQUENTIAL: return pwsp_timeline_scope_begin(time, false);
+    case PWSP_EVENT_SCOPE_END: return pwsp_timeline_scope_end(time);
     case PWSP_EVENT_RESET:
-        if (run->is_flow) {
-            pwsp_flow_reset(&run->flow, reset);
-        } else {
-            pwsp_lanes_reset(&run->lanes, reset);
-        }
-        return true;
+        return pwsp_timeline_reset(
+            time, (const uint32_t *)run->program->edges.items + x->reset.first, x->reset.count);
     case PWSP_EVENT_SLOT_LOAD:
-        run->sim.stats.slot_load_count++;
-        return run->is_flow ? pwsp_flow_slot_load(&run->flow, load_at)
-                            : pwsp_lanes_slot_load(&run->lanes, load_at);
-    case PWSP_EVENT_END: return !run->is_flow || pwsp_flow_end(&run->flow);
-    case PWSP_EVENT_PIPELINE:
+        pwsp_expander_load(x);
+        return pwsp_timeline_slot_load(time, &x->load_at);
+    case PWSP_EVENT_PIPELINE: return pwsp_pipes_run(&run->pipes, &pipeline);
+    case PWSP_EVENT_END: return pwsp_timeline_end(time);
     case PWSP_EVENT_TASK:
     case PWSP_EVENT_PROCESS_END:
     case PWSP_EVENT_SEND:
@@ -219,29 +192,12 @@ PWSP_INTERNAL bool pwsp_run_time(ptowsp_run *run, pwsp_event event, pwsp_range r
     return true;
 }
 
-// One event of the walk that is not a task. False with an error in sim or in the expander.
-static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
-    pwsp_expander *x = &run->expander;
-    if (event == PWSP_EVENT_PIPELINE) {
-        return pwsp_run_pipeline(run);
-    }
-    if (event == PWSP_EVENT_SLOT_LOAD) {
-        pwsp_expander_load(x);
-    }
-    return pwsp_run_time(run, event, x->reset, &x->load_at);
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_run_fail_sim(ptowsp_run *run) {
-    const pwsp_sim *sim = &run->sim;
-    return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
-}
-
 // Issues the tasks that have been collected. False with an error in sim.
 static bool pwsp_run_flush(ptowsp_run *run) {
     pwsp_batch *batch = &run->batch;
     uint32_t count = batch->count;
     batch->count = 0;
-    return count == 0 || pwsp_lanes_batch(&run->lanes, batch, count);
+    return count == 0 || pwsp_timeline_batch(&run->time, batch, count);
 }
 
 // Collects a plain task: of one unit, up to a batch full. False with an error in sim.
@@ -271,7 +227,7 @@ static bool pwsp_run_is_simple(const pwsp_expander *x) {
 
 // The next iterations of a simple task's loop, up to a batch full. False with the expander's error.
 static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
-    pwsp_expander *x = &run->expander;
+    pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
     pwsp_frame *frame = &x->frames[x->frame_count - 1];
     const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, frame->loop);
@@ -297,11 +253,11 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
         batch->keys[at + i] = pwsp_expander_value(x, task->dispatch);
         if (x->fault.is_set) {
             pwsp_arrival arrival;
-            return pwsp_run_keys(x, &arrival);
+            return pwsp_walk_keys(x, &arrival);
         }
         if (is_called) {
             x->task.index = x->task_count + i;
-            if (!pwsp_run_kernel(run, is_time_only, &cycles)) {
+            if (!pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
                 return false;
             }
         }
@@ -313,47 +269,36 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
     return true;
 }
 
-// Issues one task. False with an error in sim.
-static bool pwsp_run_issue(ptowsp_run *run, pwsp_arrival *arrival) {
-    const pwsp_expander *x = &run->expander;
-    arrival->op = x->task_op;
-    arrival->tiles = x->tiles_at;
-    arrival->views = PWSP_PROGRAM_AT(run->program, views, pwsp_tile_view, x->task_op->first_view);
-    arrival->node = x->node;
-    return run->is_flow ? pwsp_flow_task(&run->flow, arrival)
-                        : pwsp_lanes_task(&run->lanes, arrival);
-}
-
 // Issues one task behind those that have been collected. False with an error in sim.
-static bool pwsp_run_issue_next(ptowsp_run *run, pwsp_arrival *arrival) {
-    return pwsp_run_flush(run) && pwsp_run_issue(run, arrival);
+static bool pwsp_run_issue_next(ptowsp_run *run, const pwsp_arrival *arrival) {
+    return pwsp_run_flush(run) && pwsp_timeline_task(&run->time, arrival);
 }
 
 // Walks the program with kernels and time.
 static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
-    pwsp_expander *x = &run->expander;
-    pwsp_run_begin_walk(run, false);
-    bool has_plain = !run->is_flow && pwsp_lanes_is_plain(&run->lanes);
-    bool has_data = has_plain && pwsp_lanes_has_data(&run->lanes);
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_walk_begin(&run->walk, false);
+    bool has_plain = pwsp_timeline_is_plain(&run->time);
+    bool has_data = has_plain && pwsp_timeline_has_data(&run->time);
     run->batch.count = 0;
     for (;;) {
         pwsp_event event = pwsp_expander_next(x);
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
             pwsp_arrival arrival;
             arrival.cycles = 0;
-            if (!pwsp_run_keys(x, &arrival) ||
-                !pwsp_run_kernel(run, is_time_only, &arrival.cycles)) {
-                return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
+            if (!pwsp_walk_keys(x, &arrival) ||
+                !pwsp_walk_kernel(&run->walk, is_time_only, &arrival.cycles)) {
+                return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
             }
-            arrival.unit = x->kernel->unit;
-            bool is_plain = has_plain && !(has_data && x->task_op->view_count);
+            pwsp_walk_arrival(x, &arrival);
+            bool is_plain = has_plain && !(has_data && arrival.tile_count);
             if (!(is_plain ? pwsp_run_collect(run, &arrival)
                            : pwsp_run_issue_next(run, &arrival))) {
-                return pwsp_run_fail_sim(run);
+                return pwsp_run_fail_time(run);
             }
             if (is_plain && pwsp_run_is_simple(x)) {
                 if (!pwsp_run_simple(run, is_time_only)) {
-                    return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
+                    return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
                 }
             }
             event = pwsp_expander_again(x);
@@ -362,13 +307,13 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
             continue;
         }
         if (!pwsp_run_flush(run)) {
-            return pwsp_run_fail_sim(run);
+            return pwsp_run_fail_time(run);
         }
         if (event == PWSP_EVENT_ERROR) {
             return pwsp_run_fail_walk(run);
         }
         if (!pwsp_run_event(run, event)) {
-            return x->status != PTOWSP_OK ? pwsp_run_fail_walk(run) : pwsp_run_fail_sim(run);
+            return x->status != PTOWSP_OK ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
         }
         if (event == PWSP_EVENT_END) {
             return PTOWSP_OK;
@@ -376,11 +321,11 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     }
 }
 
-// -- results --------------------------------------------------------------------------------------
+// -- finishing ------------------------------------------------------------------------------------
 
 // Goes back from the first of the tasks that end last, along what each task waited for.
 static bool pwsp_run_find_critical(ptowsp_run *run) {
-    const pwsp_sim *sim = &run->sim;
+    const pwsp_sim *sim = &run->time.sim;
     uint64_t task = 0, count = 0;
     for (uint64_t i = 1; i < sim->task_count; i++) {
         task = sim->records[i].end > sim->records[task].end ? i : task;
@@ -388,7 +333,7 @@ static bool pwsp_run_find_critical(ptowsp_run *run) {
     void *critical = run->critical;
     for (uint64_t at = task; at < sim->task_count && count < sim->task_count;
          at = sim->records[at].cause) {
-        if (!pwsp_memory_grow(&run->memory, &critical, &run->critical_capacity, count + 1,
+        if (!pwsp_memory_grow(&run->context->memory, &critical, &run->critical_capacity, count + 1,
                               sizeof(uint64_t))) {
             return false;
         }
@@ -405,9 +350,9 @@ static bool pwsp_run_find_critical(ptowsp_run *run) {
 }
 
 static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
-    pwsp_sim *sim = &run->sim;
+    pwsp_sim *sim = &run->time.sim;
     ptowsp_run_stats *stats = &sim->stats;
-    pwsp_pipelines *pipelines = &run->pipelines;
+    pwsp_pipelines *pipelines = &run->pipes.pipelines;
     pwsp_sim_end(sim);
     for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
         pipelines->stats[i].start_cycles = sim->starts[i].time;
@@ -429,58 +374,120 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     return status;
 }
 
-static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
-    bool is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
-    uint64_t task_count = UINT64_MAX;
-    pwsp_sim_begin(&run->sim, false);
+// What is checked before anything is called. *out_task_count is what time needs to know.
+static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options *options,
+                                      const pwsp_process_tasks *tasks, uint64_t *out_task_count) {
+    *out_task_count = UINT64_MAX;
+    ptowsp_status status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_timeline_bind(&run->time, run->bindings.effective);
+    status = pwsp_walk_find_unknown(&run->walk, &run->time.sim.deps);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (!pwsp_pipes_begin(&run->pipes, options, tasks)) {
+        return pwsp_run_fail_walk(run);
+    }
+    if (!run->walk.is_time_only || pwsp_timeline_needs_count(&run->time)) {
+        return pwsp_run_walk_dry(run, out_task_count);
+    }
+    return PTOWSP_OK;
+}
+
+// Executes, on the calling thread; or with a front end, by what issues for it.
+static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options,
+                                      pwsp_run_issue_fn issue, void *user) {
+    pwsp_process_tasks tasks;
+    uint64_t task_count;
+    memset(&tasks, 0, sizeof tasks);
+    if (issue) {
+        tasks = pwsp_frontend_process_tasks(run->front);
+    }
+    pwsp_sim_begin(&run->time.sim, false);
     run->has_records = false;
-    run->is_time_only = is_time_only;
+    run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
     run->critical_count = 0;
-    pwsp_pipelines_forget(&run->pipelines);
-    ptowsp_status status = pwsp_run_verify(run, is_time_only);
-    if (status == PTOWSP_OK && !pwsp_run_begin_pipelines(run, options)) {
-        status = pwsp_run_fail_walk(run);
-    }
-    bool needs_count = !run->is_flow && pwsp_sim_gate_needs_count(&run->sim);
-    if (status == PTOWSP_OK && (!is_time_only || needs_count)) {
-        status = pwsp_run_walk_dry(run, &task_count);
-    }
+    pwsp_pipelines_forget(&run->pipes.pipelines);
+    ptowsp_status status = pwsp_run_prepare(run, options, issue ? &tasks : NULL, &task_count);
     if (status != PTOWSP_OK) {
         return pwsp_run_finish(run, status);
     }
     run->has_records = options->record_tasks;
-    pwsp_sim_begin(&run->sim, options->record_tasks);
-    if (!run->is_flow && !pwsp_sim_set_gate(&run->sim, task_count)) {
-        return pwsp_run_finish(run, pwsp_run_fail_sim(run));
+    if (!pwsp_timeline_begin(&run->time, options->record_tasks, task_count)) {
+        return pwsp_run_finish(run, pwsp_run_fail_time(run));
     }
-    if (run->is_flow) {
-        pwsp_flow_begin(&run->flow);
-    } else {
-        pwsp_lanes_begin(&run->lanes);
-    }
-    status = !run->is_issued ? pwsp_run_walk(run, is_time_only)
-             : run->walk     ? run->walk(run->walk_user, run)
-                             : pwsp_crew_walk(run->crew, options->lane_count);
+    status = issue ? issue(user, run) : pwsp_run_walk(run, run->walk.is_time_only);
     return pwsp_run_finish(run, status);
 }
 
-// The same on lanes of the context, which is busy with it.
+// -- on lanes -------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_executor *executor,
+                                              uint32_t vector_count, uint32_t cube_count) {
+    if (pwsp_frontend_walk(run->front, executor, vector_count, cube_count)) {
+        return PTOWSP_OK;
+    }
+    return run->front->failure == PWSP_FRONTEND_FAILED_WALK ? pwsp_run_fail_walk(run)
+                                                            : pwsp_run_fail_time(run);
+}
+
+typedef struct pwsp_run_on_lanes {
+    ptowsp_run *run;
+    uint32_t lane_count;
+    ptowsp_status status;
+} pwsp_run_on_lanes;
+
+static bool pwsp_run_issue_lane(void *user, const pwsp_executor *executor) {
+    pwsp_run_on_lanes *on = (pwsp_run_on_lanes *)user;
+    on->status = pwsp_run_issue_to(on->run, executor, on->lane_count, 0);
+    return on->status == PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_issue_lanes(void *user, ptowsp_run *run) {
+    pwsp_run_on_lanes *on = (pwsp_run_on_lanes *)user;
+    bool is_kept, is_good = pwsp_workers_run(run->workers, run->context, on->lane_count,
+                                             &run->front->issue.reorder, run->front->is_homed,
+                                             pwsp_run_issue_lane, on, &is_kept);
+    if (is_good && !is_kept) {
+        return pwsp_fail(run->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                         "run: run_lanes did not call each lane once (the work is done)");
+    }
+    return on->status;
+}
+
+// Makes the front end, with so many lanes or cores. False with an error.
+static ptowsp_status pwsp_run_reserve(ptowsp_run *run, uint32_t lane_count, bool has_workers) {
+    const pwsp_memory *memory = &run->context->memory;
+    run->front =
+        run->front ? run->front : pwsp_frontend_create(&run->walk, &run->time, &run->pipes);
+    bool is_good = run->front && pwsp_frontend_reserve(run->front, lane_count);
+    if (is_good && has_workers) {
+        run->workers = run->workers ? run->workers : pwsp_workers_create(memory);
+        is_good = run->workers && pwsp_workers_reserve(run->workers, lane_count);
+    }
+    return is_good ? PTOWSP_OK
+                   : pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                               "run: out of memory");
+}
+
+// On lanes of the context, which is busy with it.
 static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run_options *options) {
     ptowsp_context *context = run->context;
-    uint32_t lane_count = options->lane_count;
+    pwsp_run_on_lanes on = {run, options->lane_count, PTOWSP_OK};
     if (!pwsp_context_enter(context)) {
         return PTOWSP_BUSY;
     }
-    run->issue = run->issue ? run->issue : pwsp_issue_create(run);
-    run->crew = run->crew ? run->crew : pwsp_crew_create(run);
-    bool has_room = run->issue && run->crew && pwsp_issue_reserve(run->issue, lane_count) &&
-                    pwsp_crew_reserve(run->crew, lane_count);
-    ptowsp_status status =
-        has_room ? pwsp_run_execute(run, options)
-                 : pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    ptowsp_status status = pwsp_run_reserve(run, options->lane_count, true);
+    if (status == PTOWSP_OK) {
+        status = pwsp_run_execute(run, options, pwsp_run_issue_lanes, &on);
+    }
     pwsp_context_leave(context);
     return status;
 }
+
+// -- executing ------------------------------------------------------------------------------------
 
 static ptowsp_status pwsp_run_check_options(ptowsp_run *run, const ptowsp_run_options *options) {
     if ((uint32_t)options->mode > PTOWSP_RUN_TIME_ONLY) {
@@ -501,14 +508,8 @@ static ptowsp_status pwsp_run_check_options(ptowsp_run *run, const ptowsp_run_op
     return PTOWSP_OK;
 }
 
-static void pwsp_run_set_cost(ptowsp_run *run, const ptowsp_cost *cost) {
-    run->cost = *cost;
-    run->tile_core.cost = &run->cost;
-    memset(run->memos, 0, (run->program->kernels.count + 1) * sizeof run->memos[0]);
-}
-
 PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
-                                                uint32_t core_count, pwsp_run_walk_fn walk,
+                                                uint32_t core_count, pwsp_run_issue_fn issue,
                                                 void *user) {
     ptowsp_run_options chosen = *options;
     chosen.lane_count = 0;
@@ -517,18 +518,11 @@ PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_ru
     }
     ptowsp_status status = pwsp_run_check_options(run, &chosen);
     if (status == PTOWSP_OK) {
-        pwsp_run_set_cost(run, &chosen.cost);
-        run->issue = run->issue ? run->issue : pwsp_issue_create(run);
-        if (run->issue && pwsp_issue_reserve(run->issue, core_count)) {
-            run->is_issued = true;
-            run->walk = walk;
-            run->walk_user = user;
-            status = pwsp_run_execute(run, &chosen);
-            run->walk = NULL;
-        } else {
-            status = pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                               "run: out of memory");
-        }
+        pwsp_walk_set_cost(&run->walk, &chosen.cost);
+        status = pwsp_run_reserve(run, core_count, false);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_run_execute(run, &chosen, issue, user);
     }
     pwsp_store_release(&run->is_running, 0u);
     return status;
@@ -545,28 +539,77 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
     }
     ptowsp_status status = pwsp_run_check_options(run, &chosen);
     if (status == PTOWSP_OK) {
-        pwsp_run_set_cost(run, &chosen.cost);
-        run->is_issued = chosen.lane_count > 1 && chosen.mode == PTOWSP_RUN_EXECUTE;
-        status = run->is_issued ? pwsp_run_execute_on_lanes(run, &chosen)
-                                : pwsp_run_execute(run, &chosen);
+        pwsp_walk_set_cost(&run->walk, &chosen.cost);
+        bool is_on_lanes = chosen.lane_count > 1 && chosen.mode == PTOWSP_RUN_EXECUTE;
+        status = is_on_lanes ? pwsp_run_execute_on_lanes(run, &chosen)
+                             : pwsp_run_execute(run, &chosen, NULL, NULL);
     }
     pwsp_store_release(&run->is_running, 0u);
     return status;
 }
 
+// -- results --------------------------------------------------------------------------------------
+
 const ptowsp_run_stats *ptowsp_run_result(const ptowsp_run *run) {
-    return &run->sim.stats;
+    return &run->time.sim.stats;
 }
 
 const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run) {
-    return run->sim.lane_stats;
+    return run->time.sim.lane_stats;
 }
 
 const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run) {
-    return run->has_records ? run->sim.records : NULL;
+    return run->has_records ? run->time.sim.records : NULL;
 }
 
 const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count) {
     *out_count = run->critical_count;
     return run->critical_count ? run->critical : NULL;
+}
+
+static void pwsp_run_tell(uint32_t count, uint32_t *out_count) {
+    if (out_count) {
+        *out_count = count;
+    }
+}
+
+const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run, uint32_t *out_count) {
+    uint32_t count = (uint32_t)run->program->pipelines.count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipes.pipelines.stats : NULL;
+}
+
+const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run, uint32_t *out_count) {
+    uint32_t count = run->pipes.pipelines.process_count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipes.pipelines.process_stats : NULL;
+}
+
+const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run, uint32_t *out_count) {
+    uint32_t count = (uint32_t)run->program->channels.count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipes.pipelines.channel_stats : NULL;
+}
+
+const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count) {
+    uint64_t count = run->pipes.pipelines.step_count;
+    if (out_count) {
+        *out_count = count;
+    }
+    return count ? run->pipes.pipelines.steps : NULL;
+}
+
+const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
+                                          uint64_t *out_count) {
+    bool is_known = pipeline < run->program->pipelines.count && run->has_records;
+    const pwsp_chain *chain = is_known ? &run->pipes.pipelines.chains[pipeline] : NULL;
+    uint64_t count = chain ? chain->count : 0;
+    if (out_count) {
+        *out_count = count;
+    }
+    return count ? run->pipes.pipelines.chain_steps + chain->first : NULL;
+}
+
+void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
+    pwsp_stuck_print(&run->pipes.pipelines, text);
 }

@@ -5,26 +5,26 @@
 
 #include <inttypes.h>
 
-PWSP_INTERNAL bool pwsp_run_fail_tiles(ptowsp_run *run) {
-    pwsp_expander *x = &run->expander;
+PWSP_INTERNAL bool pwsp_walk_fail_tiles(pwsp_walk *walk) {
+    pwsp_expander *x = &walk->expander;
     pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, x->task.index, "task %" PRIu64 ": %s",
-                       x->task.index, run->tile_core.text);
+                       x->task.index, walk->tile_core.text);
     return false;
 }
 
-bool pwsp_run_check_tiles(ptowsp_run *run, const pwsp_tile_code *code) {
-    return pwsp_tile_core_check(&run->tile_core, code, &run->expander.task) ||
-           pwsp_run_fail_tiles(run);
+PWSP_INTERNAL bool pwsp_walk_check_tiles(pwsp_walk *walk, const pwsp_tile_code *code) {
+    return pwsp_tile_core_check(&walk->tile_core, code, &walk->expander.task) ||
+           pwsp_walk_fail_tiles(walk);
 }
 
-bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycles) {
-    pwsp_expander *x = &run->expander;
+PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = &walk->expander;
     const pwsp_tile_code *code = x->kernel->code;
     if (!is_time_only) {
-        return pwsp_tile_core_run(&run->tile_core, code, &x->task, false, out_cycles) ||
-               pwsp_run_fail_tiles(run);
+        return pwsp_tile_core_run(&walk->tile_core, code, &x->task, false, out_cycles) ||
+               pwsp_walk_fail_tiles(walk);
     }
-    pwsp_tile_memo *memo = &run->memos[x->task_op->kernel];
+    pwsp_tile_memo *memo = &walk->memos[x->task_op->kernel];
     const uint64_t *sizes = x->task.args + x->task.user_axis_count;
     bool is_same = memo->is_set;
     for (uint32_t i = 0; i < 2 * x->task.tile_count; i++) {
@@ -32,8 +32,8 @@ bool pwsp_run_tiles(ptowsp_run *run, bool is_time_only, ptowsp_cycles *out_cycle
         memo->sizes[i] = (uint32_t)sizes[i];
     }
     if (!is_same) {
-        memo->is_set = pwsp_tile_core_run(&run->tile_core, code, &x->task, true, &memo->cycles);
+        memo->is_set = pwsp_tile_core_run(&walk->tile_core, code, &x->task, true, &memo->cycles);
     }
     *out_cycles = memo->cycles;
-    return memo->is_set || pwsp_run_fail_tiles(run);
+    return memo->is_set || pwsp_walk_fail_tiles(walk);
 }

@@ -1,87 +1,89 @@
 // What is checked before a run walks its program: everything that is needed is bound, arrays are
-// well-formed, kernels can do what is asked; and what cannot be known before kernels have run.
+// well-formed, kernels can do what is asked.
 //
 // The contents of arrays are looked at each time, as they are the caller's and may have changed.
 
-#include "run.h"
+#include "bindings.h"
 
 #include "../runtime/binding_check.h"
 
 #include <inttypes.h>
 
 // The status of a check, with its error in the context.
-static ptowsp_status pwsp_run_result(ptowsp_run *run, const pwsp_error *error,
-                                     ptowsp_status status) {
-    return status == PTOWSP_OK ? status
-                               : pwsp_fail(run->context, status, error->index, "%s", error->text);
+static ptowsp_status pwsp_check_result(const pwsp_bindings *bindings, const pwsp_error *error,
+                                       ptowsp_status status) {
+    return status == PTOWSP_OK
+               ? status
+               : pwsp_fail(bindings->context, status, error->index, "%s", error->text);
 }
 
-static ptowsp_status pwsp_run_fail_unbound(ptowsp_run *run, const char *what, const char *name) {
+static ptowsp_status pwsp_check_fail_unbound(const pwsp_bindings *bindings, const char *what,
+                                             const char *name) {
     pwsp_error error;
-    return pwsp_run_result(run, &error, pwsp_verify_fail_unbound(&error, what, name));
+    return pwsp_check_result(bindings, &error, pwsp_verify_fail_unbound(&error, what, name));
 }
 
-static ptowsp_status pwsp_run_check_arrays(ptowsp_run *run) {
-    const ptowsp_program *p = run->program;
+static ptowsp_status pwsp_check_arrays(pwsp_bindings *bindings) {
+    const ptowsp_program *p = bindings->program;
     for (uint32_t i = 1; i < p->arrays.count; i++) {
         const pwsp_array_info *info = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
         if (!p->array_is_used[i]) {
             continue;
         }
-        if (!run->arrays[i].is_bound) {
-            return pwsp_run_fail_unbound(run, info->is_lengths ? "ragged axis" : "array",
-                                         info->name);
+        if (!bindings->arrays[i].is_bound) {
+            return pwsp_check_fail_unbound(bindings, info->is_lengths ? "ragged axis" : "array",
+                                           info->name);
         }
         if (info->is_lengths) {
             pwsp_error error;
-            ptowsp_status status =
-                pwsp_verify_lengths(&error, info->name, &run->arrays[i], &run->length_sums[i]);
+            ptowsp_status status = pwsp_verify_lengths(&error, info->name, &bindings->arrays[i],
+                                                       &bindings->length_sums[i]);
             if (status != PTOWSP_OK) {
-                return pwsp_run_result(run, &error, status);
+                return pwsp_check_result(bindings, &error, status);
             }
         }
     }
     return PTOWSP_OK;
 }
 
-static ptowsp_status pwsp_run_check_sizes(ptowsp_run *run) {
-    const ptowsp_program *p = run->program;
+static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
+    const ptowsp_program *p = bindings->program;
     for (uint32_t i = 1; i < p->axes.count; i++) {
         const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
         if (!p->axis_is_used[i]) {
             continue;
         }
-        if (axis->kind == PWSP_AXIS_DYNAMIC && !run->is_bound[p->first_size + i]) {
-            return pwsp_run_fail_unbound(run, "the size of axis", axis->name);
+        if (axis->kind == PWSP_AXIS_DYNAMIC && !bindings->is_bound[p->first_size + i]) {
+            return pwsp_check_fail_unbound(bindings, "the size of axis", axis->name);
         }
         if (axis->kind == PWSP_AXIS_SPARSE) {
-            if (!run->csrs[i].is_bound) {
-                return pwsp_run_fail_unbound(run, "sparse axis", axis->name);
+            if (!bindings->csrs[i].is_bound) {
+                return pwsp_check_fail_unbound(bindings, "sparse axis", axis->name);
             }
             pwsp_error error;
-            ptowsp_status status = pwsp_verify_csr(&error, axis->name, &run->csrs[i]);
+            ptowsp_status status = pwsp_verify_csr(&error, axis->name, &bindings->csrs[i]);
             if (status != PTOWSP_OK) {
-                return pwsp_run_result(run, &error, status);
+                return pwsp_check_result(bindings, &error, status);
             }
         }
     }
     for (uint32_t i = 1; i < p->symbols.count; i++) {
-        if (p->symbol_is_used[i] && !run->is_bound[p->first_symbol + i]) {
-            return pwsp_run_fail_unbound(run, "symbol",
-                                         PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, i)->name);
+        if (p->symbol_is_used[i] && !bindings->is_bound[p->first_symbol + i]) {
+            return pwsp_check_fail_unbound(bindings, "symbol",
+                                           PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, i)->name);
         }
     }
     return PTOWSP_OK;
 }
 
 // Puts a tensor without data where no other is: beyond all addresses, one after another from *base.
-static ptowsp_status pwsp_run_place(ptowsp_run *run, const char *name, pwsp_bound_tensor *tensor,
-                                    uint64_t *base) {
+static ptowsp_status pwsp_check_place(const pwsp_bindings *bindings, const char *name,
+                                      pwsp_bound_tensor *tensor, uint64_t *base) {
     uint64_t below = (uint64_t)-tensor->low * tensor->element_size;  // spans are below 2^62 bytes
     tensor->base = *base + below;
     *base += below + (uint64_t)(tensor->high + 1) * tensor->element_size;
     if (*base >= UINT64_C(3) << 62) {
-        return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+        return pwsp_fail(bindings->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                          "run: tensors without data, up to %s, span more than 2^62 bytes", name);
     }
     return PTOWSP_OK;
@@ -89,15 +91,15 @@ static ptowsp_status pwsp_run_place(ptowsp_run *run, const char *name, pwsp_boun
 
 // Tensors as this execution sees them. When only time is measured, those that no slot is loaded
 // from need no data, and if their shape is declared no binding either.
-static ptowsp_status pwsp_run_check_tensors(ptowsp_run *run, bool is_time_only) {
-    const ptowsp_program *p = run->program;
+static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_only) {
+    const ptowsp_program *p = bindings->program;
     const ptowsp_buffer as_declared = {NULL, 0, PTOWSP_DTYPE_NONE, 0, {0}, {0}};
     uint64_t base = UINT64_C(1) << 63;
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 1; status == PTOWSP_OK && i < p->tensors.count; i++) {
         const char *name = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i)->name;
-        pwsp_bound_tensor *tensor = &run->effective[i];
-        *tensor = run->tensors[i];
+        pwsp_bound_tensor *tensor = &bindings->effective[i];
+        *tensor = bindings->tensors[i];
         if (!p->tensor_is_used[i]) {
             tensor->is_bound = false;
             continue;
@@ -108,19 +110,19 @@ static ptowsp_status pwsp_run_check_tensors(ptowsp_run *run, bool is_time_only) 
             (needs_data ||
              pwsp_bind_check_tensor(&error, PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i),
                                     &as_declared, tensor) != PTOWSP_OK)) {
-            return pwsp_run_fail_unbound(run, "tensor", name);
+            return pwsp_check_fail_unbound(bindings, "tensor", name);
         }
         status = pwsp_verify_data(&error, name, tensor);
         if (status != PTOWSP_OK) {
-            status = needs_data ? pwsp_run_result(run, &error, status)
-                                : pwsp_run_place(run, name, tensor, &base);
+            status = needs_data ? pwsp_check_result(bindings, &error, status)
+                                : pwsp_check_place(bindings, name, tensor, &base);
         }
     }
     return status;
 }
 
-static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) {
-    const ptowsp_program *p = run->program;
+static ptowsp_status pwsp_check_kernels(const pwsp_bindings *bindings, bool is_time_only) {
+    const ptowsp_program *p = bindings->program;
     for (uint32_t i = 0; i < p->tasks.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(
             p, kernels, pwsp_kernel_info, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, i)->kernel);
@@ -129,13 +131,13 @@ static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) 
         }
         if (is_time_only && !kernel->cost && kernel->cycles == 0) {
             return pwsp_fail(
-                run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                bindings->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                 "run: kernel %s has neither cost nor cycles, so that its time is known "
                 "only by executing it",
                 kernel->name);
         }
         if (!is_time_only && !kernel->fn) {
-            return pwsp_fail(run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+            return pwsp_fail(bindings->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                              "run: kernel %s has no fn, so that only its time can be measured",
                              kernel->name);
         }
@@ -143,42 +145,9 @@ static ptowsp_status pwsp_run_check_kernels(ptowsp_run *run, bool is_time_only) 
     return PTOWSP_OK;
 }
 
-// Which tensors tasks write, as they share memory now, and what depends on that.
-static ptowsp_status pwsp_run_find_tainted(ptowsp_run *run, bool is_time_only) {
-    const ptowsp_program *p = run->program;
-    pwsp_deps *deps = &run->sim.deps;
-    bool has_changed = !run->is_unknown_set;
-    pwsp_deps_begin(deps, &run->timed, run->effective);
-    for (uint32_t i = 1; i < p->tensors.count; i++) {
-        has_changed = has_changed || deps->tensors[i].is_written != run->is_written[i];
-        run->is_written[i] = deps->tensors[i].is_written;
-    }
-    if (has_changed) {
-        run->is_unknown_set =
-            pwsp_program_find_tainted(p, &run->memory, run->is_written, run->unknown);
-        if (!run->is_unknown_set) {
-            return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                             "run: out of memory");
-        }
-    }
-    for (uint32_t i = 0; is_time_only && i < p->ops.count; i++) {
-        const pwsp_op *op = PWSP_OP_AT(p, i);
-        if (op->kind == PWSP_OP_SLOT_LOAD &&
-            run->is_written[PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->view.tensor]) {
-            run->expander.node = op->node;
-            pwsp_expander_fail(&run->expander, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                               "it loads what a task writes, which only executing can tell");
-            return pwsp_fail(run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "%s",
-                             run->expander.text);
-        }
-    }
-    return PTOWSP_OK;
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_run_verify(ptowsp_run *run, bool is_time_only) {
-    ptowsp_status status = pwsp_run_check_sizes(run);
-    status = status != PTOWSP_OK ? status : pwsp_run_check_arrays(run);
-    status = status != PTOWSP_OK ? status : pwsp_run_check_tensors(run, is_time_only);
-    status = status != PTOWSP_OK ? status : pwsp_run_check_kernels(run, is_time_only);
-    return status != PTOWSP_OK ? status : pwsp_run_find_tainted(run, is_time_only);
+PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only) {
+    ptowsp_status status = pwsp_check_sizes(bindings);
+    status = status != PTOWSP_OK ? status : pwsp_check_arrays(bindings);
+    status = status != PTOWSP_OK ? status : pwsp_check_tensors(bindings, is_time_only);
+    return status != PTOWSP_OK ? status : pwsp_check_kernels(bindings, is_time_only);
 }

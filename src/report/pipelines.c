@@ -31,7 +31,7 @@ static void pwsp_report_processes(const ptowsp_run *run, const ptowsp_pipeline_s
                                   ptowsp_text text) {
     for (uint32_t i = 0; i < pipeline->process_count && i < PWSP_REPORT_PROCESS_MAX; i++) {
         const ptowsp_process_stats *process =
-            &run->pipelines.process_stats[pipeline->first_process + i];
+            &run->pipes.pipelines.process_stats[pipeline->first_process + i];
         pwsp_text_format(text, "    process ");
         pwsp_report_process_name(process, text);
         pwsp_text_format(text,
@@ -51,7 +51,7 @@ static void pwsp_report_channels(const ptowsp_run *run, const ptowsp_pipeline_st
                                  ptowsp_text text) {
     for (uint32_t i = 0; i < pipeline->channel_count && i < PWSP_REPORT_CHANNEL_MAX; i++) {
         const ptowsp_channel_stats *channel =
-            &run->pipelines.channel_stats[pipeline->first_channel + i];
+            &run->pipes.pipelines.channel_stats[pipeline->first_channel + i];
         pwsp_text_format(text,
                          "    channel %s  depth %u, latency %" PRIu64 ", %" PRIu64
                          " tokens, %" PRIu64 " at once at most, full %" PRIu64 ", empty %" PRIu64,
@@ -72,9 +72,9 @@ static void pwsp_report_channels(const ptowsp_run *run, const ptowsp_pipeline_st
 static void pwsp_report_step(const ptowsp_run *run, const ptowsp_step_record *step,
                              ptowsp_text text) {
     const char *channel =
-        step->channel == UINT32_MAX ? "" : run->pipelines.channel_stats[step->channel].name;
+        step->channel == UINT32_MAX ? "" : run->pipes.pipelines.channel_stats[step->channel].name;
     pwsp_text_format(text, "      %" PRIu64 " to %" PRIu64 "  ", step->arrive, step->end);
-    pwsp_report_process_name(&run->pipelines.process_stats[step->process], text);
+    pwsp_report_process_name(&run->pipes.pipelines.process_stats[step->process], text);
     switch (step->kind) {
     case PTOWSP_STEP_TASK: pwsp_text_format(text, " does task %" PRIu64, step->token); break;
     case PTOWSP_STEP_SEND:
@@ -104,13 +104,13 @@ static void pwsp_report_chain(const ptowsp_run *run, uint32_t pipeline, ptowsp_t
             pwsp_text_format(text, "      ... %" PRIu64 " more\n", count - PWSP_REPORT_STEP_MAX);
             i += count - PWSP_REPORT_STEP_MAX;
         }
-        pwsp_report_step(run, &run->pipelines.steps[chain[i]], text);
+        pwsp_report_step(run, &run->pipes.pipelines.steps[chain[i]], text);
     }
 }
 
 PWSP_INTERNAL void pwsp_report_pipelines(const ptowsp_run *run, ptowsp_text text) {
     for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
-        const ptowsp_pipeline_stats *pipeline = &run->pipelines.stats[i];
+        const ptowsp_pipeline_stats *pipeline = &run->pipes.pipelines.stats[i];
         if (pipeline->run_count == 0) {
             pwsp_text_format(text, "  pipeline %s  has not run\n", pipeline->name);
             continue;

@@ -37,7 +37,7 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
             pwsp_text_format(text, "    ... %" PRIu64 " more\n", left_out);
             i += left_out;
         }
-        const ptowsp_task_record *record = &run->sim.records[path[i]];
+        const ptowsp_task_record *record = &run->time.sim.records[path[i]];
         pwsp_text_format(text, "    %" PRIu64 " to %" PRIu64 "  task %" PRIu64, record->start,
                          record->end, path[i]);
         if (record->lane == PTOWSP_NO_LANE) {
@@ -56,8 +56,8 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
 // Cycles that lanes are busy: tasks in processes have none.
 static uint64_t pwsp_report_busy(const ptowsp_run *run) {
     uint64_t busy = 0;
-    for (uint32_t i = 0; i < run->sim.stats.lane_count; i++) {
-        busy = pwsp_sum_u64(busy, run->sim.lane_stats[i].busy_cycles);
+    for (uint32_t i = 0; i < run->time.sim.stats.lane_count; i++) {
+        busy = pwsp_sum_u64(busy, run->time.sim.lane_stats[i].busy_cycles);
     }
     return busy;
 }
@@ -86,7 +86,7 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
         pwsp_text_format(text, "\n");
     }
     for (uint32_t i = 0; i < stats->lane_count && i < PWSP_REPORT_LANE_MAX; i++) {
-        const ptowsp_lane_stats *lane = &run->sim.lane_stats[i];
+        const ptowsp_lane_stats *lane = &run->time.sim.lane_stats[i];
         pwsp_text_format(text,
                          "  lane %u  %" PRIu64 " tasks, busy %" PRIu64 ", idle %" PRIu64
                          ", ends at %" PRIu64 "\n",

@@ -9,7 +9,7 @@
 
 #include "../base/error.h"
 #include "../data/array.h"
-#include "../workload/timed.h"
+#include "arrival.h"
 
 // There is no such thing to bind: `what` is a kind, "tensor". name may be NULL, or any text.
 PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,

@@ -17,120 +17,48 @@
 PWSP_INTERNAL bool pwsp_lanes_init(pwsp_lanes *lanes, pwsp_sim *sim) {
     memset(lanes, 0, sizeof *lanes);
     lanes->sim = sim;
-    lanes->scopes = (pwsp_lane_scope *)pwsp_memory_alloc(&sim->memory, sim->timed->scope_depth *
-                                                                           sizeof(pwsp_lane_scope));
-    if (!lanes->scopes || !pwsp_window_init(&lanes->window, &sim->memory, sim->timed->lane_count)) {
-        pwsp_lanes_free(lanes);
-        return false;
-    }
-    return true;
+    return pwsp_window_init(&lanes->window, &sim->memory, sim->timed->lane_count);
 }
 
 PWSP_INTERNAL void pwsp_lanes_free(pwsp_lanes *lanes) {
-    if (!lanes->sim) {
-        return;
+    if (lanes->sim) {
+        pwsp_window_free(&lanes->window, &lanes->sim->memory);
+        memset(lanes, 0, sizeof *lanes);
     }
-    pwsp_window_free(&lanes->window, &lanes->sim->memory);
-    pwsp_memory_free(&lanes->sim->memory, lanes->scopes,
-                     lanes->sim->timed->scope_depth * sizeof(pwsp_lane_scope));
-    memset(lanes, 0, sizeof *lanes);
 }
 
 PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes) {
-    return pwsp_window_bytes(&lanes->window) +
-           lanes->sim->timed->scope_depth * sizeof(pwsp_lane_scope);
+    return pwsp_window_bytes(&lanes->window);
 }
 
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
-    pwsp_lane_scope root = {false, {0, PTOWSP_NO_INDEX}, {0, PTOWSP_NO_INDEX}};
     pwsp_window_clear(&lanes->window);
-    lanes->scopes[0] = root;
-    lanes->depth = 1;
-}
-
-// -- structure ------------------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_lanes_scope_begin(pwsp_lanes *lanes, bool is_parallel) {
-    PTOWSP_ASSERT(lanes->depth < lanes->sim->timed->scope_depth);
-    pwsp_token ready = lanes->scopes[lanes->depth - 1].ready;
-    pwsp_lane_scope scope = {is_parallel, ready, ready};
-    lanes->scopes[lanes->depth++] = scope;
-}
-
-// A child of the open scope is done.
-PWSP_FORCE_INLINE void pwsp_lanes_child(pwsp_lane_scope *scope, uint64_t time, uint64_t task) {
-    if (!scope->is_parallel) {
-        scope->ready.time = time;
-        scope->ready.task = task;
-        scope->done = scope->ready;
-    } else if (time > scope->done.time) {
-        scope->done.time = time;
-        scope->done.task = task;
-    }
-}
-
-PWSP_INTERNAL void pwsp_lanes_scope_end(pwsp_lanes *lanes) {
-    PTOWSP_ASSERT(lanes->depth > 1);
-    pwsp_token done = lanes->scopes[--lanes->depth].done;
-    pwsp_lanes_child(&lanes->scopes[lanes->depth - 1], done.time, done.task);
-}
-
-PWSP_INTERNAL void pwsp_lanes_reset(pwsp_lanes *lanes, pwsp_range edges) {
-    const pwsp_sim *sim = lanes->sim;
-    for (uint32_t i = 0; i < edges.count; i++) {
-        uint32_t edge = sim->timed->edges[edges.first + i];
-        pwsp_token zero = {0, PTOWSP_NO_INDEX};
-        sim->edges[edge] = zero;
-    }
 }
 
 // -- waiting --------------------------------------------------------------------------------------
 
-PWSP_INLINE void pwsp_token_later(pwsp_token *token, const pwsp_token *other) {
-    if (other->time > token->time) {
-        *token = *other;
-    }
-}
-
 // What a task waits for beside the structure: data, edges, its stream. False with an error.
-static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint32_t stream,
-                            pwsp_token *ready) {
+static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
-    const pwsp_task_op *op = arrival->op;
-    if (op->view_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
+    if (arrival->tile_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
         sim->deps.clock = sim->clock.now;
         sim->deps.latest = *ready;
-        if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+        if (!pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count)) {
             return pwsp_sim_no_memory(sim);
         }
         *ready = sim->deps.latest;
     }
-    for (uint32_t i = 0; i < op->in_count; i++) {
-        uint32_t edge = sim->timed->edges[op->first_in + i];
-        pwsp_token_later(ready, &sim->edges[edge]);
-    }
-    if (sim->streams) {
-        pwsp_token_later(ready, &sim->streams[stream].last);
-    }
+    pwsp_precedence_later(&sim->order, arrival, true, ready);
     return true;
 }
 
 // Tells those who may wait for a task when it ends.
-static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, uint32_t stream,
-                            uint64_t end) {
+static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, const pwsp_token *end) {
     pwsp_sim *sim = lanes->sim;
-    const pwsp_task_op *op = arrival->op;
-    pwsp_token token = {end, sim->task_count};
-    for (uint32_t i = 0; i < op->out_count; i++) {
-        uint32_t edge = sim->timed->edges[op->first_out + i];
-        pwsp_token_later(&sim->edges[edge], &token);
-    }
-    if (sim->streams) {
-        sim->streams[stream].last = token;
-    }
+    pwsp_precedence_ends(&sim->order, arrival, true, end);
     sim->deps.clock = sim->clock.now;
-    return op->view_count == 0 || end < sim->clock.now ||
-           pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
+    return arrival->tile_count == 0 || end->time < sim->clock.now ||
+           pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, end) ||
            pwsp_sim_no_memory(sim);
 }
 
@@ -221,7 +149,7 @@ static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const 
     record->end = end;
     record->stall = pwsp_sim_cause(sim, ready, &sim->lanes[lane], issue, start, &record->cause);
     record->lane = lane;
-    record->kernel = arrival->op->kernel;
+    record->kernel = arrival->kernel;
     record->node = arrival->node;
     return true;
 }
@@ -229,14 +157,9 @@ static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const 
 PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival) {
     pwsp_sim *sim = lanes->sim;
     const ptowsp_schedule *schedule = sim->schedule;
-    pwsp_lane_scope *scope = &lanes->scopes[lanes->depth - 1];
-    pwsp_token ready = {0, PTOWSP_NO_INDEX};
-    if (sim->has_structure) {
-        ready = scope->ready;
-    }
-    uint32_t stream = sim->streams ? pwsp_modulo(arrival->stream_key, schedule->stream_count) : 0;
-    bool has_more = arrival->op->view_count || sim->streams || sim->edges;
-    if (has_more && !pwsp_lanes_wait(lanes, arrival, stream, &ready)) {
+    pwsp_token ready = pwsp_precedence_ready(&sim->order);
+    bool has_more = arrival->tile_count || sim->order.streams || sim->order.edges;
+    if (has_more && !pwsp_lanes_wait(lanes, arrival, &ready)) {
         return false;
     }
     if (!pwsp_lanes_issue(lanes, &ready)) {
@@ -244,7 +167,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     }
     uint64_t issue = sim->clock.now;
     if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
-        issue = pwsp_sim_turn(sim, stream);
+        issue = pwsp_sim_turn(sim, arrival);
     }
     uint32_t lane_index = pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key);
     pwsp_lane *lane = &sim->lanes[lane_index];
@@ -277,8 +200,9 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
         }
         stats->in_flight_max = pwsp_max_u64(stats->in_flight_max, lanes->window.count);
     }
-    pwsp_lanes_child(scope, end, sim->task_count);
-    if (has_more && !pwsp_lanes_tell(lanes, arrival, stream, end)) {
+    const pwsp_token token = {end, sim->task_count};
+    pwsp_precedence_child_ends(&sim->order, &token);
+    if (has_more && !pwsp_lanes_tell(lanes, arrival, &token)) {
         return false;
     }
     sim->task_count++;
@@ -290,31 +214,24 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
 static bool pwsp_lanes_wait_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival,
                                      pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
-    const pwsp_task_op *op = arrival->op;
+    const pwsp_arrival *whole = &arrival->whole;
     sim->deps.clock = sim->clock.now;
     sim->deps.latest = *ready;
     if (sim->schedule->issue == PTOWSP_ISSUE_DATAFLOW) {
-        pwsp_deps_query_loads(&sim->deps, arrival->views, arrival->tiles, op->view_count);
+        pwsp_deps_query_loads(&sim->deps, whole->tiles, whole->tile_count);
     }
-    if (!pwsp_deps_query(&sim->deps, arrival->views, arrival->tiles, op->view_count)) {
+    if (!pwsp_deps_query(&sim->deps, whole->tiles, whole->tile_count)) {
         return pwsp_sim_no_memory(sim);
     }
     *ready = sim->deps.latest;
-    for (uint32_t i = 0; i < op->in_count; i++) {
-        uint32_t edge = sim->timed->edges[op->first_in + i];
-        pwsp_token_later(ready, &sim->edges[edge]);
-    }
+    pwsp_precedence_later(&sim->order, whole, false, ready);
     return true;
 }
 
 PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival) {
     pwsp_sim *sim = lanes->sim;
-    const pwsp_task_op *op = arrival->op;
-    pwsp_lane_scope *scope = &lanes->scopes[lanes->depth - 1];
-    pwsp_token ready = {0, PTOWSP_NO_INDEX};
-    if (sim->has_structure) {
-        ready = scope->ready;
-    }
+    const pwsp_arrival *whole = &arrival->whole;
+    pwsp_token ready = pwsp_precedence_ready(&sim->order);
     if (!pwsp_lanes_wait_pipeline(lanes, arrival, &ready)) {
         return false;
     }
@@ -323,9 +240,9 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
         pwsp_clock clock = {ready.time, PTOWSP_STALL_ORDER, ready.task};
         sim->clock = clock;
     }
-    uint64_t start = pwsp_max_u64(sim->clock.now, ready.time), end = start + arrival->cycles;
+    uint64_t start = pwsp_max_u64(sim->clock.now, ready.time), end = start + whole->cycles;
     if (end > PTOWSP_CYCLES_MAX) {
-        return pwsp_sim_fail_pipeline(sim, arrival->node);
+        return pwsp_sim_fail_pipeline(sim, whole->node);
     }
     sim->stats.stall_cycles[PTOWSP_STALL_DEPENDENCY] += start - sim->clock.now;
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
@@ -333,14 +250,11 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
                                             sim->clock.now, start);
     pwsp_sim_start_pipeline(sim, arrival->pipeline, arrival->run, start);
     pwsp_token token = {end, arrival->end_task != PTOWSP_NO_INDEX ? arrival->end_task : cause};
-    for (uint32_t i = 0; i < op->out_count; i++) {
-        uint32_t edge = sim->timed->edges[op->first_out + i];
-        pwsp_token_later(&sim->edges[edge], &token);
-    }
-    pwsp_lanes_child(scope, end, token.task);
+    pwsp_precedence_ends(&sim->order, whole, false, &token);
+    pwsp_precedence_child_ends(&sim->order, &token);
     sim->deps.clock = sim->clock.now;
-    return op->view_count == 0 ||
-           pwsp_deps_add(&sim->deps, arrival->views, arrival->tiles, op->view_count, &token) ||
+    return whole->tile_count == 0 ||
+           pwsp_deps_add(&sim->deps, whole->tiles, whole->tile_count, &token) ||
            pwsp_sim_no_memory(sim);
 }
 
@@ -351,7 +265,7 @@ PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
     const ptowsp_schedule *schedule = sim->schedule;
     bool has_window = schedule->window_policy == PTOWSP_WINDOW_ABORT ||
                       schedule->window_policy == PTOWSP_WINDOW_BENCHMARK;
-    return !sim->has_records && !sim->edges && !sim->streams &&
+    return !sim->has_records && !sim->order.edges && !sim->order.streams &&
            schedule->timing == PTOWSP_TIMING_IMMEDIATE && schedule->start_threshold == 0 &&
            !has_window;
 }
@@ -370,14 +284,14 @@ PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
 PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
                                             uint32_t count, bool is_in_order, bool has_window) {
     pwsp_sim *sim = lanes->sim;
-    pwsp_lane_scope *scope = &lanes->scopes[lanes->depth - 1];
+    pwsp_open_scope *scope = &sim->order.scopes[sim->order.depth - 1];
     pwsp_window *window = &lanes->window;
     bool is_parallel = scope->is_parallel;
     uint64_t window_size = sim->schedule->window;
-    uint64_t ready = sim->has_structure ? scope->ready.time : 0, done = scope->done.time;
+    uint64_t ready = sim->order.has_structure ? scope->ready.time : 0, done = scope->done.time;
     uint64_t clock = sim->clock.now, in_flight_max = sim->stats.in_flight_max;
     uint64_t waited_ready = 0, waited_window = 0, waited_lane = 0, largest = 0;
-    bool follows = !is_parallel && sim->has_structure;
+    bool follows = !is_parallel && sim->order.has_structure;
     bool fits = true, has_memory = true;
     uint64_t winner = window->games[1], in_flight = window->count;
     for (uint32_t i = 0; i < count; i++) {

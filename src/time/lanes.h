@@ -6,17 +6,9 @@
 #include "sim.h"
 #include "window.h"
 
-typedef struct pwsp_lane_scope {
-    bool is_parallel;
-    pwsp_token ready;  // of the next child
-    pwsp_token done;   // of the children so far
-} pwsp_lane_scope;
-
 typedef struct pwsp_lanes {
     pwsp_sim *sim;
     pwsp_window window;
-    pwsp_lane_scope *scopes;
-    uint32_t depth;
 } pwsp_lanes;
 
 PWSP_INTERNAL bool pwsp_lanes_init(pwsp_lanes *lanes, pwsp_sim *sim);
@@ -25,9 +17,6 @@ PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes);
 
 // Back to time 0; after pwsp_sim_begin.
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes);
-PWSP_INTERNAL void pwsp_lanes_scope_begin(pwsp_lanes *lanes, bool is_parallel);
-PWSP_INTERNAL void pwsp_lanes_scope_end(pwsp_lanes *lanes);
-PWSP_INTERNAL void pwsp_lanes_reset(pwsp_lanes *lanes, pwsp_range edges);
 
 // Issues a task, and knows at once when it ends. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival);

@@ -66,6 +66,10 @@ PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
 
 // -- life -----------------------------------------------------------------------------------------
 
+static bool pwsp_sim_has_turns(const pwsp_sim *sim) {
+    return sim->timed->has_streams && sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED;
+}
+
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
                                  const pwsp_timed *timed) {
     memset(sim, 0, sizeof *sim);
@@ -74,27 +78,22 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
     sim->timed = timed;
     sim->schedule = schedule;
     sim->memory = *memory;
-    sim->has_structure = (schedule->dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
     sim->lanes = (pwsp_lane *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_lane));
     sim->lane_stats =
         (ptowsp_lane_stats *)pwsp_memory_alloc(memory, lane_count * sizeof(ptowsp_lane_stats));
     bool is_good = sim->lanes && sim->lane_stats;
-    if (is_good && timed->has_streams) {
-        sim->streams =
-            (pwsp_stream *)pwsp_memory_alloc(memory, schedule->stream_count * sizeof(pwsp_stream));
-        is_good = sim->streams != NULL;
-    }
-    if (is_good && timed->edge_count) {
-        sim->edges =
-            (pwsp_token *)pwsp_memory_alloc(memory, timed->edge_count * sizeof(pwsp_token));
-        is_good = sim->edges != NULL;
+    if (is_good && pwsp_sim_has_turns(sim)) {
+        sim->turns =
+            (uint64_t *)pwsp_memory_alloc(memory, schedule->stream_count * sizeof(uint64_t));
+        is_good = sim->turns != NULL;
     }
     if (is_good && timed->pipeline_count) {
         sim->starts = (pwsp_pipeline_start *)pwsp_memory_alloc(
             memory, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
         is_good = sim->starts != NULL;
     }
-    is_good = is_good && pwsp_deps_init(&sim->deps, &sim->memory, timed->tensor_count);
+    is_good = is_good && pwsp_precedence_init(&sim->order, memory, timed) &&
+              pwsp_deps_init(&sim->deps, &sim->memory, timed->tensor_count);
     if (!is_good) {
         pwsp_sim_free(sim);
     }
@@ -108,22 +107,22 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
     const pwsp_memory *memory = &sim->memory;
     pwsp_memory_free(memory, sim->lanes, sim->timed->lane_count * sizeof(pwsp_lane));
     pwsp_memory_free(memory, sim->lane_stats, sim->timed->lane_count * sizeof(ptowsp_lane_stats));
-    pwsp_memory_free(memory, sim->streams, sim->schedule->stream_count * sizeof(pwsp_stream));
-    pwsp_memory_free(memory, sim->edges, sim->timed->edge_count * sizeof(pwsp_token));
+    pwsp_memory_free(memory, sim->turns, sim->schedule->stream_count * sizeof(uint64_t));
     pwsp_memory_free(memory, sim->starts,
                      (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start));
     pwsp_memory_free(memory, sim->records,
                      (size_t)sim->record_capacity * sizeof(ptowsp_task_record));
+    pwsp_precedence_free(&sim->order);
     pwsp_deps_free(&sim->deps);
     memset(sim, 0, sizeof *sim);
 }
 
 PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
     return sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
-           (sim->streams ? sim->schedule->stream_count * sizeof(pwsp_stream) : 0) +
-           sim->timed->edge_count * sizeof(pwsp_token) +
+           (sim->turns ? sim->schedule->stream_count * sizeof(uint64_t) : 0) +
            (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start) +
-           (size_t)sim->record_capacity * sizeof(ptowsp_task_record) + pwsp_deps_bytes(&sim->deps);
+           (size_t)sim->record_capacity * sizeof(ptowsp_task_record) +
+           pwsp_precedence_bytes(&sim->order) + pwsp_deps_bytes(&sim->deps);
 }
 
 PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim) {
@@ -164,18 +163,14 @@ PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count) {
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     const pwsp_timed *timed = sim->timed;
     const ptowsp_schedule *schedule = sim->schedule;
-    pwsp_token zero = {0, PTOWSP_NO_INDEX};
     for (uint32_t i = 0; i < timed->lane_count; i++) {
         sim->lanes[i].free = 0;
         sim->lanes[i].last_task = PTOWSP_NO_INDEX;
     }
     memset(sim->lane_stats, 0, timed->lane_count * sizeof(ptowsp_lane_stats));
-    for (uint32_t i = 0; sim->streams && i < schedule->stream_count; i++) {
-        sim->streams[i].last = zero;
-        sim->streams[i].next_turn = i * schedule->timing_cycles;
-    }
-    for (uint32_t i = 0; i < timed->edge_count; i++) {
-        sim->edges[i] = zero;
+    pwsp_precedence_begin(&sim->order);
+    for (uint32_t i = 0; sim->turns && i < schedule->stream_count; i++) {
+        sim->turns[i] = i * schedule->timing_cycles;
     }
     if (sim->starts) {
         memset(sim->starts, 0, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
@@ -242,14 +237,15 @@ PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim) {
                : now;
 }
 
-PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, uint32_t stream) {
+PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival) {
     const ptowsp_schedule *schedule = sim->schedule;
+    const uint32_t stream = pwsp_precedence_stream(&sim->order, arrival);
     uint64_t round = schedule->stream_count * schedule->timing_cycles;
-    uint64_t turn = sim->streams[stream].next_turn;
+    uint64_t turn = sim->turns[stream];
     if (turn < sim->clock.now) {
         turn += pwsp_ceil_div_u64(sim->clock.now - turn, round) * round;
     }
-    sim->streams[stream].next_turn = turn + round;
+    sim->turns[stream] = turn + round;
     return turn;
 }
 

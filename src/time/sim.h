@@ -4,7 +4,8 @@
 #define PWSP_SIM_H
 
 #include "../base/text.h"
-#include "deps.h"
+#include "../runtime/deps.h"
+#include "../runtime/precedence.h"
 
 typedef struct pwsp_lane {
     uint64_t free;       // the end of its last task
@@ -15,34 +16,6 @@ typedef struct pwsp_pool_lanes {
     uint32_t first, count;
     uint32_t next;  // round robin
 } pwsp_pool_lanes;
-
-typedef struct pwsp_stream {
-    pwsp_token last;     // its last task
-    uint64_t next_turn;  // interleaved: the first turn that is not taken
-} pwsp_stream;
-
-// A task as time sees it.
-typedef struct pwsp_arrival {
-    uint64_t cycles;
-    uint64_t dispatch_key, priority_key, stream_key;
-    const pwsp_task_op *op;
-    const pwsp_tile_view *views;
-    const pwsp_tile_at *tiles;
-    ptowsp_unit unit;
-    uint32_t node;
-} pwsp_arrival;
-
-// A pipeline as time sees it: it has been run, and its tasks have indices up to the next.
-typedef struct pwsp_pipeline_arrival {
-    uint64_t cycles;
-    const pwsp_task_op *op;  // with a view for each tensor
-    const pwsp_tile_view *views;
-    const pwsp_tile_at *tiles;
-    uint64_t first_task, task_count;
-    uint64_t end_task;  // the task that its end comes from; PTOWSP_NO_INDEX: none of its own
-    uint32_t node;
-    uint32_t pipeline, run;  // which, and the how-manieth of its runs
-} pwsp_pipeline_arrival;
 
 // When the last of a pipeline's runs started.
 typedef struct pwsp_pipeline_start {
@@ -64,11 +37,10 @@ typedef struct pwsp_sim {
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
     pwsp_pool_lanes pools[2];     // by unit, or the first for all
-    pwsp_stream *streams;         // with a stream key
+    uint64_t *turns;              // interleaved, by stream: the first turn that is not taken
     pwsp_pipeline_start *starts;  // by pipeline
-    pwsp_token *edges;            // by explicit edge: the latest end of its source
+    pwsp_precedence order;
     pwsp_deps deps;
-    bool has_structure;
     pwsp_clock clock;
     uint64_t task_count;   // all so far: the index of the next
     uint64_t issue_count;  // of these, tasks of lanes: those that start, window and timing count
@@ -84,8 +56,8 @@ typedef struct pwsp_sim {
     char text[PWSP_ERROR_TEXT_MAX];
 } pwsp_sim;
 
-// Do lanes choose among tasks that are ready? Then a flow simulates them, else lanes do.
-PWSP_INLINE bool pwsp_schedule_is_flow(const ptowsp_schedule *schedule) {
+// Do lanes choose among tasks that are ready? Then time is event-driven, else in order.
+PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
     return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
            (schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
             schedule->ready != PTOWSP_READY_FIFO);
@@ -165,19 +137,8 @@ PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
                : 1;
 }
 
-// Interleaved: the turn of a stream for a task that could be issued now; takes it.
-PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, uint32_t stream);
-
-PWSP_INLINE uint64_t pwsp_mix64(uint64_t z) {  // the finalizer of SplitMix64
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-// a % b, faster where both have 32 bits.
-PWSP_INLINE uint32_t pwsp_modulo(uint64_t a, uint32_t b) {
-    return a < b ? (uint32_t)a : a <= UINT32_MAX ? (uint32_t)a % b : (uint32_t)(a % b);
-}
+// Interleaved: the turn of its stream for a task that could be issued now; takes it.
+PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival);
 
 PWSP_INLINE pwsp_pool_lanes *pwsp_sim_pool(pwsp_sim *sim, ptowsp_unit unit) {
     return &sim->pools[sim->schedule->pools == PTOWSP_POOLS_BY_UNIT && unit == PTOWSP_UNIT_CUBE];

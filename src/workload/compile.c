@@ -367,7 +367,7 @@ static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
             !pwsp_compiler_code(c, node->col, &made.col)) {
             return false;
         }
-        made.view.is_read = true;
+        made.view.access = PWSP_TILE_READ;
     } else if (!pwsp_compiler_code(c, node->expr, &made.value)) {
         return false;
     }
@@ -420,9 +420,9 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
         if (!pwsp_compiler_view(c, &info->views[i], &view)) {
             return false;
         }
-        view.is_read = kernel->tiles[i].direction != PTOWSP_OUT;
-        view.is_written = kernel->tiles[i].direction != PTOWSP_IN;
-        if (view.is_written) {
+        view.access = (kernel->tiles[i].direction != PTOWSP_OUT ? PWSP_TILE_READ : 0) |
+                      (kernel->tiles[i].direction != PTOWSP_IN ? PWSP_TILE_WRITTEN : 0);
+        if (view.access & PWSP_TILE_WRITTEN) {
             c->program->tensor_is_written[view.tensor] = true;
         }
         pwsp_tile_view *added = PWSP_ADD(c, views, pwsp_tile_view, &index);

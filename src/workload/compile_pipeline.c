@@ -89,9 +89,7 @@ static bool pwsp_compiler_footprint(pwsp_compiler *c, uint32_t id, pwsp_pipeline
             footprint.tensors[i] ? PWSP_ADD(c, views, pwsp_tile_view, &index) : NULL;
         if (view) {
             view->tensor = i;
-            view->is_read = (footprint.tensors[i] & 1) != 0;
-            view->is_written = (footprint.tensors[i] & 2) != 0;
-            view->is_loaded = (footprint.tensors[i] & 4) != 0;
+            view->access = footprint.tensors[i];
             task->view_count++;
         }
     }

@@ -102,6 +102,7 @@ static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *vi
     at->tensor = view->tensor;
     at->rows = (uint32_t)rows;
     at->cols = (uint32_t)cols;
+    at->access = view->access;
     at->lead = lead;
     at->row = row;
     at->col = col;

@@ -206,9 +206,9 @@ static void pwsp_print_pipeline_op(const ptowsp_program *p, const pwsp_pipeline_
         const pwsp_tile_view *view =
             PWSP_PROGRAM_AT(p, views, pwsp_tile_view, pipeline->task.first_view + i);
         pwsp_text_format(text, "%s%s %s", i ? ", " : ": ",
-                         !view->is_written ? "in"
-                         : view->is_read   ? "inout"
-                                           : "out",
+                         !(view->access & PWSP_TILE_WRITTEN) ? "in"
+                         : view->access & PWSP_TILE_READ     ? "inout"
+                                                             : "out",
                          PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, view->tensor)->name);
     }
     pwsp_text_format(text, " -> %u", target);

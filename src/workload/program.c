@@ -486,7 +486,6 @@ PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
     timed.pipeline_count = (uint32_t)program->pipelines.count;
     timed.tensor_count = (uint32_t)program->tensors.count;
     timed.edge_count = program->edge_count;
-    timed.edges = (const uint32_t *)program->edges.items;
     timed.tensor_is_loaded = program->tensor_is_loaded;
     timed.tensor_is_written = program->tensor_is_written;
     timed.print_place = pwsp_program_print_node;

@@ -4,8 +4,8 @@
 #define PWSP_PROGRAM_H
 
 #include "../data/code.h"
+#include "../runtime/arrival.h"
 #include "module.h"
-#include "timed.h"
 
 // What moves through a program (op, what `at` is, where `target` leads):
 typedef enum pwsp_op_kind {
@@ -53,6 +53,30 @@ typedef struct pwsp_branch {
     pwsp_code condition;
     uint32_t end;  // behind the otherwise, if there is one
 } pwsp_branch;
+
+typedef struct pwsp_range {
+    uint32_t first, count;
+} pwsp_range;
+
+typedef struct pwsp_tile_view {
+    uint32_t tensor;
+    uint32_t lead;    // how many indices
+    uint32_t access;  // PWSP_TILE_READ, ...
+    bool has_row, has_col;
+    pwsp_code index[PWSP_TENSOR_LEAD_MAX];
+    pwsp_code row, col;
+    int64_t rows, cols;  // of the tile; 0: up to the edge
+} pwsp_tile_view;
+
+// A task of the tree. Codes: axis arguments, then scalars.
+typedef struct pwsp_task_op {
+    uint32_t kernel;
+    uint32_t first_code, axis_count, scalar_count;
+    uint32_t first_view, view_count;
+    pwsp_code dispatch, priority, stream;  // keys, where the schedule has them
+    uint32_t first_in, in_count;           // explicit edges that end here
+    uint32_t first_out, out_count;         // in the list of edges by source
+} pwsp_task_op;
 
 typedef struct pwsp_slot_op {
     uint32_t cell;  // of the slot

@@ -124,8 +124,8 @@ static ptowsp_view_info pwsp_read_view(const pwsp_tile_view *from) {
     info.col = from->col.expr;
     info.rows = from->rows;
     info.cols = from->cols;
-    info.is_read = from->is_read;
-    info.is_written = from->is_written;
+    info.is_read = (from->access & PWSP_TILE_READ) != 0;
+    info.is_written = (from->access & PWSP_TILE_WRITTEN) != 0;
     return info;
 }
 

@@ -1,13 +1,12 @@
-// See wsp_clock.h. This file gives what it is told to one of the two engines of the library's
-// simulated time, as the library's own walk of a program does: lanes that run tasks in the order of
-// issue (pwsp_lanes), or lanes that choose among ready tasks (pwsp_flow).
+// See wsp_clock.h. This file gives what it is told to the library's simulated time (pwsp_timeline),
+// as the library's own walk of a program does.
 //
 // One thing differs. Where tasks begin to start only when many have been issued, and issue takes
-// time, the first engine has to know beforehand when that will be; the library walks the program
+// time, time in order has to know beforehand when that will be; the library walks the program
 // once more to count. A tree runs only once: so all that is told is held back until enough tasks
 // have come, or the end.
 //
-//      task, scope_begin, ...  ->  [held back, until the gate is known]  ->  engine
+//      task, scope_begin, ...  ->  [held back, until the gate is known]  ->  time
 
 #include "wsp_core.h"  // first: it has a say in what ptowsp.h declares
 
@@ -58,22 +57,17 @@ template <typename Item> struct List {
 struct ClockState {
     pwsp_memory memory;
     pwsp_timed timed;
-    bool is_flow;
     bool is_held;  // what is told is held back
     bool has_ended;
     uint32_t depth;                                         // open scopes
     uint64_t slot_load_count, busy_cycles, channel_cycles;  // of pipelines
     uint64_t held_task_count;
-    pwsp_sim sim;
-    pwsp_lanes lanes;
-    pwsp_flow flow;
+    pwsp_timeline time;
     List<pwsp_bound_tensor> bound;  // from 1, as are the following
     List<bool> is_loaded, is_written;
     List<uint32_t> run_counts;  // by pipeline
     // Of the task that is being told:
-    List<pwsp_tile_view> views;
     List<pwsp_tile_at> tiles;
-    List<uint32_t> edges;
     // Held back:
     List<Event> held;
     List<ClockTile> held_tiles;
@@ -87,7 +81,7 @@ void print_place(const void *, uint32_t node, ptowsp_text text) {
 }
 
 bool is_good(const ClockState *s) {
-    return s && s->sim.status == PTOWSP_OK && !s->has_ended;
+    return s && s->time.sim.status == PTOWSP_OK && !s->has_ended;
 }
 
 void destroy(ClockState *s) {
@@ -95,16 +89,12 @@ void destroy(ClockState *s) {
         return;
     }
     const pwsp_memory memory = s->memory;
-    pwsp_lanes_free(&s->lanes);
-    pwsp_flow_free(&s->flow);
-    pwsp_sim_free(&s->sim);
+    pwsp_timeline_free(&s->time);
     s->bound.free(&memory);
     s->is_loaded.free(&memory);
     s->is_written.free(&memory);
     s->run_counts.free(&memory);
-    s->views.free(&memory);
     s->tiles.free(&memory);
-    s->edges.free(&memory);
     s->held.free(&memory);
     s->held_tiles.free(&memory);
     s->held_edges.free(&memory);
@@ -112,10 +102,8 @@ void destroy(ClockState *s) {
 }
 
 size_t bytes(const ClockState *s) {
-    return sizeof *s + pwsp_sim_bytes(&s->sim) +
-           (s->is_flow ? pwsp_flow_bytes(&s->flow) : pwsp_lanes_bytes(&s->lanes)) +
-           s->bound.bytes() + s->is_loaded.bytes() + s->is_written.bytes() + s->run_counts.bytes() +
-           s->views.bytes() + s->tiles.bytes() + s->edges.bytes() + s->held.bytes() +
+    return sizeof *s + pwsp_timeline_bytes(&s->time) + s->bound.bytes() + s->is_loaded.bytes() +
+           s->is_written.bytes() + s->run_counts.bytes() + s->tiles.bytes() + s->held.bytes() +
            s->held_tiles.bytes() + s->held_edges.bytes();
 }
 
@@ -166,130 +154,71 @@ bool init(ClockState *s, const ClockProgram &program, const ClockTensor *tensors
     }
     set_program(s, program, tensor_count);
     set_tensors(s, tensors, tensor_count);
-    s->is_flow = pwsp_schedule_is_flow(&s->timed.schedule);
-    if (!pwsp_sim_init(&s->sim, memory, &s->timed) ||
-        !(s->is_flow ? pwsp_flow_init(&s->flow, &s->sim) : pwsp_lanes_init(&s->lanes, &s->sim))) {
+    if (!pwsp_timeline_init(&s->time, memory, &s->timed)) {
         return false;
     }
-    pwsp_deps_begin(&s->sim.deps, &s->timed, s->bound.items);
-    pwsp_sim_begin(&s->sim, false);
-    if (s->is_flow) {
-        pwsp_flow_begin(&s->flow);
-    } else {
-        pwsp_lanes_begin(&s->lanes);
+    pwsp_timeline_bind(&s->time, s->bound.items);
+    s->is_held = pwsp_timeline_needs_count(&s->time);
+    if (!pwsp_timeline_begin(&s->time, false, 0)) {
+        return false;
     }
     s->depth = 1;
-    s->is_held = !s->is_flow && pwsp_sim_gate_needs_count(&s->sim);
     return true;
 }
 
 // -- engines --------------------------------------------------------------------------------------
 
 bool no_memory(ClockState *s) {
-    return pwsp_sim_no_memory(&s->sim);
+    return pwsp_sim_no_memory(&s->time.sim);
 }
 
 pwsp_tile_at tile_at(const ClockTile &tile) {
-    pwsp_tile_at at = {tile.tensor + 1, tile.rows, tile.cols, tile.lead, tile.row, tile.col};
-    return at;
+    const uint32_t access = (tile.is_read ? PWSP_TILE_READ : 0) |
+                            (tile.is_written ? PWSP_TILE_WRITTEN : 0) |
+                            (tile.is_loaded ? PWSP_TILE_LOADED : 0);
+    return {tile.tensor + 1, tile.rows, tile.cols, access, tile.lead, tile.row, tile.col};
 }
 
-// The tiles and edges of a task or pipeline as the engines see them. False when memory is out.
-bool set_task(ClockState *s, const ClockTask &task, pwsp_task_op *op) {
-    const pwsp_memory *memory = &s->memory;
-    const uint64_t edge_count = uint64_t{task.after_count} + task.before_count;
-    s->views.count = s->tiles.count = s->edges.count = 0;
-    pwsp_tile_view *views = s->views.add(memory, task.tile_count);
-    pwsp_tile_at *tiles = s->tiles.add(memory, task.tile_count);
-    uint32_t *edges = s->edges.add(memory, edge_count);
-    if (!views || !tiles || !edges) {
+// A task or pipeline as time sees it. False when memory is out.
+bool set_task(ClockState *s, const ClockTask &task, pwsp_arrival *arrival) {
+    s->tiles.count = 0;
+    pwsp_tile_at *tiles = s->tiles.add(&s->memory, task.tile_count);
+    if (!tiles) {
         return no_memory(s);
     }
     for (uint32_t i = 0; i < task.tile_count; i++) {
         PTOWSP_ASSERT(task.tiles[i].tensor + 1 < s->timed.tensor_count);
         tiles[i] = tile_at(task.tiles[i]);
-        views[i].tensor = tiles[i].tensor;
-        views[i].is_read = task.tiles[i].is_read;
-        views[i].is_written = task.tiles[i].is_written;
-        views[i].is_loaded = task.tiles[i].is_loaded;
     }
-    for (uint32_t i = 0; i < task.after_count; i++) {
-        edges[i] = task.after[i];
-    }
-    for (uint32_t i = 0; i < task.before_count; i++) {
-        edges[task.after_count + i] = task.before[i];
-    }
-    memset(op, 0, sizeof *op);
-    op->view_count = task.tile_count;
-    op->in_count = task.after_count;
-    op->first_out = task.after_count;
-    op->out_count = task.before_count;
-    s->timed.edges = edges;
+    *arrival = {
+        task.cycles, task.dispatch_key, task.priority_key, task.stream_key,  tiles,
+        task.after,  task.before,       task.tile_count,   task.after_count, task.before_count,
+        0,           task.node,         task.unit};
     return true;
 }
 
 bool do_task(ClockState *s, const ClockTask &task) {
-    pwsp_task_op op;
-    if (!set_task(s, task, &op)) {
-        return false;
-    }
-    const pwsp_arrival arrival = {
-        task.cycles,    task.dispatch_key, task.priority_key, task.stream_key, &op,
-        s->views.items, s->tiles.items,    task.unit,         task.node};
-    return s->is_flow ? pwsp_flow_task(&s->flow, &arrival) : pwsp_lanes_task(&s->lanes, &arrival);
+    pwsp_arrival arrival;
+    return set_task(s, task, &arrival) && pwsp_timeline_task(&s->time, &arrival);
 }
 
 bool do_pipeline(ClockState *s, const ClockPipeline &pipeline) {
-    pwsp_task_op op;
-    if (!set_task(s, pipeline.whole, &op)) {
+    pwsp_pipeline_arrival arrival;
+    if (!set_task(s, pipeline.whole, &arrival.whole)) {
         return false;
     }
-    const uint64_t first_task = s->sim.task_count;
-    s->sim.task_count += pipeline.task_count;
-    const pwsp_pipeline_arrival arrival = {pipeline.whole.cycles,
-                                           &op,
-                                           s->views.items,
-                                           s->tiles.items,
-                                           first_task,
-                                           pipeline.task_count,
-                                           PTOWSP_NO_INDEX,
-                                           pipeline.whole.node,
-                                           pipeline.pipeline,
-                                           ++s->run_counts.items[pipeline.pipeline]};
-    return s->is_flow ? pwsp_flow_pipeline(&s->flow, &arrival)
-                      : pwsp_lanes_pipeline(&s->lanes, &arrival);
-}
-
-bool do_scope_begin(ClockState *s, bool is_parallel) {
-    if (s->is_flow) {
-        return pwsp_flow_scope_begin(&s->flow, is_parallel);
-    }
-    pwsp_lanes_scope_begin(&s->lanes, is_parallel);
-    return true;
-}
-
-bool do_scope_end(ClockState *s) {
-    if (s->is_flow) {
-        return pwsp_flow_scope_end(&s->flow);
-    }
-    pwsp_lanes_scope_end(&s->lanes);
-    return true;
-}
-
-void do_reset(ClockState *s, const uint32_t *edges, uint32_t count) {
-    const pwsp_range range = {0, count};
-    s->timed.edges = edges;
-    if (s->is_flow) {
-        pwsp_flow_reset(&s->flow, range);
-    } else {
-        pwsp_lanes_reset(&s->lanes, range);
-    }
+    arrival.first_task = s->time.sim.task_count;
+    arrival.task_count = pipeline.task_count;
+    arrival.end_task = PTOWSP_NO_INDEX;
+    arrival.pipeline = pipeline.pipeline;
+    arrival.run = ++s->run_counts.items[pipeline.pipeline];
+    s->time.sim.task_count += pipeline.task_count;
+    return pwsp_timeline_pipeline(&s->time, &arrival);
 }
 
 bool do_slot_load(ClockState *s, const ClockTile &element) {
     const pwsp_tile_at at = tile_at(element);
-    s->sim.stats.slot_load_count++;
-    return s->is_flow ? pwsp_flow_slot_load(&s->flow, &at) : pwsp_lanes_slot_load(&s->lanes, &at);
+    return pwsp_timeline_slot_load(&s->time, &at);
 }
 
 // -- holding back ---------------------------------------------------------------------------------
@@ -326,9 +255,9 @@ bool give(ClockState *s, Event &event) {
     task->after = s->held_edges.items + event.first_after;
     task->before = s->held_edges.items + event.first_before;
     switch (event.kind) {
-    case EventKind::ScopeBegin: return do_scope_begin(s, event.is_parallel);
-    case EventKind::ScopeEnd: return do_scope_end(s);
-    case EventKind::Reset: do_reset(s, task->after, task->after_count); return true;
+    case EventKind::ScopeBegin: return pwsp_timeline_scope_begin(&s->time, event.is_parallel);
+    case EventKind::ScopeEnd: return pwsp_timeline_scope_end(&s->time);
+    case EventKind::Reset: return pwsp_timeline_reset(&s->time, task->after, task->after_count);
     case EventKind::Task: return do_task(s, *task);
     case EventKind::SlotLoad: return do_slot_load(s, task->tiles[0]);
     case EventKind::Pipeline: return do_pipeline(s, event.at);
@@ -339,7 +268,7 @@ bool give(ClockState *s, Event &event) {
 // The gate is known: gives what has been held back to the engine.
 bool release(ClockState *s) {
     s->is_held = false;
-    bool is_fine = pwsp_sim_set_gate(&s->sim, s->held_task_count);
+    bool is_fine = pwsp_sim_set_gate(&s->time.sim, s->held_task_count);
     for (uint64_t i = 0; is_fine && i < s->held.count; i++) {
         is_fine = give(s, s->held.items[i]);
     }
@@ -375,12 +304,12 @@ bool Clock::scope_begin(bool is_parallel) {
         return false;
     }
     if (state_->depth == state_->timed.scope_depth) {
-        return pwsp_sim_fail(&state_->sim, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+        return pwsp_sim_fail(&state_->time.sim, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                              "clock: more than %" PRIu32 " scopes in one another", state_->depth);
     }
     state_->depth++;
     if (!state_->is_held) {
-        return do_scope_begin(state_, is_parallel);
+        return pwsp_timeline_scope_begin(&state_->time, is_parallel);
     }
     Event *event = hold(state_, EventKind::ScopeBegin, ClockTask());
     if (event) {
@@ -394,12 +323,12 @@ bool Clock::scope_end() {
         return false;
     }
     if (state_->depth == 1) {
-        return pwsp_sim_fail(&state_->sim, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+        return pwsp_sim_fail(&state_->time.sim, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                              "clock: no scope is open");
     }
     state_->depth--;
     return state_->is_held ? hold(state_, EventKind::ScopeEnd, ClockTask()) != nullptr
-                           : do_scope_end(state_);
+                           : pwsp_timeline_scope_end(&state_->time);
 }
 
 bool Clock::reset(const uint32_t *edges, uint32_t count) {
@@ -412,8 +341,7 @@ bool Clock::reset(const uint32_t *edges, uint32_t count) {
         task.after_count = count;
         return hold(state_, EventKind::Reset, task) != nullptr;
     }
-    do_reset(state_, edges, count);
-    return true;
+    return pwsp_timeline_reset(&state_->time, edges, count);
 }
 
 bool Clock::task(const ClockTask &task) {
@@ -464,45 +392,45 @@ bool Clock::end() {
     if (!state_ || state_->has_ended) {
         return false;
     }
-    if (state_->sim.status == PTOWSP_OK && state_->is_held) {
+    if (state_->time.sim.status == PTOWSP_OK && state_->is_held) {
         release(state_);
     }
-    if (state_->sim.status == PTOWSP_OK && state_->is_flow) {
-        pwsp_flow_end(&state_->flow);
+    if (state_->time.sim.status == PTOWSP_OK) {
+        pwsp_timeline_end(&state_->time);
     }
     state_->has_ended = true;
-    pwsp_sim_end(&state_->sim);
-    ptowsp_run_stats *stats = &state_->sim.stats;
+    pwsp_sim_end(&state_->time.sim);
+    ptowsp_run_stats *stats = &state_->time.sim.stats;
     stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, state_->busy_cycles);
     stats->stall_cycles[PTOWSP_STALL_CHANNEL] = state_->channel_cycles;
     stats->slot_load_count += state_->slot_load_count;
     stats->memory_bytes = bytes(state_);
-    return state_->sim.status == PTOWSP_OK;
+    return state_->time.sim.status == PTOWSP_OK;
 }
 
 ptowsp_run_stats Clock::stats() const {
-    return state_ ? state_->sim.stats : ptowsp_run_stats();
+    return state_ ? state_->time.sim.stats : ptowsp_run_stats();
 }
 
 const ptowsp_lane_stats *Clock::lanes() const {
-    return state_ ? state_->sim.lane_stats : nullptr;
+    return state_ ? state_->time.sim.lane_stats : nullptr;
 }
 
 uint64_t Clock::pipeline_start(uint32_t pipeline) const {
     PTOWSP_ASSERT(state_ && pipeline < state_->timed.pipeline_count);
-    return state_->sim.starts[pipeline].time;
+    return state_->time.sim.starts[pipeline].time;
 }
 
 ptowsp_status Clock::status() const {
-    return state_ ? state_->sim.status : PTOWSP_OUT_OF_MEMORY;
+    return state_ ? state_->time.sim.status : PTOWSP_OUT_OF_MEMORY;
 }
 
 const char *Clock::error() const {
-    return !state_ ? "clock: out of memory, or not begun" : state_->sim.text;
+    return !state_ ? "clock: out of memory, or not begun" : state_->time.sim.text;
 }
 
 uint64_t Clock::error_index() const {
-    return !state_ ? PTOWSP_NO_INDEX : state_->sim.index;
+    return !state_ ? PTOWSP_NO_INDEX : state_->time.sim.index;
 }
 
 }  // namespace wsp

@@ -38,8 +38,7 @@
 #define PWSP_REORDER_H
 
 #include "../base/atomic.h"
-#include "../time/deps.h"
-#include "../workload/program.h"
+#include "deps.h"
 
 #define PWSP_NO_HOME UINT32_MAX
 #define PWSP_BY_WALK UINT32_MAX
@@ -54,28 +53,23 @@ typedef struct pwsp_fan {
 typedef enum pwsp_entry_kind {
     PWSP_ENTRY_TASK = 0,
     PWSP_ENTRY_PROCESS_TASK,  // time has been accounted for when it was issued
-    PWSP_ENTRY_LOAD,      // of a slot: done as soon as it waits for nothing; word 0 is the tensor
-    PWSP_ENTRY_PARALLEL,  // these are done when they are issued
+    PWSP_ENTRY_LOAD,          // of a slot: done as soon as it waits for nothing
+    PWSP_ENTRY_PARALLEL,      // these are done when they are issued
     PWSP_ENTRY_SEQUENTIAL,
     PWSP_ENTRY_SCOPE_END,
-    PWSP_ENTRY_RESET  // of edges: words 0 and 1 are first and count
+    PWSP_ENTRY_RESET  // of edges
 } pwsp_entry_kind;
 
-// Where a tile of a task begins: the rest of pwsp_tile_at follows from its view and tensor.
-typedef struct pwsp_entry_tile {
-    int64_t lead, row, col;
-} pwsp_entry_tile;
-
-// Behind it in the ring: words, then tiles.
+// Behind it in the ring: words of whoever issues it.
 typedef struct pwsp_entry {
     pwsp_fan fan;
     uint32_t next;  // for the executor, while it is ready
     uint32_t home;  // the lane or core that is to run it, or PWSP_NO_HOME
-    uint32_t node;
     pwsp_entry_kind kind;
-    const pwsp_task_op *op;
-    uint64_t index;   // of the task
-    uint64_t cycles;  // when it is done: what its kernel has returned, a failure included
+    ptowsp_unit unit;  // of a task
+    uint32_t kernel;   // of a task
+    uint64_t index;    // of the task
+    uint64_t cycles;   // when it is done: what its kernel has returned, a failure included
 } pwsp_entry;
 
 typedef struct pwsp_reorder_link {
@@ -91,7 +85,7 @@ typedef struct pwsp_join {
     bool is_open;
 } pwsp_join;
 
-// Who runs entries that are ready. `by` is what the one who completed the last thing that an entry
+// Runs entries that are ready. `by` is what the one who completed the last thing that an entry
 // waited for gave to pwsp_reorder_done; PWSP_BY_WALK: the walking thread found it ready.
 typedef struct pwsp_executor {
     void (*ready)(void *user, uint32_t by, uint32_t place);
@@ -112,10 +106,10 @@ typedef struct pwsp_reorder {
     ptowsp_cycles (*call)(void *user, const pwsp_entry *entry, uint32_t lane);
     void *call_user;
     char *ring;
-    size_t stride;                               // bytes of an entry with words and tiles
+    size_t stride;                               // bytes of an entry with its words
     uint32_t capacity;                           // entries in flight, at most
     uint32_t place_mask;                         // places of the ring, a power of two, - 1
-    uint32_t word_count;                         // of each entry
+    bool is_fixed;                               // what finds no link and no join waits for one
     pwsp_reorder_link *links[PWSP_PIECE_COUNT];  // from 1
     pwsp_join *joins[PWSP_PIECE_COUNT];          // from 1
     char padding[PWSP_FALSE_SHARING];
@@ -133,10 +127,15 @@ typedef struct pwsp_reorder {
     char padding_after[PWSP_FALSE_SHARING];
 } pwsp_reorder;
 
-// Makes room for entries with word_count words and tile_count tiles, and for some links.
-// False when memory is out.
+// Makes room for entries with word_count words, and for some links. False when memory is out.
 PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
-                                     uint32_t capacity, uint32_t word_count, uint32_t tile_count);
+                                     uint32_t capacity, uint32_t word_count);
+
+// Makes room for so many links and joins, and takes no more memory from then on. For every token
+// that can be held at once there must be a join, and one more; for every waiter that an entry can
+// have before it is issued there must be a link.
+PWSP_INTERNAL bool pwsp_reorder_fix(pwsp_reorder *reorder, uint32_t link_count,
+                                    uint32_t join_count);
 PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder);
 PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder);
 
@@ -151,10 +150,6 @@ PWSP_INLINE pwsp_entry *pwsp_reorder_entry(const pwsp_reorder *reorder, uint64_t
 }
 PWSP_INLINE uint64_t *pwsp_entry_words(const pwsp_entry *entry) {
     return (uint64_t *)(uintptr_t)(entry + 1);
-}
-PWSP_INLINE pwsp_entry_tile *pwsp_entry_tiles(const pwsp_reorder *reorder,
-                                              const pwsp_entry *entry) {
-    return (pwsp_entry_tile *)(void *)(pwsp_entry_words(entry) + reorder->word_count);
 }
 
 // -- the walking thread ---------------------------------------------------------------------------
@@ -184,18 +179,13 @@ PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder);
 PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *token);
 
 // Tokens. One that is held, but in entries that are done, has been kept and is to be dropped.
-#define PWSP_NO_TOKEN_TASK UINT64_MAX
-PWSP_INTERNAL pwsp_token pwsp_reorder_no_token(void);
 PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder);  // of the opened entry
+PWSP_INTERNAL pwsp_token_ops pwsp_reorder_ops(pwsp_reorder *reorder);      // of the following
 PWSP_INTERNAL bool pwsp_reorder_is_dead(void *reorder, const pwsp_token *token);
 PWSP_INTERNAL void pwsp_reorder_visit(void *reorder, const pwsp_token *token);
 PWSP_INTERNAL void pwsp_reorder_keep(void *reorder, const pwsp_token *token);
 PWSP_INTERNAL void pwsp_reorder_drop(void *reorder, const pwsp_token *token);
 PWSP_INTERNAL void pwsp_reorder_merge(void *reorder, pwsp_token *into, const pwsp_token *other);
-
-// Replaces a held token.
-PWSP_INTERNAL void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token,
-                                    const pwsp_token *other);
 
 // -- executors, on any thread ---------------------------------------------------------------------
 

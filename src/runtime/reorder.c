@@ -40,7 +40,7 @@ PWSP_INLINE pwsp_fan *pwsp_reorder_fan(const pwsp_reorder *reorder, uint32_t nod
 static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {
     uint32_t piece;
     pwsp_piece_of(id, &piece);
-    if (piece < PWSP_PIECE_COUNT && !reorder->links[piece]) {
+    if (piece < PWSP_PIECE_COUNT && !reorder->links[piece] && !reorder->is_fixed) {
         size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_reorder_link);
         reorder->links[piece] = (pwsp_reorder_link *)pwsp_memory_alloc(reorder->memory, size);
     }
@@ -50,7 +50,7 @@ static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {
 static bool pwsp_reorder_has_join(pwsp_reorder *reorder, uint32_t id) {
     uint32_t piece;
     pwsp_piece_of(id, &piece);
-    if (piece < PWSP_PIECE_COUNT && !reorder->joins[piece]) {
+    if (piece < PWSP_PIECE_COUNT && !reorder->joins[piece] && !reorder->is_fixed) {
         size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_join);
         reorder->joins[piece] = (pwsp_join *)pwsp_memory_alloc(reorder->memory, size);
     }
@@ -92,9 +92,20 @@ static uint32_t pwsp_reorder_free_join_id(pwsp_reorder *reorder) {
     return id;
 }
 
+// Lets something be completed since the ticket was taken.
+static void pwsp_reorder_help(pwsp_reorder *reorder, uint32_t ticket) {
+    reorder->executor.help(reorder->executor.user, ticket);
+}
+
 // An open join, referred to once; 0 when memory is out.
 static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {
+    uint32_t ticket = pwsp_reorder_ticket(reorder);
     uint32_t id = pwsp_reorder_free_join_id(reorder);
+    while (!id && reorder->is_fixed) {
+        pwsp_reorder_help(reorder, ticket);
+        ticket = pwsp_reorder_ticket(reorder);
+        id = pwsp_reorder_free_join_id(reorder);
+    }
     if (!id) {
         reorder->is_out_of_memory = true;
         return 0;
@@ -235,6 +246,19 @@ PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
     }
 }
 
+// A link to be added to a fan; 0 when memory is out. Where all memory has been given, waits for one:
+// those to the fan itself come back when it is done, if nothing else brings any.
+static uint32_t pwsp_reorder_link_for(pwsp_reorder *reorder) {
+    uint32_t ticket = pwsp_reorder_ticket(reorder);
+    uint32_t id = pwsp_reorder_new_link(reorder);
+    while (!id && reorder->is_fixed) {
+        pwsp_reorder_help(reorder, ticket);
+        ticket = pwsp_reorder_ticket(reorder);
+        id = pwsp_reorder_new_link(reorder);
+    }
+    return id;
+}
+
 // Makes a node wait for something with links: adds one, and says so, if it is not done yet and the
 // node does not wait for it already.
 static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *fan) {
@@ -243,17 +267,19 @@ static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *f
         if (first && pwsp_reorder_link_at(reorder, first)->waiter == waiter) {
             return false;  // it waits already, as several tiles are shared
         }
-        id = pwsp_reorder_new_link(reorder);
+        id = pwsp_reorder_link_for(reorder);
         if (!id) {
             reorder->is_out_of_memory = true;
             return false;
         }
         pwsp_reorder_link *link = pwsp_reorder_link_at(reorder, id);
         link->waiter = waiter;
-        do {
+        while (first != PWSP_WAITERS_CLOSED) {
             link->next = first;
-        } while (!pwsp_cas_acq_rel(&fan->waiters, &first, id) &&  // (1)
-                 first != PWSP_WAITERS_CLOSED);
+            if (pwsp_cas_acq_rel(&fan->waiters, &first, id)) {  // (1)
+                break;
+            }
+        }
         if (first != PWSP_WAITERS_CLOSED) {
             return true;
         }
@@ -281,7 +307,7 @@ static void pwsp_reorder_close(pwsp_reorder *reorder, uint32_t id) {
 
 // The links of what a living token stands for; a join is closed by that. NULL: it is done.
 static pwsp_fan *pwsp_reorder_fan_of(pwsp_reorder *reorder, const pwsp_token *token) {
-    if (token->task == PWSP_NO_TOKEN_TASK) {
+    if (token->task == PTOWSP_NO_INDEX) {
         return NULL;
     }
     if (token->time) {
@@ -300,11 +326,6 @@ PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *to
 
 // -- tokens ---------------------------------------------------------------------------------------
 
-PWSP_INTERNAL pwsp_token pwsp_reorder_no_token(void) {
-    pwsp_token token = {0, PWSP_NO_TOKEN_TASK};
-    return token;
-}
-
 PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder) {
     pwsp_token token = {0, reorder->tail};
     return token;
@@ -312,7 +333,7 @@ PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder) {
 
 PWSP_INTERNAL bool pwsp_reorder_is_dead(void *user, const pwsp_token *token) {
     const pwsp_reorder *reorder = (const pwsp_reorder *)user;
-    if (token->task == PWSP_NO_TOKEN_TASK) {
+    if (token->task == PTOWSP_NO_INDEX) {
         return true;
     }
     const pwsp_fan *fan;
@@ -352,8 +373,7 @@ PWSP_INTERNAL void pwsp_reorder_drop(void *user, const pwsp_token *token) {
     }
 }
 
-PWSP_INTERNAL void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token,
-                                    const pwsp_token *other) {
+static void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token, const pwsp_token *other) {
     pwsp_token before = *token;
     pwsp_reorder_keep(reorder, other);
     *token = *other;
@@ -392,6 +412,17 @@ PWSP_INTERNAL void pwsp_reorder_merge(void *user, pwsp_token *into, const pwsp_t
     *into = token;
 }
 
+PWSP_INTERNAL pwsp_token_ops pwsp_reorder_ops(pwsp_reorder *reorder) {
+    pwsp_token_ops ops = {pwsp_reorder_is_dead,
+                          pwsp_reorder_visit,
+                          pwsp_reorder_keep,
+                          pwsp_reorder_drop,
+                          pwsp_reorder_merge,
+                          reorder,
+                          false};
+    return ops;
+}
+
 // -- life -----------------------------------------------------------------------------------------
 
 static size_t pwsp_reorder_ring_size(const pwsp_reorder *reorder) {
@@ -399,16 +430,15 @@ static size_t pwsp_reorder_ring_size(const pwsp_reorder *reorder) {
 }
 
 PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
-                                     uint32_t capacity, uint32_t word_count, uint32_t tile_count) {
+                                     uint32_t capacity, uint32_t word_count) {
+    PTOWSP_ASSERT(capacity > 0 && capacity <= PWSP_FAN_BIAS / 2);
     memset(reorder, 0, sizeof *reorder);
     reorder->memory = memory;
     reorder->capacity = capacity;
     while (reorder->place_mask < capacity - 1) {
         reorder->place_mask = 2 * reorder->place_mask + 1;
     }
-    reorder->word_count = word_count;
-    reorder->stride =
-        sizeof(pwsp_entry) + word_count * sizeof(uint64_t) + tile_count * sizeof(pwsp_entry_tile);
+    reorder->stride = sizeof(pwsp_entry) + word_count * sizeof(uint64_t);
     reorder->link_count = 1;
     reorder->join_count = 1;
     reorder->ring = (char *)pwsp_memory_alloc(memory, pwsp_reorder_ring_size(reorder));
@@ -416,6 +446,18 @@ PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *m
     for (uint32_t id = 1; is_good && id <= PWSP_LINK_LEAST; id *= 2) {
         is_good = pwsp_reorder_has_link(reorder, id);
     }
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_reorder_fix(pwsp_reorder *reorder, uint32_t link_count,
+                                    uint32_t join_count) {
+    bool is_good = true;
+    for (uint32_t i = 0; is_good && i < PWSP_PIECE_COUNT; i++) {
+        const uint32_t first = (PWSP_PIECE_FIRST << i) - PWSP_PIECE_FIRST;  // of the piece
+        is_good = (first > link_count || pwsp_reorder_has_link(reorder, first)) &&
+                  (first > join_count || pwsp_reorder_has_join(reorder, first));
+    }
+    reorder->is_fixed = true;
     return is_good;
 }
 
@@ -446,6 +488,7 @@ PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder) {
 }
 
 PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor *executor) {
+    PTOWSP_ASSERT(reorder->head == reorder->tail);
     reorder->executor = *executor;
     reorder->head = 0;
     reorder->tail = 0;

@@ -322,8 +322,7 @@ static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
            deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
 }
 
-PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
-                                   const pwsp_tile_at *tiles, uint32_t count) {
+PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
     if (!deps->is_exact && !deps->is_overlap) {
         return true;
     }
@@ -343,10 +342,10 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
         for (uint32_t i = first; i < end; i++) {
             pwsp_deps_query_state *query = &queries[i - first];
             query->is_load = false;
-            query->is_read = views[i].is_read;
-            query->is_written = views[i].is_written;
+            query->is_read = (tiles[i].access & PWSP_TILE_READ) != 0;
+            query->is_written = (tiles[i].access & PWSP_TILE_WRITTEN) != 0;
             query->is_exact = !deps->is_overlap;
-            query->supersedes = is_one_pass && views[i].is_written;
+            query->supersedes = is_one_pass && query->is_written;
             query->token = NULL;
             pwsp_deps_look(deps, query);
             deps->same[i] = query->same;
@@ -368,10 +367,10 @@ PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *til
     deps->hazards = hazards;
 }
 
-PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_view *views,
-                                         const pwsp_tile_at *tiles, uint32_t count) {
+PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *tiles,
+                                         uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        if (views[i].is_loaded) {
+        if (tiles[i].access & PWSP_TILE_LOADED) {
             pwsp_deps_query_load(deps, &tiles[i]);
         }
     }
@@ -391,21 +390,17 @@ static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *t
     deps->accesses[index].flags |= PWSP_ACCESS_OWN;
 }
 
-static uint8_t pwsp_deps_flags(bool is_read, bool is_written) {
-    return (uint8_t)((is_read ? PWSP_ACCESS_READ : 0) | (is_written ? PWSP_ACCESS_WRITTEN : 0));
-}
-
 // Adds an access; same is one to take over, + 1. Returns where it is now, + 1, or 0 when memory is
 // out.
-static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view,
-                                  const pwsp_tile_at *at, uint32_t same, const pwsp_deps_hint *hint,
-                                  const pwsp_token *token) {
+static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,
+                                  const pwsp_deps_hint *hint, const pwsp_token *token) {
+    const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
     if (!pwsp_deps_is_one_pass(deps)) {
         pwsp_deps_query_state query;
         pwsp_deps_prepare(deps, at, &query);
         query.is_load = false;
-        query.is_read = view->is_read;
-        query.is_written = query.supersedes = view->is_written;
+        query.is_read = (flags & PWSP_ACCESS_READ) != 0;
+        query.is_written = query.supersedes = (flags & PWSP_ACCESS_WRITTEN) != 0;
         query.is_exact = deps->is_exact && !deps->is_overlap;
         query.token = token;
         uint32_t hazards = deps->hazards;
@@ -416,13 +411,13 @@ static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view,
     }
     if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
         pwsp_access *found = &deps->accesses[same - 1];
-        if (!view->is_written) {
+        if (!(flags & PWSP_ACCESS_WRITTEN)) {
             pwsp_deps_merge(deps, same - 1, token);
             return same;
         }
         uint8_t own = found->flags & PWSP_ACCESS_OWN ? found->flags & PWSP_ACCESS_READ : 0;
-        found->flags = (uint8_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own |
-                                 pwsp_deps_flags(view->is_read, true));
+        found->flags =
+            (uint8_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own | flags);
         pwsp_deps_set_token(deps, same - 1, token);
         return same;
     }
@@ -432,7 +427,7 @@ static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view,
     }
     pwsp_access *access = &deps->accesses[place - 1];
     pwsp_deps_access(deps, at, access);
-    access->flags = pwsp_deps_flags(view->is_read, view->is_written) | PWSP_ACCESS_OWN;
+    access->flags = (uint8_t)(flags | PWSP_ACCESS_OWN);
     pwsp_deps_put_token(deps, place - 1, token);
     if (deps->ops.keep) {
         deps->ops.keep(deps->ops.user, token);
@@ -440,8 +435,7 @@ static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_view *view,
     return pwsp_deps_enter(deps, place - 1, hint) ? place : 0;
 }
 
-PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
-                                 const pwsp_tile_at *tiles, uint32_t count,
+PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token) {
     bool is_queried = deps->is_exact || deps->is_overlap;
     if (!is_queried) {
@@ -457,7 +451,7 @@ PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
         if (is_tracked) {
             const pwsp_deps_hint *hint =
                 is_queried && count <= PTOWSP_TASK_TILE_MAX ? &deps->hints[i] : NULL;
-            deps->same[i] = pwsp_deps_add_one(deps, &views[i], &tiles[i], same, hint, token);
+            deps->same[i] = pwsp_deps_add_one(deps, &tiles[i], same, hint, token);
             if (deps->same[i] == 0) {
                 return false;
             }

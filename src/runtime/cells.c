@@ -2,8 +2,9 @@
 
 #include "cells.h"
 
-#define PWSP_DEPS_HAND_STEPS 8  // for each access that is added; half of it for times
-#define PWSP_DEPS_TIMES_MAX  2  // log2 of how much too large a level may be
+#define PWSP_DEPS_HAND_STEPS   8   // for each access that is added; half of it for times
+#define PWSP_DEPS_TIMES_MAX    2   // log2 of how much too large a level may be
+#define PWSP_DEPS_LEVELS_FIXED 64  // of memory that is given once: what finds none is wide
 
 PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
                                              pwsp_extent_at *extent) {
@@ -24,7 +25,7 @@ static void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint
     *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);
 }
 
-// The level of a group for what is entered; 0 when memory is out.
+// The level of a group for what is entered; 0 when memory is out, or has been given.
 static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
                                        const pwsp_extent_at *extent) {
     const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
@@ -57,6 +58,9 @@ static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
     if (!empty) {
         void *levels = deps->levels;
         empty = (uint32_t)pwsp_max_u64(deps->level_count, 1);
+        if (deps->is_fixed && empty >= deps->level_capacity) {
+            return 0;
+        }
         if (!pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity, empty + 1u,
                               sizeof(pwsp_deps_level))) {
             return 0;
@@ -76,13 +80,14 @@ PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_d
     pwsp_extent_at extent;
     pwsp_deps_extent(deps, access, &extent);
     access->flags |= PWSP_ACCESS_LINKED;
-    if (PWSP_UNLIKELY(extent.is_wide)) {
+    uint32_t id = extent.is_wide ? 0 : pwsp_deps_choose_level(deps, access, &extent);
+    if (PWSP_UNLIKELY(id == 0)) {
+        if (!extent.is_wide && !deps->is_fixed) {
+            return false;
+        }
+        access->row_shift = PWSP_ACCESS_NO_LEVEL;
         pwsp_deps_push(deps, &deps->tensors[deps->tensors[access->tensor].group].wides, index, 0);
         return true;
-    }
-    uint32_t id = pwsp_deps_choose_level(deps, access, &extent);
-    if (id == 0) {
-        return false;
     }
     pwsp_deps_level *level = &deps->levels[id];
     uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
@@ -104,7 +109,7 @@ PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_d
 PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access) {
     pwsp_extent_at extent;
     pwsp_deps_extent(deps, access, &extent);
-    if (extent.is_wide) {
+    if (extent.is_wide || access->row_shift == PWSP_ACCESS_NO_LEVEL) {
         return &deps->tensors[deps->tensors[access->tensor].group].wides;
     }
     return pwsp_deps_bucket(deps, pwsp_deps_hash(&extent, access->row_shift, access->col_shift,
@@ -281,6 +286,40 @@ PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps) {
     deps->has_tasks = true;
     return pwsp_deps_grow(deps, PWSP_DEPS_SWEEP_MIN) &&
            pwsp_deps_grow_buckets(deps, PWSP_DEPS_SWEEP_MIN);
+}
+
+PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count) {
+    void *levels = deps->levels;
+    deps->has_tasks = true;
+    bool is_good = pwsp_deps_grow(deps, access_count) &&
+                   pwsp_deps_grow_buckets(deps, access_count) &&
+                   pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity,
+                                    PWSP_DEPS_LEVELS_FIXED + 2 * (uint64_t)deps->tensor_count,
+                                    sizeof(pwsp_deps_level));
+    deps->levels = (pwsp_deps_level *)levels;
+    deps->is_fixed = true;
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_deps_has_room(pwsp_deps *deps, uint32_t count) {
+    for (uint32_t round = 0; round < 2; round++) {
+        if (deps->free_count + (deps->next_capacity - deps->access_count) >= count) {
+            return true;
+        }
+        if (round == 0 && !pwsp_deps_sweep(deps)) {
+            break;
+        }
+    }
+    return false;
+}
+
+PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        pwsp_deps_drop(deps, i);
+    }
+    bool is_good = pwsp_deps_sweep(deps);
+    PTOWSP_ASSERT(is_good && deps->access_count == 0);
+    (void)is_good;
 }
 
 PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {

@@ -1,39 +1,13 @@
-// The part of a program that simulated time needs: its schedule, its counts, and the tiles and
-// explicit edges of each task.
+// What arrives at the scheduler and at simulated time: tasks and pipelines, with the tiles that they
+// touch, and what both have to know of the program that they are of.
 //
-// It is separate from the rest of a program, so that the rules of time do not depend on it: emitted
-// trees have a copy of them.
+// This floor needs base and data only, so that it stands without what it schedules: emitted trees
+// carry it as it is.
 
-#ifndef PWSP_TIMED_H
-#define PWSP_TIMED_H
+#ifndef PWSP_ARRIVAL_H
+#define PWSP_ARRIVAL_H
 
-#include "../data/code_range.h"
 #include "../data/region.h"
-
-typedef struct pwsp_range {
-    uint32_t first, count;
-} pwsp_range;
-
-typedef struct pwsp_tile_view {
-    uint32_t tensor;
-    uint32_t lead;  // how many indices
-    bool has_row, has_col;
-    bool is_read, is_written;
-    bool is_loaded;  // of a pipeline: its processes load slots from the tensor
-    pwsp_code index[PWSP_TENSOR_LEAD_MAX];
-    pwsp_code row, col;
-    int64_t rows, cols;  // of the tile; 0: up to the edge
-} pwsp_tile_view;
-
-// A task of the tree. Codes: axis arguments, then scalars.
-typedef struct pwsp_task_op {
-    uint32_t kernel;
-    uint32_t first_code, axis_count, scalar_count;
-    uint32_t first_view, view_count;
-    pwsp_code dispatch, priority, stream;  // keys, where the schedule has them
-    uint32_t first_in, in_count;           // explicit edges that end here
-    uint32_t first_out, out_count;         // in the list of edges by source
-} pwsp_task_op;
 
 // Memory bound to a tensor. Sizes and strides of dimensions that the tensor has not are 1 and 0.
 typedef struct pwsp_bound_tensor {
@@ -48,12 +22,18 @@ typedef struct pwsp_bound_tensor {
     bool is_bound;
 } pwsp_bound_tensor;
 
+// How a tile is accessed: a set.
+#define PWSP_TILE_READ    1u
+#define PWSP_TILE_WRITTEN 2u
+#define PWSP_TILE_LOADED  4u  // of a pipeline: its processes load slots from the tensor
+
 // Where a tile lies. With rows 0 it is the whole of its tensor, as pipelines access it.
 typedef struct pwsp_tile_at {
     uint32_t tensor;
     uint32_t rows, cols;  // valid
-    int64_t lead;         // elements from the tensor's start to the leading indices' matrix
-    int64_t row, col;     // of the tile in that matrix
+    uint32_t access;
+    int64_t lead;      // elements from the tensor's start to the leading indices' matrix
+    int64_t row, col;  // of the tile in that matrix
 } pwsp_tile_at;
 
 // The offset of its first element, in elements.
@@ -61,7 +41,27 @@ PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp
     return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
 }
 
-// Tables live at least as long.
+// A task. The scheduler needs no cycles; time needs them all.
+typedef struct pwsp_arrival {
+    uint64_t cycles;
+    uint64_t dispatch_key, priority_key, stream_key;
+    const pwsp_tile_at *tiles;
+    const uint32_t *after, *before;  // explicit edges that end here, and those that begin here
+    uint32_t tile_count, after_count, before_count;
+    uint32_t kernel, node;  // for records and errors
+    ptowsp_unit unit;
+} pwsp_arrival;
+
+// A pipeline that has been run: its tasks have indices up to the next. It counts as one task with
+// a tile for each tensor; keys and kernel mean nothing.
+typedef struct pwsp_pipeline_arrival {
+    pwsp_arrival whole;
+    uint64_t first_task, task_count;
+    uint64_t end_task;       // the task that its end comes from; PTOWSP_NO_INDEX: none of its own
+    uint32_t pipeline, run;  // which, and the ordinal of its run
+} pwsp_pipeline_arrival;
+
+// What is to be known of a program beforehand. Tables live at least as long.
 typedef struct pwsp_timed {
     ptowsp_schedule schedule;  // resolved
     bool is_priority_signed;
@@ -71,7 +71,6 @@ typedef struct pwsp_timed {
     uint32_t pipeline_count;
     uint32_t tensor_count;                             // with 0, which is none
     uint32_t edge_count;                               // explicit edges
-    const uint32_t *edges;                             // those of tasks, which have ranges in it
     const bool *tensor_is_loaded, *tensor_is_written;  // by tensor: by a slot, by a task
     // Writes the place of a node, for texts of errors.
     void (*print_place)(const void *user, uint32_t node, ptowsp_text text);

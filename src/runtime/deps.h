@@ -3,26 +3,8 @@
 #ifndef PWSP_DEPS_H
 #define PWSP_DEPS_H
 
-#include "../data/region.h"
-#include "../workload/timed.h"
-
-// What stands for a task's completion: for lanes its end and index, for flow a node.
-typedef struct pwsp_token {
-    uint64_t time;
-    uint64_t task;
-} pwsp_token;
-
-// How tokens are handled. With is_dead NULL a token is a time: dead when it is before the map's
-// clock, and two merge to the later one.
-typedef struct pwsp_token_ops {
-    bool (*is_dead)(void *user, const pwsp_token *token);
-    void (*visit)(void *user, const pwsp_token *token);  // the task being looked at waits for it
-    void (*keep)(void *user, const pwsp_token *token);   // the map holds it once more
-    void (*drop)(void *user, const pwsp_token *token);   // the map holds it no more
-    void (*merge)(void *user, pwsp_token *into, const pwsp_token *other);
-    void *user;
-    bool is_small;  // tokens are a task below 2^32 and time 0: they take less memory
-} pwsp_token_ops;
+#include "arrival.h"
+#include "token.h"
 
 // One access of a tile by a task in flight.
 typedef struct pwsp_access {
@@ -36,8 +18,10 @@ typedef struct pwsp_access {
     uint8_t row_shift, col_shift;  // of its level
 } pwsp_access;
 
-#define PWSP_ACCESS_READ    1u
-#define PWSP_ACCESS_WRITTEN 2u
+#define PWSP_ACCESS_NO_LEVEL UINT8_MAX  // row_shift: it is in the list of those without a cell
+
+#define PWSP_ACCESS_READ    PWSP_TILE_READ
+#define PWSP_ACCESS_WRITTEN PWSP_TILE_WRITTEN
 #define PWSP_ACCESS_GONE    4u   // its token has been dropped
 #define PWSP_ACCESS_HIDDEN  8u   // a later write covers it: it is written for slot loads only
 #define PWSP_ACCESS_OWN     16u  // of the task being added; of several that have merged, the last
@@ -96,6 +80,7 @@ typedef struct pwsp_deps {
     uint32_t free_first, free_last, free_count;  // places that can be taken: a list by nexts
     uint32_t hand;                               // the access that is looked at next for being dead
     bool wants_sweep;                            // most are dead
+    bool is_fixed;                               // takes no more memory
     pwsp_deps_level *levels;                     // from 1
     uint64_t level_count, level_capacity;
     uint32_t *buckets;  // lists of cells by hash
@@ -123,23 +108,28 @@ PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed
 // out.
 PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps);
 
-// The part of that which looks at tensors; what is only read may be left out.
+// Makes room for so many accesses, and takes no more memory from then on: before each task there
+// must be room for its tiles. If there is none, and sweeping out what is dead does not help, what is
+// in flight has to be done, and then all can be cleared.
+PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count);
+PWSP_INTERNAL bool pwsp_deps_has_room(pwsp_deps *deps, uint32_t count);
+PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
+
+// The part of pwsp_deps_begin which looks at tensors; what is only read may be left out.
 PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data);
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
 
 // Visits what a task's tiles wait for. False when memory is out.
-PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_view *views,
-                                   const pwsp_tile_at *tiles, uint32_t count);
+PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count);
 
 // Adds the accesses of the task that was just queried. False when memory is out.
-PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_view *views,
-                                 const pwsp_tile_at *tiles, uint32_t count,
+PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token);
 
 // Visits the tasks that write what a slot load reads; what those in a pipeline read.
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile);
-PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_view *views,
-                                         const pwsp_tile_at *tiles, uint32_t count);
+PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *tiles,
+                                         uint32_t count);
 
 #endif

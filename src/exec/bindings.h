@@ -1,0 +1,52 @@
+// What is bound to a program: sizes, symbols, slots, arrays and memory.
+
+#ifndef PWSP_BINDINGS_H
+#define PWSP_BINDINGS_H
+
+#include "../base/context.h"
+#include "../workload/expand.h"
+
+typedef struct pwsp_bindings {
+    ptowsp_context *context;
+    const ptowsp_program *program;
+    // As they have been bound:
+    uint64_t *initial;           // cells as a run begins
+    bool *is_bound;              // by cell: sizes and symbols
+    pwsp_array *arrays;          // by array
+    pwsp_bound_csr *csrs;        // by axis
+    pwsp_bound_tensor *tensors;  // by tensor
+    // As the present execution sees them:
+    int64_t *length_sums;          // by array
+    pwsp_bound_tensor *effective;  // by tensor
+} pwsp_bindings;
+
+// False when memory is out; pwsp_bindings_free is to be called all the same.
+PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, ptowsp_context *context,
+                                      const ptowsp_program *program);
+PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings);
+PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings);
+
+// Bind what has a name: see ptowsp_run_bind_...
+PWSP_INTERNAL ptowsp_status pwsp_bind_size(pwsp_bindings *bindings, const char *axis, int64_t size);
+PWSP_INTERNAL ptowsp_status pwsp_bind_symbol(pwsp_bindings *bindings, const char *symbol,
+                                             uint64_t value);
+PWSP_INTERNAL ptowsp_status pwsp_bind_slot(pwsp_bindings *bindings, uint32_t slot, uint64_t value);
+PWSP_INTERNAL ptowsp_status pwsp_bind_array(pwsp_bindings *bindings, const char *name,
+                                            bool is_lengths, ptowsp_dtype dtype, const void *data,
+                                            uint64_t count);
+PWSP_INTERNAL ptowsp_status pwsp_bind_csr(pwsp_bindings *bindings, const char *axis,
+                                          const ptowsp_csr *csr);
+PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
+                                             const ptowsp_buffer *buffer);
+
+// Checks memory for a tensor, and fills in where its elements are. *out_bound is untouched after an
+// error.
+PWSP_INTERNAL ptowsp_status pwsp_bind_memory(const pwsp_bindings *bindings, uint32_t id,
+                                             const ptowsp_buffer *buffer,
+                                             pwsp_bound_tensor *out_bound);
+
+// Checks all that an execution needs before it walks: everything is bound, arrays are well-formed,
+// kernels can do what is asked (verify.c).
+PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only);
+
+#endif

@@ -1,0 +1,453 @@
+// Issuing a program's tasks and retiring them: see frontend.h.
+//
+// An entry has the words that its task is made of again, on whatever thread runs it: the op,
+// axis arguments, scalars, keys (dispatch, priority, stream), variables around it; then where its
+// tiles begin. A slot load has the tensor and where its one element is; a reset has its edges.
+//
+// A pipeline is walked by the rules of time, with its processes' tasks issued as they come. All that
+// is before it has been retired by then, so it waits for nothing; what follows waits for its tasks.
+
+#include "frontend.h"
+
+// -- entries --------------------------------------------------------------------------------------
+
+PWSP_INLINE const pwsp_task_op *pwsp_entry_op(const pwsp_frontend *front, const pwsp_entry *entry) {
+    return PWSP_PROGRAM_AT(front->walk->program, tasks, pwsp_task_op,
+                           (uint32_t)pwsp_entry_words(entry)[0]);
+}
+
+// The node of a task is above its op.
+PWSP_INLINE uint32_t pwsp_entry_node(const pwsp_entry *entry) {
+    return (uint32_t)(pwsp_entry_words(entry)[0] >> 32);
+}
+
+PWSP_INLINE pwsp_entry_tile *pwsp_entry_tiles(const pwsp_frontend *front, const pwsp_entry *entry) {
+    return (pwsp_entry_tile *)(void *)(pwsp_entry_words(entry) + front->tile_word);
+}
+
+static void pwsp_frontend_fill(const pwsp_frontend *front, pwsp_entry *entry,
+                               const pwsp_arrival *arrival) {
+    const pwsp_expander *x = &front->walk->expander;
+    const pwsp_task_op *op = x->task_op;
+    const uint32_t index = (uint32_t)(op - (const pwsp_task_op *)x->program->tasks.items);
+    const uint64_t *args = x->task.args;
+    uint64_t *word = pwsp_entry_words(entry);
+    entry->unit = arrival->unit;
+    entry->kernel = arrival->kernel;
+    entry->index = x->task.index;
+    *word++ = (uint64_t)x->node << 32 | index;
+    for (uint32_t i = 0; i < op->axis_count; i++) {
+        *word++ = args[i];
+    }
+    for (uint32_t i = 0; i < op->scalar_count; i++) {
+        *word++ = args[x->task.axis_arg_count + i];
+    }
+    if (front->has_keys) {
+        *word++ = arrival->dispatch_key;
+        *word++ = arrival->priority_key;
+        *word++ = arrival->stream_key;
+    }
+    pwsp_task_variables variables = front->variables[index];
+    for (uint32_t i = 0; i < variables.count; i++) {
+        *word++ = x->cells[front->cells[variables.first + i]];
+    }
+    PTOWSP_ASSERT(word <= pwsp_entry_words(entry) + front->tile_word);
+    pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
+    for (uint32_t i = 0; i < op->view_count; i++) {
+        const pwsp_tile_at *at = &x->tiles_at[i];
+        pwsp_entry_tile tile = {at->lead, at->row, at->col};
+        tiles[i] = tile;
+    }
+}
+
+// The tiles of an entry, as the walk has found them.
+static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *entry,
+                                pwsp_tile_at *at) {
+    const pwsp_task_op *op = pwsp_entry_op(front, entry);
+    const pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(front->walk->program, views, pwsp_tile_view, op->first_view);
+    for (uint32_t i = 0; i < op->view_count; i++) {
+        const pwsp_bound_tensor *tensor = &front->walk->bindings->effective[views[i].tensor];
+        int64_t rows = tensor->rows - tiles[i].row, cols = tensor->cols - tiles[i].col;
+        at[i].tensor = views[i].tensor;
+        at[i].rows = (uint32_t)(views[i].rows && views[i].rows < rows ? views[i].rows : rows);
+        at[i].cols = (uint32_t)(views[i].cols && views[i].cols < cols ? views[i].cols : cols);
+        at[i].access = views[i].access;
+        at[i].lead = tiles[i].lead;
+        at[i].row = tiles[i].row;
+        at[i].col = tiles[i].col;
+    }
+}
+
+// The lane or core that dispatch chooses.
+static uint32_t pwsp_frontend_home(const pwsp_frontend *front, const pwsp_arrival *arrival) {
+    uint32_t group = front->home_counts[1] > 0 && arrival->unit == PTOWSP_UNIT_CUBE;
+    uint64_t key = arrival->dispatch_key;
+    key = front->walk->program->schedule.dispatch == PTOWSP_DISPATCH_HASH ? pwsp_mix64(key) : key;
+    return front->home_first[group] + pwsp_modulo(key, front->home_counts[group]);
+}
+
+// The task of an entry as its kernel sees it; args and tiles have room for any.
+static ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front, const pwsp_entry *entry,
+                                         uint64_t *args, ptowsp_tile *tiles) {
+    const pwsp_task_op *op = pwsp_entry_op(front, entry);
+    pwsp_tile_at at[PTOWSP_TASK_TILE_MAX];
+    pwsp_frontend_tiles(front, entry, at);
+    const uint64_t *words = pwsp_entry_words(entry) + 1;
+    uint64_t *arg = args;
+    for (uint32_t i = 0; i < op->axis_count; i++) {
+        *arg++ = words[i];
+    }
+    for (uint32_t i = 0; i < op->view_count; i++) {
+        const pwsp_bound_tensor *tensor = &front->walk->bindings->effective[at[i].tensor];
+        *arg++ = at[i].rows;
+        *arg++ = at[i].cols;
+        tiles[i].data =
+            tensor->data + pwsp_tile_offset(tensor, &at[i]) * (int64_t)tensor->element_size;
+        tiles[i].row_stride = tensor->row_stride;
+        tiles[i].col_stride = tensor->col_stride;
+    }
+    for (uint32_t i = 0; i < op->scalar_count; i++) {
+        *arg++ = words[op->axis_count + i];
+    }
+    ptowsp_task task;
+    task.args = args;
+    task.arg_count = (uint32_t)(arg - args);
+    task.axis_arg_count = task.arg_count - op->scalar_count;
+    task.user_axis_count = op->axis_count;
+    task.tile_count = op->view_count;
+    task.tiles = tiles;
+    task.index = entry->index;
+    task.kernel_name =
+        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, op->kernel)->name;
+    task.lane = 0;
+    return task;
+}
+
+// Calls the kernel of an entry: what the reorder buffer is given.
+static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uint32_t lane) {
+    const pwsp_frontend *front = (const pwsp_frontend *)user;
+    const pwsp_kernel_info *kernel =
+        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel);
+    uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
+    ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
+    ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
+    PTOWSP_ASSERT(lane < front->core_count);
+    task.lane = lane;
+    if (kernel->code) {
+        ptowsp_cycles cycles;
+        bool is_good = pwsp_tile_core_run(&front->cores[lane], kernel->code, &task, false, &cycles);
+        return is_good ? cycles : ptowsp_task_fail(PTOWSP_INVALID_PARAMS);
+    }
+    if (entry->kind == PWSP_ENTRY_PROCESS_TASK) {
+        return kernel->fn(&task, kernel->user);
+    }
+    return pwsp_kernel_call(kernel, &task, false);
+}
+
+// -- retiring -------------------------------------------------------------------------------------
+
+// The first failure stays: what comes after it follows from it.
+static bool pwsp_frontend_fail(pwsp_frontend *front, pwsp_frontend_failure failure) {
+    PTOWSP_ASSERT(failure != PWSP_FRONTEND_GOOD);
+    if (front->failure == PWSP_FRONTEND_GOOD) {
+        front->failure = failure;
+    }
+    return pwsp_issue_fail(&front->issue);
+}
+
+static void pwsp_frontend_no_memory(void *user) {
+    pwsp_frontend *front = (pwsp_frontend *)user;
+    pwsp_sim_no_memory(&front->time->sim);
+    pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_TIME);
+}
+
+static bool pwsp_frontend_tell(pwsp_frontend *front, bool is_good) {
+    return is_good || pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_TIME);
+}
+
+// A task has failed: tells it as the walk would have, had it stopped there.
+static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entry) {
+    pwsp_walk *walk = front->walk;
+    pwsp_expander *x = &walk->expander;
+    const pwsp_task_op *op = pwsp_entry_op(front, entry);
+    const pwsp_kernel_info *kernel =
+        PWSP_PROGRAM_AT(x->program, kernels, pwsp_kernel_info, op->kernel);
+    if ((int64_t)entry->cycles == PTOWSP_SKIPPED && front->issue.reorder.is_out_of_memory) {
+        pwsp_frontend_no_memory(front);
+        return false;
+    }
+    const uint64_t *word =
+        pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count + (front->has_keys ? 3 : 0);
+    pwsp_task_variables variables = front->variables[(uint32_t)pwsp_entry_words(entry)[0]];
+    for (uint32_t i = 0; i < variables.count; i++) {
+        x->cells[front->cells[variables.first + i]] = word[i];
+    }
+    x->node = pwsp_entry_node(entry);
+    x->task.index = entry->index;
+    if (kernel->code) {
+        uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
+        ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
+        ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
+        ptowsp_cycles cycles;
+        pwsp_tile_core_run(&walk->tile_core, kernel->code, &task, true, &cycles);
+        pwsp_walk_fail_tiles(walk);
+    } else {
+        pwsp_walk_fail_kernel(x, entry->cycles);
+    }
+    return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
+}
+
+static bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *entry) {
+    const pwsp_task_op *op = pwsp_entry_op(front, entry);
+    const uint64_t *keys = pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count;
+    pwsp_tile_at tiles[PTOWSP_TASK_TILE_MAX];
+    pwsp_arrival arrival;
+    pwsp_frontend_tiles(front, entry, tiles);
+    arrival.cycles = entry->cycles;
+    arrival.dispatch_key = front->has_keys ? keys[0] : 0;
+    arrival.priority_key = front->has_keys ? keys[1] : 0;
+    arrival.stream_key = front->has_keys ? keys[2] : 0;
+    arrival.tiles = tiles;
+    arrival.tile_count = op->view_count;
+    pwsp_arrival_set_edges(&arrival, front->walk->program, op);
+    arrival.kernel = entry->kernel;
+    arrival.node = pwsp_entry_node(entry);
+    arrival.unit = entry->unit;
+    return pwsp_frontend_tell(front, pwsp_timeline_task(front->time, &arrival));
+}
+
+// A slot load has one element.
+static bool pwsp_frontend_retire_load(pwsp_frontend *front, const pwsp_entry *entry) {
+    if (entry->index == PWSP_FRONTEND_LOAD_IN_PROCESS) {
+        return true;
+    }
+    const pwsp_entry_tile *tile = pwsp_entry_tiles(front, entry);
+    pwsp_tile_at at = {(uint32_t)pwsp_entry_words(entry)[0],
+                       1,
+                       1,
+                       PWSP_TILE_READ,
+                       tile->lead,
+                       tile->row,
+                       tile->col};
+    return pwsp_frontend_tell(front, pwsp_timeline_slot_load(front->time, &at));
+}
+
+static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
+    pwsp_frontend *front = (pwsp_frontend *)user;
+    pwsp_timeline *time = front->time;
+    const uint64_t *words = pwsp_entry_words(entry);
+    if (entry->kind <= PWSP_ENTRY_PROCESS_TASK && entry->cycles > PTOWSP_CYCLES_MAX) {
+        return pwsp_frontend_fail_task(front, entry);
+    }
+    switch (entry->kind) {
+    case PWSP_ENTRY_TASK: return pwsp_frontend_retire_task(front, entry);
+    case PWSP_ENTRY_PROCESS_TASK: return true;
+    case PWSP_ENTRY_LOAD: return pwsp_frontend_retire_load(front, entry);
+    case PWSP_ENTRY_PARALLEL:
+        return pwsp_frontend_tell(front, pwsp_timeline_scope_begin(time, true));
+    case PWSP_ENTRY_SEQUENTIAL:
+        return pwsp_frontend_tell(front, pwsp_timeline_scope_begin(time, false));
+    case PWSP_ENTRY_SCOPE_END: return pwsp_frontend_tell(front, pwsp_timeline_scope_end(time));
+    case PWSP_ENTRY_RESET: {
+        const uint32_t *edges = (const uint32_t *)front->walk->program->edges.items + words[0];
+        return pwsp_frontend_tell(front, pwsp_timeline_reset(time, edges, (uint32_t)words[1]));
+    }
+    }
+    return true;
+}
+
+// -- issuing --------------------------------------------------------------------------------------
+
+// What the walk has found wrong counts when all before it has been retired.
+static bool pwsp_frontend_fail_walk(pwsp_frontend *front) {
+    return pwsp_issue_settle(&front->issue) && pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
+}
+
+static bool pwsp_frontend_task(pwsp_frontend *front) {
+    pwsp_expander *x = &front->walk->expander;
+    pwsp_arrival arrival;
+    if (!pwsp_walk_keys(x, &arrival)) {
+        return pwsp_frontend_fail_walk(front);
+    }
+    pwsp_entry *entry = pwsp_issue_open(&front->issue, PWSP_ENTRY_TASK);
+    if (!entry) {
+        return false;
+    }
+    arrival.cycles = 0;
+    pwsp_walk_arrival(x, &arrival);
+    pwsp_frontend_fill(front, entry, &arrival);
+    if (front->is_homed) {
+        entry->home = pwsp_frontend_home(front, &arrival);
+    }
+    return pwsp_issue_submit(&front->issue, &arrival);
+}
+
+// Waits for what writes the element, and loads it.
+static bool pwsp_frontend_load(pwsp_frontend *front, uint64_t in_process) {
+    pwsp_expander *x = &front->walk->expander;
+    pwsp_entry *entry = pwsp_issue_open(&front->issue, PWSP_ENTRY_LOAD);
+    if (!entry) {
+        return false;
+    }
+    pwsp_arrival arrival;
+    memset(&arrival, 0, sizeof arrival);
+    arrival.tiles = &x->load_at;
+    arrival.tile_count = 1;
+    pwsp_entry_tile tile = {x->load_at.lead, x->load_at.row, x->load_at.col};
+    entry->index = in_process;
+    pwsp_entry_words(entry)[0] = x->load_at.tensor;
+    *pwsp_entry_tiles(front, entry) = tile;
+    if (!pwsp_issue_submit(&front->issue, &arrival)) {
+        return false;
+    }
+    pwsp_expander_load(x);
+    return true;
+}
+
+// A scope, or edges that begin anew: time is told when that is retired.
+static bool pwsp_frontend_mark(pwsp_frontend *front, pwsp_entry_kind kind) {
+    const pwsp_expander *x = &front->walk->expander;
+    pwsp_entry *entry = pwsp_issue_open(&front->issue, kind);
+    if (!entry) {
+        return false;
+    }
+    pwsp_arrival arrival;
+    memset(&arrival, 0, sizeof arrival);
+    if (kind == PWSP_ENTRY_RESET) {
+        pwsp_entry_words(entry)[0] = x->reset.first;
+        pwsp_entry_words(entry)[1] = x->reset.count;
+        arrival.after = (const uint32_t *)x->program->edges.items + x->reset.first;
+        arrival.after_count = x->reset.count;
+    }
+    return pwsp_issue_submit(&front->issue, &arrival);
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+static bool pwsp_frontend_pipeline(pwsp_frontend *front) {
+    pwsp_pipeline_arrival arrival;
+    if (!pwsp_issue_pipeline_begin(&front->issue)) {
+        return false;
+    }
+    if (pwsp_pipes_run(front->pipes, &arrival)) {
+        pwsp_issue_pipeline_end(&front->issue, &arrival.whole);
+        return true;
+    }
+    if (front->failure != PWSP_FRONTEND_GOOD) {
+        return false;
+    }
+    bool is_walk = front->walk->expander.status != PTOWSP_OK;
+    return pwsp_issue_settle(&front->issue) &&
+           pwsp_frontend_fail(front,
+                              is_walk ? PWSP_FRONTEND_FAILED_WALK : PWSP_FRONTEND_FAILED_TIME);
+}
+
+// Are a kernel's cycles known before it runs? False with *out_failed false if they are not.
+static bool pwsp_frontend_cycles(pwsp_walk *walk, ptowsp_cycles *out_cycles, bool *out_failed) {
+    const pwsp_kernel_info *kernel = walk->expander.kernel;
+    *out_failed = false;
+    if (!kernel->code && !kernel->cost && !kernel->cycles) {
+        return false;
+    }
+    *out_failed = !pwsp_walk_kernel(walk, true, out_cycles);
+    return !*out_failed;
+}
+
+// A task in a process: runs it, or only counts it and lets it run later.
+static bool pwsp_frontend_process_task(void *user, uint32_t process, ptowsp_cycles *out_cycles) {
+    pwsp_frontend *front = (pwsp_frontend *)user;
+    pwsp_issue *issue = &front->issue;
+    bool has_failed, is_known = pwsp_frontend_cycles(front->walk, out_cycles, &has_failed);
+    if (has_failed || !pwsp_issue_has_process(issue, process)) {
+        return false;
+    }
+    pwsp_entry *entry = pwsp_issue_open(issue, PWSP_ENTRY_PROCESS_TASK);
+    if (!entry) {
+        return false;
+    }
+    pwsp_arrival arrival;
+    memset(&arrival, 0, sizeof arrival);
+    pwsp_walk_arrival(&front->walk->expander, &arrival);
+    pwsp_frontend_fill(front, entry, &arrival);
+    if (!pwsp_issue_submit_process(issue, process, &arrival)) {
+        return false;
+    }
+    if (is_known) {
+        return true;
+    }
+    if (!pwsp_issue_await(issue, entry)) {
+        return false;
+    }
+    *out_cycles = entry->cycles;
+    return true;
+}
+
+static bool pwsp_frontend_process_load(void *user) {
+    return pwsp_frontend_load((pwsp_frontend *)user, PWSP_FRONTEND_LOAD_IN_PROCESS);
+}
+
+static bool pwsp_frontend_process_settle(void *user) {
+    return pwsp_issue_settle(&((pwsp_frontend *)user)->issue);
+}
+
+PWSP_INTERNAL pwsp_process_tasks pwsp_frontend_process_tasks(pwsp_frontend *front) {
+    pwsp_process_tasks tasks = {pwsp_frontend_process_task, pwsp_frontend_process_load,
+                                pwsp_frontend_process_settle, front};
+    return tasks;
+}
+
+// -- walking --------------------------------------------------------------------------------------
+
+// One event of the walk. False after a failure.
+static bool pwsp_frontend_event(pwsp_frontend *front, pwsp_event event) {
+    switch (event) {
+    case PWSP_EVENT_TASK: return pwsp_frontend_task(front);
+    case PWSP_EVENT_PARALLEL: return pwsp_frontend_mark(front, PWSP_ENTRY_PARALLEL);
+    case PWSP_EVENT_SEQUENTIAL: return pwsp_frontend_mark(front, PWSP_ENTRY_SEQUENTIAL);
+    case PWSP_EVENT_SCOPE_END: return pwsp_frontend_mark(front, PWSP_ENTRY_SCOPE_END);
+    case PWSP_EVENT_RESET: return pwsp_frontend_mark(front, PWSP_ENTRY_RESET);
+    case PWSP_EVENT_SLOT_LOAD: return pwsp_frontend_load(front, 0);
+    case PWSP_EVENT_PIPELINE: return pwsp_frontend_pipeline(front);
+    case PWSP_EVENT_END:
+        return pwsp_issue_settle(&front->issue) &&
+               pwsp_frontend_tell(front, pwsp_timeline_end(front->time));
+    case PWSP_EVENT_ERROR: return pwsp_frontend_fail_walk(front);
+    case PWSP_EVENT_PROCESS_END:
+    case PWSP_EVENT_SEND:
+    case PWSP_EVENT_RECEIVE:
+    case PWSP_EVENT_CLOSE:
+    case PWSP_EVENT_NONE: break;
+    }
+    return true;
+}
+
+static void pwsp_frontend_begin(pwsp_frontend *front, const pwsp_executor *executor,
+                                uint32_t vector_count, uint32_t cube_count) {
+    const pwsp_issue_host host = {pwsp_frontend_retire, pwsp_frontend_no_memory, front};
+    PTOWSP_ASSERT(vector_count + cube_count <= front->core_count);
+    front->issue.reorder.call = pwsp_frontend_call;
+    front->issue.reorder.call_user = front;
+    pwsp_issue_begin(&front->issue, front->walk->bindings->effective, executor, &host);
+    front->failure = PWSP_FRONTEND_GOOD;
+    front->home_first[0] = 0;
+    front->home_first[1] = vector_count;
+    front->home_counts[0] = vector_count;
+    front->home_counts[1] = cube_count;
+    for (uint32_t i = 0; i < front->core_count; i++) {
+        front->cores[i].cost = &front->walk->cost;
+    }
+}
+
+PWSP_INTERNAL bool pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
+                                      uint32_t vector_count, uint32_t cube_count) {
+    pwsp_frontend_begin(front, executor, vector_count, cube_count);
+    pwsp_walk_begin(front->walk, false);
+    pwsp_event event;
+    do {
+        event = pwsp_expander_next(&front->walk->expander);
+    } while (pwsp_frontend_event(front, event) && event != PWSP_EVENT_END);
+    pwsp_issue_drain(&front->issue);
+    return front->failure == PWSP_FRONTEND_GOOD;
+}

@@ -1,0 +1,153 @@
+// Setting up the front end of a program: the variables of its tasks, how much an entry holds, and
+// memory for all of it.
+
+#include "frontend.h"
+
+// Is there anything to evaluate but a zero?
+static bool pwsp_code_is_any(pwsp_code code) {
+    return code.begin != code.end || code.cell != 0;
+}
+
+// Lists the variables around each task, and finds the most words of one. False when memory is out.
+static bool pwsp_frontend_list_variables(pwsp_frontend *front, uint32_t *out_word_count) {
+    const ptowsp_program *program = front->walk->program;
+    uint64_t count = 0;
+    *out_word_count = 2;
+    for (uint32_t i = 0; i < program->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(program, i);
+        if (op->kind != PWSP_OP_TASK) {
+            continue;
+        }
+        const pwsp_task_op *task = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+        pwsp_task_variables *variables = &front->variables[op->at];
+        variables->first = (uint32_t)count;
+        for (uint32_t at = op->node; at; at = PWSP_PLACE_AT(program, at)->parent) {
+            const pwsp_place *place = PWSP_PLACE_AT(program, at);
+            void *cells = front->cells;
+            if (!pwsp_memory_grow(&front->memory, &cells, &front->cell_count,
+                                  count + place->param_count + 1, sizeof(uint32_t))) {
+                return false;
+            }
+            front->cells = (uint32_t *)cells;
+            for (uint32_t j = 0; j < place->param_count; j++) {
+                front->cells[count++] =
+                    PWSP_PROGRAM_AT(program, params, pwsp_param, place->first_param + j)->cell;
+            }
+            if (place->variable) {
+                front->cells[count++] = place->variable;
+            }
+        }
+        variables->count = (uint32_t)count - variables->first;
+        front->has_keys = front->has_keys || pwsp_code_is_any(task->dispatch) ||
+                          pwsp_code_is_any(task->priority) || pwsp_code_is_any(task->stream);
+        uint32_t words = task->axis_count + task->scalar_count + variables->count + 3;
+        *out_word_count = words > *out_word_count ? words : *out_word_count;
+    }
+    *out_word_count -= front->has_keys || *out_word_count < 5 ? 0 : 3;
+    *out_word_count += 1;  // the op
+    return true;
+}
+
+static uint32_t pwsp_frontend_capacity(const ptowsp_schedule *schedule) {
+    bool has_window = schedule->window > 0 && schedule->window < PWSP_FRONTEND_WINDOW_MAX;
+    return has_window ? schedule->window : PWSP_FRONTEND_WINDOW_MAX;
+}
+
+static uint32_t pwsp_frontend_tile_max(const ptowsp_program *program) {
+    uint32_t count = 1;  // of a slot load
+    for (uint32_t i = 0; i < program->tasks.count; i++) {
+        uint32_t views = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i)->view_count;
+        count = views > count ? views : count;
+    }
+    return count;
+}
+
+static bool pwsp_frontend_init(pwsp_frontend *front) {
+    const ptowsp_program *program = front->walk->program;
+    const ptowsp_schedule *schedule = &program->schedule;
+    pwsp_issue_desc desc;
+    memset(&desc, 0, sizeof desc);
+    front->is_homed = schedule->dispatch == PTOWSP_DISPATCH_AFFINITY ||
+                      schedule->dispatch == PTOWSP_DISPATCH_CUSTOM ||
+                      schedule->dispatch == PTOWSP_DISPATCH_HASH;
+    front->variables = (pwsp_task_variables *)pwsp_memory_alloc(
+        &front->memory, ((size_t)program->tasks.count + 1) * sizeof(pwsp_task_variables));
+    if (!front->variables || !pwsp_frontend_list_variables(front, &front->tile_word)) {
+        return false;
+    }
+    desc.place_count = pwsp_frontend_capacity(schedule);
+    desc.tile_max = pwsp_frontend_tile_max(program);
+    desc.word_count =
+        front->tile_word + desc.tile_max * (uint32_t)(sizeof(pwsp_entry_tile) / sizeof(uint64_t));
+    return pwsp_issue_init(&front->issue, &front->memory, front->time->sim.timed, &desc);
+}
+
+PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_count) {
+    const ptowsp_program *program = front->walk->program;
+    void *cores = front->cores;
+    if (!pwsp_memory_grow(&front->memory, &cores, &front->core_capacity, lane_count,
+                          sizeof(pwsp_tile_core))) {
+        return false;
+    }
+    front->cores = (pwsp_tile_core *)cores;
+    while (front->core_count < lane_count) {
+        pwsp_tile_core *core = &front->cores[front->core_count];
+        memset(core, 0, sizeof *core);
+        core->memory = front->memory;
+        for (uint32_t i = 1; i < program->kernels.count; i++) {
+            const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+            if (kernel->code && !pwsp_tile_core_reserve(core, kernel->code)) {
+                pwsp_tile_core_free(core);
+                return false;
+            }
+        }
+        front->core_count++;
+    }
+    return true;
+}
+
+PWSP_INTERNAL pwsp_frontend *pwsp_frontend_create(pwsp_walk *walk, pwsp_timeline *time,
+                                                  pwsp_pipes *pipes) {
+    pwsp_frontend *front = (pwsp_frontend *)pwsp_memory_alloc(&walk->memory, sizeof(pwsp_frontend));
+    if (front) {
+        front->memory = walk->memory;
+        front->walk = walk;
+        front->time = time;
+        front->pipes = pipes;
+        if (!pwsp_frontend_init(front)) {
+            pwsp_frontend_destroy(front);
+            return NULL;
+        }
+    }
+    return front;
+}
+
+PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front) {
+    if (!front) {
+        return;
+    }
+    pwsp_memory memory = front->memory;
+    for (uint32_t i = 0; i < front->core_count; i++) {
+        pwsp_tile_core_free(&front->cores[i]);
+    }
+    pwsp_memory_free(&memory, front->cores, (size_t)front->core_capacity * sizeof(pwsp_tile_core));
+    pwsp_memory_free(&memory, front->cells, (size_t)front->cell_count * sizeof(uint32_t));
+    pwsp_memory_free(&memory, front->variables,
+                     ((size_t)front->walk->program->tasks.count + 1) * sizeof(pwsp_task_variables));
+    pwsp_issue_free(&front->issue);
+    pwsp_memory_free(&memory, front, sizeof(pwsp_frontend));
+}
+
+PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front) {
+    if (!front) {
+        return 0;
+    }
+    size_t bytes = sizeof(pwsp_frontend) + pwsp_issue_bytes(&front->issue) +
+                   ((size_t)front->walk->program->tasks.count + 1) * sizeof(pwsp_task_variables) +
+                   (size_t)front->cell_count * sizeof(uint32_t) +
+                   (size_t)front->core_capacity * sizeof(pwsp_tile_core);
+    for (uint32_t i = 0; i < front->core_count; i++) {
+        bytes += pwsp_tile_core_bytes(&front->cores[i]);
+    }
+    return bytes;
+}

@@ -1,0 +1,198 @@
+// Pipelines of a run. One is run from its start to its end when the walk comes to it, on a time of
+// its own that begins at 0; that gives its makespan, with which it is then issued like a task. When
+// it starts on the clock of the run is found by that; only then do its tasks' records get their
+// places on it.
+//
+// Before kernels are called, its processes are walked one after another, as far as they do not
+// depend on tokens.
+
+#include "run_pipelines.h"
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_pipes_init(pwsp_pipes *pipes, pwsp_walk *walk, pwsp_timeline *time) {
+    const ptowsp_program *program = walk->program;
+    memset(pipes, 0, sizeof *pipes);
+    pipes->walk = walk;
+    pipes->time = time;
+    pipes->wholes = (pwsp_tile_at *)pwsp_memory_alloc(
+        &walk->memory, ((size_t)program->tensors.count + 1) * sizeof(pwsp_tile_at));
+    return pipes->wholes && pwsp_pipelines_init(&pipes->pipelines, &walk->memory, program);
+}
+
+PWSP_INTERNAL void pwsp_pipes_free(pwsp_pipes *pipes) {
+    if (!pipes->walk) {
+        return;
+    }
+    pwsp_pipelines_free(&pipes->pipelines);
+    pwsp_memory_free(&pipes->walk->memory, pipes->wholes,
+                     ((size_t)pipes->walk->program->tensors.count + 1) * sizeof(pwsp_tile_at));
+    memset(pipes, 0, sizeof *pipes);
+}
+
+PWSP_INTERNAL size_t pwsp_pipes_bytes(const pwsp_pipes *pipes) {
+    return pwsp_pipelines_bytes(&pipes->pipelines) +
+           ((size_t)pipes->walk->program->tensors.count + 1) * sizeof(pwsp_tile_at);
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+static void pwsp_pipes_record_task(pwsp_pipes *pipes, const pwsp_process *process,
+                                   ptowsp_cycles cycles) {
+    const pwsp_expander *x = &pipes->walk->expander;
+    pwsp_sim *sim = &pipes->time->sim;
+    ptowsp_task_record *record = &sim->records[sim->task_count];
+    record->ready = record->issue = record->start = process->time;
+    record->end = process->time + cycles;
+    record->cause = process->task;
+    record->stall = process->mover == PWSP_MOVER_CHANNEL ? PTOWSP_STALL_CHANNEL
+                    : process->mover == PWSP_MOVER_TASK  ? PTOWSP_STALL_LANE
+                                                         : PTOWSP_STALL_NONE;
+    record->lane = PTOWSP_NO_LANE;
+    record->kernel = x->task_op->kernel;
+    record->node = x->node;
+}
+
+static bool pwsp_pipes_task(void *user, const pwsp_process *process, ptowsp_cycles *out_cycles) {
+    pwsp_pipes *pipes = (pwsp_pipes *)user;
+    const pwsp_process_tasks *tasks = &pipes->tasks;
+    pwsp_sim *sim = &pipes->time->sim;
+    if (!(tasks->task ? tasks->task(tasks->user, process->index, out_cycles)
+                      : pwsp_walk_kernel(pipes->walk, pipes->walk->is_time_only, out_cycles))) {
+        return false;
+    }
+    if (sim->has_records) {
+        if (!pwsp_sim_record_room(sim)) {
+            pwsp_expander_fail(&pipes->walk->expander, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                               "out of memory for records of tasks");
+            return false;
+        }
+        pwsp_pipes_record_task(pipes, process, *out_cycles);
+    }
+    sim->task_count++;
+    return true;
+}
+
+static bool pwsp_pipes_load(void *user) {
+    const pwsp_process_tasks *tasks = &((pwsp_pipes *)user)->tasks;
+    return tasks->load(tasks->user);
+}
+
+static bool pwsp_pipes_settle(void *user) {
+    const pwsp_process_tasks *tasks = &((pwsp_pipes *)user)->tasks;
+    return tasks->settle(tasks->user);
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_pipes_begin(pwsp_pipes *pipes, const ptowsp_run_options *options,
+                                    const pwsp_process_tasks *tasks) {
+    const pwsp_process_tasks none = {NULL, NULL, NULL, NULL};
+    pwsp_walk *walk = pipes->walk;
+    const ptowsp_program *program = walk->program;
+    const pwsp_bindings *bindings = walk->bindings;
+    uint32_t latency = program->first_symbol + program->latency_symbol;
+    pwsp_pipeline_host host;
+    memset(&host, 0, sizeof host);
+    host.task = pwsp_pipes_task;
+    host.load = tasks ? pwsp_pipes_load : NULL;
+    host.settle = tasks ? pwsp_pipes_settle : NULL;
+    host.user = pipes;
+    host.is_ordered = !walk->is_time_only;
+    host.has_records = options->record_tasks;
+    host.token_limit = options->token_limit ? options->token_limit : UINT64_MAX;
+    host.has_latency = program->latency_symbol && bindings->is_bound[latency];
+    host.latency = host.has_latency ? bindings->initial[latency] : 0;
+    pipes->tasks = tasks ? *tasks : none;
+    return pwsp_pipelines_begin(&pipes->pipelines, &walk->expander, &host, bindings->initial);
+}
+
+PWSP_INTERNAL void pwsp_pipes_arrival(pwsp_pipes *pipes, const pwsp_pipeline_op *op,
+                                      uint64_t first_task, uint64_t cycles,
+                                      pwsp_pipeline_arrival *arrival) {
+    const ptowsp_program *program = pipes->walk->program;
+    const pwsp_pipelines *pipelines = &pipes->pipelines;
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(program, views, pwsp_tile_view, op->task.first_view);
+    memset(arrival, 0, sizeof *arrival);
+    arrival->whole.cycles = cycles;
+    arrival->whole.tiles = pipes->wholes;
+    arrival->whole.tile_count = op->task.view_count;
+    arrival->whole.node = pipes->walk->expander.node;
+    pwsp_arrival_set_edges(&arrival->whole, program, &op->task);
+    arrival->first_task = first_task;
+    arrival->task_count = pipes->time->sim.task_count - first_task;
+    arrival->end_task = pipelines->end_task;
+    arrival->pipeline = pipelines->index;
+    arrival->run = (uint32_t)pipelines->stats[pipelines->index].run_count;
+    for (uint32_t i = 0; i < op->task.view_count; i++) {
+        memset(&pipes->wholes[i], 0, sizeof pipes->wholes[i]);
+        pipes->wholes[i].tensor = views[i].tensor;
+        pipes->wholes[i].access = views[i].access;
+    }
+}
+
+PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_arrival) {
+    const pwsp_pipeline_op *op = pipes->walk->expander.pipeline;
+    uint64_t first_task = pipes->time->sim.task_count;
+    ptowsp_cycles cycles;
+    bool is_good = pwsp_pipelines_run(&pipes->pipelines, &cycles);
+    pwsp_pipes_arrival(pipes, op, first_task, cycles, out_arrival);
+    bool is_issued = pwsp_timeline_pipeline(pipes->time, out_arrival);
+    if (!is_good && is_issued) {
+        pwsp_timeline_end(pipes->time);  // it is the last, and what has been done gets its times
+    }
+    return is_good && is_issued;
+}
+
+// Walks the process that the expander is in without kernels, to its end. False with the expander's
+// error.
+static bool pwsp_pipes_process_dry(pwsp_pipes *pipes) {
+    pwsp_expander *x = &pipes->walk->expander;
+    for (;;) {
+        switch (pwsp_expander_next(x)) {
+        case PWSP_EVENT_TASK:
+            if (x->kernel->code && !pwsp_walk_check_tiles(pipes->walk, x->kernel->code)) {
+                return false;
+            }
+            break;
+        case PWSP_EVENT_SLOT_LOAD: pwsp_expander_load(x); break;
+        case PWSP_EVENT_ERROR:
+        case PWSP_EVENT_END:
+        case PWSP_EVENT_PIPELINE: return false;
+        case PWSP_EVENT_PROCESS_END: return true;
+        case PWSP_EVENT_SEND:
+        case PWSP_EVENT_RECEIVE:
+        case PWSP_EVENT_CLOSE:
+        case PWSP_EVENT_PARALLEL:
+        case PWSP_EVENT_SEQUENTIAL:
+        case PWSP_EVENT_SCOPE_END:
+        case PWSP_EVENT_RESET:
+        case PWSP_EVENT_NONE: break;
+        }
+    }
+}
+
+PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
+    pwsp_expander *x = &pipes->walk->expander;
+    pwsp_pipelines *pipelines = &pipes->pipelines;
+    pwsp_frame *frames = x->frames;
+    uint32_t frame_count = x->frame_count, next_op = x->next_op;
+    uint64_t task_count = x->task_count;
+    bool has_skipped = x->has_skipped;
+    pwsp_pipelines_place(pipelines);
+    for (uint32_t i = 0; i < pipelines->running_count; i++) {
+        pwsp_process_enter(pipelines, &pipelines->processes[i]);
+        if (!pwsp_pipes_process_dry(pipes)) {
+            return false;
+        }
+        pwsp_process_leave(pipelines, &pipelines->processes[i]);
+    }
+    pwsp_pipelines_restore(pipelines);
+    x->frames = frames;
+    x->frame_count = frame_count;
+    x->next_op = next_op;
+    x->task_count = task_count;  // those of processes are not issued
+    x->has_skipped = has_skipped;
+    return true;
+}

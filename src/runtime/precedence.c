@@ -1,0 +1,160 @@
+// Scopes, streams and edges: see precedence.h.
+//
+// A scope holds its tokens, and hands over what it is done with. Tokens of children are merged as
+// they come, so a scope takes two tokens however many children it has.
+
+#include "precedence.h"
+
+PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memory *memory,
+                                        const pwsp_timed *timed) {
+    memset(order, 0, sizeof *order);
+    order->memory = *memory;
+    order->has_structure = (timed->schedule.dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
+    order->scope_depth = timed->scope_depth;
+    order->stream_count = timed->has_streams ? timed->schedule.stream_count : 0;
+    order->edge_count = timed->edge_count;
+    order->scopes =
+        (pwsp_open_scope *)pwsp_memory_alloc(memory, order->scope_depth * sizeof(pwsp_open_scope));
+    bool is_good = order->scopes != NULL;
+    if (is_good && order->stream_count) {
+        order->streams =
+            (pwsp_token *)pwsp_memory_alloc(memory, order->stream_count * sizeof(pwsp_token));
+        is_good = order->streams != NULL;
+    }
+    if (is_good && order->edge_count) {
+        order->edges =
+            (pwsp_token *)pwsp_memory_alloc(memory, order->edge_count * sizeof(pwsp_token));
+        is_good = order->edges != NULL;
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_precedence_free(pwsp_precedence *order) {
+    const pwsp_memory memory = order->memory;
+    pwsp_memory_free(&memory, order->edges, order->edge_count * sizeof(pwsp_token));
+    pwsp_memory_free(&memory, order->streams, order->stream_count * sizeof(pwsp_token));
+    pwsp_memory_free(&memory, order->scopes, order->scope_depth * sizeof(pwsp_open_scope));
+    memset(order, 0, sizeof *order);
+}
+
+PWSP_INTERNAL size_t pwsp_precedence_bytes(const pwsp_precedence *order) {
+    return order->scope_depth * sizeof(pwsp_open_scope) +
+           (order->stream_count + order->edge_count) * sizeof(pwsp_token);
+}
+
+PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order) {
+    const pwsp_token none = pwsp_token_none();
+    pwsp_open_scope root = {false, none, none};
+    order->scopes[0] = root;
+    order->depth = 1;
+    for (uint32_t i = 0; i < order->stream_count; i++) {
+        order->streams[i] = none;
+    }
+    for (uint32_t i = 0; i < order->edge_count; i++) {
+        order->edges[i] = none;
+    }
+}
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+static void pwsp_precedence_keep(const pwsp_precedence *order, const pwsp_token *token) {
+    if (order->ops.keep) {
+        order->ops.keep(order->ops.user, token);
+    }
+}
+
+static void pwsp_precedence_drop(const pwsp_precedence *order, const pwsp_token *token) {
+    if (order->ops.drop) {
+        order->ops.drop(order->ops.user, token);
+    }
+}
+
+PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token,
+                                       const pwsp_token *other) {
+    const pwsp_token before = *token;
+    pwsp_precedence_keep(order, other);
+    *token = *other;
+    pwsp_precedence_drop(order, &before);
+}
+
+// Times need no more than a maximum; of other tokens, none is left out.
+static void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,
+                                  const pwsp_token *other) {
+    if (!order->ops.merge) {
+        pwsp_token_later(into, other);
+    } else if (into->task == PTOWSP_NO_INDEX) {
+        pwsp_precedence_set(order, into, other);
+    } else if (other->task != PTOWSP_NO_INDEX) {
+        order->ops.merge(order->ops.user, into, other);
+    }
+}
+
+// -- structure ------------------------------------------------------------------------------------
+
+// A child of the open scope is done when the token is.
+static void pwsp_precedence_child(pwsp_precedence *order, const pwsp_token *token) {
+    pwsp_open_scope *scope = &order->scopes[order->depth - 1];
+    if (scope->is_parallel) {
+        pwsp_precedence_merge(order, &scope->done, token);
+    } else {
+        pwsp_precedence_set(order, &scope->ready, token);
+    }
+}
+
+PWSP_INTERNAL void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel) {
+    PTOWSP_ASSERT(order->depth > 0 && order->depth < order->scope_depth);
+    const pwsp_token ready = order->scopes[order->depth - 1].ready;
+    pwsp_open_scope scope = {is_parallel, ready, ready};
+    pwsp_precedence_keep(order, &scope.ready);
+    pwsp_precedence_keep(order, &scope.done);
+    order->scopes[order->depth++] = scope;
+}
+
+PWSP_INTERNAL void pwsp_precedence_scope_end(pwsp_precedence *order) {
+    PTOWSP_ASSERT(order->depth > 1);
+    const pwsp_open_scope scope = order->scopes[--order->depth];
+    pwsp_precedence_child(order, scope.is_parallel ? &scope.done : &scope.ready);
+    pwsp_precedence_drop(order, &scope.done);
+    pwsp_precedence_drop(order, &scope.ready);
+}
+
+PWSP_INTERNAL void pwsp_precedence_reset(pwsp_precedence *order, const uint32_t *edges,
+                                         uint32_t count) {
+    const pwsp_token none = pwsp_token_none();
+    for (uint32_t i = 0; i < count; i++) {
+        PTOWSP_ASSERT(edges[i] < order->edge_count);
+        pwsp_precedence_set(order, &order->edges[edges[i]], &none);
+    }
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream) {
+    const pwsp_token_ops *ops = &order->ops;
+    PTOWSP_ASSERT(ops->visit);
+    if (order->has_structure) {
+        ops->visit(ops->user, &order->scopes[order->depth - 1].ready);
+    }
+    for (uint32_t i = 0; i < arrival->after_count; i++) {
+        PTOWSP_ASSERT(arrival->after[i] < order->edge_count);
+        ops->visit(ops->user, &order->edges[arrival->after[i]]);
+    }
+    if (has_stream && order->streams) {
+        ops->visit(ops->user, &order->streams[pwsp_precedence_stream(order, arrival)]);
+    }
+}
+
+PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream, const pwsp_token *token) {
+    for (uint32_t i = 0; i < arrival->before_count; i++) {
+        PTOWSP_ASSERT(arrival->before[i] < order->edge_count);
+        pwsp_precedence_merge(order, &order->edges[arrival->before[i]], token);
+    }
+    if (has_stream && order->streams) {
+        pwsp_precedence_set(order, &order->streams[pwsp_precedence_stream(order, arrival)], token);
+    }
+    if (order->has_structure) {
+        pwsp_precedence_child(order, token);
+    }
+}

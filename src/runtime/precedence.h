@@ -1,0 +1,110 @@
+// What the schedule says must come before what: structure, streams and explicit edges.
+//
+//      structure   a child of a sequential scope waits for the child before it; children of a
+//                  parallel scope wait for what the scope itself waits for, and the scope is done
+//                  when all of them are
+//      streams     a task waits for the last task of its stream
+//      edges       a task waits for the ends of the edges that lead to it, since they were reset
+//
+// The rules are the same for real execution and for both kinds of simulated time: each has an
+// object of its own, with its own tokens. Data is not looked at here: see deps.h.
+
+#ifndef PWSP_PRECEDENCE_H
+#define PWSP_PRECEDENCE_H
+
+#include "arrival.h"
+#include "token.h"
+
+typedef struct pwsp_open_scope {
+    bool is_parallel;
+    pwsp_token ready;  // what the next child waits for
+    pwsp_token done;   // parallel: the children so far, and what the scope itself waits for
+} pwsp_open_scope;
+
+typedef struct pwsp_precedence {
+    pwsp_memory memory;
+    pwsp_token_ops ops;  // set by the owner before pwsp_precedence_begin; zeros: tokens are times
+    bool has_structure;
+    uint32_t scope_depth, stream_count, edge_count;
+    uint32_t depth;           // of open scopes, with that around all
+    pwsp_open_scope *scopes;  // the innermost last
+    pwsp_token *streams;      // NULL: none
+    pwsp_token *edges;        // NULL: none
+} pwsp_precedence;
+
+// False when memory is out; pwsp_precedence_free is to be called all the same.
+PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memory *memory,
+                                        const pwsp_timed *timed);
+PWSP_INTERNAL void pwsp_precedence_free(pwsp_precedence *order);
+PWSP_INTERNAL size_t pwsp_precedence_bytes(const pwsp_precedence *order);
+
+// Forgets everything: nothing is dropped.
+PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order);
+
+PWSP_INTERNAL void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel);
+PWSP_INTERNAL void pwsp_precedence_scope_end(pwsp_precedence *order);
+
+// Edges begin anew.
+PWSP_INTERNAL void pwsp_precedence_reset(pwsp_precedence *order, const uint32_t *edges,
+                                         uint32_t count);
+
+// Replaces a held token.
+PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token,
+                                       const pwsp_token *other);
+
+// -- tokens that are visited ----------------------------------------------------------------------
+
+// Visits what a task waits for by structure, edges and its stream. A pipeline has no stream.
+PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream);
+
+// Tells those behind a task what stands for it.
+PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream, const pwsp_token *token);
+
+// -- times ----------------------------------------------------------------------------------------
+
+PWSP_FORCE_INLINE uint32_t pwsp_precedence_stream(const pwsp_precedence *order,
+                                                  const pwsp_arrival *arrival) {
+    return order->streams ? pwsp_modulo(arrival->stream_key, order->stream_count) : 0;
+}
+
+// What a task waits for by structure.
+PWSP_FORCE_INLINE pwsp_token pwsp_precedence_ready(const pwsp_precedence *order) {
+    return order->has_structure ? order->scopes[order->depth - 1].ready : pwsp_token_none();
+}
+
+// And by edges and its stream, if that is later.
+PWSP_FORCE_INLINE void pwsp_precedence_later(const pwsp_precedence *order,
+                                             const pwsp_arrival *arrival, bool has_stream,
+                                             pwsp_token *ready) {
+    for (uint32_t i = 0; i < arrival->after_count; i++) {
+        pwsp_token_later(ready, &order->edges[arrival->after[i]]);
+    }
+    if (has_stream && order->streams) {
+        pwsp_token_later(ready, &order->streams[pwsp_precedence_stream(order, arrival)]);
+    }
+}
+
+// A child of the open scope ends.
+PWSP_FORCE_INLINE void pwsp_precedence_child_ends(pwsp_precedence *order, const pwsp_token *end) {
+    pwsp_open_scope *scope = &order->scopes[order->depth - 1];
+    if (scope->is_parallel) {
+        pwsp_token_later(&scope->done, end);
+    } else {
+        scope->ready = *end;
+    }
+}
+
+// A task ends, for edges and its stream.
+PWSP_FORCE_INLINE void pwsp_precedence_ends(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                            bool has_stream, const pwsp_token *end) {
+    for (uint32_t i = 0; i < arrival->before_count; i++) {
+        pwsp_token_later(&order->edges[arrival->before[i]], end);
+    }
+    if (has_stream && order->streams) {
+        order->streams[pwsp_precedence_stream(order, arrival)] = *end;
+    }
+}
+
+#endif

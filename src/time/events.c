@@ -1,0 +1,532 @@
+// Event-driven time.
+//
+// When lanes choose, a task's start depends on tasks that are issued after it, so times are found
+// by going from event to event. What can be waited for is a *node*: a task, done when it ends, or a
+// join, done when all that it waits for is. A node knows how much it still waits for and who waits
+// for it; a scope of the tree is a join, and so are readers that count as one. Nodes are counted
+// references: they live while a task is in flight, or something may yet wait for them.
+//
+//      issue -> [waiting: pending > 0] -> [turn is later] -> [ready: in a queue] -> running -> done
+//
+// At each time: what ends completes; tasks are issued while there is room (by the caller, who walks
+// the program: pwsp_events_task returns when its task has been issued); lanes take tasks. A heap for
+// each lane holds its ready tasks, the best first, by key and then by index; with work stealing as
+// dispatch the lanes of a pool share one. Of each lane at most one task runs, so the ends are few,
+// and a tournament of lanes finds the next one.
+
+#include "events.h"
+
+#include "nodes.h"
+
+#include <inttypes.h>
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
+    memset(events, 0, sizeof *events);
+    const pwsp_memory *memory = &sim->memory;
+    uint32_t lane_count = sim->timed->lane_count;
+    size_t words = ((size_t)lane_count + 63) / 64;
+    events->sim = sim;
+    events->is_shared = sim->schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING;
+    events->queue_count = events->is_shared ? 2 : lane_count;
+    events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
+                                                                        sizeof(pwsp_events_queue));
+    events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
+    if (!events->queues || !events->idle ||
+        !pwsp_window_init(&events->running, memory, lane_count)) {
+        pwsp_events_free(events);
+        return false;
+    }
+    events->able = events->idle + words;
+    events->turns = &events->queues[events->queue_count];
+    events->ends = events->turns + 1;
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
+    if (!events->sim) {
+        return;
+    }
+    const pwsp_memory *memory = &events->sim->memory;
+    size_t words = ((size_t)events->sim->timed->lane_count + 63) / 64;
+    pwsp_memory_free(memory, events->nodes,
+                     (size_t)events->node_capacity * sizeof(pwsp_events_node));
+    pwsp_memory_free(memory, events->causes, (size_t)events->cause_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, events->ranks, (size_t)events->rank_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, events->turns_at, (size_t)events->turn_capacity * sizeof(uint64_t));
+    pwsp_memory_free(memory, events->pipelines,
+                     (size_t)events->pipeline_capacity * sizeof(pwsp_events_pipeline_node));
+    pwsp_memory_free(memory, events->links,
+                     (size_t)events->link_capacity * sizeof(pwsp_events_link));
+    pwsp_memory_free(memory, events->fired, (size_t)events->fired_capacity * sizeof(uint32_t));
+    for (uint32_t i = 0; events->queues && i < events->queue_count + 2; i++) {
+        pwsp_memory_free(memory, events->queues[i].entries,
+                         (size_t)events->queues[i].capacity * sizeof(pwsp_events_entry));
+    }
+    pwsp_memory_free(memory, events->queues, (events->queue_count + 2) * sizeof(pwsp_events_queue));
+    pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
+    pwsp_window_free(&events->running, memory);
+    memset(events, 0, sizeof *events);
+}
+
+PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
+    size_t words = ((size_t)events->sim->timed->lane_count + 63) / 64;
+    uint64_t by_node = events->cause_capacity + events->rank_capacity + events->turn_capacity;
+    size_t bytes = (size_t)events->node_capacity * sizeof(pwsp_events_node) +
+                   (size_t)by_node * sizeof(uint64_t) +
+                   (size_t)events->pipeline_capacity * sizeof(pwsp_events_pipeline_node) +
+                   (size_t)events->link_capacity * sizeof(pwsp_events_link) +
+                   (size_t)events->fired_capacity * sizeof(uint32_t) +
+                   (events->queue_count + 2) * sizeof(pwsp_events_queue) +
+                   2 * words * sizeof(uint64_t) + pwsp_window_bytes(&events->running);
+    for (uint32_t i = 0; i < events->queue_count + 2; i++) {
+        bytes += (size_t)events->queues[i].capacity * sizeof(pwsp_events_entry);
+    }
+    return bytes;
+}
+
+PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
+    uint32_t lane_count = events->sim->timed->lane_count;
+    size_t words = ((size_t)lane_count + 63) / 64;
+    events->now = 0;
+    events->node_count = 0;
+    events->free_node = 0;
+    events->pipeline_node_count = 0;
+    events->free_pipeline = 0;
+    events->link_count = 0;
+    events->free_link = 0;
+    events->fired_count = 0;
+    for (uint32_t i = 0; i < events->queue_count + 2; i++) {
+        events->queues[i].count = 0;
+    }
+    events->ready_count[0] = events->ready_count[1] = 0;
+    memset(events->idle, 0, 2 * words * sizeof(uint64_t));
+    for (uint32_t i = 0; i < lane_count; i++) {
+        events->idle[i / 64] |= UINT64_C(1) << i % 64;
+    }
+    pwsp_window_clear(&events->running);
+    events->in_flight = 0;
+    events->pipeline_count = 0;
+    events->late = 0;
+    events->last_ended = PWSP_EVENTS_NONE;
+    events->is_out_of_memory = false;
+    events->has_ended = false;
+    pwsp_token_ops ops = {pwsp_events_token_is_dead,
+                          pwsp_events_token_visit,
+                          pwsp_events_token_keep,
+                          pwsp_events_token_drop,
+                          pwsp_events_token_merge,
+                          events,
+                          true};
+    events->sim->deps.ops = ops;
+    events->sim->order.ops = ops;
+}
+
+// What could not be told where it happened.
+PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events) {
+    if (events->late) {
+        return pwsp_sim_fail_pipeline(events->sim,
+                                      events->pipelines[events->nodes[events->late].cycles].node);
+    }
+    return !events->is_out_of_memory || pwsp_sim_no_memory(events->sim);
+}
+
+// -- events ---------------------------------------------------------------------------------------
+
+static bool pwsp_events_is_open(const pwsp_events *events) {
+    return events->has_ended || pwsp_sim_is_open(events->sim);
+}
+
+static uint32_t pwsp_events_first_bit(uint64_t word) {
+    return (uint32_t)__builtin_ctzll(word);
+}
+
+// Runs the best task of a queue on a lane, from now on. False with an error.
+static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue) {
+    pwsp_sim *sim = events->sim;
+    uint32_t id = pwsp_events_queue_pop(events, queue).node;
+    pwsp_events_node *node = &events->nodes[id];
+    uint64_t end = events->now + node->cycles;
+    if (end > PTOWSP_CYCLES_MAX) {
+        return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->index,
+                             "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->index);
+    }
+    uint64_t known = pwsp_max_u64(node->clock, node->time);
+    uint64_t turn = pwsp_events_turn(events, id), due = pwsp_max_u64(turn, known);
+    uint64_t able = pwsp_max_u64(due, sim->gate_time);
+    ptowsp_run_stats *stats = &sim->stats;
+    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
+    stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
+    stats->stall_cycles[PTOWSP_STALL_START] += able - due;
+    stats->stall_cycles[PTOWSP_STALL_LANE] += events->now - able;
+    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
+    if (sim->has_records) {
+        ptowsp_task_record *record = &sim->records[node->index];
+        pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
+        uint64_t clock_cause = record->cause;  // what moved the clock, noted at issue
+        ptowsp_stall clock_stall = record->stall;
+        record->ready = node->time;
+        record->start = events->now;
+        record->end = end;
+        record->lane = lane;
+        record->stall =
+            pwsp_sim_cause(sim, &ready, &sim->lanes[lane], turn, events->now, &record->cause);
+        if (record->start > 0 && record->start == turn && node->time != events->now &&
+            sim->lanes[lane].free != events->now) {
+            record->stall = clock_stall;
+            record->cause = clock_cause;
+        }
+    }
+    sim->lanes[lane].free = end;
+    sim->lanes[lane].last_task = node->index;
+    sim->lane_stats[lane].busy_cycles += node->cycles;
+    sim->lane_stats[lane].task_count++;
+    events->ready_count[lane >= sim->pools[0].count]--;
+    events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+    events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+    if (!pwsp_window_push(&events->running, &sim->memory, lane, end, id)) {
+        return pwsp_sim_no_memory(sim);
+    }
+    return true;
+}
+
+// Idle lanes take the best task of their own queue, by index. False with an error.
+static bool pwsp_events_take_own(pwsp_events *events) {
+    uint32_t words = (events->sim->timed->lane_count + 63) / 64;
+    for (uint32_t i = 0; i < words; i++) {
+        while (events->able[i]) {
+            uint32_t lane = i * 64 + pwsp_events_first_bit(events->able[i]);
+            if (!pwsp_events_run(events, lane, &events->queues[lane])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+// The queue of a pool from which an idle lane steals: that of the oldest ready task.
+static pwsp_events_queue *pwsp_events_victim(pwsp_events *events, const pwsp_pool_lanes *pool) {
+    pwsp_events_queue *best = NULL;
+    uint64_t best_index = UINT64_MAX;
+    for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
+        pwsp_events_queue *queue = &events->queues[i];
+        uint64_t index = queue->count ? events->nodes[queue->entries[0].node].index : UINT64_MAX;
+        if (index < best_index) {
+            best = queue;
+            best_index = index;
+        }
+    }
+    return best;
+}
+
+// Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
+static bool pwsp_events_take_others(pwsp_events *events) {
+    uint32_t words = (events->sim->timed->lane_count + 63) / 64;
+    for (uint32_t i = 0; i < words && (events->ready_count[0] || events->ready_count[1]); i++) {
+        for (uint64_t left = events->idle[i]; left; left &= left - 1) {
+            uint32_t lane = i * 64 + pwsp_events_first_bit(left);
+            uint32_t pool = lane >= events->sim->pools[0].count;
+            if (events->ready_count[pool] == 0) {
+                continue;
+            }
+            pwsp_events_queue *queue = events->is_shared
+                                           ? &events->queues[pool]
+                                           : pwsp_events_victim(events, &events->sim->pools[pool]);
+            PTOWSP_ASSERT(queue && queue->count > 0);
+            if (!pwsp_events_run(events, lane, queue)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool pwsp_events_take(pwsp_events *events) {
+    if (!pwsp_events_is_open(events)) {
+        return true;
+    }
+    if (!events->is_shared && !pwsp_events_take_own(events)) {
+        return false;
+    }
+    bool steals = events->is_shared || events->sim->schedule->ready == PTOWSP_READY_WORK_STEALING;
+    return !steals || pwsp_events_take_others(events);
+}
+
+// Completes what ends now, and lets those whose turn it is be ready.
+static void pwsp_events_complete(pwsp_events *events) {
+    while (pwsp_window_first_end(&events->running) == events->now) {
+        uint32_t lane;
+        uint32_t id = (uint32_t)pwsp_window_pop(&events->running, &lane).task;
+        pwsp_events_node *node = &events->nodes[id];
+        node->time = events->now;
+        pwsp_events_set_cause(events, id, node->index);
+        events->last_ended = node->index;
+        events->in_flight--;
+        uint64_t bit = UINT64_C(1) << lane % 64;
+        events->idle[lane / 64] |= bit;
+        if (!events->is_shared && events->queues[lane].count) {
+            events->able[lane / 64] |= bit;
+        }
+        pwsp_events_fire(events, id);
+        pwsp_events_settle(events);
+    }
+    while (events->ends->count && pwsp_events_entry_key(&events->ends->entries[0]) <= events->now) {
+        uint32_t id = pwsp_events_queue_pop(events, events->ends).node;
+        uint64_t at = events->nodes[id].cycles;
+        events->nodes[id].time = events->now;
+        pwsp_events_set_cause(events, id, events->pipelines[at].end_task);
+        events->pipelines[at].next_free = events->free_pipeline;
+        events->free_pipeline = (uint32_t)at + 1;
+        events->pipeline_count--;
+        pwsp_events_fire(events, id);
+        pwsp_events_settle(events);
+    }
+    while (events->turns->count &&
+           pwsp_events_entry_key(&events->turns->entries[0]) <= events->now) {
+        pwsp_events_make_ready(events, pwsp_events_queue_pop(events, events->turns).node);
+    }
+}
+
+// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved
+// says whether anything happened. False with an error.
+static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
+    if (!pwsp_events_take(events)) {
+        return false;
+    }
+    uint64_t next = pwsp_min_u64(pwsp_window_first_end(&events->running), until);
+    if (events->turns->count) {
+        next = pwsp_min_u64(next, pwsp_events_entry_key(&events->turns->entries[0]));
+    }
+    if (events->ends->count) {
+        next = pwsp_min_u64(next, pwsp_events_entry_key(&events->ends->entries[0]));
+    }
+    *out_moved = next != UINT64_MAX;
+    if (*out_moved) {
+        events->now = next;
+        pwsp_events_complete(events);
+    }
+    return pwsp_events_check(events);
+}
+
+static bool pwsp_events_fail_stuck(pwsp_events *events, const char *what) {
+    if (!pwsp_events_is_open(events)) {
+        return pwsp_sim_fail_gate(events->sim, what);
+    }
+    return pwsp_sim_fail(events->sim, PTOWSP_STUCK, events->sim->task_count,
+                         "run: stuck at task %" PRIu64 " in cycle %" PRIu64 ": %s, and none of "
+                         "%" PRIu64 " tasks in flight can start",
+                         events->sim->task_count, events->now, what, events->in_flight);
+}
+
+// -- issuing --------------------------------------------------------------------------------------
+
+// Simulates until there is room for the next task, at `timed` at the earliest. False with an error.
+static bool pwsp_events_make_room(pwsp_events *events, uint64_t timed) {
+    pwsp_sim *sim = events->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    uint64_t needed = pwsp_sim_room_needed(sim);
+    for (;;) {
+        bool has_room = schedule->window == 0 || events->in_flight + needed <= schedule->window;
+        if (events->now >= timed &&
+            (has_room || schedule->window_policy == PTOWSP_WINDOW_BENCHMARK)) {
+            sim->stats.window_overflow_count += !has_room;
+            return true;
+        }
+        if (events->now >= timed && schedule->window_policy == PTOWSP_WINDOW_ABORT) {
+            return pwsp_sim_fail_abort(sim);
+        }
+        bool has_moved;
+        if (!pwsp_events_step(events, events->now < timed ? timed : UINT64_MAX, &has_moved)) {
+            return false;
+        }
+        if (!has_moved) {
+            return pwsp_events_fail_stuck(events, "the window has no room for it");
+        }
+    }
+}
+
+// The clock follows to now: first for timing, then for the window.
+static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
+    pwsp_sim *sim = events->sim;
+    if (timed > sim->clock.now) {
+        pwsp_sim_move_clock(sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
+    }
+    if (events->now > sim->clock.now) {
+        pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_WINDOW, events->last_ended);
+    }
+}
+
+// Adds what a task, or a pipeline, waits for beside its lane; and whoever waits for it.
+static bool pwsp_events_connect(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
+                                bool has_stream) {
+    pwsp_sim *sim = events->sim;
+    const pwsp_token token = {0, id};
+    events->current = id;
+    pwsp_precedence_wait(&sim->order, arrival, has_stream);
+    if (!pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
+        !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token)) {
+        return pwsp_sim_no_memory(sim);
+    }
+    pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {
+    pwsp_sim *sim = events->sim;
+    const ptowsp_schedule *schedule = sim->schedule;
+    uint64_t timed = pwsp_sim_timing(sim);
+    if (!pwsp_events_make_room(events, timed)) {
+        return false;
+    }
+    pwsp_events_move_clock(events, timed);
+    if (schedule->timing == PTOWSP_TIMING_RATE_LIMITED || pwsp_sim_room_needed(sim) > 1 ||
+        (schedule->timing == PTOWSP_TIMING_BATCHED && schedule->timing_count == 1)) {
+        sim->batch_clock = sim->clock.now;
+    }
+    uint32_t id = pwsp_events_node_new(events);
+    if (id == 0 || (sim->has_records && !pwsp_sim_record_room(sim))) {
+        return pwsp_sim_no_memory(sim);
+    }
+    pwsp_events_node *node = &events->nodes[id];
+    node->kind = PWSP_EVENTS_TASK;
+    node->pending = 1;  // until all it waits for is known
+    node->index = sim->task_count;
+    node->cycles = arrival->cycles;
+    node->clock = events->now;
+    uint64_t turn = events->now;
+    if (schedule->timing == PTOWSP_TIMING_INTERLEAVED) {
+        turn = events->turns_at[id] = pwsp_sim_turn(sim, arrival);
+    }
+    if (schedule->ready == PTOWSP_READY_PRIORITY) {
+        uint64_t sign = sim->timed->is_priority_signed ? UINT64_C(1) << 63 : 0;
+        events->ranks[id] = ~(arrival->priority_key ^ sign);
+    }
+    node->lane = (uint16_t)(events->is_shared
+                                ? (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools)
+                                : pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key));
+    if (sim->has_records) {
+        ptowsp_task_record *record = &sim->records[sim->task_count];
+        bool is_turn = turn > events->now;
+        record->start = record->end = record->ready = 0;
+        record->issue = events->now;
+        record->kernel = arrival->kernel;
+        record->node = arrival->node;
+        record->stall = is_turn ? PTOWSP_STALL_TIMING : sim->clock.stall;
+        record->cause = is_turn ? PTOWSP_NO_INDEX : sim->clock.cause;
+    }
+    events->in_flight++;
+    if (schedule->window) {
+        sim->stats.in_flight_max = pwsp_max_u64(sim->stats.in_flight_max, events->in_flight);
+    }
+    if (!pwsp_events_connect(events, arrival, id, true)) {
+        return false;
+    }
+    pwsp_events_arrive(events, id);
+    sim->task_count++;
+    sim->issue_count++;
+    if (sim->issue_count == schedule->start_threshold) {
+        sim->gate_time = events->now;
+    }
+    return pwsp_events_check(events);
+}
+
+// What a pipeline's node has no room for. False when memory is out.
+static bool pwsp_events_pipeline_node_new(pwsp_events *events, const pwsp_pipeline_arrival *arrival,
+                                          uint64_t *out_at) {
+    uint64_t at = events->pipeline_node_count;
+    if (events->free_pipeline) {
+        at = events->free_pipeline - 1;
+        events->free_pipeline = events->pipelines[at].next_free;
+    } else {
+        void *pipelines = events->pipelines;
+        if (at >= UINT32_MAX ||
+            !pwsp_memory_grow(&events->sim->memory, &pipelines, &events->pipeline_capacity, at + 1,
+                              sizeof(pwsp_events_pipeline_node))) {
+            return false;
+        }
+        events->pipelines = (pwsp_events_pipeline_node *)pipelines;
+        events->pipeline_node_count = at + 1;
+    }
+    pwsp_events_pipeline_node more = {arrival->task_count,
+                                      arrival->end_task,
+                                      arrival->whole.cycles,
+                                      arrival->whole.node,
+                                      arrival->pipeline,
+                                      arrival->run,
+                                      0};
+    events->pipelines[at] = more;
+    *out_at = at;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline_arrival *arrival) {
+    pwsp_sim *sim = events->sim;
+    uint32_t id = pwsp_events_node_new(events);
+    if (id == 0) {
+        return pwsp_sim_no_memory(sim);
+    }
+    pwsp_events_node *node = &events->nodes[id];
+    node->kind = PWSP_EVENTS_PIPELINE;
+    node->pending = 1;  // until all it waits for is known
+    node->index = arrival->first_task;
+    node->clock = sim->clock.now;
+    if (!pwsp_events_pipeline_node_new(events, arrival, &node->cycles)) {
+        return pwsp_sim_no_memory(sim);
+    }
+    events->pipeline_count++;
+    events->current = id;
+    pwsp_deps_query_loads(&sim->deps, arrival->whole.tiles, arrival->whole.tile_count);
+    if (!pwsp_events_connect(events, &arrival->whole, id, false)) {
+        return false;
+    }
+    pwsp_events_arrive(events, id);
+    return pwsp_events_check(events);
+}
+
+PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at *tile) {
+    pwsp_sim *sim = events->sim;
+    uint32_t id = pwsp_events_node_new(events);
+    if (id == 0) {
+        return pwsp_sim_no_memory(sim);
+    }
+    events->nodes[id].refs = 2;  // ours, and until it is done
+    events->nodes[id].pending = 1;
+    events->current = id;
+    pwsp_deps_query_load(&sim->deps, tile);
+    pwsp_events_arrive(events, id);
+    pwsp_events_settle(events);
+    while (!events->nodes[id].is_done) {
+        bool has_moved = false;
+        // nothing completes before tasks begin to start, pipelines neither
+        if (pwsp_events_is_open(events) && !pwsp_events_step(events, UINT64_MAX, &has_moved)) {
+            return false;
+        }
+        if (!has_moved) {
+            return pwsp_events_fail_stuck(events, "a slot load needs the result of a task");
+        }
+    }
+    uint64_t cause = pwsp_events_cause(events, id);
+    pwsp_events_unref(events, id);
+    if (events->now > sim->clock.now) {
+        pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_SLOT, cause);
+    }
+    return pwsp_events_check(events);
+}
+
+PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
+    if (!pwsp_sim_is_open(events->sim)) {
+        events->sim->gate_time = events->now;
+    }
+    events->has_ended = true;
+    while (events->in_flight > 0 || events->pipeline_count > 0) {
+        bool has_moved;
+        if (!pwsp_events_step(events, UINT64_MAX, &has_moved)) {
+            return false;
+        }
+        if (!has_moved) {
+            return pwsp_events_fail_stuck(events, "all tasks are issued");
+        }
+    }
+    return true;
+}

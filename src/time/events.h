@@ -1,0 +1,107 @@
+// Time where lanes choose among tasks that are ready: work stealing and priorities.
+
+#ifndef PWSP_EVENTS_H
+#define PWSP_EVENTS_H
+
+#include "sim.h"
+#include "window.h"
+
+#define PWSP_EVENTS_NONE PTOWSP_NO_INDEX  // no node
+
+typedef struct pwsp_events_node {
+    uint64_t time;           // what it waits for is done by then; of a task that has ended, its end
+    uint64_t index, cycles;  // of a task
+    uint64_t clock;          // of a task: when it was issued
+    uint32_t pending;        // what it still waits for
+    uint32_t refs;
+    uint32_t waiters;  // links
+    uint16_t lane;     // of a task: its lane, or its pool
+    uint8_t kind;      // PWSP_EVENTS_JOIN, ...
+    bool is_done;
+} pwsp_events_node;
+
+// To an open join more may come: it is closed when something waits for it, or its holder drops it.
+enum { PWSP_EVENTS_JOIN, PWSP_EVENTS_OPEN_JOIN, PWSP_EVENTS_TASK, PWSP_EVENTS_PIPELINE };
+
+// More of a pipeline. Its node has the first task as index, and says where this is instead of
+// cycles.
+typedef struct pwsp_events_pipeline_node {
+    uint64_t task_count, end_task;
+    uint64_t cycles;
+    uint32_t node, pipeline, run;
+    uint32_t next_free;  // + 1
+} pwsp_events_pipeline_node;
+
+typedef struct pwsp_events_link {
+    uint32_t node, next;
+} pwsp_events_link;
+
+typedef struct pwsp_events_entry {
+    uint32_t key_low, key_high;  // a smaller key comes first, then a smaller index
+    uint32_t node;
+} pwsp_events_entry;
+
+typedef struct pwsp_events_queue {  // a binary heap
+    pwsp_events_entry *entries;
+    uint64_t count, capacity;
+} pwsp_events_queue;
+
+typedef struct pwsp_events {
+    pwsp_sim *sim;
+    uint64_t now;
+    pwsp_events_node *nodes;  // from 1
+    uint64_t node_count, node_capacity;
+    // By node, where they are needed: with records, the task that its time comes from; with
+    // priorities, of a task, what comes first; interleaved, of a task, when it may start at all.
+    uint64_t *causes, *ranks, *turns_at;
+    uint64_t cause_capacity, rank_capacity, turn_capacity;
+    pwsp_events_pipeline_node *pipelines;  // those issued and not done
+    uint64_t pipeline_node_count, pipeline_capacity;
+    uint32_t free_pipeline;  // + 1
+    uint32_t free_node;
+    pwsp_events_link *links;  // from 1
+    uint64_t link_count, link_capacity;
+    uint32_t free_link;
+    uint32_t *fired;  // nodes whose waiters have yet to be told
+    uint64_t fired_count, fired_capacity;
+    pwsp_events_queue *queues;  // ready tasks: by lane, or by pool when all its lanes share them
+    uint32_t queue_count;
+    pwsp_events_queue *turns;  // interleaved: tasks that are ready before their turn
+    pwsp_events_queue *ends;   // pipelines that have started, by their ends
+    uint64_t pipeline_count;   // issued and not done
+    uint32_t late;             // a pipeline that would end too late, or 0
+    uint64_t ready_count[2];   // by pool
+    uint64_t *idle;            // bits: lanes that run nothing
+    uint64_t *able;            // bits: idle lanes with something in their own queue
+    pwsp_window running;       // one task at most on each lane
+    uint64_t in_flight;
+    uint64_t last_ended;  // the task that completed last
+    uint32_t current;     // the node of the task being issued, for visits
+    bool is_shared;       // lanes of a pool share a queue
+    bool is_out_of_memory;
+    bool has_ended;  // all tasks are issued
+} pwsp_events;
+
+PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim);
+PWSP_INTERNAL void pwsp_events_free(pwsp_events *events);
+PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events);
+
+// Back to time 0; after pwsp_sim_begin.
+PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events);
+
+// False with an error in sim, each of them. What is to be told there, but happened elsewhere:
+PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events);
+
+// Simulates until the task can be issued, and issues it.
+PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival);
+
+// Issues a pipeline, which takes no lane and no place in the window.
+PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline_arrival *arrival);
+
+// Simulates until the element has been written.
+PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at *tile);
+
+// All tasks have been issued: simulates until all have ended.
+PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events);
+
+#endif

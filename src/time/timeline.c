@@ -1,0 +1,80 @@
+// One front over both kinds of simulated time: see timeline.h.
+
+#include "timeline.h"
+
+PWSP_INTERNAL bool pwsp_timeline_init(pwsp_timeline *time, const pwsp_memory *memory,
+                                      const pwsp_timed *timed) {
+    memset(time, 0, sizeof *time);
+    time->is_events = pwsp_schedule_is_events(&timed->schedule);
+    return pwsp_sim_init(&time->sim, memory, timed) &&
+           (time->is_events ? pwsp_events_init(&time->events, &time->sim)
+                            : pwsp_lanes_init(&time->lanes, &time->sim));
+}
+
+PWSP_INTERNAL void pwsp_timeline_free(pwsp_timeline *time) {
+    pwsp_lanes_free(&time->lanes);
+    pwsp_events_free(&time->events);
+    pwsp_sim_free(&time->sim);
+}
+
+PWSP_INTERNAL size_t pwsp_timeline_bytes(const pwsp_timeline *time) {
+    return pwsp_sim_bytes(&time->sim) +
+           (time->is_events ? pwsp_events_bytes(&time->events) : pwsp_lanes_bytes(&time->lanes));
+}
+
+PWSP_INTERNAL bool pwsp_timeline_needs_count(const pwsp_timeline *time) {
+    return !time->is_events && pwsp_sim_gate_needs_count(&time->sim);
+}
+
+PWSP_INTERNAL void pwsp_timeline_bind(pwsp_timeline *time, const pwsp_bound_tensor *bound) {
+    pwsp_deps_begin(&time->sim.deps, time->sim.timed, bound);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, uint64_t task_count) {
+    pwsp_sim_begin(&time->sim, has_records);
+    if (pwsp_timeline_needs_count(time) && !pwsp_sim_set_gate(&time->sim, task_count)) {
+        return false;
+    }
+    if (time->is_events) {
+        pwsp_events_begin(&time->events);
+    } else {
+        pwsp_lanes_begin(&time->lanes);
+    }
+    return true;
+}
+
+// What joins of the event simulation have come to.
+static bool pwsp_timeline_check(pwsp_timeline *time) {
+    return !time->is_events || pwsp_events_check(&time->events);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_scope_begin(pwsp_timeline *time, bool is_parallel) {
+    pwsp_precedence_scope_begin(&time->sim.order, is_parallel);
+    return pwsp_timeline_check(time);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_scope_end(pwsp_timeline *time) {
+    pwsp_precedence_scope_end(&time->sim.order);
+    return pwsp_timeline_check(time);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edges, uint32_t count) {
+    pwsp_precedence_reset(&time->sim.order, edges, count);
+    return pwsp_timeline_check(time);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_slot_load(pwsp_timeline *time, const pwsp_tile_at *tile) {
+    time->sim.stats.slot_load_count++;
+    return time->is_events ? pwsp_events_slot_load(&time->events, tile)
+                           : pwsp_lanes_slot_load(&time->lanes, tile);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_pipeline(pwsp_timeline *time,
+                                          const pwsp_pipeline_arrival *arrival) {
+    return time->is_events ? pwsp_events_pipeline(&time->events, arrival)
+                           : pwsp_lanes_pipeline(&time->lanes, arrival);
+}
+
+PWSP_INTERNAL bool pwsp_timeline_end(pwsp_timeline *time) {
+    return !time->is_events || pwsp_events_end(&time->events);
+}
