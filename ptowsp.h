@@ -405,14 +405,16 @@ typedef enum ptowsp_status {
 PTOWSP_API const char *ptowsp_status_name(ptowsp_status status);
 PTOWSP_API const char *ptowsp_status_text(ptowsp_status status);
 
-#define PTOWSP_NO_INDEX UINT64_MAX
+#define PTOWSP_NO_INDEX       UINT64_MAX
+#define PTOWSP_NEGATIVE_INDEX (UINT64_MAX - 1)
 
 // The last failure of a context. `text` is one line, "module: what is wrong, with name and value".
 // It belongs to the context and lives until the next failure. BUSY does not change it, as another
 // thread may own the context then; ptowsp_status_text describes BUSY.
 typedef struct ptowsp_error {
     ptowsp_status status;
-    uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX
+    uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX; PTOWSP_NEGATIVE_INDEX is one
+                     // below 0, which the text gives
     const char *text;
 } ptowsp_error;
 
