@@ -826,6 +826,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_total_work(const ptowsp_batch 
 
 // Writes the descriptors of a batch under a chunk. Everything is checked before anything is
 // written. With work NULL and capacity 0 it reports the size to allocate, as BUFFER_OVERFLOW.
+// Slots from info.work_count on are left as they are: in a buffer that is used again they hold units
+// of an earlier step, which are not part of this plan. A launch of fixed size needs work_count, too.
 //
 // Errors   As total_work. LIMIT_EXCEEDED (more than 2^32 units). BUFFER_OVERFLOW (info.work_count
 //          is the number needed). The buffer is untouched then.
