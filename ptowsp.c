@@ -84,6 +84,11 @@ PWSP_INLINE uint64_t pwsp_mix64(uint64_t z) {  // the finalizer of SplitMix64
     return z ^ (z >> 31);
 }
 
+// What an error gives as its index, for one that may be below 0.
+PWSP_INLINE uint64_t pwsp_error_index(int64_t value) {
+    return value < 0 ? PTOWSP_NEGATIVE_INDEX : (uint64_t)value;
+}
+
 // Stores a * b and says whether it fits 64 bits.
 PWSP_INLINE bool pwsp_mul_fits(uint64_t a, uint64_t b, uint64_t *out_product) {
     *out_product = a * b;
@@ -24907,10 +24912,10 @@ static int64_t pwsp_view_extent(const ptowsp_tensor_desc *tensor, uint32_t which
 static void pwsp_view_check_const(ptowsp_module *module, const char *tensor, const char *what,
                                   int64_t value, int64_t size) {
     if (value < 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, pwsp_error_index(value),
                          "%s of tensor %s is %" PRId64, what, tensor, value);
     } else if (size != PTOWSP_DYNAMIC && value >= size) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, pwsp_error_index(value),
                          "%s of tensor %s is %" PRId64 ", outside of its size %" PRId64, what,
                          tensor, value, size);
     }
@@ -25416,7 +25421,7 @@ ptowsp_channel ptowsp_channel_make(ptowsp_module *module, const ptowsp_channel_d
                          "channel %s: depth %u is more than %d", info.name, desc->depth,
                          PTOWSP_CHANNEL_DEPTH_MAX);
     } else if (desc->latency > PTOWSP_CYCLES_MAX) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, desc->latency,
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, pwsp_error_index((int64_t)desc->latency),
                          "channel %s: latency %" PRId64, info.name, (int64_t)desc->latency);
     } else if (pwsp_channel_expr(module, info.name, "depth", desc->depth_at_start,
                                  &info.depth_expr) &&
@@ -30028,7 +30033,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status stat
 static pwsp_event pwsp_expander_fail_fault(pwsp_expander *x) {
     const pwsp_array_info *info =
         PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
-    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
+    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(x->fault.index),
                               "array %s is read at %" PRId64 "; it has %" PRIu64 " elements",
                               info->name, x->fault.index, x->arrays[x->fault.array].count);
 }
@@ -30048,7 +30053,7 @@ static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view
             value = (int64_t)pwsp_expander_value(x, view->index[i]);
         }
         if ((uint64_t)value >= (uint64_t)tensor->lead_shape[i]) {
-            return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+            return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(value),
                                       "%s: index %u of tensor %s is %" PRId64
                                       ", outside of its size %" PRId64,
                                       param, i, name, value, tensor->lead_shape[i]);
@@ -30056,7 +30061,7 @@ static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view
     }
     int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
     if ((uint64_t)row >= (uint64_t)tensor->rows) {
-        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
                                   "%s: row %" PRId64 " of tensor %s is outside of its %" PRId64
                                   " rows",
                                   param, row, name, tensor->rows);
@@ -30067,7 +30072,7 @@ static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view
                                   "%s: the tile of tensor %s has 2^32 rows or columns", param,
                                   name);
     }
-    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)col,
+    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(col),
                               "%s: column %" PRId64 " of tensor %s is outside of its %" PRId64
                               " columns",
                               param, col, name, tensor->cols);
@@ -30155,7 +30160,7 @@ static inline pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op)
 
 static pwsp_event pwsp_expander_fail_row(pwsp_expander *x, const char *axis, int64_t row,
                                          uint64_t row_count) {
-    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
                               "row %" PRId64 " of axis %s, which has %" PRIu64, row, axis,
                               row_count);
 }
@@ -30163,7 +30168,7 @@ static pwsp_event pwsp_expander_fail_row(pwsp_expander *x, const char *axis, int
 // An array that was well-formed when the run began is not any more: a kernel has written it.
 static bool pwsp_expander_fail_changed(pwsp_expander *x, const char *axis, int64_t row) {
     pwsp_expander_fail(
-        x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+        x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
         "row %" PRId64 " of axis %s was changed during the run, and is malformed now", row, axis);
     return false;
 }
@@ -30293,7 +30298,7 @@ static pwsp_event pwsp_expander_slot_load(pwsp_expander *x, const pwsp_op *op) {
         return pwsp_expander_fail_fault(x);
     }
     if ((uint64_t)row >= x->load_at.rows || (uint64_t)col >= x->load_at.cols) {
-        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
                                   "element (%" PRId64 ", %" PRId64 ") of a tile of %u x %u", row,
                                   col, x->load_at.rows, x->load_at.cols);
     }
@@ -34631,7 +34636,7 @@ static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
     latency = pipelines->host.has_latency ? pipelines->host.latency : latency;
     if (x->fault.is_set) {
         pwsp_expander_fail(
-            x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
+            x, PTOWSP_INVALID_PARAMS, pwsp_error_index(x->fault.index),
             "channel %s: array %s is read at %" PRId64 "; it has %" PRIu64 " elements", op->name,
             PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array)->name,
             x->fault.index, x->arrays[x->fault.array].count);
@@ -35499,7 +35504,7 @@ PWSP_INTERNAL bool pwsp_walk_fail_keys(pwsp_expander *x) {
     PTOWSP_ASSERT(x->fault.is_set && x->fault.array < x->program->arrays.count);
     const pwsp_array_info *array =
         PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
-    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
+    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(x->fault.index),
                        "a key of the schedule reads array %s at %" PRId64 "; it has %" PRIu64
                        " elements",
                        array->name, x->fault.index, x->arrays[x->fault.array].count);

@@ -405,14 +405,16 @@ typedef enum ptowsp_status {
 PTOWSP_API const char *ptowsp_status_name(ptowsp_status status);
 PTOWSP_API const char *ptowsp_status_text(ptowsp_status status);
 
-#define PTOWSP_NO_INDEX UINT64_MAX
+#define PTOWSP_NO_INDEX       UINT64_MAX
+#define PTOWSP_NEGATIVE_INDEX (UINT64_MAX - 1)
 
 // The last failure of a context. `text` is one line, "module: what is wrong, with name and value".
 // It belongs to the context and lives until the next failure. BUSY does not change it, as another
 // thread may own the context then; ptowsp_status_text describes BUSY.
 typedef struct ptowsp_error {
     ptowsp_status status;
-    uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX
+    uint64_t index;  // of the offending element, or PTOWSP_NO_INDEX; PTOWSP_NEGATIVE_INDEX is one
+                     // below 0, which the text gives
     const char *text;
 } ptowsp_error;
 
@@ -824,6 +826,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_total_work(const ptowsp_batch 
 
 // Writes the descriptors of a batch under a chunk. Everything is checked before anything is
 // written. With work NULL and capacity 0 it reports the size to allocate, as BUFFER_OVERFLOW.
+// Slots from info.work_count on are left as they are: in a buffer that is used again they hold units
+// of an earlier step, which are not part of this plan. A launch of fixed size needs work_count, too.
 //
 // Errors   As total_work. LIMIT_EXCEEDED (more than 2^32 units). BUFFER_OVERFLOW (info.work_count
 //          is the number needed). The buffer is untouched then.

@@ -449,11 +449,12 @@ static void pipeline_build__depth_and_latency_have_limits(void **state) {
     desc.depth = 0;
     desc.latency = (ptowsp_cycles)-5;
     ptowsp_channel_make(f.m, &desc);
-    refused_as(&f, PTOWSP_INVALID_PARAMS, (uint64_t)-5, "main/pipeline p: channel c: latency -5");
+    refused_as(&f, PTOWSP_INVALID_PARAMS, PTOWSP_NEGATIVE_INDEX,
+               "main/pipeline p: channel c: latency -5");
     begin_pipeline(&f, &a, &e);
     desc.latency = PTOWSP_CYCLES_MAX + 1;
     ptowsp_channel_make(f.m, &desc);
-    refused_as(&f, PTOWSP_INVALID_PARAMS, UINT64_C(1) << 63,
+    refused_as(&f, PTOWSP_INVALID_PARAMS, PTOWSP_NEGATIVE_INDEX,
                "main/pipeline p: channel c: latency -9223372036854775808");
     begin_pipeline(&f, &a, &e);
     desc = channel_desc("c");

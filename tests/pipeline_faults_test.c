@@ -421,7 +421,8 @@ static void pipeline_faults__a_view_outside_by_a_token(void **state) {
                  "consume t/task writes", "w = 0", "t = 8", "row 8", "tensor x");
     EXPECT_CALLS(&f, 6, 7);
     assert_int_equal(ptowsp_run_bind_slot(f.run, 0, (uint64_t)-2), PTOWSP_OK);
-    EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, (uint64_t)-2), "t = -2", "row -2", "tensor x");
+    EXPECT_PARTS(fails(&f, PTOWSP_INVALID_PARAMS, PTOWSP_NEGATIVE_INDEX), "t = -2", "row -2",
+                 "tensor x");
     assert_int_equal(ptowsp_run_bind_slot(f.run, 0, 5), PTOWSP_OK);
     run_compiled(&f);
     EXPECT_CALLS(&f, 5, 6, 7);

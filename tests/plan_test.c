@@ -597,6 +597,47 @@ static void plan__work_bound_is_never_exceeded(void **state) {
     }
 }
 
+// -- what lies behind -----------------------------------------------------------------------------
+
+// A buffer has room for the largest step; the units of an earlier one stay behind those of this,
+// whatever writes them: nothing, sizes below those of vectors, one lane or several.
+static void plan__leaves_slots_behind_its_units_as_they_are(void **state) {
+    (void)state;
+    enum { LENGTHS = 40, CAPACITY = LENGTHS * 9 * 3 + 70 };
+    static ptowsp_work work[CAPACITY], old[CAPACITY];
+    int32_t lengths[LENGTHS];
+    uint64_t random = test_seed();
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    memset(old, 0xa5, sizeof old);
+    for (uint32_t sample = 0; sample < 3000; sample++) {
+        uint32_t count = (uint32_t)test_random_in(&random, 0, LENGTHS);
+        ptowsp_batch batch = {lengths, count, (uint32_t)test_random_in(&random, 1, 3)};
+        ptowsp_plan_config config = {0};
+        config.chunks = sample % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED;
+        for (uint32_t i = 0; i < count; i++) {
+            lengths[i] = (int32_t)test_random_in(&random, 0, 9 * 64);
+        }
+        ptowsp_plan_info info;
+        ptowsp_status status;
+        memcpy(work, old, sizeof work);
+        if (sample % 3 == 0) {
+            status = ptowsp_plan_generate(&batch, &config, 64, work, CAPACITY, &info);
+        } else if (sample % 3 == 1) {
+            status =
+                ptowsp_plan_generate_range(&batch, &config, 64, 0, count, 0, work, CAPACITY, &info);
+        } else {
+            status =
+                ptowsp_plan_generate_parallel(context, &batch, &config, 64, work, CAPACITY, &info);
+        }
+        assert_int_equal(status, PTOWSP_OK);
+        assert_true(info.work_count <= CAPACITY - 70);
+        size_t behind = (CAPACITY - info.work_count) * sizeof work[0];
+        assert_memory_equal(work + info.work_count, old, behind);
+    }
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plan__picks_the_smallest_chunk_whose_units_fit),
@@ -620,6 +661,7 @@ int main(void) {
         cmocka_unit_test(plan__work_bound_counts_with_63_bits),
         cmocka_unit_test(plan__work_bound_holds_for_all_batches_within_small_limits),
         cmocka_unit_test(plan__work_bound_is_never_exceeded),
+        cmocka_unit_test(plan__leaves_slots_behind_its_units_as_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

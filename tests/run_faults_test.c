@@ -65,7 +65,7 @@ static void run_faults__views_outside_by_column_and_index(void **state) {
                    "inner/task fill (i = 2, c = 0): tile: index 0 of tensor d is 2, outside of its "
                    "size 2");
     ptowsp_run_bind_slot(f.run, 0, (uint64_t)-1);
-    invalid_before(&f, UINT64_MAX,
+    invalid_before(&f, PTOWSP_NEGATIVE_INDEX,
                    "inner/task fill (i = -1, c = 0): tile: index 0 of tensor d is -1, outside of "
                    "its size 2");
     ptowsp_run_bind_slot(f.run, 0, 1);

@@ -490,7 +490,8 @@ static void workload_faults__views_of_tasks(void **state) {
     refused(&f, "main/task copy: an index of a view is u64, not i64");
     bad.index[0] = bad.index[1] = number(&f, -1);
     task(&f, f.copy, bad, x);
-    refused_as(&f, PTOWSP_INVALID_PARAMS, UINT64_MAX, "main/task copy: index 0 of tensor d is -1");
+    refused_as(&f, PTOWSP_INVALID_PARAMS, PTOWSP_NEGATIVE_INDEX,
+               "main/task copy: index 0 of tensor d is -1");
     bad = view_of(f.q);
     bad.index[0] = number(&f, 1);
     bad.index[1] = number(&f, 3);
@@ -505,7 +506,7 @@ static void workload_faults__views_of_tasks(void **state) {
     bad = x;
     bad.col = number(&f, -2);
     task(&f, f.copy, x, bad);
-    refused_as(&f, PTOWSP_INVALID_PARAMS, (uint64_t)-2,
+    refused_as(&f, PTOWSP_INVALID_PARAMS, PTOWSP_NEGATIVE_INDEX,
                "main/task copy: the column of tensor x is -2");
     bad = x;
     bad.row = ptowsp_bool(f.m, true);

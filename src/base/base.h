@@ -73,6 +73,11 @@ PWSP_INLINE uint64_t pwsp_mix64(uint64_t z) {  // the finalizer of SplitMix64
     return z ^ (z >> 31);
 }
 
+// What an error gives as its index, for one that may be below 0.
+PWSP_INLINE uint64_t pwsp_error_index(int64_t value) {
+    return value < 0 ? PTOWSP_NEGATIVE_INDEX : (uint64_t)value;
+}
+
 // Stores a * b and says whether it fits 64 bits.
 PWSP_INLINE bool pwsp_mul_fits(uint64_t a, uint64_t b, uint64_t *out_product) {
     *out_product = a * b;

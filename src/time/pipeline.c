@@ -235,7 +235,7 @@ static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
     latency = pipelines->host.has_latency ? pipelines->host.latency : latency;
     if (x->fault.is_set) {
         pwsp_expander_fail(
-            x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
+            x, PTOWSP_INVALID_PARAMS, pwsp_error_index(x->fault.index),
             "channel %s: array %s is read at %" PRId64 "; it has %" PRIu64 " elements", op->name,
             PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array)->name,
             x->fault.index, x->arrays[x->fault.array].count);

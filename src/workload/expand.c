@@ -31,7 +31,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status stat
 static pwsp_event pwsp_expander_fail_fault(pwsp_expander *x) {
     const pwsp_array_info *info =
         PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
-    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)x->fault.index,
+    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(x->fault.index),
                               "array %s is read at %" PRId64 "; it has %" PRIu64 " elements",
                               info->name, x->fault.index, x->arrays[x->fault.array].count);
 }
@@ -51,7 +51,7 @@ static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view
             value = (int64_t)pwsp_expander_value(x, view->index[i]);
         }
         if ((uint64_t)value >= (uint64_t)tensor->lead_shape[i]) {
-            return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+            return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(value),
                                       "%s: index %u of tensor %s is %" PRId64
                                       ", outside of its size %" PRId64,
                                       param, i, name, value, tensor->lead_shape[i]);
@@ -59,7 +59,7 @@ static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view
     }
     int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
     if ((uint64_t)row >= (uint64_t)tensor->rows) {
-        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
                                   "%s: row %" PRId64 " of tensor %s is outside of its %" PRId64
                                   " rows",
                                   param, row, name, tensor->rows);
@@ -70,7 +70,7 @@ static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view
                                   "%s: the tile of tensor %s has 2^32 rows or columns", param,
                                   name);
     }
-    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)col,
+    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(col),
                               "%s: column %" PRId64 " of tensor %s is outside of its %" PRId64
                               " columns",
                               param, col, name, tensor->cols);
@@ -158,7 +158,7 @@ static inline pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op)
 
 static pwsp_event pwsp_expander_fail_row(pwsp_expander *x, const char *axis, int64_t row,
                                          uint64_t row_count) {
-    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
                               "row %" PRId64 " of axis %s, which has %" PRIu64, row, axis,
                               row_count);
 }
@@ -166,7 +166,7 @@ static pwsp_event pwsp_expander_fail_row(pwsp_expander *x, const char *axis, int
 // An array that was well-formed when the run began is not any more: a kernel has written it.
 static bool pwsp_expander_fail_changed(pwsp_expander *x, const char *axis, int64_t row) {
     pwsp_expander_fail(
-        x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+        x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
         "row %" PRId64 " of axis %s was changed during the run, and is malformed now", row, axis);
     return false;
 }
@@ -296,7 +296,7 @@ static pwsp_event pwsp_expander_slot_load(pwsp_expander *x, const pwsp_op *op) {
         return pwsp_expander_fail_fault(x);
     }
     if ((uint64_t)row >= x->load_at.rows || (uint64_t)col >= x->load_at.cols) {
-        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, (uint64_t)row,
+        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
                                   "element (%" PRId64 ", %" PRId64 ") of a tile of %u x %u", row,
                                   col, x->load_at.rows, x->load_at.cols);
     }

@@ -239,7 +239,7 @@ ptowsp_channel ptowsp_channel_make(ptowsp_module *module, const ptowsp_channel_d
                          "channel %s: depth %u is more than %d", info.name, desc->depth,
                          PTOWSP_CHANNEL_DEPTH_MAX);
     } else if (desc->latency > PTOWSP_CYCLES_MAX) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, desc->latency,
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, pwsp_error_index((int64_t)desc->latency),
                          "channel %s: latency %" PRId64, info.name, (int64_t)desc->latency);
     } else if (pwsp_channel_expr(module, info.name, "depth", desc->depth_at_start,
                                  &info.depth_expr) &&

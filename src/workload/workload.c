@@ -252,10 +252,10 @@ static int64_t pwsp_view_extent(const ptowsp_tensor_desc *tensor, uint32_t which
 static void pwsp_view_check_const(ptowsp_module *module, const char *tensor, const char *what,
                                   int64_t value, int64_t size) {
     if (value < 0) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, pwsp_error_index(value),
                          "%s of tensor %s is %" PRId64, what, tensor, value);
     } else if (size != PTOWSP_DYNAMIC && value >= size) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, (uint64_t)value,
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, pwsp_error_index(value),
                          "%s of tensor %s is %" PRId64 ", outside of its size %" PRId64, what,
                          tensor, value, size);
     }

@@ -15,6 +15,15 @@
 
 namespace wsp {
 
+namespace {
+
+// What an error gives as its index, for one that may be below 0.
+uint64_t error_index(i64 value) {
+    return value.value() < 0 ? PTOWSP_NEGATIVE_INDEX : value.bits();
+}
+
+}  // namespace
+
 bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *scheduler) {
     Run run(program, bindings, *scheduler);
     program.expand(run);
@@ -66,7 +75,7 @@ uint64_t Run::read(uint32_t array, i64 index) {
     const bool is_key = kernel && task_->task.axis_count == kernel->axis_count &&
                         task_->task.tile_count == kernel->tile_count &&
                         task_->task.scalar_count == kernel->scalar_count;
-    fail(PTOWSP_INVALID_PARAMS, index.bits(),
+    fail(PTOWSP_INVALID_PARAMS, error_index(index),
          is_key ? "a key of the schedule reads array %s at %" PRId64 "; it has %" PRIu64 " elements"
                 : "array %s is read at %" PRId64 "; it has %" PRIu64 " elements",
          program_->arrays[array].name, index.value(), from.count);
@@ -90,13 +99,13 @@ i64 Run::length(uint32_t array, i64 row, uint32_t place) {
     const pwsp_array &lengths = this->array(array);
     const char *name = program_->arrays[array].name;
     if (row.bits() >= lengths.count) {
-        fail(PTOWSP_INVALID_PARAMS, row.bits(), "row %" PRId64 " of axis %s, which has %" PRIu64,
-             row.value(), name, lengths.count);
+        fail(PTOWSP_INVALID_PARAMS, error_index(row),
+             "row %" PRId64 " of axis %s, which has %" PRIu64, row.value(), name, lengths.count);
         return 0;
     }
     const i64 length = i64::of_bits(pwsp_array_at(&lengths, row.bits()));
     if (length < 0) {
-        fail(PTOWSP_INVALID_PARAMS, row.bits(),
+        fail(PTOWSP_INVALID_PARAMS, error_index(row),
              "row %" PRId64 " of axis %s was changed during the run, and is malformed now",
              row.value(), name);
         return 0;
@@ -127,14 +136,15 @@ Entries Run::entries(uint32_t axis, i64 row, uint32_t place) {
         return Entries(*this, axis, 0, 0);
     }
     if (row.bits() >= from.row_count) {
-        fail(PTOWSP_INVALID_PARAMS, row.bits(), "row %" PRId64 " of axis %s, which has %" PRIu64,
-             row.value(), program_->axes[axis].name, from.row_count);
+        fail(PTOWSP_INVALID_PARAMS, error_index(row),
+             "row %" PRId64 " of axis %s, which has %" PRIu64, row.value(),
+             program_->axes[axis].name, from.row_count);
         return Entries(*this, axis, 0, 0);
     }
     const uint64_t first = pwsp_array_at(&from.indptr, row.bits());
     const uint64_t end = pwsp_array_at(&from.indptr, row.bits() + 1);
     if (first > end || end > from.indices.count) {
-        fail(PTOWSP_INVALID_PARAMS, row.bits(),
+        fail(PTOWSP_INVALID_PARAMS, error_index(row),
              "row %" PRId64 " of axis %s was changed during the run, and is malformed now",
              row.value(), program_->axes[axis].name);
         return Entries(*this, axis, 0, 0);
@@ -174,7 +184,7 @@ void Run::fail_view(const char *param, uint32_t tensor, std::initializer_list<i6
     uint32_t i = 0;
     for (i64 index : lead) {
         if (index.bits() >= static_cast<uint64_t>(bound.lead_shape[i])) {
-            fail(PTOWSP_INVALID_PARAMS, index.bits(),
+            fail(PTOWSP_INVALID_PARAMS, error_index(index),
                  "%s: index %" PRIu32 " of tensor %s is %" PRId64 ", outside of its size %" PRId64,
                  param, i, name, index.value(), bound.lead_shape[i]);
             return;
@@ -182,11 +192,11 @@ void Run::fail_view(const char *param, uint32_t tensor, std::initializer_list<i6
         i++;
     }
     if (row.bits() >= static_cast<uint64_t>(bound.rows)) {
-        fail(PTOWSP_INVALID_PARAMS, row.bits(),
+        fail(PTOWSP_INVALID_PARAMS, error_index(row),
              "%s: row %" PRId64 " of tensor %s is outside of its %" PRId64 " rows", param,
              row.value(), name, bound.rows);
     } else if (col.bits() >= static_cast<uint64_t>(bound.cols)) {
-        fail(PTOWSP_INVALID_PARAMS, col.bits(),
+        fail(PTOWSP_INVALID_PARAMS, error_index(col),
              "%s: column %" PRId64 " of tensor %s is outside of its %" PRId64 " columns", param,
              col.value(), name, bound.cols);
     } else {
@@ -237,7 +247,7 @@ void Run::load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initial
         return;
     }
     if (r.bits() >= element.rows || c.bits() >= element.cols) {
-        fail(PTOWSP_INVALID_PARAMS, r.bits(),
+        fail(PTOWSP_INVALID_PARAMS, error_index(r),
              "element (%" PRId64 ", %" PRId64 ") of a tile of %" PRIu32 " x %" PRIu32, r.value(),
              c.value(), element.rows, element.cols);
         return;
