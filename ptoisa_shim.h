@@ -40,6 +40,7 @@
 
 #define PTOISA_UNUSED      __attribute__((unused))
 #define PTOISA_FN          static PTOISA_UNUSED
+#define PTOISA_ONCE        __attribute__((noinline))
 #define PTOISA_INLINE      static inline PTOISA_UNUSED
 #define PTOISA_ALWAYS      static inline __attribute__((always_inline, unused))
 #define PTOISA_LIKELY(x)   __builtin_expect(!!(x), 1)
@@ -2150,48 +2151,75 @@ PTOISA_LANE_TYPES(8)
 #if PTOISA_X86
 #define PTOISA_IF_X86(text) text
 // Processors with AVX2 and FMA have F16C too: the compilers' x86-64-v3 has all three.
-#define PTOISA_F16C __attribute__((target("avx2,fma,f16c")))
+#define PTOISA_F16C             __attribute__((target("avx2,fma,f16c")))
+#define PTOISA_CAST_EIGHT(name) name##_avx2
 #else
 #define PTOISA_IF_X86(text)
+#define PTOISA_CAST_EIGHT(name) NULL
 #endif
 
-// Defines name(d, s, n, low, high): code(L, arg) makes the vector y of x, L elements at a time. low
-// and high are two numbers of type P that some need.
-#define PTOISA_MAP_AS(attribute, L, name, D, S, P, code, arg)                                      \
-    PTOISA_FN attribute void name(void *d, const void *s, size_t n, P low, P high) {               \
-        uint8_t *to = (uint8_t *)d;                                                                \
-        const uint8_t *from = (const uint8_t *)s;                                                  \
+// Numbers that some loops need; what each means stands where it is used.
+typedef struct ptoisa_cast_args {
+    int32_t low, high;
+    float x, y;
+    ptoisa_round round;
+} ptoisa_cast_args;
+
+// Makes n elements of others; n is a multiple of the vector's length.
+typedef void (*ptoisa_cast_line)(uint8_t *to, const uint8_t *from, size_t n,
+                                 const ptoisa_cast_args *args);
+
+// Runs a loop for vectors of 8 where there is AVX2, for vectors of 4 elsewhere. What fills no vector
+// goes through buffers, so that each loop is compiled once.
+PTOISA_FN void ptoisa_cast_run(ptoisa_cast_line eight, ptoisa_cast_line four, void *d,
+                               uint32_t d_size, const void *s, uint32_t s_size, size_t n,
+                               const ptoisa_cast_args *args) {
+    uint8_t in[32], out[32];
+    size_t length = ptoisa_has_avx2() ? 8 : 4, left = n % length, whole = n - left;
+    ptoisa_cast_line line = ptoisa_has_avx2() ? eight : four;
+    uint8_t *to = (uint8_t *)d;
+    const uint8_t *from = (const uint8_t *)s;
+    if (whole > 0) {
+        line(to, from, whole, args);
+    }
+    if (left > 0) {
+        memset(in, 0, sizeof in);
+        memcpy(in, from + whole * s_size, left * s_size);
+        line(out, in, length, args);
+        memcpy(to + whole * d_size, out, left * d_size);
+    }
+}
+
+// Defines a loop: code(L, arg) makes the vector y of x.
+#define PTOISA_CAST_LINE(attribute, L, name, D, S, code, arg)                                      \
+    PTOISA_FN attribute void name(uint8_t *to, const uint8_t *from, size_t n,                      \
+                                  const ptoisa_cast_args *args) {                                  \
         ptoisa_##S##x##L x;                                                                        \
         ptoisa_##D##x##L y;                                                                        \
-        (void)low, (void)high;                                                                     \
-        for (; n >= L; n -= L, to += sizeof y, from += sizeof x) {                                 \
+        const ptoisa_cast_args by = *args;                                                         \
+        (void)by;                                                                                  \
+        for (; n > 0; n -= L, to += sizeof y, from += sizeof x) {                                  \
             memcpy(&x, from, sizeof x);                                                            \
             { code(L, arg); }                                                                      \
             memcpy(to, &y, sizeof y);                                                              \
         }                                                                                          \
-        if (n > 0) {                                                                               \
-            memset(&x, 0, sizeof x);                                                               \
-            memcpy(&x, from, n *(sizeof x / L));                                                   \
-            { code(L, arg); }                                                                      \
-            memcpy(to, &y, n *(sizeof y / L));                                                     \
-        }                                                                                          \
     }
 
-#define PTOISA_MAP_WITH(name, D, S, P, code, arg)                                                  \
-    PTOISA_IF_X86(PTOISA_MAP_AS(PTOISA_AVX2, 8, name##_avx2, D, S, P, code, arg))                  \
-    PTOISA_MAP_AS(, 4, name##_plain, D, S, P, code, arg)                                           \
-    PTOISA_FN void name##_with(void *d, const void *s, size_t n, P low, P high) {                  \
-        PTOISA_IF_X86(if (ptoisa_has_avx2()) {                                                     \
-            name##_avx2(d, s, n, low, high);                                                       \
-            return;                                                                                \
-        })                                                                                         \
-        name##_plain(d, s, n, low, high);                                                          \
+// Defines name_by(d, s, n, args).
+#define PTOISA_MAP_BY(name, D, S, code, arg)                                                       \
+    PTOISA_IF_X86(PTOISA_CAST_LINE(PTOISA_AVX2, 8, name##_avx2, D, S, code, arg))                  \
+    PTOISA_CAST_LINE(, 4, name##_plain, D, S, code, arg)                                           \
+    PTOISA_INLINE void name##_by(void *d, const void *s, size_t n, const ptoisa_cast_args *args) { \
+        ptoisa_cast_run(PTOISA_CAST_EIGHT(name), name##_plain, d, sizeof(ptoisa_##D##x4) / 4, s,   \
+                        sizeof(ptoisa_##S##x4) / 4, n, args);                                      \
     }
 
+// The same, and name(d, s, n).
 #define PTOISA_MAP(name, D, S, code, arg)                                                          \
-    PTOISA_MAP_WITH(name, D, S, int32_t, code, arg)                                                \
-    PTOISA_FN void name(void *d, const void *s, size_t n) {                                        \
-        name##_with(d, s, n, 0, 0);                                                                \
+    PTOISA_MAP_BY(name, D, S, code, arg)                                                           \
+    PTOISA_INLINE void name(void *d, const void *s, size_t n) {                                    \
+        const ptoisa_cast_args none = {0, 0, 0, 0, PTOISA_CAST_NONE};                              \
+        name##_by(d, s, n, &none);                                                                 \
     }
 
 #define PTOISA_CAST_LOOP(x, V) __builtin_convertvector(x, V)
@@ -2217,12 +2245,15 @@ PTOISA_LANE_TYPES(8)
 // f32 as bits: max(x, 0); NaN stays NaN.
 #define PTOISA_STEP_RELU(L, arg) y = x & ((x > 0) | ((x & 0x7fffffff) > 0x7f800000))
 
-// gcc 12 makes poor code of a step from 1 byte to 4 and back, so there are two.
-#define PTOISA_STEP_I8(L, arg)                                                                     \
-    y = PTOISA_CAST_LOOP(PTOISA_CAST_LOOP(PTOISA_CAST_LOOP(x, ptoisa_i16x##L), ptoisa_i32x##L),    \
-                         ptoisa_f32x##L)
-#define PTOISA_STEP_I16(L, arg)                                                                    \
-    y = PTOISA_CAST_LOOP(PTOISA_CAST_LOOP(x, ptoisa_i32x##L), ptoisa_f32x##L)
+// Small integers to words: i32, or f32 if by.low. gcc 12 makes poor code of a step from 1 byte to 4
+// and back, so there are two.
+#define PTOISA_STEP_WORD(L, expr)                                                                  \
+    y = PTOISA_CAST_LOOP(expr, ptoisa_i32x##L);                                                    \
+    if (by.low) {                                                                                  \
+        y = (ptoisa_i32x##L)PTOISA_CAST_LOOP(y, ptoisa_f32x##L);                                   \
+    }
+#define PTOISA_STEP_I8(L, arg)        PTOISA_STEP_WORD(L, PTOISA_CAST_LOOP(x, ptoisa_i16x##L))
+#define PTOISA_STEP_I16(L, arg)       PTOISA_STEP_WORD(L, x)
 #define PTOISA_STEP_I32(L, arg)       y = PTOISA_CAST_LOOP(x, ptoisa_f32x##L)
 #define PTOISA_STEP_FROM_BF16(L, arg) y = PTOISA_CAST_LOOP(x, ptoisa_u32x##L) << 16
 #define PTOISA_STEP_LOW_8(L, arg)                                                                  \
@@ -2231,10 +2262,10 @@ PTOISA_LANE_TYPES(8)
 #define PTOISA_STEP_EXPR(L, arg)   y = arg
 
 // clang-format off
-PTOISA_MAP(ptoisa_f32s_from_i8, f32, i8, PTOISA_STEP_I8, 0)
-PTOISA_MAP(ptoisa_f32s_from_u8, f32, u8, PTOISA_STEP_I8, 0)
-PTOISA_MAP(ptoisa_f32s_from_i16, f32, i16, PTOISA_STEP_I16, 0)
-PTOISA_MAP(ptoisa_f32s_from_u16, f32, u16, PTOISA_STEP_I16, 0)
+PTOISA_MAP_BY(ptoisa_words_of_i8, i32, i8, PTOISA_STEP_I8, 0)
+PTOISA_MAP_BY(ptoisa_words_of_u8, i32, u8, PTOISA_STEP_I8, 0)
+PTOISA_MAP_BY(ptoisa_words_of_i16, i32, i16, PTOISA_STEP_I16, 0)
+PTOISA_MAP_BY(ptoisa_words_of_u16, i32, u16, PTOISA_STEP_I16, 0)
 PTOISA_MAP(ptoisa_f32s_from_i32, f32, i32, PTOISA_STEP_I32, 0)
 PTOISA_MAP(ptoisa_f32s_from_bf16, u32, u16, PTOISA_STEP_FROM_BF16, 0)
 PTOISA_MAP(ptoisa_bf16s_from_f32, u16, u32, PTOISA_STEP_BF16, 0)
@@ -2243,10 +2274,15 @@ PTOISA_MAP(ptoisa_low16_from_i32, u16, u32, PTOISA_STEP_LOW_16, 0)
 PTOISA_MAP(ptoisa_f32s_low16, f32, f32, PTOISA_STEP_LOW16, 0)
 PTOISA_MAP(ptoisa_f32s_relu, i32, i32, PTOISA_STEP_RELU, 0)
 PTOISA_MAP(ptoisa_i32s_relu, i32, i32, PTOISA_STEP_EXPR, x & (x > 0))
-PTOISA_MAP_WITH(ptoisa_f32s_times, f32, f32, float, PTOISA_STEP_EXPR, x * low)
-PTOISA_MAP_WITH(ptoisa_f32s_plus, f32, f32, float, PTOISA_STEP_EXPR, x + low)
-PTOISA_MAP_WITH(ptoisa_f32s_minus_times, f32, f32, float, PTOISA_STEP_EXPR, (x - low) * high)
+PTOISA_MAP_BY(ptoisa_f32s_times, f32, f32, PTOISA_STEP_EXPR, x * by.x)
+PTOISA_MAP_BY(ptoisa_f32s_plus, f32, f32, PTOISA_STEP_EXPR, x + by.x)
+PTOISA_MAP_BY(ptoisa_f32s_minus_times, f32, f32, PTOISA_STEP_EXPR, (x - by.x) * by.y)
 // clang-format on
+
+PTOISA_INLINE ptoisa_cast_args ptoisa_by(float x, float y) {
+    ptoisa_cast_args args = {0, 0, x, y, PTOISA_CAST_NONE};
+    return args;
+}
 
 // -- f16 ------------------------------------------------------------------------------------------
 
@@ -2377,41 +2413,34 @@ PTOISA_ALWAYS float ptoisa_abs_f32(float x) {
         *y = (ptoisa_f32x##L)((i & has_rest) | (bits & ~has_rest));                                \
     }
 
-#define PTOISA_STEP_TO_I32(L, round) ptoisa_i32_x##L(&y, &x, round, low, high)
+#define PTOISA_STEP_TO_I32(L, round) ptoisa_i32_x##L(&y, &x, round, by.low, by.high)
 #define PTOISA_STEP_ROUND(L, round)  ptoisa_round_x##L(&y, &x, round)
-#define PTOISA_ROUND_MAPS(MODE)                                                                    \
-    PTOISA_MAP_WITH(ptoisa_i32s_##MODE, i32, f32, int32_t, PTOISA_STEP_TO_I32, PTOISA_CAST_##MODE) \
-    PTOISA_MAP(ptoisa_f32s_##MODE, f32, f32, PTOISA_STEP_ROUND, PTOISA_CAST_##MODE)
-
-#define PTOISA_ROUND_MODES(MODE) MODE(RINT) MODE(ROUND) MODE(FLOOR) MODE(CEIL) MODE(TRUNC) MODE(ODD)
 
 // clang-format off
 PTOISA_ROUND_LANES(4)
 PTOISA_IF_X86(PTOISA_ROUND_LANES(8))
-PTOISA_ROUND_MODES(PTOISA_ROUND_MAPS)
+PTOISA_MAP_BY(ptoisa_i32s_nearest, i32, f32, PTOISA_STEP_TO_I32, PTOISA_CAST_RINT)
+PTOISA_MAP_BY(ptoisa_i32s_cut, i32, f32, PTOISA_STEP_TO_I32, PTOISA_CAST_TRUNC)
+PTOISA_MAP_BY(ptoisa_i32s_in_mode, i32, f32, PTOISA_STEP_TO_I32, by.round)
+PTOISA_MAP_BY(ptoisa_f32s_in_mode, f32, f32, PTOISA_STEP_ROUND, by.round)
 // clang-format on
 
-#define PTOISA_ROUND_CALL(MODE)                                                                    \
-    case PTOISA_CAST_##MODE: ptoisa_i32s_##MODE##_with(d, s, n, low, high); return;
-
-// Rounds to integers between low and high; NaN is 0.
+// Rounds to integers between low and high; NaN is 0. The common modes have loops of their own.
 PTOISA_FN void ptoisa_i32s_from_f32(void *d, const void *s, size_t n, ptoisa_round round,
                                     int32_t low, int32_t high) {
-    switch (round == PTOISA_CAST_NONE ? PTOISA_CAST_RINT : round) {
-        PTOISA_ROUND_MODES(PTOISA_ROUND_CALL)
-    default: break;
+    const ptoisa_cast_args args = {low, high, 0, 0, round};
+    switch (round) {
+    case PTOISA_CAST_NONE:
+    case PTOISA_CAST_RINT: ptoisa_i32s_nearest_by(d, s, n, &args); return;
+    case PTOISA_CAST_TRUNC: ptoisa_i32s_cut_by(d, s, n, &args); return;
+    default: ptoisa_i32s_in_mode_by(d, s, n, &args); return;
     }
 }
 
-#define PTOISA_ROUND_FLOAT_CALL(MODE)                                                              \
-    case PTOISA_CAST_##MODE: ptoisa_f32s_##MODE(d, s, n); return;
-
 // Rounds to integers that stay floats.
 PTOISA_FN void ptoisa_f32s_rounded(void *d, const void *s, size_t n, ptoisa_round round) {
-    switch (round == PTOISA_CAST_NONE ? PTOISA_CAST_RINT : round) {
-        PTOISA_ROUND_MODES(PTOISA_ROUND_FLOAT_CALL)
-    default: break;
-    }
+    const ptoisa_cast_args args = {0, 0, 0, 0, round};
+    ptoisa_f32s_in_mode_by(d, s, n, &args);
 }
 
 // x rounded and saturated, NaN 0.
@@ -2480,18 +2509,26 @@ PTOISA_FN uint16_t ptoisa_f16_from_i64(int64_t x) {
 
 // -- by type --------------------------------------------------------------------------------------
 
-// Widens to f32, exactly. False for a type that f32 does not hold.
-PTOISA_FN bool ptoisa_f32s_from(ptoisa_dtype dtype, void *d, const void *s, size_t n) {
+// Widens what has fewer than 32 bits to words: floats to f32, integers to i32, or to f32 as well.
+// Copies 32 bits as they are. False for a type that does not fit.
+PTOISA_FN bool ptoisa_words_of(ptoisa_dtype dtype, void *d, const void *s, size_t n,
+                               bool is_float_wanted) {
+    const ptoisa_cast_args args = {is_float_wanted, 0, 0, 0, PTOISA_CAST_NONE};
     switch (dtype) {
     case PTOISA_F16: ptoisa_f32s_from_f16(d, s, n); return true;
     case PTOISA_BF16: ptoisa_f32s_from_bf16(d, s, n); return true;
+    case PTOISA_I8: ptoisa_words_of_i8_by(d, s, n, &args); return true;
+    case PTOISA_U8: ptoisa_words_of_u8_by(d, s, n, &args); return true;
+    case PTOISA_I16: ptoisa_words_of_i16_by(d, s, n, &args); return true;
+    case PTOISA_U16: ptoisa_words_of_u16_by(d, s, n, &args); return true;
     case PTOISA_F32: memmove(d, s, n * sizeof(float)); return true;
-    case PTOISA_I8: ptoisa_f32s_from_i8(d, s, n); return true;
-    case PTOISA_U8: ptoisa_f32s_from_u8(d, s, n); return true;
-    case PTOISA_I16: ptoisa_f32s_from_i16(d, s, n); return true;
-    case PTOISA_U16: ptoisa_f32s_from_u16(d, s, n); return true;
     default: return false;
     }
+}
+
+// Widens to f32, exactly. False for a type that f32 does not hold.
+PTOISA_FN bool ptoisa_f32s_from(ptoisa_dtype dtype, void *d, const void *s, size_t n) {
+    return ptoisa_words_of(dtype, d, s, n, true);
 }
 
 // The least and the greatest i8, u8, i16, u16 or i32.
@@ -2613,7 +2650,8 @@ PTOISA_FN void ptoisa_fixpipe_block(const ptoisa_fixpipe *how, ptoisa_dtype dtyp
         ptoisa_f32s_from_i32(block, block, n);
     }
     if (how->is_scaled && !how->scales) {
-        ptoisa_f32s_times_with(block, block, n, how->scale, 0);
+        const ptoisa_cast_args by = ptoisa_by(how->scale, 0);
+        ptoisa_f32s_times_by(block, block, n, &by);
     }
     ptoisa_any_f32 *x = (ptoisa_any_f32 *)block;
     for (uint32_t c = 0; how->scales && c < cols; c++) {
@@ -3758,14 +3796,14 @@ PTOISA_FN void ptoisa_quant(ptoisa_core *core, const ptoisa_tile *d, const ptois
     for (uint32_t r = 0; r < d->valid_rows; r++) {
         uint8_t *to = (uint8_t *)d->data + (uint64_t)r * d->cols;
         const ptoisa_any_f32 *from = (const ptoisa_any_f32 *)s->data + (uint64_t)r * s->cols;
-        float by = (float)ptoisa_get(scale, r, 0);
-        float plus = offset ? (float)ptoisa_get(offset, r, 0) : 0;
+        const ptoisa_cast_args times = ptoisa_by((float)ptoisa_get(scale, r, 0), 0);
+        const ptoisa_cast_args plus = ptoisa_by(offset ? (float)ptoisa_get(offset, r, 0) : 0, 0);
         for (uint32_t c = 0; c < d->valid_cols; c += n) {
             n = ptoisa_min_u32(d->valid_cols - c, PTOISA_CVT_STEP);
             // Two calls: seen together, the compiler would fuse them where the processor can.
-            ptoisa_f32s_times_with(scaled, from + c, n, by, 0);
+            ptoisa_f32s_times_by(scaled, from + c, n, &times);
             if (offset) {
-                ptoisa_f32s_plus_with(scaled, scaled, n, plus, 0);
+                ptoisa_f32s_plus_by(scaled, scaled, n, &plus);
             }
             ptoisa_cvt_from_f32(dtype, to + c, scaled, n, PTOISA_CAST_RINT, false);
         }
@@ -3803,10 +3841,11 @@ PTOISA_FN void ptoisa_tdequant(ptoisa_core *core, const ptoisa_tile *d, const pt
     size_t s_step = (size_t)s->cols * ptoisa_dtype_size((ptoisa_dtype)s->dtype);
     for (uint32_t r = 0; r < d->valid_rows; r++) {
         ptoisa_any_f32 *to = (ptoisa_any_f32 *)d->data + (uint64_t)r * d->cols;
-        float by = (float)ptoisa_get(scale, r, 0), minus = (float)ptoisa_get(offset, r, 0);
+        const ptoisa_cast_args by =
+            ptoisa_by((float)ptoisa_get(offset, r, 0), (float)ptoisa_get(scale, r, 0));
         ptoisa_f32s_from((ptoisa_dtype)s->dtype, to, (const uint8_t *)s->data + r * s_step,
                          d->valid_cols);
-        ptoisa_f32s_minus_times_with(to, to, d->valid_cols, minus, by);
+        ptoisa_f32s_minus_times_by(to, to, d->valid_cols, &by);
     }
 }
 
@@ -3987,27 +4026,36 @@ PTOISA_INLINE uint32_t ptoisa_pow_int(uint32_t x, uint32_t y, bool is_unsigned) 
 
 // -- portable C: scalars that libm would give -----------------------------------------------------
 
-// a * b + c, rounded once. The product is exact in double and the sum is then rounded twice, which
-// goes wrong only if the first rounding falls on a tie of the second (or below the normal range);
-// then the sum is made odd first (Boldo and Melquiond, Emulation of FMA, 2008).
+// a * b + c in double, where the product is exact, rounded to odd: then rounding it to float is
+// right (Boldo and Melquiond, Emulation of FMA, 2008).
+PTOISA_FN double ptoisa_fma_odd(float a, float b, float c) {
+    double product = (double)a * (double)b, sum = product + (double)c;
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    if ((bits >> 52 & 0x7ff) == 0x7ff) {
+        return sum;
+    }
+    // What the rounding of the sum left out, exactly.
+    double part = sum - product, error = (product - (sum - part)) + ((double)c - part);
+    if (error != 0 && (bits & 1) == 0) {
+        bits += (error > 0) == (sum > 0) ? 1 : (uint64_t)-1;
+        memcpy(&sum, &bits, sizeof sum);
+    }
+    return sum;
+}
+
+// a * b + c, rounded once. The sum in double is rounded again, which goes wrong only if the first
+// rounding falls on a tie of the second (or below the normal range).
 PTOISA_INLINE float ptoisa_fma_c(float a, float b, float c) {
 #ifdef __FP_FAST_FMAF
     return __builtin_fmaf(a, b, c);
 #else
-    double product = (double)a * (double)b, sum = product + (double)c;
+    double sum = (double)a * (double)b + (double)c;
     uint64_t bits;
     memcpy(&bits, &sum, sizeof bits);
     bool is_tie = (bits & 0x1fffffff) == 0x10000000;
     bool is_small = (bits >> 52 & 0x7ff) < 1023 - 126;
-    if (PTOISA_UNLIKELY((is_tie || is_small) && (bits >> 52 & 0x7ff) != 0x7ff)) {
-        double part = sum - product;
-        double error = (product - (sum - part)) + ((double)c - part);
-        if (error != 0 && (bits & 1) == 0) {
-            bits += (error > 0) == (sum > 0) ? 1 : (uint64_t)-1;
-            memcpy(&sum, &bits, sizeof sum);
-        }
-    }
-    return (float)sum;
+    return (float)(PTOISA_UNLIKELY(is_tie || is_small) ? ptoisa_fma_odd(a, b, c) : sum);
 #endif
 }
 
@@ -4269,8 +4317,8 @@ PTOISA_ALWAYS float32x4_t ptoisa_split_neon(float32x4_t x, float32x4_t *m) {
 // exp: below -104 the result is 0, above 89 infinite; a NaN passes both bounds. The magic number
 // 1.5 * 2^23 leaves an integer in the last bits of a sum, rounded to nearest.
 // log: x below the normal range is scaled up first; zero, negative and non-finite x come last.
-#define PTOISA_DEFINE_MATH(set, SET)                                                               \
-    SET PTOISA_ALWAYS ptoisa_vec_##set ptoisa_exp_##set(ptoisa_vec_##set x) {                      \
+#define PTOISA_DEFINE_MATH(set, SET, FN)                                                           \
+    SET FN ptoisa_vec_##set ptoisa_exp_##set(ptoisa_vec_##set x) {                                 \
         const ptoisa_vec_##set magic = ptoisa_all_##set(0x1.8p23f), one = ptoisa_all_##set(1.0f);  \
         x = ptoisa_at_least_##set(x, ptoisa_all_##set(-104.0f));                                   \
         x = ptoisa_at_most_##set(x, ptoisa_all_##set(89.0f));                                      \
@@ -4287,7 +4335,7 @@ PTOISA_ALWAYS float32x4_t ptoisa_split_neon(float32x4_t x, float32x4_t *m) {
         return ptoisa_scale_##set(p, n);                                                           \
     }                                                                                              \
                                                                                                    \
-    SET PTOISA_ALWAYS ptoisa_vec_##set ptoisa_log_##set(ptoisa_vec_##set x) {                      \
+    SET FN ptoisa_vec_##set ptoisa_log_##set(ptoisa_vec_##set x) {                                 \
         const ptoisa_vec_##set zero = ptoisa_all_##set(0.0f), low = ptoisa_all_##set(0x1p-126f);   \
         const ptoisa_vec_##set infinity = ptoisa_all_##set(__builtin_inff());                      \
         ptoisa_vec_##set m, scaled = ptoisa_mul_##set(x, ptoisa_all_##set(0x1p23f));               \
@@ -4312,13 +4360,13 @@ PTOISA_ALWAYS float32x4_t ptoisa_split_neon(float32x4_t x, float32x4_t *m) {
         return ptoisa_if_less_##set(x, zero, ptoisa_all_##set(__builtin_nanf("")), q);             \
     }
 
-PTOISA_DEFINE_MATH(c, )
+PTOISA_DEFINE_MATH(c, , PTOISA_FN PTOISA_ONCE)
 #if PTOISA_X86
-PTOISA_DEFINE_MATH(avx2, PTOISA_AVX2)
-PTOISA_DEFINE_MATH(avx512, PTOISA_AVX512)
+PTOISA_DEFINE_MATH(avx2, PTOISA_AVX2, PTOISA_ALWAYS)
+PTOISA_DEFINE_MATH(avx512, PTOISA_AVX512, PTOISA_ALWAYS)
 #endif
 #if PTOISA_NEON
-PTOISA_DEFINE_MATH(neon, )
+PTOISA_DEFINE_MATH(neon, , PTOISA_ALWAYS)
 #endif
 
 #endif
@@ -4335,8 +4383,8 @@ PTOISA_DEFINE_MATH(neon, )
 // A pitch of 0 gives the same row again and again: a scalar, one row for all rows, or (d = a) the
 // sum of all rows. Rows one after another become one long row. Any operand may be d itself.
 //
-// Two kinds of loops do the work: f32 by the vectors of vector.h, and 32-bit integers by blocks of
-// 16 that the compiler turns into vectors. All other types pass through them: pieces of a row are
+// Two kinds of loops do the work, each compiled once for each width of vectors: f32 by the vectors of
+// vector.h, and 32-bit integers by the compiler's own. All other types pass through them: pieces of a row are
 // widened into buffers, mapped, and narrowed; for the integers that wrap this is the same, and f16
 // and bf16 are so computed in f32 and rounded once.
 
@@ -4423,65 +4471,105 @@ typedef struct ptoisa_map {
     MAP(set, SET, NEG, PTOISA_F(set, neg)(x))                                                      \
     MAP(set, SET, RELU, PTOISA_F(set, at_least)(x, zero))
 
-// A scalar is spread into one vector in memory and the loop then does not advance, so that scalars
-// need no loops of their own. What an operation does not use is not loaded.
-#define PTOISA_DEFINE_F32_MAP(set, SET, name, result)                                              \
-    SET PTOISA_FN void ptoisa_map_##name##_##set(const ptoisa_map *map) {                          \
+// One loop for each operation, over n elements, a multiple of the vector's length; b advances by step.
+// What an operation does not use is not loaded.
+typedef void (*ptoisa_map_line)(void *d, const void *a, const void *b, const void *c, size_t step,
+                                size_t n);
+
+#define PTOISA_DEFINE_F32_LINE(set, SET, name, result)                                             \
+    SET PTOISA_FN void ptoisa_map_##name##_##set(void *to, const void *x_at, const void *y_at,     \
+                                                 const void *z_at, size_t step, size_t n) {        \
         enum { LANES = PTOISA_LANES_##set };                                                       \
         const ptoisa_vec_##set zero = ptoisa_all_##set(0.0f);                                      \
+        float *d = (float *)to;                                                                    \
+        const float *a = (const float *)x_at, *b = (const float *)y_at, *c = (const float *)z_at;  \
         (void)zero;                                                                                \
-        for (uint32_t r = 0; r < map->rows; r++) {                                                 \
-            float *d = (float *)map->d + r * map->d_pitch;                                         \
-            const float *a = (const float *)map->a + r * map->a_pitch;                             \
-            const float *b = (const float *)map->b + r * map->b_pitch;                             \
-            const float *c = (const float *)map->c + r * map->c_pitch;                             \
-            size_t step = LANES, left = map->cols;                                                 \
-            float spread[LANES];                                                                   \
-            if (map->is_scalar) {                                                                  \
-                ptoisa_store_##set(spread, ptoisa_all_##set(*b));                                  \
-                b = spread;                                                                        \
-                step = 0;                                                                          \
-            }                                                                                      \
-            for (; left >= LANES; left -= LANES) {                                                 \
-                ptoisa_vec_##set x = ptoisa_load_##set(a), y = ptoisa_load_##set(b);               \
-                ptoisa_vec_##set z = ptoisa_load_##set(c);                                         \
-                (void)x, (void)y, (void)z;                                                         \
-                ptoisa_store_##set(d, result);                                                     \
-                d += LANES, a += LANES, b += step, c += LANES;                                     \
-            }                                                                                      \
-            if (left > 0) {                                                                        \
-                uint32_t n = (uint32_t)left;                                                       \
-                ptoisa_vec_##set x = ptoisa_load_n_##set(a, n, 0);                                 \
-                ptoisa_vec_##set y = ptoisa_load_n_##set(b, n, 0);                                 \
-                ptoisa_vec_##set z = ptoisa_load_n_##set(c, n, 0);                                 \
-                (void)x, (void)y, (void)z;                                                         \
-                ptoisa_store_n_##set(d, result, n);                                                \
-            }                                                                                      \
+        for (; n > 0; n -= LANES, d += LANES, a += LANES, b += step, c += LANES) {                 \
+            ptoisa_vec_##set x = ptoisa_load_##set(a), y = ptoisa_load_##set(b);                   \
+            ptoisa_vec_##set z = ptoisa_load_##set(c);                                             \
+            (void)x, (void)y, (void)z;                                                             \
+            ptoisa_store_##set(d, result);                                                         \
         }                                                                                          \
     }
 
-#define PTOISA_F32_MAP_CASE(set, SET, name, result)                                                \
-    case PTOISA_MAP_##name:                                                                        \
-        ptoisa_map_##name##_##set(map);                                                            \
-        return;
+#define PTOISA_MAP_CASE_F32(set, SET, name, result)                                                \
+    case PTOISA_MAP_##name: return ptoisa_map_##name##_##set;
 
-#define PTOISA_DEFINE_F32_MAPS(set, SET)                                                           \
-    PTOISA_F32_MAPS(PTOISA_DEFINE_F32_MAP, set, SET)                                               \
-    PTOISA_FN void ptoisa_map_f32_##set(ptoisa_map_op op, const ptoisa_map *map) {                 \
+// The loop of an operation; NULL: there is none.
+#define PTOISA_DEFINE_F32_LINES(set, SET)                                                          \
+    PTOISA_F32_MAPS(PTOISA_DEFINE_F32_LINE, set, SET)                                              \
+    PTOISA_FN ptoisa_map_line ptoisa_line_f32_##set(ptoisa_map_op op) {                            \
         switch (op) {                                                                              \
-            PTOISA_F32_MAPS(PTOISA_F32_MAP_CASE, set, SET)                                         \
-        default: return;                                                                           \
+            PTOISA_F32_MAPS(PTOISA_MAP_CASE_F32, set, SET)                                         \
+        default: return NULL;                                                                      \
         }                                                                                          \
+    }
+
+// Runs a loop over all rows. A scalar is spread into one vector in memory and b then does not
+// advance; what fills no vector at the end of a row goes through buffers. So each operation needs one
+// loop. fetch(to, from, n) and put(to, from, n) copy n < lanes words to a buffer and back.
+#define PTOISA_DEFINE_MAP_ROWS(set, SET)                                                           \
+    SET PTOISA_FN void ptoisa_map_rows_##set(ptoisa_map_line line, const ptoisa_map *map,          \
+                                             const uint32_t lanes) {                               \
+        float last[4][16] = {{0}}, spread[16];                                                     \
+        const size_t left = map->cols % lanes, whole = map->cols - left;                           \
+        const size_t step = map->is_scalar ? 0 : lanes;                                            \
+        const float *a = (const float *)map->a, *b_row = (const float *)map->b, *b = b_row;        \
+        const float *c = (const float *)map->c;                                                    \
+        float *d = (float *)map->d;                                                                \
+        for (uint32_t r = 0; line != NULL && r < map->rows; r++) {                                 \
+            if (map->is_scalar) {                                                                  \
+                for (uint32_t i = 0; i < lanes; i++) {                                             \
+                    memcpy(spread + i, b_row, sizeof *spread);                                     \
+                }                                                                                  \
+                b = spread;                                                                        \
+            } else {                                                                               \
+                b = b_row;                                                                         \
+            }                                                                                      \
+            if (whole > 0) {                                                                       \
+                line(d, a, b, c, step, whole);                                                     \
+            }                                                                                      \
+            if (left > 0) {                                                                        \
+                ptoisa_fetch_##set(last[0], a + whole, left);                                      \
+                ptoisa_fetch_##set(last[1], map->is_scalar ? b : b + whole, left);                 \
+                ptoisa_fetch_##set(last[2], c + whole, left);                                      \
+                line(last[3], last[0], last[1], last[2], lanes, lanes);                            \
+                ptoisa_put_##set(d + whole, last[3], left);                                        \
+            }                                                                                      \
+            d += map->d_pitch, a += map->a_pitch, b_row += map->b_pitch, c += map->c_pitch;        \
+        }                                                                                          \
+    }
+
+PTOISA_INLINE void ptoisa_fetch_c(float *to, const float *from, size_t n) {
+    memcpy(to, from, n * sizeof *to);
+}
+
+PTOISA_INLINE void ptoisa_put_c(float *to, const float *from, size_t n) {
+    memcpy(to, from, n * sizeof *to);
+}
+
+#define PTOISA_DEFINE_FETCH(set, SET)                                                              \
+    SET PTOISA_ALWAYS void ptoisa_fetch_##set(float *to, const float *from, size_t n) {            \
+        ptoisa_store_##set(to, ptoisa_load_n_##set(from, (uint32_t)n, 0));                         \
+    }                                                                                              \
+    SET PTOISA_ALWAYS void ptoisa_put_##set(float *to, const float *from, size_t n) {              \
+        ptoisa_store_n_##set(to, ptoisa_load_##set(from), (uint32_t)n);                            \
     }
 
 // clang-format off
-PTOISA_DEFINE_F32_MAPS(c, )
+PTOISA_DEFINE_MAP_ROWS(c, )
 #if PTOISA_X86
-PTOISA_DEFINE_F32_MAPS(avx2, PTOISA_AVX2)
-PTOISA_DEFINE_F32_MAPS(avx512, PTOISA_AVX512)
+PTOISA_DEFINE_FETCH(avx2, PTOISA_AVX2)
+PTOISA_DEFINE_MAP_ROWS(avx2, PTOISA_AVX2)
+PTOISA_DEFINE_F32_LINES(avx2, PTOISA_AVX2)
+PTOISA_DEFINE_FETCH(avx512, PTOISA_AVX512)
+PTOISA_DEFINE_MAP_ROWS(avx512, PTOISA_AVX512)
+PTOISA_DEFINE_F32_LINES(avx512, PTOISA_AVX512)
 #endif
 #if PTOISA_NEON
-PTOISA_DEFINE_F32_MAPS(neon, )
+PTOISA_DEFINE_F32_LINES(neon, )
+#else
+PTOISA_DEFINE_F32_LINES(c, )
 #endif
 // clang-format on
 
@@ -4507,113 +4595,87 @@ PTOISA_FN void ptoisa_map_f32(ptoisa_map_op op, const ptoisa_map *map) {
     }
 #if PTOISA_X86
     if (ptoisa_has_avx512()) {
-        ptoisa_map_f32_avx512(op, map);
+        ptoisa_map_rows_avx512(ptoisa_line_f32_avx512(op), map, PTOISA_LANES_avx512);
         return;
     }
     if (ptoisa_has_avx2()) {
-        ptoisa_map_f32_avx2(op, map);
+        ptoisa_map_rows_avx2(ptoisa_line_f32_avx2(op), map, PTOISA_LANES_avx2);
         return;
     }
 #endif
 #if PTOISA_NEON
-    ptoisa_map_f32_neon(op, map);
+    ptoisa_map_rows_c(ptoisa_line_f32_neon(op), map, PTOISA_LANES_neon);
 #else
-    ptoisa_map_f32_c(op, map);
+    ptoisa_map_rows_c(ptoisa_line_f32_c(op), map, PTOISA_LANES_c);
 #endif
 }
 
 // -- 32-bit integers ------------------------------------------------------------------------------
 
-// Eight words, as the compiler's own vectors: one body for AVX2 and for whatever the machine has.
-typedef uint32_t ptoisa_u32x8 __attribute__((vector_size(32)));
-typedef int32_t ptoisa_i32x8 __attribute__((vector_size(32)));
-typedef uint16_t ptoisa_u16x8 __attribute__((vector_size(16)));
-typedef int16_t ptoisa_i16x8 __attribute__((vector_size(16)));
-typedef uint8_t ptoisa_u8x8 __attribute__((vector_size(8)));
-typedef int8_t ptoisa_i8x8 __attribute__((vector_size(8)));
-
-#define PTOISA_X8_SIGNED(v)          ((ptoisa_i32x8)(v))
-#define PTOISA_X8_SELECT(mask, v, w) (((ptoisa_u32x8)(mask) & (v)) | (~(ptoisa_u32x8)(mask) & (w)))
+// L words, as the compiler's own vectors: 8 for AVX2, 4 for what every processor has.
+#define PTOISA_SIGNED(L, v) ((ptoisa_i32x##L)(v))
+#define PTOISA_PICK(L, mask, v, w)                                                                 \
+    (((ptoisa_u32x##L)(mask) & (v)) | (~(ptoisa_u32x##L)(mask) & (w)))
 
 // Of unsigned x, y, z, which wrap. A shift by the width or more (or by a negative count, which is
 // large) leaves nothing but the sign.
-#define PTOISA_INT_MAPS(MAP, set, SET)                                                             \
-    MAP(set, SET, ADD, x + y)                                                                      \
-    MAP(set, SET, SUB, x - y)                                                                      \
-    MAP(set, SET, MUL, (x) * (y))                                                                  \
-    MAP(set, SET, MAX, PTOISA_X8_SELECT(PTOISA_X8_SIGNED(x) > PTOISA_X8_SIGNED(y), x, y))          \
-    MAP(set, SET, MIN, PTOISA_X8_SELECT(PTOISA_X8_SIGNED(x) < PTOISA_X8_SIGNED(y), x, y))          \
-    MAP(set, SET, MAX_U, PTOISA_X8_SELECT(x > y, x, y))                                            \
-    MAP(set, SET, MIN_U, PTOISA_X8_SELECT(x < y, x, y))                                            \
-    MAP(set, SET, ADD_ADD, x + y + z)                                                              \
-    MAP(set, SET, SUB_ADD, x - y + z)                                                              \
-    MAP(set, SET, ABS, PTOISA_X8_SELECT(PTOISA_X8_SIGNED(x) < 0, -x, x))                           \
-    MAP(set, SET, NEG, -x)                                                                         \
-    MAP(set, SET, RELU, ~(ptoisa_u32x8)(PTOISA_X8_SIGNED(x) < 0) & (x))                            \
-    MAP(set, SET, AND, (x) & (y))                                                                  \
-    MAP(set, SET, OR, x | y)                                                                       \
-    MAP(set, SET, XOR, x ^ y)                                                                      \
-    MAP(set, SET, NOT, ~x)                                                                         \
-    MAP(set, SET, SHL, (ptoisa_u32x8)(y < 32) & (x << (y & 31)))                                   \
-    MAP(set, SET, SHR,                                                                             \
-        (ptoisa_u32x8)(PTOISA_X8_SIGNED(x) >>                                                      \
-                       PTOISA_X8_SIGNED(PTOISA_X8_SELECT(y < 32, y, (y & 0) + 31))))               \
-    MAP(set, SET, SHR_U, (ptoisa_u32x8)(y < 32) & (x >> (y & 31)))
+#define PTOISA_INT_MAPS(MAP, L, set, SET)                                                          \
+    MAP(L, set, SET, ADD, x + y)                                                                   \
+    MAP(L, set, SET, SUB, x - y)                                                                   \
+    MAP(L, set, SET, MUL, (x) * (y))                                                               \
+    MAP(L, set, SET, MAX, PTOISA_PICK(L, PTOISA_SIGNED(L, x) > PTOISA_SIGNED(L, y), x, y))         \
+    MAP(L, set, SET, MIN, PTOISA_PICK(L, PTOISA_SIGNED(L, x) < PTOISA_SIGNED(L, y), x, y))         \
+    MAP(L, set, SET, MAX_U, PTOISA_PICK(L, x > y, x, y))                                           \
+    MAP(L, set, SET, MIN_U, PTOISA_PICK(L, x < y, x, y))                                           \
+    MAP(L, set, SET, ADD_ADD, x + y + z)                                                           \
+    MAP(L, set, SET, SUB_ADD, x - y + z)                                                           \
+    MAP(L, set, SET, ABS, PTOISA_PICK(L, PTOISA_SIGNED(L, x) < 0, -x, x))                          \
+    MAP(L, set, SET, NEG, -x)                                                                      \
+    MAP(L, set, SET, RELU, ~(ptoisa_u32x##L)(PTOISA_SIGNED(L, x) < 0) & (x))                       \
+    MAP(L, set, SET, AND, (x) & (y))                                                               \
+    MAP(L, set, SET, OR, x | y)                                                                    \
+    MAP(L, set, SET, XOR, x ^ y)                                                                   \
+    MAP(L, set, SET, NOT, ~x)                                                                      \
+    MAP(L, set, SET, SHL, (ptoisa_u32x##L)(y < 32) & (x << (y & 31)))                              \
+    MAP(L, set, SET, SHR,                                                                          \
+        (ptoisa_u32x##L)(PTOISA_SIGNED(L, x) >>                                                    \
+                         PTOISA_SIGNED(L, PTOISA_PICK(L, y < 32, y, (y & 0) + 31))))               \
+    MAP(L, set, SET, SHR_U, (ptoisa_u32x##L)(y < 32) & (x >> (y & 31)))
 
-#define PTOISA_DEFINE_INT_MAP(set, SET, name, result)                                              \
-    SET PTOISA_FN void ptoisa_map_int_##name##_##set(const ptoisa_map *map) {                      \
-        for (uint32_t r = 0; r < map->rows; r++) {                                                 \
-            uint32_t *d = (uint32_t *)map->d + r * map->d_pitch;                                   \
-            const uint32_t *a = (const uint32_t *)map->a + r * map->a_pitch;                       \
-            const uint32_t *b = (const uint32_t *)map->b + r * map->b_pitch;                       \
-            const uint32_t *c = (const uint32_t *)map->c + r * map->c_pitch;                       \
-            size_t step = 8, left = map->cols;                                                     \
-            uint32_t spread[8];                                                                    \
-            if (map->is_scalar) {                                                                  \
-                for (int i = 0; i < 8; i++) {                                                      \
-                    spread[i] = *b;                                                                \
-                }                                                                                  \
-                b = spread;                                                                        \
-                step = 0;                                                                          \
-            }                                                                                      \
-            ptoisa_u32x8 x = {0}, y = {0}, z = {0}, w;                                             \
+#define PTOISA_DEFINE_INT_LINE(L, set, SET, name, result)                                          \
+    SET PTOISA_FN void ptoisa_map_int_##name##_##set(void *to, const void *x_at, const void *y_at, \
+                                                     const void *z_at, size_t step, size_t n) {    \
+        uint32_t *d = (uint32_t *)to;                                                              \
+        const uint32_t *a = (const uint32_t *)x_at, *b = (const uint32_t *)y_at;                   \
+        const uint32_t *c = (const uint32_t *)z_at;                                                \
+        ptoisa_u32x##L x, y, z, w;                                                                 \
+        for (; n > 0; n -= L, d += L, a += L, b += step, c += L) {                                 \
+            memcpy(&x, a, sizeof x);                                                               \
+            memcpy(&y, b, sizeof y);                                                               \
+            memcpy(&z, c, sizeof z);                                                               \
             (void)x, (void)y, (void)z;                                                             \
-            for (; left >= 8; left -= 8) {                                                         \
-                memcpy(&x, a, sizeof x);                                                           \
-                memcpy(&y, b, sizeof y);                                                           \
-                memcpy(&z, c, sizeof z);                                                           \
-                w = result;                                                                        \
-                memcpy(d, &w, sizeof w);                                                           \
-                d += 8, a += 8, b += step, c += 8;                                                 \
-            }                                                                                      \
-            if (left > 0) {                                                                        \
-                memcpy(&x, a, left * sizeof *a);                                                   \
-                memcpy(&y, b, left * sizeof *b);                                                   \
-                memcpy(&z, c, left * sizeof *c);                                                   \
-                w = result;                                                                        \
-                memcpy(d, &w, left * sizeof *d);                                                   \
-            }                                                                                      \
+            w = result;                                                                            \
+            memcpy(d, &w, sizeof w);                                                               \
         }                                                                                          \
     }
 
-#define PTOISA_INT_MAP_CASE(set, SET, name, result)                                                \
+#define PTOISA_MAP_CASE_INT(L, set, SET, name, result)                                             \
     case PTOISA_MAP_##name:                                                                        \
-        ptoisa_map_int_##name##_##set(map);                                                        \
-        return;
+        return ptoisa_map_int_##name##_##set;
 
-#define PTOISA_DEFINE_INT_MAPS(set, SET)                                                           \
-    PTOISA_INT_MAPS(PTOISA_DEFINE_INT_MAP, set, SET)                                               \
-    PTOISA_FN void ptoisa_map_int_##set(ptoisa_map_op op, const ptoisa_map *map) {                 \
+#define PTOISA_DEFINE_INT_LINES(L, set, SET)                                                       \
+    PTOISA_INT_MAPS(PTOISA_DEFINE_INT_LINE, L, set, SET)                                           \
+    PTOISA_FN ptoisa_map_line ptoisa_line_int_##set(ptoisa_map_op op) {                            \
         switch (op) {                                                                              \
-            PTOISA_INT_MAPS(PTOISA_INT_MAP_CASE, set, SET)                                         \
-        default: return;                                                                           \
+            PTOISA_INT_MAPS(PTOISA_MAP_CASE_INT, L, set, SET)                                      \
+        default: return NULL;                                                                      \
         }                                                                                          \
     }
 
 // clang-format off
-PTOISA_DEFINE_INT_MAPS(c, )
+PTOISA_DEFINE_INT_LINES(4, c, )
 #if PTOISA_X86
-PTOISA_DEFINE_INT_MAPS(avx2, PTOISA_AVX2)
+PTOISA_DEFINE_INT_LINES(8, avx2, PTOISA_AVX2)
 #endif
 // clang-format on
 
@@ -4650,11 +4712,11 @@ PTOISA_FN void ptoisa_map_int(ptoisa_map_op op, bool is_unsigned, const ptoisa_m
     }
 #if PTOISA_X86
     if (ptoisa_has_avx2()) {
-        ptoisa_map_int_avx2(op, map);
+        ptoisa_map_rows_avx2(ptoisa_line_int_avx2(op), map, 8);
         return;
     }
 #endif
-    ptoisa_map_int_c(op, map);
+    ptoisa_map_rows_c(ptoisa_line_int_c(op), map, 4);
 }
 
 // -- other types, through 32 bits -----------------------------------------------------------------
@@ -4665,147 +4727,23 @@ typedef union ptoisa_piece {
     uint32_t u32[PTOISA_PIECE];
 } ptoisa_piece;
 
-// Copies n elements from one type to another, eight at a time. from and to are u32, u16 ..
-#define PTOISA_DEFINE_COPY(set, SET, name, to, from, result)                                       \
-    SET PTOISA_FN void ptoisa_##name##_##set(void *d, const void *s, size_t n) {                   \
-        uint8_t *out = (uint8_t *)d;                                                               \
-        const uint8_t *in = (const uint8_t *)s;                                                    \
-        ptoisa_##from##x8 x = {0};                                                                 \
-        ptoisa_##to##x8 w;                                                                         \
-        for (; n >= 8; n -= 8, out += sizeof w, in += sizeof x) {                                  \
-            memcpy(&x, in, sizeof x);                                                              \
-            w = result;                                                                            \
-            memcpy(out, &w, sizeof w);                                                             \
-        }                                                                                          \
-        if (n > 0) {                                                                               \
-            memcpy(&x, in, n * sizeof x / 8);                                                      \
-            w = result;                                                                            \
-            memcpy(out, &w, n * sizeof w / 8);                                                     \
-        }                                                                                          \
-    }
-
-#define PTOISA_X8_CONVERT(v, to) __builtin_convertvector(v, ptoisa_##to##x8)
-#define PTOISA_BF16_BITS(x)                                                                        \
-    PTOISA_X8_SELECT((x & 0x7fffffff) > 0x7f800000, x >> 16 | 0x40,                                \
-                     (x + 0x7fff + (x >> 16 & 1)) >> 16)
-
-#define PTOISA_DEFINE_COPIES(set, SET)                                                             \
-    PTOISA_DEFINE_COPY(set, SET, widen_bf16, u32, u16, PTOISA_X8_CONVERT(x, u32) << 16)            \
-    PTOISA_DEFINE_COPY(set, SET, widen_i8, i32, i8,                                                \
-                       PTOISA_X8_CONVERT(PTOISA_X8_CONVERT(x, i16), i32))                          \
-    PTOISA_DEFINE_COPY(set, SET, widen_i16, i32, i16, PTOISA_X8_CONVERT(x, i32))                   \
-    PTOISA_DEFINE_COPY(set, SET, widen_u8, u32, u8,                                                \
-                       PTOISA_X8_CONVERT(PTOISA_X8_CONVERT(x, u16), u32))                          \
-    PTOISA_DEFINE_COPY(set, SET, widen_u16, u32, u16, PTOISA_X8_CONVERT(x, u32))                   \
-    PTOISA_DEFINE_COPY(set, SET, narrow_8, u8, u32,                                                \
-                       PTOISA_X8_CONVERT(PTOISA_X8_CONVERT(x, u16), u8))                           \
-    PTOISA_DEFINE_COPY(set, SET, narrow_16, u16, u32, PTOISA_X8_CONVERT(x, u16))                   \
-    PTOISA_DEFINE_COPY(set, SET, narrow_bf16, u16, u32,                                            \
-                       PTOISA_X8_CONVERT(PTOISA_BF16_BITS(x), u16))                                \
-                                                                                                   \
-    PTOISA_FN void ptoisa_widen_##set(ptoisa_dtype dtype, ptoisa_piece *d, const void *s,          \
-                                      size_t n) {                                                  \
-        switch (dtype) {                                                                           \
-        case PTOISA_F16: ptoisa_widen_f16_##set(d->f32, (const uint16_t *)s, n); return;           \
-        case PTOISA_BF16: ptoisa_widen_bf16_##set(d, s, n); return;                                \
-        case PTOISA_I8: ptoisa_widen_i8_##set(d, s, n); return;                                    \
-        case PTOISA_I16: ptoisa_widen_i16_##set(d, s, n); return;                                  \
-        case PTOISA_U8: ptoisa_widen_u8_##set(d, s, n); return;                                    \
-        case PTOISA_U16: ptoisa_widen_u16_##set(d, s, n); return;                                  \
-        default: memcpy(d, s, n * 4); return;                                                      \
-        }                                                                                          \
-    }                                                                                              \
-                                                                                                   \
-    PTOISA_FN void ptoisa_narrow_##set(ptoisa_dtype dtype, void *d, const ptoisa_piece *s,         \
-                                       size_t n) {                                                 \
-        switch (dtype) {                                                                           \
-        case PTOISA_F16: ptoisa_narrow_f16_##set((uint16_t *)d, s->f32, n); return;                \
-        case PTOISA_BF16: ptoisa_narrow_bf16_##set(d, s, n); return;                               \
-        case PTOISA_I8:                                                                            \
-        case PTOISA_U8: ptoisa_narrow_8_##set(d, s, n); return;                                    \
-        case PTOISA_I16:                                                                           \
-        case PTOISA_U16: ptoisa_narrow_16_##set(d, s, n); return;                                  \
-        default: memcpy(d, s, n * 4); return;                                                      \
-        }                                                                                          \
-    }
-
-// clang-format off
-#if PTOISA_NEON
-PTOISA_FN void ptoisa_widen_f16_c(float *d, const uint16_t *s, size_t n) {
-    for (; n >= 4; n -= 4, d += 4, s += 4) {
-        vst1q_f32(d, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(s))));
-    }
-    for (size_t i = 0; i < n; i++) {
-        d[i] = ptoisa_f32_from_f16(s[i]);
-    }
-}
-
-PTOISA_FN void ptoisa_narrow_f16_c(uint16_t *d, const float *s, size_t n) {
-    for (; n >= 4; n -= 4, d += 4, s += 4) {
-        vst1_u16(d, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(s))));
-    }
-    for (size_t i = 0; i < n; i++) {
-        d[i] = ptoisa_f16_from_f32(s[i]);
-    }
-}
-#else
-PTOISA_FN void ptoisa_widen_f16_c(float *d, const uint16_t *s, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        d[i] = ptoisa_f32_from_f16(s[i]);
-    }
-}
-
-PTOISA_FN void ptoisa_narrow_f16_c(uint16_t *d, const float *s, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        d[i] = ptoisa_f16_from_f32(s[i]);
-    }
-}
-#endif
-PTOISA_DEFINE_COPIES(c, )
-
-#if PTOISA_X86
-PTOISA_AVX2 PTOISA_FN void ptoisa_widen_f16_avx2(float *d, const uint16_t *s, size_t n) {
-    for (; n >= 8; n -= 8, d += 8, s += 8) {
-        _mm256_storeu_ps(d, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)s)));
-    }
-    for (size_t i = 0; i < n; i++) {
-        d[i] = ptoisa_f32_from_f16(s[i]);
-    }
-}
-
-PTOISA_AVX2 PTOISA_FN void ptoisa_narrow_f16_avx2(uint16_t *d, const float *s, size_t n) {
-    for (; n >= 8; n -= 8, d += 8, s += 8) {
-        _mm_storeu_si128((__m128i *)(void *)d,
-                         _mm256_cvtps_ph(_mm256_loadu_ps(s), _MM_FROUND_TO_NEAREST_INT));
-    }
-    for (size_t i = 0; i < n; i++) {
-        d[i] = ptoisa_f16_from_f32(s[i]);
-    }
-}
-
-PTOISA_DEFINE_COPIES(avx2, PTOISA_AVX2)
-#endif
-// clang-format on
-
-// Widens n elements, at most PTOISA_PIECE.
+// Widens n elements, at most PTOISA_PIECE; words are copied.
 PTOISA_FN void ptoisa_widen(ptoisa_dtype dtype, ptoisa_piece *d, const void *s, size_t n) {
-#if PTOISA_X86
-    if (ptoisa_has_avx2()) {
-        ptoisa_widen_avx2(dtype, d, s, n);
-        return;
+    if (!ptoisa_words_of(dtype, d, s, n, false)) {
+        memcpy(d, s, n * sizeof d->u32[0]);
     }
-#endif
-    ptoisa_widen_c(dtype, d, s, n);
 }
 
 PTOISA_FN void ptoisa_narrow(ptoisa_dtype dtype, void *d, const ptoisa_piece *s, size_t n) {
-#if PTOISA_X86
-    if (ptoisa_has_avx2()) {
-        ptoisa_narrow_avx2(dtype, d, s, n);
-        return;
+    switch (dtype) {
+    case PTOISA_F16: ptoisa_f16s_from_f32(d, s, n); return;
+    case PTOISA_BF16: ptoisa_bf16s_from_f32(d, s, n); return;
+    case PTOISA_I8:
+    case PTOISA_U8: ptoisa_low8_from_i32(d, s, n); return;
+    case PTOISA_I16:
+    case PTOISA_U16: ptoisa_low16_from_i32(d, s, n); return;
+    default: memcpy(d, s, n * 4); return;
     }
-#endif
-    ptoisa_narrow_c(dtype, d, s, n);
 }
 
 // -- all types ------------------------------------------------------------------------------------
@@ -5550,6 +5488,12 @@ PTOISA_DEFINE_FOLD(min)
 #define PTOISA_FOLD_neon(operation, v) ptoisa_fold_##operation##_neon(v)
 #endif
 
+// Parts are registers where they are vectors: there the loops over them are unrolled at every level.
+#define PTOISA_UNROLL_c      _Pragma("GCC unroll 1")
+#define PTOISA_UNROLL_avx2   _Pragma("GCC unroll 16")
+#define PTOISA_UNROLL_avx512 _Pragma("GCC unroll 16")
+#define PTOISA_UNROLL_neon   _Pragma("GCC unroll 16")
+
 // The new element comes first in max and min: there the test for NaN is off the chain of results.
 #define PTOISA_DEFINE_ROWS(set, SET, operation, identity)                                          \
     SET PTOISA_FN void ptoisa_rows_##operation##_##set(                                            \
@@ -5557,17 +5501,17 @@ PTOISA_DEFINE_FOLD(min)
         enum { LANES = PTOISA_LANES_##set, PARTS = 16 / LANES };                                   \
         for (uint32_t r = 0; r < rows; r++, s += pitch) {                                          \
             ptoisa_vec_##set part[PARTS];                                                          \
-            _Pragma("GCC unroll 16") for (uint32_t i = 0; i < PARTS; i++) {                        \
+            PTOISA_UNROLL_##set for (uint32_t i = 0; i < PARTS; i++) {                             \
                 part[i] = ptoisa_all_##set(identity);                                              \
             }                                                                                      \
             uint32_t c = 0;                                                                        \
             for (; c + 16 <= cols; c += 16) {                                                      \
-                _Pragma("GCC unroll 16") for (uint32_t i = 0; i < PARTS; i++) {                    \
+                PTOISA_UNROLL_##set for (uint32_t i = 0; i < PARTS; i++) {                         \
                     part[i] =                                                                      \
                         ptoisa_##operation##_##set(ptoisa_load_##set(s + c + i * LANES), part[i]); \
                 }                                                                                  \
             }                                                                                      \
-            _Pragma("GCC unroll 16") for (uint32_t i = 0; i < PARTS; i++) {                        \
+            PTOISA_UNROLL_##set for (uint32_t i = 0; i < PARTS; i++) {                             \
                 uint32_t at = c + i * LANES, n = at < cols ? cols - at : 0;                        \
                 if (n > 0) {                                                                       \
                     ptoisa_vec_##set x =                                                           \
@@ -5575,8 +5519,8 @@ PTOISA_DEFINE_FOLD(min)
                     part[i] = ptoisa_##operation##_##set(x, part[i]);                              \
                 }                                                                                  \
             }                                                                                      \
-            _Pragma("GCC unroll 4") for (uint32_t h = PARTS / 2; h > 0; h /= 2) {                  \
-                _Pragma("GCC unroll 8") for (uint32_t i = 0; i < h; i++) {                         \
+            PTOISA_UNROLL_##set for (uint32_t h = PARTS / 2; h > 0; h /= 2) {                      \
+                PTOISA_UNROLL_##set for (uint32_t i = 0; i < h; i++) {                             \
                     part[i] = ptoisa_##operation##_##set(part[i], part[i + h]);                    \
                 }                                                                                  \
             }                                                                                      \
@@ -6092,6 +6036,10 @@ PTOISA_ALWAYS void ptoisa_mm_take_unit(float *to, const ptoisa_tile *tile, uint6
     memcpy(to, pair, sizeof pair);
 }
 
+PTOISA_FN PTOISA_ONCE uint64_t ptoisa_mm_offset(const ptoisa_tile *tile, uint32_t r, uint32_t c) {
+    return ptoisa_offset(tile, r, c);
+}
+
 // Both packings find the offset of an element once for 32 bytes, where these are neighbours in k.
 
 PTOISA_FN void ptoisa_mm_pack_a_any(float *to, const ptoisa_tile *a, uint32_t row, uint32_t rows,
@@ -6104,8 +6052,8 @@ PTOISA_FN void ptoisa_mm_pack_a_any(float *to, const ptoisa_tile *a, uint32_t ro
         uint64_t at = 0, next = 0;
         for (uint32_t i = 0; i < k_count; i += width) {
             bool has_next = i + 1 < k_count;
-            at = (i & (run - 1)) == 0 ? ptoisa_offset(a, row + r, k + i) : at + width;
-            next = run > 1 || !has_next ? at + 1 : ptoisa_offset(a, row + r, k + i + 1);
+            at = (i & (run - 1)) == 0 ? ptoisa_mm_offset(a, row + r, k + i) : at + width;
+            next = run > 1 || !has_next ? at + 1 : ptoisa_mm_offset(a, row + r, k + i + 1);
             uint32_t u = i >> (width - 1);
             ptoisa_mm_take_unit(line + u / 8 * PTOISA_MM_BOX + u % 8, a, at, next, has_next);
         }
@@ -6120,8 +6068,8 @@ PTOISA_FN void ptoisa_mm_pack_b_any(float *to, const ptoisa_tile *b, uint32_t co
         uint64_t at = 0, next = 0;
         for (uint32_t i = 0; i < k_count; i += width) {
             bool has_next = i + 1 < k_count;
-            at = (i & (run - 1)) == 0 ? ptoisa_offset(b, k + i, col + c) : at + width;
-            next = run > 1 || !has_next ? at + 1 : ptoisa_offset(b, k + i + 1, col + c);
+            at = (i & (run - 1)) == 0 ? ptoisa_mm_offset(b, k + i, col + c) : at + width;
+            next = run > 1 || !has_next ? at + 1 : ptoisa_mm_offset(b, k + i + 1, col + c);
             ptoisa_mm_take_unit(to + (i >> (width - 1)) * PTOISA_MM_COLS + c, b, at, next,
                                 has_next);
         }
@@ -6143,23 +6091,6 @@ PTOISA_ALWAYS void ptoisa_mm_fma16(float *sums, float a, const float *b) {
     }
 }
 #else
-PTOISA_FN float ptoisa_mm_fma_odd(float a, float b, float c) {
-    double product = (double)a * (double)b, sum = product + (double)c;
-    if (sum - sum != 0) {
-        return (float)sum;  // infinite, or NaN
-    }
-    // What the rounding of the sum left out, exactly (Knuth's TwoSum).
-    double c_part = sum - product, product_part = sum - c_part;
-    double error = (product - product_part) + ((double)c - c_part);
-    int64_t bits;
-    memcpy(&bits, &sum, sizeof bits);
-    if (error != 0 && (bits & 1) == 0) {
-        bits += (error > 0) == (sum > 0) ? 1 : -1;  // the odd neighbour on the error's side
-    }
-    memcpy(&sum, &bits, sizeof sum);
-    return (float)sum;
-}
-
 PTOISA_ALWAYS void ptoisa_mm_fma16(float *sums, float a, const float *b) {
     double sum[16];
     float rounded[16];
@@ -6181,7 +6112,7 @@ PTOISA_ALWAYS void ptoisa_mm_fma16(float *sums, float a, const float *b) {
         return;
     }
     for (int j = 0; j < 16; j++) {
-        sums[j] = ptoisa_mm_fma_odd(a, b[j], sums[j]);
+        sums[j] = (float)ptoisa_fma_odd(a, b[j], sums[j]);
     }
 }
 #endif
@@ -6505,6 +6436,12 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
 
 #if PTOISA_X86
 
+// Where sums begin that begin at 0.
+PTOISA_INLINE const float *ptoisa_mm_zeros(void) {
+    static const float zeros[PTOISA_MM_COLS] = {0};
+    return zeros;
+}
+
 // -- packing --------------------------------------------------------------------------------------
 
 // Widens 32 bytes of a row to 8 units (f32) at low, or to 16, the upper 8 at high.
@@ -6617,23 +6554,33 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_split(float *to, __m256 unit, ptoisa_dt
     }
 }
 
-PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_pack_zn_of_x86(float *to, const ptoisa_tile *b,
-                                                        uint32_t col, uint32_t cols, uint32_t k,
-                                                        uint32_t k_count, ptoisa_dtype dtype) {
+#define PTOISA_MM_SPLIT_CASE(type)                                                                 \
+    PTOISA_MM_UNROLL                                                                               \
+    for (uint32_t u = 0; u < 8; u++) {                                                             \
+        ptoisa_mm_split(to + u * step + c, units[u], type);                                        \
+    }                                                                                              \
+    break;
+
+// The type is asked for in each box, so that turning is compiled once.
+PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_zn_x86(float *to, const ptoisa_tile *b, uint32_t col,
+                                                 uint32_t cols, uint32_t k, uint32_t k_count) {
+    const ptoisa_dtype dtype = (ptoisa_dtype)b->dtype;
     const uint32_t size = ptoisa_dtype_size(dtype), chunk = 32 / size;
-    const uint32_t rows_of_unit = dtype == PTOISA_F32 ? 1 : 2;
+    const uint32_t step = (dtype == PTOISA_F32 ? 1 : 2) * PTOISA_MM_COLS;
     cols = (cols + 15) / 16 * 16;
     for (uint32_t i = 0; i < k_count; i += chunk) {
         const uint8_t *from = (const uint8_t *)b->data + size * ptoisa_offset(b, k + i, col);
         for (uint32_t c = 0; c < cols; c += 8) {
             __m256 units[8];
             ptoisa_mm_transpose(units, from + c * 32);
-            PTOISA_MM_UNROLL
-            for (uint32_t u = 0; u < 8; u++) {
-                ptoisa_mm_split(to + u * rows_of_unit * PTOISA_MM_COLS + c, units[u], dtype);
+            switch (dtype) {
+            case PTOISA_F32: PTOISA_MM_SPLIT_CASE(PTOISA_F32)
+            case PTOISA_F16: PTOISA_MM_SPLIT_CASE(PTOISA_F16)
+            case PTOISA_BF16: PTOISA_MM_SPLIT_CASE(PTOISA_BF16)
+            default: PTOISA_MM_SPLIT_CASE(PTOISA_I8)
             }
         }
-        to += 8 * rows_of_unit * PTOISA_MM_COLS;
+        to += 8 * step;
     }
 }
 
@@ -6657,14 +6604,8 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_pack_rows_of_x86(float *to, const ptois
 PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b, uint32_t col,
                                                 uint32_t cols, uint32_t k, uint32_t k_count) {
     if (ptoisa_mm_is_zn(b)) {
-        switch ((ptoisa_dtype)b->dtype) {
-        case PTOISA_F32: ptoisa_mm_pack_zn_of_x86(to, b, col, cols, k, k_count, PTOISA_F32); return;
-        case PTOISA_F16: ptoisa_mm_pack_zn_of_x86(to, b, col, cols, k, k_count, PTOISA_F16); return;
-        case PTOISA_BF16:
-            ptoisa_mm_pack_zn_of_x86(to, b, col, cols, k, k_count, PTOISA_BF16);
-            return;
-        default: ptoisa_mm_pack_zn_of_x86(to, b, col, cols, k, k_count, PTOISA_I8); return;
-        }
+        ptoisa_mm_pack_zn_x86(to, b, col, cols, k, k_count);
+        return;
     }
     if (b->layout == PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(b)) {
         switch ((ptoisa_dtype)b->dtype) {
@@ -6693,12 +6634,13 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, 
     const uint32_t last = t->cols - 16 * (vectors - 1);
     const __mmask16 mask[2] = {(__mmask16)(vectors == 2 ? 0xffffu : (1u << last) - 1),
                                (__mmask16)((1u << last) - 1)};
+    const uint32_t start_row = t->start ? PTOISA_MM_COLS : 0;
+    const float *start = t->start ? t->start + row * PTOISA_MM_COLS : ptoisa_mm_zeros();
     PTOISA_MM_UNROLL
     for (uint32_t i = 0; i < rows; i++) {
         PTOISA_MM_UNROLL
         for (uint32_t v = 0; v < vectors; v++) {
-            sum[i][v] = t->start ? _mm512_loadu_ps(t->start + (row + i) * PTOISA_MM_COLS + 16 * v)
-                                 : _mm512_setzero_ps();
+            sum[i][v] = _mm512_loadu_ps(start + i * start_row + 16 * v);
         }
     }
     const float *b = t->b;
@@ -6728,19 +6670,27 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, 
             }
         }
     }
-    PTOISA_MM_UNROLL
-    for (uint32_t i = 0; i < rows; i++) {
+    if (t->add) {
+        const uint64_t add_row = t->add_row, add_cols = t->add_cols;
+        const float *add = t->add + row * add_row;
         PTOISA_MM_UNROLL
-        for (uint32_t v = 0; v < vectors; v++) {
-            if (t->add) {
-                __m512 x = _mm512_maskz_loadu_ps(mask[v],
-                                                 t->add + (row + i) * t->add_row + v * t->add_cols);
+        for (uint32_t i = 0; i < rows; i++) {
+            PTOISA_MM_UNROLL
+            for (uint32_t v = 0; v < vectors; v++) {
+                __m512 x = _mm512_maskz_loadu_ps(mask[v], add + i * add_row + v * add_cols);
                 sum[i][v] = is_int ? _mm512_castsi512_ps(_mm512_add_epi32(
                                          _mm512_castps_si512(sum[i][v]), _mm512_castps_si512(x)))
                                    : _mm512_add_ps(sum[i][v], x);
             }
-            _mm512_mask_storeu_ps(t->out + (row + i) * t->out_row + v * t->out_cols, mask[v],
-                                  sum[i][v]);
+        }
+    }
+    const uint64_t out_row = t->out_row, out_cols = t->out_cols;
+    float *out = t->out + row * out_row;
+    PTOISA_MM_UNROLL
+    for (uint32_t i = 0; i < rows; i++) {
+        PTOISA_MM_UNROLL
+        for (uint32_t v = 0; v < vectors; v++) {
+            _mm512_mask_storeu_ps(out + i * out_row + v * out_cols, mask[v], sum[i][v]);
         }
     }
 }
@@ -6774,19 +6724,45 @@ PTOISA_FN void ptoisa_mm_block_avx512(const ptoisa_mm_block *t, bool is_int) {
 
 // -- AVX2 -----------------------------------------------------------------------------------------
 
+PTOISA_AVX2 PTOISA_ALWAYS __m256 ptoisa_mm_add_avx2(__m256 x, __m256 y, const bool is_int) {
+    return is_int ? _mm256_castsi256_ps(
+                        _mm256_add_epi32(_mm256_castps_si256(x), _mm256_castps_si256(y)))
+                  : _mm256_add_ps(x, y);
+}
+
+// Adds and stores rows x 16 sums where columns are missing. Masked stores are slow on some
+// processors: only there.
+PTOISA_AVX2 PTOISA_FN void ptoisa_mm_end_avx2(const ptoisa_mm_block *t, uint32_t row, uint32_t half,
+                                              uint32_t rows, bool is_int, float sums[][16]) {
+    const __m256i left = _mm256_set1_epi32((int)(t->cols - 16 * half));
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    for (uint32_t i = 0; i < rows; i++) {
+        for (uint32_t v = 0; v < 2; v++) {
+            const __m256i at = _mm256_add_epi32(lane, _mm256_set1_epi32((int)(8 * v)));
+            const __m256i mask = _mm256_cmpgt_epi32(left, at);
+            __m256 sum = _mm256_loadu_ps(sums[i] + 8 * v);
+            if (t->add) {
+                const float *add = t->add + (row + i) * t->add_row + half * t->add_cols + 8 * v;
+                sum = ptoisa_mm_add_avx2(sum, _mm256_maskload_ps(add, mask), is_int);
+            }
+            _mm256_maskstore_ps(t->out + (row + i) * t->out_row + half * t->out_cols + 8 * v, mask,
+                                sum);
+        }
+    }
+}
+
 // rows x 16 sums, of columns from col on. rows and is_int are constants where this is inlined.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_sum_avx2(const ptoisa_mm_block *t, uint32_t row,
                                                   uint32_t half, const uint32_t rows,
                                                   const bool is_int) {
     __m256 sum[6][2];
+    const uint32_t start_row = t->start ? PTOISA_MM_COLS : 0;
+    const float *start = t->start ? t->start + row * PTOISA_MM_COLS + 16 * half : ptoisa_mm_zeros();
     PTOISA_MM_UNROLL
     for (uint32_t i = 0; i < rows; i++) {
         PTOISA_MM_UNROLL
         for (uint32_t v = 0; v < 2; v++) {
-            sum[i][v] =
-                t->start
-                    ? _mm256_loadu_ps(t->start + (row + i) * PTOISA_MM_COLS + 16 * half + 8 * v)
-                    : _mm256_setzero_ps();
+            sum[i][v] = _mm256_loadu_ps(start + i * start_row + 8 * v);
         }
     }
     const float *b = t->b + 16 * half;
@@ -6812,29 +6788,34 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_sum_avx2(const ptoisa_mm_block *t, uint
             }
         }
     }
-    // Masked stores are slow on some processors: only where columns are missing.
-    const bool is_full = t->cols - 16 * half >= 16;
-    const __m256i left = _mm256_set1_epi32((int)(t->cols - 16 * half));
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    if (t->cols - 16 * half < 16) {
+        float sums[6][16];
+        PTOISA_MM_UNROLL
+        for (uint32_t i = 0; i < rows; i++) {
+            _mm256_storeu_ps(sums[i], sum[i][0]);
+            _mm256_storeu_ps(sums[i] + 8, sum[i][1]);
+        }
+        ptoisa_mm_end_avx2(t, row, half, rows, is_int, sums);
+        return;
+    }
+    const uint64_t add_row = t->add_row, out_row = t->out_row;
+    if (t->add) {
+        const float *add = t->add + row * add_row + half * t->add_cols;
+        PTOISA_MM_UNROLL
+        for (uint32_t i = 0; i < rows; i++) {
+            PTOISA_MM_UNROLL
+            for (uint32_t v = 0; v < 2; v++) {
+                sum[i][v] = ptoisa_mm_add_avx2(sum[i][v],
+                                               _mm256_loadu_ps(add + i * add_row + 8 * v), is_int);
+            }
+        }
+    }
+    float *out = t->out + row * out_row + half * t->out_cols;
     PTOISA_MM_UNROLL
     for (uint32_t i = 0; i < rows; i++) {
         PTOISA_MM_UNROLL
         for (uint32_t v = 0; v < 2; v++) {
-            const __m256i at = _mm256_add_epi32(lane, _mm256_set1_epi32((int)(8 * v)));
-            const __m256i mask = _mm256_cmpgt_epi32(left, at);
-            if (t->add) {
-                const float *add = t->add + (row + i) * t->add_row + half * t->add_cols + 8 * v;
-                __m256 x = is_full ? _mm256_loadu_ps(add) : _mm256_maskload_ps(add, mask);
-                sum[i][v] = is_int ? _mm256_castsi256_ps(_mm256_add_epi32(
-                                         _mm256_castps_si256(sum[i][v]), _mm256_castps_si256(x)))
-                                   : _mm256_add_ps(sum[i][v], x);
-            }
-            float *out = t->out + (row + i) * t->out_row + half * t->out_cols + 8 * v;
-            if (is_full) {
-                _mm256_storeu_ps(out, sum[i][v]);
-            } else {
-                _mm256_maskstore_ps(out, mask, sum[i][v]);
-            }
+            _mm256_storeu_ps(out + i * out_row + 8 * v, sum[i][v]);
         }
     }
 }

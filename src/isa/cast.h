@@ -48,48 +48,75 @@ PTOISA_LANE_TYPES(8)
 #if PTOISA_X86
 #define PTOISA_IF_X86(text) text
 // Processors with AVX2 and FMA have F16C too: the compilers' x86-64-v3 has all three.
-#define PTOISA_F16C __attribute__((target("avx2,fma,f16c")))
+#define PTOISA_F16C             __attribute__((target("avx2,fma,f16c")))
+#define PTOISA_CAST_EIGHT(name) name##_avx2
 #else
 #define PTOISA_IF_X86(text)
+#define PTOISA_CAST_EIGHT(name) NULL
 #endif
 
-// Defines name(d, s, n, low, high): code(L, arg) makes the vector y of x, L elements at a time. low
-// and high are two numbers of type P that some need.
-#define PTOISA_MAP_AS(attribute, L, name, D, S, P, code, arg)                                      \
-    PTOISA_FN attribute void name(void *d, const void *s, size_t n, P low, P high) {               \
-        uint8_t *to = (uint8_t *)d;                                                                \
-        const uint8_t *from = (const uint8_t *)s;                                                  \
+// Numbers that some loops need; what each means stands where it is used.
+typedef struct ptoisa_cast_args {
+    int32_t low, high;
+    float x, y;
+    ptoisa_round round;
+} ptoisa_cast_args;
+
+// Makes n elements of others; n is a multiple of the vector's length.
+typedef void (*ptoisa_cast_line)(uint8_t *to, const uint8_t *from, size_t n,
+                                 const ptoisa_cast_args *args);
+
+// Runs a loop for vectors of 8 where there is AVX2, for vectors of 4 elsewhere. What fills no vector
+// goes through buffers, so that each loop is compiled once.
+PTOISA_FN void ptoisa_cast_run(ptoisa_cast_line eight, ptoisa_cast_line four, void *d,
+                               uint32_t d_size, const void *s, uint32_t s_size, size_t n,
+                               const ptoisa_cast_args *args) {
+    uint8_t in[32], out[32];
+    size_t length = ptoisa_has_avx2() ? 8 : 4, left = n % length, whole = n - left;
+    ptoisa_cast_line line = ptoisa_has_avx2() ? eight : four;
+    uint8_t *to = (uint8_t *)d;
+    const uint8_t *from = (const uint8_t *)s;
+    if (whole > 0) {
+        line(to, from, whole, args);
+    }
+    if (left > 0) {
+        memset(in, 0, sizeof in);
+        memcpy(in, from + whole * s_size, left * s_size);
+        line(out, in, length, args);
+        memcpy(to + whole * d_size, out, left * d_size);
+    }
+}
+
+// Defines a loop: code(L, arg) makes the vector y of x.
+#define PTOISA_CAST_LINE(attribute, L, name, D, S, code, arg)                                      \
+    PTOISA_FN attribute void name(uint8_t *to, const uint8_t *from, size_t n,                      \
+                                  const ptoisa_cast_args *args) {                                  \
         ptoisa_##S##x##L x;                                                                        \
         ptoisa_##D##x##L y;                                                                        \
-        (void)low, (void)high;                                                                     \
-        for (; n >= L; n -= L, to += sizeof y, from += sizeof x) {                                 \
+        const ptoisa_cast_args by = *args;                                                         \
+        (void)by;                                                                                  \
+        for (; n > 0; n -= L, to += sizeof y, from += sizeof x) {                                  \
             memcpy(&x, from, sizeof x);                                                            \
             { code(L, arg); }                                                                      \
             memcpy(to, &y, sizeof y);                                                              \
         }                                                                                          \
-        if (n > 0) {                                                                               \
-            memset(&x, 0, sizeof x);                                                               \
-            memcpy(&x, from, n *(sizeof x / L));                                                   \
-            { code(L, arg); }                                                                      \
-            memcpy(to, &y, n *(sizeof y / L));                                                     \
-        }                                                                                          \
     }
 
-#define PTOISA_MAP_WITH(name, D, S, P, code, arg)                                                  \
-    PTOISA_IF_X86(PTOISA_MAP_AS(PTOISA_AVX2, 8, name##_avx2, D, S, P, code, arg))                  \
-    PTOISA_MAP_AS(, 4, name##_plain, D, S, P, code, arg)                                           \
-    PTOISA_FN void name##_with(void *d, const void *s, size_t n, P low, P high) {                  \
-        PTOISA_IF_X86(if (ptoisa_has_avx2()) {                                                     \
-            name##_avx2(d, s, n, low, high);                                                       \
-            return;                                                                                \
-        })                                                                                         \
-        name##_plain(d, s, n, low, high);                                                          \
+// Defines name_by(d, s, n, args).
+#define PTOISA_MAP_BY(name, D, S, code, arg)                                                       \
+    PTOISA_IF_X86(PTOISA_CAST_LINE(PTOISA_AVX2, 8, name##_avx2, D, S, code, arg))                  \
+    PTOISA_CAST_LINE(, 4, name##_plain, D, S, code, arg)                                           \
+    PTOISA_INLINE void name##_by(void *d, const void *s, size_t n, const ptoisa_cast_args *args) { \
+        ptoisa_cast_run(PTOISA_CAST_EIGHT(name), name##_plain, d, sizeof(ptoisa_##D##x4) / 4, s,   \
+                        sizeof(ptoisa_##S##x4) / 4, n, args);                                      \
     }
 
+// The same, and name(d, s, n).
 #define PTOISA_MAP(name, D, S, code, arg)                                                          \
-    PTOISA_MAP_WITH(name, D, S, int32_t, code, arg)                                                \
-    PTOISA_FN void name(void *d, const void *s, size_t n) {                                        \
-        name##_with(d, s, n, 0, 0);                                                                \
+    PTOISA_MAP_BY(name, D, S, code, arg)                                                           \
+    PTOISA_INLINE void name(void *d, const void *s, size_t n) {                                    \
+        const ptoisa_cast_args none = {0, 0, 0, 0, PTOISA_CAST_NONE};                              \
+        name##_by(d, s, n, &none);                                                                 \
     }
 
 #define PTOISA_CAST_LOOP(x, V) __builtin_convertvector(x, V)
@@ -115,12 +142,15 @@ PTOISA_LANE_TYPES(8)
 // f32 as bits: max(x, 0); NaN stays NaN.
 #define PTOISA_STEP_RELU(L, arg) y = x & ((x > 0) | ((x & 0x7fffffff) > 0x7f800000))
 
-// gcc 12 makes poor code of a step from 1 byte to 4 and back, so there are two.
-#define PTOISA_STEP_I8(L, arg)                                                                     \
-    y = PTOISA_CAST_LOOP(PTOISA_CAST_LOOP(PTOISA_CAST_LOOP(x, ptoisa_i16x##L), ptoisa_i32x##L),    \
-                         ptoisa_f32x##L)
-#define PTOISA_STEP_I16(L, arg)                                                                    \
-    y = PTOISA_CAST_LOOP(PTOISA_CAST_LOOP(x, ptoisa_i32x##L), ptoisa_f32x##L)
+// Small integers to words: i32, or f32 if by.low. gcc 12 makes poor code of a step from 1 byte to 4
+// and back, so there are two.
+#define PTOISA_STEP_WORD(L, expr)                                                                  \
+    y = PTOISA_CAST_LOOP(expr, ptoisa_i32x##L);                                                    \
+    if (by.low) {                                                                                  \
+        y = (ptoisa_i32x##L)PTOISA_CAST_LOOP(y, ptoisa_f32x##L);                                   \
+    }
+#define PTOISA_STEP_I8(L, arg)        PTOISA_STEP_WORD(L, PTOISA_CAST_LOOP(x, ptoisa_i16x##L))
+#define PTOISA_STEP_I16(L, arg)       PTOISA_STEP_WORD(L, x)
 #define PTOISA_STEP_I32(L, arg)       y = PTOISA_CAST_LOOP(x, ptoisa_f32x##L)
 #define PTOISA_STEP_FROM_BF16(L, arg) y = PTOISA_CAST_LOOP(x, ptoisa_u32x##L) << 16
 #define PTOISA_STEP_LOW_8(L, arg)                                                                  \
@@ -129,10 +159,10 @@ PTOISA_LANE_TYPES(8)
 #define PTOISA_STEP_EXPR(L, arg)   y = arg
 
 // clang-format off
-PTOISA_MAP(ptoisa_f32s_from_i8, f32, i8, PTOISA_STEP_I8, 0)
-PTOISA_MAP(ptoisa_f32s_from_u8, f32, u8, PTOISA_STEP_I8, 0)
-PTOISA_MAP(ptoisa_f32s_from_i16, f32, i16, PTOISA_STEP_I16, 0)
-PTOISA_MAP(ptoisa_f32s_from_u16, f32, u16, PTOISA_STEP_I16, 0)
+PTOISA_MAP_BY(ptoisa_words_of_i8, i32, i8, PTOISA_STEP_I8, 0)
+PTOISA_MAP_BY(ptoisa_words_of_u8, i32, u8, PTOISA_STEP_I8, 0)
+PTOISA_MAP_BY(ptoisa_words_of_i16, i32, i16, PTOISA_STEP_I16, 0)
+PTOISA_MAP_BY(ptoisa_words_of_u16, i32, u16, PTOISA_STEP_I16, 0)
 PTOISA_MAP(ptoisa_f32s_from_i32, f32, i32, PTOISA_STEP_I32, 0)
 PTOISA_MAP(ptoisa_f32s_from_bf16, u32, u16, PTOISA_STEP_FROM_BF16, 0)
 PTOISA_MAP(ptoisa_bf16s_from_f32, u16, u32, PTOISA_STEP_BF16, 0)
@@ -141,10 +171,15 @@ PTOISA_MAP(ptoisa_low16_from_i32, u16, u32, PTOISA_STEP_LOW_16, 0)
 PTOISA_MAP(ptoisa_f32s_low16, f32, f32, PTOISA_STEP_LOW16, 0)
 PTOISA_MAP(ptoisa_f32s_relu, i32, i32, PTOISA_STEP_RELU, 0)
 PTOISA_MAP(ptoisa_i32s_relu, i32, i32, PTOISA_STEP_EXPR, x & (x > 0))
-PTOISA_MAP_WITH(ptoisa_f32s_times, f32, f32, float, PTOISA_STEP_EXPR, x * low)
-PTOISA_MAP_WITH(ptoisa_f32s_plus, f32, f32, float, PTOISA_STEP_EXPR, x + low)
-PTOISA_MAP_WITH(ptoisa_f32s_minus_times, f32, f32, float, PTOISA_STEP_EXPR, (x - low) * high)
+PTOISA_MAP_BY(ptoisa_f32s_times, f32, f32, PTOISA_STEP_EXPR, x * by.x)
+PTOISA_MAP_BY(ptoisa_f32s_plus, f32, f32, PTOISA_STEP_EXPR, x + by.x)
+PTOISA_MAP_BY(ptoisa_f32s_minus_times, f32, f32, PTOISA_STEP_EXPR, (x - by.x) * by.y)
 // clang-format on
+
+PTOISA_INLINE ptoisa_cast_args ptoisa_by(float x, float y) {
+    ptoisa_cast_args args = {0, 0, x, y, PTOISA_CAST_NONE};
+    return args;
+}
 
 // -- f16 ------------------------------------------------------------------------------------------
 
@@ -275,41 +310,34 @@ PTOISA_ALWAYS float ptoisa_abs_f32(float x) {
         *y = (ptoisa_f32x##L)((i & has_rest) | (bits & ~has_rest));                                \
     }
 
-#define PTOISA_STEP_TO_I32(L, round) ptoisa_i32_x##L(&y, &x, round, low, high)
+#define PTOISA_STEP_TO_I32(L, round) ptoisa_i32_x##L(&y, &x, round, by.low, by.high)
 #define PTOISA_STEP_ROUND(L, round)  ptoisa_round_x##L(&y, &x, round)
-#define PTOISA_ROUND_MAPS(MODE)                                                                    \
-    PTOISA_MAP_WITH(ptoisa_i32s_##MODE, i32, f32, int32_t, PTOISA_STEP_TO_I32, PTOISA_CAST_##MODE) \
-    PTOISA_MAP(ptoisa_f32s_##MODE, f32, f32, PTOISA_STEP_ROUND, PTOISA_CAST_##MODE)
-
-#define PTOISA_ROUND_MODES(MODE) MODE(RINT) MODE(ROUND) MODE(FLOOR) MODE(CEIL) MODE(TRUNC) MODE(ODD)
 
 // clang-format off
 PTOISA_ROUND_LANES(4)
 PTOISA_IF_X86(PTOISA_ROUND_LANES(8))
-PTOISA_ROUND_MODES(PTOISA_ROUND_MAPS)
+PTOISA_MAP_BY(ptoisa_i32s_nearest, i32, f32, PTOISA_STEP_TO_I32, PTOISA_CAST_RINT)
+PTOISA_MAP_BY(ptoisa_i32s_cut, i32, f32, PTOISA_STEP_TO_I32, PTOISA_CAST_TRUNC)
+PTOISA_MAP_BY(ptoisa_i32s_in_mode, i32, f32, PTOISA_STEP_TO_I32, by.round)
+PTOISA_MAP_BY(ptoisa_f32s_in_mode, f32, f32, PTOISA_STEP_ROUND, by.round)
 // clang-format on
 
-#define PTOISA_ROUND_CALL(MODE)                                                                    \
-    case PTOISA_CAST_##MODE: ptoisa_i32s_##MODE##_with(d, s, n, low, high); return;
-
-// Rounds to integers between low and high; NaN is 0.
+// Rounds to integers between low and high; NaN is 0. The common modes have loops of their own.
 PTOISA_FN void ptoisa_i32s_from_f32(void *d, const void *s, size_t n, ptoisa_round round,
                                     int32_t low, int32_t high) {
-    switch (round == PTOISA_CAST_NONE ? PTOISA_CAST_RINT : round) {
-        PTOISA_ROUND_MODES(PTOISA_ROUND_CALL)
-    default: break;
+    const ptoisa_cast_args args = {low, high, 0, 0, round};
+    switch (round) {
+    case PTOISA_CAST_NONE:
+    case PTOISA_CAST_RINT: ptoisa_i32s_nearest_by(d, s, n, &args); return;
+    case PTOISA_CAST_TRUNC: ptoisa_i32s_cut_by(d, s, n, &args); return;
+    default: ptoisa_i32s_in_mode_by(d, s, n, &args); return;
     }
 }
 
-#define PTOISA_ROUND_FLOAT_CALL(MODE)                                                              \
-    case PTOISA_CAST_##MODE: ptoisa_f32s_##MODE(d, s, n); return;
-
 // Rounds to integers that stay floats.
 PTOISA_FN void ptoisa_f32s_rounded(void *d, const void *s, size_t n, ptoisa_round round) {
-    switch (round == PTOISA_CAST_NONE ? PTOISA_CAST_RINT : round) {
-        PTOISA_ROUND_MODES(PTOISA_ROUND_FLOAT_CALL)
-    default: break;
-    }
+    const ptoisa_cast_args args = {0, 0, 0, 0, round};
+    ptoisa_f32s_in_mode_by(d, s, n, &args);
 }
 
 // x rounded and saturated, NaN 0.
@@ -378,18 +406,26 @@ PTOISA_FN uint16_t ptoisa_f16_from_i64(int64_t x) {
 
 // -- by type --------------------------------------------------------------------------------------
 
-// Widens to f32, exactly. False for a type that f32 does not hold.
-PTOISA_FN bool ptoisa_f32s_from(ptoisa_dtype dtype, void *d, const void *s, size_t n) {
+// Widens what has fewer than 32 bits to words: floats to f32, integers to i32, or to f32 as well.
+// Copies 32 bits as they are. False for a type that does not fit.
+PTOISA_FN bool ptoisa_words_of(ptoisa_dtype dtype, void *d, const void *s, size_t n,
+                               bool is_float_wanted) {
+    const ptoisa_cast_args args = {is_float_wanted, 0, 0, 0, PTOISA_CAST_NONE};
     switch (dtype) {
     case PTOISA_F16: ptoisa_f32s_from_f16(d, s, n); return true;
     case PTOISA_BF16: ptoisa_f32s_from_bf16(d, s, n); return true;
+    case PTOISA_I8: ptoisa_words_of_i8_by(d, s, n, &args); return true;
+    case PTOISA_U8: ptoisa_words_of_u8_by(d, s, n, &args); return true;
+    case PTOISA_I16: ptoisa_words_of_i16_by(d, s, n, &args); return true;
+    case PTOISA_U16: ptoisa_words_of_u16_by(d, s, n, &args); return true;
     case PTOISA_F32: memmove(d, s, n * sizeof(float)); return true;
-    case PTOISA_I8: ptoisa_f32s_from_i8(d, s, n); return true;
-    case PTOISA_U8: ptoisa_f32s_from_u8(d, s, n); return true;
-    case PTOISA_I16: ptoisa_f32s_from_i16(d, s, n); return true;
-    case PTOISA_U16: ptoisa_f32s_from_u16(d, s, n); return true;
     default: return false;
     }
+}
+
+// Widens to f32, exactly. False for a type that f32 does not hold.
+PTOISA_FN bool ptoisa_f32s_from(ptoisa_dtype dtype, void *d, const void *s, size_t n) {
+    return ptoisa_words_of(dtype, d, s, n, true);
 }
 
 // The least and the greatest i8, u8, i16, u16 or i32.

@@ -259,14 +259,14 @@ PTOISA_FN void ptoisa_quant(ptoisa_core *core, const ptoisa_tile *d, const ptois
     for (uint32_t r = 0; r < d->valid_rows; r++) {
         uint8_t *to = (uint8_t *)d->data + (uint64_t)r * d->cols;
         const ptoisa_any_f32 *from = (const ptoisa_any_f32 *)s->data + (uint64_t)r * s->cols;
-        float by = (float)ptoisa_get(scale, r, 0);
-        float plus = offset ? (float)ptoisa_get(offset, r, 0) : 0;
+        const ptoisa_cast_args times = ptoisa_by((float)ptoisa_get(scale, r, 0), 0);
+        const ptoisa_cast_args plus = ptoisa_by(offset ? (float)ptoisa_get(offset, r, 0) : 0, 0);
         for (uint32_t c = 0; c < d->valid_cols; c += n) {
             n = ptoisa_min_u32(d->valid_cols - c, PTOISA_CVT_STEP);
             // Two calls: seen together, the compiler would fuse them where the processor can.
-            ptoisa_f32s_times_with(scaled, from + c, n, by, 0);
+            ptoisa_f32s_times_by(scaled, from + c, n, &times);
             if (offset) {
-                ptoisa_f32s_plus_with(scaled, scaled, n, plus, 0);
+                ptoisa_f32s_plus_by(scaled, scaled, n, &plus);
             }
             ptoisa_cvt_from_f32(dtype, to + c, scaled, n, PTOISA_CAST_RINT, false);
         }
@@ -304,10 +304,11 @@ PTOISA_FN void ptoisa_tdequant(ptoisa_core *core, const ptoisa_tile *d, const pt
     size_t s_step = (size_t)s->cols * ptoisa_dtype_size((ptoisa_dtype)s->dtype);
     for (uint32_t r = 0; r < d->valid_rows; r++) {
         ptoisa_any_f32 *to = (ptoisa_any_f32 *)d->data + (uint64_t)r * d->cols;
-        float by = (float)ptoisa_get(scale, r, 0), minus = (float)ptoisa_get(offset, r, 0);
+        const ptoisa_cast_args by =
+            ptoisa_by((float)ptoisa_get(offset, r, 0), (float)ptoisa_get(scale, r, 0));
         ptoisa_f32s_from((ptoisa_dtype)s->dtype, to, (const uint8_t *)s->data + r * s_step,
                          d->valid_cols);
-        ptoisa_f32s_minus_times_with(to, to, d->valid_cols, minus, by);
+        ptoisa_f32s_minus_times_by(to, to, d->valid_cols, &by);
     }
 }
 

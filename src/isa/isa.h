@@ -29,6 +29,7 @@
 
 #define PTOISA_UNUSED      __attribute__((unused))
 #define PTOISA_FN          static PTOISA_UNUSED
+#define PTOISA_ONCE        __attribute__((noinline))
 #define PTOISA_INLINE      static inline PTOISA_UNUSED
 #define PTOISA_ALWAYS      static inline __attribute__((always_inline, unused))
 #define PTOISA_LIKELY(x)   __builtin_expect(!!(x), 1)

@@ -6,8 +6,8 @@
 // A pitch of 0 gives the same row again and again: a scalar, one row for all rows, or (d = a) the
 // sum of all rows. Rows one after another become one long row. Any operand may be d itself.
 //
-// Two kinds of loops do the work: f32 by the vectors of vector.h, and 32-bit integers by blocks of
-// 16 that the compiler turns into vectors. All other types pass through them: pieces of a row are
+// Two kinds of loops do the work, each compiled once for each width of vectors: f32 by the vectors of
+// vector.h, and 32-bit integers by the compiler's own. All other types pass through them: pieces of a row are
 // widened into buffers, mapped, and narrowed; for the integers that wrap this is the same, and f16
 // and bf16 are so computed in f32 and rounded once.
 
@@ -15,6 +15,7 @@
 #define PTOISA_MAP_H
 
 #include "arith.h"
+#include "cast.h"
 #include "vector.h"
 
 // Elements widened at a time: four buffers of 2 KiB, all in the first-level cache.
@@ -97,65 +98,105 @@ typedef struct ptoisa_map {
     MAP(set, SET, NEG, PTOISA_F(set, neg)(x))                                                      \
     MAP(set, SET, RELU, PTOISA_F(set, at_least)(x, zero))
 
-// A scalar is spread into one vector in memory and the loop then does not advance, so that scalars
-// need no loops of their own. What an operation does not use is not loaded.
-#define PTOISA_DEFINE_F32_MAP(set, SET, name, result)                                              \
-    SET PTOISA_FN void ptoisa_map_##name##_##set(const ptoisa_map *map) {                          \
+// One loop for each operation, over n elements, a multiple of the vector's length; b advances by step.
+// What an operation does not use is not loaded.
+typedef void (*ptoisa_map_line)(void *d, const void *a, const void *b, const void *c, size_t step,
+                                size_t n);
+
+#define PTOISA_DEFINE_F32_LINE(set, SET, name, result)                                             \
+    SET PTOISA_FN void ptoisa_map_##name##_##set(void *to, const void *x_at, const void *y_at,     \
+                                                 const void *z_at, size_t step, size_t n) {        \
         enum { LANES = PTOISA_LANES_##set };                                                       \
         const ptoisa_vec_##set zero = ptoisa_all_##set(0.0f);                                      \
+        float *d = (float *)to;                                                                    \
+        const float *a = (const float *)x_at, *b = (const float *)y_at, *c = (const float *)z_at;  \
         (void)zero;                                                                                \
-        for (uint32_t r = 0; r < map->rows; r++) {                                                 \
-            float *d = (float *)map->d + r * map->d_pitch;                                         \
-            const float *a = (const float *)map->a + r * map->a_pitch;                             \
-            const float *b = (const float *)map->b + r * map->b_pitch;                             \
-            const float *c = (const float *)map->c + r * map->c_pitch;                             \
-            size_t step = LANES, left = map->cols;                                                 \
-            float spread[LANES];                                                                   \
-            if (map->is_scalar) {                                                                  \
-                ptoisa_store_##set(spread, ptoisa_all_##set(*b));                                  \
-                b = spread;                                                                        \
-                step = 0;                                                                          \
-            }                                                                                      \
-            for (; left >= LANES; left -= LANES) {                                                 \
-                ptoisa_vec_##set x = ptoisa_load_##set(a), y = ptoisa_load_##set(b);               \
-                ptoisa_vec_##set z = ptoisa_load_##set(c);                                         \
-                (void)x, (void)y, (void)z;                                                         \
-                ptoisa_store_##set(d, result);                                                     \
-                d += LANES, a += LANES, b += step, c += LANES;                                     \
-            }                                                                                      \
-            if (left > 0) {                                                                        \
-                uint32_t n = (uint32_t)left;                                                       \
-                ptoisa_vec_##set x = ptoisa_load_n_##set(a, n, 0);                                 \
-                ptoisa_vec_##set y = ptoisa_load_n_##set(b, n, 0);                                 \
-                ptoisa_vec_##set z = ptoisa_load_n_##set(c, n, 0);                                 \
-                (void)x, (void)y, (void)z;                                                         \
-                ptoisa_store_n_##set(d, result, n);                                                \
-            }                                                                                      \
+        for (; n > 0; n -= LANES, d += LANES, a += LANES, b += step, c += LANES) {                 \
+            ptoisa_vec_##set x = ptoisa_load_##set(a), y = ptoisa_load_##set(b);                   \
+            ptoisa_vec_##set z = ptoisa_load_##set(c);                                             \
+            (void)x, (void)y, (void)z;                                                             \
+            ptoisa_store_##set(d, result);                                                         \
         }                                                                                          \
     }
 
-#define PTOISA_F32_MAP_CASE(set, SET, name, result)                                                \
-    case PTOISA_MAP_##name:                                                                        \
-        ptoisa_map_##name##_##set(map);                                                            \
-        return;
+#define PTOISA_MAP_CASE_F32(set, SET, name, result)                                                \
+    case PTOISA_MAP_##name: return ptoisa_map_##name##_##set;
 
-#define PTOISA_DEFINE_F32_MAPS(set, SET)                                                           \
-    PTOISA_F32_MAPS(PTOISA_DEFINE_F32_MAP, set, SET)                                               \
-    PTOISA_FN void ptoisa_map_f32_##set(ptoisa_map_op op, const ptoisa_map *map) {                 \
+// The loop of an operation; NULL: there is none.
+#define PTOISA_DEFINE_F32_LINES(set, SET)                                                          \
+    PTOISA_F32_MAPS(PTOISA_DEFINE_F32_LINE, set, SET)                                              \
+    PTOISA_FN ptoisa_map_line ptoisa_line_f32_##set(ptoisa_map_op op) {                            \
         switch (op) {                                                                              \
-            PTOISA_F32_MAPS(PTOISA_F32_MAP_CASE, set, SET)                                         \
-        default: return;                                                                           \
+            PTOISA_F32_MAPS(PTOISA_MAP_CASE_F32, set, SET)                                         \
+        default: return NULL;                                                                      \
         }                                                                                          \
+    }
+
+// Runs a loop over all rows. A scalar is spread into one vector in memory and b then does not
+// advance; what fills no vector at the end of a row goes through buffers. So each operation needs one
+// loop. fetch(to, from, n) and put(to, from, n) copy n < lanes words to a buffer and back.
+#define PTOISA_DEFINE_MAP_ROWS(set, SET)                                                           \
+    SET PTOISA_FN void ptoisa_map_rows_##set(ptoisa_map_line line, const ptoisa_map *map,          \
+                                             const uint32_t lanes) {                               \
+        float last[4][16] = {{0}}, spread[16];                                                     \
+        const size_t left = map->cols % lanes, whole = map->cols - left;                           \
+        const size_t step = map->is_scalar ? 0 : lanes;                                            \
+        const float *a = (const float *)map->a, *b_row = (const float *)map->b, *b = b_row;        \
+        const float *c = (const float *)map->c;                                                    \
+        float *d = (float *)map->d;                                                                \
+        for (uint32_t r = 0; line != NULL && r < map->rows; r++) {                                 \
+            if (map->is_scalar) {                                                                  \
+                for (uint32_t i = 0; i < lanes; i++) {                                             \
+                    memcpy(spread + i, b_row, sizeof *spread);                                     \
+                }                                                                                  \
+                b = spread;                                                                        \
+            } else {                                                                               \
+                b = b_row;                                                                         \
+            }                                                                                      \
+            if (whole > 0) {                                                                       \
+                line(d, a, b, c, step, whole);                                                     \
+            }                                                                                      \
+            if (left > 0) {                                                                        \
+                ptoisa_fetch_##set(last[0], a + whole, left);                                      \
+                ptoisa_fetch_##set(last[1], map->is_scalar ? b : b + whole, left);                 \
+                ptoisa_fetch_##set(last[2], c + whole, left);                                      \
+                line(last[3], last[0], last[1], last[2], lanes, lanes);                            \
+                ptoisa_put_##set(d + whole, last[3], left);                                        \
+            }                                                                                      \
+            d += map->d_pitch, a += map->a_pitch, b_row += map->b_pitch, c += map->c_pitch;        \
+        }                                                                                          \
+    }
+
+PTOISA_INLINE void ptoisa_fetch_c(float *to, const float *from, size_t n) {
+    memcpy(to, from, n * sizeof *to);
+}
+
+PTOISA_INLINE void ptoisa_put_c(float *to, const float *from, size_t n) {
+    memcpy(to, from, n * sizeof *to);
+}
+
+#define PTOISA_DEFINE_FETCH(set, SET)                                                              \
+    SET PTOISA_ALWAYS void ptoisa_fetch_##set(float *to, const float *from, size_t n) {            \
+        ptoisa_store_##set(to, ptoisa_load_n_##set(from, (uint32_t)n, 0));                         \
+    }                                                                                              \
+    SET PTOISA_ALWAYS void ptoisa_put_##set(float *to, const float *from, size_t n) {              \
+        ptoisa_store_n_##set(to, ptoisa_load_##set(from), (uint32_t)n);                            \
     }
 
 // clang-format off
-PTOISA_DEFINE_F32_MAPS(c, )
+PTOISA_DEFINE_MAP_ROWS(c, )
 #if PTOISA_X86
-PTOISA_DEFINE_F32_MAPS(avx2, PTOISA_AVX2)
-PTOISA_DEFINE_F32_MAPS(avx512, PTOISA_AVX512)
+PTOISA_DEFINE_FETCH(avx2, PTOISA_AVX2)
+PTOISA_DEFINE_MAP_ROWS(avx2, PTOISA_AVX2)
+PTOISA_DEFINE_F32_LINES(avx2, PTOISA_AVX2)
+PTOISA_DEFINE_FETCH(avx512, PTOISA_AVX512)
+PTOISA_DEFINE_MAP_ROWS(avx512, PTOISA_AVX512)
+PTOISA_DEFINE_F32_LINES(avx512, PTOISA_AVX512)
 #endif
 #if PTOISA_NEON
-PTOISA_DEFINE_F32_MAPS(neon, )
+PTOISA_DEFINE_F32_LINES(neon, )
+#else
+PTOISA_DEFINE_F32_LINES(c, )
 #endif
 // clang-format on
 
@@ -181,113 +222,87 @@ PTOISA_FN void ptoisa_map_f32(ptoisa_map_op op, const ptoisa_map *map) {
     }
 #if PTOISA_X86
     if (ptoisa_has_avx512()) {
-        ptoisa_map_f32_avx512(op, map);
+        ptoisa_map_rows_avx512(ptoisa_line_f32_avx512(op), map, PTOISA_LANES_avx512);
         return;
     }
     if (ptoisa_has_avx2()) {
-        ptoisa_map_f32_avx2(op, map);
+        ptoisa_map_rows_avx2(ptoisa_line_f32_avx2(op), map, PTOISA_LANES_avx2);
         return;
     }
 #endif
 #if PTOISA_NEON
-    ptoisa_map_f32_neon(op, map);
+    ptoisa_map_rows_c(ptoisa_line_f32_neon(op), map, PTOISA_LANES_neon);
 #else
-    ptoisa_map_f32_c(op, map);
+    ptoisa_map_rows_c(ptoisa_line_f32_c(op), map, PTOISA_LANES_c);
 #endif
 }
 
 // -- 32-bit integers ------------------------------------------------------------------------------
 
-// Eight words, as the compiler's own vectors: one body for AVX2 and for whatever the machine has.
-typedef uint32_t ptoisa_u32x8 __attribute__((vector_size(32)));
-typedef int32_t ptoisa_i32x8 __attribute__((vector_size(32)));
-typedef uint16_t ptoisa_u16x8 __attribute__((vector_size(16)));
-typedef int16_t ptoisa_i16x8 __attribute__((vector_size(16)));
-typedef uint8_t ptoisa_u8x8 __attribute__((vector_size(8)));
-typedef int8_t ptoisa_i8x8 __attribute__((vector_size(8)));
-
-#define PTOISA_X8_SIGNED(v)          ((ptoisa_i32x8)(v))
-#define PTOISA_X8_SELECT(mask, v, w) (((ptoisa_u32x8)(mask) & (v)) | (~(ptoisa_u32x8)(mask) & (w)))
+// L words, as the compiler's own vectors: 8 for AVX2, 4 for what every processor has.
+#define PTOISA_SIGNED(L, v) ((ptoisa_i32x##L)(v))
+#define PTOISA_PICK(L, mask, v, w)                                                                 \
+    (((ptoisa_u32x##L)(mask) & (v)) | (~(ptoisa_u32x##L)(mask) & (w)))
 
 // Of unsigned x, y, z, which wrap. A shift by the width or more (or by a negative count, which is
 // large) leaves nothing but the sign.
-#define PTOISA_INT_MAPS(MAP, set, SET)                                                             \
-    MAP(set, SET, ADD, x + y)                                                                      \
-    MAP(set, SET, SUB, x - y)                                                                      \
-    MAP(set, SET, MUL, (x) * (y))                                                                  \
-    MAP(set, SET, MAX, PTOISA_X8_SELECT(PTOISA_X8_SIGNED(x) > PTOISA_X8_SIGNED(y), x, y))          \
-    MAP(set, SET, MIN, PTOISA_X8_SELECT(PTOISA_X8_SIGNED(x) < PTOISA_X8_SIGNED(y), x, y))          \
-    MAP(set, SET, MAX_U, PTOISA_X8_SELECT(x > y, x, y))                                            \
-    MAP(set, SET, MIN_U, PTOISA_X8_SELECT(x < y, x, y))                                            \
-    MAP(set, SET, ADD_ADD, x + y + z)                                                              \
-    MAP(set, SET, SUB_ADD, x - y + z)                                                              \
-    MAP(set, SET, ABS, PTOISA_X8_SELECT(PTOISA_X8_SIGNED(x) < 0, -x, x))                           \
-    MAP(set, SET, NEG, -x)                                                                         \
-    MAP(set, SET, RELU, ~(ptoisa_u32x8)(PTOISA_X8_SIGNED(x) < 0) & (x))                            \
-    MAP(set, SET, AND, (x) & (y))                                                                  \
-    MAP(set, SET, OR, x | y)                                                                       \
-    MAP(set, SET, XOR, x ^ y)                                                                      \
-    MAP(set, SET, NOT, ~x)                                                                         \
-    MAP(set, SET, SHL, (ptoisa_u32x8)(y < 32) & (x << (y & 31)))                                   \
-    MAP(set, SET, SHR,                                                                             \
-        (ptoisa_u32x8)(PTOISA_X8_SIGNED(x) >>                                                      \
-                       PTOISA_X8_SIGNED(PTOISA_X8_SELECT(y < 32, y, (y & 0) + 31))))               \
-    MAP(set, SET, SHR_U, (ptoisa_u32x8)(y < 32) & (x >> (y & 31)))
+#define PTOISA_INT_MAPS(MAP, L, set, SET)                                                          \
+    MAP(L, set, SET, ADD, x + y)                                                                   \
+    MAP(L, set, SET, SUB, x - y)                                                                   \
+    MAP(L, set, SET, MUL, (x) * (y))                                                               \
+    MAP(L, set, SET, MAX, PTOISA_PICK(L, PTOISA_SIGNED(L, x) > PTOISA_SIGNED(L, y), x, y))         \
+    MAP(L, set, SET, MIN, PTOISA_PICK(L, PTOISA_SIGNED(L, x) < PTOISA_SIGNED(L, y), x, y))         \
+    MAP(L, set, SET, MAX_U, PTOISA_PICK(L, x > y, x, y))                                           \
+    MAP(L, set, SET, MIN_U, PTOISA_PICK(L, x < y, x, y))                                           \
+    MAP(L, set, SET, ADD_ADD, x + y + z)                                                           \
+    MAP(L, set, SET, SUB_ADD, x - y + z)                                                           \
+    MAP(L, set, SET, ABS, PTOISA_PICK(L, PTOISA_SIGNED(L, x) < 0, -x, x))                          \
+    MAP(L, set, SET, NEG, -x)                                                                      \
+    MAP(L, set, SET, RELU, ~(ptoisa_u32x##L)(PTOISA_SIGNED(L, x) < 0) & (x))                       \
+    MAP(L, set, SET, AND, (x) & (y))                                                               \
+    MAP(L, set, SET, OR, x | y)                                                                    \
+    MAP(L, set, SET, XOR, x ^ y)                                                                   \
+    MAP(L, set, SET, NOT, ~x)                                                                      \
+    MAP(L, set, SET, SHL, (ptoisa_u32x##L)(y < 32) & (x << (y & 31)))                              \
+    MAP(L, set, SET, SHR,                                                                          \
+        (ptoisa_u32x##L)(PTOISA_SIGNED(L, x) >>                                                    \
+                         PTOISA_SIGNED(L, PTOISA_PICK(L, y < 32, y, (y & 0) + 31))))               \
+    MAP(L, set, SET, SHR_U, (ptoisa_u32x##L)(y < 32) & (x >> (y & 31)))
 
-#define PTOISA_DEFINE_INT_MAP(set, SET, name, result)                                              \
-    SET PTOISA_FN void ptoisa_map_int_##name##_##set(const ptoisa_map *map) {                      \
-        for (uint32_t r = 0; r < map->rows; r++) {                                                 \
-            uint32_t *d = (uint32_t *)map->d + r * map->d_pitch;                                   \
-            const uint32_t *a = (const uint32_t *)map->a + r * map->a_pitch;                       \
-            const uint32_t *b = (const uint32_t *)map->b + r * map->b_pitch;                       \
-            const uint32_t *c = (const uint32_t *)map->c + r * map->c_pitch;                       \
-            size_t step = 8, left = map->cols;                                                     \
-            uint32_t spread[8];                                                                    \
-            if (map->is_scalar) {                                                                  \
-                for (int i = 0; i < 8; i++) {                                                      \
-                    spread[i] = *b;                                                                \
-                }                                                                                  \
-                b = spread;                                                                        \
-                step = 0;                                                                          \
-            }                                                                                      \
-            ptoisa_u32x8 x = {0}, y = {0}, z = {0}, w;                                             \
+#define PTOISA_DEFINE_INT_LINE(L, set, SET, name, result)                                          \
+    SET PTOISA_FN void ptoisa_map_int_##name##_##set(void *to, const void *x_at, const void *y_at, \
+                                                     const void *z_at, size_t step, size_t n) {    \
+        uint32_t *d = (uint32_t *)to;                                                              \
+        const uint32_t *a = (const uint32_t *)x_at, *b = (const uint32_t *)y_at;                   \
+        const uint32_t *c = (const uint32_t *)z_at;                                                \
+        ptoisa_u32x##L x, y, z, w;                                                                 \
+        for (; n > 0; n -= L, d += L, a += L, b += step, c += L) {                                 \
+            memcpy(&x, a, sizeof x);                                                               \
+            memcpy(&y, b, sizeof y);                                                               \
+            memcpy(&z, c, sizeof z);                                                               \
             (void)x, (void)y, (void)z;                                                             \
-            for (; left >= 8; left -= 8) {                                                         \
-                memcpy(&x, a, sizeof x);                                                           \
-                memcpy(&y, b, sizeof y);                                                           \
-                memcpy(&z, c, sizeof z);                                                           \
-                w = result;                                                                        \
-                memcpy(d, &w, sizeof w);                                                           \
-                d += 8, a += 8, b += step, c += 8;                                                 \
-            }                                                                                      \
-            if (left > 0) {                                                                        \
-                memcpy(&x, a, left * sizeof *a);                                                   \
-                memcpy(&y, b, left * sizeof *b);                                                   \
-                memcpy(&z, c, left * sizeof *c);                                                   \
-                w = result;                                                                        \
-                memcpy(d, &w, left * sizeof *d);                                                   \
-            }                                                                                      \
+            w = result;                                                                            \
+            memcpy(d, &w, sizeof w);                                                               \
         }                                                                                          \
     }
 
-#define PTOISA_INT_MAP_CASE(set, SET, name, result)                                                \
+#define PTOISA_MAP_CASE_INT(L, set, SET, name, result)                                             \
     case PTOISA_MAP_##name:                                                                        \
-        ptoisa_map_int_##name##_##set(map);                                                        \
-        return;
+        return ptoisa_map_int_##name##_##set;
 
-#define PTOISA_DEFINE_INT_MAPS(set, SET)                                                           \
-    PTOISA_INT_MAPS(PTOISA_DEFINE_INT_MAP, set, SET)                                               \
-    PTOISA_FN void ptoisa_map_int_##set(ptoisa_map_op op, const ptoisa_map *map) {                 \
+#define PTOISA_DEFINE_INT_LINES(L, set, SET)                                                       \
+    PTOISA_INT_MAPS(PTOISA_DEFINE_INT_LINE, L, set, SET)                                           \
+    PTOISA_FN ptoisa_map_line ptoisa_line_int_##set(ptoisa_map_op op) {                            \
         switch (op) {                                                                              \
-            PTOISA_INT_MAPS(PTOISA_INT_MAP_CASE, set, SET)                                         \
-        default: return;                                                                           \
+            PTOISA_INT_MAPS(PTOISA_MAP_CASE_INT, L, set, SET)                                      \
+        default: return NULL;                                                                      \
         }                                                                                          \
     }
 
 // clang-format off
-PTOISA_DEFINE_INT_MAPS(c, )
+PTOISA_DEFINE_INT_LINES(4, c, )
 #if PTOISA_X86
-PTOISA_DEFINE_INT_MAPS(avx2, PTOISA_AVX2)
+PTOISA_DEFINE_INT_LINES(8, avx2, PTOISA_AVX2)
 #endif
 // clang-format on
 
@@ -324,11 +339,11 @@ PTOISA_FN void ptoisa_map_int(ptoisa_map_op op, bool is_unsigned, const ptoisa_m
     }
 #if PTOISA_X86
     if (ptoisa_has_avx2()) {
-        ptoisa_map_int_avx2(op, map);
+        ptoisa_map_rows_avx2(ptoisa_line_int_avx2(op), map, 8);
         return;
     }
 #endif
-    ptoisa_map_int_c(op, map);
+    ptoisa_map_rows_c(ptoisa_line_int_c(op), map, 4);
 }
 
 // -- other types, through 32 bits -----------------------------------------------------------------
@@ -339,147 +354,23 @@ typedef union ptoisa_piece {
     uint32_t u32[PTOISA_PIECE];
 } ptoisa_piece;
 
-// Copies n elements from one type to another, eight at a time. from and to are u32, u16 ..
-#define PTOISA_DEFINE_COPY(set, SET, name, to, from, result)                                       \
-    SET PTOISA_FN void ptoisa_##name##_##set(void *d, const void *s, size_t n) {                   \
-        uint8_t *out = (uint8_t *)d;                                                               \
-        const uint8_t *in = (const uint8_t *)s;                                                    \
-        ptoisa_##from##x8 x = {0};                                                                 \
-        ptoisa_##to##x8 w;                                                                         \
-        for (; n >= 8; n -= 8, out += sizeof w, in += sizeof x) {                                  \
-            memcpy(&x, in, sizeof x);                                                              \
-            w = result;                                                                            \
-            memcpy(out, &w, sizeof w);                                                             \
-        }                                                                                          \
-        if (n > 0) {                                                                               \
-            memcpy(&x, in, n * sizeof x / 8);                                                      \
-            w = result;                                                                            \
-            memcpy(out, &w, n * sizeof w / 8);                                                     \
-        }                                                                                          \
-    }
-
-#define PTOISA_X8_CONVERT(v, to) __builtin_convertvector(v, ptoisa_##to##x8)
-#define PTOISA_BF16_BITS(x)                                                                        \
-    PTOISA_X8_SELECT((x & 0x7fffffff) > 0x7f800000, x >> 16 | 0x40,                                \
-                     (x + 0x7fff + (x >> 16 & 1)) >> 16)
-
-#define PTOISA_DEFINE_COPIES(set, SET)                                                             \
-    PTOISA_DEFINE_COPY(set, SET, widen_bf16, u32, u16, PTOISA_X8_CONVERT(x, u32) << 16)            \
-    PTOISA_DEFINE_COPY(set, SET, widen_i8, i32, i8,                                                \
-                       PTOISA_X8_CONVERT(PTOISA_X8_CONVERT(x, i16), i32))                          \
-    PTOISA_DEFINE_COPY(set, SET, widen_i16, i32, i16, PTOISA_X8_CONVERT(x, i32))                   \
-    PTOISA_DEFINE_COPY(set, SET, widen_u8, u32, u8,                                                \
-                       PTOISA_X8_CONVERT(PTOISA_X8_CONVERT(x, u16), u32))                          \
-    PTOISA_DEFINE_COPY(set, SET, widen_u16, u32, u16, PTOISA_X8_CONVERT(x, u32))                   \
-    PTOISA_DEFINE_COPY(set, SET, narrow_8, u8, u32,                                                \
-                       PTOISA_X8_CONVERT(PTOISA_X8_CONVERT(x, u16), u8))                           \
-    PTOISA_DEFINE_COPY(set, SET, narrow_16, u16, u32, PTOISA_X8_CONVERT(x, u16))                   \
-    PTOISA_DEFINE_COPY(set, SET, narrow_bf16, u16, u32,                                            \
-                       PTOISA_X8_CONVERT(PTOISA_BF16_BITS(x), u16))                                \
-                                                                                                   \
-    PTOISA_FN void ptoisa_widen_##set(ptoisa_dtype dtype, ptoisa_piece *d, const void *s,          \
-                                      size_t n) {                                                  \
-        switch (dtype) {                                                                           \
-        case PTOISA_F16: ptoisa_widen_f16_##set(d->f32, (const uint16_t *)s, n); return;           \
-        case PTOISA_BF16: ptoisa_widen_bf16_##set(d, s, n); return;                                \
-        case PTOISA_I8: ptoisa_widen_i8_##set(d, s, n); return;                                    \
-        case PTOISA_I16: ptoisa_widen_i16_##set(d, s, n); return;                                  \
-        case PTOISA_U8: ptoisa_widen_u8_##set(d, s, n); return;                                    \
-        case PTOISA_U16: ptoisa_widen_u16_##set(d, s, n); return;                                  \
-        default: memcpy(d, s, n * 4); return;                                                      \
-        }                                                                                          \
-    }                                                                                              \
-                                                                                                   \
-    PTOISA_FN void ptoisa_narrow_##set(ptoisa_dtype dtype, void *d, const ptoisa_piece *s,         \
-                                       size_t n) {                                                 \
-        switch (dtype) {                                                                           \
-        case PTOISA_F16: ptoisa_narrow_f16_##set((uint16_t *)d, s->f32, n); return;                \
-        case PTOISA_BF16: ptoisa_narrow_bf16_##set(d, s, n); return;                               \
-        case PTOISA_I8:                                                                            \
-        case PTOISA_U8: ptoisa_narrow_8_##set(d, s, n); return;                                    \
-        case PTOISA_I16:                                                                           \
-        case PTOISA_U16: ptoisa_narrow_16_##set(d, s, n); return;                                  \
-        default: memcpy(d, s, n * 4); return;                                                      \
-        }                                                                                          \
-    }
-
-// clang-format off
-#if PTOISA_NEON
-PTOISA_FN void ptoisa_widen_f16_c(float *d, const uint16_t *s, size_t n) {
-    for (; n >= 4; n -= 4, d += 4, s += 4) {
-        vst1q_f32(d, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(s))));
-    }
-    for (size_t i = 0; i < n; i++) {
-        d[i] = ptoisa_f32_from_f16(s[i]);
-    }
-}
-
-PTOISA_FN void ptoisa_narrow_f16_c(uint16_t *d, const float *s, size_t n) {
-    for (; n >= 4; n -= 4, d += 4, s += 4) {
-        vst1_u16(d, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(s))));
-    }
-    for (size_t i = 0; i < n; i++) {
-        d[i] = ptoisa_f16_from_f32(s[i]);
-    }
-}
-#else
-PTOISA_FN void ptoisa_widen_f16_c(float *d, const uint16_t *s, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        d[i] = ptoisa_f32_from_f16(s[i]);
-    }
-}
-
-PTOISA_FN void ptoisa_narrow_f16_c(uint16_t *d, const float *s, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        d[i] = ptoisa_f16_from_f32(s[i]);
-    }
-}
-#endif
-PTOISA_DEFINE_COPIES(c, )
-
-#if PTOISA_X86
-PTOISA_AVX2 PTOISA_FN void ptoisa_widen_f16_avx2(float *d, const uint16_t *s, size_t n) {
-    for (; n >= 8; n -= 8, d += 8, s += 8) {
-        _mm256_storeu_ps(d, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)s)));
-    }
-    for (size_t i = 0; i < n; i++) {
-        d[i] = ptoisa_f32_from_f16(s[i]);
-    }
-}
-
-PTOISA_AVX2 PTOISA_FN void ptoisa_narrow_f16_avx2(uint16_t *d, const float *s, size_t n) {
-    for (; n >= 8; n -= 8, d += 8, s += 8) {
-        _mm_storeu_si128((__m128i *)(void *)d,
-                         _mm256_cvtps_ph(_mm256_loadu_ps(s), _MM_FROUND_TO_NEAREST_INT));
-    }
-    for (size_t i = 0; i < n; i++) {
-        d[i] = ptoisa_f16_from_f32(s[i]);
-    }
-}
-
-PTOISA_DEFINE_COPIES(avx2, PTOISA_AVX2)
-#endif
-// clang-format on
-
-// Widens n elements, at most PTOISA_PIECE.
+// Widens n elements, at most PTOISA_PIECE; words are copied.
 PTOISA_FN void ptoisa_widen(ptoisa_dtype dtype, ptoisa_piece *d, const void *s, size_t n) {
-#if PTOISA_X86
-    if (ptoisa_has_avx2()) {
-        ptoisa_widen_avx2(dtype, d, s, n);
-        return;
+    if (!ptoisa_words_of(dtype, d, s, n, false)) {
+        memcpy(d, s, n * sizeof d->u32[0]);
     }
-#endif
-    ptoisa_widen_c(dtype, d, s, n);
 }
 
 PTOISA_FN void ptoisa_narrow(ptoisa_dtype dtype, void *d, const ptoisa_piece *s, size_t n) {
-#if PTOISA_X86
-    if (ptoisa_has_avx2()) {
-        ptoisa_narrow_avx2(dtype, d, s, n);
-        return;
+    switch (dtype) {
+    case PTOISA_F16: ptoisa_f16s_from_f32(d, s, n); return;
+    case PTOISA_BF16: ptoisa_bf16s_from_f32(d, s, n); return;
+    case PTOISA_I8:
+    case PTOISA_U8: ptoisa_low8_from_i32(d, s, n); return;
+    case PTOISA_I16:
+    case PTOISA_U16: ptoisa_low16_from_i32(d, s, n); return;
+    default: memcpy(d, s, n * 4); return;
     }
-#endif
-    ptoisa_narrow_c(dtype, d, s, n);
 }
 
 // -- all types ------------------------------------------------------------------------------------

@@ -15,8 +15,7 @@
 #ifndef PTOISA_MATMUL_BLOCK_H
 #define PTOISA_MATMUL_BLOCK_H
 
-#include "simd.h"
-#include "tile.h"
+#include "vector.h"
 
 #define PTOISA_MM_ROWS 16  // of a block
 #define PTOISA_MM_COLS 32
@@ -116,6 +115,10 @@ PTOISA_ALWAYS void ptoisa_mm_take_unit(float *to, const ptoisa_tile *tile, uint6
     memcpy(to, pair, sizeof pair);
 }
 
+PTOISA_FN PTOISA_ONCE uint64_t ptoisa_mm_offset(const ptoisa_tile *tile, uint32_t r, uint32_t c) {
+    return ptoisa_offset(tile, r, c);
+}
+
 // Both packings find the offset of an element once for 32 bytes, where these are neighbours in k.
 
 PTOISA_FN void ptoisa_mm_pack_a_any(float *to, const ptoisa_tile *a, uint32_t row, uint32_t rows,
@@ -128,8 +131,8 @@ PTOISA_FN void ptoisa_mm_pack_a_any(float *to, const ptoisa_tile *a, uint32_t ro
         uint64_t at = 0, next = 0;
         for (uint32_t i = 0; i < k_count; i += width) {
             bool has_next = i + 1 < k_count;
-            at = (i & (run - 1)) == 0 ? ptoisa_offset(a, row + r, k + i) : at + width;
-            next = run > 1 || !has_next ? at + 1 : ptoisa_offset(a, row + r, k + i + 1);
+            at = (i & (run - 1)) == 0 ? ptoisa_mm_offset(a, row + r, k + i) : at + width;
+            next = run > 1 || !has_next ? at + 1 : ptoisa_mm_offset(a, row + r, k + i + 1);
             uint32_t u = i >> (width - 1);
             ptoisa_mm_take_unit(line + u / 8 * PTOISA_MM_BOX + u % 8, a, at, next, has_next);
         }
@@ -144,8 +147,8 @@ PTOISA_FN void ptoisa_mm_pack_b_any(float *to, const ptoisa_tile *b, uint32_t co
         uint64_t at = 0, next = 0;
         for (uint32_t i = 0; i < k_count; i += width) {
             bool has_next = i + 1 < k_count;
-            at = (i & (run - 1)) == 0 ? ptoisa_offset(b, k + i, col + c) : at + width;
-            next = run > 1 || !has_next ? at + 1 : ptoisa_offset(b, k + i + 1, col + c);
+            at = (i & (run - 1)) == 0 ? ptoisa_mm_offset(b, k + i, col + c) : at + width;
+            next = run > 1 || !has_next ? at + 1 : ptoisa_mm_offset(b, k + i + 1, col + c);
             ptoisa_mm_take_unit(to + (i >> (width - 1)) * PTOISA_MM_COLS + c, b, at, next,
                                 has_next);
         }
@@ -167,23 +170,6 @@ PTOISA_ALWAYS void ptoisa_mm_fma16(float *sums, float a, const float *b) {
     }
 }
 #else
-PTOISA_FN float ptoisa_mm_fma_odd(float a, float b, float c) {
-    double product = (double)a * (double)b, sum = product + (double)c;
-    if (sum - sum != 0) {
-        return (float)sum;  // infinite, or NaN
-    }
-    // What the rounding of the sum left out, exactly (Knuth's TwoSum).
-    double c_part = sum - product, product_part = sum - c_part;
-    double error = (product - product_part) + ((double)c - c_part);
-    int64_t bits;
-    memcpy(&bits, &sum, sizeof bits);
-    if (error != 0 && (bits & 1) == 0) {
-        bits += (error > 0) == (sum > 0) ? 1 : -1;  // the odd neighbour on the error's side
-    }
-    memcpy(&sum, &bits, sizeof sum);
-    return (float)sum;
-}
-
 PTOISA_ALWAYS void ptoisa_mm_fma16(float *sums, float a, const float *b) {
     double sum[16];
     float rounded[16];
@@ -205,7 +191,7 @@ PTOISA_ALWAYS void ptoisa_mm_fma16(float *sums, float a, const float *b) {
         return;
     }
     for (int j = 0; j < 16; j++) {
-        sums[j] = ptoisa_mm_fma_odd(a, b[j], sums[j]);
+        sums[j] = (float)ptoisa_fma_odd(a, b[j], sums[j]);
     }
 }
 #endif

@@ -14,6 +14,12 @@
 
 #if PTOISA_X86
 
+// Where sums begin that begin at 0.
+PTOISA_INLINE const float *ptoisa_mm_zeros(void) {
+    static const float zeros[PTOISA_MM_COLS] = {0};
+    return zeros;
+}
+
 // -- packing --------------------------------------------------------------------------------------
 
 // Widens 32 bytes of a row to 8 units (f32) at low, or to 16, the upper 8 at high.
@@ -126,23 +132,33 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_split(float *to, __m256 unit, ptoisa_dt
     }
 }
 
-PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_pack_zn_of_x86(float *to, const ptoisa_tile *b,
-                                                        uint32_t col, uint32_t cols, uint32_t k,
-                                                        uint32_t k_count, ptoisa_dtype dtype) {
+#define PTOISA_MM_SPLIT_CASE(type)                                                                 \
+    PTOISA_MM_UNROLL                                                                               \
+    for (uint32_t u = 0; u < 8; u++) {                                                             \
+        ptoisa_mm_split(to + u * step + c, units[u], type);                                        \
+    }                                                                                              \
+    break;
+
+// The type is asked for in each box, so that turning is compiled once.
+PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_zn_x86(float *to, const ptoisa_tile *b, uint32_t col,
+                                                 uint32_t cols, uint32_t k, uint32_t k_count) {
+    const ptoisa_dtype dtype = (ptoisa_dtype)b->dtype;
     const uint32_t size = ptoisa_dtype_size(dtype), chunk = 32 / size;
-    const uint32_t rows_of_unit = dtype == PTOISA_F32 ? 1 : 2;
+    const uint32_t step = (dtype == PTOISA_F32 ? 1 : 2) * PTOISA_MM_COLS;
     cols = (cols + 15) / 16 * 16;
     for (uint32_t i = 0; i < k_count; i += chunk) {
         const uint8_t *from = (const uint8_t *)b->data + size * ptoisa_offset(b, k + i, col);
         for (uint32_t c = 0; c < cols; c += 8) {
             __m256 units[8];
             ptoisa_mm_transpose(units, from + c * 32);
-            PTOISA_MM_UNROLL
-            for (uint32_t u = 0; u < 8; u++) {
-                ptoisa_mm_split(to + u * rows_of_unit * PTOISA_MM_COLS + c, units[u], dtype);
+            switch (dtype) {
+            case PTOISA_F32: PTOISA_MM_SPLIT_CASE(PTOISA_F32)
+            case PTOISA_F16: PTOISA_MM_SPLIT_CASE(PTOISA_F16)
+            case PTOISA_BF16: PTOISA_MM_SPLIT_CASE(PTOISA_BF16)
+            default: PTOISA_MM_SPLIT_CASE(PTOISA_I8)
             }
         }
-        to += 8 * rows_of_unit * PTOISA_MM_COLS;
+        to += 8 * step;
     }
 }
 
@@ -166,14 +182,8 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_pack_rows_of_x86(float *to, const ptois
 PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b, uint32_t col,
                                                 uint32_t cols, uint32_t k, uint32_t k_count) {
     if (ptoisa_mm_is_zn(b)) {
-        switch ((ptoisa_dtype)b->dtype) {
-        case PTOISA_F32: ptoisa_mm_pack_zn_of_x86(to, b, col, cols, k, k_count, PTOISA_F32); return;
-        case PTOISA_F16: ptoisa_mm_pack_zn_of_x86(to, b, col, cols, k, k_count, PTOISA_F16); return;
-        case PTOISA_BF16:
-            ptoisa_mm_pack_zn_of_x86(to, b, col, cols, k, k_count, PTOISA_BF16);
-            return;
-        default: ptoisa_mm_pack_zn_of_x86(to, b, col, cols, k, k_count, PTOISA_I8); return;
-        }
+        ptoisa_mm_pack_zn_x86(to, b, col, cols, k, k_count);
+        return;
     }
     if (b->layout == PTOISA_ROW_MAJOR && ptoisa_mm_has_row_chunks(b)) {
         switch ((ptoisa_dtype)b->dtype) {
@@ -202,12 +212,13 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, 
     const uint32_t last = t->cols - 16 * (vectors - 1);
     const __mmask16 mask[2] = {(__mmask16)(vectors == 2 ? 0xffffu : (1u << last) - 1),
                                (__mmask16)((1u << last) - 1)};
+    const uint32_t start_row = t->start ? PTOISA_MM_COLS : 0;
+    const float *start = t->start ? t->start + row * PTOISA_MM_COLS : ptoisa_mm_zeros();
     PTOISA_MM_UNROLL
     for (uint32_t i = 0; i < rows; i++) {
         PTOISA_MM_UNROLL
         for (uint32_t v = 0; v < vectors; v++) {
-            sum[i][v] = t->start ? _mm512_loadu_ps(t->start + (row + i) * PTOISA_MM_COLS + 16 * v)
-                                 : _mm512_setzero_ps();
+            sum[i][v] = _mm512_loadu_ps(start + i * start_row + 16 * v);
         }
     }
     const float *b = t->b;
@@ -237,19 +248,27 @@ PTOISA_AVX512 PTOISA_ALWAYS void ptoisa_mm_sum_avx512(const ptoisa_mm_block *t, 
             }
         }
     }
-    PTOISA_MM_UNROLL
-    for (uint32_t i = 0; i < rows; i++) {
+    if (t->add) {
+        const uint64_t add_row = t->add_row, add_cols = t->add_cols;
+        const float *add = t->add + row * add_row;
         PTOISA_MM_UNROLL
-        for (uint32_t v = 0; v < vectors; v++) {
-            if (t->add) {
-                __m512 x = _mm512_maskz_loadu_ps(mask[v],
-                                                 t->add + (row + i) * t->add_row + v * t->add_cols);
+        for (uint32_t i = 0; i < rows; i++) {
+            PTOISA_MM_UNROLL
+            for (uint32_t v = 0; v < vectors; v++) {
+                __m512 x = _mm512_maskz_loadu_ps(mask[v], add + i * add_row + v * add_cols);
                 sum[i][v] = is_int ? _mm512_castsi512_ps(_mm512_add_epi32(
                                          _mm512_castps_si512(sum[i][v]), _mm512_castps_si512(x)))
                                    : _mm512_add_ps(sum[i][v], x);
             }
-            _mm512_mask_storeu_ps(t->out + (row + i) * t->out_row + v * t->out_cols, mask[v],
-                                  sum[i][v]);
+        }
+    }
+    const uint64_t out_row = t->out_row, out_cols = t->out_cols;
+    float *out = t->out + row * out_row;
+    PTOISA_MM_UNROLL
+    for (uint32_t i = 0; i < rows; i++) {
+        PTOISA_MM_UNROLL
+        for (uint32_t v = 0; v < vectors; v++) {
+            _mm512_mask_storeu_ps(out + i * out_row + v * out_cols, mask[v], sum[i][v]);
         }
     }
 }
@@ -283,19 +302,45 @@ PTOISA_FN void ptoisa_mm_block_avx512(const ptoisa_mm_block *t, bool is_int) {
 
 // -- AVX2 -----------------------------------------------------------------------------------------
 
+PTOISA_AVX2 PTOISA_ALWAYS __m256 ptoisa_mm_add_avx2(__m256 x, __m256 y, const bool is_int) {
+    return is_int ? _mm256_castsi256_ps(
+                        _mm256_add_epi32(_mm256_castps_si256(x), _mm256_castps_si256(y)))
+                  : _mm256_add_ps(x, y);
+}
+
+// Adds and stores rows x 16 sums where columns are missing. Masked stores are slow on some
+// processors: only there.
+PTOISA_AVX2 PTOISA_FN void ptoisa_mm_end_avx2(const ptoisa_mm_block *t, uint32_t row, uint32_t half,
+                                              uint32_t rows, bool is_int, float sums[][16]) {
+    const __m256i left = _mm256_set1_epi32((int)(t->cols - 16 * half));
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    for (uint32_t i = 0; i < rows; i++) {
+        for (uint32_t v = 0; v < 2; v++) {
+            const __m256i at = _mm256_add_epi32(lane, _mm256_set1_epi32((int)(8 * v)));
+            const __m256i mask = _mm256_cmpgt_epi32(left, at);
+            __m256 sum = _mm256_loadu_ps(sums[i] + 8 * v);
+            if (t->add) {
+                const float *add = t->add + (row + i) * t->add_row + half * t->add_cols + 8 * v;
+                sum = ptoisa_mm_add_avx2(sum, _mm256_maskload_ps(add, mask), is_int);
+            }
+            _mm256_maskstore_ps(t->out + (row + i) * t->out_row + half * t->out_cols + 8 * v, mask,
+                                sum);
+        }
+    }
+}
+
 // rows x 16 sums, of columns from col on. rows and is_int are constants where this is inlined.
 PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_sum_avx2(const ptoisa_mm_block *t, uint32_t row,
                                                   uint32_t half, const uint32_t rows,
                                                   const bool is_int) {
     __m256 sum[6][2];
+    const uint32_t start_row = t->start ? PTOISA_MM_COLS : 0;
+    const float *start = t->start ? t->start + row * PTOISA_MM_COLS + 16 * half : ptoisa_mm_zeros();
     PTOISA_MM_UNROLL
     for (uint32_t i = 0; i < rows; i++) {
         PTOISA_MM_UNROLL
         for (uint32_t v = 0; v < 2; v++) {
-            sum[i][v] =
-                t->start
-                    ? _mm256_loadu_ps(t->start + (row + i) * PTOISA_MM_COLS + 16 * half + 8 * v)
-                    : _mm256_setzero_ps();
+            sum[i][v] = _mm256_loadu_ps(start + i * start_row + 8 * v);
         }
     }
     const float *b = t->b + 16 * half;
@@ -321,29 +366,34 @@ PTOISA_AVX2 PTOISA_ALWAYS void ptoisa_mm_sum_avx2(const ptoisa_mm_block *t, uint
             }
         }
     }
-    // Masked stores are slow on some processors: only where columns are missing.
-    const bool is_full = t->cols - 16 * half >= 16;
-    const __m256i left = _mm256_set1_epi32((int)(t->cols - 16 * half));
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    if (t->cols - 16 * half < 16) {
+        float sums[6][16];
+        PTOISA_MM_UNROLL
+        for (uint32_t i = 0; i < rows; i++) {
+            _mm256_storeu_ps(sums[i], sum[i][0]);
+            _mm256_storeu_ps(sums[i] + 8, sum[i][1]);
+        }
+        ptoisa_mm_end_avx2(t, row, half, rows, is_int, sums);
+        return;
+    }
+    const uint64_t add_row = t->add_row, out_row = t->out_row;
+    if (t->add) {
+        const float *add = t->add + row * add_row + half * t->add_cols;
+        PTOISA_MM_UNROLL
+        for (uint32_t i = 0; i < rows; i++) {
+            PTOISA_MM_UNROLL
+            for (uint32_t v = 0; v < 2; v++) {
+                sum[i][v] = ptoisa_mm_add_avx2(sum[i][v],
+                                               _mm256_loadu_ps(add + i * add_row + 8 * v), is_int);
+            }
+        }
+    }
+    float *out = t->out + row * out_row + half * t->out_cols;
     PTOISA_MM_UNROLL
     for (uint32_t i = 0; i < rows; i++) {
         PTOISA_MM_UNROLL
         for (uint32_t v = 0; v < 2; v++) {
-            const __m256i at = _mm256_add_epi32(lane, _mm256_set1_epi32((int)(8 * v)));
-            const __m256i mask = _mm256_cmpgt_epi32(left, at);
-            if (t->add) {
-                const float *add = t->add + (row + i) * t->add_row + half * t->add_cols + 8 * v;
-                __m256 x = is_full ? _mm256_loadu_ps(add) : _mm256_maskload_ps(add, mask);
-                sum[i][v] = is_int ? _mm256_castsi256_ps(_mm256_add_epi32(
-                                         _mm256_castps_si256(sum[i][v]), _mm256_castps_si256(x)))
-                                   : _mm256_add_ps(sum[i][v], x);
-            }
-            float *out = t->out + (row + i) * t->out_row + half * t->out_cols + 8 * v;
-            if (is_full) {
-                _mm256_storeu_ps(out, sum[i][v]);
-            } else {
-                _mm256_maskstore_ps(out, mask, sum[i][v]);
-            }
+            _mm256_storeu_ps(out + i * out_row + 8 * v, sum[i][v]);
         }
     }
 }

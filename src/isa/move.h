@@ -54,7 +54,8 @@ PTOISA_FN void ptoisa_fixpipe_block(const ptoisa_fixpipe *how, ptoisa_dtype dtyp
         ptoisa_f32s_from_i32(block, block, n);
     }
     if (how->is_scaled && !how->scales) {
-        ptoisa_f32s_times_with(block, block, n, how->scale, 0);
+        const ptoisa_cast_args by = ptoisa_by(how->scale, 0);
+        ptoisa_f32s_times_by(block, block, n, &by);
     }
     ptoisa_any_f32 *x = (ptoisa_any_f32 *)block;
     for (uint32_t c = 0; how->scales && c < cols; c++) {

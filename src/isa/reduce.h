@@ -71,6 +71,12 @@ PTOISA_DEFINE_FOLD(min)
 #define PTOISA_FOLD_neon(operation, v) ptoisa_fold_##operation##_neon(v)
 #endif
 
+// Parts are registers where they are vectors: there the loops over them are unrolled at every level.
+#define PTOISA_UNROLL_c      _Pragma("GCC unroll 1")
+#define PTOISA_UNROLL_avx2   _Pragma("GCC unroll 16")
+#define PTOISA_UNROLL_avx512 _Pragma("GCC unroll 16")
+#define PTOISA_UNROLL_neon   _Pragma("GCC unroll 16")
+
 // The new element comes first in max and min: there the test for NaN is off the chain of results.
 #define PTOISA_DEFINE_ROWS(set, SET, operation, identity)                                          \
     SET PTOISA_FN void ptoisa_rows_##operation##_##set(                                            \
@@ -78,17 +84,17 @@ PTOISA_DEFINE_FOLD(min)
         enum { LANES = PTOISA_LANES_##set, PARTS = 16 / LANES };                                   \
         for (uint32_t r = 0; r < rows; r++, s += pitch) {                                          \
             ptoisa_vec_##set part[PARTS];                                                          \
-            _Pragma("GCC unroll 16") for (uint32_t i = 0; i < PARTS; i++) {                        \
+            PTOISA_UNROLL_##set for (uint32_t i = 0; i < PARTS; i++) {                             \
                 part[i] = ptoisa_all_##set(identity);                                              \
             }                                                                                      \
             uint32_t c = 0;                                                                        \
             for (; c + 16 <= cols; c += 16) {                                                      \
-                _Pragma("GCC unroll 16") for (uint32_t i = 0; i < PARTS; i++) {                    \
+                PTOISA_UNROLL_##set for (uint32_t i = 0; i < PARTS; i++) {                         \
                     part[i] =                                                                      \
                         ptoisa_##operation##_##set(ptoisa_load_##set(s + c + i * LANES), part[i]); \
                 }                                                                                  \
             }                                                                                      \
-            _Pragma("GCC unroll 16") for (uint32_t i = 0; i < PARTS; i++) {                        \
+            PTOISA_UNROLL_##set for (uint32_t i = 0; i < PARTS; i++) {                             \
                 uint32_t at = c + i * LANES, n = at < cols ? cols - at : 0;                        \
                 if (n > 0) {                                                                       \
                     ptoisa_vec_##set x =                                                           \
@@ -96,8 +102,8 @@ PTOISA_DEFINE_FOLD(min)
                     part[i] = ptoisa_##operation##_##set(x, part[i]);                              \
                 }                                                                                  \
             }                                                                                      \
-            _Pragma("GCC unroll 4") for (uint32_t h = PARTS / 2; h > 0; h /= 2) {                  \
-                _Pragma("GCC unroll 8") for (uint32_t i = 0; i < h; i++) {                         \
+            PTOISA_UNROLL_##set for (uint32_t h = PARTS / 2; h > 0; h /= 2) {                      \
+                PTOISA_UNROLL_##set for (uint32_t i = 0; i < h; i++) {                             \
                     part[i] = ptoisa_##operation##_##set(part[i], part[i + h]);                    \
                 }                                                                                  \
             }                                                                                      \

@@ -26,27 +26,36 @@
 
 // -- portable C: scalars that libm would give -----------------------------------------------------
 
-// a * b + c, rounded once. The product is exact in double and the sum is then rounded twice, which
-// goes wrong only if the first rounding falls on a tie of the second (or below the normal range);
-// then the sum is made odd first (Boldo and Melquiond, Emulation of FMA, 2008).
+// a * b + c in double, where the product is exact, rounded to odd: then rounding it to float is
+// right (Boldo and Melquiond, Emulation of FMA, 2008).
+PTOISA_FN double ptoisa_fma_odd(float a, float b, float c) {
+    double product = (double)a * (double)b, sum = product + (double)c;
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    if ((bits >> 52 & 0x7ff) == 0x7ff) {
+        return sum;
+    }
+    // What the rounding of the sum left out, exactly.
+    double part = sum - product, error = (product - (sum - part)) + ((double)c - part);
+    if (error != 0 && (bits & 1) == 0) {
+        bits += (error > 0) == (sum > 0) ? 1 : (uint64_t)-1;
+        memcpy(&sum, &bits, sizeof sum);
+    }
+    return sum;
+}
+
+// a * b + c, rounded once. The sum in double is rounded again, which goes wrong only if the first
+// rounding falls on a tie of the second (or below the normal range).
 PTOISA_INLINE float ptoisa_fma_c(float a, float b, float c) {
 #ifdef __FP_FAST_FMAF
     return __builtin_fmaf(a, b, c);
 #else
-    double product = (double)a * (double)b, sum = product + (double)c;
+    double sum = (double)a * (double)b + (double)c;
     uint64_t bits;
     memcpy(&bits, &sum, sizeof bits);
     bool is_tie = (bits & 0x1fffffff) == 0x10000000;
     bool is_small = (bits >> 52 & 0x7ff) < 1023 - 126;
-    if (PTOISA_UNLIKELY((is_tie || is_small) && (bits >> 52 & 0x7ff) != 0x7ff)) {
-        double part = sum - product;
-        double error = (product - (sum - part)) + ((double)c - part);
-        if (error != 0 && (bits & 1) == 0) {
-            bits += (error > 0) == (sum > 0) ? 1 : (uint64_t)-1;
-            memcpy(&sum, &bits, sizeof sum);
-        }
-    }
-    return (float)sum;
+    return (float)(PTOISA_UNLIKELY(is_tie || is_small) ? ptoisa_fma_odd(a, b, c) : sum);
 #endif
 }
 
@@ -308,8 +317,8 @@ PTOISA_ALWAYS float32x4_t ptoisa_split_neon(float32x4_t x, float32x4_t *m) {
 // exp: below -104 the result is 0, above 89 infinite; a NaN passes both bounds. The magic number
 // 1.5 * 2^23 leaves an integer in the last bits of a sum, rounded to nearest.
 // log: x below the normal range is scaled up first; zero, negative and non-finite x come last.
-#define PTOISA_DEFINE_MATH(set, SET)                                                               \
-    SET PTOISA_ALWAYS ptoisa_vec_##set ptoisa_exp_##set(ptoisa_vec_##set x) {                      \
+#define PTOISA_DEFINE_MATH(set, SET, FN)                                                           \
+    SET FN ptoisa_vec_##set ptoisa_exp_##set(ptoisa_vec_##set x) {                                 \
         const ptoisa_vec_##set magic = ptoisa_all_##set(0x1.8p23f), one = ptoisa_all_##set(1.0f);  \
         x = ptoisa_at_least_##set(x, ptoisa_all_##set(-104.0f));                                   \
         x = ptoisa_at_most_##set(x, ptoisa_all_##set(89.0f));                                      \
@@ -326,7 +335,7 @@ PTOISA_ALWAYS float32x4_t ptoisa_split_neon(float32x4_t x, float32x4_t *m) {
         return ptoisa_scale_##set(p, n);                                                           \
     }                                                                                              \
                                                                                                    \
-    SET PTOISA_ALWAYS ptoisa_vec_##set ptoisa_log_##set(ptoisa_vec_##set x) {                      \
+    SET FN ptoisa_vec_##set ptoisa_log_##set(ptoisa_vec_##set x) {                                 \
         const ptoisa_vec_##set zero = ptoisa_all_##set(0.0f), low = ptoisa_all_##set(0x1p-126f);   \
         const ptoisa_vec_##set infinity = ptoisa_all_##set(__builtin_inff());                      \
         ptoisa_vec_##set m, scaled = ptoisa_mul_##set(x, ptoisa_all_##set(0x1p23f));               \
@@ -351,13 +360,13 @@ PTOISA_ALWAYS float32x4_t ptoisa_split_neon(float32x4_t x, float32x4_t *m) {
         return ptoisa_if_less_##set(x, zero, ptoisa_all_##set(__builtin_nanf("")), q);             \
     }
 
-PTOISA_DEFINE_MATH(c, )
+PTOISA_DEFINE_MATH(c, , PTOISA_FN PTOISA_ONCE)
 #if PTOISA_X86
-PTOISA_DEFINE_MATH(avx2, PTOISA_AVX2)
-PTOISA_DEFINE_MATH(avx512, PTOISA_AVX512)
+PTOISA_DEFINE_MATH(avx2, PTOISA_AVX2, PTOISA_ALWAYS)
+PTOISA_DEFINE_MATH(avx512, PTOISA_AVX512, PTOISA_ALWAYS)
 #endif
 #if PTOISA_NEON
-PTOISA_DEFINE_MATH(neon, )
+PTOISA_DEFINE_MATH(neon, , PTOISA_ALWAYS)
 #endif
 
 #endif
