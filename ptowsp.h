@@ -1748,9 +1748,7 @@ PTOWSP_API ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable);
 
 // Slots: u64 cells of a run, set and loaded by workloads. A cell read as i64 has the same bits;
 // read as bool it is "not 0".
-PTOWSP_API ptowsp_expr ptowsp_slot_u64(ptowsp_module *module, uint32_t slot);
-PTOWSP_API ptowsp_expr ptowsp_slot_i64(ptowsp_module *module, uint32_t slot);
-PTOWSP_API ptowsp_expr ptowsp_slot_bool(ptowsp_module *module, uint32_t slot);
+PTOWSP_API ptowsp_expr ptowsp_slot(ptowsp_module *module, uint32_t slot, ptowsp_type type);
 
 // Leaves for the keys of a schedule, which are evaluated for each task. task_variable is the
 // variable of this name of a loop around the task (i64; a task without one is an error when
@@ -1792,11 +1790,9 @@ PTOWSP_API ptowsp_expr ptowsp_not(ptowsp_expr a);
 // condition ? a : b; a and b of one type.
 PTOWSP_API ptowsp_expr ptowsp_select(ptowsp_expr condition, ptowsp_expr a, ptowsp_expr b);
 
-// Casts from any type. Between i64 and u64 the bits stay; from bool the result is 0 or 1; to bool
-// it is "not 0".
-PTOWSP_API ptowsp_expr ptowsp_to_i64(ptowsp_expr a);
-PTOWSP_API ptowsp_expr ptowsp_to_u64(ptowsp_expr a);
-PTOWSP_API ptowsp_expr ptowsp_to_bool(ptowsp_expr a);
+// Casts from any type to any type. Between i64 and u64 the bits stay; from bool the result is 0 or
+// 1; to bool it is "not 0".
+PTOWSP_API ptowsp_expr ptowsp_cast(ptowsp_expr a, ptowsp_type type);
 
 // The type of an expression; NONE for the zero expression.
 PTOWSP_API ptowsp_type ptowsp_expr_type(ptowsp_expr expr);
@@ -2026,7 +2022,7 @@ typedef struct ptowsp_channel_desc {
 //      PTOWSP_RECEIVE(m, t, channel) {}            receives one token and runs its body for it; at
 //                                                  the end of the stream the body does not run
 //
-// t is the token, an i64 (ptowsp_to_u64 reads the same bits as u64). A consume may contain another
+// t is the token, an i64 (cast to u64, the bits stay). A consume may contain another
 // consume; if both have the same channel, the inner one drains it.
 // clang-format off
 #define PTOWSP_PIPELINE(m, name)      PWSP_SCOPE(m, ptowsp_pipeline_begin(m, name, NULL, 0))
