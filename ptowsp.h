@@ -1028,13 +1028,12 @@ PTOWSP_API const char *ptowsp_dtype_name(ptowsp_dtype dtype);
 // "global", "l2", "ub", "l1"; "none" for other values.
 PTOWSP_API const char *ptowsp_location_name(ptowsp_location location);
 
-// Narrowing rounds once, to nearest, ties to even, also from double. Overflow gives infinity. NaN
-// stays NaN (quiet, with its sign and upper payload bits). Subnormals and widening are exact.
+// Narrowing rounds once, to nearest, ties to even. Overflow gives infinity. NaN stays NaN (quiet,
+// with its sign and upper payload bits). Subnormals and widening are exact. ptowsp_convert narrows
+// doubles, also with one rounding.
 PTOWSP_API uint16_t ptowsp_f16_from_f32(float value);
-PTOWSP_API uint16_t ptowsp_f16_from_f64(double value);
 PTOWSP_API float ptowsp_f32_from_f16(uint16_t bits);
 PTOWSP_API uint16_t ptowsp_bf16_from_f32(float value);
-PTOWSP_API uint16_t ptowsp_bf16_from_f64(double value);
 PTOWSP_API float ptowsp_f32_from_bf16(uint16_t bits);
 
 // Converts count elements. Floats convert to floats as above. Integers to floats round once, to

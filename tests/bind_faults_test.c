@@ -69,7 +69,7 @@ static void bind_faults__names_that_no_statement_uses_can_be_bound(void **state)
     ptowsp_symbol(f.m, "scale");
     ptowsp_array_at(f.m, "list", PTOWSP_I64, number(&f, 0));
     PTOWSP_WORKLOAD(f.m, "other") {
-        step(&f, ptowsp_to_i64(ptowsp_symbol(f.m, "elsewhere")));
+        step(&f, ptowsp_cast(ptowsp_symbol(f.m, "elsewhere"), PTOWSP_TYPE_I64));
     }
     PTOWSP_WORKLOAD(f.m, "main") {
         step(&f, number(&f, 0));

@@ -220,8 +220,9 @@ static void pipeline_data__at_equal_times_loads_behind_a_receive_go_by_the_tree(
                         view.col = number(&f, 3);
                         ptowsp_slot_load(f.m, (uint32_t)i, &view, number(&f, 0), number(&f, 0));
                     }
-                    ptowsp_expr sum = ptowsp_add(linear(&f, ptowsp_slot_i64(f.m, 0), 100, 0),
-                                                 ptowsp_slot_i64(f.m, 1));
+                    ptowsp_expr sum =
+                        ptowsp_add(linear(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 100, 0),
+                                   ptowsp_slot(f.m, 1, PTOWSP_TYPE_I64));
                     work(&f, sum, 1);
                 }
             }
