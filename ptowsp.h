@@ -191,8 +191,8 @@
 //    #include <stdio.h>
 //    static ptowsp_status square(void *user, uint64_t task, uint32_t lane) {
 //        int *x = (int *)user;
-//        x[task] = (int)(task * task), (void)lane;
-//        return PTOWSP_OK;
+//        x[task] = (int)(task * task);
+//        return (void)lane, PTOWSP_OK;
 //    }
 //    static ptowsp_status sum(void *user, uint64_t task, uint32_t lane) {
 //        int *x = (int *)user;
@@ -363,8 +363,8 @@
 extern "C" {
 #endif
 
-// The version of the compiled library, "0.1.0". It differs from PTOWSP_VERSION if a program was
-// compiled with another header than the library that it is linked to.
+// The version of the compiled library, "0.1.0". Compare it with PTOWSP_VERSION to detect a library
+// of another version than the header.
 PTOWSP_API const char *ptowsp_version(void);
 
 // -------------------------------------------------------------------------------------------------
@@ -1420,8 +1420,8 @@ typedef struct ptowsp_machine {
     uint32_t cube_count, vector_count;  // cores
     uint32_t aicpu_count;               // threads that a runtime may use
     uint32_t clock_mhz;
-    // Bytes of each memory of a core that kernels may use, up to 64 MiB (the last 8 KiB of UB on
-    // A2/A3 are scratch of instructions); of L2 and HBM, for all cores.
+    // Bytes of each memory of a core that kernels may use, up to 64 MiB; on A2/A3 the last 8 KiB of
+    // UB are scratch of instructions. L2 and HBM are those of all cores.
     uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
     uint64_t l2_bytes, hbm_bytes;
     uint32_t rates[PTOWSP_PATH_COUNT];  // of one core, in 1/100 GiB/s
@@ -2452,10 +2452,10 @@ typedef struct ptowsp_run_options {
 // Cost     About 15 ns per task, in order or fifo by structure. A tile adds 10 ns, and some 60
 //          where dependencies look at data; lanes that choose cost 100 more. Executing looks at
 //          every task twice. A tile is looked up among the tiles in flight of each size that its
-//          tensor has in use. In programs without pipelines, tensors packed into one buffer cost no
-//          more than separate ones if their strides show that they share no bytes (rows of Q, K and
-//          V behind each other). Otherwise their tiles are compared by the range from their first
-//          to their last byte, and then exactly.
+//          tensor has in use. Tensors packed into one buffer (rows of Q, K and V behind each other)
+//          cost no more than separate ones, if their strides show that they share no bytes and the
+//          program has no pipelines. Otherwise their tiles are compared by the range from their
+//          first to their last byte, and then exactly.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
 
 // The reasons why a task did not start earlier, and for the time spent waiting. A task that starts
