@@ -1977,9 +1977,9 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // the tasks around it, it reads and writes the whole of each tensor that its tasks read and write
 // (all bytes from the first element to the last). This holds whatever the views are, and under
 // exact dependencies as well. A slot load in a process counts as a read of the whole tensor. In
-// dataflow issue it waits for the tasks that have written the tensors that its processes load slots
-// from, whatever the dependencies are. The schedule does not apply to the tasks in it: they have no
-// keys, pools or streams.
+// dataflow issue the pipeline waits for the tasks that have written the tensors that its processes
+// load slots from, whatever the dependencies are. The schedule does not apply to the tasks in it:
+// they have no keys, pools or streams.
 //
 // Deadlocks are detected. Compiling reports those that the structure shows: a channel that no
 // process sends to, or that none receives from. The others are reported as STUCK when they happen:
