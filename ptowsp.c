@@ -1834,12 +1834,6 @@ PWSP_INLINE uint64_t pwsp_bits_convert(uint64_t bits, const pwsp_dtype_format *i
     return number.is_negative ? 0 - number.magnitude : number.magnitude;
 }
 
-static uint64_t pwsp_bits_convert_one(uint64_t bits, ptowsp_dtype in_dtype,
-                                      ptowsp_dtype out_dtype) {
-    pwsp_dtype_format in = pwsp_dtype_format_of(in_dtype), out = pwsp_dtype_format_of(out_dtype);
-    return pwsp_bits_convert(bits, &in, &out, true);
-}
-
 // -- public functions -----------------------------------------------------------------------------
 
 PWSP_INLINE uint32_t pwsp_f32_to_bits(float value) {
@@ -1858,24 +1852,12 @@ uint16_t ptowsp_f16_from_f32(float value) {
     return pwsp_f16_bits_from_f32(pwsp_f32_to_bits(value));
 }
 
-uint16_t ptowsp_f16_from_f64(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (uint16_t)pwsp_bits_convert_one(bits, PTOWSP_F64, PTOWSP_F16);
-}
-
 float ptowsp_f32_from_f16(uint16_t bits) {
     return pwsp_f32_of_bits(pwsp_f32_bits_from_f16(bits));
 }
 
 uint16_t ptowsp_bf16_from_f32(float value) {
     return pwsp_bf16_bits_from_f32(pwsp_f32_to_bits(value));
-}
-
-uint16_t ptowsp_bf16_from_f64(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (uint16_t)pwsp_bits_convert_one(bits, PTOWSP_F64, PTOWSP_BF16);
 }
 
 float ptowsp_f32_from_bf16(uint16_t bits) {
@@ -24261,8 +24243,11 @@ ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable) {
     return pwsp_expr_leaf(module, PWSP_EXPR_ENTRY, PTOWSP_TYPE_I64, node->a, node->name);
 }
 
-static ptowsp_expr pwsp_expr_slot(ptowsp_module *module, pwsp_expr_op op, ptowsp_type type,
-                                  uint32_t slot) {
+ptowsp_expr ptowsp_slot(ptowsp_module *module, uint32_t slot, ptowsp_type type) {
+    pwsp_expr_op op = type == PTOWSP_TYPE_U64    ? PWSP_EXPR_SLOT_U64
+                      : type == PTOWSP_TYPE_I64  ? PWSP_EXPR_SLOT_I64
+                      : type == PTOWSP_TYPE_BOOL ? PWSP_EXPR_SLOT_BOOL
+                                                 : PWSP_EXPR_NONE;
     if (!pwsp_module_is_good(module)) {
         return pwsp_expr_none(module);
     }
@@ -24271,19 +24256,12 @@ static ptowsp_expr pwsp_expr_slot(ptowsp_module *module, pwsp_expr_op op, ptowsp
                          module->slot_count);
         return pwsp_expr_none(module);
     }
+    if (op == PWSP_EXPR_NONE) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "slot %u: %d is no type",
+                         slot, (int)type);
+        return pwsp_expr_none(module);
+    }
     return pwsp_expr_leaf(module, op, type, slot, NULL);
-}
-
-ptowsp_expr ptowsp_slot_u64(ptowsp_module *module, uint32_t slot) {
-    return pwsp_expr_slot(module, PWSP_EXPR_SLOT_U64, PTOWSP_TYPE_U64, slot);
-}
-
-ptowsp_expr ptowsp_slot_i64(ptowsp_module *module, uint32_t slot) {
-    return pwsp_expr_slot(module, PWSP_EXPR_SLOT_I64, PTOWSP_TYPE_I64, slot);
-}
-
-ptowsp_expr ptowsp_slot_bool(ptowsp_module *module, uint32_t slot) {
-    return pwsp_expr_slot(module, PWSP_EXPR_SLOT_BOOL, PTOWSP_TYPE_BOOL, slot);
 }
 
 ptowsp_expr ptowsp_task_variable(ptowsp_module *module, const char *name) {
@@ -24372,9 +24350,22 @@ PWSP_EXPR_BINARY(ge, GE)
 PWSP_EXPR_BINARY(and, AND)
 PWSP_EXPR_BINARY(or, OR)
 PWSP_EXPR_UNARY(not, NOT)
-PWSP_EXPR_UNARY(to_i64, TO_I64)
-PWSP_EXPR_UNARY(to_u64, TO_U64)
-PWSP_EXPR_UNARY(to_bool, TO_BOOL)
+
+ptowsp_expr ptowsp_cast(ptowsp_expr a, ptowsp_type type) {
+    ptowsp_expr none = pwsp_expr_none(NULL);
+    switch (type) {
+    case PTOWSP_TYPE_BOOL: return pwsp_expr_apply(PWSP_EXPR_TO_BOOL, "to_bool", 1, a, none, none);
+    case PTOWSP_TYPE_I64: return pwsp_expr_apply(PWSP_EXPR_TO_I64, "to_i64", 1, a, none, none);
+    case PTOWSP_TYPE_U64: return pwsp_expr_apply(PWSP_EXPR_TO_U64, "to_u64", 1, a, none, none);
+    case PTOWSP_TYPE_NONE:
+    case PTOWSP_TYPE_FORCE_INT: break;
+    }
+    if (pwsp_module_is_good(a.module)) {
+        pwsp_module_fail(a.module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "cast: %d is no type",
+                         (int)type);
+    }
+    return pwsp_expr_none(a.module);
+}
 
 ptowsp_expr ptowsp_select(ptowsp_expr condition, ptowsp_expr a, ptowsp_expr b) {
     return pwsp_expr_apply(PWSP_EXPR_SELECT, "select", 3, condition, a, b);

@@ -191,8 +191,8 @@
 //    #include <stdio.h>
 //    static ptowsp_status square(void *user, uint64_t task, uint32_t lane) {
 //        int *x = (int *)user;
-//        x[task] = (int)(task * task), (void)lane;
-//        return PTOWSP_OK;
+//        x[task] = (int)(task * task);
+//        return (void)lane, PTOWSP_OK;
 //    }
 //    static ptowsp_status sum(void *user, uint64_t task, uint32_t lane) {
 //        int *x = (int *)user;
@@ -363,8 +363,8 @@
 extern "C" {
 #endif
 
-// The version of the compiled library, "0.1.0". It differs from PTOWSP_VERSION if a program was
-// compiled with another header than the library that it is linked to.
+// The version of the compiled library, "0.1.0". Compare it with PTOWSP_VERSION to detect a library
+// of another version than the header.
 PTOWSP_API const char *ptowsp_version(void);
 
 // -------------------------------------------------------------------------------------------------
@@ -1032,13 +1032,12 @@ PTOWSP_API const char *ptowsp_dtype_name(ptowsp_dtype dtype);
 // "global", "l2", "ub", "l1"; "none" for other values.
 PTOWSP_API const char *ptowsp_location_name(ptowsp_location location);
 
-// Narrowing rounds once, to nearest, ties to even, also from double. Overflow gives infinity. NaN
-// stays NaN (quiet, with its sign and upper payload bits). Subnormals and widening are exact.
+// Narrowing rounds once, to nearest, ties to even. Overflow gives infinity. NaN stays NaN (quiet,
+// with its sign and upper payload bits). Subnormals and widening are exact. ptowsp_convert narrows
+// doubles, also with one rounding.
 PTOWSP_API uint16_t ptowsp_f16_from_f32(float value);
-PTOWSP_API uint16_t ptowsp_f16_from_f64(double value);
 PTOWSP_API float ptowsp_f32_from_f16(uint16_t bits);
 PTOWSP_API uint16_t ptowsp_bf16_from_f32(float value);
-PTOWSP_API uint16_t ptowsp_bf16_from_f64(double value);
 PTOWSP_API float ptowsp_f32_from_bf16(uint16_t bits);
 
 // Converts count elements. Floats convert to floats as above. Integers to floats round once, to
@@ -1425,8 +1424,8 @@ typedef struct ptowsp_machine {
     uint32_t cube_count, vector_count;  // cores
     uint32_t aicpu_count;               // threads that a runtime may use
     uint32_t clock_mhz;
-    // Bytes of each memory of a core that kernels may use, up to 64 MiB (the last 8 KiB of UB on
-    // A2/A3 are scratch of instructions); of L2 and HBM, for all cores.
+    // Bytes of each memory of a core that kernels may use, up to 64 MiB; on A2/A3 the last 8 KiB of
+    // UB are scratch of instructions. L2 and HBM are those of all cores.
     uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
     uint64_t l2_bytes, hbm_bytes;
     uint32_t rates[PTOWSP_PATH_COUNT];  // of one core, in 1/100 GiB/s
@@ -1752,9 +1751,7 @@ PTOWSP_API ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable);
 
 // Slots: u64 cells of a run, set and loaded by workloads. A cell read as i64 has the same bits;
 // read as bool it is "not 0".
-PTOWSP_API ptowsp_expr ptowsp_slot_u64(ptowsp_module *module, uint32_t slot);
-PTOWSP_API ptowsp_expr ptowsp_slot_i64(ptowsp_module *module, uint32_t slot);
-PTOWSP_API ptowsp_expr ptowsp_slot_bool(ptowsp_module *module, uint32_t slot);
+PTOWSP_API ptowsp_expr ptowsp_slot(ptowsp_module *module, uint32_t slot, ptowsp_type type);
 
 // Leaves for the keys of a schedule, which are evaluated for each task. task_variable is the
 // variable of this name of a loop around the task (i64; a task without one is an error when
@@ -1796,11 +1793,9 @@ PTOWSP_API ptowsp_expr ptowsp_not(ptowsp_expr a);
 // condition ? a : b; a and b of one type.
 PTOWSP_API ptowsp_expr ptowsp_select(ptowsp_expr condition, ptowsp_expr a, ptowsp_expr b);
 
-// Casts from any type. Between i64 and u64 the bits stay; from bool the result is 0 or 1; to bool
-// it is "not 0".
-PTOWSP_API ptowsp_expr ptowsp_to_i64(ptowsp_expr a);
-PTOWSP_API ptowsp_expr ptowsp_to_u64(ptowsp_expr a);
-PTOWSP_API ptowsp_expr ptowsp_to_bool(ptowsp_expr a);
+// Casts from any type to any type. Between i64 and u64 the bits stay; from bool the result is 0 or
+// 1; to bool it is "not 0".
+PTOWSP_API ptowsp_expr ptowsp_cast(ptowsp_expr a, ptowsp_type type);
 
 // The type of an expression; NONE for the zero expression.
 PTOWSP_API ptowsp_type ptowsp_expr_type(ptowsp_expr expr);
@@ -1986,9 +1981,9 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // the tasks around it, it reads and writes the whole of each tensor that its tasks read and write
 // (all bytes from the first element to the last). This holds whatever the views are, and under
 // exact dependencies as well. A slot load in a process counts as a read of the whole tensor. In
-// dataflow issue it waits for the tasks that have written the tensors that its processes load slots
-// from, whatever the dependencies are. The schedule does not apply to the tasks in it: they have no
-// keys, pools or streams.
+// dataflow issue the pipeline waits for the tasks that have written the tensors that its processes
+// load slots from, whatever the dependencies are. The schedule does not apply to the tasks in it:
+// they have no keys, pools or streams.
 //
 // Deadlocks are detected. Compiling reports those that the structure shows: a channel that no
 // process sends to, or that none receives from. The others are reported as STUCK when they happen:
@@ -2030,7 +2025,7 @@ typedef struct ptowsp_channel_desc {
 //      PTOWSP_RECEIVE(m, t, channel) {}            receives one token and runs its body for it; at
 //                                                  the end of the stream the body does not run
 //
-// t is the token, an i64 (ptowsp_to_u64 reads the same bits as u64). A consume may contain another
+// t is the token, an i64 (cast to u64, the bits stay). A consume may contain another
 // consume; if both have the same channel, the inner one drains it.
 // clang-format off
 #define PTOWSP_PIPELINE(m, name)      PWSP_SCOPE(m, ptowsp_pipeline_begin(m, name, NULL, 0))
@@ -2461,10 +2456,10 @@ typedef struct ptowsp_run_options {
 // Cost     About 15 ns per task, in order or fifo by structure. A tile adds 10 ns, and some 60
 //          where dependencies look at data; lanes that choose cost 100 more. Executing looks at
 //          every task twice. A tile is looked up among the tiles in flight of each size that its
-//          tensor has in use. In programs without pipelines, tensors packed into one buffer cost no
-//          more than separate ones if their strides show that they share no bytes (rows of Q, K and
-//          V behind each other). Otherwise their tiles are compared by the range from their first
-//          to their last byte, and then exactly.
+//          tensor has in use. Tensors packed into one buffer (rows of Q, K and V behind each other)
+//          cost no more than separate ones, if their strides show that they share no bytes and the
+//          program has no pipelines. Otherwise their tiles are compared by the range from their
+//          first to their last byte, and then exactly.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
 
 // The reasons why a task did not start earlier, and for the time spent waiting. A task that starts

@@ -183,7 +183,7 @@ typedef struct tensors {
 // Tags by which the keys of schedules find a lane: experts and their copies are at home next to
 // each other, and have a place of their own.
 static ptowsp_tag tag(const char *name, ptowsp_expr value) {
-    ptowsp_tag made = {name, ptowsp_to_u64(value)};
+    ptowsp_tag made = {name, ptowsp_cast(value, PTOWSP_TYPE_U64)};
     return made;
 }
 
@@ -215,8 +215,8 @@ static void apply_make(const layer *l, const tensors *x, ptowsp_expr expert, pto
 static void expert_make(const layer *l, const tensors *x, ptowsp_expr expert, ptowsp_axis row) {
     ptowsp_module *m = l->module;
     ptowsp_expr zero = ptowsp_i64(m, 0), one = ptowsp_i64(m, 1);
-    ptowsp_expr limit = ptowsp_to_i64(ptowsp_symbol(m, "limit"));
-    ptowsp_expr load = ptowsp_slot_i64(m, LOAD_SLOT);
+    ptowsp_expr limit = ptowsp_cast(ptowsp_symbol(m, "limit"), PTOWSP_TYPE_I64);
+    ptowsp_expr load = ptowsp_slot(m, LOAD_SLOT, PTOWSP_TYPE_I64);
     ptowsp_axis copies = ptowsp_axis_dense(m, "copies", COPY_MAX);
 
     ptowsp_slot_load(m, LOAD_SLOT, &(ptowsp_view){x->loads, .col = expert}, zero, zero);
@@ -500,7 +500,7 @@ static ptowsp_program *compile(const layer *l, const policy *p) {
     if (p->dispatch == PTOWSP_DISPATCH_AFFINITY || p->dispatch == PTOWSP_DISPATCH_HASH) {
         schedule.dispatch_key = ptowsp_task_tag(l->module, "home");
     } else if (p->dispatch == PTOWSP_DISPATCH_CUSTOM) {
-        ptowsp_expr place = ptowsp_to_i64(ptowsp_task_tag(l->module, "place"));
+        ptowsp_expr place = ptowsp_cast(ptowsp_task_tag(l->module, "place"), PTOWSP_TYPE_I64);
         schedule.dispatch_key = ptowsp_array_at(l->module, "places", PTOWSP_U32, place);
     }
     ptowsp_program_desc desc = {.schedule = &schedule};

@@ -10,7 +10,7 @@ static void build_one_of_everything(fixture *f) {
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PARALLEL(f->m, b, f->batch) {
             PTOWSP_PARALLEL(f->m, k, ptowsp_axis_row(f->m, f->kv, b)) {
-                step(f, ptowsp_add(k, ptowsp_to_i64(ptowsp_symbol(f->m, "scale"))));
+                step(f, ptowsp_add(k, ptowsp_cast(ptowsp_symbol(f->m, "scale"), PTOWSP_TYPE_I64)));
             }
             PTOWSP_SELECT(f->m, p, ptowsp_axis_row(f->m, f->pages, b)) {
                 step(f, ptowsp_array_at(f->m, "list", PTOWSP_I16, p));
@@ -69,7 +69,7 @@ static void bind_faults__names_that_no_statement_uses_can_be_bound(void **state)
     ptowsp_symbol(f.m, "scale");
     ptowsp_array_at(f.m, "list", PTOWSP_I64, number(&f, 0));
     PTOWSP_WORKLOAD(f.m, "other") {
-        step(&f, ptowsp_to_i64(ptowsp_symbol(f.m, "elsewhere")));
+        step(&f, ptowsp_cast(ptowsp_symbol(f.m, "elsewhere"), PTOWSP_TYPE_I64));
     }
     PTOWSP_WORKLOAD(f.m, "main") {
         step(&f, number(&f, 0));

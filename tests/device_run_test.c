@@ -98,7 +98,7 @@ static void mixer_build(mixer *m, ptowsp_context *context, bool has_cubes,
             }
             ptowsp_view first = row_of(x, ptowsp_i64(mod, 3));
             ptowsp_slot_load(mod, 1, &first, ptowsp_i64(mod, 0), ptowsp_i64(mod, 0));
-            PTOWSP_WHEN(mod, ptowsp_lt(ptowsp_slot_i64(mod, 1), ptowsp_i64(mod, 0))) {
+            PTOWSP_WHEN(mod, ptowsp_lt(ptowsp_slot(mod, 1, PTOWSP_TYPE_I64), ptowsp_i64(mod, 0))) {
                 ptowsp_task_desc task = {.kernel = add};
                 task.axes[0] = step;
                 task.views[0] = row_of(x, step);

@@ -242,16 +242,16 @@ static void f16__known_patterns(void **state) {
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         assert_int_equal(ptowsp_f16_from_f32(known[i].value), known[i].bits);
-        assert_int_equal(ptowsp_f16_from_f64((double)known[i].value), known[i].bits);
+        assert_int_equal(test_half_of(PTOWSP_F16, (double)known[i].value), known[i].bits);
     }
     assert_int_equal(ptowsp_f16_from_f32(INFINITY), 0x7c00);
-    assert_int_equal(ptowsp_f16_from_f64(-(double)INFINITY), 0xfc00);
-    assert_int_equal(ptowsp_f16_from_f64(1e300), 0x7c00);
-    assert_int_equal(ptowsp_f16_from_f64(-1e-320), 0x8000);
+    assert_int_equal(test_half_of(PTOWSP_F16, -(double)INFINITY), 0xfc00);
+    assert_int_equal(test_half_of(PTOWSP_F16, 1e300), 0x7c00);
+    assert_int_equal(test_half_of(PTOWSP_F16, -1e-320), 0x8000);
     // f32 would make 65520 of the first, which goes to infinity, and ties of the others.
-    assert_int_equal(ptowsp_f16_from_f64(0x1.ffdfffffffp15), 0x7bff);
-    assert_int_equal(ptowsp_f16_from_f64(0x1.0020000001p0), 0x3c01);
-    assert_int_equal(ptowsp_f16_from_f64(0x1.0000000001p-25), 0x0001);
+    assert_int_equal(test_half_of(PTOWSP_F16, 0x1.ffdfffffffp15), 0x7bff);
+    assert_int_equal(test_half_of(PTOWSP_F16, 0x1.0020000001p0), 0x3c01);
+    assert_int_equal(test_half_of(PTOWSP_F16, 0x1.0000000001p-25), 0x0001);
 }
 
 static void bf16__known_patterns(void **state) {
@@ -272,16 +272,16 @@ static void bf16__known_patterns(void **state) {
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         assert_int_equal(ptowsp_bf16_from_f32(known[i].value), known[i].bits);
-        assert_int_equal(ptowsp_bf16_from_f64((double)known[i].value), known[i].bits);
+        assert_int_equal(test_half_of(PTOWSP_BF16, (double)known[i].value), known[i].bits);
     }
     assert_int_equal(ptowsp_bf16_from_f32(-INFINITY), 0xff80);
-    assert_int_equal(ptowsp_bf16_from_f64((double)INFINITY), 0x7f80);
-    assert_int_equal(ptowsp_bf16_from_f64(1e300), 0x7f80);
-    assert_int_equal(ptowsp_bf16_from_f64(-1e-320), 0x8000);
+    assert_int_equal(test_half_of(PTOWSP_BF16, (double)INFINITY), 0x7f80);
+    assert_int_equal(test_half_of(PTOWSP_BF16, 1e300), 0x7f80);
+    assert_int_equal(test_half_of(PTOWSP_BF16, -1e-320), 0x8000);
     // Through f32 these would be ties, or infinity.
-    assert_int_equal(ptowsp_bf16_from_f64(0x1.0100000001p0), 0x3f81);
-    assert_int_equal(ptowsp_bf16_from_f64(0x1.0000000001p-134), 0x0001);
-    assert_int_equal(ptowsp_bf16_from_f64(0x1.feffffffffp127), 0x7f7f);
+    assert_int_equal(test_half_of(PTOWSP_BF16, 0x1.0100000001p0), 0x3f81);
+    assert_int_equal(test_half_of(PTOWSP_BF16, 0x1.0000000001p-134), 0x0001);
+    assert_int_equal(test_half_of(PTOWSP_BF16, 0x1.feffffffffp127), 0x7f7f);
 }
 
 static void f16__every_pattern_widens_exactly_and_returns(void **state) {
@@ -294,7 +294,7 @@ static void f16__every_pattern_widens_exactly_and_returns(void **state) {
             assert_int_equal(wide, expected);
             assert_int_equal(ptowsp_f16_from_f32(f32_of(wide)), h | 0x200);
             uint64_t wider = convert(PTOWSP_F64, PTOWSP_F16, bits);
-            assert_int_equal(ptowsp_f16_from_f64(f64_of(wider)), h | 0x200);
+            assert_int_equal(test_half_of(PTOWSP_F16, f64_of(wider)), h | 0x200);
         } else {
             int exponent = (int)(h >> 10 & 31);
             float value = exponent == 0    ? ldexpf((float)(h & 0x3ff), -24)
@@ -302,7 +302,7 @@ static void f16__every_pattern_widens_exactly_and_returns(void **state) {
                                            : ldexpf((float)(1024 + (h & 0x3ff)), exponent - 25);
             assert_int_equal(wide, bits_of_f32(h >> 15 ? -value : value));
             assert_int_equal(ptowsp_f16_from_f32(f32_of(wide)), h);
-            assert_int_equal(ptowsp_f16_from_f64((double)f32_of(wide)), h);
+            assert_int_equal(test_half_of(PTOWSP_F16, (double)f32_of(wide)), h);
         }
     }
 }
@@ -316,7 +316,7 @@ static void bf16__every_pattern_widens_exactly_and_returns(void **state) {
         assert_int_equal(wide, h << 16);
         assert_int_equal(ptowsp_bf16_from_f32(f32_of(wide)), is_nan ? h | 0x40 : h);
         uint64_t wider = convert(PTOWSP_F64, PTOWSP_BF16, bits);
-        assert_int_equal(ptowsp_bf16_from_f64(f64_of(wider)), is_nan ? h | 0x40 : h);
+        assert_int_equal(test_half_of(PTOWSP_BF16, f64_of(wider)), is_nan ? h | 0x40 : h);
     }
 }
 
@@ -337,9 +337,9 @@ static void f16__every_boundary_is_where_it_should_be(void **state) {
             assert_int_equal(ptowsp_f16_from_f32(s * tie), even | sign);
             assert_int_equal(ptowsp_f16_from_f32(s * under), h | sign);
             assert_int_equal(ptowsp_f16_from_f32(s * over), (h + 1) | sign);
-            assert_int_equal(ptowsp_f16_from_f64((double)(s * tie)), even | sign);
-            assert_int_equal(ptowsp_f16_from_f64((double)s * near_under), h | sign);
-            assert_int_equal(ptowsp_f16_from_f64((double)s * near_over), (h + 1) | sign);
+            assert_int_equal(test_half_of(PTOWSP_F16, (double)(s * tie)), even | sign);
+            assert_int_equal(test_half_of(PTOWSP_F16, (double)s * near_under), h | sign);
+            assert_int_equal(test_half_of(PTOWSP_F16, (double)s * near_over), (h + 1) | sign);
         }
         wrong_through_f32 += ptowsp_f16_from_f32((float)near_under) != h;
         wrong_through_f32 += ptowsp_f16_from_f32((float)near_over) != h + 1;
@@ -359,9 +359,9 @@ static void bf16__every_boundary_is_where_it_should_be(void **state) {
             assert_int_equal(ptowsp_bf16_from_f32(f32_of(tie | sign << 16)), even | sign);
             assert_int_equal(ptowsp_bf16_from_f32(f32_of((tie - 1) | sign << 16)), h | sign);
             assert_int_equal(ptowsp_bf16_from_f32(f32_of((tie + 1) | sign << 16)), (h + 1) | sign);
-            assert_int_equal(ptowsp_bf16_from_f64(s * (double)f32_of(tie)), even | sign);
-            assert_int_equal(ptowsp_bf16_from_f64(s * near_under), h | sign);
-            assert_int_equal(ptowsp_bf16_from_f64(s * near_over), (h + 1) | sign);
+            assert_int_equal(test_half_of(PTOWSP_BF16, s * (double)f32_of(tie)), even | sign);
+            assert_int_equal(test_half_of(PTOWSP_BF16, s * near_under), h | sign);
+            assert_int_equal(test_half_of(PTOWSP_BF16, s * near_over), (h + 1) | sign);
         }
         wrong_through_f32 += ptowsp_bf16_from_f32((float)near_under) != h;
         wrong_through_f32 += ptowsp_bf16_from_f32((float)near_over) != h + 1;

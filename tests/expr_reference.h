@@ -89,24 +89,32 @@ typedef enum op {
 } op;
 // clang-format on
 
+static inline ptowsp_expr to_i64(ptowsp_expr a) {
+    return ptowsp_cast(a, PTOWSP_TYPE_I64);
+}
+
+static inline ptowsp_expr to_u64(ptowsp_expr a) {
+    return ptowsp_cast(a, PTOWSP_TYPE_U64);
+}
+
+static inline ptowsp_expr to_bool(ptowsp_expr a) {
+    return ptowsp_cast(a, PTOWSP_TYPE_BOOL);
+}
+
 static const struct op_row {
     const char *name;
     ptowsp_expr (*binary)(ptowsp_expr a, ptowsp_expr b);
     ptowsp_expr (*unary)(ptowsp_expr a);
-} ops[OP_COUNT] = {{"add", ptowsp_add, NULL},       {"sub", ptowsp_sub, NULL},
-                   {"mul", ptowsp_mul, NULL},       {"div", ptowsp_div, NULL},
-                   {"rem", ptowsp_rem, NULL},       {"min", ptowsp_min, NULL},
-                   {"max", ptowsp_max, NULL},       {"bitand", ptowsp_bitand, NULL},
-                   {"bitor", ptowsp_bitor, NULL},   {"bitxor", ptowsp_bitxor, NULL},
-                   {"shl", ptowsp_shl, NULL},       {"shr", ptowsp_shr, NULL},
-                   {"lt", ptowsp_lt, NULL},         {"le", ptowsp_le, NULL},
-                   {"gt", ptowsp_gt, NULL},         {"ge", ptowsp_ge, NULL},
-                   {"eq", ptowsp_eq, NULL},         {"ne", ptowsp_ne, NULL},
-                   {"and", ptowsp_and, NULL},       {"or", ptowsp_or, NULL},
-                   {"neg", NULL, ptowsp_neg},       {"bitnot", NULL, ptowsp_bitnot},
-                   {"not", NULL, ptowsp_not},       {"to_i64", NULL, ptowsp_to_i64},
-                   {"to_u64", NULL, ptowsp_to_u64}, {"to_bool", NULL, ptowsp_to_bool},
-                   {"select", NULL, NULL}};
+} ops[OP_COUNT] = {
+    {"add", ptowsp_add, NULL},       {"sub", ptowsp_sub, NULL},       {"mul", ptowsp_mul, NULL},
+    {"div", ptowsp_div, NULL},       {"rem", ptowsp_rem, NULL},       {"min", ptowsp_min, NULL},
+    {"max", ptowsp_max, NULL},       {"bitand", ptowsp_bitand, NULL}, {"bitor", ptowsp_bitor, NULL},
+    {"bitxor", ptowsp_bitxor, NULL}, {"shl", ptowsp_shl, NULL},       {"shr", ptowsp_shr, NULL},
+    {"lt", ptowsp_lt, NULL},         {"le", ptowsp_le, NULL},         {"gt", ptowsp_gt, NULL},
+    {"ge", ptowsp_ge, NULL},         {"eq", ptowsp_eq, NULL},         {"ne", ptowsp_ne, NULL},
+    {"and", ptowsp_and, NULL},       {"or", ptowsp_or, NULL},         {"neg", NULL, ptowsp_neg},
+    {"bitnot", NULL, ptowsp_bitnot}, {"not", NULL, ptowsp_not},       {"to_i64", NULL, to_i64},
+    {"to_u64", NULL, to_u64},        {"to_bool", NULL, to_bool},      {"select", NULL, NULL}};
 
 static inline int arity(op o) {
     return o == SELECT ? 3 : ops[o].binary ? 2 : 1;
@@ -203,16 +211,16 @@ static inline ptowsp_expr unknown(ptowsp_module *m, ptowsp_type type, uint32_t s
     ptowsp_expr zero = ptowsp_i64(m, 0);
     switch (type) {
     case PTOWSP_TYPE_I64:
-        return where == 0   ? ptowsp_slot_i64(m, slot)
-               : where == 1 ? ptowsp_to_i64(ptowsp_symbol(m, name))
+        return where == 0   ? ptowsp_slot(m, slot, PTOWSP_TYPE_I64)
+               : where == 1 ? ptowsp_cast(ptowsp_symbol(m, name), PTOWSP_TYPE_I64)
                             : ptowsp_array_at(m, name, PTOWSP_I64, zero);
     case PTOWSP_TYPE_U64:
-        return where == 0   ? ptowsp_slot_u64(m, slot)
+        return where == 0   ? ptowsp_slot(m, slot, PTOWSP_TYPE_U64)
                : where == 1 ? ptowsp_symbol(m, name)
                             : ptowsp_array_at(m, name, PTOWSP_U64, zero);
     default:
-        return where == 0   ? ptowsp_slot_bool(m, slot)
-               : where == 1 ? ptowsp_to_bool(ptowsp_symbol(m, name))
+        return where == 0   ? ptowsp_slot(m, slot, PTOWSP_TYPE_BOOL)
+               : where == 1 ? ptowsp_cast(ptowsp_symbol(m, name), PTOWSP_TYPE_BOOL)
                             : ptowsp_array_at(m, name, PTOWSP_BOOL, zero);
     }
 }

@@ -94,9 +94,10 @@ static void expr__arithmetic_never_traps(void **state) {
     assert_string_equal(printed(ptowsp_div(ptowsp_u64(m, UINT64_MAX), ptowsp_u64(m, 2))),
                         "9223372036854775807u");
     assert_string_equal(printed(ptowsp_lt(minus, zero)), "true");
-    assert_string_equal(printed(ptowsp_lt(ptowsp_to_u64(minus), ptowsp_u64(m, 0))), "false");
-    assert_string_equal(printed(ptowsp_to_i64(ptowsp_bool(m, true))), "1");
-    assert_string_equal(printed(ptowsp_to_bool(minus)), "true");
+    assert_string_equal(printed(ptowsp_lt(ptowsp_cast(minus, PTOWSP_TYPE_U64), ptowsp_u64(m, 0))),
+                        "false");
+    assert_string_equal(printed(ptowsp_cast(ptowsp_bool(m, true), PTOWSP_TYPE_I64)), "1");
+    assert_string_equal(printed(ptowsp_cast(minus, PTOWSP_TYPE_BOOL)), "true");
     fixture_free(&f);
 }
 
@@ -117,7 +118,7 @@ static ptowsp_status value_at(const fixture *f, ptowsp_expr expr, int64_t index,
 }
 
 static ptowsp_expr guarded(ptowsp_module *m, int which) {
-    ptowsp_expr i = ptowsp_slot_i64(m, 0), zero = ptowsp_i64(m, 0);
+    ptowsp_expr i = ptowsp_slot(m, 0, PTOWSP_TYPE_I64), zero = ptowsp_i64(m, 0);
     ptowsp_expr read = ptowsp_array_at(m, "table", PTOWSP_I32, i);
     ptowsp_expr is_in = ptowsp_and(ptowsp_ge(i, zero), ptowsp_lt(i, ptowsp_i64(m, 3)));
     ptowsp_expr is_positive = ptowsp_gt(read, zero);
@@ -170,7 +171,7 @@ static void expr__a_read_without_guard_is_an_error_of_the_run(void **state) {
     fixture f;
     uint64_t value;
     fixture_make(&f);
-    ptowsp_expr i = ptowsp_slot_i64(f.m, 0);
+    ptowsp_expr i = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
     ptowsp_expr read = ptowsp_array_at(f.m, "table", PTOWSP_I32, i);
     ptowsp_expr is_in = ptowsp_lt(i, ptowsp_i64(f.m, 3));
     // on the left of `and` the read is not guarded
@@ -188,7 +189,7 @@ static void expr__what_folding_drops_need_not_be_bound(void **state) {
     ptowsp_module *m = f.m;
     ptowsp_expr read = ptowsp_array_at(m, "nowhere", PTOWSP_I64, ptowsp_i64(m, 5));
     ptowsp_expr is = ptowsp_eq(read, read), yes = ptowsp_bool(m, true), no = ptowsp_bool(m, false);
-    ptowsp_expr slot = ptowsp_slot_i64(m, 1);
+    ptowsp_expr slot = ptowsp_slot(m, 1, PTOWSP_TYPE_I64);
     assert_string_equal(printed(ptowsp_and(no, is)), "false");
     assert_string_equal(printed(ptowsp_or(yes, is)), "true");
     assert_string_equal(printed(ptowsp_and(yes, is)), "nowhere[5] == nowhere[5]");
@@ -207,7 +208,7 @@ static void check_array(ptowsp_dtype dtype, const void *data, ptowsp_type type,
                         const int64_t *expected) {
     fixture f;
     fixture_make(&f);
-    ptowsp_expr read = ptowsp_array_at(f.m, "data", dtype, ptowsp_slot_i64(f.m, 0));
+    ptowsp_expr read = ptowsp_array_at(f.m, "data", dtype, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64));
     assert_int_equal(ptowsp_expr_type(read), type);
     evaluator e = evaluator_make(&f, read);
     assert_int_equal(ptowsp_run_bind_array(e.run, "data", dtype, data, 3), PTOWSP_OK);
@@ -340,6 +341,12 @@ static void expr__operands_that_are_none_or_of_another_module_are_refused(void *
                     "module: mul: an operand is no expression of this module");
     module_error_is(&other, PTOWSP_OK, "");
     fixture_renew(&f);
+    assert_int_equal(ptowsp_cast(ptowsp_i64(f.m, 1), (ptowsp_type)4).id, 0);
+    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: cast: 4 is no type");
+    assert_int_equal(ptowsp_cast(none, PTOWSP_TYPE_NONE).id, 0);
+    fixture_renew(&f);
+    ptowsp_cast(none, PTOWSP_TYPE_I64);  // of no module: nobody to tell
+    module_error_is(&f, PTOWSP_OK, "");
     ptowsp_not(ptowsp_i64(f.m, 1));
     ptowsp_expr after = ptowsp_add(ptowsp_i64(f.m, 1), ptowsp_i64(f.m, 1));
     assert_int_equal(after.id, 0);  // after an error nothing is built
@@ -352,11 +359,14 @@ static void expr__leaves_that_are_not_there_are_refused(void **state) {
     (void)state;
     fixture f;
     fixture_make(&f);
-    ptowsp_slot_u64(f.m, PTOWSP_SLOT_COUNT - 1);
+    ptowsp_slot(f.m, PTOWSP_SLOT_COUNT - 1, PTOWSP_TYPE_U64);
     module_error_is(&f, PTOWSP_OK, "");
-    ptowsp_slot_u64(f.m, PTOWSP_SLOT_COUNT);
+    ptowsp_slot(f.m, PTOWSP_SLOT_COUNT, PTOWSP_TYPE_U64);
     module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: slot 256: there are 256 slots");
     assert_int_equal(ptowsp_module_error(f.m).index, 256);
+    fixture_renew(&f);
+    assert_int_equal(ptowsp_slot(f.m, 7, PTOWSP_TYPE_NONE).id, 0);
+    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: slot 7: 0 is no type");
     fixture_renew(&f);
     const ptowsp_axis none = {0};
     ptowsp_axis_size(f.m, none);
@@ -392,7 +402,7 @@ static void expr__depth_has_a_limit(void **state) {
     (void)state;
     fixture f;
     fixture_make(&f);
-    ptowsp_expr x = ptowsp_slot_i64(f.m, 0);
+    ptowsp_expr x = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
     for (int i = 0; i < PTOWSP_EXPR_DEPTH_MAX; i++) {  // 0 - x, then x + x once, and so on
         x = i == 100 ? ptowsp_sub(ptowsp_i64(f.m, 3), x) : ptowsp_sub(ptowsp_i64(f.m, 0), x);
     }
@@ -404,7 +414,7 @@ static void expr__depth_has_a_limit(void **state) {
     ptowsp_neg(x);
     module_error_is(&f, PTOWSP_LIMIT_EXCEEDED, "module: neg: " TOO_MUCH);
     fixture_renew(&f);
-    x = ptowsp_slot_i64(f.m, 0);
+    x = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
     for (int i = 0; i < PTOWSP_EXPR_DEPTH_MAX; i++) {
         x = ptowsp_array_at(f.m, "next", PTOWSP_I32, x);
     }
@@ -428,7 +438,7 @@ static void expr__depth_has_a_limit(void **state) {
 static ptowsp_expr of_size(const fixture *f, int size, uint64_t start, uint64_t *out_value) {
     if (size == 1) {
         *out_value = start;
-        return ptowsp_slot_u64(f->m, 0);
+        return ptowsp_slot(f->m, 0, PTOWSP_TYPE_U64);
     }
     uint64_t inner;
     ptowsp_expr x = of_size(f, size % 2 ? size / 2 : size - 1, start, &inner);

@@ -12,7 +12,8 @@ static void expr_text__expressions_read_as_in_c(void **state) {
     fixture_make(&f);
     ptowsp_module *m = f.m;
     ptowsp_expr a = ptowsp_symbol(m, "a"), b = ptowsp_symbol(m, "b"), c = ptowsp_symbol(m, "c");
-    ptowsp_expr x = ptowsp_slot_i64(m, 0), p = ptowsp_slot_bool(m, 1), q = ptowsp_slot_bool(m, 2);
+    ptowsp_expr x = ptowsp_slot(m, 0, PTOWSP_TYPE_I64), p = ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL),
+                q = ptowsp_slot(m, 2, PTOWSP_TYPE_BOOL);
     ptowsp_expr one = ptowsp_i64(m, 1);
     const struct {
         ptowsp_expr expr;
@@ -40,8 +41,9 @@ static void expr_text__expressions_read_as_in_c(void **state) {
         {ptowsp_bitnot(ptowsp_mul(a, b)), "~(a * b)"},
         {ptowsp_mul(ptowsp_bitnot(a), b), "~a * b"},
         {ptowsp_min(a, ptowsp_max(b, ptowsp_add(c, c))), "min(a, max(b, c + c))"},
-        {ptowsp_to_bool(ptowsp_add(a, b)), "bool(a + b)"},
-        {ptowsp_add(ptowsp_to_i64(a), ptowsp_to_i64(p)), "i64(a) + i64(slot_bool[1])"},
+        {ptowsp_cast(ptowsp_add(a, b), PTOWSP_TYPE_BOOL), "bool(a + b)"},
+        {ptowsp_add(ptowsp_cast(a, PTOWSP_TYPE_I64), ptowsp_cast(p, PTOWSP_TYPE_I64)),
+         "i64(a) + i64(slot_bool[1])"},
         {ptowsp_select(ptowsp_or(p, q), a, ptowsp_add(b, c)),
          "slot_bool[1] || slot_bool[2] ? a : b + c"},
         {ptowsp_select(p, ptowsp_select(q, a, b), ptowsp_select(q, b, c)),
@@ -54,7 +56,7 @@ static void expr_text__expressions_read_as_in_c(void **state) {
          "lengths[slot_i64[0] + 1] <= 2048"},
         {ptowsp_add(a, ptowsp_u64(m, 7)), "a + 7u"},
         {ptowsp_or(p, ptowsp_bool(m, false)), "slot_bool[1] || false"},
-        {ptowsp_slot_u64(m, 200), "slot_u64[200]"},
+        {ptowsp_slot(m, 200, PTOWSP_TYPE_U64), "slot_u64[200]"},
         {ptowsp_add(ptowsp_task_variable(m, "b"), ptowsp_task_arg(m, 2)), "task.b + task.args[2]"},
         {ptowsp_task_tag(m, "level"), "task.tag(level)"},
     };
@@ -298,10 +300,10 @@ static random_expr random_leaf(generator *g, ptowsp_type type) {
         leaf.expr = literal(g->m, type, leaf.v.cell);
     } else if (type == PTOWSP_TYPE_BOOL) {
         leaf.v.cell = leaf.v.cell != 0;
-        leaf.expr = ptowsp_slot_bool(g->m, slot);
+        leaf.expr = ptowsp_slot(g->m, slot, PTOWSP_TYPE_BOOL);
     } else {
-        leaf.expr =
-            type == PTOWSP_TYPE_I64 ? ptowsp_slot_i64(g->m, slot) : ptowsp_slot_u64(g->m, slot);
+        leaf.expr = type == PTOWSP_TYPE_I64 ? ptowsp_slot(g->m, slot, PTOWSP_TYPE_I64)
+                                            : ptowsp_slot(g->m, slot, PTOWSP_TYPE_U64);
     }
     return leaf;
 }

@@ -27,8 +27,8 @@ static inline double kt_get(ptowsp_dtype dtype, const void *at) {
 static inline void kt_put(ptowsp_dtype dtype, void *at, double x) {
     uint16_t half;
     switch (dtype) {
-    case PTOWSP_F16: half = ptowsp_f16_from_f64(x), memcpy(at, &half, 2); break;
-    case PTOWSP_BF16: half = ptowsp_bf16_from_f64(x), memcpy(at, &half, 2); break;
+    case PTOWSP_F16: half = test_half_of(PTOWSP_F16, x), memcpy(at, &half, 2); break;
+    case PTOWSP_BF16: half = test_half_of(PTOWSP_BF16, x), memcpy(at, &half, 2); break;
     case PTOWSP_F32: *(float *)at = (float)x; break;
     case PTOWSP_I8: *(int8_t *)at = (int8_t)x; break;
     case PTOWSP_U8: *(uint8_t *)at = (uint8_t)x; break;
@@ -56,8 +56,8 @@ static inline double kt_tiny(ptowsp_dtype dtype) {
 // To the nearest number of the type; an integer (given as its exact value) wraps.
 static inline double kt_round(ptowsp_dtype dtype, double x) {
     switch (dtype) {
-    case PTOWSP_F16: return (double)ptowsp_f32_from_f16(ptowsp_f16_from_f64(x));
-    case PTOWSP_BF16: return (double)ptowsp_f32_from_bf16(ptowsp_bf16_from_f64(x));
+    case PTOWSP_F16: return (double)ptowsp_f32_from_f16(test_half_of(PTOWSP_F16, x));
+    case PTOWSP_BF16: return (double)ptowsp_f32_from_bf16(test_half_of(PTOWSP_BF16, x));
     case PTOWSP_F32: return (double)(float)x;
     case PTOWSP_I8: return (int8_t)(uint8_t)(uint64_t)(int64_t)x;
     case PTOWSP_I16: return (int16_t)(uint16_t)(uint64_t)(int64_t)x;

@@ -108,8 +108,8 @@ static void make_module(ptowsp_module *m) {
     ptowsp_axis pages = ptowsp_axis_sparse(m, "pages");
     ptowsp_tensor x = make_tensor(m, "x", ROWS, 4), d = make_tensor(m, "d", PTOWSP_DYNAMIC, 4);
     ptowsp_kernel kernel = make_kernel(m);
-    ptowsp_expr row = ptowsp_to_i64(ptowsp_symbol(m, "row"));
-    ptowsp_expr at = ptowsp_to_i64(ptowsp_symbol(m, "at")), zero = ptowsp_i64(m, 0);
+    ptowsp_expr row = ptowsp_cast(ptowsp_symbol(m, "row"), PTOWSP_TYPE_I64);
+    ptowsp_expr at = ptowsp_cast(ptowsp_symbol(m, "at"), PTOWSP_TYPE_I64), zero = ptowsp_i64(m, 0);
     PTOWSP_WORKLOAD(m, "main") {
         ptowsp_expr b = ptowsp_parallel_begin(m, "b", batch);
         ptowsp_expr k = ptowsp_for_each_begin(m, "k", ptowsp_axis_row(m, kv, b));
@@ -271,7 +271,7 @@ static void make_workers(ptowsp_module *m) {
     PTOWSP_WORKLOAD(m, "main") {
         ptowsp_task_make(m, &task);
         // Also where the pipeline would not run.
-        PTOWSP_WHEN(m, ptowsp_slot_bool(m, 0)) {
+        PTOWSP_WHEN(m, ptowsp_slot(m, 0, PTOWSP_TYPE_BOOL)) {
             PTOWSP_PIPELINE(m, "pipeline") {
                 ptowsp_channel tokens = ptowsp_channel_make(m, &channel_desc);
                 PTOWSP_PROCESS(m, "send") {

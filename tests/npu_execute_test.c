@@ -78,16 +78,17 @@ static void workload_make(const fixture *t, ptowsp_kernel kernel, ptowsp_tensor 
         PTOWSP_COMBINE(m) {
             PTOWSP_PARALLEL(m, i, batch) {
                 ptowsp_expr length = ptowsp_array_at(m, "times", PTOWSP_I32, i);
-                ptowsp_expr limit = ptowsp_to_i64(ptowsp_symbol(m, "limit"));
+                ptowsp_expr limit = ptowsp_cast(ptowsp_symbol(m, "limit"), PTOWSP_TYPE_I64);
                 PTOWSP_WHEN(m, ptowsp_le(length, limit)) {
-                    task_make(t, kernel, x, i, ptowsp_to_i64(ptowsp_symbol(m, "factor")));
+                    task_make(t, kernel, x, i,
+                              ptowsp_cast(ptowsp_symbol(m, "factor"), PTOWSP_TYPE_I64));
                 }
             }
             ptowsp_slot_load(m, 1, &first, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
-            task_make(t, kernel, x, ptowsp_i64(m, 0), ptowsp_slot_i64(m, 1));
+            task_make(t, kernel, x, ptowsp_i64(m, 0), ptowsp_slot(m, 1, PTOWSP_TYPE_I64));
             PTOWSP_PARALLEL(m, k, batch) {
                 PTOWSP_FOR_EACH(m, n, ptowsp_axis_row(m, times, k)) {
-                    task_make(t, kernel, x, k, ptowsp_add(n, ptowsp_slot_i64(m, 0)));
+                    task_make(t, kernel, x, k, ptowsp_add(n, ptowsp_slot(m, 0, PTOWSP_TYPE_I64)));
                 }
             }
         }

@@ -243,7 +243,7 @@ static void routing_make(fixture *f) {
         PTOWSP_FOR_EACH(m, layer, layers) {
             ptowsp_slot_load(m, 3, &all, no_expr(), layer);
             ptowsp_slot_set(m, 4, ptowsp_u64(m, 7));
-            ptowsp_expr args[] = {layer, ptowsp_slot_u64(m, 3),
+            ptowsp_expr args[] = {layer, ptowsp_slot(m, 3, PTOWSP_TYPE_U64),
                                   ptowsp_eq(layer, ptowsp_sub(ptowsp_i64(m, 2), number(f, 1)))};
             ptowsp_call(m, "layer", args, 3);
         }
@@ -272,7 +272,8 @@ static void routing_make(fixture *f) {
                                .kernel = expert,
                                .axes = {token, chosen},
                                .views = {{x, .row = token}, {y, .index = {token}, .row = chosen}},
-                               .scalars = {ptowsp_add(gate, ptowsp_slot_u64(m, 4)), is_last}});
+                               .scalars = {ptowsp_add(gate, ptowsp_slot(m, 4, PTOWSP_TYPE_U64)),
+                                           is_last}});
                 }
             }
             ptowsp_task_make(
@@ -428,7 +429,7 @@ static void text__compiles_whatever_things_are_called(void **state) {
             ptowsp_expr w = ptowsp_for_each_begin(m, "x!", axes[(i + 5) % NAME_COUNT]);
             char symbol[32];
             snprintf(symbol, sizeof symbol, "%s!", names[(i + 9) % NAME_COUNT]);
-            ptowsp_expr u = ptowsp_to_i64(ptowsp_symbol(m, symbol));
+            ptowsp_expr u = ptowsp_cast(ptowsp_symbol(m, symbol), PTOWSP_TYPE_I64);
             ptowsp_expr a =
                 ptowsp_array_at(m, "values", PTOWSP_I32, ptowsp_add(v, ptowsp_add(w, u)));
             ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = step, .axes = {ptowsp_add(p, a)}});
@@ -604,7 +605,8 @@ static void faulty_make(fixture *f, int which) {
     ptowsp_expr values[FAULT_COUNT];
     for (int i = 0; i < FAULT_COUNT; i++) {
         values[i] = ptowsp_array_at(
-            m, "y", PTOWSP_I64, ptowsp_add(ptowsp_slot_i64(m, 0), number(f, i == which ? 4 : 1)));
+            m, "y", PTOWSP_I64,
+            ptowsp_add(ptowsp_slot(m, 0, PTOWSP_TYPE_I64), number(f, i == which ? 4 : 1)));
     }
     PTOWSP_WORKLOAD(m, "main") {
         ptowsp_slot_set(m, 0, number(f, 0));

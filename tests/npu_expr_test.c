@@ -164,7 +164,8 @@ static void expr__parentheses_stand_where_they_are_needed(void **state) {
     fixture_make(&f);
     ptowsp_module *m = f.m;
     ptowsp_expr a = ptowsp_symbol(m, "a"), b = ptowsp_symbol(m, "b"), c = ptowsp_symbol(m, "c");
-    ptowsp_expr p = ptowsp_slot_bool(m, 1), q = ptowsp_slot_bool(m, 2), r = ptowsp_lt(a, b);
+    ptowsp_expr p = ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL), q = ptowsp_slot(m, 2, PTOWSP_TYPE_BOOL),
+                r = ptowsp_lt(a, b);
     text_is(&f, ptowsp_add(ptowsp_add(a, b), c), "a + b + c");
     text_is(&f, ptowsp_add(a, ptowsp_add(b, c)), "a + (b + c)");
     text_is(&f, ptowsp_sub(a, ptowsp_mul(b, c)), "a - b * c");
@@ -182,7 +183,7 @@ static void expr__parentheses_stand_where_they_are_needed(void **state) {
     text_is(&f, ptowsp_and(r, ptowsp_or(p, q)), "a < b && (run.slot_bool(1) || run.slot_bool(2))");
     text_is(&f, ptowsp_eq(r, ptowsp_not(p)), "(a < b) == (!run.slot_bool(1))");
     text_is(&f, ptowsp_not(r), "!(a < b)");
-    text_is(&f, ptowsp_neg(ptowsp_neg(ptowsp_to_i64(a))), "-(-to_i64(a))");
+    text_is(&f, ptowsp_neg(ptowsp_neg(ptowsp_cast(a, PTOWSP_TYPE_I64))), "-(-to_i64(a))");
     text_is(&f, ptowsp_bitnot(ptowsp_neg(a)), "~(-a)");
     text_is(&f, ptowsp_select(r, a, ptowsp_select(p, b, c)),
             "a < b ? a : run.slot_bool(1) ? b : c");
@@ -198,7 +199,8 @@ static void expr__literals_have_a_type_where_they_stand_alone(void **state) {
     fixture f;
     fixture_make(&f);
     ptowsp_module *m = f.m;
-    ptowsp_expr i = ptowsp_slot_i64(m, 1), u = ptowsp_slot_u64(m, 1), p = ptowsp_slot_bool(m, 2);
+    ptowsp_expr i = ptowsp_slot(m, 1, PTOWSP_TYPE_I64), u = ptowsp_slot(m, 1, PTOWSP_TYPE_U64),
+                p = ptowsp_slot(m, 2, PTOWSP_TYPE_BOOL);
     ptowsp_expr five = ptowsp_i64(m, 5), seven = ptowsp_u64(m, 7), minus = ptowsp_i64(m, -3);
     ptowsp_expr least = ptowsp_i64(m, INT64_MIN), most = ptowsp_u64(m, UINT64_MAX);
     text_is(&f, five, "i64(5)");
@@ -229,7 +231,7 @@ static void expr__the_deepest_and_largest_compile(void **state) {
     words_unit unit;
     memset(&unit, 0, sizeof unit);
     fixture_make(&f);
-    ptowsp_expr x = ptowsp_slot_i64(f.m, 0), deep = x, choice = x, large = x;
+    ptowsp_expr x = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), deep = x, choice = x, large = x;
     for (int i = 1; i < PTOWSP_EXPR_DEPTH_MAX - 2; i++) {
         deep = i % 2 ? ptowsp_max(ptowsp_i64(f.m, i), ptowsp_sub(deep, ptowsp_i64(f.m, 3)))
                      : ptowsp_mul(ptowsp_i64(f.m, -1), deep);

@@ -139,8 +139,8 @@ static ptowsp_cycles noted_call(const ptowsp_task *task, void *user) {
 // What C does before an operation on two integers: when one is unsigned, both become so.
 static void convert_both(ptowsp_expr *a, ptowsp_expr *b) {
     if (ptowsp_expr_type(*a) != ptowsp_expr_type(*b)) {
-        *a = ptowsp_to_u64(*a);
-        *b = ptowsp_to_u64(*b);
+        *a = ptowsp_cast(*a, PTOWSP_TYPE_U64);
+        *b = ptowsp_cast(*b, PTOWSP_TYPE_U64);
     }
 }
 
@@ -158,10 +158,10 @@ static ptowsp_expr build_expr(oracle *o, const int32_t **at, bool is_key) {
         return is_key ? ptowsp_task_variable(m, name) : o->variables[(int)name[0]];
     }
     case ARG: return ptowsp_task_arg(m, (uint32_t)next_word(at));
-    case SLOT: return ptowsp_slot_u64(m, (uint32_t)next_word(at));
+    case SLOT: return ptowsp_slot(m, (uint32_t)next_word(at), PTOWSP_TYPE_U64);
     case SYMBOL: return ptowsp_symbol(m, o->c->workload->symbol);
-    case TO_I64: return ptowsp_to_i64(build_expr(o, at, is_key));
-    case TO_U64: return ptowsp_to_u64(build_expr(o, at, is_key));
+    case TO_I64: return ptowsp_cast(build_expr(o, at, is_key), PTOWSP_TYPE_I64);
+    case TO_U64: return ptowsp_cast(build_expr(o, at, is_key), PTOWSP_TYPE_U64);
     default: break;
     }
     ptowsp_expr condition = {0};

@@ -32,7 +32,7 @@ enum { LANE_COUNT = 3 };
 
 static void set_element(const oracle *o, uint32_t t, uint64_t i, double value) {
     switch (o->c->workload->tensors[t].dtype) {
-    case PTOWSP_F16: ((uint16_t *)o->data[t])[i] = ptowsp_f16_from_f64(value); break;
+    case PTOWSP_F16: ((uint16_t *)o->data[t])[i] = test_half_of(PTOWSP_F16, value); break;
     case PTOWSP_F32: ((float *)o->data[t])[i] = (float)value; break;
     case PTOWSP_I32: ((int32_t *)o->data[t])[i] = (int32_t)value; break;
     case PTOWSP_U64: ((uint64_t *)o->data[t])[i] = (uint64_t)value; break;

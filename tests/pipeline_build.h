@@ -296,8 +296,11 @@ static inline ptowsp_expr sim_build_expr(const sim_built *built, int number) {
     case SIM_REPLICA: return built->replica;
     case SIM_ROUND: return built->round;
     case SIM_SYMBOL:
-        return ptowsp_to_i64(ptowsp_symbol(m, sim_named("symbol", (int)e->value).text));
-    default: assert_int_equal(e->op, SIM_SLOT); return ptowsp_slot_i64(m, (uint32_t)e->value);
+        return ptowsp_cast(ptowsp_symbol(m, sim_named("symbol", (int)e->value).text),
+                           PTOWSP_TYPE_I64);
+    default:
+        assert_int_equal(e->op, SIM_SLOT);
+        return ptowsp_slot(m, (uint32_t)e->value, PTOWSP_TYPE_I64);
     }
 }
 
@@ -326,7 +329,7 @@ static inline ptowsp_task_desc sim_task_desc(const sim_built *built, ptowsp_expr
         ptowsp_view other = sim_cell(built, ptowsp_add(value, ptowsp_i64(m, site % 3)));
         ptowsp_slot_load(m, SIM_SLOT_COUNT, &other, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
         desc.views[0] = sim_cell(built, value);
-        desc.scalars[0] = ptowsp_slot_u64(m, SIM_SLOT_COUNT);
+        desc.scalars[0] = ptowsp_slot(m, SIM_SLOT_COUNT, PTOWSP_TYPE_U64);
     }
     return desc;
 }
@@ -460,7 +463,8 @@ static inline void sim_build_workload(sim_built *built) {
     }
     built->round = ptowsp_for_each_begin(m, "round", built->rounds);
     for (uint32_t slot = 0; slot < SIM_SLOT_COUNT; slot++) {
-        ptowsp_expr start = ptowsp_to_i64(ptowsp_symbol(m, sim_named("start", (int)slot).text));
+        ptowsp_expr start =
+            ptowsp_cast(ptowsp_symbol(m, sim_named("start", (int)slot).text), PTOWSP_TYPE_I64);
         ptowsp_slot_set(m, slot, slot == 0 ? ptowsp_add(start, built->round) : start);
     }
     ptowsp_pipeline_begin(m, "line", NULL, 0);

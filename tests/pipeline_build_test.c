@@ -470,7 +470,7 @@ static void pipeline_build__depth_and_latency_have_limits(void **state) {
     ptowsp_module_destroy(other);
     ptowsp_workload_begin(f.m, "main");
     PTOWSP_FOR_EACH(f.m, i, f.tiles) {
-        desc.depth_at_start = ptowsp_to_u64(i);
+        desc.depth_at_start = ptowsp_cast(i, PTOWSP_TYPE_U64);
     }
     ptowsp_pipeline_begin(f.m, "p", NULL, 0);
     ptowsp_channel_make(f.m, &desc);

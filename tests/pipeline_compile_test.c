@@ -577,21 +577,21 @@ static void build_loaded(const fixture *f, uint32_t of_when, uint32_t of_depth, 
     view.tensor = f->z;
     desc.name = "c";
     PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_slot_load(m, 1, &view, none, none);       // 0
-        PTOWSP_WHEN(m, ptowsp_slot_bool(m, of_when)) {   // 1
-            PTOWSP_PIPELINE(m, "p") {                    // 2
-                PTOWSP_PROCESS(m, "a") {                 // its end: 4
-                    task(f, f->step, ptowsp_i64(m, 1));  // 3
+        ptowsp_slot_load(m, 1, &view, none, none);                   // 0
+        PTOWSP_WHEN(m, ptowsp_slot(m, of_when, PTOWSP_TYPE_BOOL)) {  // 1
+            PTOWSP_PIPELINE(m, "p") {                                // 2
+                PTOWSP_PROCESS(m, "a") {                             // its end: 4
+                    task(f, f->step, ptowsp_i64(m, 1));              // 3
                 }
             }
         }
-        desc.depth_at_start = ptowsp_slot_u64(m, of_depth);
+        desc.depth_at_start = ptowsp_slot(m, of_depth, PTOWSP_TYPE_U64);
         PTOWSP_PIPELINE(m, "q") {  // 5
             ptowsp_channel c = ptowsp_channel_make(m, &desc);
             PTOWSP_PROCESS(m, "a") {  // its end: 8
                 ptowsp_produces(m, c);
-                ptowsp_send(m, c, ptowsp_slot_u64(m, of_token));  // 6
-                ptowsp_send(m, c, ptowsp_u64(m, 1));              // 7
+                ptowsp_send(m, c, ptowsp_slot(m, of_token, PTOWSP_TYPE_U64));  // 6
+                ptowsp_send(m, c, ptowsp_u64(m, 1));                           // 7
             }
             PTOWSP_PROCESS(m, "b") {  // its end: 10
                 ptowsp_consumes(m, c);

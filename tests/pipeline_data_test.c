@@ -5,7 +5,7 @@
 
 // -- tokens ---------------------------------------------------------------------------------------
 
-// Each round: what was sent is seen as an i64, and with ptowsp_to_u64 as a u64.
+// Each round: what was sent is seen as an i64, and cast to u64.
 static void pipeline_data__tokens_are_64_bits_of_any_type(void **state) {
     (void)state;
     fixture f;
@@ -19,14 +19,15 @@ static void pipeline_data__tokens_are_64_bits_of_any_type(void **state) {
                 ptowsp_send(f.m, a, number(&f, -3));
                 ptowsp_send(f.m, a, ptowsp_u64(f.m, large));
                 ptowsp_send(f.m, a, ptowsp_bool(f.m, true));
-                ptowsp_send(f.m, a, ptowsp_slot_bool(f.m, 7));  // which holds 12
+                ptowsp_send(f.m, a, ptowsp_slot(f.m, 7, PTOWSP_TYPE_BOOL));  // which holds 12
                 ptowsp_send(f.m, a, ptowsp_bool(f.m, false));
-                ptowsp_send(f.m, a, ptowsp_slot_u64(f.m, 7));
+                ptowsp_send(f.m, a, ptowsp_slot(f.m, 7, PTOWSP_TYPE_U64));
             }
             PTOWSP_PROCESS(f.m, "use") {
                 ptowsp_consumes(f.m, a);
                 PTOWSP_CONSUME(f.m, t, a) {
-                    ptowsp_expr is_large = ptowsp_gt(ptowsp_to_u64(t), ptowsp_u64(f.m, large - 1));
+                    ptowsp_expr is_large =
+                        ptowsp_gt(ptowsp_cast(t, PTOWSP_TYPE_U64), ptowsp_u64(f.m, large - 1));
                     assert_int_equal(ptowsp_expr_type(t), PTOWSP_TYPE_I64);
                     work(&f, t, 1);
                     PTOWSP_WHEN(f.m, is_large) {
@@ -89,7 +90,7 @@ static void pipeline_data__tokens_are_arguments_and_say_where_views_are(void **s
                 ptowsp_consumes(f.m, a);
                 PTOWSP_CONSUME(f.m, t, a) {
                     desc.axes[0] = ptowsp_add(ptowsp_mul(t, t), number(&f, 1));  // 5, 10
-                    desc.scalars[0] = ptowsp_to_u64(t);
+                    desc.scalars[0] = ptowsp_cast(t, PTOWSP_TYPE_U64);
                     desc.scalars[1] = t;
                     desc.scalars[2] = ptowsp_gt(t, number(&f, 0));
                     ptowsp_task_make(f.m, &desc);
@@ -175,8 +176,9 @@ static void pipeline_data__slots_are_loaded_from_what_was_written_before_a_token
                     view.rows = 1;
                     view.cols = 2;
                     ptowsp_slot_load(f.m, 9, &view, number(&f, 0), number(&f, 1));
-                    PTOWSP_WHEN(f.m, ptowsp_gt(ptowsp_slot_i64(f.m, 9), number(&f, 20))) {
-                        work(&f, ptowsp_slot_i64(f.m, 9), 100);
+                    PTOWSP_WHEN(f.m,
+                                ptowsp_gt(ptowsp_slot(f.m, 9, PTOWSP_TYPE_I64), number(&f, 20))) {
+                        work(&f, ptowsp_slot(f.m, 9, PTOWSP_TYPE_I64), 100);
                     }
                 }
             }
@@ -218,8 +220,9 @@ static void pipeline_data__at_equal_times_loads_behind_a_receive_go_by_the_tree(
                         view.col = number(&f, 3);
                         ptowsp_slot_load(f.m, (uint32_t)i, &view, number(&f, 0), number(&f, 0));
                     }
-                    ptowsp_expr sum = ptowsp_add(linear(&f, ptowsp_slot_i64(f.m, 0), 100, 0),
-                                                 ptowsp_slot_i64(f.m, 1));
+                    ptowsp_expr sum =
+                        ptowsp_add(linear(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 100, 0),
+                                   ptowsp_slot(f.m, 1, PTOWSP_TYPE_I64));
                     work(&f, sum, 1);
                 }
             }
@@ -400,7 +403,7 @@ static void pipeline_data__a_token_is_evaluated_once(void **state) {
     (void)state;
     fixture f;
     fixture_make(&f);
-    ptowsp_expr slot = ptowsp_slot_i64(f.m, 0);
+    ptowsp_expr slot = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
     PTOWSP_WORKLOAD(f.m, "main") {
         PTOWSP_PIPELINE(f.m, "p") {
             ptowsp_channel a = channel(&f, "a", 0, 0);

@@ -50,7 +50,7 @@ static void pipeline_faults__a_send_after_a_close(void **state) {
                 ptowsp_produces(f.m, a);
                 PTOWSP_FOR_EACH(f.m, i, axis(&f, "four", 4)) {
                     busy(&f, 4);
-                    PTOWSP_WHEN(f.m, ptowsp_eq(i, ptowsp_slot_i64(f.m, 0))) {
+                    PTOWSP_WHEN(f.m, ptowsp_eq(i, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64))) {
                         send(&f, a, 3);
                     }
                     PTOWSP_WHEN(f.m, ptowsp_ge(i, number(&f, 1))) {
@@ -196,7 +196,7 @@ static void build_long(const fixture *f, int cause) {
                                        cause == BY_TASK || cause == BY_START ? 0 : 1);
             PTOWSP_PROCESS(f->m, "load") {
                 ptowsp_task_desc desc = task_desc(f, f->work, number(f, 5), 0);
-                desc.axes[1] = ptowsp_slot_i64(f->m, 0);
+                desc.axes[1] = ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64);
                 ptowsp_produces(f->m, a);
                 ptowsp_consumes(f->m, a);
                 ptowsp_send_task(f->m, a, &desc);
@@ -342,12 +342,12 @@ static void pipeline_faults__slots_are_as_before_where_a_process_failed(void **s
         PTOWSP_PIPELINE(f.m, "p") {
             PTOWSP_REPLICATE(f.m, w, axis(&f, "three", 3), "sets") {
                 ptowsp_slot_set(f.m, 0, linear(&f, w, 1, 100));
-                work(&f, ptowsp_slot_i64(f.m, 0), 2);
+                work(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 2);
                 ptowsp_slot_set(f.m, 0, linear(&f, w, 1, 200));
-                work(&f, ptowsp_slot_i64(f.m, 0), 2);
+                work(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 2);
             }
         }
-        work(&f, ptowsp_slot_i64(f.m, 0), 1);
+        work(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 1);
     }
     compile(&f, NULL);
     for (uint64_t task = 0; task < 6; task++) {
@@ -404,7 +404,7 @@ static void pipeline_faults__a_view_outside_by_a_token(void **state) {
             PTOWSP_PROCESS(f.m, "load") {
                 ptowsp_produces(f.m, a);
                 PTOWSP_FOR_EACH(f.m, i, axis(&f, "three", 3)) {
-                    ptowsp_send(f.m, a, ptowsp_add(i, ptowsp_slot_i64(f.m, 0)));
+                    ptowsp_send(f.m, a, ptowsp_add(i, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64)));
                 }
             }
             PTOWSP_REPLICATE(f.m, w, axis(&f, "one", 1), "use") {

@@ -88,7 +88,7 @@ static void pipeline_issue__a_slot_load_waits_for_the_pipeline_that_writes_its_t
             }
             busy(&f, 2);
             load(&f, 0, is_y ? f.y : f.x, 2, col);
-            work(&f, ptowsp_slot_i64(f.m, 0), 4);
+            work(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 4);
         }
         ptowsp_schedule schedule = lanes(4);
         schedule.issue = is_in_order ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
@@ -117,7 +117,7 @@ static void pipeline_issue__a_pipeline_starts_no_sooner_than_the_clock(void **st
                     load(&f, 0, f.x, 0, 0);
                     PTOWSP_PIPELINE(f.m, "p") {
                         const ptowsp_channel_desc desc = {
-                            "a", 0, 0, {NULL, 0}, ptowsp_slot_u64(f.m, 0)};
+                            "a", 0, 0, {NULL, 0}, ptowsp_slot(f.m, 0, PTOWSP_TYPE_U64)};
                         ptowsp_channel a = ptowsp_channel_make(f.m, &desc);
                         producer(&f, "load", a, 0, 1, 1);
                         consumer(&f, "use", a, 0, 2);
@@ -546,7 +546,7 @@ static void pipeline_issue__what_processes_load_is_waited_for_whatever_the_depen
                 PTOWSP_PIPELINE(f.m, "p") {
                     PTOWSP_PROCESS(f.m, "only") {
                         load(&f, 0, f.x, 2, 3);
-                        work(&f, ptowsp_slot_i64(f.m, 0), 7);
+                        work(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 7);
                     }
                 }
             }
@@ -615,7 +615,8 @@ static void pipeline_issue__the_number_of_issued_tasks_does_not_depend_on_pipeli
             }
             load(&f, 0, f.y, 0, 0);
             PTOWSP_PIPELINE(f.m, "p") {
-                const ptowsp_expr depth = ptowsp_add(ptowsp_slot_u64(f.m, 0), ptowsp_u64(f.m, 1));
+                const ptowsp_expr depth =
+                    ptowsp_add(ptowsp_slot(f.m, 0, PTOWSP_TYPE_U64), ptowsp_u64(f.m, 1));
                 const ptowsp_channel_desc desc = {"a", 0, 0, depth, {NULL, 0}};
                 ptowsp_channel a = ptowsp_channel_make(f.m, &desc);
                 producer(&f, "from", a, 1, 2, 7);

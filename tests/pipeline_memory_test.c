@@ -17,7 +17,7 @@ static void build_everything(fixture *f) {
     PTOWSP_WORKLOAD(f->m, "part") {
         ptowsp_expr n = ptowsp_workload_param(f->m, "n", PTOWSP_TYPE_I64);
         ptowsp_slot_set(f->m, 1, n);
-        touch(f, f->updates, f->x, ptowsp_slot_i64(f->m, 1), 2, n, 4);
+        touch(f, f->updates, f->x, ptowsp_slot(f->m, 1, PTOWSP_TYPE_I64), 2, n, 4);
     }
     PTOWSP_WORKLOAD(f->m, "main") {
         const ptowsp_node first = busy(f, 10);
@@ -25,7 +25,7 @@ static void build_everything(fixture *f) {
         PTOWSP_FOR_EACH(f->m, k, axis(f, "rounds", 2)) {
             last = ptowsp_pipeline_begin(f->m, "p", &first, 1);
             const ptowsp_channel_desc desc = {"b", 0, 0, ptowsp_symbol(f->m, "depth"),
-                                              ptowsp_to_u64(linear(f, k, 5, 1))};
+                                              ptowsp_cast(linear(f, k, 5, 1), PTOWSP_TYPE_U64)};
             ptowsp_channel a = channel(f, "a", 2, 3), b = ptowsp_channel_make(f->m, &desc);
             ptowsp_channel e = ptowsp_event_make(f->m, "E");
             producer(f, "load", a, 0, 6, 2);

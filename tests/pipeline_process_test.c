@@ -88,7 +88,7 @@ static void pipeline_process__replicas_close_together(void **state) {
                 PTOWSP_OTHERWISE(f.m) {
                     busy(&f, 4);
                 }
-                PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 0)) {
+                PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
                     ptowsp_send(f.m, a, w);
                 }
             }
@@ -109,7 +109,7 @@ static void pipeline_process__slots_are_those_of_the_start_and_private(void **st
     (void)state;
     fixture f;
     fixture_make(&f);
-    ptowsp_expr slot = ptowsp_slot_i64(f.m, 0);
+    ptowsp_expr slot = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
     PTOWSP_WORKLOAD(f.m, "main") {
         ptowsp_slot_set(f.m, 0, number(&f, 5));
         PTOWSP_PIPELINE(f.m, "p") {
@@ -139,7 +139,7 @@ static void pipeline_process__each_replica_has_its_slots(void **state) {
     (void)state;
     fixture f;
     fixture_make(&f);
-    ptowsp_expr slot = ptowsp_slot_i64(f.m, 3);
+    ptowsp_expr slot = ptowsp_slot(f.m, 3, PTOWSP_TYPE_I64);
     PTOWSP_WORKLOAD(f.m, "main") {
         PTOWSP_PIPELINE(f.m, "p") {
             PTOWSP_REPLICATE(f.m, w, axis(&f, "three", 3), "part") {
@@ -163,7 +163,7 @@ static void pipeline_process__a_slot_that_one_sets_is_another_one_to_who_reads_i
     (void)state;
     fixture f;
     fixture_make(&f);
-    ptowsp_expr slot = ptowsp_slot_i64(f.m, 0);
+    ptowsp_expr slot = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
     PTOWSP_WORKLOAD(f.m, "reader") {
         work(&f, linear(&f, slot, 1, 1000), 2);
     }
@@ -211,7 +211,7 @@ static void pipeline_process__slots_are_private_when_views_are_checked_too(void 
     (void)state;
     fixture f;
     fixture_make(&f);
-    ptowsp_expr slot = ptowsp_slot_i64(f.m, 0);
+    ptowsp_expr slot = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
     PTOWSP_WORKLOAD(f.m, "main") {
         ptowsp_slot_set(f.m, 0, number(&f, 2));
         PTOWSP_PIPELINE(f.m, "p") {
@@ -240,7 +240,8 @@ static void pipeline_process__slots_begin_anew_each_time(void **state) {
     (void)state;
     fixture f;
     fixture_make(&f);
-    ptowsp_expr slot = ptowsp_slot_i64(f.m, 0), outer = ptowsp_slot_i64(f.m, 1);
+    ptowsp_expr slot = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64),
+                outer = ptowsp_slot(f.m, 1, PTOWSP_TYPE_I64);
     PTOWSP_WORKLOAD(f.m, "main") {
         PTOWSP_FOR_EACH(f.m, k, axis(&f, "three", 3)) {
             ptowsp_slot_set(f.m, 1, linear(&f, k, 10, 0));
@@ -270,8 +271,8 @@ static void pipeline_process__depth_and_latency_are_evaluated_where_it_starts(vo
     PTOWSP_WORKLOAD(f.m, "main") {
         PTOWSP_FOR_EACH(f.m, k, axis(&f, "rounds", 2)) {
             PTOWSP_PIPELINE(f.m, "p") {
-                const ptowsp_channel_desc desc = {"a", 99, 99, ptowsp_add(depth, ptowsp_to_u64(k)),
-                                                  latency};
+                const ptowsp_channel_desc desc = {
+                    "a", 99, 99, ptowsp_add(depth, ptowsp_cast(k, PTOWSP_TYPE_U64)), latency};
                 ptowsp_channel a = ptowsp_channel_make(f.m, &desc);
                 producer(&f, "load", a, 0, 3, 0);
                 consumer(&f, "use", a, 0, 10);
@@ -313,7 +314,7 @@ static void pipeline_process__a_parameter_of_the_workload_is_a_depth(void **stat
                 ptowsp_consumes(f.m, a);
                 busy(&f, 100);
                 PTOWSP_CONSUME(f.m, t, a) {
-                    work(&f, ptowsp_mul(t, ptowsp_to_i64(n)), 1);
+                    work(&f, ptowsp_mul(t, ptowsp_cast(n, PTOWSP_TYPE_I64)), 1);
                 }
             }
         }
@@ -427,7 +428,7 @@ static void pipeline_process__calls_belong_to_the_process(void **state) {
                 ptowsp_consumes(f.m, a);
                 PTOWSP_CONSUME(f.m, t, a) {
                     ptowsp_call(f.m, "outer", &t, 1);
-                    work(&f, ptowsp_slot_i64(f.m, 0), 1);
+                    work(&f, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), 1);
                 }
             }
         }

@@ -262,7 +262,7 @@ static void pipeline_program__results_are_sums_over_calls_of_its_workload(void *
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "part") {
         twelve(&f, "p", NULL, 0);
-        PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 0)) {
+        PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
             twelve(&f, "q", NULL, 0);
         }
     }

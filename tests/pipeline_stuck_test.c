@@ -407,7 +407,7 @@ static void pipeline_stuck__a_chain_that_ends_where_nobody_is(void **state) {
             PTOWSP_PROCESS(f.m, "gone") {
                 ptowsp_consumes(f.m, side);
                 busy(&f, 20);
-                PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 0)) {
+                PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
                     PTOWSP_CONSUME(f.m, t, side) {
                     }
                 }
@@ -445,7 +445,7 @@ static void pipeline_stuck__in_the_middle_of_a_program(void **state) {
                 producer(&f, "load", a, 0, 2, 3);
                 PTOWSP_PROCESS(f.m, "use") {
                     ptowsp_consumes(f.m, a);
-                    PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 0)) {
+                    PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
                         PTOWSP_CONSUME(f.m, t, a) {
                             work(&f, t, 1);
                         }

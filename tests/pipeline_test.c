@@ -214,7 +214,7 @@ static void pipeline__the_end_of_a_stream_has_no_latency(void **state) {
                 busy(&f, 4);
                 send(&f, a, 7);
                 busy(&f, 6);
-                PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 0)) {
+                PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
                     send(&f, b, 1);
                 }
             }

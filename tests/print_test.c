@@ -130,7 +130,7 @@ static void build_tier(const fixture *f, const attention *a) {
         at_once.scalars[0] = ptowsp_u64(m, 8);
         at_once.scalars[1] = ptowsp_gt(h, ptowsp_i64(m, 0));
         PTOWSP_WHEN(m, ptowsp_le(ptowsp_array_at(m, "kv", PTOWSP_I32, b),
-                                 ptowsp_to_i64(ptowsp_symbol(m, "cut")))) {
+                                 ptowsp_cast(ptowsp_symbol(m, "cut"), PTOWSP_TYPE_I64))) {
             ptowsp_task_make(m, &at_once);
             at_once.views[1].rows = 512;
             ptowsp_task_make(m, &at_once);
@@ -147,7 +147,7 @@ static void build_tier(const fixture *f, const attention *a) {
                 chunk.views[2].index[1] = h;
                 chunk.views[2].row = c;
                 chunk.tags[0].name = "level";
-                chunk.tags[0].value = ptowsp_to_u64(c);
+                chunk.tags[0].value = ptowsp_cast(c, PTOWSP_TYPE_U64);
                 merge.after[0] = ptowsp_task_make(m, &chunk);
             }
             merge.kernel = a->merge;
@@ -204,8 +204,8 @@ static void build_attention(fixture *f) {
                 ptowsp_slot_load(m, 4, &view, none, none);
                 view.cols = 2;
                 ptowsp_slot_load(m, 5, &view, none, ptowsp_i64(m, 1));
-                PTOWSP_WHEN(m, ptowsp_slot_bool(m, 4)) {
-                    note(f, &a, ptowsp_slot_i64(m, 3));
+                PTOWSP_WHEN(m, ptowsp_slot(m, 4, PTOWSP_TYPE_BOOL)) {
+                    note(f, &a, ptowsp_slot(m, 3, PTOWSP_TYPE_I64));
                 }
             }
         }

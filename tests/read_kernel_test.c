@@ -563,7 +563,7 @@ static ptowsp_status build_and_compile(ptowsp_context *context, size_t *out_size
     ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch");
     PTOWSP_WORKLOAD(m, "w") {
         PTOWSP_PARALLEL(m, b, batch) {
-            ptowsp_expr level = ptowsp_to_u64(ptowsp_mul(b, ptowsp_i64(m, 3)));
+            ptowsp_expr level = ptowsp_cast(ptowsp_mul(b, ptowsp_i64(m, 3)), PTOWSP_TYPE_U64);
             ptowsp_node first = ptowsp_task_make(
                 m, &(ptowsp_task_desc){.kernel = one, .axes = {b}, .tags = {{"level", level}}});
             PTOWSP_WHEN(m, ptowsp_lt(b, ptowsp_i64(m, 2))) {

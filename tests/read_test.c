@@ -50,7 +50,7 @@ static void read__whens_and_otherwises_end_where_they_should(void **state) {
     fixture_make(&f);
     ptowsp_kernel k = kernel_make(f.m, "k", 1);
     ptowsp_expr one = ptowsp_i64(f.m, 1), two = ptowsp_i64(f.m, 2);
-    ptowsp_expr flag = ptowsp_slot_bool(f.m, 1);
+    ptowsp_expr flag = ptowsp_slot(f.m, 1, PTOWSP_TYPE_BOOL);
     PTOWSP_WORKLOAD(f.m, "w") {
         PTOWSP_WHEN(f.m, flag) {
             PTOWSP_WHEN(f.m, ptowsp_not(flag)) {
@@ -217,17 +217,18 @@ static void read__slots_and_views(void **state) {
     ptowsp_expr one = ptowsp_i64(f.m, 1);
     PTOWSP_WORKLOAD(f.m, "w") {
         ptowsp_view element = {
-            .tensor = x, .index = {one}, .row = ptowsp_slot_i64(f.m, 0), .rows = 2};
+            .tensor = x, .index = {one}, .row = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), .rows = 2};
         ptowsp_slot_set(f.m, 0, ptowsp_u64(f.m, 5));
         ptowsp_slot_load(f.m, 1, &element, one, (ptowsp_expr){NULL, 0});
-        PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 1)) {
+        PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 1, PTOWSP_TYPE_BOOL)) {
             ptowsp_slot_set(f.m, 2, ptowsp_symbol(f.m, "s"));
         }
-        ptowsp_task_make(f.m, &(ptowsp_task_desc){
-                                  .kernel = k,
-                                  .views = {{.tensor = x, .index = {one}, .col = one},
-                                            {.tensor = y, .row = ptowsp_slot_i64(f.m, 3)}},
-                                  .scalars = {ptowsp_symbol(f.m, "s"), ptowsp_bool(f.m, false)}});
+        ptowsp_task_make(f.m,
+                         &(ptowsp_task_desc){
+                             .kernel = k,
+                             .views = {{.tensor = x, .index = {one}, .col = one},
+                                       {.tensor = y, .row = ptowsp_slot(f.m, 3, PTOWSP_TYPE_I64)}},
+                             .scalars = {ptowsp_symbol(f.m, "s"), ptowsp_bool(f.m, false)}});
     }
     ptowsp_symbol(f.m, "unused");
     check_statements(&f, "0 WORKLOAD w end 7\n"
@@ -461,7 +462,7 @@ static void read__keys_are_those_of_each_task(void **state) {
                 heads = ptowsp_axis_dense(f.m, "heads", 2);
     PTOWSP_WORKLOAD(f.m, "w") {
         PTOWSP_PARALLEL(f.m, b, batch) {
-            ptowsp_expr level = ptowsp_to_u64(ptowsp_add(b, ptowsp_i64(f.m, 1)));
+            ptowsp_expr level = ptowsp_cast(ptowsp_add(b, ptowsp_i64(f.m, 1)), PTOWSP_TYPE_U64);
             ptowsp_task_make(
                 f.m, &(ptowsp_task_desc){.kernel = k, .axes = {b}, .tags = {{"level", level}}});
             PTOWSP_PARALLEL(f.m, h, heads) {
@@ -475,7 +476,8 @@ static void read__keys_are_those_of_each_task(void **state) {
     f.schedule.lane_count = 3;
     f.schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
     f.schedule.dispatch_key =
-        ptowsp_add(ptowsp_to_u64(ptowsp_task_variable(f.m, "b")), ptowsp_task_tag(f.m, "level"));
+        ptowsp_add(ptowsp_cast(ptowsp_task_variable(f.m, "b"), PTOWSP_TYPE_U64),
+                   ptowsp_task_tag(f.m, "level"));
     f.schedule.ready = PTOWSP_READY_PRIORITY;
     f.schedule.priority_key = ptowsp_sub(ptowsp_task_arg(f.m, 0), ptowsp_i64(f.m, 3));
     f.schedule.stream_count = 2;

@@ -230,8 +230,9 @@ static void batch__a_key_outside_its_array_is_told_before_the_kernel(void **stat
     ptowsp_schedule schedule = lanes(4);
     schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
     schedule.issue = PTOWSP_ISSUE_IN_ORDER;
-    schedule.dispatch_key = ptowsp_array_at(
-        f.m, "place", PTOWSP_I64, ptowsp_mul(ptowsp_task_arg(f.m, 0), ptowsp_slot_i64(f.m, 0)));
+    schedule.dispatch_key =
+        ptowsp_array_at(f.m, "place", PTOWSP_I64,
+                        ptowsp_mul(ptowsp_task_arg(f.m, 0), ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64)));
     fixture_compile(&f, &schedule);
     int64_t value = 0;
     const int64_t place[6] = {0, 1, 2, 3, 0, 1};
@@ -269,7 +270,7 @@ static void key__a_guarded_tag_is_not_evaluated_without_need(void **state) {
             desc.axes[0] = ptowsp_i64(f.m, 1);
             desc.axes[1] = i;
             desc.tags[0].name = "has";
-            desc.tags[0].value = ptowsp_to_u64(ptowsp_lt(i, ptowsp_i64(f.m, 2)));
+            desc.tags[0].value = ptowsp_cast(ptowsp_lt(i, ptowsp_i64(f.m, 2)), PTOWSP_TYPE_U64);
             desc.tags[1].name = "place";
             desc.tags[1].value = ptowsp_array_at(f.m, "places", PTOWSP_U64, i);
             ptowsp_task_make(f.m, &desc);
@@ -277,8 +278,9 @@ static void key__a_guarded_tag_is_not_evaluated_without_need(void **state) {
     }
     ptowsp_schedule schedule = lanes(3);
     schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
-    schedule.dispatch_key = ptowsp_select(ptowsp_to_bool(ptowsp_task_tag(f.m, "has")),
-                                          ptowsp_task_tag(f.m, "place"), ptowsp_u64(f.m, 0));
+    schedule.dispatch_key =
+        ptowsp_select(ptowsp_cast(ptowsp_task_tag(f.m, "has"), PTOWSP_TYPE_BOOL),
+                      ptowsp_task_tag(f.m, "place"), ptowsp_u64(f.m, 0));
     fixture_compile(&f, &schedule);
     const uint64_t places[2] = {2, 1};
     assert_int_equal(ptowsp_run_bind_array(f.run, "places", PTOWSP_U64, places, 2), PTOWSP_OK);
@@ -575,7 +577,7 @@ static void known__a_sure_call_is_checked_although_another_depends_on_data(void 
             ptowsp_call(f.m, "touch", &one, 1);
             ptowsp_expr none = {NULL, 0};
             ptowsp_slot_load(f.m, 0, &view, none, none);
-            PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 0)) {
+            PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
                 ptowsp_call(f.m, "touch", &one, 1);
             }
             ptowsp_call(f.m, "touch", &row, 1);
@@ -608,10 +610,10 @@ static void known__a_slot_set_under_a_computed_condition_is_unknown(void **state
         ptowsp_task_make(f.m, &task);
         ptowsp_expr none = {NULL, 0};
         ptowsp_slot_load(f.m, 0, &task.views[0], none, none);
-        PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 0)) {
+        PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
             ptowsp_slot_set(f.m, 1, ptowsp_i64(f.m, 3));
         }
-        task.views[0].row = ptowsp_slot_i64(f.m, 1);
+        task.views[0].row = ptowsp_slot(f.m, 1, PTOWSP_TYPE_I64);
         ptowsp_task_make(f.m, &task);
     }
     fixture_compile(&f, NULL);

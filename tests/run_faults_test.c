@@ -45,11 +45,13 @@ static void run_faults__views_outside_by_column_and_index(void **state) {
     }
     PTOWSP_WORKLOAD(f.m, "inner") {
         desc.views[0].index[0] = ptowsp_workload_param(f.m, "i", PTOWSP_TYPE_I64);
-        desc.views[0].col = ptowsp_to_i64(ptowsp_workload_param(f.m, "c", PTOWSP_TYPE_U64));
+        desc.views[0].col =
+            ptowsp_cast(ptowsp_workload_param(f.m, "c", PTOWSP_TYPE_U64), PTOWSP_TYPE_I64);
         ptowsp_task_make(f.m, &desc);
     }
     PTOWSP_WORKLOAD(f.m, "outer") {
-        const ptowsp_expr args[] = {ptowsp_slot_i64(f.m, 0), ptowsp_slot_u64(f.m, 1)};
+        const ptowsp_expr args[] = {ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64),
+                                    ptowsp_slot(f.m, 1, PTOWSP_TYPE_U64)};
         ptowsp_call(f.m, "inner", args, 2);
     }
     compile(&f, NULL);
@@ -100,7 +102,7 @@ static void build_read(const fixture *f, int where) {
             desc.views[0].row = where == 2 ? read : number(f, 0);
             if (where == 3) {
                 desc.tags[0].name = "t";
-                desc.tags[0].value = ptowsp_to_u64(read);
+                desc.tags[0].value = ptowsp_cast(read, PTOWSP_TYPE_U64);
             }
             if (where == 0) {
                 PTOWSP_WHEN(f->m, ptowsp_eq(read, b)) {
@@ -161,7 +163,7 @@ static void run_faults__slot_loads_outside(void **state) {
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
         PTOWSP_FOR_EACH(f.m, b, f.batch) {
-            load(&f, 1, f.y, b, ptowsp_slot_i64(f.m, 0));
+            load(&f, 1, f.y, b, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64));
             step(&f, b);
         }
     }
@@ -187,7 +189,7 @@ static void run_faults__what_depends_on_data_is_checked_task_by_task(void **stat
     PTOWSP_WORKLOAD(f.m, "main") {
         fill(&f, f.x, number(&f, 0), number(&f, 0));  // sets x[0][0] to 100
         load(&f, 0, f.x, no_expr(), no_expr());
-        fill(&f, f.y, ptowsp_slot_i64(f.m, 0), number(&f, 0));
+        fill(&f, f.y, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), number(&f, 0));
         step(&f, number(&f, 0));
     }
     compile(&f, NULL);
@@ -449,7 +451,7 @@ static void run_faults__a_start_that_would_need_the_number_of_tasks(void **state
     PTOWSP_WORKLOAD(f.m, "main") {
         fill(&f, f.x, number(&f, 0), number(&f, 0));
         load(&f, 0, f.x, no_expr(), no_expr());
-        PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 0)) {
+        PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
             step(&f, number(&f, 0));
         }
     }
@@ -601,7 +603,7 @@ static void run_faults__two_threads_run_one_program(void **state) {
     f.step = ptowsp_kernel_make(f.m, &desc);
     PTOWSP_WORKLOAD(f.m, "main") {
         PTOWSP_PARALLEL(f.m, b, f.batch) {
-            ptowsp_slot_set(f.m, 0, ptowsp_add(ptowsp_slot_i64(f.m, 0), b));
+            ptowsp_slot_set(f.m, 0, ptowsp_add(ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), b));
             step(&f, ptowsp_mul(b, b));
         }
     }

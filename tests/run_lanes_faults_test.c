@@ -305,7 +305,8 @@ static void run_lanes_faults__an_error_of_the_walk_comes_after_all_before_it(voi
             lp_task(&p, p.touch, 8, 8, 1, 1);  // 1
             lp_load(&p, 0, 0, 0);
             desc.views[0] = lp_view(&p, 0, 0, 1, 1);
-            desc.views[0].row = ptowsp_add(ptowsp_slot_i64(p.m, 0), ptowsp_slot_i64(p.m, 1));
+            desc.views[0].row = ptowsp_add(ptowsp_slot(p.m, 0, PTOWSP_TYPE_I64),
+                                           ptowsp_slot(p.m, 1, PTOWSP_TYPE_I64));
             ptowsp_task_make(p.m, &desc);  // 2
         }
     }

@@ -80,12 +80,12 @@ static void run_lanes__a_slot_load_waits_for_its_writer(void **state) {
         PTOWSP_COMBINE(p.m) {
             lp_task(&p, p.touch, 0, 0, 3, 3);  // 0
             lp_load(&p, 0, 2, 2);
-            PTOWSP_WHEN(p.m, ptowsp_eq(ptowsp_slot_i64(p.m, 0), lp_number(&p, 1))) {
+            PTOWSP_WHEN(p.m, ptowsp_eq(ptowsp_slot(p.m, 0, PTOWSP_TYPE_I64), lp_number(&p, 1))) {
                 lp_step(&p, 0);                    // 1
                 lp_task(&p, p.touch, 2, 2, 4, 4);  // 2: again, by an overlapping tile
             }
             lp_load(&p, 1, 2, 2);
-            PTOWSP_WHEN(p.m, ptowsp_eq(ptowsp_slot_i64(p.m, 1), lp_number(&p, 2))) {
+            PTOWSP_WHEN(p.m, ptowsp_eq(ptowsp_slot(p.m, 1, PTOWSP_TYPE_I64), lp_number(&p, 2))) {
                 lp_step(&p, 0);  // 3
             }
         }

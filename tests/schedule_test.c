@@ -236,7 +236,7 @@ static void schedule__an_empty_scope_is_done_when_it_is_ready(void **state) {
         }
         PTOWSP_COMBINE(f.m) {
         }
-        PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 0)) {
+        PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
             work(&f, 5, 0);
         }
         work(&f, 1, 0);
@@ -255,12 +255,12 @@ static void schedule__when_adds_no_order(void **state) {
     PTOWSP_WORKLOAD(f.m, "main") {
         PTOWSP_COMBINE(f.m) {
             work(&f, 10, 0);
-            PTOWSP_WHEN(f.m, ptowsp_not(ptowsp_slot_bool(f.m, 0))) {
+            PTOWSP_WHEN(f.m, ptowsp_not(ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL))) {
                 work(&f, 2, 0);  // beside each other, as if written in the combine
                 work(&f, 3, 0);
             }
         }
-        PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 0)) {
+        PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
             work(&f, 99, 0);
         }
         PTOWSP_OTHERWISE(f.m) {
@@ -822,7 +822,7 @@ static void schedule__priority_takes_the_largest_key_first(void **state) {
     expect(&f, 3, 5, 12);
     expect(&f, 2, 12, 18);
     expect(&f, 0, 18, 22);
-    schedule.priority_key = ptowsp_to_u64(ptowsp_task_arg(f.m, 1));
+    schedule.priority_key = ptowsp_cast(ptowsp_task_arg(f.m, 1), PTOWSP_TYPE_U64);
     run_ok(&f, &schedule);
     expect(&f, 2, 0, 6);  // unsigned, -1 is the largest
     expect(&f, 0, 6, 10);
@@ -1006,7 +1006,8 @@ static void build_load(const fixture *f) {
             touch(f, f->writes, 10, 0, 0);
             touch(f, f->writes, 20, 2, 2);
             ptowsp_slot_load(f->m, 3, &view, ptowsp_i64(f->m, 0), ptowsp_i64(f->m, 0));
-            PTOWSP_WHEN(f->m, ptowsp_eq(ptowsp_slot_i64(f->m, 3), ptowsp_i64(f->m, 1))) {
+            PTOWSP_WHEN(f->m,
+                        ptowsp_eq(ptowsp_slot(f->m, 3, PTOWSP_TYPE_I64), ptowsp_i64(f->m, 1))) {
                 work(f, 1, 0);
             }
         }

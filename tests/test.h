@@ -48,6 +48,13 @@ static inline uint64_t test_rounds(uint64_t count) {
 
 #define TEST_ROUNDS(i, count) ((i) < (__typeof__(i))test_rounds(count))
 
+// A double as f16 or bf16, rounded once.
+static inline uint16_t test_half_of(ptowsp_dtype dtype, double value) {
+    uint16_t half = 0;
+    assert_int_equal(ptowsp_convert(&half, dtype, &value, PTOWSP_F64, 1), PTOWSP_OK);
+    return half;
+}
+
 // SplitMix64 (Steele, Lea and Flood 2014).
 static inline uint64_t test_random(uint64_t *state) {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));

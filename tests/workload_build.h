@@ -61,9 +61,9 @@ static inline ptowsp_expr ref_build_leaf(const ref_module *b, const ref_expr *e)
                                ref_build_expr(b, e->a));
     case REF_AXIS_SIZE: return ptowsp_axis_size(m, b->axes[n]);
     case REF_SLOT:
-        return e->type == PTOWSP_TYPE_I64   ? ptowsp_slot_i64(m, (uint32_t)n)
-               : e->type == PTOWSP_TYPE_U64 ? ptowsp_slot_u64(m, (uint32_t)n)
-                                            : ptowsp_slot_bool(m, (uint32_t)n);
+        return e->type == PTOWSP_TYPE_I64   ? ptowsp_slot(m, (uint32_t)n, PTOWSP_TYPE_I64)
+               : e->type == PTOWSP_TYPE_U64 ? ptowsp_slot(m, (uint32_t)n, PTOWSP_TYPE_U64)
+                                            : ptowsp_slot(m, (uint32_t)n, PTOWSP_TYPE_BOOL);
     case REF_TASK_VARIABLE: return ptowsp_task_variable(m, "v0");
     case REF_TASK_ARG: return ptowsp_task_arg(m, (uint32_t)n);
     default: assert_int_equal(e->op, REF_TASK_TAG); return ptowsp_task_tag(m, ref_name('g', n));

@@ -731,7 +731,7 @@ static void workload_faults__scopes_that_were_left(void **state) {
     compiled(&f, NULL);
     ptowsp_workload_begin(f.m, "second");
     ptowsp_sequence_begin(f.m);
-    ptowsp_when_begin(f.m, ptowsp_eq(ptowsp_slot_i64(f.m, 0), number(&f, 0)));
+    ptowsp_when_begin(f.m, ptowsp_eq(ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), number(&f, 0)));
     not_compiled(&f, "main",
                  "second/sequence/when: this scope is still open; was it left by break or return?");
     fixture_free(&f);
@@ -761,7 +761,7 @@ static void workload_faults__calls(void **state) {
     }
     not_compiled(&f, "three", "three/call pair: argument 1 is u64; parameter flag is bool");
     PTOWSP_WORKLOAD(f.m, "self") {
-        PTOWSP_WHEN(f.m, ptowsp_slot_bool(f.m, 0)) {
+        PTOWSP_WHEN(f.m, ptowsp_slot(f.m, 0, PTOWSP_TYPE_BOOL)) {
             ptowsp_call(f.m, "self", NULL, 0);
         }
     }

@@ -96,7 +96,7 @@ static ptowsp_task_desc task_desc(ptowsp_module *m, ptowsp_kernel kernel, ptowsp
     desc.views[0].col = col;
     desc.scalars[0] = ptowsp_symbol(m, "scale");
     desc.tags[0].name = "level";
-    desc.tags[0].value = ptowsp_to_u64(row);
+    desc.tags[0].value = ptowsp_cast(row, PTOWSP_TYPE_U64);
     return desc;
 }
 
@@ -126,7 +126,7 @@ static void build_everything(ptowsp_module *m) {
             }
             PTOWSP_SELECT(m, p, ptowsp_axis_row(m, pages, b)) {
                 ptowsp_expr n = ptowsp_array_at(m, "table", PTOWSP_U8, p);
-                n = ptowsp_to_i64(n);
+                n = ptowsp_cast(n, PTOWSP_TYPE_I64);
                 ptowsp_call(m, "part", &n, 1);
             }
         }
@@ -138,7 +138,7 @@ static void build_everything(ptowsp_module *m) {
                 memset(&view, 0, sizeof view);
                 view.tensor = flags;
                 ptowsp_slot_load(m, 1, &view, zero, zero);
-                PTOWSP_WHEN(m, ptowsp_slot_bool(m, 1)) {
+                PTOWSP_WHEN(m, ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL)) {
                     ptowsp_task_make(m, &desc);
                 }
                 PTOWSP_OTHERWISE(m) {

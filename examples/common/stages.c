@@ -97,7 +97,7 @@ static ptowsp_task_desc store_task(const stages *p, ptowsp_expr i, ptowsp_expr p
 
 // The place of a tile.
 static ptowsp_expr place_of(ptowsp_module *m, ptowsp_expr i) {
-    ptowsp_expr depth = ptowsp_to_i64(ptowsp_symbol(m, "depth"));
+    ptowsp_expr depth = ptowsp_cast(ptowsp_symbol(m, "depth"), PTOWSP_TYPE_I64);
     return ptowsp_rem(i, ptowsp_add(depth, ptowsp_i64(m, 2)));
 }
 

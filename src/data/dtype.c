@@ -264,12 +264,6 @@ PWSP_INLINE uint64_t pwsp_bits_convert(uint64_t bits, const pwsp_dtype_format *i
     return number.is_negative ? 0 - number.magnitude : number.magnitude;
 }
 
-static uint64_t pwsp_bits_convert_one(uint64_t bits, ptowsp_dtype in_dtype,
-                                      ptowsp_dtype out_dtype) {
-    pwsp_dtype_format in = pwsp_dtype_format_of(in_dtype), out = pwsp_dtype_format_of(out_dtype);
-    return pwsp_bits_convert(bits, &in, &out, true);
-}
-
 // -- public functions -----------------------------------------------------------------------------
 
 PWSP_INLINE uint32_t pwsp_f32_to_bits(float value) {
@@ -288,24 +282,12 @@ uint16_t ptowsp_f16_from_f32(float value) {
     return pwsp_f16_bits_from_f32(pwsp_f32_to_bits(value));
 }
 
-uint16_t ptowsp_f16_from_f64(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (uint16_t)pwsp_bits_convert_one(bits, PTOWSP_F64, PTOWSP_F16);
-}
-
 float ptowsp_f32_from_f16(uint16_t bits) {
     return pwsp_f32_of_bits(pwsp_f32_bits_from_f16(bits));
 }
 
 uint16_t ptowsp_bf16_from_f32(float value) {
     return pwsp_bf16_bits_from_f32(pwsp_f32_to_bits(value));
-}
-
-uint16_t ptowsp_bf16_from_f64(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (uint16_t)pwsp_bits_convert_one(bits, PTOWSP_F64, PTOWSP_BF16);
 }
 
 float ptowsp_f32_from_bf16(uint16_t bits) {
