@@ -6,8 +6,10 @@ AR       ?= ar
 CFLAGS   ?= -O2 -g
 CXXFLAGS ?= $(CFLAGS)
 PREFIX   ?= /usr/local
+LIBDIR   ?= $(PREFIX)/lib
 BUILD    ?= build
-VERSION  := 0.1.0
+VERSION  := $(shell sed -n 's/^.define PTOWSP_VERSION  *"\(.*\)"$$/\1/p' ptowsp.h)
+MAJOR    := $(firstword $(subst ., ,$(VERSION)))
 
 WARNINGS   := -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual
 WARNINGS_C := $(WARNINGS) -Wstrict-prototypes -Wmissing-prototypes
@@ -21,7 +23,6 @@ TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/*_test.c)) \
 ifdef NO_ISA_TESTS
 TESTS    := $(filter-out isa_%,$(TESTS))
 endif
-EXAMPLES := $(patsubst examples/%.c,%,$(wildcard examples/*.c))
 
 .PHONY: all test demo bench check check-all FORCE examples install uninstall clean help amalgamate
 .DELETE_ON_ERROR:
@@ -48,7 +49,7 @@ $(BUILD)/libptowsp.a: $(OBJECTS)
 	$(AR) rcs $@ $^
 
 $(BUILD)/libptowsp.so: $(OBJECTS)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -Wl,-soname,libptowsp.so.0 $^ -o $@ $(LDFLAGS) -pthread
+	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -Wl,-soname,libptowsp.so.$(MAJOR) $^ -o $@ $(LDFLAGS) -pthread -ldl
 
 # -- tests ------------------------------------------------------------------------------------------
 #
@@ -149,20 +150,37 @@ test: $(PASSED)
 -include $(shell find $(BUILD)/src $(BUILD)/tests $(BUILD)/tree -name '*.d' 2> /dev/null)
 
 # -- examples and benchmarks ----------------------------------------------------------------------
+#
+# Examples that emit have the emitter linked, the others the library alone.
 
-examples: $(addprefix $(BUILD)/,$(EXAMPLES))
+EXAMPLES := $(patsubst examples/%.c,$(BUILD)/%,$(wildcard examples/*.c))
+EMITTING := $(filter $(BUILD)/emit_%,$(EXAMPLES))
+COMMON   := $(patsubst examples/%.c,$(BUILD)/%.o,$(filter-out %/emit.c,$(wildcard examples/common/*.c)))
 
-COMMON := $(patsubst examples/%.c,$(BUILD)/%.o,$(wildcard examples/common/*.c))
+examples: $(EXAMPLES)
 
 $(BUILD)/common/%.o: examples/common/%.c $(wildcard examples/common/*.h) ptowsp.h
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@
 
-$(BUILD)/%: examples/%.c $(COMMON) $(BUILD)/libptowsp.a ptowsp.h
-	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. $< $(COMMON) $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lm
+$(EMITTING): $(BUILD)/common/emit.o $(BUILD)/ptowsp_npu_emit.o
+$(EXAMPLES): $(BUILD)/%: examples/%.c $(COMMON) $(BUILD)/ptowsp.o ptowsp.h
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. $< $(filter %.o,$^) -o $@ $(LDFLAGS) -pthread -lm -ldl
 
-demo: $(BUILD)/decode_batch
-	$(abspath $(BUILD))/decode_batch $(DEMO_FLAGS)
+# The main example, with as much of the library as it needs: the planner compiles in seconds.
+DEMO := $(addprefix $(BUILD)/demo/,ptowsp.o examples/decode_batch.o examples/common/decode_attention.o \
+    examples/common/lengths.o)
+
+$(BUILD)/demo/%.o: %.c $(LIBRARY) $(wildcard examples/common/*.h)
+	@mkdir -p $(@D)
+	@echo 'compiling $<'
+	@$(CC) $(C11) -DPTOWSP_ONLY_PLAN $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@
+
+$(BUILD)/demo/decode_batch: $(DEMO)
+	@$(CC) $(CFLAGS) $^ -o $@ $(LDFLAGS) -pthread -lm
+
+demo: $(BUILD)/demo/decode_batch
+	@$(abspath $<) $(DEMO_FLAGS)
 
 # Graphs run beside OpenMP, if the compiler has it, and oneTBB, if a C++ compiler finds it.
 OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
@@ -172,7 +190,7 @@ $(BUILD)/bench: $(wildcard bench/*) $(COMMON) $(BUILD)/libptowsp.a ptowsp.h ptoi
 	@mkdir -p $(@D)
 	if [ "$(TBB)" ]; then $(CXX) $(CXX17) $(CXXFLAGS) -c bench/graph_tbb.cpp -o $(BUILD)/graph_tbb.o; fi
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) $(OPENMP) $(if $(TBB),-DBENCH_HAS_TBB) -I. -Iexamples $(wildcard bench/*.c) $(COMMON) \
-	    $(if $(TBB),$(BUILD)/graph_tbb.o) $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lm $(if $(TBB),-ltbb -lstdc++)
+	    $(if $(TBB),$(BUILD)/graph_tbb.o) $(BUILD)/libptowsp.a -o $@ $(LDFLAGS) -pthread -lm -ldl $(if $(TBB),-ltbb -lstdc++)
 
 bench: $(BUILD)/bench
 	$(abspath $(BUILD))/bench --json $(BUILD)/bench.json
@@ -190,24 +208,40 @@ check-all:
 amalgamate:
 	tools/amalgamate.sh
 
+# What a program that is linked to the archive needs besides is private: pkg-config --static names it.
+define PC
+prefix=$(PREFIX)
+includedir=$${prefix}/include
+libdir=$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))
+
+Name: ptowsp
+Description: Plans and runs dynamic LLM workloads
+Version: $(VERSION)
+Cflags: -I$${includedir}
+Libs: -L$${libdir} -lptowsp
+Libs.private: -pthread -ldl
+endef
+export PC
+
+INCLUDE := $(DESTDIR)$(PREFIX)/include
+SHARE   := $(DESTDIR)$(PREFIX)/share/ptowsp
+LIB     := $(DESTDIR)$(LIBDIR)
+
 install: all
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	install -m 644 ptowsp.h ptoisa_shim.h $(DESTDIR)$(PREFIX)/include/
-	install -d $(DESTDIR)$(PREFIX)/share/ptowsp
-	install -m 644 ptowsp.c ptowsp_npu_emit.c LICENSE $(DESTDIR)$(PREFIX)/share/ptowsp/
-	install -m 644 $(BUILD)/libptowsp.a $(DESTDIR)$(PREFIX)/lib/
-	install -m 755 $(BUILD)/libptowsp.so $(DESTDIR)$(PREFIX)/lib/libptowsp.so.$(VERSION)
-	ln -sf libptowsp.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libptowsp.so.0
-	ln -sf libptowsp.so.0 $(DESTDIR)$(PREFIX)/lib/libptowsp.so
-	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
-	    'Name: ptowsp' 'Description: Plans and runs dynamic LLM workloads' \
-	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lptowsp' \
-	    'Libs.private: -pthread' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/ptowsp.pc
+	install -d $(INCLUDE) $(SHARE) $(LIB)/pkgconfig
+	install -m 644 ptowsp.h ptoisa_shim.h $(INCLUDE)/
+	install -m 644 ptowsp.c ptowsp_npu_emit.c LICENSE $(SHARE)/
+	install -m 644 $(BUILD)/libptowsp.a $(LIB)/
+	install -m 755 $(BUILD)/libptowsp.so $(LIB)/libptowsp.so.$(VERSION)
+	ln -sf libptowsp.so.$(VERSION) $(LIB)/libptowsp.so.$(MAJOR)
+	ln -sf libptowsp.so.$(MAJOR) $(LIB)/libptowsp.so
+	printf '%s\n' "$$PC" > $(BUILD)/ptowsp.pc
+	install -m 644 $(BUILD)/ptowsp.pc $(LIB)/pkgconfig/
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/include/ptowsp.h $(DESTDIR)$(PREFIX)/include/ptoisa_shim.h $(DESTDIR)$(PREFIX)/lib/libptowsp.a
-	rm -f $(DESTDIR)$(PREFIX)/lib/libptowsp.so* $(DESTDIR)$(PREFIX)/lib/pkgconfig/ptowsp.pc
-	rm -rf $(DESTDIR)$(PREFIX)/share/ptowsp
+	rm -f $(INCLUDE)/ptowsp.h $(INCLUDE)/ptoisa_shim.h
+	rm -f $(LIB)/libptowsp.a $(LIB)/libptowsp.so* $(LIB)/pkgconfig/ptowsp.pc
+	rm -rf $(SHARE)
 
 clean:
 	rm -rf $(BUILD)
@@ -221,5 +255,5 @@ help:
 	@echo 'make check      the rest of what every change passes: formatting, warnings, packaging, sanitizers'
 	@echo 'make check-all  what a release passes: all compilers and levels, more sanitizers, long runs'
 	@echo 'make amalgamate ptowsp.c from src/'
-	@echo 'make install    into PREFIX=$(PREFIX); DESTDIR is honoured; make uninstall'
+	@echo 'make install    into PREFIX=$(PREFIX), LIBDIR=$(LIBDIR); DESTDIR is honoured; make uninstall'
 	@echo 'make clean      removes $(BUILD)/'

@@ -72,6 +72,17 @@ static uint64_t parse_whole(const char *flag, const char *text, uint64_t low, ui
     return value;
 }
 
+// Says what is done next, to stderr, as a default step takes seconds. JSON is for programs.
+static void say(const options *o, const char *format, ...) {
+    if (!o->is_json) {
+        va_list args;
+        va_start(args, format);
+        vfprintf(stderr, format, args);
+        va_end(args);
+        fputc('\n', stderr);
+    }
+}
+
 // Exits with 2 when what was printed could not be written, as on a full disk.
 static void flush_output(void) {
     if (fflush(stdout) != 0 || ferror(stdout)) {
@@ -440,7 +451,7 @@ typedef struct reference {
     uint64_t length_max;
     uint64_t started_ns;
     int percent_shown;
-    bool has_bar;
+    bool has_bar;  // stderr is a terminal; others get a line now and then
 } reference;
 
 // Where a token's K or V row begins by the layout's definition, pool[page][kv_head][K or
@@ -496,17 +507,23 @@ static double reference_row(const reference *r, uint32_t request, uint32_t kv_he
 }
 
 // A bar on a terminal, once checking has taken a second; drawn by lane 0, the main thread.
+// Shown once the check has taken a second: a bar, or a line each 20 %.
 static void reference_progress(reference *r, uint64_t done, uint64_t item_count) {
-    enum { WIDTH = 40 };
+    enum { WIDTH = 40, LINE_PERCENT = 20 };
     int percent = (int)(done * 100 / item_count);
-    if (!r->has_bar || percent == r->percent_shown ||
+    percent -= r->has_bar ? 0 : percent % LINE_PERCENT;
+    if (r->s->o.is_json || percent == 0 || percent == r->percent_shown ||
         ptowsp_clock_ns() - r->started_ns < UINT64_C(1000000000)) {
         return;
     }
     r->percent_shown = percent;
-    int full = percent * WIDTH / 100;
-    fprintf(stderr, "\rchecking [%.*s%*s] %3d %%", full, "########################################",
-            WIDTH - full, "", percent);
+    if (r->has_bar) {
+        int full = percent * WIDTH / 100;
+        fprintf(stderr, "\rchecking [%.*s%*s] %3d %%", full,
+                "########################################", WIDTH - full, "", percent);
+    } else {
+        fprintf(stderr, "checking: %d %%\n", percent);
+    }
     fflush(stderr);
 }
 
@@ -541,7 +558,7 @@ static void step_check(step *s) {
     for (uint32_t lane = 0; lane < lane_count; lane++) {
         s->error = r.lane_error[lane] <= s->error ? s->error : r.lane_error[lane];
     }
-    if (r.percent_shown >= 0) {
+    if (r.has_bar && r.percent_shown >= 0) {
         fprintf(stderr, "\r%60s\r", "");
     }
     free(r.scores);
@@ -713,12 +730,15 @@ int main(int argc, char **argv) {
     s.lanes = (lane_stats *)allocate(ptowsp_context_lane_count(s.context), sizeof *s.lanes);
     step_read_lengths(&s);
     step_plan(&s, 0);  // refuses bad lengths before memory is filled
+    say(&s.o, "filling a KV cache of up to %llu MiB", (unsigned long long)s.o.kv_mib);
     step_make_cache(&s);
     step_make_queries(&s);
+    say(&s.o, "%llu steps: plan, run, merge", (unsigned long long)s.o.steps);
     for (uint32_t i = 0; i < s.o.steps; i++) {
         step_plan(&s, i);
         step_run(&s, i);
     }
+    say(&s.o, "checking all outputs in double precision");
     step_check(&s);
     summary sum = step_summary(&s);
     if (s.o.is_json) {

@@ -108,7 +108,10 @@ check() {
     make -s -j"$JOBS" BUILD="$BUILD" CC=gcc
 
     step "packaging"
-    CC=gcc CXX=g++ OUT="$OUT/packaging" sh tests/packaging_test.sh
+    CC=gcc CXX=g++ OUT="$OUT/packaging" BUILT="$BUILD" sh tests/packaging_test.sh
+
+    step "CMake: projects that take the library by add_subdirectory and FetchContent"
+    CC=gcc CXX=g++ OUT="$OUT/cmake" sh tests/cmake_test.sh
 
     step "the header: alone in every standard, and the programs of its opening comment"
     sh tests/header_test.sh
@@ -183,8 +186,9 @@ check_all() {
     task gcc -std=c11 $WC -O2 -DNDEBUG -c ptowsp_npu_emit.c -o /dev/null
     run_tasks
 
-    step "packaging with clang"
+    step "packaging and CMake with clang"
     CC=clang CXX=clang++ OUT="$OUT/packaging-clang" sh tests/packaging_test.sh
+    CC=clang CXX=clang++ OUT="$OUT/cmake-clang" sh tests/cmake_test.sh
 
     step "all tests, clang -O2"
     run_tests clang CC=clang CXX=clang++

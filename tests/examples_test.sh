@@ -47,6 +47,13 @@ rows() {
     [ "$(grep -c -- "$2" "$DIR/out")" = "$1" ] || fail "$last: not $1 times '$2': $(cat "$DIR/out")"
 }
 
+# Only those that emit have the emitter in them.
+last="nm"
+for program in hello_workload decode_batch graph_threads llama_block; do
+    ! nm "$EXAMPLES/$program" | grep -q ptowsp_npu || fail "$program has the emitter"
+done
+nm "$EXAMPLES/emit_decode" | grep -q ptowsp_npu || fail "emit_decode has no emitter"
+
 # Two tiles of 132 cycles on each of 4 lanes, but the last, which has two rows; 63 and 62 of them.
 good hello_workload
 says "30 rows:   8 tasks on 4 lanes took  264 cycles" \
