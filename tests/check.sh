@@ -110,6 +110,9 @@ check() {
     step "packaging"
     CC=gcc CXX=g++ OUT="$OUT/packaging" sh tests/packaging_test.sh
 
+    step "the parts of the library"
+    COMPILERS=gcc sh tests/parts_test.sh
+
     step "the header: alone in every standard, and the programs of its opening comment"
     sh tests/header_test.sh
     sh tests/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/header_programs"
@@ -185,6 +188,7 @@ check_all() {
 
     step "packaging with clang"
     CC=clang CXX=clang++ OUT="$OUT/packaging-clang" sh tests/packaging_test.sh
+    COMPILERS=clang sh tests/parts_test.sh
 
     step "all tests, clang -O2"
     run_tests clang CC=clang CXX=clang++
