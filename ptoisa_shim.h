@@ -4495,14 +4495,17 @@ typedef void (*ptoisa_map_line)(void *d, const void *a, const void *b, const voi
 #define PTOISA_MAP_CASE_F32(set, SET, name, result)                                                \
     case PTOISA_MAP_##name: return ptoisa_map_##name##_##set;
 
-// The loop of an operation; NULL: there is none.
-#define PTOISA_DEFINE_F32_LINES(set, SET)                                                          \
+// The loop of an operation (NULL: there is none), and running it over rows.
+#define PTOISA_DEFINE_F32_LINES(set, rows, SET)                                                    \
     PTOISA_F32_MAPS(PTOISA_DEFINE_F32_LINE, set, SET)                                              \
     PTOISA_FN ptoisa_map_line ptoisa_line_f32_##set(ptoisa_map_op op) {                            \
         switch (op) {                                                                              \
             PTOISA_F32_MAPS(PTOISA_MAP_CASE_F32, set, SET)                                         \
         default: return NULL;                                                                      \
         }                                                                                          \
+    }                                                                                              \
+    PTOISA_FN void ptoisa_map_f32_##set(ptoisa_map_op op, const ptoisa_map *map) {                 \
+        ptoisa_map_rows_##rows(ptoisa_line_f32_##set(op), map, PTOISA_LANES_##set);                \
     }
 
 // Runs a loop over all rows. A scalar is spread into one vector in memory and b then does not
@@ -4561,15 +4564,14 @@ PTOISA_DEFINE_MAP_ROWS(c, )
 #if PTOISA_X86
 PTOISA_DEFINE_FETCH(avx2, PTOISA_AVX2)
 PTOISA_DEFINE_MAP_ROWS(avx2, PTOISA_AVX2)
-PTOISA_DEFINE_F32_LINES(avx2, PTOISA_AVX2)
+PTOISA_DEFINE_F32_LINES(avx2, avx2, PTOISA_AVX2)
 PTOISA_DEFINE_FETCH(avx512, PTOISA_AVX512)
 PTOISA_DEFINE_MAP_ROWS(avx512, PTOISA_AVX512)
-PTOISA_DEFINE_F32_LINES(avx512, PTOISA_AVX512)
+PTOISA_DEFINE_F32_LINES(avx512, avx512, PTOISA_AVX512)
 #endif
+PTOISA_DEFINE_F32_LINES(c, c, )
 #if PTOISA_NEON
-PTOISA_DEFINE_F32_LINES(neon, )
-#else
-PTOISA_DEFINE_F32_LINES(c, )
+PTOISA_DEFINE_F32_LINES(neon, c, )
 #endif
 // clang-format on
 
@@ -4595,18 +4597,18 @@ PTOISA_FN void ptoisa_map_f32(ptoisa_map_op op, const ptoisa_map *map) {
     }
 #if PTOISA_X86
     if (ptoisa_has_avx512()) {
-        ptoisa_map_rows_avx512(ptoisa_line_f32_avx512(op), map, PTOISA_LANES_avx512);
+        ptoisa_map_f32_avx512(op, map);
         return;
     }
     if (ptoisa_has_avx2()) {
-        ptoisa_map_rows_avx2(ptoisa_line_f32_avx2(op), map, PTOISA_LANES_avx2);
+        ptoisa_map_f32_avx2(op, map);
         return;
     }
 #endif
 #if PTOISA_NEON
-    ptoisa_map_rows_c(ptoisa_line_f32_neon(op), map, PTOISA_LANES_neon);
+    ptoisa_map_f32_neon(op, map);
 #else
-    ptoisa_map_rows_c(ptoisa_line_f32_c(op), map, PTOISA_LANES_c);
+    ptoisa_map_f32_c(op, map);
 #endif
 }
 

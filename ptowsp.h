@@ -52,6 +52,10 @@
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
 //      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
+//      PTOWSP_ONLY_PLAN      sections 1 to 9 and 23 alone, without pthreads: planning, dispatch and
+//                            merging, small enough for a scheduler core. The rest is not declared.
+//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 13 and 22,
+//                            and none of appendix A that read instructions
 //      PTOWSP_ASSERT(x)      replaces assert(x), which checks preconditions of the API
 //      PTOWSP_API            replaces the linkage of public functions
 //      PTOWSP_AICORE, PTOWSP_AICPU, PTOWSP_GM
@@ -292,6 +296,10 @@
 #define PTOWSP_VERSION_MINOR 1
 #define PTOWSP_VERSION_PATCH 0
 #define PTOWSP_VERSION       "0.1.0"
+
+#if defined(PTOWSP_ONLY_PLAN) && !defined(PTOWSP_NO_THREADS)
+#define PTOWSP_NO_THREADS
+#endif
 
 #ifndef PTOWSP_AICORE
 #define PTOWSP_AICORE
@@ -992,6 +1000,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
                                                      const float *accs, uint32_t part_count,
                                                      size_t stride, uint32_t dim, float *out);
 
+#if !defined(PTOWSP_ONLY_PLAN)
+
 // -------------------------------------------------------------------------------------------------
 // 10. Data types and tensors
 // -------------------------------------------------------------------------------------------------
@@ -1390,8 +1400,12 @@ typedef enum ptowsp_pipe {
 } ptowsp_pipe;
 // clang-format on
 
+#if !defined(PTOWSP_NO_TILES)
+
 PTOWSP_API const char *ptowsp_memory_name(ptowsp_memory memory);  // "UB"; "none"
 PTOWSP_API const char *ptowsp_pipe_name(ptowsp_pipe pipe);        // "MTE2"; "none"
+
+#endif  // PTOWSP_NO_TILES
 
 typedef enum ptowsp_family {
     PTOWSP_FAMILY_A2A3 = 0,
@@ -1434,10 +1448,16 @@ typedef struct ptowsp_machine {
     uint32_t launch_ns, store_ns, load_ns, dispatch_ns, completion_ns;
 } ptowsp_machine;
 
+#if !defined(PTOWSP_NO_TILES)
+
 PTOWSP_API ptowsp_machine ptowsp_machine_910b(void);   // Ascend 910B (A2/A3); a 910C is two
 PTOWSP_API ptowsp_machine ptowsp_machine_950pr(void);  // Ascend 950PR (A5); control as 910B
 
+#endif  // PTOWSP_NO_TILES
+
 typedef struct ptowsp_body ptowsp_body;
+
+#if !defined(PTOWSP_NO_TILES)
 
 // The result of an operation: a tile or a scalar. Zero is none.
 typedef struct ptowsp_value {
@@ -1654,6 +1674,8 @@ typedef struct ptowsp_instruction_desc {
 PTOWSP_API ptowsp_value ptowsp_tile_alloc(ptowsp_body *body, const ptowsp_alloc_desc *desc);
 PTOWSP_API void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_desc *desc);
 
+#endif  // PTOWSP_NO_TILES
+
 // Cost models. UNIT counts elements, as PTO-WSP does; a kernel takes the sum of its instructions.
 // A2A3 uses PTO-ISA's public constants for Ascend 910B, and pipes overlap as far as the waits
 // between them allow. Expect errors of some tens of per cent against a device. A5 is the same for
@@ -1686,6 +1708,8 @@ typedef struct ptowsp_cost {
     void *user;
 } ptowsp_cost;
 
+#if !defined(PTOWSP_NO_TILES)
+
 typedef struct ptowsp_kernel_stats {
     ptowsp_cycles cycles;                          // of a task with full tiles
     ptowsp_cycles busy_cycles[PTOWSP_PIPE_COUNT];  // in which each pipe works
@@ -1708,6 +1732,8 @@ PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp
 // Writes a tile kernel as text: its operations, then its instructions with addresses and waits.
 PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel,
                                     ptowsp_text text);
+
+#endif  // PTOWSP_NO_TILES
 
 // -------------------------------------------------------------------------------------------------
 // 14. Scalar expressions
@@ -2951,6 +2977,8 @@ PTOWSP_API ptowsp_device_stats ptowsp_device_result(const ptowsp_device *device)
 // Requires core < vector_count + cube_count.
 PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core);
 
+#if !defined(PTOWSP_NO_TILES)
+
 // -------------------------------------------------------------------------------------------------
 // 22. Emitting
 // -------------------------------------------------------------------------------------------------
@@ -3058,6 +3086,10 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const
                                                   const ptowsp_npu_options *options,
                                                   ptowsp_npu_result *out_result);
 
+#endif  // PTOWSP_NO_TILES
+
+#endif  // PTOWSP_ONLY_PLAN
+
 // -------------------------------------------------------------------------------------------------
 // 23. Utilities
 // -------------------------------------------------------------------------------------------------
@@ -3069,6 +3101,8 @@ PTOWSP_API uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size);
 
 // Nanoseconds of a clock that never goes back; differences are meaningful, values are not.
 PTOWSP_API uint64_t ptowsp_clock_ns(void);
+
+#if !defined(PTOWSP_ONLY_PLAN)
 
 // -------------------------------------------------------------------------------------------------
 // Appendix A. Reading programs
@@ -3366,6 +3400,8 @@ PTOWSP_API uint32_t ptowsp_program_kernel_count(const ptowsp_program *program);
 PTOWSP_API ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program,
                                                        uint32_t kernel);
 
+#if !defined(PTOWSP_NO_TILES)
+
 // A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), where `valid` is
 // the valid rows (axis 0) or columns (axis 1) of tile parameter `param`. If param is UINT32_MAX, it
 // is max.
@@ -3441,6 +3477,8 @@ PTOWSP_API ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program
 PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program,
                                                           uint32_t kernel, uint32_t i);
 
+#endif  // PTOWSP_NO_TILES
+
 // The bindings of a run, for other ways to run its program. False means not bound. Axes, arrays,
 // symbols and tensors are given by index. The size of a dense axis is the declared one. A tensor's
 // buffer has all fields filled in; its size is the number of bytes that it spans (0 where elements
@@ -3456,6 +3494,8 @@ PTOWSP_API bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptows
 PTOWSP_API bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor,
                                         ptowsp_buffer *out_buffer);
 PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
+
+#endif  // PTOWSP_ONLY_PLAN
 
 // -------------------------------------------------------------------------------------------------
 // Appendix B. Macros
@@ -3665,6 +3705,8 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
     PTOWSP_STATIC_ASSERT(name##_tier_count <= 16, #name ": too many tiers");
 // clang-format on
 
+#if !defined(PTOWSP_ONLY_PLAN)
+
 // Scopes (sections 15 and 16): a loop that runs its body once, then closes the scope.
 // clang-format off
 #define PWSP_SCOPE_NAME(line)  PWSP_LIST_CAT(pwsp_scope_, line)
@@ -3675,6 +3717,8 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
     for (ptowsp_expr i = (begin), *pwsp_scope_of_##i = &i; pwsp_scope_of_##i;                      \
          ptowsp_scope_end(m), pwsp_scope_of_##i = NULL)
 // clang-format on
+
+#endif  // PTOWSP_ONLY_PLAN
 
 #ifdef __cplusplus
 }

@@ -113,6 +113,9 @@ check() {
     step "CMake: projects that take the library by add_subdirectory and FetchContent"
     CC=gcc CXX=g++ OUT="$OUT/cmake" sh tests/cmake_test.sh
 
+    step "the parts of the library"
+    COMPILERS=gcc sh tests/parts_test.sh
+
     step "the header: alone in every standard, and the programs of its opening comment"
     sh tests/header_test.sh
     sh tests/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/header_programs"
@@ -189,6 +192,7 @@ check_all() {
     step "packaging and CMake with clang"
     CC=clang CXX=clang++ OUT="$OUT/packaging-clang" sh tests/packaging_test.sh
     CC=clang CXX=clang++ OUT="$OUT/cmake-clang" sh tests/cmake_test.sh
+    COMPILERS=clang sh tests/parts_test.sh
 
     step "all tests, clang -O2"
     run_tests clang CC=clang CXX=clang++

@@ -49,17 +49,8 @@ src/isa/pto_core.h
 src/isa/pto_types.h
 src/isa/pto_ops.h
 "
-# The floor that emitted trees carry as it is.
-RUNTIME="
-src/runtime/arrival.h src/runtime/token.h
-src/runtime/binding_check.h src/runtime/binding_check.c
-src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.c
-    src/runtime/cells.h src/runtime/cells.c src/runtime/deps.c
-src/runtime/precedence.h src/runtime/precedence.c
-src/runtime/reorder.h src/runtime/reorder.c
-src/runtime/issue.h src/runtime/issue.c
-"
-FILES="
+# What is taken by all parts, and all that PTOWSP_ONLY_PLAN leaves.
+PLAN="
 src/base/base.h src/base/base.c
 src/base/atomic.h
 src/base/cpu.h
@@ -71,19 +62,34 @@ src/base/error.h src/base/error.c
 src/base/pool.h src/base/pool.c
 src/base/context.h src/base/context.c
 src/data/space.c
-src/data/dtype_names.c src/data/dtype.c
-src/data/array.h src/data/array.c
-src/data/region.h src/data/region.c
-src/data/names.h src/data/names.c
-src/data/expr.h src/data/expr.c
-src/data/code.h src/data/code.c
-$RUNTIME
 src/plan/count.h src/plan/count.c
 src/plan/emit.h src/plan/emit.c
 src/plan/work.c
 src/plan/plan.c
 src/plan/dispatch.c
 src/plan/merge.c
+"
+DATA="
+src/data/dtype_names.c src/data/dtype.c
+src/data/array.h src/data/array.c
+src/data/region.h src/data/region.c
+src/data/names.h src/data/names.c
+src/data/expr.h src/data/expr.c
+src/data/code.h src/data/code.c
+src/data/cost_model.h
+"
+# The floor that emitted trees carry as it is.
+RUNTIME="
+src/runtime/arrival.h src/runtime/token.h
+src/runtime/binding_check.h src/runtime/binding_check.c
+src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.c
+    src/runtime/cells.h src/runtime/cells.c src/runtime/deps.c
+src/runtime/precedence.h src/runtime/precedence.c
+src/runtime/reorder.h src/runtime/reorder.c
+src/runtime/issue.h src/runtime/issue.c
+"
+# What PTOWSP_NO_TILES leaves out, and what it has instead.
+TILES="
 $ISA
 src/kernel/list.h src/kernel/list.c
 src/kernel/memory.h src/kernel/memory.c
@@ -98,8 +104,11 @@ src/kernel/lower.h src/kernel/lower_tiles.c src/kernel/lower_vector.c src/kernel
 src/kernel/lower_shape.c src/kernel/lower.c
 src/kernel/compiled.h src/kernel/compiled.c src/kernel/execute.c src/kernel/print_kernel.c
 src/kernel/read_kernel.c
+"
+ABSENT=src/kernel/absent.h
+WORKLOAD="
 src/workload/module.h src/workload/module.c
-src/workload/kernel.c src/workload/tile_kernel.c
+src/workload/kernel.c
 src/workload/scalar.c
 src/workload/build.h src/workload/build.c src/workload/workload.c src/workload/process.c
 src/workload/schedule.h src/workload/schedule.c
@@ -110,6 +119,9 @@ src/workload/compile_pipeline.c src/workload/program.c
 src/workload/taint.c
 src/workload/print_module.c src/workload/print_program.c
 src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
+"
+TILE_WORKLOAD="src/workload/tile_kernel.c src/workload/read_tiles.c"
+REST="
 src/workload/expand.h src/workload/expand.c
 src/time/sim.h src/time/sim.c
 src/time/window.h src/time/window.c
@@ -134,6 +146,7 @@ src/exec/device.h src/exec/core.c src/exec/aicpu.c src/exec/device.c
 src/exec/device_graph.c src/exec/device_launch.c src/exec/device_run.c
 src/report/report.h src/report/pipelines.c src/report/stats.c
 "
+FILES="$PLAN $DATA $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 
 # Of the files above, those of the runtime of emitted trees: see src/npu/tree/aicpu/wsp_core.cpp.
 CORE_FILES="
@@ -191,15 +204,22 @@ fail() {
 }
 
 case "${1-} $#" in
-' 0' | '--check 1' | '--core 2' | '--fixed 2') ;;
-*) fail "usage: tools/amalgamate.sh [--check | --core FILE | --fixed FILE]" ;;
+' 0' | '--check 1' | '--core 2' | '--fixed 2' | '--part 3') ;;
+*) fail "usage: tools/amalgamate.sh [--check | --core FILE | --fixed FILE | --part plan|no-tiles DIR]" ;;
 esac
-case "${2-}" in
-/* | '') target=${2-} ;;
-*) target=$start/$2 ;;
+target=
+for target; do :; done
+case "$target" in
+/* | '') ;;
+*) target=$start/$target ;;
+esac
+case "${1-} ${2-}" in
+'--part plan') macro=PTOWSP_ONLY_PLAN ;;
+'--part no-tiles') macro=PTOWSP_NO_TILES ;;
+'--part'*) fail "there are two parts: plan and no-tiles" ;;
 esac
 
-listed=" $(echo $FILES $FACE $NPU) "
+listed=" $(echo $FILES $ABSENT $FACE $NPU) "
 for file in $(find src -type f ! -path "$TREE/*" ! -path src/README.md | sort); do
     case "$listed" in
     *" $file "*) ;;
@@ -226,6 +246,7 @@ check_files() {
     done
 }
 check_files $FILES $FACE
+check_files $PLAN $DATA $ABSENT
 check_files $CORE_FILES
 check_files $NPU
 for file in $(find $TREE -type f | sort); do
@@ -329,6 +350,45 @@ of_kind() {
     done
 }
 
+# The library: macros leave out whole files of it.
+library_bodies() {
+    bodies $PLAN
+    echo
+    echo "#if !defined(PTOWSP_ONLY_PLAN)"
+    bodies $DATA
+    echo
+    echo "#if defined(PTOWSP_NO_TILES)"
+    bodies $ABSENT
+    echo
+    echo "#endif  // absent"
+    echo
+    echo "#if !defined(PTOWSP_NO_TILES)"
+    bodies $TILES
+    echo
+    echo "#endif  // PTOWSP_NO_TILES"
+    bodies $WORKLOAD
+    echo
+    echo "#if !defined(PTOWSP_NO_TILES)"
+    bodies $TILE_WORKLOAD
+    echo
+    echo "#endif  // PTOWSP_NO_TILES"
+    bodies $REST
+    echo
+    echo "#endif  // PTOWSP_ONLY_PLAN"
+}
+
+# Writes a file as a part has it: without what the part's macro leaves out, which it defines.
+part_of() {
+    awk -v macro="$macro" '
+    /^#define PTOWSP_H$/ { print; print ""; print "#ifndef " macro; print "#define " macro "  // this is a part of ptowsp"; print "#endif"; next }
+    macro == "PTOWSP_ONLY_PLAN" && /^\/\/ 2\. WORKLOAD: / { skips = 1 }
+    /^\/\/ CONTENTS$/ { skips = 0 }
+    $0 == "#if !defined(" macro ")" { skips = 1 }
+    !skips
+    $0 == "#endif  // " macro { skips = 0 }
+    ' "$1" | cat -s
+}
+
 core=$(mktemp)
 library=$(mktemp)
 fixed=$(mktemp)
@@ -380,10 +440,16 @@ fi
     echo "#define PTOWSP_C"
     echo
     echo '#include "ptowsp.h"'
-    bodies $FILES
+    library_bodies
     echo
     echo "#endif  // PTOWSP_C"
 } | cat -s > "$library"
+if [ "${1-}" = --part ]; then
+    mkdir -p "$target"
+    part_of ptowsp.h > "$target/ptowsp.h"
+    part_of "$library" > "$target/ptowsp.c"
+    exit 0
+fi
 {
     echo "// Generated by tools/amalgamate.sh from src/isa/: edit the files there, not this one."
     echo "//"

@@ -281,3 +281,7 @@ void pwsp_tile_code_release(const pwsp_tile_code *code) {
         }
     }
 }
+
+size_t pwsp_tile_code_size(const pwsp_tile_code *code) {
+    return code ? code->size : 0;
+}

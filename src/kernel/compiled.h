@@ -6,6 +6,7 @@
 #ifndef PWSP_COMPILED_H
 #define PWSP_COMPILED_H
 
+#include "../data/cost_model.h"
 #include "body.h"
 
 // Two sizes that a task must have alike; where only b depends on the task, b is to be at least a.
@@ -40,6 +41,9 @@ PWSP_INTERNAL const pwsp_tile_code *pwsp_tile_code_retain(const pwsp_tile_code *
 // NULL is ignored.
 PWSP_INTERNAL void pwsp_tile_code_release(const pwsp_tile_code *code);
 
+// Bytes; 0 for NULL.
+PWSP_INTERNAL size_t pwsp_tile_code_size(const pwsp_tile_code *code);
+
 // -- running --------------------------------------------------------------------------------------
 
 // The most cycles that a user's model may say of one instruction: with all of them a kernel stays
@@ -70,8 +74,6 @@ PWSP_INTERNAL size_t pwsp_tile_core_bytes(const pwsp_tile_core *core);
 // Do the task's valid sizes go together? False with core->text.
 PWSP_INTERNAL bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code *code,
                                         const ptowsp_task *task);
-
-PWSP_INTERNAL bool pwsp_cost_is_valid(const ptowsp_cost *cost);
 
 // Runs a task, or only counts it; its cycles in *out_cycles. False with core->text if the task's
 // valid sizes do not go together, or the user's model says too much.

@@ -404,11 +404,6 @@ static uint64_t pwsp_tile_core_ask(const ptoisa_issue_info *info, void *user) {
     return cycles;
 }
 
-bool pwsp_cost_is_valid(const ptowsp_cost *cost) {
-    return (uint32_t)cost->model <= PTOWSP_MODEL_USER &&
-           (cost->model != PTOWSP_MODEL_USER || cost->fn);
-}
-
 // Sets the core to a model.
 static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *code,
                                  const ptowsp_cost *cost, bool is_dry) {

@@ -460,8 +460,8 @@ size_t ptowsp_program_size(const ptowsp_program *program) {
     size_t size = sizeof(ptowsp_program) + program->arena.allocated +
                   (size_t)program->names.slot_count * sizeof(pwsp_name);
     for (uint32_t i = 1; i < program->kernels.count; i++) {
-        const pwsp_tile_code *code = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i)->code;
-        size += code ? code->size : 0;  // shared with the module, while it lives
+        // Shared with the module, while it lives.
+        size += pwsp_tile_code_size(PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i)->code);
     }
 #define PWSP_PROGRAM_SIZE(table, type) size += (size_t)program->table.capacity * sizeof(type);
     PWSP_PROGRAM_TABLES(PWSP_PROGRAM_SIZE)

@@ -1,7 +1,6 @@
 // Read access to a compiled program, in public types: declarations, tables, schedule.
 
-#include "../kernel/description.h"
-#include "compile.h"
+#include "read.h"
 #include "schedule.h"
 
 static const void *pwsp_read_item(const pwsp_table *table, uint32_t i, size_t item_size) {
@@ -271,42 +270,8 @@ ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program, uint3
     info.has_cost = from->cost != NULL;
     info.cycles = from->cycles;
     info.source = from->source;
-    const pwsp_tile_code *code = from->code;
-    if (code) {
-        info.insn_count = code->insn_count;
-        info.tile_object_count = code->tile_count;
-        info.check_count = code->check_count;
-        for (uint32_t i = 0; i < code->scalar_count; i++) {
-            info.scalar_dtypes[i] = code->scalar_dtypes[i];
-        }
-        for (uint32_t i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
-            info.memory_bytes[i] = code->used[i];
-        }
-        info.family = (ptowsp_family)code->machine.family;
-        info.machine = pwsp_machine_from_isa(&code->machine);
-        info.has_products = code->is_cube;
+    if (from->code) {
+        pwsp_read_tiles(from->code, &info);
     }
     return info;
-}
-
-// The code of a tile kernel.
-static const pwsp_tile_code *pwsp_read_code(const ptowsp_program *program, uint32_t kernel) {
-    const pwsp_tile_code *code = PWSP_READ(program, kernels, pwsp_kernel_info, kernel)->code;
-    PTOWSP_ASSERT(code);
-    return code;
-}
-
-ptowsp_tile_object ptowsp_program_tile_at(const ptowsp_program *program, uint32_t kernel,
-                                          uint32_t i) {
-    return pwsp_tile_code_object(pwsp_read_code(program, kernel), i);
-}
-
-ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program, uint32_t kernel,
-                                        uint32_t i) {
-    return pwsp_tile_code_insn_info(pwsp_read_code(program, kernel), i);
-}
-
-ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program, uint32_t kernel,
-                                               uint32_t i) {
-    return pwsp_tile_code_size_check(pwsp_read_code(program, kernel), i);
 }

@@ -1,0 +1,83 @@
+// In place of the floors isa and kernel under PTOWSP_NO_TILES: what workloads and runs call of them,
+// where no kernel has tile code. All of compiled.h and body.h that is called from above is here; so
+// the seam needs no conditions there.
+
+#ifndef PWSP_ABSENT_H
+#define PWSP_ABSENT_H
+
+#include "../data/cost_model.h"
+
+// There are none of these: pointers to them are NULL.
+typedef struct pwsp_tile_code {
+    uint32_t insn_count;
+} pwsp_tile_code;
+
+struct ptowsp_body {
+    ptowsp_body *next;
+    bool is_open;
+    char name[1];
+};
+
+typedef struct pwsp_tile_core {
+    pwsp_memory memory;
+    const ptowsp_cost *cost;
+    char text[1];
+} pwsp_tile_core;
+
+PWSP_INLINE const pwsp_tile_code *pwsp_tile_code_retain(const pwsp_tile_code *code) {
+    PTOWSP_ASSERT(!code);
+    return code;
+}
+
+PWSP_INLINE void pwsp_tile_code_release(const pwsp_tile_code *code) {
+    PTOWSP_ASSERT(!code);
+    (void)code;
+}
+
+PWSP_INLINE size_t pwsp_tile_code_size(const pwsp_tile_code *code) {
+    PTOWSP_ASSERT(!code);
+    (void)code;
+    return 0;
+}
+
+PWSP_INLINE void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_info *info) {
+    PTOWSP_ASSERT(!code);
+    (void)code;
+    (void)info;
+}
+
+PWSP_INLINE void pwsp_body_free(ptowsp_body *body) {
+    PTOWSP_ASSERT(!body);
+    (void)body;
+}
+
+PWSP_INLINE bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
+    (void)core;
+    return !code;
+}
+
+PWSP_INLINE void pwsp_tile_core_free(pwsp_tile_core *core) {
+    (void)core;
+}
+
+PWSP_INLINE size_t pwsp_tile_core_bytes(const pwsp_tile_core *core) {
+    (void)core;
+    return 0;
+}
+
+PWSP_INLINE bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                      const ptowsp_task *task) {
+    (void)core;
+    (void)task;
+    return !code;
+}
+
+PWSP_INLINE bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                    const ptowsp_task *task, bool is_dry,
+                                    ptowsp_cycles *out_cycles) {
+    (void)is_dry;
+    *out_cycles = 0;
+    return pwsp_tile_core_check(core, code, task);
+}
+
+#endif

@@ -1,0 +1,42 @@
+// Reading programs: the instructions of their tile kernels.
+
+#include "read.h"
+
+#include "../kernel/description.h"
+
+PWSP_INTERNAL void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_info *info) {
+    info->insn_count = code->insn_count;
+    info->tile_object_count = code->tile_count;
+    info->check_count = code->check_count;
+    for (uint32_t i = 0; i < code->scalar_count; i++) {
+        info->scalar_dtypes[i] = code->scalar_dtypes[i];
+    }
+    for (uint32_t i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
+        info->memory_bytes[i] = code->used[i];
+    }
+    info->family = (ptowsp_family)code->machine.family;
+    info->machine = pwsp_machine_from_isa(&code->machine);
+    info->has_products = code->is_cube;
+}
+
+static const pwsp_tile_code *pwsp_read_code(const ptowsp_program *program, uint32_t kernel) {
+    PTOWSP_ASSERT(kernel < program->kernels.count);
+    const pwsp_tile_code *code = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, kernel)->code;
+    PTOWSP_ASSERT(code);
+    return code;
+}
+
+ptowsp_tile_object ptowsp_program_tile_at(const ptowsp_program *program, uint32_t kernel,
+                                          uint32_t i) {
+    return pwsp_tile_code_object(pwsp_read_code(program, kernel), i);
+}
+
+ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program, uint32_t kernel,
+                                        uint32_t i) {
+    return pwsp_tile_code_insn_info(pwsp_read_code(program, kernel), i);
+}
+
+ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program, uint32_t kernel,
+                                               uint32_t i) {
+    return pwsp_tile_code_size_check(pwsp_read_code(program, kernel), i);
+}
