@@ -6060,7 +6060,9 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
 //          complete          written last: the hash of libwsp_tree.so
 //      KEY.log           what the compiler said when it failed
 //      objects/KEY.o     files that are compiled alike for many programs
+//      objects/KEY.sum   their hashes
 //      tmp.PID.N/        an entry that is being built, or was, when its process died
+//          .ptowsp           the mark of what may be removed then; entries have it, too
 //
 // An entry is built as a temporary and gets its name by renaming, which either happens or does not:
 // whoever finds an entry finds all of it. Of two who build the same, the second one finds it there
@@ -6211,6 +6213,9 @@ NPU_INTERNAL bool npu_cache_is_whole(const char *directory);
 // Makes build->work the entry, and forgets it. If another process has made a whole one meanwhile,
 // that one stays, and so does build->work.
 NPU_INTERNAL bool npu_cache_publish(npu_build *build);
+// Puts an object with its hash into the cache; looks whether one is there and is what it was.
+NPU_INTERNAL bool npu_cache_keep(npu_build *build, const npu_text *output, const npu_text *object);
+NPU_INTERNAL bool npu_cache_has(const npu_text *object);
 // Makes an absolute path of one.
 NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path);
 NPU_INTERNAL bool npu_file_write(const char *path, const char *data, size_t size);
@@ -6226,6 +6231,9 @@ NPU_INTERNAL bool npu_make_library(npu_build *build);
 
 // -- build.c, execute.c ---------------------------------------------------------------------------
 
+// Prints what a file in the form of Linux' /proc/cpuinfo says about what processors can do, each kind
+// once. False if there is no such file.
+NPU_INTERNAL bool npu_print_processors(npu_text *text, const char *path);
 // Loads the library of a directory. False, and why, if that does not work.
 NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why);
 
@@ -6366,6 +6374,7 @@ NPU_INTERNAL int npu_process_wait(pid_t process) {
 #include <unistd.h>
 
 #define NPU_TEMPORARY     "tmp."
+#define NPU_MARK          ".ptowsp"
 #define NPU_STALE_SECONDS 3600  // that a temporary has not changed: its process is gone
 
 // -- files ----------------------------------------------------------------------------------------
@@ -6471,9 +6480,15 @@ NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
     while (path->size > 1 && path->data[path->size - 1] == '/') {
         path->data[--path->size] = '\0';
     }
-    struct stat state;
-    if (!npu_cache_make(path->data) || stat(path->data, &state) != 0) {
+    struct stat state, link;
+    if (!npu_cache_make(path->data) || stat(path->data, &state) != 0 ||
+        lstat(path->data, &link) != 0) {
         return npu_build_fail_system(build, "cannot make the cache", path->data);
+    }
+    if (S_ISLNK(link.st_mode) && link.st_uid != geteuid() && link.st_uid != 0) {
+        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                              "the cache %s is a link of another user, who could lead it anywhere",
+                              path->data);
     }
     if (!S_ISDIR(state.st_mode)) {
         errno = ENOTDIR;
@@ -6495,19 +6510,54 @@ NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
 
 // -- temporaries ----------------------------------------------------------------------------------
 
+// Writes what tells a directory of ours from others.
+static bool npu_cache_sign(npu_build *build, const char *directory) {
+    npu_text path = {NULL, 0, 0, false};
+    npu_print(&path, "%s/" NPU_MARK, directory);
+    bool is_good = npu_build_check(build, &path);
+    if (is_good && !npu_file_write(path.data, "ptowsp\n", 7)) {
+        is_good = npu_build_fail_system(build, "cannot write", path.data);
+    }
+    npu_text_free(&path);
+    return is_good;
+}
+
+// Is it "tmp.PID.N"?
+static bool npu_is_temporary(const char *name) {
+    size_t start = strlen(NPU_TEMPORARY);
+    if (strncmp(name, NPU_TEMPORARY, start) != 0) {
+        return false;
+    }
+    size_t first = strspn(name + start, "0123456789");
+    const char *rest = name + start + first;
+    size_t second = *rest == '.' ? strspn(rest + 1, "0123456789") : 0;
+    return first > 0 && second > 0 && rest[1 + second] == '\0';
+}
+
+// Is it a directory that has not changed for long, with the mark inside?
+static bool npu_is_stale(const char *path, time_t now) {
+    struct stat state, mark;
+    npu_text inside = {NULL, 0, 0, false};
+    npu_print(&inside, "%s/" NPU_MARK, path);
+    bool is_stale = lstat(path, &state) == 0 && S_ISDIR(state.st_mode) &&
+                    difftime(now, state.st_mtime) > NPU_STALE_SECONDS && !inside.is_out_of_memory &&
+                    lstat(inside.data, &mark) == 0 && S_ISREG(mark.st_mode);
+    npu_text_free(&inside);
+    return is_stale;
+}
+
+// A user may have put other things there: only what has the name and the mark is removed.
 NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
     time_t now = time(NULL);
     DIR *directory = opendir(build->cache.data);
     const struct dirent *entry;
     while (directory && (entry = readdir(directory)) != NULL) {
         npu_text path = {NULL, 0, 0, false};
-        struct stat state;
-        if (strncmp(entry->d_name, NPU_TEMPORARY, strlen(NPU_TEMPORARY)) != 0) {
+        if (!npu_is_temporary(entry->d_name)) {
             continue;
         }
         npu_print(&path, "%s/%s", build->cache.data, entry->d_name);
-        if (!path.is_out_of_memory && lstat(path.data, &state) == 0 &&
-            difftime(now, state.st_mtime) > NPU_STALE_SECONDS) {
+        if (!path.is_out_of_memory && npu_is_stale(path.data, now)) {
             npu_remove(AT_FDCWD, path.data);
         }
         npu_text_free(&path);
@@ -6527,7 +6577,11 @@ NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path) {
             return npu_build_out_of_memory(build);
         }
         if (mkdir(path->data, 0700) == 0) {
-            return true;
+            bool is_good = npu_cache_sign(build, path->data);
+            if (!is_good) {
+                npu_remove(AT_FDCWD, path->data);
+            }
+            return is_good;
         }
     } while (errno == EEXIST);
     return npu_build_fail_system(build, "cannot make", path->data);
@@ -6542,21 +6596,69 @@ NPU_INTERNAL void npu_cache_remove(npu_text *path) {
 
 // -- entries --------------------------------------------------------------------------------------
 
-// The hash of the library in a directory. False with errno.
-static bool npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
-    npu_text path = {NULL, 0, 0, false}, library = path;
-    npu_print(&path, "%s/" NPU_LIBRARY, directory);
-    bool is_good = !path.is_out_of_memory && npu_file_read(path.data, &library);
+// The hash of a file. False with errno.
+static bool npu_file_hash(const npu_text *path, char hash[NPU_HASH_SIZE]) {
+    npu_text file = {NULL, 0, 0, false};
+    bool is_good = !path->is_out_of_memory && npu_file_read(path->data, &file);
     if (is_good) {
-        npu_hash(library.data, library.size, hash);
-    } else if (path.is_out_of_memory || library.is_out_of_memory) {
+        npu_hash(file.data, file.size, hash);
+    } else if (path->is_out_of_memory || file.is_out_of_memory) {
         errno = ENOMEM;
     }
     int error = errno;
-    npu_text_free(&path);
-    npu_text_free(&library);
+    npu_text_free(&file);
     errno = error;
     return is_good;
+}
+
+// The hash of the library in a directory. False with errno.
+static bool npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
+    npu_text path = {NULL, 0, 0, false};
+    npu_print(&path, "%s/" NPU_LIBRARY, directory);
+    bool is_good = npu_file_hash(&path, hash);
+    int error = errno;
+    npu_text_free(&path);
+    errno = error;
+    return is_good;
+}
+
+// The file with the hash of an object: KEY.sum for KEY.o.
+static void npu_print_sum(npu_text *text, const npu_text *object) {
+    if (object->is_out_of_memory) {
+        text->is_out_of_memory = true;
+        return;
+    }
+    npu_print(text, "%.*ssum", (int)object->size - 1, object->data);
+}
+
+// The hash gets its name first: in between, or when another process does the same, an object may
+// have another's, and is compiled again.
+NPU_INTERNAL bool npu_cache_keep(npu_build *build, const npu_text *output, const npu_text *object) {
+    char hash[NPU_HASH_SIZE];
+    npu_text from = {NULL, 0, 0, false}, to = from;
+    npu_print_sum(&from, output);
+    npu_print_sum(&to, object);
+    bool is_good = npu_build_check(build, &from) && npu_build_check(build, &to);
+    if (is_good &&
+        (!npu_file_hash(output, hash) || !npu_file_write(from.data, hash, strlen(hash)) ||
+         !npu_file_sync(from.data) || !npu_file_sync(output->data) ||
+         rename(from.data, to.data) != 0 || rename(output->data, object->data) != 0)) {
+        is_good = npu_build_fail_system(build, "cannot make", object->data);
+    }
+    npu_text_free(&from);
+    npu_text_free(&to);
+    return is_good;
+}
+
+NPU_INTERNAL bool npu_cache_has(const npu_text *object) {
+    char hash[NPU_HASH_SIZE];
+    npu_text path = {NULL, 0, 0, false}, sum = path;
+    npu_print_sum(&path, object);
+    bool is_whole = !path.is_out_of_memory && npu_file_read(path.data, &sum) && sum.size &&
+                    npu_file_hash(object, hash) && strcmp(sum.data, hash) == 0;
+    npu_text_free(&path);
+    npu_text_free(&sum);
+    return is_whole;
 }
 
 NPU_INTERNAL bool npu_cache_mark(npu_build *build) {
@@ -6600,15 +6702,21 @@ NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
         if (npu_cache_is_whole(build->entry.data)) {
             return true;
         }
-        npu_text aside = {NULL, 0, 0, false};
+        npu_text aside = {NULL, 0, 0, false}, old = aside;
         if (!npu_cache_new(build, &aside)) {
             npu_text_free(&aside);
             return false;
         }
-        if (rename(build->entry.data, aside.data) != 0) {
-            unlink(build->entry.data);  // a file
+        npu_print(&old, "%s/old", aside.data);
+        bool is_good = npu_build_check(build, &old);
+        if (is_good) {
+            rename(build->entry.data, old.data);
         }
+        npu_text_free(&old);
         npu_cache_remove(&aside);
+        if (!is_good) {
+            return false;
+        }
     }
     return npu_build_fail_system(build, "cannot make", build->entry.data);
 }
@@ -6752,9 +6860,8 @@ static bool npu_compile_end(npu_build *build, npu_unit *unit) {
     npu_print(&log, "%s.log", unit->output.data);
     bool is_good = npu_build_check(build, &log) &&
                    npu_compiled(build, &unit->command, log.data, code, unit->output.data);
-    if (is_good && unit->is_shared &&
-        (!npu_file_sync(unit->output.data) || rename(unit->output.data, unit->object.data) != 0)) {
-        is_good = npu_build_fail_system(build, "cannot make", unit->object.data);
+    if (is_good && unit->is_shared) {
+        is_good = npu_cache_keep(build, &unit->output, &unit->object);
     }
     npu_text_free(&log);
     return is_good;
@@ -6776,7 +6883,7 @@ static bool npu_compile_units(npu_build *build, bool is_reusing) {
     for (uint32_t i = 0; i < build->unit_count; i++) {
         for (; is_good && next < build->unit_count && running < most; next++) {
             npu_unit *unit = &build->units[next];
-            if (!is_reusing || !unit->is_shared || !npu_is_file(unit->object.data)) {
+            if (!is_reusing || !unit->is_shared || !npu_cache_has(&unit->object)) {
                 is_good = npu_compile_start(build, unit);
                 running += is_good;
             } else {
@@ -6826,7 +6933,8 @@ static void npu_forget_error(npu_build *build) {
     npu_text_free(&build->error);
 }
 
-// Objects of the cache may be damaged: what cannot be linked or loaded with them is tried without.
+// Objects of the cache may not fit for a reason that nobody thought of: what cannot be linked or
+// loaded with them is tried without.
 NPU_INTERNAL bool npu_make_library(npu_build *build) {
     npu_text why = npu_nothing;
     for (int i = 0; i < 2; i++) {
@@ -7065,7 +7173,7 @@ ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *ru
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define NPU_CACHE_VERSION "1"
+#define NPU_CACHE_VERSION "2"
 
 static const npu_text npu_no_text = {NULL, 0, 0, false};
 
@@ -7279,6 +7387,60 @@ static bool npu_describe_compiler(npu_build *build) {
     return is_good;
 }
 
+// Lines of /proc/cpuinfo that say what a processor can do, on the architectures that Linux has; not
+// those that differ from core to core, or from one moment to the next.
+static bool npu_is_ability(const char *line) {
+    static const char *const names[] = {
+        "vendor_id",       "cpu family",       "model",       "stepping", "flags", "Features",
+        "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "cpu\t", "isa"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strncmp(line, names[i], strlen(names[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+NPU_INTERNAL bool npu_print_processors(npu_text *text, const char *path) {
+    npu_text all = npu_no_text, kinds[2] = {npu_no_text, npu_no_text};  // the last, and this
+    bool is_there = npu_file_read(path, &all);
+    for (const char *line = all.data; is_there && line && line[0] != '\0';) {
+        size_t length = strcspn(line, "\n");
+        bool is_last = line[length] == '\0' || line[length + 1] == '\0' || length == 0;
+        if (npu_is_ability(line)) {
+            npu_write(&kinds[1], line, length);
+            npu_write(&kinds[1], "\n", 1);
+        }
+        if (is_last && kinds[1].size) {
+            bool is_same = kinds[0].size == kinds[1].size &&
+                           memcmp(kinds[0].data, kinds[1].data, kinds[0].size) == 0;
+            if (!is_same) {
+                npu_write(text, kinds[1].data, kinds[1].size);
+            }
+            text->is_out_of_memory |= kinds[1].is_out_of_memory;
+            npu_text_free(&kinds[0]);
+            kinds[0] = kinds[1];
+            kinds[1] = npu_no_text;
+        }
+        line += length + (line[length] != '\0');
+    }
+    text->is_out_of_memory |= all.is_out_of_memory;
+    npu_text_free(&all);
+    npu_text_free(&kinds[0]);
+    npu_text_free(&kinds[1]);
+    return is_there;
+}
+
+// Does one of these arguments ask for the processor that this runs on: -march=native?
+static bool npu_has_native(const npu_text *arguments) {
+    for (size_t i = 0; i < arguments->size; i += strlen(arguments->data + i) + 1) {
+        if (npu_has_suffix(arguments->data + i, "=native")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *desc) {
     const char *compiler = desc ? desc->compiler : NULL, *options = desc ? desc->options : NULL;
     if (!compiler || !compiler[0]) {
@@ -7297,6 +7459,10 @@ static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *des
     npu_print(&build->tool,
               NPU_FLAGS "\nptowsp " PTOWSP_VERSION ", cache " NPU_CACHE_VERSION ", %s, %s\n",
               is_known ? machine.sysname : "?", is_known ? machine.machine : "?");
+    if ((npu_has_native(&build->compiler) || npu_has_native(&build->options)) &&
+        !npu_print_processors(&build->tool, "/proc/cpuinfo")) {
+        npu_print(&build->tool, "on %s\n", is_known ? machine.nodename : "?");
+    }
     return npu_build_check(build, &build->tool);
 }
 

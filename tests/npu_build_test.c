@@ -3,11 +3,14 @@
 // compiler is a script that only pretends, and says what it was told; it is real in
 // npu_execute_test.c.
 
+#include "../src/npu/build.h"
+
 #include "npu_build_fixture.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -113,6 +116,56 @@ static void cache__another_program_compiler_or_options_make_another_entry(void *
     npu_program_free(&b.f);
     npu_program_make(&b.f, &npu_plain_names, NPU_SCALE_TEXT);
     builds(&b, true);
+    build_free(&b);
+}
+
+static const char *processors(const build *b, const char *text) {
+    static char said[4096];
+    char path[512];
+    npu_text out = {NULL, 0, 0, false};
+    snprintf(path, sizeof path, "%s/cpuinfo", b->f.directory);
+    write_file(b->f.directory, "cpuinfo", text);
+    assert_true(npu_print_processors(&out, path));
+    snprintf(said, sizeof said, "%s", out.data ? out.data : "");
+    npu_text_free(&out);
+    return said;
+}
+
+// A cache may lie on a disk that several machines share.
+static void cache__options_that_say_native_have_the_processor_in_the_key(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    assert_string_equal(processors(&b, "processor\t: 0\nmodel\t\t: 6\ncpu MHz\t\t: 2000\n"
+                                       "flags\t\t: fpu avx\n\nprocessor\t: 1\nmodel\t\t: 6\n"
+                                       "cpu MHz\t\t: 1000\nflags\t\t: fpu avx\n\n"),
+                        "model\t\t: 6\nflags\t\t: fpu avx\n");
+    assert_string_equal(processors(&b, "Features\t: a b\nCPU part\t: 0xd40\n\n"
+                                       "Features\t: a b\nCPU part\t: 0xd03"),
+                        "Features\t: a b\nCPU part\t: 0xd40\n"
+                        "Features\t: a b\nCPU part\t: 0xd03\n");
+    assert_string_equal(processors(&b, ""), "");
+    npu_text here = {NULL, 0, 0, false};
+    struct utsname machine;
+    assert_true(uname(&machine) >= 0);
+    if (!npu_print_processors(&here, "/proc/cpuinfo")) {
+        npu_print(&here, "on %s\n", machine.nodename);
+    }
+    assert_true(here.size > 0);
+    static const char *const options[] = {"-O7", "-O7 -march=native", "-mtune=native -O7",
+                                          "-O7 -Dwhat=natives", "-O7 -march=x86-64-v3"};
+    for (int i = 0; i < 5; i++) {
+        b.desc.options = options[i];
+        builds(&b, false);
+        const char *key = read_file(ptowsp_npu_directory(b.npu), "key");
+        assert_int_equal(strstr(key, here.data) != NULL, i == 1 || i == 2);
+    }
+    char native[256];
+    snprintf(native, sizeof native, "sh %s -mcpu=native", b.compiler);
+    b.desc.compiler = native;
+    builds(&b, false);
+    assert_non_null(strstr(read_file(ptowsp_npu_directory(b.npu), "key"), here.data));
+    npu_text_free(&here);
     build_free(&b);
 }
 
@@ -222,6 +275,44 @@ static void cache__an_interrupted_build_leaves_no_entry(void **state) {
     build_free(&b);
 }
 
+// What looks like a temporary, and is not one of a build, is somebody else's.
+static void cache__only_its_own_temporaries_are_removed(void **state) {
+    (void)state;
+    static const char *const names[] = {"tmp.12.345", "tmp.data", "tmp.1",  "tmp.1.2x",
+                                        "tmp..7",     "tmp.8.9",  "tmp.3.4"};
+    build b;
+    char path[512];
+    build_make(&b);
+    assert_int_equal(mkdir(b.cache, 0700), 0);
+    for (int i = 0; i < 6; i++) {
+        snprintf(path, sizeof path, "%s/%s", b.cache, names[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+        write_file(path, "mine", "some data\n");
+        if (i > 0 && i < 5) {
+            write_file(path, ".ptowsp", "ptowsp\n");
+        }
+    }
+    snprintf(path, sizeof path, "%s/tmp.6.6", b.cache);
+    assert_int_equal(mkdir(path, 0700), 0);
+    write_file(path, ".ptowsp", "ptowsp\n");  // this one is of a build
+    write_file(path, "libwsp_tree.so", "");
+    age_temporaries(b.cache, 3700);
+    write_file(b.f.directory, ".ptowsp", "ptowsp\n");
+    snprintf(path, sizeof path, "%s/%s", b.cache, names[6]);
+    assert_int_equal(symlink("..", path), 0);
+    const struct timespec then = {time(NULL) - 3700, 0}, times[2] = {then, then};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW), 0);
+    builds(&b, false);
+    for (int i = 0; i < 6; i++) {
+        snprintf(path, sizeof path, "%s/mine", names[i]);
+        assert_true(is_there(b.cache, path));
+    }
+    assert_true(is_there(b.cache, names[6]));
+    assert_true(is_there(b.f.directory, ".ptowsp"));
+    assert_false(is_there(b.cache, "tmp.6.6"));
+    build_free(&b);
+}
+
 // -- broken entries -------------------------------------------------------------------------------
 
 static void remove_in(const char *directory, const char *name) {
@@ -264,23 +355,65 @@ static void cache__broken_entries_are_built_again(void **state) {
     build_free(&b);
 }
 
+// Some object in the cache: its directory, and its name.
+static void find_object(const build *b, char objects[256], char name[64]) {
+    snprintf(objects, 256, "%s/objects", b->cache);
+    DIR *directory = opendir(objects);
+    assert_non_null(directory);
+    name[0] = '\0';
+    for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
+        size_t length = strlen(entry->d_name);
+        if (length > 2 && length < 60 && strcmp(entry->d_name + length - 2, ".o") == 0) {
+            strcpy(name, entry->d_name);
+        }
+    }
+    closedir(directory);
+    assert_true(name[0] != '\0');
+}
+
+// Only it is compiled, beside the files that the program has for itself, and nothing is linked with
+// it as it was.
+static void cache__damaged_objects_are_compiled_again(void **state) {
+    (void)state;
+    build b;
+    build_make(&b);
+    builds(&b, false);
+    char objects[256], name[64], sum[64];
+    find_object(&b, objects, name);
+    snprintf(sum, sizeof sum, "%.*s.sum", (int)strlen(name) - 2, name);
+    uint32_t own = 0;
+    for (int i = 0; i < 6; i++) {
+        switch (i) {
+        case 1: write_file(objects, name, "damaged\n"); break;
+        case 2: write_file(objects, name, ""); break;
+        case 3: remove_in(objects, name); break;
+        case 4: write_file(objects, sum, ""); break;
+        case 5: remove_in(objects, sum); break;
+        default: break;
+        }
+        remove_in(ptowsp_npu_directory(b.npu), "complete");
+        forget_calls(&b);
+        builds(&b, false);
+        own = i == 0 ? calls(&b, " -c ") : own;
+        assert_int_equal(calls(&b, "-shared"), 1);
+        assert_int_equal(calls(&b, " -c "), own + (i > 0));
+        assert_true(is_there(objects, name) && is_there(objects, sum));
+    }
+    build_free(&b);
+}
+
 static void cache__objects_that_cannot_be_linked_are_compiled_again(void **state) {
     (void)state;
     build b;
     build_make(&b);
     builds(&b, false);
     uint32_t all = calls(&b, " -c ");
-    char objects[256];
-    snprintf(objects, sizeof objects, "%s/objects", b.cache);
-    DIR *directory = opendir(objects);
-    assert_non_null(directory);
-    for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
-        if (strstr(entry->d_name, ".o")) {
-            write_file(objects, entry->d_name, "damaged");
-            break;
-        }
-    }
-    closedir(directory);
+    char objects[256], name[64], hash[NPU_HASH_SIZE];
+    find_object(&b, objects, name);
+    write_file(objects, name, "damaged");
+    npu_hash("damaged", 7, hash);  // as if it had been made so
+    strcpy(strrchr(name, '.'), ".sum");
+    write_file(objects, name, hash);
     remove_in(ptowsp_npu_directory(b.npu), "complete");
     forget_calls(&b);
     builds(&b, false);
@@ -376,6 +509,26 @@ static void cache__directories_that_others_can_write_to_are_refused(void **state
     fails(&b, "cannot use the cache", path);
     snprintf(path, sizeof path, "%s/file/below", b.f.directory);
     fails(&b, "cannot make the cache", path);
+    build_free(&b);
+}
+
+// Whoever owns a link can lead it elsewhere at any time.
+static void cache__links_of_others_are_refused(void **state) {
+    (void)state;
+    build b;
+    char path[256];
+    build_make(&b);
+    assert_int_equal(mkdir(b.cache, 0700), 0);
+    snprintf(path, sizeof path, "%s/link", b.f.directory);
+    assert_int_equal(symlink(b.cache, path), 0);
+    b.desc.cache_directory = path;
+    builds(&b, false);
+    if (geteuid() == 0) {
+        assert_int_equal(lchown(path, 12345, 12345), 0);
+        fails(&b, path, "is a link of another user, who could lead it anywhere");
+        snprintf(path, sizeof path, "%s/link/", b.f.directory);
+        fails(&b, "is a link of another user", "");
+    }
     build_free(&b);
 }
 
@@ -515,14 +668,18 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cache__a_tree_is_compiled_once),
         cmocka_unit_test(cache__another_program_compiler_or_options_make_another_entry),
+        cmocka_unit_test(cache__options_that_say_native_have_the_processor_in_the_key),
         cmocka_unit_test(cache__files_that_programs_share_are_compiled_once_for_all),
         cmocka_unit_test(cache__two_processes_may_build_the_same_at_once),
         cmocka_unit_test(cache__an_interrupted_build_leaves_no_entry),
+        cmocka_unit_test(cache__only_its_own_temporaries_are_removed),
         cmocka_unit_test(cache__broken_entries_are_built_again),
+        cmocka_unit_test(cache__damaged_objects_are_compiled_again),
         cmocka_unit_test(cache__objects_that_cannot_be_linked_are_compiled_again),
         cmocka_unit_test(cache__its_directory_is_made_for_the_owner_alone),
         cmocka_unit_test(cache__its_default_is_the_users_cache),
         cmocka_unit_test(cache__directories_that_others_can_write_to_are_refused),
+        cmocka_unit_test(cache__links_of_others_are_refused),
         cmocka_unit_test(compiler__that_is_missing_is_named),
         cmocka_unit_test(compiler__errors_are_shown_and_all_it_said_is_kept),
         cmocka_unit_test(compiler__what_it_makes_must_be_a_tree),

@@ -18,7 +18,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define NPU_CACHE_VERSION "1"
+#define NPU_CACHE_VERSION "2"
 
 static const npu_text npu_no_text = {NULL, 0, 0, false};
 
@@ -232,6 +232,60 @@ static bool npu_describe_compiler(npu_build *build) {
     return is_good;
 }
 
+// Lines of /proc/cpuinfo that say what a processor can do, on the architectures that Linux has; not
+// those that differ from core to core, or from one moment to the next.
+static bool npu_is_ability(const char *line) {
+    static const char *const names[] = {
+        "vendor_id",       "cpu family",       "model",       "stepping", "flags", "Features",
+        "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "cpu\t", "isa"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strncmp(line, names[i], strlen(names[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+NPU_INTERNAL bool npu_print_processors(npu_text *text, const char *path) {
+    npu_text all = npu_no_text, kinds[2] = {npu_no_text, npu_no_text};  // the last, and this
+    bool is_there = npu_file_read(path, &all);
+    for (const char *line = all.data; is_there && line && line[0] != '\0';) {
+        size_t length = strcspn(line, "\n");
+        bool is_last = line[length] == '\0' || line[length + 1] == '\0' || length == 0;
+        if (npu_is_ability(line)) {
+            npu_write(&kinds[1], line, length);
+            npu_write(&kinds[1], "\n", 1);
+        }
+        if (is_last && kinds[1].size) {
+            bool is_same = kinds[0].size == kinds[1].size &&
+                           memcmp(kinds[0].data, kinds[1].data, kinds[0].size) == 0;
+            if (!is_same) {
+                npu_write(text, kinds[1].data, kinds[1].size);
+            }
+            text->is_out_of_memory |= kinds[1].is_out_of_memory;
+            npu_text_free(&kinds[0]);
+            kinds[0] = kinds[1];
+            kinds[1] = npu_no_text;
+        }
+        line += length + (line[length] != '\0');
+    }
+    text->is_out_of_memory |= all.is_out_of_memory;
+    npu_text_free(&all);
+    npu_text_free(&kinds[0]);
+    npu_text_free(&kinds[1]);
+    return is_there;
+}
+
+// Does one of these arguments ask for the processor that this runs on: -march=native?
+static bool npu_has_native(const npu_text *arguments) {
+    for (size_t i = 0; i < arguments->size; i += strlen(arguments->data + i) + 1) {
+        if (npu_has_suffix(arguments->data + i, "=native")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *desc) {
     const char *compiler = desc ? desc->compiler : NULL, *options = desc ? desc->options : NULL;
     if (!compiler || !compiler[0]) {
@@ -250,6 +304,10 @@ static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *des
     npu_print(&build->tool,
               NPU_FLAGS "\nptowsp " PTOWSP_VERSION ", cache " NPU_CACHE_VERSION ", %s, %s\n",
               is_known ? machine.sysname : "?", is_known ? machine.machine : "?");
+    if ((npu_has_native(&build->compiler) || npu_has_native(&build->options)) &&
+        !npu_print_processors(&build->tool, "/proc/cpuinfo")) {
+        npu_print(&build->tool, "on %s\n", is_known ? machine.nodename : "?");
+    }
     return npu_build_check(build, &build->tool);
 }
 

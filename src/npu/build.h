@@ -17,7 +17,9 @@
 //          complete          written last: the hash of libwsp_tree.so
 //      KEY.log           what the compiler said when it failed
 //      objects/KEY.o     files that are compiled alike for many programs
+//      objects/KEY.sum   their hashes
 //      tmp.PID.N/        an entry that is being built, or was, when its process died
+//          .ptowsp           the mark of what may be removed then; entries have it, too
 //
 // An entry is built as a temporary and gets its name by renaming, which either happens or does not:
 // whoever finds an entry finds all of it. Of two who build the same, the second one finds it there
@@ -170,6 +172,9 @@ NPU_INTERNAL bool npu_cache_is_whole(const char *directory);
 // Makes build->work the entry, and forgets it. If another process has made a whole one meanwhile,
 // that one stays, and so does build->work.
 NPU_INTERNAL bool npu_cache_publish(npu_build *build);
+// Puts an object with its hash into the cache; looks whether one is there and is what it was.
+NPU_INTERNAL bool npu_cache_keep(npu_build *build, const npu_text *output, const npu_text *object);
+NPU_INTERNAL bool npu_cache_has(const npu_text *object);
 // Makes an absolute path of one.
 NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path);
 NPU_INTERNAL bool npu_file_write(const char *path, const char *data, size_t size);
@@ -185,6 +190,9 @@ NPU_INTERNAL bool npu_make_library(npu_build *build);
 
 // -- build.c, execute.c ---------------------------------------------------------------------------
 
+// Prints what a file in the form of Linux' /proc/cpuinfo says about what processors can do, each kind
+// once. False if there is no such file.
+NPU_INTERNAL bool npu_print_processors(npu_text *text, const char *path);
 // Loads the library of a directory. False, and why, if that does not work.
 NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why);
 

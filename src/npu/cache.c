@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define NPU_TEMPORARY     "tmp."
+#define NPU_MARK          ".ptowsp"
 #define NPU_STALE_SECONDS 3600  // that a temporary has not changed: its process is gone
 
 // -- files ----------------------------------------------------------------------------------------
@@ -120,9 +121,15 @@ NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
     while (path->size > 1 && path->data[path->size - 1] == '/') {
         path->data[--path->size] = '\0';
     }
-    struct stat state;
-    if (!npu_cache_make(path->data) || stat(path->data, &state) != 0) {
+    struct stat state, link;
+    if (!npu_cache_make(path->data) || stat(path->data, &state) != 0 ||
+        lstat(path->data, &link) != 0) {
         return npu_build_fail_system(build, "cannot make the cache", path->data);
+    }
+    if (S_ISLNK(link.st_mode) && link.st_uid != geteuid() && link.st_uid != 0) {
+        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
+                              "the cache %s is a link of another user, who could lead it anywhere",
+                              path->data);
     }
     if (!S_ISDIR(state.st_mode)) {
         errno = ENOTDIR;
@@ -144,19 +151,54 @@ NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
 
 // -- temporaries ----------------------------------------------------------------------------------
 
+// Writes what tells a directory of ours from others.
+static bool npu_cache_sign(npu_build *build, const char *directory) {
+    npu_text path = {NULL, 0, 0, false};
+    npu_print(&path, "%s/" NPU_MARK, directory);
+    bool is_good = npu_build_check(build, &path);
+    if (is_good && !npu_file_write(path.data, "ptowsp\n", 7)) {
+        is_good = npu_build_fail_system(build, "cannot write", path.data);
+    }
+    npu_text_free(&path);
+    return is_good;
+}
+
+// Is it "tmp.PID.N"?
+static bool npu_is_temporary(const char *name) {
+    size_t start = strlen(NPU_TEMPORARY);
+    if (strncmp(name, NPU_TEMPORARY, start) != 0) {
+        return false;
+    }
+    size_t first = strspn(name + start, "0123456789");
+    const char *rest = name + start + first;
+    size_t second = *rest == '.' ? strspn(rest + 1, "0123456789") : 0;
+    return first > 0 && second > 0 && rest[1 + second] == '\0';
+}
+
+// Is it a directory that has not changed for long, with the mark inside?
+static bool npu_is_stale(const char *path, time_t now) {
+    struct stat state, mark;
+    npu_text inside = {NULL, 0, 0, false};
+    npu_print(&inside, "%s/" NPU_MARK, path);
+    bool is_stale = lstat(path, &state) == 0 && S_ISDIR(state.st_mode) &&
+                    difftime(now, state.st_mtime) > NPU_STALE_SECONDS && !inside.is_out_of_memory &&
+                    lstat(inside.data, &mark) == 0 && S_ISREG(mark.st_mode);
+    npu_text_free(&inside);
+    return is_stale;
+}
+
+// A user may have put other things there: only what has the name and the mark is removed.
 NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
     time_t now = time(NULL);
     DIR *directory = opendir(build->cache.data);
     const struct dirent *entry;
     while (directory && (entry = readdir(directory)) != NULL) {
         npu_text path = {NULL, 0, 0, false};
-        struct stat state;
-        if (strncmp(entry->d_name, NPU_TEMPORARY, strlen(NPU_TEMPORARY)) != 0) {
+        if (!npu_is_temporary(entry->d_name)) {
             continue;
         }
         npu_print(&path, "%s/%s", build->cache.data, entry->d_name);
-        if (!path.is_out_of_memory && lstat(path.data, &state) == 0 &&
-            difftime(now, state.st_mtime) > NPU_STALE_SECONDS) {
+        if (!path.is_out_of_memory && npu_is_stale(path.data, now)) {
             npu_remove(AT_FDCWD, path.data);
         }
         npu_text_free(&path);
@@ -176,7 +218,11 @@ NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path) {
             return npu_build_out_of_memory(build);
         }
         if (mkdir(path->data, 0700) == 0) {
-            return true;
+            bool is_good = npu_cache_sign(build, path->data);
+            if (!is_good) {
+                npu_remove(AT_FDCWD, path->data);
+            }
+            return is_good;
         }
     } while (errno == EEXIST);
     return npu_build_fail_system(build, "cannot make", path->data);
@@ -191,21 +237,69 @@ NPU_INTERNAL void npu_cache_remove(npu_text *path) {
 
 // -- entries --------------------------------------------------------------------------------------
 
-// The hash of the library in a directory. False with errno.
-static bool npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
-    npu_text path = {NULL, 0, 0, false}, library = path;
-    npu_print(&path, "%s/" NPU_LIBRARY, directory);
-    bool is_good = !path.is_out_of_memory && npu_file_read(path.data, &library);
+// The hash of a file. False with errno.
+static bool npu_file_hash(const npu_text *path, char hash[NPU_HASH_SIZE]) {
+    npu_text file = {NULL, 0, 0, false};
+    bool is_good = !path->is_out_of_memory && npu_file_read(path->data, &file);
     if (is_good) {
-        npu_hash(library.data, library.size, hash);
-    } else if (path.is_out_of_memory || library.is_out_of_memory) {
+        npu_hash(file.data, file.size, hash);
+    } else if (path->is_out_of_memory || file.is_out_of_memory) {
         errno = ENOMEM;
     }
     int error = errno;
-    npu_text_free(&path);
-    npu_text_free(&library);
+    npu_text_free(&file);
     errno = error;
     return is_good;
+}
+
+// The hash of the library in a directory. False with errno.
+static bool npu_cache_hash(const char *directory, char hash[NPU_HASH_SIZE]) {
+    npu_text path = {NULL, 0, 0, false};
+    npu_print(&path, "%s/" NPU_LIBRARY, directory);
+    bool is_good = npu_file_hash(&path, hash);
+    int error = errno;
+    npu_text_free(&path);
+    errno = error;
+    return is_good;
+}
+
+// The file with the hash of an object: KEY.sum for KEY.o.
+static void npu_print_sum(npu_text *text, const npu_text *object) {
+    if (object->is_out_of_memory) {
+        text->is_out_of_memory = true;
+        return;
+    }
+    npu_print(text, "%.*ssum", (int)object->size - 1, object->data);
+}
+
+// The hash gets its name first: in between, or when another process does the same, an object may
+// have another's, and is compiled again.
+NPU_INTERNAL bool npu_cache_keep(npu_build *build, const npu_text *output, const npu_text *object) {
+    char hash[NPU_HASH_SIZE];
+    npu_text from = {NULL, 0, 0, false}, to = from;
+    npu_print_sum(&from, output);
+    npu_print_sum(&to, object);
+    bool is_good = npu_build_check(build, &from) && npu_build_check(build, &to);
+    if (is_good &&
+        (!npu_file_hash(output, hash) || !npu_file_write(from.data, hash, strlen(hash)) ||
+         !npu_file_sync(from.data) || !npu_file_sync(output->data) ||
+         rename(from.data, to.data) != 0 || rename(output->data, object->data) != 0)) {
+        is_good = npu_build_fail_system(build, "cannot make", object->data);
+    }
+    npu_text_free(&from);
+    npu_text_free(&to);
+    return is_good;
+}
+
+NPU_INTERNAL bool npu_cache_has(const npu_text *object) {
+    char hash[NPU_HASH_SIZE];
+    npu_text path = {NULL, 0, 0, false}, sum = path;
+    npu_print_sum(&path, object);
+    bool is_whole = !path.is_out_of_memory && npu_file_read(path.data, &sum) && sum.size &&
+                    npu_file_hash(object, hash) && strcmp(sum.data, hash) == 0;
+    npu_text_free(&path);
+    npu_text_free(&sum);
+    return is_whole;
 }
 
 NPU_INTERNAL bool npu_cache_mark(npu_build *build) {
@@ -249,15 +343,21 @@ NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
         if (npu_cache_is_whole(build->entry.data)) {
             return true;
         }
-        npu_text aside = {NULL, 0, 0, false};
+        npu_text aside = {NULL, 0, 0, false}, old = aside;
         if (!npu_cache_new(build, &aside)) {
             npu_text_free(&aside);
             return false;
         }
-        if (rename(build->entry.data, aside.data) != 0) {
-            unlink(build->entry.data);  // a file
+        npu_print(&old, "%s/old", aside.data);
+        bool is_good = npu_build_check(build, &old);
+        if (is_good) {
+            rename(build->entry.data, old.data);
         }
+        npu_text_free(&old);
         npu_cache_remove(&aside);
+        if (!is_good) {
+            return false;
+        }
     }
     return npu_build_fail_system(build, "cannot make", build->entry.data);
 }

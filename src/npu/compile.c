@@ -133,9 +133,8 @@ static bool npu_compile_end(npu_build *build, npu_unit *unit) {
     npu_print(&log, "%s.log", unit->output.data);
     bool is_good = npu_build_check(build, &log) &&
                    npu_compiled(build, &unit->command, log.data, code, unit->output.data);
-    if (is_good && unit->is_shared &&
-        (!npu_file_sync(unit->output.data) || rename(unit->output.data, unit->object.data) != 0)) {
-        is_good = npu_build_fail_system(build, "cannot make", unit->object.data);
+    if (is_good && unit->is_shared) {
+        is_good = npu_cache_keep(build, &unit->output, &unit->object);
     }
     npu_text_free(&log);
     return is_good;
@@ -157,7 +156,7 @@ static bool npu_compile_units(npu_build *build, bool is_reusing) {
     for (uint32_t i = 0; i < build->unit_count; i++) {
         for (; is_good && next < build->unit_count && running < most; next++) {
             npu_unit *unit = &build->units[next];
-            if (!is_reusing || !unit->is_shared || !npu_is_file(unit->object.data)) {
+            if (!is_reusing || !unit->is_shared || !npu_cache_has(&unit->object)) {
                 is_good = npu_compile_start(build, unit);
                 running += is_good;
             } else {
@@ -207,7 +206,8 @@ static void npu_forget_error(npu_build *build) {
     npu_text_free(&build->error);
 }
 
-// Objects of the cache may be damaged: what cannot be linked or loaded with them is tried without.
+// Objects of the cache may not fit for a reason that nobody thought of: what cannot be linked or
+// loaded with them is tried without.
 NPU_INTERNAL bool npu_make_library(npu_build *build) {
     npu_text why = npu_nothing;
     for (int i = 0; i < 2; i++) {
