@@ -2520,8 +2520,8 @@ typedef struct ptowsp_run_stats {
     ptowsp_cycles busy_cycles;  // sum of all tasks' cycles, including tasks in processes
     //      WINDOW, SLOT   the cycles by which they moved the clock of issue
     //      TIMING         the same, and the sum of the tasks' waits for their turn
-    //      DEPENDENCY     the sum of the tasks' waits from issue until ready; in order, the cycles by
-    //                     which dependencies moved the clock
+    //      DEPENDENCY     the sum of the tasks' waits from issue until ready; in order, the cycles
+    //                     by which dependencies moved the clock
     //      LANE, START    after that, the sum of the tasks' waits for their lane and for the start
     //      CHANNEL        the sum of the processes' waits at channels
     //      NONE, ORDER    0
@@ -3018,9 +3018,11 @@ typedef struct ptowsp_npu_desc {
 //
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
 //          without source), or an instruction that the machine has in no form. The text names it.
-//          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind. INVALID_PARAMS: no
-//          directory; it exists, and is_replacing is false or it is not replaceable. SYSTEM_FAILED:
-//          the text has the system's message and the path. OUT_OF_MEMORY. Nothing is left behind.
+//          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind.
+//          INVALID_PARAMS: no directory; it exists, and is_replacing is false or it cannot be
+//          replaced.
+//          SYSTEM_FAILED: the text has the system's message and the path. OUT_OF_MEMORY.
+//          Nothing is left behind.
 // Cost     Some milliseconds, most of them in the system, for writing files.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
                                              const ptowsp_npu_desc *desc);
