@@ -79,6 +79,6 @@ done
 
 # One version: the header's, and that of the installed library. (base_test compares ptowsp_version.)
 header=$(sed -n 's/^#define PTOWSP_VERSION  *"\(.*\)"$/\1/p' ptowsp.h)
-make=$(sed -n 's/^VERSION *:= *//p' Makefile)
+make=$(printf 'include Makefile\nversion:\n\t@echo $(VERSION)\n' | make -s --no-print-directory -f - version)
 [ -n "$header" ] && [ "$header" = "$make" ] || fail "ptowsp.h has version '$header', Makefile '$make'"
 echo "header: good"
