@@ -833,9 +833,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_total_work(const ptowsp_batch 
                                                              ptowsp_plan_info *out_info);
 
 // Writes the descriptors of a batch under a chunk. Everything is checked before anything is
-// written. With work NULL and capacity 0 it reports the size to allocate, as BUFFER_OVERFLOW.
-// Slots from info.work_count on are left as they are: in a buffer that is used again they hold units
-// of an earlier step, which are not part of this plan. A launch of fixed size needs work_count, too.
+// written. With work NULL and capacity 0 it reports the size to allocate, as BUFFER_OVERFLOW. Slots
+// from info.work_count on are left as they are: in a buffer that is used again they hold units of
+// an earlier step, which are not part of this plan. A launch of fixed size needs work_count, too.
 //
 // Errors   As total_work. LIMIT_EXCEEDED (more than 2^32 units). BUFFER_OVERFLOW (info.work_count
 //          is the number needed). The buffer is untouched then.
@@ -1142,8 +1142,8 @@ typedef struct ptowsp_expr {
     uint32_t id;
 } ptowsp_expr;
 
-// Creates an empty module; desc may be NULL. Errors: INVALID_PARAMS (a bad name, too many slots),
-// OUT_OF_MEMORY.
+// Creates an empty module; desc may be NULL.
+// Errors   INVALID_PARAMS (a bad name, too many slots), OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_module_create(ptowsp_context *context,
                                               const ptowsp_module_desc *desc,
                                               ptowsp_module **out_module);
@@ -1508,8 +1508,8 @@ PTOWSP_API ptowsp_value ptowsp_tile_iota(ptowsp_body *body, ptowsp_dtype dtype, 
 PTOWSP_API ptowsp_value ptowsp_tile_load(ptowsp_value param);
 
 // Stores to an out or inout parameter, each once. The value has the parameter's type. In addition,
-// f32 is converted to f16 or bf16 (to nearest even), and u32 and i32 store as each other bit by
-// bit.
+// f32 is converted to f16 or bf16 (to nearest even), and u32 and i32 are stored as each other
+// without a change of bits.
 PTOWSP_API void ptowsp_tile_store(ptowsp_value param, ptowsp_value value);
 
 // Adds to the stored values, atomically on a device: f16, f32, i16, i32.
@@ -1535,8 +1535,8 @@ PTOWSP_API ptowsp_value ptowsp_tile_max(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_min(ptowsp_value x, ptowsp_value y);
 
 // Types: f16, bf16, f32; neg and relu also i32. tanh, sigmoid, gelu (its tanh form) and silu are
-// computed with exp, sin and cos with polynomials. Errors are within 4e-7, relative where the
-// result is above 1 in magnitude. sin and cos take |x| up to 10,000.
+// computed from exp; sin and cos are polynomials, for |x| up to 10,000. Errors are within 4e-7,
+// relative where the result is above 1 in magnitude.
 PTOWSP_API ptowsp_value ptowsp_tile_exp(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_log(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_sqrt(ptowsp_value x);
@@ -1552,8 +1552,7 @@ PTOWSP_API ptowsp_value ptowsp_tile_silu(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_neg(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_abs(ptowsp_value x);
 
-// Reductions. Along rows the result is rows x 1, f32 for f16 and bf16; along columns it is 1 x
-// cols.
+// Reductions. Along rows they give rows x 1, f32 for f16 and bf16; along columns, 1 x cols.
 PTOWSP_API ptowsp_value ptowsp_tile_rowsum(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_rowmax(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_rowmin(ptowsp_value x);
@@ -1748,8 +1747,8 @@ PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel k
 //      / and %           of i64 round towards zero
 //      << >>             take the count modulo 64; >> of i64 keeps the sign
 //
-// select, and, or evaluate their right operands only when needed, so a guarded read of an array is
-// safe. Constant parts are folded.
+// `select`, `and` and `or` evaluate their right operands only when needed, so a guarded read of an
+// array is safe. Constant parts are folded.
 //
 // Cost     About 1 ns per operation; leaves are free.
 
@@ -2051,8 +2050,8 @@ typedef struct ptowsp_channel_desc {
 //      PTOWSP_RECEIVE(m, t, channel) {}            receives one token and runs its body for it; at
 //                                                  the end of the stream the body does not run
 //
-// t is the token, an i64 (cast to u64, the bits stay). A consume may contain another
-// consume; if both have the same channel, the inner one drains it.
+// t is the token, an i64 (cast to u64, the bits stay). A consume may contain another consume; if
+// both have the same channel, the inner one drains it.
 // clang-format off
 #define PTOWSP_PIPELINE(m, name)      PWSP_SCOPE(m, ptowsp_pipeline_begin(m, name, NULL, 0))
 #define PTOWSP_PROCESS(m, name)       PWSP_SCOPE(m, ptowsp_process_begin(m, name))
@@ -2371,7 +2370,7 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //
 // On lanes. With lane_count in its options an execution uses that many lanes of the context. The
 // thread that walks the program issues tasks, at most a window of them ahead of the oldest that is
-// not done. (The window is 4096 if the schedule has none, or a larger one.) Any lane runs a task as
+// not done. (Without a window, or with a larger one, the limit is 4096.) Any lane runs a task as
 // soon as the tasks that it waits for are done:
 //
 //      program order    retired | done  running  done  waits  ready | not yet issued
@@ -2423,8 +2422,7 @@ typedef struct ptowsp_csr {
 } ptowsp_csr;
 
 // Bind a name of the program. A name that no statement uses may be bound, and need not be. Contents
-// of arrays that are used are checked when executing. Lengths of ragged axes
-// are i32, i64, u32 or u64.
+// of used arrays are checked when executing. Lengths of ragged axes are i32, i64, u32 or u64.
 // Errors   INVALID_PARAMS: a name that the module did not have as this kind when it was compiled; a
 //          negative size; a NULL pointer to one or more elements; a dtype, rank or shape that
 //          differs from the declared one; a misaligned pointer; strides or sizes beyond the buffer
@@ -2520,11 +2518,13 @@ typedef struct ptowsp_run_stats {
     uint64_t task_count;
     uint32_t lane_count;
     ptowsp_cycles busy_cycles;  // sum of all tasks' cycles, including tasks in processes
-    // WINDOW, SLOT, TIMING: the cycles by which each moved the clock of issue. DEPENDENCY: the sum
-    // over tasks of the wait from issue until ready (in order: the cycles by which dependencies
-    // moved the clock). After that, TIMING also counts the wait of tasks for their turn, LANE the
-    // wait for their lane, and START the wait for the start. CHANNEL: the sum over processes of the
-    // wait at channels. NONE, ORDER: 0.
+    //      WINDOW, SLOT   the cycles by which they moved the clock of issue
+    //      TIMING         the same, and the sum of the tasks' waits for their turn
+    //      DEPENDENCY     the sum of the tasks' waits from issue until ready; in order, the cycles
+    //                     by which dependencies moved the clock
+    //      LANE, START    after that, the sum of the tasks' waits for their lane and for the start
+    //      CHANNEL        the sum of the processes' waits at channels
+    //      NONE, ORDER    0
     ptowsp_cycles stall_cycles[PTOWSP_STALL_COUNT];
     uint64_t in_flight_max;  // most tasks in flight, just after an issue; 0 without a window
     uint64_t window_overflow_count;  // tasks that found the window full under benchmark
@@ -2896,9 +2896,9 @@ PTOWSP_API ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptows
 // Stops the threads and frees the device; NULL is ignored.
 //
 // Errors   LEAKED: memory was still allocated. The text names the oldest pieces with their sizes,
-//          and the index is the number of pieces. The device is closed all the same. STUCK: a core
-//          still has not returned (it gets the time limit once more). The device is not closed; the
-//          call may be repeated. BUSY.
+//          and the index is the number of pieces. The device is closed all the same.
+//          STUCK: a core still has not returned (it gets the time limit once more). The device is
+//          not closed; the call may be repeated. BUSY.
 PTOWSP_API ptowsp_status ptowsp_device_close(ptowsp_device *device);
 
 // Allocates device memory. Kernels use its addresses; the host only copies. The name (NULL:
@@ -3018,9 +3018,11 @@ typedef struct ptowsp_npu_desc {
 //
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
 //          without source), or an instruction that the machine has in no form. The text names it.
-//          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind. INVALID_PARAMS: no
-//          directory; it exists, and is_replacing is false or it is not replaceable. SYSTEM_FAILED:
-//          the text has the system's message and the path. OUT_OF_MEMORY. Nothing is left behind.
+//          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind.
+//          INVALID_PARAMS: no directory; it exists, and is_replacing is false or it cannot be
+//          replaced.
+//          SYSTEM_FAILED: the text has the system's message and the path. OUT_OF_MEMORY.
+//          Nothing is left behind.
 // Cost     Some milliseconds, most of them in the system, for writing files.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
                                              const ptowsp_npu_desc *desc);

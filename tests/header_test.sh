@@ -56,6 +56,8 @@ uint64_t use(ptowsp_module *m, ptowsp_axis axis, ptowsp_axis sparse, ptowsp_chan
 END
 cp "$work/use.h" "$work/use.c"
 cp "$work/use.h" "$work/use.cpp"
+echo '#include "ptowsp.h"' > "$work/part.c"
+cp "$work/part.c" "$work/part.cpp"
 language=C
 for compiler in "$@"; do
     if [ "$compiler" = -- ]; then
@@ -63,6 +65,9 @@ for compiler in "$@"; do
     elif [ $language = C ]; then
         for standard in c11 c17 gnu17; do
             $compiler -std=$standard $W -I. -fsyntax-only "$work/use.c" || fail "$compiler -std=$standard"
+        done
+        for part in ONLY_PLAN NO_TILES; do
+            $compiler -std=c11 $W -I. -DPTOWSP_$part -fsyntax-only "$work/part.c" || fail "$compiler, $part"
         done
         for standard in c89 c99 gnu99; do
             $compiler -std=$standard -I. -fsyntax-only "$work/use.c" > "$work/log" 2>&1 &&
@@ -74,11 +79,14 @@ for compiler in "$@"; do
         for standard in c++17 c++20; do
             $compiler -std=$standard $WCXX -I. -fsyntax-only "$work/use.cpp" || fail "$compiler -std=$standard"
         done
+        for part in ONLY_PLAN NO_TILES; do
+            $compiler -std=c++17 $WCXX -I. -DPTOWSP_$part -fsyntax-only "$work/part.cpp" || fail "$compiler, $part"
+        done
     fi
 done
 
 # One version: the header's, and that of the installed library. (base_test compares ptowsp_version.)
 header=$(sed -n 's/^#define PTOWSP_VERSION  *"\(.*\)"$/\1/p' ptowsp.h)
-make=$(sed -n 's/^VERSION *:= *//p' Makefile)
+make=$(printf 'include Makefile\nversion:\n\t@echo $(VERSION)\n' | make -s --no-print-directory -f - version)
 [ -n "$header" ] && [ "$header" = "$make" ] || fail "ptowsp.h has version '$header', Makefile '$make'"
 echo "header: good"
