@@ -31477,12 +31477,6 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_csr(pwsp_bindings *bindings, const char *a
 PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
                                              const ptowsp_buffer *buffer);
 
-// Checks memory for a tensor, and fills in where its elements are. *out_bound is untouched after an
-// error.
-PWSP_INTERNAL ptowsp_status pwsp_bind_memory(const pwsp_bindings *bindings, uint32_t id,
-                                             const ptowsp_buffer *buffer,
-                                             pwsp_bound_tensor *out_bound);
-
 // Checks all that an execution needs before it walks: everything is bound, arrays are well-formed,
 // kernels can do what is asked (verify.c).
 PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only);

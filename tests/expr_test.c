@@ -155,7 +155,7 @@ static void expr__select_and_or_look_right_only_when_needed(void **state) {
             fixture_make(&f);
             ptowsp_status status = value_at(&f, guarded(f.m, rows[r].which), i, &value);
             if (rows[r].values[i + 1] == 999) {
-                test_error_is(f.context, PTOWSP_INVALID_PARAMS, UINT64_MAX,
+                test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NEGATIVE_INDEX,
                               "main/slot_set 9: array table is read at -1; it has 3 elements");
             } else {
                 assert_int_equal(status, PTOWSP_OK);

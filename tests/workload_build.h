@@ -60,10 +60,7 @@ static inline ptowsp_expr ref_build_leaf(const ref_module *b, const ref_expr *e)
         return ptowsp_array_at(m, ref_name('x', n), b->program->axes[n].dtype,
                                ref_build_expr(b, e->a));
     case REF_AXIS_SIZE: return ptowsp_axis_size(m, b->axes[n]);
-    case REF_SLOT:
-        return e->type == PTOWSP_TYPE_I64   ? ptowsp_slot(m, (uint32_t)n, PTOWSP_TYPE_I64)
-               : e->type == PTOWSP_TYPE_U64 ? ptowsp_slot(m, (uint32_t)n, PTOWSP_TYPE_U64)
-                                            : ptowsp_slot(m, (uint32_t)n, PTOWSP_TYPE_BOOL);
+    case REF_SLOT: return ptowsp_slot(m, (uint32_t)n, e->type);
     case REF_TASK_VARIABLE: return ptowsp_task_variable(m, "v0");
     case REF_TASK_ARG: return ptowsp_task_arg(m, (uint32_t)n);
     default: assert_int_equal(e->op, REF_TASK_TAG); return ptowsp_task_tag(m, ref_name('g', n));
@@ -83,6 +80,10 @@ static inline ptowsp_expr ref_build_expr(const ref_module *b, int number) {
     case REF_##name: return ptowsp_##function(ref_build_expr(b, e->a));
         REF_UNARY_OPS(REF_BUILD_UNARY)
 #undef REF_BUILD_UNARY
+#define REF_BUILD_CAST(name, type)                                                                 \
+    case REF_##name: return ptowsp_cast(ref_build_expr(b, e->a), PTOWSP_TYPE_##type);
+        REF_CASTS(REF_BUILD_CAST)
+#undef REF_BUILD_CAST
     case REF_SELECT:
         return ptowsp_select(ref_build_expr(b, e->a), ref_build_expr(b, e->b),
                              ref_build_expr(b, e->c));

@@ -48,8 +48,8 @@ enum { REF_WITH_ALIASES = 1 };
     OP(BITAND, bitand) OP(BITOR, bitor) OP(BITXOR, bitxor) OP(SHL, shl) OP(SHR, shr) OP(EQ, eq)    \
     OP(NE, ne) OP(LT, lt) OP(LE, le) OP(GT, gt) OP(GE, ge) OP(AND, and) OP(OR, or)
 #define REF_UNARY_OPS(OP)                                                                          \
-    OP(NEG, neg) OP(BITNOT, bitnot) OP(NOT, not) OP(TO_I64, to_i64) OP(TO_U64, to_u64)             \
-    OP(TO_BOOL, to_bool)
+    OP(NEG, neg) OP(BITNOT, bitnot) OP(NOT, not)
+#define REF_CASTS(OP) OP(TO_I64, I64) OP(TO_U64, U64) OP(TO_BOOL, BOOL)
 
 typedef enum ref_op {
     REF_NONE = 0,
@@ -68,6 +68,7 @@ typedef enum ref_op {
 #define REF_OP_ENUM(name, function) REF_##name,
     REF_BINARY_OPS(REF_OP_ENUM)
     REF_UNARY_OPS(REF_OP_ENUM)
+    REF_CASTS(REF_OP_ENUM)
 #undef REF_OP_ENUM
     REF_OP_COUNT
 } ref_op;
