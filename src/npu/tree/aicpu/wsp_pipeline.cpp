@@ -3,7 +3,6 @@
 
 #include "wsp_pipeline.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include <utility>
@@ -91,13 +90,21 @@ void Channel::send(Run &process, bool token, uint32_t place) {
     send(process, to_u64(token), place);
 }
 
-bool Channel::receive(Run &process, i64 &token, uint32_t place) {
+bool Channel::receive(Run &process, i64 &token, uint32_t place, bool is_loop) {
     uint64_t bits = 0;
-    if (!network_.receive(process_of(process), number_, &bits, place)) {
+    if (!network_.receive(process_of(process), number_, &bits, place, is_loop)) {
         return false;
     }
     token = i64::of_bits(bits);
     return true;
+}
+
+bool Channel::receive(Run &process, i64 &token, uint32_t place) {
+    return receive(process, token, place, true);
+}
+
+bool Channel::receive_one(Run &process, i64 &token, uint32_t place) {
+    return receive(process, token, place, false);
 }
 
 void Channel::close(Run &process, uint32_t) {
@@ -194,17 +201,9 @@ void Pipeline::before(std::initializer_list<uint32_t> edges) {
 
 Channel Pipeline::channel(const char *name, uint32_t, u64 depth, u64 latency, bool is_event) {
     const uint64_t *all = state_->latency();
-    if (all && *all > PTOWSP_CYCLES_MAX && depth <= PTOWSP_CHANNEL_DEPTH_MAX && state_->good()) {
-        char text[300];
-        snprintf(text, sizeof text,
-                 "channel %s: a latency of %" PRId64
-                 " cycles, by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL,
-                 name, static_cast<int64_t>(*all));
-        state_->report_error(PTOWSP_INVALID_PARAMS, state_->place, text);
-    }
     const uint64_t cycles = all ? *all : latency.value();
-    return Channel(state_->network,
-                   state_->network.channel(name, depth.value(), cycles, is_event, state_->place));
+    return Channel(state_->network, state_->network.channel(name, depth.value(), cycles, is_event,
+                                                            state_->place, all != nullptr));
 }
 
 void Pipeline::process(const char *name, uint32_t place, std::vector<Port> ports,
