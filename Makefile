@@ -106,6 +106,9 @@ $(CORE): tools/amalgamate.sh $(shell find src -name '*.[ch]' ! -path '$(TREE)/*'
 	tools/amalgamate.sh --core $(@D)/wsp_core.h
 	@touch $@
 
+$(BUILD)/include/wsp_core.h: $(CORE)
+	@:
+
 $(BUILD)/tree/%.o: $(TREE)/%.cpp | $(CORE)
 	@mkdir -p $(@D)
 	$(CXX) $(CXX17) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(TREE_PATHS) -c $< -o $@

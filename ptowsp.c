@@ -22971,12 +22971,6 @@ typedef struct pwsp_call_op {
 } pwsp_call_op;
 
 // A channel that a process consumes or produces, in the process' list of them.
-typedef struct pwsp_port {
-    uint32_t channel;
-    bool is_produced;
-    bool is_closed_early;  // the process has an op that closes it
-} pwsp_port;
-
 // Ids of channels and processes count from 0, over all pipelines of the program.
 typedef struct pwsp_channel_op {
     const char *name;
@@ -29491,11 +29485,13 @@ typedef struct pwsp_channel {
     uint64_t close_time;
     pwsp_channel_line senders, receivers;
     uint32_t producers, consumers;            // that have not ended
-    uint32_t first_producer, first_consumer;  // of those that are stuck: index + 1, see stuck.c
+    uint32_t first_producer, first_consumer;  // of those that are stuck: index + 1, see deadlock.c
     uint64_t oldest, newest;                  // tokens, see channel.c
     pwsp_channel_mark *marks;                 // by place
     pwsp_channel_mark close_mark;
     uint64_t ring_capacity, mark_capacity;
+    const char *name;  // kept by the owner, as is:
+    bool is_event;     // its stream has no end
 } pwsp_channel;
 
 // Makes it empty, with as many tokens as depth. False when memory is out.
@@ -29642,20 +29638,32 @@ PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time) 
 }
 
 // =================================================================================================
-// src/time/pipeline.h
+// src/time/exchange.h
 // =================================================================================================
 
-// Pipelines: processes with a time of their own that meet in channels.
+// Processes that exchange tokens through channels: the rules of section 16 of ptowsp.h, for those who
+// walk the processes of a program (pipeline.h) and for emitted trees, whose processes have threads.
+//
+//      ready --move--> ... --send, receive--> waits (full, empty) --woken--> ready ... ended
+//
+// The ready process with the smallest (time, index) moves, and goes on as long as it is the
+// smallest: a heap holds the others. One that has to wait stands in the line of its channel, behind
+// those that have arrived before, and does its send or receive again when it moves next. Each token
+// that is put wakes the first receiver in line, each that is taken the first sender. Woken means
+// ready, with the time at which it arrived: if another one that comes first has just taken the token
+// or the room, it stands in line again. So the rule of the order is nothing but the order of the
+// heap. Only at depth 0, where two meet, the second to come does what both have to.
+//
+// No process waits in vain: as long as one stands in line, as many processes are on their way to the
+// channel, woken, as there are tokens (or room) to be had.
 
-#ifndef PWSP_PIPELINE_H
-#define PWSP_PIPELINE_H
-
-#define PWSP_NO_STEP PTOWSP_NO_INDEX
+#ifndef PWSP_EXCHANGE_H
+#define PWSP_EXCHANGE_H
 
 typedef enum pwsp_process_wait {
     PWSP_PROCESS_READY,
     PWSP_PROCESS_WAITS_FULL,   // at a send, of `token`
-    PWSP_PROCESS_WAITS_EMPTY,  // at `receive`
+    PWSP_PROCESS_WAITS_EMPTY,  // at a receive
     PWSP_PROCESS_HAS_ENDED
 } pwsp_process_wait;
 
@@ -29666,14 +29674,13 @@ typedef enum pwsp_process_mover {
     PWSP_MOVER_CHANNEL
 } pwsp_process_mover;
 
-// A process, or one replica of it, while its pipeline runs: where the walk of its ops is. Processes
-// share the cells of the run. Those that others use as well (of replicas, of slots that are set) it
-// keeps for itself, and they are in place only while it walks.
+// A process, or one replica of it, while its pipeline runs.
 typedef struct pwsp_process {
     uint64_t time;
-    uint64_t *kept;   // values of its private cells
     uint64_t *inbox;  // where it wants the token that it waits for
-    pwsp_frame *frames;
+    // Of a process that is walked: see pipeline.h. Others use the room as they like.
+    uint64_t *kept;
+    struct pwsp_frame *frames;
     uint32_t next_op, frame_count;
     uint32_t index;  // among those of the pipeline
     uint32_t after;  // the next in a line of waiting processes or of ready ones: index + 1, or 0
@@ -29681,17 +29688,722 @@ typedef struct pwsp_process {
     uint32_t channel;  // that it waits at
     uint32_t node;     // where
     uint32_t mark;     // for searches
-    const pwsp_receive_op *receive;
+    bool is_loop;      // its receive goes on to the end of the stream
+    bool has_met;      // what it waited for has been done by another process
     uint64_t token;
     uint64_t full, empty;  // cycles that it has waited
     uint64_t busy, tasks;
-    const pwsp_process_op *op;
+    const pwsp_port *ports;
     uint8_t *closed;  // by port
+    uint32_t port_count;
+    uint32_t replica, replica_count;
+    const char *name;
+    const struct pwsp_process_op *op;
     // When steps are recorded:
     uint64_t step;  // its last
     uint64_t task;  // on the chain of steps that its time comes from, the last task
     pwsp_process_mover mover;
 } pwsp_process;
+
+typedef struct pwsp_ready {
+    uint64_t time;
+    uint32_t process;
+} pwsp_ready;
+
+typedef struct pwsp_exchange {
+    pwsp_channel *channels;
+    pwsp_process *processes;
+    uint32_t running_count, ended_count;
+    bool is_ordered;   // processes move in the order of time
+    bool has_records;  // steps are recorded, by:
+    uint32_t ready;    // without order: a stack of processes, the first's index + 1
+    uint32_t heap_count;
+    pwsp_ready *heap;
+    uint64_t step_count;  // that have been
+    uint64_t (*record)(void *user, pwsp_process *process, ptowsp_step_kind kind, uint32_t channel,
+                       uint64_t end, uint64_t token, const pwsp_channel_mark *cause);
+    void *user;
+    const pwsp_process *circle;  // of those that wait for each other, or NULL: see deadlock.c
+} pwsp_exchange;
+
+// What has become of a send or receive.
+typedef enum pwsp_exchanged {
+    PWSP_EXCHANGED,
+    PWSP_EXCHANGE_WAITS,
+    PWSP_EXCHANGE_END,     // of the stream
+    PWSP_EXCHANGE_LATE,    // the token would arrive after PTOWSP_CYCLES_MAX
+    PWSP_EXCHANGE_CLOSED,  // the process has closed the port
+    PWSP_EXCHANGE_LIMIT    // more tokens than the channel's limit
+} pwsp_exchanged;
+
+// The error of one of the last three.
+PWSP_INTERNAL ptowsp_status pwsp_exchange_fail(const pwsp_exchange *exchange, pwsp_exchanged what,
+                                               uint32_t channel, pwsp_error *error);
+
+// May a channel be so? by_symbol: its latency is what PTOWSP_CHANNEL_LATENCY_SYMBOL says.
+PWSP_INTERNAL ptowsp_status pwsp_exchange_check_channel(pwsp_error *error, const char *name,
+                                                        uint64_t depth, uint64_t latency,
+                                                        bool by_symbol);
+
+// Counts the producers and consumers of each channel; says whether each has at most one of both.
+PWSP_INTERNAL bool pwsp_exchange_connect(pwsp_exchange *exchange, uint32_t first_channel,
+                                         uint32_t channel_count);
+
+// -- the ready ------------------------------------------------------------------------------------
+
+// Puts a process that is ready into the heap.
+PWSP_INTERNAL void pwsp_exchange_push(pwsp_exchange *exchange, const pwsp_ready *ready);
+
+// Takes the first out of the heap, which is not empty; and puts another one in, if it is not NULL.
+PWSP_INTERNAL uint32_t pwsp_exchange_pop(pwsp_exchange *exchange, const pwsp_ready *ready);
+
+// Does a process that is ready come before all others that are?
+PWSP_INLINE bool pwsp_exchange_is_first(const pwsp_exchange *exchange,
+                                        const pwsp_process *process) {
+    const pwsp_ready *first = &exchange->heap[0];
+    return exchange->heap_count == 0 || process->time < first->time ||
+           (process->time == first->time && process->index < first->process);
+}
+
+PWSP_INLINE void pwsp_exchange_wake(pwsp_exchange *exchange, pwsp_process *process) {
+    uint32_t index = process->index;
+    process->wait = PWSP_PROCESS_READY;
+    if (exchange->is_ordered) {
+        pwsp_ready ready = {process->time, index};
+        pwsp_exchange_push(exchange, &ready);
+    } else {
+        process->after = exchange->ready;
+        exchange->ready = index + 1;
+    }
+}
+
+// -- what processes do ----------------------------------------------------------------------------
+
+// Sends a token at a port that the process produces. `node` is where, should it wait.
+PWSP_INTERNAL pwsp_exchanged pwsp_exchange_send(pwsp_exchange *exchange, pwsp_process *process,
+                                                uint32_t port, uint64_t token, uint32_t node);
+
+// Receives into *token. If it waits, the token that comes at depth 0 goes into process->inbox, which
+// the caller sets. There is no end of the stream of an event.
+PWSP_INTERNAL pwsp_exchanged pwsp_exchange_receive(pwsp_exchange *exchange, pwsp_process *process,
+                                                   uint32_t channel, uint64_t *token,
+                                                   uint32_t node);
+
+// A producer closes a port before it ends; again does nothing.
+PWSP_INTERNAL void pwsp_exchange_close(pwsp_exchange *exchange, pwsp_process *process,
+                                       uint32_t port);
+PWSP_INTERNAL void pwsp_exchange_end(pwsp_exchange *exchange, pwsp_process *process);
+
+// -- why nobody can go on: deadlock.c -------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_error *error);
+
+// The parts of a longer report, once that has been called.
+PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process);
+PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text);
+PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
+                                            const pwsp_process *process, ptowsp_text text);
+PWSP_INTERNAL void pwsp_deadlock_print_circle(const pwsp_exchange *exchange, ptowsp_text text);
+PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_text text);
+
+#endif
+
+// =================================================================================================
+// src/time/exchange.c
+// =================================================================================================
+
+// Sending, receiving, and the order of time: see exchange.h.
+
+#include <inttypes.h>
+
+// -- channels of a pipeline -----------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_exchange_check_channel(pwsp_error *error, const char *name,
+                                                        uint64_t depth, uint64_t latency,
+                                                        bool by_symbol) {
+    if (depth > PTOWSP_CHANNEL_DEPTH_MAX) {
+        return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                              "channel %s: a depth of %" PRIu64 ", more than %d", name, depth,
+                              PTOWSP_CHANNEL_DEPTH_MAX);
+    }
+    if (latency > PTOWSP_CYCLES_MAX) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "channel %s: a latency of %" PRId64 " cycles%s", name,
+                              (int64_t)latency,
+                              by_symbol ? ", by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL : "");
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL bool pwsp_exchange_connect(pwsp_exchange *exchange, uint32_t first_channel,
+                                         uint32_t channel_count) {
+    bool is_simple = true;
+    for (uint32_t i = 0; i < exchange->running_count; i++) {
+        const pwsp_process *process = &exchange->processes[i];
+        for (uint32_t j = 0; j < process->port_count; j++) {
+            const pwsp_port *port = &process->ports[j];
+            pwsp_channel *channel = &exchange->channels[port->channel];
+            *(port->is_produced ? &channel->producers : &channel->consumers) += 1;
+        }
+    }
+    for (uint32_t i = first_channel; i < first_channel + channel_count; i++) {
+        const pwsp_channel *channel = &exchange->channels[i];
+        is_simple = is_simple && channel->producers <= 1 && channel->consumers <= 1;
+    }
+    return is_simple;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_exchange_fail(const pwsp_exchange *exchange, pwsp_exchanged what,
+                                               uint32_t channel, pwsp_error *error) {
+    const pwsp_channel *at = &exchange->channels[channel];
+    switch (what) {
+    case PWSP_EXCHANGE_LATE:
+        return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                              "a token of channel %s arrives after 2^63 - 1 cycles", at->name);
+    case PWSP_EXCHANGE_CLOSED:
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              at->is_event ? "it records event %s after closing it"
+                                           : "it sends to channel %s after closing it",
+                              at->name);
+    case PWSP_EXCHANGE_LIMIT:
+        return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                              "channel %s gets more than %" PRIu64
+                              " tokens, the limit of this execution",
+                              at->name, at->limit);
+    case PWSP_EXCHANGED:
+    case PWSP_EXCHANGE_WAITS:
+    case PWSP_EXCHANGE_END: break;
+    }
+    return PTOWSP_OK;
+}
+
+// -- the ready ------------------------------------------------------------------------------------
+
+static bool pwsp_ready_is_less(const pwsp_ready *a, const pwsp_ready *b) {
+    return a->time < b->time || (a->time == b->time && a->process < b->process);
+}
+
+PWSP_INTERNAL void pwsp_exchange_push(pwsp_exchange *exchange, const pwsp_ready *ready) {
+    pwsp_ready *heap = exchange->heap;
+    uint32_t i = exchange->heap_count++;
+    while (i > 0 && pwsp_ready_is_less(ready, &heap[(i - 1) / 2])) {
+        heap[i] = heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    heap[i] = *ready;
+}
+
+PWSP_INTERNAL uint32_t pwsp_exchange_pop(pwsp_exchange *exchange, const pwsp_ready *other) {
+    PTOWSP_ASSERT(exchange->heap_count > 0);
+    pwsp_ready *heap = exchange->heap;
+    uint32_t i = 0, first = heap[0].process;
+    pwsp_ready ready = other ? *other : heap[--exchange->heap_count];
+    uint32_t count = exchange->heap_count;
+    for (uint32_t child = 1; child < count; child = 2 * i + 1) {
+        child += child + 1 < count && pwsp_ready_is_less(&heap[child + 1], &heap[child]);
+        if (!pwsp_ready_is_less(&heap[child], &ready)) {
+            break;
+        }
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = ready;
+    return first;
+}
+
+// -- lines ----------------------------------------------------------------------------------------
+
+// Lets a process stand in line: behind all that arrived before it, or at the same time and come
+// first.
+static void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line,
+                                pwsp_process *process) {
+    pwsp_process *processes = exchange->processes;
+    uint32_t index = process->index;
+    uint32_t *at = &line->first;
+    if (line->last) {
+        const pwsp_process *last = &processes[line->last - 1];
+        if (last->time < process->time || (last->time == process->time && line->last - 1 < index)) {
+            at = &processes[line->last - 1].after;
+        }
+    }
+    while (*at && (processes[*at - 1].time < process->time ||
+                   (processes[*at - 1].time == process->time && *at - 1 < index))) {
+        at = &processes[*at - 1].after;
+    }
+    process->after = *at;
+    *at = index + 1;
+    if (process->after == 0) {
+        line->last = index + 1;
+    }
+}
+
+PWSP_FORCE_INLINE pwsp_process *pwsp_exchange_unqueue(pwsp_exchange *exchange,
+                                                      pwsp_channel_line *line) {
+    pwsp_process *first = &exchange->processes[line->first - 1];
+    line->first = first->after;
+    if (line->first == 0) {
+        line->last = 0;
+    }
+    return first;
+}
+
+static pwsp_exchanged pwsp_exchange_wait(pwsp_exchange *exchange, pwsp_process *process,
+                                         uint32_t channel, pwsp_process_wait wait, uint32_t node) {
+    pwsp_channel *at = &exchange->channels[channel];
+    process->wait = wait;
+    process->channel = channel;
+    process->node = node;
+    process->has_met = false;
+    pwsp_exchange_queue(exchange, wait == PWSP_PROCESS_WAITS_FULL ? &at->senders : &at->receivers,
+                        process);
+    return PWSP_EXCHANGE_WAITS;
+}
+
+PWSP_FORCE_INLINE void pwsp_exchange_wake_first(pwsp_exchange *exchange, pwsp_channel_line *line) {
+    if (line->first) {
+        pwsp_exchange_wake(exchange, pwsp_exchange_unqueue(exchange, line));
+    }
+}
+
+// -- sending and receiving ------------------------------------------------------------------------
+
+PWSP_FORCE_INLINE uint64_t pwsp_exchange_record(pwsp_exchange *exchange, pwsp_process *process,
+                                                ptowsp_step_kind kind, uint32_t channel,
+                                                uint64_t end, uint64_t token,
+                                                const pwsp_channel_mark *cause) {
+    return exchange->record(exchange->user, process, kind, channel, end, token, cause);
+}
+
+PWSP_FORCE_INLINE void pwsp_exchange_put(pwsp_exchange *exchange, uint32_t channel,
+                                         pwsp_process *process, uint64_t token) {
+    pwsp_channel *at = &exchange->channels[channel];
+    uint64_t k = at->sent, time = pwsp_channel_put(at, token, process->time);
+    uint64_t waited = time - process->time;
+    if (PWSP_UNLIKELY(exchange->has_records)) {
+        const pwsp_channel_mark *cause = &at->marks[(k - at->depth) & at->mask];
+        uint64_t step = pwsp_exchange_record(exchange, process, PTOWSP_STEP_SEND, channel, time,
+                                             token, waited ? cause : NULL);
+        at->marks[k & at->mask].step = step;
+        at->marks[k & at->mask].task = process->task;
+    }
+    if (waited) {
+        at->full = pwsp_sum_u64(at->full, waited);
+        process->full += exchange->is_ordered ? waited : 0;
+        process->time = time;
+    }
+}
+
+// False when its time is beyond what time can be.
+PWSP_FORCE_INLINE bool pwsp_exchange_take(pwsp_exchange *exchange, uint32_t channel,
+                                          pwsp_process *process, uint64_t *token) {
+    pwsp_channel *at = &exchange->channels[channel];
+    if (PWSP_UNLIKELY(pwsp_channel_first_due(at) > PTOWSP_CYCLES_MAX)) {
+        return false;
+    }
+    uint64_t k = at->received, time = pwsp_channel_take(at, process->time, token);
+    uint64_t waited = time - process->time;
+    if (PWSP_UNLIKELY(exchange->has_records)) {
+        pwsp_channel_mark *mark = &at->marks[k & at->mask];
+        mark->step = pwsp_exchange_record(exchange, process, PTOWSP_STEP_RECEIVE, channel, time,
+                                          *token, waited ? mark : NULL);
+        mark->task = process->task;
+    }
+    if (waited) {
+        at->empty = pwsp_sum_u64(at->empty, waited);
+        process->empty += exchange->is_ordered ? waited : 0;
+        process->time = time;
+    }
+    return true;
+}
+
+// Sender and receiver meet at a channel of depth 0; one of them has waited.
+static pwsp_exchanged pwsp_exchange_meet(pwsp_exchange *exchange, uint32_t channel,
+                                         pwsp_process *sender, uint64_t token,
+                                         pwsp_process *receiver, uint64_t *out_token) {
+    pwsp_channel *at = &exchange->channels[channel];
+    uint64_t sent = sender->time + at->latency;
+    uint64_t time = pwsp_max_u64(sent, receiver->time);
+    if (time > PTOWSP_CYCLES_MAX) {
+        return PWSP_EXCHANGE_LATE;
+    }
+    if (exchange->has_records) {
+        uint64_t next = exchange->step_count;
+        pwsp_channel_mark send = {next, sender->task}, received = {next + 1, receiver->task};
+        pwsp_exchange_record(exchange, sender, PTOWSP_STEP_SEND, channel, time, token,
+                             receiver->time > sent ? &received : NULL);
+        pwsp_exchange_record(exchange, receiver, PTOWSP_STEP_RECEIVE, channel, time, token,
+                             sent > receiver->time ? &send : NULL);
+    }
+    at->sent++;
+    at->received++;
+    at->full = pwsp_sum_u64(at->full, time - sender->time);
+    at->empty = pwsp_sum_u64(at->empty, time - receiver->time);
+    sender->full += exchange->is_ordered ? time - sender->time : 0;
+    receiver->empty += exchange->is_ordered ? time - receiver->time : 0;
+    *out_token = token;
+    sender->time = time;
+    receiver->time = time;
+    pwsp_process *waited = sender->wait == PWSP_PROCESS_READY ? receiver : sender;
+    waited->has_met = true;
+    pwsp_exchange_wake(exchange, waited);
+    return PWSP_EXCHANGED;
+}
+
+PWSP_INTERNAL pwsp_exchanged pwsp_exchange_send(pwsp_exchange *exchange, pwsp_process *process,
+                                                uint32_t port, uint64_t token, uint32_t node) {
+    uint32_t channel = process->ports[port].channel;
+    pwsp_channel *at = &exchange->channels[channel];
+    if (PWSP_UNLIKELY(process->closed[port])) {
+        return PWSP_EXCHANGE_CLOSED;
+    }
+    if (PWSP_UNLIKELY(at->sent >= at->limit)) {
+        return PWSP_EXCHANGE_LIMIT;
+    }
+    if (pwsp_channel_pending(at) < at->depth) {
+        pwsp_exchange_put(exchange, channel, process, token);
+        pwsp_exchange_wake_first(exchange, &at->receivers);
+        return PWSP_EXCHANGED;
+    }
+    if (at->depth == 0 && at->receivers.first) {
+        pwsp_process *receiver = pwsp_exchange_unqueue(exchange, &at->receivers);
+        return pwsp_exchange_meet(exchange, channel, process, token, receiver, receiver->inbox);
+    }
+    process->token = token;
+    return pwsp_exchange_wait(exchange, process, channel, PWSP_PROCESS_WAITS_FULL, node);
+}
+
+// A receiver sees the end of the stream.
+static void pwsp_exchange_see_end(pwsp_exchange *exchange, pwsp_process *process,
+                                  uint32_t channel) {
+    pwsp_channel *at = &exchange->channels[channel];
+    uint64_t time = pwsp_max_u64(process->time, at->close_time), waited = time - process->time;
+    if (exchange->has_records) {
+        pwsp_exchange_record(exchange, process, PTOWSP_STEP_END, channel, time, 0,
+                             waited ? &at->close_mark : NULL);
+    }
+    at->empty = pwsp_sum_u64(at->empty, waited);
+    process->empty += exchange->is_ordered ? waited : 0;
+    process->time = time;
+}
+
+PWSP_INTERNAL pwsp_exchanged pwsp_exchange_receive(pwsp_exchange *exchange, pwsp_process *process,
+                                                   uint32_t channel, uint64_t *token,
+                                                   uint32_t node) {
+    pwsp_channel *at = &exchange->channels[channel];
+    if (pwsp_channel_pending(at)) {
+        bool is_good = pwsp_exchange_take(exchange, channel, process, token);
+        pwsp_exchange_wake_first(exchange, &at->senders);
+        return is_good ? PWSP_EXCHANGED : PWSP_EXCHANGE_LATE;
+    }
+    if (at->senders.first && at->depth == 0) {
+        if (PWSP_UNLIKELY(at->sent >= at->limit)) {  // several may have come before it was reached
+            return PWSP_EXCHANGE_LIMIT;
+        }
+        pwsp_process *sender = pwsp_exchange_unqueue(exchange, &at->senders);
+        return pwsp_exchange_meet(exchange, channel, sender, sender->token, process, token);
+    }
+    if (at->producers == 0 && !at->is_event) {  // a wait for an event lasts for ever
+        pwsp_exchange_see_end(exchange, process, channel);
+        return PWSP_EXCHANGE_END;
+    }
+    return pwsp_exchange_wait(exchange, process, channel, PWSP_PROCESS_WAITS_EMPTY, node);
+}
+
+// -- closing --------------------------------------------------------------------------------------
+
+// A producer closes a channel at its time. After the last one, those that wait will see the end;
+// but not those that wait for an event.
+static void pwsp_exchange_close_channel(pwsp_exchange *exchange, const pwsp_process *process,
+                                        uint32_t channel) {
+    pwsp_channel *at = &exchange->channels[channel];
+    if (process->time >= at->close_time) {
+        at->close_time = process->time;
+        at->close_mark.step = process->step;
+        at->close_mark.task = process->task;
+    }
+    at->producers--;
+    while (at->producers == 0 && at->receivers.first && !at->is_event) {
+        pwsp_exchange_wake_first(exchange, &at->receivers);
+    }
+}
+
+PWSP_INTERNAL void pwsp_exchange_close(pwsp_exchange *exchange, pwsp_process *process,
+                                       uint32_t port) {
+    if (process->closed[port]) {
+        return;
+    }
+    process->closed[port] = 1;
+    uint32_t channel = process->ports[port].channel;
+    if (exchange->has_records) {
+        pwsp_exchange_record(exchange, process, PTOWSP_STEP_CLOSE, channel, process->time, 0, NULL);
+    }
+    pwsp_exchange_close_channel(exchange, process, channel);
+}
+
+PWSP_INTERNAL void pwsp_exchange_end(pwsp_exchange *exchange, pwsp_process *process) {
+    if (exchange->has_records) {
+        pwsp_exchange_record(exchange, process, PTOWSP_STEP_CLOSE, UINT32_MAX, process->time, 0,
+                             NULL);
+    }
+    process->wait = PWSP_PROCESS_HAS_ENDED;
+    exchange->ended_count++;
+    for (uint32_t i = 0; i < process->port_count; i++) {
+        uint32_t channel = process->ports[i].channel;
+        if (!process->ports[i].is_produced) {
+            exchange->channels[channel].consumers--;
+        } else if (!process->closed[i]) {
+            pwsp_exchange_close_channel(exchange, process, channel);
+        }
+    }
+}
+
+// =================================================================================================
+// src/time/deadlock.c
+// =================================================================================================
+
+// Why nobody can go on, when processes are left and all of them wait.
+//
+// Who waits until a channel has room needs one of its consumers, who waits for a token one of its
+// producers. Those that are left wait themselves, so following from one to the next either comes
+// back to where it has been, which is the circle to report, or ends at a channel whose consumers
+// have all ended, or at an event that nobody is left to record.
+
+#include <inttypes.h>
+
+#define PWSP_DEADLOCK_SHORT_MAX  3   // processes that the error names
+#define PWSP_DEADLOCK_CIRCLE_MAX 16  // processes that a circle is told of
+
+PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process) {
+    return process->wait == PWSP_PROCESS_WAITS_FULL || process->wait == PWSP_PROCESS_WAITS_EMPTY;
+}
+
+static const pwsp_channel *pwsp_deadlock_channel(const pwsp_exchange *exchange,
+                                                 const pwsp_process *process) {
+    return &exchange->channels[process->channel];
+}
+
+// Finds, of those that wait at whatever, the first who still consumes each channel, and the first
+// who produces it.
+static void pwsp_deadlock_find_firsts(pwsp_exchange *exchange) {
+    for (uint32_t i = exchange->running_count; i > 0; i--) {
+        const pwsp_process *process = &exchange->processes[i - 1];
+        for (uint32_t j = 0; pwsp_process_waits(process) && j < process->port_count; j++) {
+            const pwsp_port *port = &process->ports[j];
+            pwsp_channel *channel = &exchange->channels[port->channel];
+            if (!port->is_produced) {
+                channel->first_consumer = i;
+            } else if (!process->closed[j]) {
+                channel->first_producer = i;
+            }
+        }
+    }
+}
+
+// The first of those that could let a process go on, or NULL: a consumer of the channel that it
+// waits at, or a producer.
+static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
+                                              const pwsp_process *process) {
+    const pwsp_channel *channel = &exchange->channels[process->channel];
+    bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
+    uint32_t first = is_full ? channel->first_consumer : channel->first_producer;
+    return first ? &exchange->processes[first - 1] : NULL;
+}
+
+// A process of a circle of waits, or NULL. What processes do not need any more says where it has
+// been.
+static const pwsp_process *pwsp_deadlock_find_circle(pwsp_exchange *exchange) {
+    for (uint32_t i = 0; i < exchange->running_count; i++) {
+        exchange->processes[i].mark = 0;
+    }
+    for (uint32_t i = 0; i < exchange->running_count; i++) {
+        const pwsp_process *at = &exchange->processes[i];
+        while (at && pwsp_process_waits(at) && at->mark == 0) {
+            exchange->processes[at->index].mark = i + 1;
+            at = pwsp_deadlock_next(exchange, at);
+        }
+        if (at && pwsp_process_waits(at) && at->mark == i + 1) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text) {
+    pwsp_text_format(text, "%s", process->name);
+    if (process->replica_count > 1) {
+        pwsp_text_format(text, "[%u]", process->replica);
+    }
+}
+
+// "waits for room in channel a, which is full (2 of 2 tokens), since cycle 100".
+PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
+                                            const pwsp_process *process, ptowsp_text text) {
+    const pwsp_channel *channel = pwsp_deadlock_channel(exchange, process);
+    bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
+    if (channel->is_event) {
+        pwsp_text_format(text,
+                         is_full              ? "records event %s (full), for which nobody waits"
+                         : channel->producers ? "waits for event %s (empty)"
+                                              : "waits for event %s (empty), and whoever "
+                                                "records it has ended",
+                         channel->name);
+    } else if (!is_full) {
+        pwsp_text_format(text, "waits for a token in channel %s, which is empty", channel->name);
+    } else if (channel->depth == 0) {
+        pwsp_text_format(text, "waits for a receiver at channel %s, which is full at depth 0",
+                         channel->name);
+    } else {
+        pwsp_text_format(
+            text, "waits for room in channel %s, which is full (%" PRIu64 " of %" PRIu64 " tokens)",
+            channel->name, pwsp_channel_pending(channel), channel->depth);
+    }
+    pwsp_text_format(text, ", since cycle %" PRIu64, process->time);
+}
+
+// "a (full) -> b (empty) -> a"
+PWSP_INTERNAL void pwsp_deadlock_print_circle(const pwsp_exchange *exchange, ptowsp_text text) {
+    const pwsp_process *first = exchange->circle, *at = first;
+    uint32_t count = 0;
+    do {
+        if (count < PWSP_DEADLOCK_CIRCLE_MAX) {
+            pwsp_deadlock_print_name(at, text);
+            pwsp_text_format(text, " -> %s %s -> ",
+                             at->wait == PWSP_PROCESS_WAITS_FULL ? "full" : "empty",
+                             pwsp_deadlock_channel(exchange, at)->name);
+        }
+        count++;
+        at = pwsp_deadlock_next(exchange, at);
+    } while (at != first);
+    if (count > PWSP_DEADLOCK_CIRCLE_MAX) {
+        pwsp_text_format(text, "%u more -> ", count - PWSP_DEADLOCK_CIRCLE_MAX);
+    }
+    pwsp_deadlock_print_name(first, text);
+}
+
+static void pwsp_deadlock_print_depth_hint(const pwsp_exchange *exchange,
+                                           const pwsp_process *process, ptowsp_text text) {
+    const pwsp_channel *channel = pwsp_deadlock_channel(exchange, process);
+    if (channel->is_event) {
+        pwsp_text_format(text, "a channel with a depth instead of event %s would let ",
+                         channel->name);
+    } else {
+        pwsp_text_format(text, "a depth of more than %" PRIu64 " for channel %s would let ",
+                         channel->depth, channel->name);
+    }
+    pwsp_deadlock_print_name(process, text);
+    pwsp_text_format(text, " go on");
+}
+
+// Is a process, of two that wait for room, better served with some? Channels before events, and
+// then the shallowest.
+static bool pwsp_deadlock_is_better(const pwsp_exchange *exchange, const pwsp_process *process,
+                                    const pwsp_process *other) {
+    bool is_event = pwsp_deadlock_channel(exchange, process)->is_event;
+    if (!other || is_event != pwsp_deadlock_channel(exchange, other)->is_event) {
+        return !other || !is_event;
+    }
+    return exchange->channels[process->channel].depth < exchange->channels[other->channel].depth;
+}
+
+// What would help those in the circle: room; the end of a stream that somebody waits for; or that
+// somebody sends first.
+static void pwsp_deadlock_print_circle_hint(const pwsp_exchange *exchange, ptowsp_text text) {
+    const pwsp_process *first = exchange->circle, *at = first, *full = NULL, *end = NULL;
+    do {
+        if (at->wait == PWSP_PROCESS_WAITS_EMPTY) {
+            end = !end && at->is_loop ? at : end;
+        } else if (pwsp_deadlock_is_better(exchange, at, full)) {
+            full = at;
+        }
+        at = pwsp_deadlock_next(exchange, at);
+    } while (at != first);
+    if (full) {
+        pwsp_deadlock_print_depth_hint(exchange, full, text);
+    }
+    if (end) {
+        const char *name = pwsp_deadlock_channel(exchange, end)->name;
+        pwsp_text_format(text, "%s", full ? ", or " : "");
+        pwsp_deadlock_print_name(pwsp_deadlock_next(exchange, end), text);
+        pwsp_text_format(text, " has to close channel %s before, if that is all that it sends",
+                         name);
+    } else if (!full && pwsp_deadlock_next(exchange, first) == first) {
+        pwsp_deadlock_print_name(first, text);
+        pwsp_text_format(text, " has to send before it receives");
+    } else if (!full) {
+        pwsp_text_format(text, "one of them has to send before it receives, or to close what it "
+                               "produces");
+    }
+}
+
+// What would help where there is no circle: those who could have let somebody go on have ended.
+PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_text text) {
+    if (exchange->circle) {
+        pwsp_deadlock_print_circle_hint(exchange, text);
+        return;
+    }
+    for (uint32_t i = 0; i < exchange->running_count; i++) {
+        const pwsp_process *at = &exchange->processes[i];
+        if (!pwsp_process_waits(at) || pwsp_deadlock_next(exchange, at)) {
+            continue;
+        }
+        const pwsp_channel *channel = pwsp_deadlock_channel(exchange, at);
+        if (channel->is_event) {
+            pwsp_text_format(text, "event %s takes as many waits as records", channel->name);
+            return;
+        }
+        pwsp_text_format(text,
+                         "all consumers of channel %s have ended: one has to receive until the "
+                         "end of the stream, or ",
+                         channel->name);
+        pwsp_deadlock_print_depth_hint(exchange, at, text);
+        return;
+    }
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_error *error) {
+    char what[PWSP_ERROR_TEXT_MAX];
+    ptowsp_text_buffer buffer = {what, sizeof what, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    uint32_t shown = 0, left = exchange->running_count - exchange->ended_count;
+    uint64_t time = 0;
+    pwsp_deadlock_find_firsts(exchange);
+    exchange->circle = pwsp_deadlock_find_circle(exchange);
+    for (uint32_t i = 0; i < exchange->running_count; i++) {
+        const pwsp_process *process = &exchange->processes[i];
+        if (!pwsp_process_waits(process)) {
+            continue;
+        }
+        time = pwsp_max_u64(time, process->time);
+        if (shown < PWSP_DEADLOCK_SHORT_MAX) {
+            pwsp_text_format(text, "%s", shown++ ? ", " : "");
+            pwsp_deadlock_print_name(process, text);
+            pwsp_text_format(text,
+                             process->wait == PWSP_PROCESS_WAITS_FULL ? " finds %s full"
+                                                                      : " finds %s empty",
+                             pwsp_deadlock_channel(exchange, process)->name);
+        }
+    }
+    if (left > shown) {
+        pwsp_text_format(text, ", and %u more wait", left - shown);
+    }
+    pwsp_text_format(text, "; ");
+    pwsp_deadlock_print_hint(exchange, text);
+    return pwsp_error_set(error, PTOWSP_STUCK, PTOWSP_NO_INDEX, "stuck at cycle %" PRIu64 ": %s",
+                          time, what);
+}
+
+// =================================================================================================
+// src/time/pipeline.h
+// =================================================================================================
+
+// Pipelines: processes with a time of their own that meet in channels.
+
+#ifndef PWSP_PIPELINE_H
+#define PWSP_PIPELINE_H
+
+#define PWSP_NO_STEP PTOWSP_NO_INDEX
 
 // What kahn.c knows to do.
 typedef enum pwsp_kahn_kind {
@@ -29710,11 +30422,6 @@ typedef struct pwsp_kahn_op {
     uint32_t channel_index;
     uint32_t index;  // of itself
 } pwsp_kahn_op;
-
-typedef struct pwsp_ready {
-    uint64_t time;
-    uint32_t process;
-} pwsp_ready;
 
 typedef struct pwsp_pipelines pwsp_pipelines;
 
@@ -29754,20 +30461,14 @@ struct pwsp_pipelines {
     ptowsp_process_stats *process_stats;
     uint64_t process_stats_capacity;
     uint32_t process_count;
-    pwsp_channel *channels;
     pwsp_chain *chains;
     pwsp_kahn_op *kahn_ops;  // by op
     uint64_t slot_load_count;
     // Of the one that runs:
     const pwsp_pipeline_op *op;
     uint32_t index;
-    pwsp_process *processes;
+    pwsp_exchange exchange;         // its processes, and the channels of all
     ptowsp_process_stats *running;  // their stats
-    uint32_t running_count, ended_count;
-    bool is_ordered;  // processes move in the order of time
-    pwsp_ready *heap;
-    uint32_t heap_count;
-    uint32_t ready;     // without order: a stack of processes, the first's index + 1
     uint64_t end_task;  // the last on the critical chain; none unless steps are recorded
     uint64_t *cells;    // of the run
     // Memory for the largest one:
@@ -29777,13 +30478,12 @@ struct pwsp_pipelines {
     uint8_t *closed;
     // Steps:
     ptowsp_step_record *steps;
-    uint64_t step_count, step_capacity;
+    uint64_t step_capacity;
     uint64_t *chain_steps;
     uint64_t chain_count, chain_capacity;
     bool is_out_of_memory;
     // Of the one that the last execution was stuck in, until the next:
     bool is_stuck;
-    const pwsp_process *circle;  // one of a circle of those that wait for each other, or NULL
 };
 
 PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_memory *memory,
@@ -29818,6 +30518,11 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 // Puts the slots back as they were before the pipeline.
 PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines);
 
+// A process of a pipeline is a walk of its ops: its position, loops and cells, nothing else. So
+// thousands take no stacks and no threads. Processes share the cells of the run; those that others
+// use as well (of replicas, of slots that are set) a process keeps for itself, and they are in place
+// only while it walks.
+
 // Lets the cells that a process keeps and those of the run change places.
 PWSP_INLINE void pwsp_process_swap(const pwsp_pipelines *pipelines, const pwsp_process *process) {
     const pwsp_process_op *op = process->op;
@@ -29849,15 +30554,14 @@ PWSP_INLINE void pwsp_process_leave(const pwsp_pipelines *pipelines, pwsp_proces
 }
 
 // Records a step of a process, whose time comes from `cause` if that is not NULL, and returns its
-// index. See steps.c.
-PWSP_INTERNAL uint64_t pwsp_step_add(pwsp_pipelines *pipelines, pwsp_process *process,
-                                     ptowsp_step_kind kind, uint32_t channel, uint64_t end,
-                                     uint64_t token, const pwsp_channel_mark *cause);
+// index: what the exchange calls. See steps.c.
+PWSP_INTERNAL uint64_t pwsp_step_add(void *pipelines, pwsp_process *process, ptowsp_step_kind kind,
+                                     uint32_t channel, uint64_t end, uint64_t token,
+                                     const pwsp_channel_mark *cause);
 PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines);
 
-// Tells the expander's error why nobody can go on; and more about it. See stuck.c.
-PWSP_INTERNAL void pwsp_stuck_fail(pwsp_pipelines *pipelines);
-PWSP_INTERNAL void pwsp_stuck_print(const pwsp_pipelines *pipelines, ptowsp_text text);
+// Why the last execution was stuck, if it was: a report.
+PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_text text);
 
 #endif
 
@@ -29878,18 +30582,19 @@ PWSP_INTERNAL void pwsp_stuck_print(const pwsp_pipelines *pipelines, ptowsp_text
 // On the way each process remembers the last task on its chain, which becomes the cause of its next
 // task in the records of tasks.
 
-PWSP_INTERNAL uint64_t pwsp_step_add(pwsp_pipelines *pipelines, pwsp_process *process,
-                                     ptowsp_step_kind kind, uint32_t channel, uint64_t end,
-                                     uint64_t token, const pwsp_channel_mark *cause) {
+PWSP_INTERNAL uint64_t pwsp_step_add(void *user, pwsp_process *process, ptowsp_step_kind kind,
+                                     uint32_t channel, uint64_t end, uint64_t token,
+                                     const pwsp_channel_mark *cause) {
+    pwsp_pipelines *pipelines = (pwsp_pipelines *)user;
     void *steps = pipelines->steps;
-    uint64_t index = pipelines->step_count;
+    uint64_t index = pipelines->exchange.step_count;
     if (!pwsp_memory_grow(&pipelines->memory, &steps, &pipelines->step_capacity, index + 1,
                           sizeof(ptowsp_step_record))) {
         pipelines->is_out_of_memory = true;
         return PWSP_NO_STEP;
     }
     pipelines->steps = (ptowsp_step_record *)steps;
-    pipelines->step_count++;
+    pipelines->exchange.step_count++;
     const ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
     ptowsp_step_record *step = &pipelines->steps[index];
     step->arrive = process->time;
@@ -29949,281 +30654,6 @@ PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines) {
 }
 
 // =================================================================================================
-// src/time/stuck.c
-// =================================================================================================
-
-// Why nobody can go on, when processes are left and all of them wait.
-//
-// Who waits until a channel has room needs one of its consumers, who waits for a token one of its
-// producers. Those that are left wait themselves, so following from one to the next either comes
-// back to where it has been, which is the circle to report, or ends at a channel whose consumers
-// have all ended, or at an event that nobody is left to record.
-
-#include <inttypes.h>
-
-#define PWSP_STUCK_SHORT_MAX  3    // processes that the error names
-#define PWSP_STUCK_CIRCLE_MAX 16   // processes that a circle is told of
-#define PWSP_STUCK_LONG_MAX   200  // processes that the report tells of
-
-static bool pwsp_process_waits(const pwsp_process *process) {
-    return process->wait == PWSP_PROCESS_WAITS_FULL || process->wait == PWSP_PROCESS_WAITS_EMPTY;
-}
-
-static const pwsp_channel_op *pwsp_stuck_channel(const pwsp_pipelines *pipelines,
-                                                 const pwsp_process *process) {
-    return PWSP_CHANNEL_AT(pipelines, process->channel);
-}
-
-// Finds, of those that wait at whatever, the first who still consumes each channel, and the first
-// who produces it.
-static void pwsp_stuck_find_firsts(pwsp_pipelines *pipelines) {
-    for (uint32_t i = pipelines->running_count; i > 0; i--) {
-        const pwsp_process *process = &pipelines->processes[i - 1];
-        for (uint32_t j = 0; pwsp_process_waits(process) && j < process->op->port_count; j++) {
-            const pwsp_port *port = PWSP_PORT_AT(pipelines, process->op->first_port + j);
-            pwsp_channel *channel = &pipelines->channels[port->channel];
-            if (!port->is_produced) {
-                channel->first_consumer = i;
-            } else if (!process->closed[j]) {
-                channel->first_producer = i;
-            }
-        }
-    }
-}
-
-// The first of those that could let a process go on, or NULL: a consumer of the channel that it
-// waits at, or a producer.
-static const pwsp_process *pwsp_stuck_next(const pwsp_pipelines *pipelines,
-                                           const pwsp_process *process) {
-    const pwsp_channel *channel = &pipelines->channels[process->channel];
-    bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
-    uint32_t first = is_full ? channel->first_consumer : channel->first_producer;
-    return first ? &pipelines->processes[first - 1] : NULL;
-}
-
-// A process of a circle of waits, or NULL. What processes do not need any more says where it has
-// been.
-static const pwsp_process *pwsp_stuck_find_circle(pwsp_pipelines *pipelines) {
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        pipelines->processes[i].mark = 0;
-    }
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        const pwsp_process *at = &pipelines->processes[i];
-        while (at && pwsp_process_waits(at) && at->mark == 0) {
-            pipelines->processes[at->index].mark = i + 1;
-            at = pwsp_stuck_next(pipelines, at);
-        }
-        if (at && pwsp_process_waits(at) && at->mark == i + 1) {
-            return at;
-        }
-    }
-    return NULL;
-}
-
-// -- text -----------------------------------------------------------------------------------------
-
-static void pwsp_stuck_print_name(const pwsp_pipelines *pipelines, const pwsp_process *process,
-                                  ptowsp_text text) {
-    pwsp_text_format(text, "%s", process->op->name);
-    if (pipelines->running[process->index].replica_count > 1) {
-        pwsp_text_format(text, "[%u]", pipelines->running[process->index].replica);
-    }
-}
-
-// "waits for room in channel a, which is full (2 of 2 tokens), since cycle 100".
-static void pwsp_stuck_print_wait(const pwsp_pipelines *pipelines, const pwsp_process *process,
-                                  ptowsp_text text) {
-    const pwsp_channel *channel = &pipelines->channels[process->channel];
-    const pwsp_channel_op *op = pwsp_stuck_channel(pipelines, process);
-    bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
-    if (op->is_event) {
-        pwsp_text_format(text,
-                         is_full              ? "records event %s (full), for which nobody waits"
-                         : channel->producers ? "waits for event %s (empty)"
-                                              : "waits for event %s (empty), and whoever "
-                                                "records it has ended",
-                         op->name);
-    } else if (!is_full) {
-        pwsp_text_format(text, "waits for a token in channel %s, which is empty", op->name);
-    } else if (channel->depth == 0) {
-        pwsp_text_format(text, "waits for a receiver at channel %s, which is full at depth 0",
-                         op->name);
-    } else {
-        pwsp_text_format(
-            text, "waits for room in channel %s, which is full (%" PRIu64 " of %" PRIu64 " tokens)",
-            op->name, pwsp_channel_pending(channel), channel->depth);
-    }
-    pwsp_text_format(text, ", since cycle %" PRIu64, process->time);
-}
-
-// "a (full) -> b (empty) -> a"
-static void pwsp_stuck_print_circle(const pwsp_pipelines *pipelines, ptowsp_text text) {
-    const pwsp_process *first = pipelines->circle, *at = first;
-    uint32_t count = 0;
-    do {
-        if (count < PWSP_STUCK_CIRCLE_MAX) {
-            pwsp_stuck_print_name(pipelines, at, text);
-            pwsp_text_format(text, " -> %s %s -> ",
-                             at->wait == PWSP_PROCESS_WAITS_FULL ? "full" : "empty",
-                             pwsp_stuck_channel(pipelines, at)->name);
-        }
-        count++;
-        at = pwsp_stuck_next(pipelines, at);
-    } while (at != first);
-    if (count > PWSP_STUCK_CIRCLE_MAX) {
-        pwsp_text_format(text, "%u more -> ", count - PWSP_STUCK_CIRCLE_MAX);
-    }
-    pwsp_stuck_print_name(pipelines, first, text);
-}
-
-static void pwsp_stuck_print_depth_hint(const pwsp_pipelines *pipelines,
-                                        const pwsp_process *process, ptowsp_text text) {
-    const pwsp_channel_op *op = pwsp_stuck_channel(pipelines, process);
-    if (op->is_event) {
-        pwsp_text_format(text, "a channel with a depth instead of event %s would let ", op->name);
-    } else {
-        pwsp_text_format(text, "a depth of more than %" PRIu64 " for channel %s would let ",
-                         pipelines->channels[process->channel].depth, op->name);
-    }
-    pwsp_stuck_print_name(pipelines, process, text);
-    pwsp_text_format(text, " go on");
-}
-
-// Is a process, of two that wait for room, better served with some? Channels before events, and
-// then the shallowest.
-static bool pwsp_stuck_is_better(const pwsp_pipelines *pipelines, const pwsp_process *process,
-                                 const pwsp_process *other) {
-    bool is_event = pwsp_stuck_channel(pipelines, process)->is_event;
-    if (!other || is_event != pwsp_stuck_channel(pipelines, other)->is_event) {
-        return !other || !is_event;
-    }
-    return pipelines->channels[process->channel].depth < pipelines->channels[other->channel].depth;
-}
-
-// What would help those in the circle: room; the end of a stream that somebody waits for; or that
-// somebody sends first.
-static void pwsp_stuck_print_circle_hint(const pwsp_pipelines *pipelines, ptowsp_text text) {
-    const pwsp_process *first = pipelines->circle, *at = first, *full = NULL, *end = NULL;
-    do {
-        if (at->wait == PWSP_PROCESS_WAITS_EMPTY) {
-            end = !end && at->receive->is_loop ? at : end;
-        } else if (pwsp_stuck_is_better(pipelines, at, full)) {
-            full = at;
-        }
-        at = pwsp_stuck_next(pipelines, at);
-    } while (at != first);
-    if (full) {
-        pwsp_stuck_print_depth_hint(pipelines, full, text);
-    }
-    if (end) {
-        const char *name = pwsp_stuck_channel(pipelines, end)->name;
-        pwsp_text_format(text, "%s", full ? ", or " : "");
-        pwsp_stuck_print_name(pipelines, pwsp_stuck_next(pipelines, end), text);
-        pwsp_text_format(text, " has to close channel %s before, if that is all that it sends",
-                         name);
-    } else if (!full && pwsp_stuck_next(pipelines, first) == first) {
-        pwsp_stuck_print_name(pipelines, first, text);
-        pwsp_text_format(text, " has to send before it receives");
-    } else if (!full) {
-        pwsp_text_format(text, "one of them has to send before it receives, or to close what it "
-                               "produces");
-    }
-}
-
-// What would help where there is no circle: those who could have let somebody go on have ended.
-static void pwsp_stuck_print_hint(const pwsp_pipelines *pipelines, ptowsp_text text) {
-    if (pipelines->circle) {
-        pwsp_stuck_print_circle_hint(pipelines, text);
-        return;
-    }
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        const pwsp_process *at = &pipelines->processes[i];
-        if (!pwsp_process_waits(at) || pwsp_stuck_next(pipelines, at)) {
-            continue;
-        }
-        const pwsp_channel_op *op = pwsp_stuck_channel(pipelines, at);
-        if (op->is_event) {
-            pwsp_text_format(text, "event %s takes as many waits as records", op->name);
-            return;
-        }
-        pwsp_text_format(text,
-                         "all consumers of channel %s have ended: one has to receive until the "
-                         "end of the stream, or ",
-                         op->name);
-        pwsp_stuck_print_depth_hint(pipelines, at, text);
-        return;
-    }
-}
-
-PWSP_INTERNAL void pwsp_stuck_fail(pwsp_pipelines *pipelines) {
-    char what[PWSP_ERROR_TEXT_MAX];
-    ptowsp_text_buffer buffer = {what, sizeof what, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
-    uint32_t shown = 0, left = pipelines->running_count - pipelines->ended_count;
-    uint64_t time = 0;
-    pwsp_stuck_find_firsts(pipelines);
-    pipelines->circle = pwsp_stuck_find_circle(pipelines);
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        const pwsp_process *process = &pipelines->processes[i];
-        if (!pwsp_process_waits(process)) {
-            continue;
-        }
-        time = pwsp_max_u64(time, process->time);
-        if (shown < PWSP_STUCK_SHORT_MAX) {
-            pwsp_text_format(text, "%s", shown++ ? ", " : "");
-            pwsp_stuck_print_name(pipelines, process, text);
-            pwsp_text_format(text,
-                             process->wait == PWSP_PROCESS_WAITS_FULL ? " finds %s full"
-                                                                      : " finds %s empty",
-                             pwsp_stuck_channel(pipelines, process)->name);
-        }
-    }
-    if (left > shown) {
-        pwsp_text_format(text, ", and %u more wait", left - shown);
-    }
-    pwsp_text_format(text, "; ");
-    pwsp_stuck_print_hint(pipelines, text);
-    pwsp_expander_fail(pipelines->x, PTOWSP_STUCK, PTOWSP_NO_INDEX,
-                       "stuck at cycle %" PRIu64 ": %s", time, what);
-}
-
-PWSP_INTERNAL void pwsp_stuck_print(const pwsp_pipelines *pipelines, ptowsp_text text) {
-    if (!pipelines->is_stuck) {
-        return;
-    }
-    uint32_t left = pipelines->running_count - pipelines->ended_count, shown = 0;
-    pwsp_text_format(text, "pipeline %s is stuck: %u of %u processes wait\n", pipelines->op->name,
-                     left, pipelines->running_count);
-    for (uint32_t i = 0; i < pipelines->running_count && shown < PWSP_STUCK_LONG_MAX; i++) {
-        const pwsp_process *process = &pipelines->processes[i];
-        if (!pwsp_process_waits(process)) {
-            continue;
-        }
-        shown++;
-        pwsp_text_format(text, "  ");
-        pwsp_stuck_print_name(pipelines, process, text);
-        pwsp_text_format(text, " ");
-        pwsp_stuck_print_wait(pipelines, process, text);
-        pwsp_text_format(text, "\n    at ");
-        pwsp_process_swap(pipelines, process);
-        pwsp_program_print_place(pipelines->program, process->node, pipelines->cells, text);
-        pwsp_process_swap(pipelines, process);
-        pwsp_text_format(text, "\n");
-    }
-    if (left > shown) {
-        pwsp_text_format(text, "  ... %u more\n", left - shown);
-    }
-    if (pipelines->circle) {
-        pwsp_text_format(text, "  circle: ");
-        pwsp_stuck_print_circle(pipelines, text);
-        pwsp_text_format(text, "\n");
-    }
-    pwsp_text_format(text, "  help: ");
-    pwsp_stuck_print_hint(pipelines, text);
-    pwsp_text_format(text, "\n");
-}
-
-// =================================================================================================
 // src/time/walk.h
 // =================================================================================================
 
@@ -30238,28 +30668,10 @@ typedef enum pwsp_resumed {
     PWSP_RESUMED_STAYS   // it waits or has ended
 } pwsp_resumed;
 
-// Puts a process that is ready into the heap.
-PWSP_INTERNAL void pwsp_pipelines_push(pwsp_pipelines *pipelines, const pwsp_ready *ready);
-
-PWSP_FORCE_INLINE void pwsp_pipelines_wake(pwsp_pipelines *pipelines, pwsp_process *process) {
-    uint32_t index = process->index;
-    process->wait = PWSP_PROCESS_READY;
-    if (pipelines->is_ordered) {
-        pwsp_ready ready = {process->time, index};
-        pwsp_pipelines_push(pipelines, &ready);
-    } else {
-        process->after = pipelines->ready;
-        pipelines->ready = index + 1;
-    }
-}
-
 // A process, which the expander is in, does its next op that is not control alone. *next is where
 // it is, and then where it goes on.
 PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_process *process,
                                                uint32_t *next);
-
-// A token arrives too late.
-PWSP_INTERNAL pwsp_resumed pwsp_pipelines_fail_time(pwsp_pipelines *pipelines, uint32_t channel);
 
 // Let the processes of the pipeline go on until none can: in the order of time; and in any order,
 // which takes one producer and one consumer for each channel, and no kernels that see data. False
@@ -30276,340 +30688,52 @@ PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines);
 // src/time/walk.c
 // =================================================================================================
 
-// Walking the processes of a pipeline.
+// Walking the processes of a pipeline, in the order of time.
 //
-// A process is a walk of its ops (its position, loops and cells, nothing else) and a time. It is
-// entered, walked to where it has to wait, and left; so thousands take no stacks and no threads.
-//
-//      ready --enter--> walks --leave--> waits (full, empty) --woken--> ready ... ended
-//
-// The ready process with the smallest (time, index) moves, and goes on as long as it is the
-// smallest: a heap holds the others. One that has to wait stands in the line of its channel, behind
-// those that have arrived before, and stays where it is, at its op. Each token that is put wakes
-// the first receiver in line, each that is taken the first sender. Woken means ready, with the time
-// at which it arrived: when it is the smallest it does its op, or, if another one that comes first
-// has just taken the token or the room, stands in line again. So the rule of the order is nothing
-// but the order of the heap. Only at depth 0, where two meet, who comes second does the op of both.
-//
-// Nobody waits in vain: as long as somebody stands in line, there are as many processes on their
-// way to the channel, woken, as there are tokens (or room) to be had.
+// A process is entered, walked to where it has to wait, and left. Which one moves, and what sends and
+// receives do, is what exchange.h says. A process that waits stays at its op, and does it again when
+// it is woken; or goes on behind it, if it has met another one there meanwhile.
 //
 // Where the order does not matter, kahn.c has a shorter way.
 
 #include <inttypes.h>
 
-// -- the ready ------------------------------------------------------------------------------------
-
-static bool pwsp_ready_is_less(const pwsp_ready *a, const pwsp_ready *b) {
-    return a->time < b->time || (a->time == b->time && a->process < b->process);
-}
-
-PWSP_INTERNAL void pwsp_pipelines_push(pwsp_pipelines *pipelines, const pwsp_ready *ready) {
-    pwsp_ready *heap = pipelines->heap;
-    uint32_t i = pipelines->heap_count++;
-    while (i > 0 && pwsp_ready_is_less(ready, &heap[(i - 1) / 2])) {
-        heap[i] = heap[(i - 1) / 2];
-        i = (i - 1) / 2;
+// What a send or receive has come to. *next is the op behind it, and `end` where a receive goes on at
+// the end of the stream.
+static pwsp_resumed pwsp_pipelines_exchanged(pwsp_pipelines *pipelines, pwsp_exchanged what,
+                                             uint32_t channel, uint32_t end, uint32_t *next) {
+    switch (what) {
+    case PWSP_EXCHANGED: return PWSP_RESUMED_LATER;
+    case PWSP_EXCHANGE_WAITS: --*next; return PWSP_RESUMED_STAYS;
+    case PWSP_EXCHANGE_END: *next = end; return PWSP_RESUMED_LATER;
+    case PWSP_EXCHANGE_LATE:
+    case PWSP_EXCHANGE_CLOSED:
+    case PWSP_EXCHANGE_LIMIT: break;
     }
-    heap[i] = *ready;
-}
-
-// Puts an entry in the place of the first.
-static void pwsp_pipelines_sink(pwsp_pipelines *pipelines, pwsp_ready ready) {
-    pwsp_ready *heap = pipelines->heap;
-    uint32_t i = 0, count = pipelines->heap_count;
-    for (uint32_t child = 1; child < count; child = 2 * i + 1) {
-        child += child + 1 < count && pwsp_ready_is_less(&heap[child + 1], &heap[child]);
-        if (!pwsp_ready_is_less(&heap[child], &ready)) {
-            break;
-        }
-        heap[i] = heap[child];
-        i = child;
-    }
-    heap[i] = ready;
-}
-
-// Does a process that is ready come before all others that are?
-PWSP_FORCE_INLINE bool pwsp_pipelines_is_first(const pwsp_pipelines *pipelines,
-                                               const pwsp_process *process) {
-    const pwsp_ready *first = &pipelines->heap[0];
-    return pipelines->heap_count == 0 || process->time < first->time ||
-           (process->time == first->time && process->index < first->process);
-}
-
-// -- lines ----------------------------------------------------------------------------------------
-
-// Lets a process stand in line: behind all that arrived before it, or at the same time and come
-// first.
-static void pwsp_pipelines_queue(pwsp_pipelines *pipelines, pwsp_channel_line *line,
-                                 pwsp_process *process) {
-    pwsp_process *processes = pipelines->processes;
-    uint32_t index = process->index;
-    uint32_t *at = &line->first;
-    if (line->last) {
-        const pwsp_process *last = &processes[line->last - 1];
-        if (last->time < process->time || (last->time == process->time && line->last - 1 < index)) {
-            at = &processes[line->last - 1].after;
-        }
-    }
-    while (*at && (processes[*at - 1].time < process->time ||
-                   (processes[*at - 1].time == process->time && *at - 1 < index))) {
-        at = &processes[*at - 1].after;
-    }
-    process->after = *at;
-    *at = index + 1;
-    if (process->after == 0) {
-        line->last = index + 1;
-    }
-}
-
-PWSP_FORCE_INLINE pwsp_process *pwsp_pipelines_unqueue(pwsp_pipelines *pipelines,
-                                                       pwsp_channel_line *line) {
-    pwsp_process *first = &pipelines->processes[line->first - 1];
-    line->first = first->after;
-    if (line->first == 0) {
-        line->last = 0;
-    }
-    return first;
-}
-
-// Lets a process wait at its op, which *next is behind.
-static pwsp_resumed pwsp_pipelines_wait(pwsp_pipelines *pipelines, pwsp_process *process,
-                                        uint32_t channel, pwsp_process_wait wait, uint32_t *next) {
-    pwsp_channel *at = &pipelines->channels[channel];
-    process->wait = wait;
-    process->channel = channel;
-    process->node = pipelines->x->node;
-    --*next;
-    pwsp_pipelines_queue(pipelines, wait == PWSP_PROCESS_WAITS_FULL ? &at->senders : &at->receivers,
-                         process);
-    return PWSP_RESUMED_STAYS;
-}
-
-PWSP_FORCE_INLINE void pwsp_pipelines_wake_first(pwsp_pipelines *pipelines,
-                                                 pwsp_channel_line *line) {
-    if (line->first) {
-        pwsp_pipelines_wake(pipelines, pwsp_pipelines_unqueue(pipelines, line));
-    }
-}
-
-// -- sending and receiving ------------------------------------------------------------------------
-
-PWSP_INTERNAL pwsp_resumed pwsp_pipelines_fail_time(pwsp_pipelines *pipelines, uint32_t channel) {
-    pwsp_expander_fail(pipelines->x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                       "a token of channel %s arrives after 2^63 - 1 cycles",
-                       PWSP_CHANNEL_AT(pipelines, channel)->name);
+    pwsp_error error;
+    pwsp_exchange_fail(&pipelines->exchange, what, channel, &error);
+    pwsp_expander_fail(pipelines->x, error.status, error.index, "%s", error.text);
     return PWSP_RESUMED_FAILED;
 }
 
-PWSP_FORCE_INLINE void pwsp_pipelines_put(pwsp_pipelines *pipelines, uint32_t channel,
-                                          pwsp_process *process, uint64_t token) {
-    pwsp_channel *at = &pipelines->channels[channel];
-    uint64_t k = at->sent, time = pwsp_channel_put(at, token, process->time);
-    uint64_t waited = time - process->time;
-    if (PWSP_UNLIKELY(pipelines->host.has_records)) {
-        const pwsp_channel_mark *cause = &at->marks[(k - at->depth) & at->mask];
-        uint64_t step = pwsp_step_add(pipelines, process, PTOWSP_STEP_SEND, channel, time, token,
-                                      waited ? cause : NULL);
-        at->marks[k & at->mask].step = step;
-        at->marks[k & at->mask].task = process->task;
-    }
-    if (waited) {
-        at->full = pwsp_sum_u64(at->full, waited);
-        process->full += pipelines->is_ordered ? waited : 0;
-        process->time = time;
-    }
-}
-
-// False when its time is beyond what time can be.
-PWSP_FORCE_INLINE bool pwsp_pipelines_take(pwsp_pipelines *pipelines, uint32_t channel,
-                                           pwsp_process *process, uint64_t *token) {
-    pwsp_channel *at = &pipelines->channels[channel];
-    if (PWSP_UNLIKELY(pwsp_channel_first_due(at) > PTOWSP_CYCLES_MAX)) {
-        return false;
-    }
-    uint64_t k = at->received, time = pwsp_channel_take(at, process->time, token);
-    uint64_t waited = time - process->time;
-    if (PWSP_UNLIKELY(pipelines->host.has_records)) {
-        pwsp_channel_mark *mark = &at->marks[k & at->mask];
-        mark->step = pwsp_step_add(pipelines, process, PTOWSP_STEP_RECEIVE, channel, time, *token,
-                                   waited ? mark : NULL);
-        mark->task = process->task;
-    }
-    if (waited) {
-        at->empty = pwsp_sum_u64(at->empty, waited);
-        process->empty += pipelines->is_ordered ? waited : 0;
-        process->time = time;
-    }
-    return true;
-}
-
-// Sender and receiver meet at a channel of depth 0; one of them has waited, at its op. False when
-// time is beyond what it can be.
-static bool pwsp_pipelines_meet(pwsp_pipelines *pipelines, uint32_t channel, pwsp_process *sender,
-                                uint64_t token, pwsp_process *receiver, uint64_t *out_token) {
-    pwsp_channel *at = &pipelines->channels[channel];
-    uint64_t sent = sender->time + at->latency;
-    uint64_t time = pwsp_max_u64(sent, receiver->time);
-    if (time > PTOWSP_CYCLES_MAX) {
-        return false;
-    }
-    if (pipelines->host.has_records) {
-        uint64_t next = pipelines->step_count;
-        pwsp_channel_mark send = {next, sender->task}, received = {next + 1, receiver->task};
-        pwsp_step_add(pipelines, sender, PTOWSP_STEP_SEND, channel, time, token,
-                      receiver->time > sent ? &received : NULL);
-        pwsp_step_add(pipelines, receiver, PTOWSP_STEP_RECEIVE, channel, time, token,
-                      sent > receiver->time ? &send : NULL);
-    }
-    at->sent++;
-    at->received++;
-    at->full = pwsp_sum_u64(at->full, time - sender->time);
-    at->empty = pwsp_sum_u64(at->empty, time - receiver->time);
-    sender->full += pipelines->is_ordered ? time - sender->time : 0;
-    receiver->empty += pipelines->is_ordered ? time - receiver->time : 0;
-    *out_token = token;
-    sender->time = time;
-    receiver->time = time;
-    pwsp_process *waited = sender->wait == PWSP_PROCESS_READY ? receiver : sender;
-    waited->next_op++;
-    pwsp_pipelines_wake(pipelines, waited);
-    return true;
-}
-
-// After a send at a port that its process has closed.
-static pwsp_resumed pwsp_pipelines_fail_closed(pwsp_pipelines *pipelines, uint32_t channel) {
-    const pwsp_channel_op *op = PWSP_CHANNEL_AT(pipelines, channel);
-    pwsp_expander_fail(pipelines->x, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                       op->is_event ? "it records event %s after closing it"
-                                    : "it sends to channel %s after closing it",
-                       op->name);
-    return PWSP_RESUMED_FAILED;
-}
-
-// After a send beyond the limit of the execution.
-static pwsp_resumed pwsp_pipelines_fail_limit(pwsp_pipelines *pipelines, uint32_t channel) {
-    pwsp_expander_fail(pipelines->x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                       "channel %s gets more than %" PRIu64 " tokens, the limit of this execution",
-                       PWSP_CHANNEL_AT(pipelines, channel)->name,
-                       pipelines->channels[channel].limit);
-    return PWSP_RESUMED_FAILED;
-}
-
-// *next is the op behind it.
 static pwsp_resumed pwsp_pipelines_send(pwsp_pipelines *pipelines, pwsp_process *process,
-                                        const pwsp_send_op *send, uint64_t token, uint32_t *next) {
-    uint32_t channel = send->channel;
-    pwsp_channel *at = &pipelines->channels[channel];
-    if (PWSP_UNLIKELY(process->closed[send->port - process->op->first_port])) {
-        return pwsp_pipelines_fail_closed(pipelines, channel);
-    }
-    if (PWSP_UNLIKELY(at->sent >= at->limit)) {
-        return pwsp_pipelines_fail_limit(pipelines, channel);
-    }
-    if (pwsp_channel_pending(at) < at->depth) {
-        pwsp_pipelines_put(pipelines, channel, process, token);
-        pwsp_pipelines_wake_first(pipelines, &at->receivers);
-        return PWSP_RESUMED_LATER;
-    }
-    if (at->depth == 0 && at->receivers.first) {
-        pwsp_process *receiver = pwsp_pipelines_unqueue(pipelines, &at->receivers);
-        return pwsp_pipelines_meet(pipelines, channel, process, token, receiver, receiver->inbox)
-                   ? PWSP_RESUMED_LATER
-                   : pwsp_pipelines_fail_time(pipelines, channel);
-    }
-    process->token = token;
-    return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_FULL, next);
+                                        uint32_t *next) {
+    const pwsp_expander *x = pipelines->x;
+    pwsp_exchanged what = pwsp_exchange_send(
+        &pipelines->exchange, process, x->send->port - process->op->first_port, x->token, x->node);
+    return pwsp_pipelines_exchanged(pipelines, what, x->send->channel, 0, next);
 }
 
-// A receiver sees the end of the stream.
-static void pwsp_pipelines_see_end(pwsp_pipelines *pipelines, pwsp_process *process,
-                                   uint32_t channel) {
-    pwsp_channel *at = &pipelines->channels[channel];
-    uint64_t time = pwsp_max_u64(process->time, at->close_time), waited = time - process->time;
-    if (pipelines->host.has_records) {
-        pwsp_step_add(pipelines, process, PTOWSP_STEP_END, channel, time, 0,
-                      waited ? &at->close_mark : NULL);
-    }
-    at->empty = pwsp_sum_u64(at->empty, waited);
-    process->empty += pipelines->is_ordered ? waited : 0;
-    process->time = time;
-}
-
-// *next is the op behind it, and at the end of the stream becomes `end`.
 static pwsp_resumed pwsp_pipelines_receive(pwsp_pipelines *pipelines, pwsp_process *process,
-                                           const pwsp_receive_op *receive, uint32_t end,
                                            uint32_t *next) {
-    uint32_t channel = receive->channel;
-    pwsp_channel *at = &pipelines->channels[channel];
+    const pwsp_expander *x = pipelines->x;
+    const pwsp_receive_op *receive = x->receive;
     uint64_t *token = &pipelines->cells[receive->cell];
-    bool is_good = true;
-    if (pwsp_channel_pending(at)) {
-        is_good = pwsp_pipelines_take(pipelines, channel, process, token);
-        pwsp_pipelines_wake_first(pipelines, &at->senders);
-    } else if (at->senders.first && at->depth == 0) {
-        if (PWSP_UNLIKELY(at->sent >= at->limit)) {  // several may have come before it was reached
-            return pwsp_pipelines_fail_limit(pipelines, channel);
-        }
-        pwsp_process *sender = pwsp_pipelines_unqueue(pipelines, &at->senders);
-        is_good = pwsp_pipelines_meet(pipelines, channel, sender, sender->token, process, token);
-    } else if (at->producers == 0 && !receive->is_wait) {  // who waits for an event waits for ever
-        pwsp_pipelines_see_end(pipelines, process, channel);
-        *next = end;
-    } else {
-        process->receive = receive;
-        process->inbox = receive->place ? &process->kept[receive->place - 1] : token;
-        return pwsp_pipelines_wait(pipelines, process, channel, PWSP_PROCESS_WAITS_EMPTY, next);
-    }
-    return is_good ? PWSP_RESUMED_LATER : pwsp_pipelines_fail_time(pipelines, channel);
-}
-
-// A producer closes a channel at its time. After the last one, those that wait will see the end;
-// but not those that wait for an event.
-static void pwsp_pipelines_close(pwsp_pipelines *pipelines, pwsp_process *process,
-                                 uint32_t channel) {
-    pwsp_channel *at = &pipelines->channels[channel];
-    if (process->time >= at->close_time) {
-        at->close_time = process->time;
-        at->close_mark.step = process->step;
-        at->close_mark.task = process->task;
-    }
-    at->producers--;
-    while (at->producers == 0 && at->receivers.first &&
-           !PWSP_CHANNEL_AT(pipelines, channel)->is_event) {
-        pwsp_pipelines_wake_first(pipelines, &at->receivers);
-    }
-}
-
-static void pwsp_pipelines_close_early(pwsp_pipelines *pipelines, pwsp_process *process,
-                                       uint32_t port) {
-    uint8_t *closed = &process->closed[port - process->op->first_port];
-    if (*closed) {
-        return;
-    }
-    *closed = 1;
-    uint32_t channel = PWSP_PORT_AT(pipelines, port)->channel;
-    if (pipelines->host.has_records) {
-        pwsp_step_add(pipelines, process, PTOWSP_STEP_CLOSE, channel, process->time, 0, NULL);
-    }
-    pwsp_pipelines_close(pipelines, process, channel);
-}
-
-static void pwsp_pipelines_end_process(pwsp_pipelines *pipelines, pwsp_process *process) {
-    if (pipelines->host.has_records) {
-        pwsp_step_add(pipelines, process, PTOWSP_STEP_CLOSE, UINT32_MAX, process->time, 0, NULL);
-    }
-    process->wait = PWSP_PROCESS_HAS_ENDED;
-    pipelines->ended_count++;
-    const pwsp_process_op *op = process->op;
-    for (uint32_t i = 0; i < op->port_count; i++) {
-        const pwsp_port *port = PWSP_PORT_AT(pipelines, op->first_port + i);
-        if (!port->is_produced) {
-            pipelines->channels[port->channel].consumers--;
-        } else if (!process->closed[i]) {
-            pwsp_pipelines_close(pipelines, process, port->channel);
-        }
-    }
+    process->inbox = receive->place ? &process->kept[receive->place - 1] : token;
+    process->is_loop = receive->is_loop;
+    pwsp_exchanged what =
+        pwsp_exchange_receive(&pipelines->exchange, process, receive->channel, token, x->node);
+    return pwsp_pipelines_exchanged(pipelines, what, receive->channel, x->receive_end, next);
 }
 
 // -- walking --------------------------------------------------------------------------------------
@@ -30625,7 +30749,7 @@ static bool pwsp_pipelines_task(pwsp_pipelines *pipelines, pwsp_process *process
                            "task %" PRIu64 " ends after 2^63 - 1 cycles", pipelines->x->task.index);
         return false;
     }
-    if (pipelines->host.has_records) {
+    if (pipelines->exchange.has_records) {
         uint64_t index = pipelines->x->task.index;
         pwsp_step_add(pipelines, process, PTOWSP_STEP_TASK, UINT32_MAX, end, index, NULL);
         process->task = index;
@@ -30642,9 +30766,10 @@ static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *proces
     switch (event) {
     case PWSP_EVENT_TASK: return pwsp_pipelines_task(pipelines, process);
     case PWSP_EVENT_CLOSE:
-        pwsp_pipelines_close_early(pipelines, process, pipelines->x->port);
+        pwsp_exchange_close(&pipelines->exchange, process,
+                            pipelines->x->port - process->op->first_port);
         break;
-    case PWSP_EVENT_PROCESS_END: pwsp_pipelines_end_process(pipelines, process); break;
+    case PWSP_EVENT_PROCESS_END: pwsp_exchange_end(&pipelines->exchange, process); break;
     case PWSP_EVENT_SLOT_LOAD:
         pipelines->slot_load_count++;
         if (pipelines->host.load) {
@@ -30673,10 +30798,10 @@ PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_p
     pwsp_event event = pwsp_expander_next(x);
     *next = x->next_op;
     if (event == PWSP_EVENT_SEND) {
-        return pwsp_pipelines_send(pipelines, process, x->send, x->token, next);
+        return pwsp_pipelines_send(pipelines, process, next);
     }
     if (event == PWSP_EVENT_RECEIVE) {
-        return pwsp_pipelines_receive(pipelines, process, x->receive, x->receive_end, next);
+        return pwsp_pipelines_receive(pipelines, process, next);
     }
     if (!pwsp_pipelines_event(pipelines, process, event)) {
         return PWSP_RESUMED_FAILED;
@@ -30687,11 +30812,13 @@ PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_p
 // Lets a process go on until it waits, has ended, or others come first.
 static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
     pwsp_resumed resumed;
-    uint32_t next = process->next_op;
+    uint32_t next = process->next_op + process->has_met;
+    process->has_met = false;
     pwsp_process_enter(pipelines, process);
     do {
         resumed = pwsp_pipelines_step(pipelines, process, &next);
-    } while (resumed == PWSP_RESUMED_LATER && pwsp_pipelines_is_first(pipelines, process));
+    } while (resumed == PWSP_RESUMED_LATER &&
+             pwsp_exchange_is_first(&pipelines->exchange, process));
     process->next_op = next;
     if (resumed != PWSP_RESUMED_FAILED) {  // else the error is about it
         pwsp_process_leave(pipelines, process);
@@ -30700,20 +30827,19 @@ static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_proces
 }
 
 PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
-    pipelines->heap_count = 0;
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        pwsp_pipelines_wake(pipelines, &pipelines->processes[i]);
+    pwsp_exchange *exchange = &pipelines->exchange;
+    exchange->heap_count = 0;
+    for (uint32_t i = 0; i < exchange->running_count; i++) {
+        pwsp_exchange_wake(exchange, &exchange->processes[i]);
     }
-    while (pipelines->heap_count > 0) {
-        uint32_t first = pipelines->heap[0].process;
-        pwsp_pipelines_sink(pipelines, pipelines->heap[--pipelines->heap_count]);
-        pwsp_process *process = &pipelines->processes[first];
+    while (exchange->heap_count > 0) {
+        uint32_t first = pwsp_exchange_pop(exchange, NULL);
+        pwsp_process *process = &exchange->processes[first];
         pwsp_resumed resumed = pwsp_pipelines_resume(pipelines, process);
         while (resumed == PWSP_RESUMED_LATER) {  // changes places with the first
             pwsp_ready ready = {process->time, first};
-            first = pipelines->heap[0].process;
-            pwsp_pipelines_sink(pipelines, ready);
-            process = &pipelines->processes[first];
+            first = pwsp_exchange_pop(exchange, &ready);
+            process = &exchange->processes[first];
             resumed = pwsp_pipelines_resume(pipelines, process);
         }
         if (resumed == PWSP_RESUMED_FAILED) {
@@ -30772,7 +30898,7 @@ static pwsp_kahn_op pwsp_kahn_prepare(const pwsp_pipelines *pipelines, uint32_t 
         made.kind = is_cell && !is_closed_early ? PWSP_KAHN_SEND : PWSP_KAHN_OTHER;
         made.cell = send->token.cell;
         made.channel_index = send->channel;
-        made.channel = &pipelines->channels[send->channel];
+        made.channel = &pipelines->exchange.channels[send->channel];
         made.next = pwsp_kahn_from(pipelines, index + 1);
     } else if (op->kind == PWSP_OP_RECEIVE) {
         const pwsp_receive_op *receive =
@@ -30780,7 +30906,7 @@ static pwsp_kahn_op pwsp_kahn_prepare(const pwsp_pipelines *pipelines, uint32_t 
         made.kind = PWSP_KAHN_RECEIVE;
         made.cell = receive->cell;
         made.channel_index = receive->channel;
-        made.channel = &pipelines->channels[receive->channel];
+        made.channel = &pipelines->exchange.channels[receive->channel];
         made.next = pwsp_kahn_from(pipelines, index + 1);
     }
     return made;
@@ -30821,12 +30947,12 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_wait(const pwsp_pipelines *pipelines,
 // Who waits at a channel is ready, behind its op: that is done for it.
 PWSP_FORCE_INLINE pwsp_process *pwsp_kahn_wake(pwsp_pipelines *pipelines, pwsp_channel_line *line) {
     uint32_t number = line->first;
-    pwsp_process *process = &pipelines->processes[number - 1];
+    pwsp_process *process = &pipelines->exchange.processes[number - 1];
     process->next_op = pipelines->kahn_ops[process->next_op].next->index;
     line->first = line->last = 0;
     process->wait = PWSP_PROCESS_READY;
-    process->after = pipelines->ready;
-    pipelines->ready = number;
+    process->after = pipelines->exchange.ready;
+    pipelines->exchange.ready = number;
     return process;
 }
 
@@ -30879,7 +31005,8 @@ static pwsp_resumed pwsp_kahn_other(pwsp_pipelines *pipelines, pwsp_process *pro
 // Lets a process go on until it waits or has ended. `continue` is for an op that is done, and
 // `break` for one that is not for here: nothing has been done.
 PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
-    const pwsp_kahn_op *op = &pipelines->kahn_ops[process->next_op];
+    const pwsp_kahn_op *op = &pipelines->kahn_ops[process->next_op + process->has_met];
+    process->has_met = false;
     uint64_t *cells = pipelines->cells;
     uint64_t time = process->time;
     pwsp_kahn_swap(pipelines, process);
@@ -30900,7 +31027,8 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
                 break;
             }
             if (channel->receivers.first) {
-                pwsp_process *receiver = &pipelines->processes[channel->receivers.first - 1];
+                pwsp_process *receiver =
+                    &pipelines->exchange.processes[channel->receivers.first - 1];
                 if (!pwsp_kahn_is_due(channel, pwsp_max_u64(time, receiver->time))) {
                     break;  // its place was free before its receiver came
                 }
@@ -30932,7 +31060,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
                     pwsp_kahn_put(channel, sender->token, &sender->time);
                 }
             } else if (channel->senders.first) {  // at depth 0
-                pwsp_process *sender = &pipelines->processes[channel->senders.first - 1];
+                pwsp_process *sender = &pipelines->exchange.processes[channel->senders.first - 1];
                 if (!pwsp_kahn_is_due(channel, sender->time)) {
                     break;
                 }
@@ -30942,7 +31070,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
                 const pwsp_op *from = &pipelines->x->ops[op->index];
                 const pwsp_receive_op *receive =
                     PWSP_PROGRAM_AT(pipelines->program, receives, pwsp_receive_op, from->at);
-                process->receive = receive;
+                process->is_loop = receive->is_loop;
                 process->inbox =
                     receive->place ? &process->kept[receive->place - 1] : &cells[op->cell];
                 return pwsp_kahn_wait(pipelines, process, time, op, &channel->receivers,
@@ -30968,13 +31096,13 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
 }
 
 PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
-    pipelines->ready = 0;
-    for (uint32_t i = pipelines->running_count; i > 0; i--) {
-        pwsp_pipelines_wake(pipelines, &pipelines->processes[i - 1]);
+    pipelines->exchange.ready = 0;
+    for (uint32_t i = pipelines->exchange.running_count; i > 0; i--) {
+        pwsp_exchange_wake(&pipelines->exchange, &pipelines->exchange.processes[i - 1]);
     }
-    while (pipelines->ready) {
-        pwsp_process *process = &pipelines->processes[pipelines->ready - 1];
-        pipelines->ready = process->after;
+    while (pipelines->exchange.ready) {
+        pwsp_process *process = &pipelines->exchange.processes[pipelines->exchange.ready - 1];
+        pipelines->exchange.ready = process->after;
         if (pwsp_kahn_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
             return false;
         }
@@ -31002,18 +31130,18 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
 #define PWSP_PIPELINES_ARRAYS(ARRAY)                                                               \
     ARRAY(stats, ptowsp_pipeline_stats, program->pipelines.count + 1)                              \
     ARRAY(channel_stats, ptowsp_channel_stats, program->channels.count + 1)                        \
-    ARRAY(channels, pwsp_channel, program->channels.count + 1)                                     \
+    ARRAY(exchange.channels, pwsp_channel, program->channels.count + 1)                            \
     ARRAY(chains, pwsp_chain, program->pipelines.count + 1)                                        \
     ARRAY(kahn_ops, pwsp_kahn_op, program->ops.count)
 
 // Those that grow: field, type, capacity.
 #define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
     ARRAY(process_stats, ptowsp_process_stats, process_stats_capacity)                             \
-    ARRAY(processes, pwsp_process, process_capacity)                                               \
+    ARRAY(exchange.processes, pwsp_process, process_capacity)                                      \
     ARRAY(kept, uint64_t, kept_capacity)                                                           \
     ARRAY(frames, pwsp_frame, frame_capacity)                                                      \
     ARRAY(closed, uint8_t, closed_capacity)                                                        \
-    ARRAY(heap, pwsp_ready, heap_capacity)                                                         \
+    ARRAY(exchange.heap, pwsp_ready, heap_capacity)                                                \
     ARRAY(steps, ptowsp_step_record, step_capacity)                                                \
     ARRAY(chain_steps, uint64_t, chain_capacity)
 
@@ -31045,8 +31173,8 @@ PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines) {
     if (!program) {
         return;
     }
-    for (uint32_t i = 0; pipelines->channels && i < program->channels.count; i++) {
-        pwsp_channel_free(&pipelines->channels[i], &memory);
+    for (uint32_t i = 0; pipelines->exchange.channels && i < program->channels.count; i++) {
+        pwsp_channel_free(&pipelines->exchange.channels[i], &memory);
     }
 #define PWSP_PIPELINES_FREE(field, type, count)                                                    \
     pwsp_memory_free(&memory, pipelines->field, (size_t)(count) * sizeof(type));
@@ -31066,7 +31194,7 @@ PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines) {
         return 0;
     }
     for (uint32_t i = 0; i < program->channels.count; i++) {
-        bytes += pwsp_channel_bytes(&pipelines->channels[i]);
+        bytes += pwsp_channel_bytes(&pipelines->exchange.channels[i]);
     }
 #define PWSP_PIPELINES_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
     PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_SIZE)
@@ -31156,7 +31284,7 @@ static void pwsp_pipelines_name_processes(pwsp_pipelines *pipelines, const uint6
 
 PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
     pipelines->process_count = 0;
-    pipelines->step_count = 0;
+    pipelines->exchange.step_count = 0;
     pipelines->chain_count = 0;
     pipelines->slot_load_count = 0;
     pipelines->is_stuck = false;
@@ -31192,11 +31320,11 @@ PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander
     bool is_good = true;
     PWSP_PIPELINES_ROOM(process_stats, ptowsp_process_stats, process_stats_capacity,
                         pipelines->process_count);
-    PWSP_PIPELINES_ROOM(processes, pwsp_process, process_capacity, needs.processes);
+    PWSP_PIPELINES_ROOM(exchange.processes, pwsp_process, process_capacity, needs.processes);
     PWSP_PIPELINES_ROOM(kept, uint64_t, kept_capacity, needs.kept + 1);
     PWSP_PIPELINES_ROOM(frames, pwsp_frame, frame_capacity, needs.processes * program->frame_depth);
     PWSP_PIPELINES_ROOM(closed, uint8_t, closed_capacity, needs.ports + 1);
-    PWSP_PIPELINES_ROOM(heap, pwsp_ready, heap_capacity, needs.processes);
+    PWSP_PIPELINES_ROOM(exchange.heap, pwsp_ready, heap_capacity, needs.processes);
     if (!is_good) {
         pwsp_pipelines_forget(pipelines);
         pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
@@ -31227,26 +31355,21 @@ static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
             x->fault.index, x->arrays[x->fault.array].count);
         return false;
     }
-    if (depth > PTOWSP_CHANNEL_DEPTH_MAX) {
-        pwsp_expander_fail(x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                           "channel %s: a depth of %" PRIu64 ", more than %d", op->name, depth,
-                           PTOWSP_CHANNEL_DEPTH_MAX);
+    pwsp_error error;
+    if (pwsp_exchange_check_channel(&error, op->name, depth, latency,
+                                    pipelines->host.has_latency) != PTOWSP_OK) {
+        pwsp_expander_fail(x, error.status, error.index, "%s", error.text);
         return false;
     }
-    if (latency > PTOWSP_CYCLES_MAX) {
-        pwsp_expander_fail(
-            x, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-            "channel %s: a latency of %" PRId64 " cycles%s", op->name, (int64_t)latency,
-            pipelines->host.has_latency ? ", by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL : "");
-        return false;
-    }
-    if (!pwsp_channel_begin(&pipelines->channels[channel], &pipelines->memory, depth, latency,
-                            pipelines->host.has_records)) {
+    if (!pwsp_channel_begin(&pipelines->exchange.channels[channel], &pipelines->memory, depth,
+                            latency, pipelines->host.has_records)) {
         pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "channel %s: out of memory",
                            op->name);
         return false;
     }
-    pipelines->channels[channel].limit = pipelines->host.token_limit;
+    pipelines->exchange.channels[channel].limit = pipelines->host.token_limit;
+    pipelines->exchange.channels[channel].name = op->name;
+    pipelines->exchange.channels[channel].is_event = op->is_event;
     return true;
 }
 
@@ -31276,11 +31399,16 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
         const pwsp_process_op *process_op = PWSP_PROCESS_OP_AT(pipelines, op->first_process + i);
         uint64_t count = pipelines->cells[process_op->size];
         for (uint64_t j = 0; j < count; j++) {
-            pwsp_process *process = &pipelines->processes[index];
+            pwsp_process *process = &pipelines->exchange.processes[index];
             memset(process, 0, sizeof *process);
             process->kept = kept;
             process->frames = pipelines->frames + (size_t)index * program->frame_depth;
             process->op = process_op;
+            process->name = process_op->name;
+            process->ports = PWSP_PORT_AT(pipelines, process_op->first_port);
+            process->port_count = process_op->port_count;
+            process->replica = (uint32_t)j;
+            process->replica_count = (uint32_t)count;
             process->index = index++;
             process->next_op = process_op->first_op;
             process->closed = closed;
@@ -31295,8 +31423,8 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
             }
         }
     }
-    pipelines->running_count = index;
-    pipelines->ended_count = 0;
+    pipelines->exchange.running_count = index;
+    pipelines->exchange.ended_count = 0;
     pipelines->end_task = PTOWSP_NO_INDEX;
 }
 
@@ -31308,34 +31436,15 @@ PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines) {
     }
 }
 
-// Counts who produces and consumes each channel; and says whether each has one of both.
-static bool pwsp_pipelines_connect(pwsp_pipelines *pipelines) {
-    const pwsp_pipeline_op *op = pipelines->op;
-    bool is_simple = true;
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        const pwsp_process_op *process = pipelines->processes[i].op;
-        for (uint32_t j = 0; j < process->port_count; j++) {
-            const pwsp_port *port = PWSP_PORT_AT(pipelines, process->first_port + j);
-            pwsp_channel *channel = &pipelines->channels[port->channel];
-            *(port->is_produced ? &channel->producers : &channel->consumers) += 1;
-        }
-    }
-    for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
-        const pwsp_channel *channel = &pipelines->channels[i];
-        is_simple = is_simple && channel->producers <= 1 && channel->consumers <= 1;
-    }
-    return is_simple;
-}
-
 // Cycles that a process has waited. Without order each channel has one producer and one consumer,
 // so those that wait there are not counted twice.
 static void pwsp_pipelines_account_waits(const pwsp_pipelines *pipelines,
                                          const pwsp_process *process, ptowsp_process_stats *sum) {
     sum->full_cycles = pwsp_sum_u64(sum->full_cycles, process->full);
     sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, process->empty);
-    for (uint32_t i = 0; !pipelines->is_ordered && i < process->op->port_count; i++) {
+    for (uint32_t i = 0; !pipelines->exchange.is_ordered && i < process->op->port_count; i++) {
         const pwsp_port *port = PWSP_PORT_AT(pipelines, process->op->first_port + i);
-        const pwsp_channel *channel = &pipelines->channels[port->channel];
+        const pwsp_channel *channel = &pipelines->exchange.channels[port->channel];
         if (port->is_produced) {
             sum->full_cycles = pwsp_sum_u64(sum->full_cycles, channel->full);
         } else {
@@ -31350,7 +31459,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
     ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
     uint64_t latest = 0;
     for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
-        const pwsp_channel *channel = &pipelines->channels[i];
+        const pwsp_channel *channel = &pipelines->exchange.channels[i];
         ptowsp_channel_stats *sum = &pipelines->channel_stats[i];
         sum->depth = (uint32_t)channel->depth;
         sum->latency = channel->latency;
@@ -31360,8 +31469,8 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         sum->full_cycles = pwsp_sum_u64(sum->full_cycles, channel->full);
         sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, channel->empty);
     }
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        const pwsp_process *process = &pipelines->processes[i];
+    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
+        const pwsp_process *process = &pipelines->exchange.processes[i];
         ptowsp_process_stats *sum = &pipelines->running[i];
         bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
         bool is_waiting = is_full || process->wait == PWSP_PROCESS_WAITS_EMPTY;
@@ -31394,16 +31503,21 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
             return false;
         }
     }
-    bool is_simple = pwsp_pipelines_connect(pipelines);
-    pipelines->is_ordered = !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
-    bool is_good = pipelines->is_ordered ? pwsp_pipelines_walk(pipelines)
-                                         : pwsp_pipelines_walk_freely(pipelines);
+    pwsp_exchange *exchange = &pipelines->exchange;
+    bool is_simple = pwsp_exchange_connect(exchange, op->first_channel, op->channel_count);
+    exchange->has_records = pipelines->host.has_records;
+    exchange->record = pwsp_step_add;
+    exchange->user = pipelines;
+    pipelines->exchange.is_ordered =
+        !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
+    bool is_good = pipelines->exchange.is_ordered ? pwsp_pipelines_walk(pipelines)
+                                                  : pwsp_pipelines_walk_freely(pipelines);
     if (is_good && pipelines->is_out_of_memory) {
         pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                            "out of memory for records of steps");
         is_good = false;
     }
-    bool has_stopped = pipelines->ended_count < pipelines->running_count;
+    bool has_stopped = pipelines->exchange.ended_count < pipelines->exchange.running_count;
     if (is_good && has_stopped && pipelines->host.settle) {
         is_good = pipelines->host.settle(pipelines->host.user);
     }
@@ -31425,14 +31539,56 @@ PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *
     x->node = node;
     pwsp_pipelines_restore(pipelines);
     if (pipelines->is_stuck) {
-        pwsp_stuck_fail(pipelines);
+        pwsp_error error;
+        pwsp_deadlock_fail(&pipelines->exchange, &error);
+        pwsp_expander_fail(x, error.status, error.index, "%s", error.text);
         is_good = false;
     }
     *out_cycles = 0;
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        *out_cycles = pwsp_max_u64(*out_cycles, pipelines->processes[i].time);
+    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
+        *out_cycles = pwsp_max_u64(*out_cycles, pipelines->exchange.processes[i].time);
     }
     return is_good;
+}
+
+// -- after an execution that was stuck ------------------------------------------------------------
+
+#define PWSP_STUCK_MAX 200  // processes that the report tells of
+
+PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_text text) {
+    if (!pipelines->is_stuck) {
+        return;
+    }
+    uint32_t left = pipelines->exchange.running_count - pipelines->exchange.ended_count, shown = 0;
+    pwsp_text_format(text, "pipeline %s is stuck: %u of %u processes wait\n", pipelines->op->name,
+                     left, pipelines->exchange.running_count);
+    for (uint32_t i = 0; i < pipelines->exchange.running_count && shown < PWSP_STUCK_MAX; i++) {
+        const pwsp_process *process = &pipelines->exchange.processes[i];
+        if (!pwsp_process_waits(process)) {
+            continue;
+        }
+        shown++;
+        pwsp_text_format(text, "  ");
+        pwsp_deadlock_print_name(process, text);
+        pwsp_text_format(text, " ");
+        pwsp_deadlock_print_wait(&pipelines->exchange, process, text);
+        pwsp_text_format(text, "\n    at ");
+        pwsp_process_swap(pipelines, process);
+        pwsp_program_print_place(pipelines->program, process->node, pipelines->cells, text);
+        pwsp_process_swap(pipelines, process);
+        pwsp_text_format(text, "\n");
+    }
+    if (left > shown) {
+        pwsp_text_format(text, "  ... %u more\n", left - shown);
+    }
+    if (pipelines->exchange.circle) {
+        pwsp_text_format(text, "  circle: ");
+        pwsp_deadlock_print_circle(&pipelines->exchange, text);
+        pwsp_text_format(text, "\n");
+    }
+    pwsp_text_format(text, "  help: ");
+    pwsp_deadlock_print_hint(&pipelines->exchange, text);
+    pwsp_text_format(text, "\n");
 }
 
 // =================================================================================================
@@ -32369,12 +32525,12 @@ PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
     uint64_t task_count = x->task_count;
     bool has_skipped = x->has_skipped;
     pwsp_pipelines_place(pipelines);
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        pwsp_process_enter(pipelines, &pipelines->processes[i]);
+    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
+        pwsp_process_enter(pipelines, &pipelines->exchange.processes[i]);
         if (!pwsp_pipes_process_dry(pipes)) {
             return false;
         }
-        pwsp_process_leave(pipelines, &pipelines->processes[i]);
+        pwsp_process_leave(pipelines, &pipelines->exchange.processes[i]);
     }
     pwsp_pipelines_restore(pipelines);
     x->frames = frames;
@@ -34089,7 +34245,7 @@ const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run, uint32_t 
 }
 
 const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count) {
-    uint64_t count = run->pipes.pipelines.step_count;
+    uint64_t count = run->pipes.pipelines.exchange.step_count;
     if (out_count) {
         *out_count = count;
     }
@@ -34108,7 +34264,7 @@ const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeli
 }
 
 void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
-    pwsp_stuck_print(&run->pipes.pipelines, text);
+    pwsp_pipelines_print_stuck(&run->pipes.pipelines, text);
 }
 
 // =================================================================================================

@@ -79,7 +79,7 @@ template <typename Words> class npu_body {
             }
             break;
         case SIM_RECEIVE:
-            if (int64_t token; words_.receive(stmt.channel, &token)) {
+            if (int64_t token; words_.receive_one(stmt.channel, &token)) {
                 variable = token;
                 run(stmt.body);
             }

@@ -1,39 +1,38 @@
-// From the structs of npu_clock.h to those of wsp_clock.h.
+// From the structs of npu_clock.h to those that wsp_clock.h is told in. Tensors count from 1 there.
+
+#include "wsp_clock.h"
 
 #include "npu_clock.h"
-
-#include "../src/npu/tree/shim/wsp_clock.h"
 
 #include <cstring>
 #include <vector>
 
 struct npu_clock {
     wsp::Clock clock;
+    std::vector<pwsp_bound_tensor> tensors;
+    std::vector<uint8_t> is_loaded, is_written;
 };
 
 namespace {
 
+void print_place(const void *, uint32_t node, ptowsp_text text) {
+    pwsp_text_format(text, "node %u", node);
+}
+
 // One that lasts as long as the call; what it points to is dead afterwards, as in a tree.
 struct Task {
-    std::vector<wsp::ClockTile> tiles;
+    std::vector<pwsp_tile_at> tiles;
     std::vector<uint32_t> after, before;
-    wsp::ClockTask task;
+    pwsp_arrival task;
 
     explicit Task(const clock_task &from);
 };
 
-wsp::ClockTile tile_of(const clock_tile &from) {
-    wsp::ClockTile to = wsp::ClockTile();
-    to.tensor = from.tensor;
-    to.rows = from.rows;
-    to.cols = from.cols;
-    to.lead = from.lead;
-    to.row = from.row;
-    to.col = from.col;
-    to.is_read = from.is_read;
-    to.is_written = from.is_written;
-    to.is_loaded = from.is_loaded;
-    return to;
+pwsp_tile_at tile_of(const clock_tile &from) {
+    const uint32_t access = (from.is_read ? PWSP_TILE_READ : 0) |
+                            (from.is_written ? PWSP_TILE_WRITTEN : 0) |
+                            (from.is_loaded ? PWSP_TILE_LOADED : 0);
+    return {from.tensor + 1, from.rows, from.cols, access, from.lead, from.row, from.col};
 }
 
 Task::Task(const clock_task &from) : task() {
@@ -68,28 +67,36 @@ void npu_clock_destroy(npu_clock *clock) {
 
 bool npu_clock_begin(npu_clock *clock, const clock_program *from, const clock_tensor *tensors,
                      uint32_t tensor_count) {
-    wsp::ClockProgram to = wsp::ClockProgram();
-    to.schedule = from->schedule;
-    to.lane_count = from->lane_count;
-    to.is_priority_signed = from->is_priority_signed;
-    to.has_streams = from->has_streams;
-    to.edge_count = from->edge_count;
-    to.scope_depth = from->scope_depth;
-    to.pipeline_count = from->pipeline_count;
-    std::vector<wsp::ClockTensor> list(tensor_count);
+    clock->tensors.assign(tensor_count + 1, pwsp_bound_tensor());
+    clock->is_loaded.assign(tensor_count + 1, 0);
+    clock->is_written.assign(tensor_count + 1, 0);
     for (uint32_t i = 0; i < tensor_count; i++) {
-        list[i].base = tensors[i].base;
-        list[i].element_size = tensors[i].element_size;
-        memcpy(list[i].lead_shape, tensors[i].lead_shape, sizeof list[i].lead_shape);
-        memcpy(list[i].lead_strides, tensors[i].lead_strides, sizeof list[i].lead_strides);
-        list[i].rows = tensors[i].rows;
-        list[i].cols = tensors[i].cols;
-        list[i].row_stride = tensors[i].row_stride;
-        list[i].col_stride = tensors[i].col_stride;
-        list[i].is_written = tensors[i].is_written;
-        list[i].is_loaded = tensors[i].is_loaded;
+        pwsp_bound_tensor &to = clock->tensors[i + 1];
+        to.base = tensors[i].base;
+        to.element_size = tensors[i].element_size;
+        to.is_bound = tensors[i].element_size != 0;
+        memcpy(to.lead_shape, tensors[i].lead_shape, sizeof to.lead_shape);
+        memcpy(to.lead_strides, tensors[i].lead_strides, sizeof to.lead_strides);
+        to.rows = tensors[i].rows;
+        to.cols = tensors[i].cols;
+        to.row_stride = tensors[i].row_stride;
+        to.col_stride = tensors[i].col_stride;
+        clock->is_written[i + 1] = tensors[i].is_written;
+        clock->is_loaded[i + 1] = tensors[i].is_loaded;
     }
-    return clock->clock.begin(to, list.data(), tensor_count);
+    pwsp_timed timed = pwsp_timed();
+    timed.schedule = *from->schedule;
+    timed.is_priority_signed = from->is_priority_signed;
+    timed.has_streams = from->has_streams;
+    timed.lane_count = from->lane_count;
+    timed.scope_depth = from->scope_depth;
+    timed.pipeline_count = from->pipeline_count;
+    timed.tensor_count = tensor_count + 1;
+    timed.edge_count = from->edge_count;
+    timed.tensor_is_loaded = reinterpret_cast<const bool *>(clock->is_loaded.data());
+    timed.tensor_is_written = reinterpret_cast<const bool *>(clock->is_written.data());
+    timed.print_place = print_place;
+    return clock->clock.begin(timed, clock->tensors.data());
 }
 
 bool npu_clock_scope_begin(npu_clock *clock, bool is_parallel) {
@@ -116,14 +123,12 @@ bool npu_clock_slot_load(npu_clock *clock, const clock_tile *element) {
 
 bool npu_clock_do_pipeline(npu_clock *clock, const clock_pipeline *from) {
     Task whole(from->whole);
-    wsp::ClockPipeline to = wsp::ClockPipeline();
+    pwsp_pipeline_arrival to = pwsp_pipeline_arrival();
     to.whole = whole.task;
     to.pipeline = from->pipeline;
     to.task_count = from->task_count;
-    to.busy_cycles = from->busy_cycles;
-    to.channel_cycles = from->channel_cycles;
-    to.slot_load_count = from->slot_load_count;
-    return clock->clock.pipeline(to);
+    return clock->clock.pipeline(to,
+                                 {from->busy_cycles, from->channel_cycles, from->slot_load_count});
 }
 
 bool npu_clock_end(npu_clock *clock) {

@@ -275,6 +275,23 @@ void npu_network__says_who_is_stuck(void **state) {
         expect_log(lab, {0, 0});
     }
     {
+        Lab lab;  // the same, where each wants all that the other one sends
+        uint32_t x = lab.network.channel("x", 1, 0, false, 1);
+        uint32_t y = lab.network.channel("y", 1, 0, false, 1);
+        auto make = [&](const char *name, uint32_t in, uint32_t out) {
+            lab.network.process(name, 1, {{in, false}, {out, true}}, [&lab, in, out](uint32_t me) {
+                for (uint64_t t; lab.network.receive(me, in, &t, 1, true);) {
+                    lab.network.send(me, out, t, 1);
+                }
+            });
+        };
+        make("a", x, y);
+        make("b", y, x);
+        expect_error(lab, PTOWSP_STUCK, PLACE,
+                     "stuck at cycle 0: a finds x empty, b finds y empty; b has to close channel x "
+                     "before, if that is all that it sends");
+    }
+    {
         Lab lab;  // two channels filled one after the other, taken the other way around
         uint32_t x = lab.network.channel("x", 1, 0, false, 1);
         uint32_t y = lab.network.channel("y", 0, 0, false, 1);
@@ -581,6 +598,9 @@ struct NetworkWords {
         bool has_token = lab.network.receive(me, channels[static_cast<size_t>(channel)], &bits, 1);
         *token = static_cast<int64_t>(bits);
         return has_token;
+    }
+    bool receive_one(int channel, int64_t *token) {
+        return receive(channel, token);
     }
     void close(int channel) {
         lab.network.close(me, channels[static_cast<size_t>(channel)]);

@@ -129,7 +129,8 @@ src/time/lanes.h src/time/lanes.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
 src/time/channel.h src/time/channel.c
-src/time/pipeline.h src/time/steps.c src/time/stuck.c
+src/time/exchange.h src/time/exchange.c src/time/deadlock.c
+src/time/pipeline.h src/time/steps.c
 src/time/walk.h src/time/walk.c src/time/kahn.c src/time/pipeline.c
 src/exec/bindings.h src/exec/bind.c src/exec/verify.c
 src/exec/call.h src/exec/call.c src/exec/tiles.c
@@ -164,6 +165,8 @@ src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
+src/time/channel.h src/time/channel.c
+src/time/exchange.h src/time/exchange.c src/time/deadlock.c
 "
 CORE=include/wsp_core.h
 

@@ -592,7 +592,7 @@ const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run, uint32_t 
 }
 
 const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count) {
-    uint64_t count = run->pipes.pipelines.step_count;
+    uint64_t count = run->pipes.pipelines.exchange.step_count;
     if (out_count) {
         *out_count = count;
     }
@@ -611,5 +611,5 @@ const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeli
 }
 
 void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
-    pwsp_stuck_print(&run->pipes.pipelines, text);
+    pwsp_pipelines_print_stuck(&run->pipes.pipelines, text);
 }

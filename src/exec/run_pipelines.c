@@ -181,12 +181,12 @@ PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
     uint64_t task_count = x->task_count;
     bool has_skipped = x->has_skipped;
     pwsp_pipelines_place(pipelines);
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        pwsp_process_enter(pipelines, &pipelines->processes[i]);
+    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
+        pwsp_process_enter(pipelines, &pipelines->exchange.processes[i]);
         if (!pwsp_pipes_process_dry(pipes)) {
             return false;
         }
-        pwsp_process_leave(pipelines, &pipelines->processes[i]);
+        pwsp_process_leave(pipelines, &pipelines->exchange.processes[i]);
     }
     pwsp_pipelines_restore(pipelines);
     x->frames = frames;

@@ -53,8 +53,8 @@ static void npu_readme_files(npu_text *text, bool has_pipelines) {
                     "| `aicore/kernels/` | **one source per kernel** |\n"
                     "| `aicore/dispatch.cpp` | kernels by their number |\n"
                     "| `aicpu/wsp_expand.*` | the words that `expand.cpp` is written in |\n"
-                    "| `aicpu/wsp_scheduler*`, `wsp_region_map.*` | a bounded ring of tasks: which "
-                    "of them wait for which, as they share data, and which core runs them |\n");
+                    "| `aicpu/wsp_scheduler.*` | queues of ready tasks, and which core runs which: "
+                    "under it is the bounded ring of `include/wsp_core.h` |\n");
     if (has_pipelines) {
         npu_print(text, "| `aicpu/wsp_pipeline*` | processes and channels |\n");
     }

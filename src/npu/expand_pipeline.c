@@ -143,7 +143,7 @@ static void npu_receive(npu_expand *x, const ptowsp_statement *s) {
     npu_add_variable(x, s->variable);
     npu_add(x, "; ");
     npu_add_channel_name(x, s->channel);
-    npu_add(x, ".receive(%s, ", x->walker);
+    npu_add(x, is_loop ? ".receive(%s, " : ".receive_one(%s, ", x->walker);
     npu_add_variable(x, s->variable);
     npu_add(x, ", %u)%s) ", npu_place(x->emitter, s->node), is_loop ? ";" : "");
     npu_open(x);

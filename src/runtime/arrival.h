@@ -9,6 +9,13 @@
 
 #include "../data/region.h"
 
+// What a process of a pipeline does with a channel.
+typedef struct pwsp_port {
+    uint32_t channel;
+    bool is_produced;
+    bool is_closed_early;  // the process has an op that closes it
+} pwsp_port;
+
 // Memory bound to a tensor. Sizes and strides of dimensions that the tensor has not are 1 and 0.
 typedef struct pwsp_bound_tensor {
     char *data;     // NULL in runs that only measure time

@@ -31,11 +31,13 @@ typedef struct pwsp_channel {
     uint64_t close_time;
     pwsp_channel_line senders, receivers;
     uint32_t producers, consumers;            // that have not ended
-    uint32_t first_producer, first_consumer;  // of those that are stuck: index + 1, see stuck.c
+    uint32_t first_producer, first_consumer;  // of those that are stuck: index + 1, see deadlock.c
     uint64_t oldest, newest;                  // tokens, see channel.c
     pwsp_channel_mark *marks;                 // by place
     pwsp_channel_mark close_mark;
     uint64_t ring_capacity, mark_capacity;
+    const char *name;  // kept by the owner, as is:
+    bool is_event;     // its stream has no end
 } pwsp_channel;
 
 // Makes it empty, with as many tokens as depth. False when memory is out.

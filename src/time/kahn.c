@@ -45,7 +45,7 @@ static pwsp_kahn_op pwsp_kahn_prepare(const pwsp_pipelines *pipelines, uint32_t 
         made.kind = is_cell && !is_closed_early ? PWSP_KAHN_SEND : PWSP_KAHN_OTHER;
         made.cell = send->token.cell;
         made.channel_index = send->channel;
-        made.channel = &pipelines->channels[send->channel];
+        made.channel = &pipelines->exchange.channels[send->channel];
         made.next = pwsp_kahn_from(pipelines, index + 1);
     } else if (op->kind == PWSP_OP_RECEIVE) {
         const pwsp_receive_op *receive =
@@ -53,7 +53,7 @@ static pwsp_kahn_op pwsp_kahn_prepare(const pwsp_pipelines *pipelines, uint32_t 
         made.kind = PWSP_KAHN_RECEIVE;
         made.cell = receive->cell;
         made.channel_index = receive->channel;
-        made.channel = &pipelines->channels[receive->channel];
+        made.channel = &pipelines->exchange.channels[receive->channel];
         made.next = pwsp_kahn_from(pipelines, index + 1);
     }
     return made;
@@ -94,12 +94,12 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_wait(const pwsp_pipelines *pipelines,
 // Who waits at a channel is ready, behind its op: that is done for it.
 PWSP_FORCE_INLINE pwsp_process *pwsp_kahn_wake(pwsp_pipelines *pipelines, pwsp_channel_line *line) {
     uint32_t number = line->first;
-    pwsp_process *process = &pipelines->processes[number - 1];
+    pwsp_process *process = &pipelines->exchange.processes[number - 1];
     process->next_op = pipelines->kahn_ops[process->next_op].next->index;
     line->first = line->last = 0;
     process->wait = PWSP_PROCESS_READY;
-    process->after = pipelines->ready;
-    pipelines->ready = number;
+    process->after = pipelines->exchange.ready;
+    pipelines->exchange.ready = number;
     return process;
 }
 
@@ -152,7 +152,8 @@ static pwsp_resumed pwsp_kahn_other(pwsp_pipelines *pipelines, pwsp_process *pro
 // Lets a process go on until it waits or has ended. `continue` is for an op that is done, and
 // `break` for one that is not for here: nothing has been done.
 PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
-    const pwsp_kahn_op *op = &pipelines->kahn_ops[process->next_op];
+    const pwsp_kahn_op *op = &pipelines->kahn_ops[process->next_op + process->has_met];
+    process->has_met = false;
     uint64_t *cells = pipelines->cells;
     uint64_t time = process->time;
     pwsp_kahn_swap(pipelines, process);
@@ -173,7 +174,8 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
                 break;
             }
             if (channel->receivers.first) {
-                pwsp_process *receiver = &pipelines->processes[channel->receivers.first - 1];
+                pwsp_process *receiver =
+                    &pipelines->exchange.processes[channel->receivers.first - 1];
                 if (!pwsp_kahn_is_due(channel, pwsp_max_u64(time, receiver->time))) {
                     break;  // its place was free before its receiver came
                 }
@@ -205,7 +207,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
                     pwsp_kahn_put(channel, sender->token, &sender->time);
                 }
             } else if (channel->senders.first) {  // at depth 0
-                pwsp_process *sender = &pipelines->processes[channel->senders.first - 1];
+                pwsp_process *sender = &pipelines->exchange.processes[channel->senders.first - 1];
                 if (!pwsp_kahn_is_due(channel, sender->time)) {
                     break;
                 }
@@ -215,7 +217,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
                 const pwsp_op *from = &pipelines->x->ops[op->index];
                 const pwsp_receive_op *receive =
                     PWSP_PROGRAM_AT(pipelines->program, receives, pwsp_receive_op, from->at);
-                process->receive = receive;
+                process->is_loop = receive->is_loop;
                 process->inbox =
                     receive->place ? &process->kept[receive->place - 1] : &cells[op->cell];
                 return pwsp_kahn_wait(pipelines, process, time, op, &channel->receivers,
@@ -241,13 +243,13 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
 }
 
 PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
-    pipelines->ready = 0;
-    for (uint32_t i = pipelines->running_count; i > 0; i--) {
-        pwsp_pipelines_wake(pipelines, &pipelines->processes[i - 1]);
+    pipelines->exchange.ready = 0;
+    for (uint32_t i = pipelines->exchange.running_count; i > 0; i--) {
+        pwsp_exchange_wake(&pipelines->exchange, &pipelines->exchange.processes[i - 1]);
     }
-    while (pipelines->ready) {
-        pwsp_process *process = &pipelines->processes[pipelines->ready - 1];
-        pipelines->ready = process->after;
+    while (pipelines->exchange.ready) {
+        pwsp_process *process = &pipelines->exchange.processes[pipelines->exchange.ready - 1];
+        pipelines->exchange.ready = process->after;
         if (pwsp_kahn_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
             return false;
         }

@@ -16,18 +16,18 @@
 #define PWSP_PIPELINES_ARRAYS(ARRAY)                                                               \
     ARRAY(stats, ptowsp_pipeline_stats, program->pipelines.count + 1)                              \
     ARRAY(channel_stats, ptowsp_channel_stats, program->channels.count + 1)                        \
-    ARRAY(channels, pwsp_channel, program->channels.count + 1)                                     \
+    ARRAY(exchange.channels, pwsp_channel, program->channels.count + 1)                            \
     ARRAY(chains, pwsp_chain, program->pipelines.count + 1)                                        \
     ARRAY(kahn_ops, pwsp_kahn_op, program->ops.count)
 
 // Those that grow: field, type, capacity.
 #define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
     ARRAY(process_stats, ptowsp_process_stats, process_stats_capacity)                             \
-    ARRAY(processes, pwsp_process, process_capacity)                                               \
+    ARRAY(exchange.processes, pwsp_process, process_capacity)                                      \
     ARRAY(kept, uint64_t, kept_capacity)                                                           \
     ARRAY(frames, pwsp_frame, frame_capacity)                                                      \
     ARRAY(closed, uint8_t, closed_capacity)                                                        \
-    ARRAY(heap, pwsp_ready, heap_capacity)                                                         \
+    ARRAY(exchange.heap, pwsp_ready, heap_capacity)                                                \
     ARRAY(steps, ptowsp_step_record, step_capacity)                                                \
     ARRAY(chain_steps, uint64_t, chain_capacity)
 
@@ -59,8 +59,8 @@ PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines) {
     if (!program) {
         return;
     }
-    for (uint32_t i = 0; pipelines->channels && i < program->channels.count; i++) {
-        pwsp_channel_free(&pipelines->channels[i], &memory);
+    for (uint32_t i = 0; pipelines->exchange.channels && i < program->channels.count; i++) {
+        pwsp_channel_free(&pipelines->exchange.channels[i], &memory);
     }
 #define PWSP_PIPELINES_FREE(field, type, count)                                                    \
     pwsp_memory_free(&memory, pipelines->field, (size_t)(count) * sizeof(type));
@@ -80,7 +80,7 @@ PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines) {
         return 0;
     }
     for (uint32_t i = 0; i < program->channels.count; i++) {
-        bytes += pwsp_channel_bytes(&pipelines->channels[i]);
+        bytes += pwsp_channel_bytes(&pipelines->exchange.channels[i]);
     }
 #define PWSP_PIPELINES_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
     PWSP_PIPELINES_ARRAYS(PWSP_PIPELINES_SIZE)
@@ -170,7 +170,7 @@ static void pwsp_pipelines_name_processes(pwsp_pipelines *pipelines, const uint6
 
 PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
     pipelines->process_count = 0;
-    pipelines->step_count = 0;
+    pipelines->exchange.step_count = 0;
     pipelines->chain_count = 0;
     pipelines->slot_load_count = 0;
     pipelines->is_stuck = false;
@@ -206,11 +206,11 @@ PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander
     bool is_good = true;
     PWSP_PIPELINES_ROOM(process_stats, ptowsp_process_stats, process_stats_capacity,
                         pipelines->process_count);
-    PWSP_PIPELINES_ROOM(processes, pwsp_process, process_capacity, needs.processes);
+    PWSP_PIPELINES_ROOM(exchange.processes, pwsp_process, process_capacity, needs.processes);
     PWSP_PIPELINES_ROOM(kept, uint64_t, kept_capacity, needs.kept + 1);
     PWSP_PIPELINES_ROOM(frames, pwsp_frame, frame_capacity, needs.processes * program->frame_depth);
     PWSP_PIPELINES_ROOM(closed, uint8_t, closed_capacity, needs.ports + 1);
-    PWSP_PIPELINES_ROOM(heap, pwsp_ready, heap_capacity, needs.processes);
+    PWSP_PIPELINES_ROOM(exchange.heap, pwsp_ready, heap_capacity, needs.processes);
     if (!is_good) {
         pwsp_pipelines_forget(pipelines);
         pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
@@ -241,26 +241,21 @@ static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
             x->fault.index, x->arrays[x->fault.array].count);
         return false;
     }
-    if (depth > PTOWSP_CHANNEL_DEPTH_MAX) {
-        pwsp_expander_fail(x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                           "channel %s: a depth of %" PRIu64 ", more than %d", op->name, depth,
-                           PTOWSP_CHANNEL_DEPTH_MAX);
+    pwsp_error error;
+    if (pwsp_exchange_check_channel(&error, op->name, depth, latency,
+                                    pipelines->host.has_latency) != PTOWSP_OK) {
+        pwsp_expander_fail(x, error.status, error.index, "%s", error.text);
         return false;
     }
-    if (latency > PTOWSP_CYCLES_MAX) {
-        pwsp_expander_fail(
-            x, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-            "channel %s: a latency of %" PRId64 " cycles%s", op->name, (int64_t)latency,
-            pipelines->host.has_latency ? ", by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL : "");
-        return false;
-    }
-    if (!pwsp_channel_begin(&pipelines->channels[channel], &pipelines->memory, depth, latency,
-                            pipelines->host.has_records)) {
+    if (!pwsp_channel_begin(&pipelines->exchange.channels[channel], &pipelines->memory, depth,
+                            latency, pipelines->host.has_records)) {
         pwsp_expander_fail(x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "channel %s: out of memory",
                            op->name);
         return false;
     }
-    pipelines->channels[channel].limit = pipelines->host.token_limit;
+    pipelines->exchange.channels[channel].limit = pipelines->host.token_limit;
+    pipelines->exchange.channels[channel].name = op->name;
+    pipelines->exchange.channels[channel].is_event = op->is_event;
     return true;
 }
 
@@ -290,11 +285,16 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
         const pwsp_process_op *process_op = PWSP_PROCESS_OP_AT(pipelines, op->first_process + i);
         uint64_t count = pipelines->cells[process_op->size];
         for (uint64_t j = 0; j < count; j++) {
-            pwsp_process *process = &pipelines->processes[index];
+            pwsp_process *process = &pipelines->exchange.processes[index];
             memset(process, 0, sizeof *process);
             process->kept = kept;
             process->frames = pipelines->frames + (size_t)index * program->frame_depth;
             process->op = process_op;
+            process->name = process_op->name;
+            process->ports = PWSP_PORT_AT(pipelines, process_op->first_port);
+            process->port_count = process_op->port_count;
+            process->replica = (uint32_t)j;
+            process->replica_count = (uint32_t)count;
             process->index = index++;
             process->next_op = process_op->first_op;
             process->closed = closed;
@@ -309,8 +309,8 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
             }
         }
     }
-    pipelines->running_count = index;
-    pipelines->ended_count = 0;
+    pipelines->exchange.running_count = index;
+    pipelines->exchange.ended_count = 0;
     pipelines->end_task = PTOWSP_NO_INDEX;
 }
 
@@ -322,34 +322,15 @@ PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines) {
     }
 }
 
-// Counts who produces and consumes each channel; and says whether each has one of both.
-static bool pwsp_pipelines_connect(pwsp_pipelines *pipelines) {
-    const pwsp_pipeline_op *op = pipelines->op;
-    bool is_simple = true;
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        const pwsp_process_op *process = pipelines->processes[i].op;
-        for (uint32_t j = 0; j < process->port_count; j++) {
-            const pwsp_port *port = PWSP_PORT_AT(pipelines, process->first_port + j);
-            pwsp_channel *channel = &pipelines->channels[port->channel];
-            *(port->is_produced ? &channel->producers : &channel->consumers) += 1;
-        }
-    }
-    for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
-        const pwsp_channel *channel = &pipelines->channels[i];
-        is_simple = is_simple && channel->producers <= 1 && channel->consumers <= 1;
-    }
-    return is_simple;
-}
-
 // Cycles that a process has waited. Without order each channel has one producer and one consumer,
 // so those that wait there are not counted twice.
 static void pwsp_pipelines_account_waits(const pwsp_pipelines *pipelines,
                                          const pwsp_process *process, ptowsp_process_stats *sum) {
     sum->full_cycles = pwsp_sum_u64(sum->full_cycles, process->full);
     sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, process->empty);
-    for (uint32_t i = 0; !pipelines->is_ordered && i < process->op->port_count; i++) {
+    for (uint32_t i = 0; !pipelines->exchange.is_ordered && i < process->op->port_count; i++) {
         const pwsp_port *port = PWSP_PORT_AT(pipelines, process->op->first_port + i);
-        const pwsp_channel *channel = &pipelines->channels[port->channel];
+        const pwsp_channel *channel = &pipelines->exchange.channels[port->channel];
         if (port->is_produced) {
             sum->full_cycles = pwsp_sum_u64(sum->full_cycles, channel->full);
         } else {
@@ -364,7 +345,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
     ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
     uint64_t latest = 0;
     for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
-        const pwsp_channel *channel = &pipelines->channels[i];
+        const pwsp_channel *channel = &pipelines->exchange.channels[i];
         ptowsp_channel_stats *sum = &pipelines->channel_stats[i];
         sum->depth = (uint32_t)channel->depth;
         sum->latency = channel->latency;
@@ -374,8 +355,8 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         sum->full_cycles = pwsp_sum_u64(sum->full_cycles, channel->full);
         sum->empty_cycles = pwsp_sum_u64(sum->empty_cycles, channel->empty);
     }
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        const pwsp_process *process = &pipelines->processes[i];
+    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
+        const pwsp_process *process = &pipelines->exchange.processes[i];
         ptowsp_process_stats *sum = &pipelines->running[i];
         bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
         bool is_waiting = is_full || process->wait == PWSP_PROCESS_WAITS_EMPTY;
@@ -408,16 +389,21 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
             return false;
         }
     }
-    bool is_simple = pwsp_pipelines_connect(pipelines);
-    pipelines->is_ordered = !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
-    bool is_good = pipelines->is_ordered ? pwsp_pipelines_walk(pipelines)
-                                         : pwsp_pipelines_walk_freely(pipelines);
+    pwsp_exchange *exchange = &pipelines->exchange;
+    bool is_simple = pwsp_exchange_connect(exchange, op->first_channel, op->channel_count);
+    exchange->has_records = pipelines->host.has_records;
+    exchange->record = pwsp_step_add;
+    exchange->user = pipelines;
+    pipelines->exchange.is_ordered =
+        !is_simple || pipelines->host.is_ordered || pipelines->host.has_records;
+    bool is_good = pipelines->exchange.is_ordered ? pwsp_pipelines_walk(pipelines)
+                                                  : pwsp_pipelines_walk_freely(pipelines);
     if (is_good && pipelines->is_out_of_memory) {
         pwsp_expander_fail(pipelines->x, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                            "out of memory for records of steps");
         is_good = false;
     }
-    bool has_stopped = pipelines->ended_count < pipelines->running_count;
+    bool has_stopped = pipelines->exchange.ended_count < pipelines->exchange.running_count;
     if (is_good && has_stopped && pipelines->host.settle) {
         is_good = pipelines->host.settle(pipelines->host.user);
     }
@@ -439,12 +425,54 @@ PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *
     x->node = node;
     pwsp_pipelines_restore(pipelines);
     if (pipelines->is_stuck) {
-        pwsp_stuck_fail(pipelines);
+        pwsp_error error;
+        pwsp_deadlock_fail(&pipelines->exchange, &error);
+        pwsp_expander_fail(x, error.status, error.index, "%s", error.text);
         is_good = false;
     }
     *out_cycles = 0;
-    for (uint32_t i = 0; i < pipelines->running_count; i++) {
-        *out_cycles = pwsp_max_u64(*out_cycles, pipelines->processes[i].time);
+    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
+        *out_cycles = pwsp_max_u64(*out_cycles, pipelines->exchange.processes[i].time);
     }
     return is_good;
+}
+
+// -- after an execution that was stuck ------------------------------------------------------------
+
+#define PWSP_STUCK_MAX 200  // processes that the report tells of
+
+PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_text text) {
+    if (!pipelines->is_stuck) {
+        return;
+    }
+    uint32_t left = pipelines->exchange.running_count - pipelines->exchange.ended_count, shown = 0;
+    pwsp_text_format(text, "pipeline %s is stuck: %u of %u processes wait\n", pipelines->op->name,
+                     left, pipelines->exchange.running_count);
+    for (uint32_t i = 0; i < pipelines->exchange.running_count && shown < PWSP_STUCK_MAX; i++) {
+        const pwsp_process *process = &pipelines->exchange.processes[i];
+        if (!pwsp_process_waits(process)) {
+            continue;
+        }
+        shown++;
+        pwsp_text_format(text, "  ");
+        pwsp_deadlock_print_name(process, text);
+        pwsp_text_format(text, " ");
+        pwsp_deadlock_print_wait(&pipelines->exchange, process, text);
+        pwsp_text_format(text, "\n    at ");
+        pwsp_process_swap(pipelines, process);
+        pwsp_program_print_place(pipelines->program, process->node, pipelines->cells, text);
+        pwsp_process_swap(pipelines, process);
+        pwsp_text_format(text, "\n");
+    }
+    if (left > shown) {
+        pwsp_text_format(text, "  ... %u more\n", left - shown);
+    }
+    if (pipelines->exchange.circle) {
+        pwsp_text_format(text, "  circle: ");
+        pwsp_deadlock_print_circle(&pipelines->exchange, text);
+        pwsp_text_format(text, "\n");
+    }
+    pwsp_text_format(text, "  help: ");
+    pwsp_deadlock_print_hint(&pipelines->exchange, text);
+    pwsp_text_format(text, "\n");
 }

@@ -4,50 +4,9 @@
 #define PWSP_PIPELINE_H
 
 #include "../workload/expand.h"
-#include "channel.h"
+#include "exchange.h"
 
 #define PWSP_NO_STEP PTOWSP_NO_INDEX
-
-typedef enum pwsp_process_wait {
-    PWSP_PROCESS_READY,
-    PWSP_PROCESS_WAITS_FULL,   // at a send, of `token`
-    PWSP_PROCESS_WAITS_EMPTY,  // at `receive`
-    PWSP_PROCESS_HAS_ENDED
-} pwsp_process_wait;
-
-// What a process' time comes from.
-typedef enum pwsp_process_mover {
-    PWSP_MOVER_START,
-    PWSP_MOVER_TASK,
-    PWSP_MOVER_CHANNEL
-} pwsp_process_mover;
-
-// A process, or one replica of it, while its pipeline runs: where the walk of its ops is. Processes
-// share the cells of the run. Those that others use as well (of replicas, of slots that are set) it
-// keeps for itself, and they are in place only while it walks.
-typedef struct pwsp_process {
-    uint64_t time;
-    uint64_t *kept;   // values of its private cells
-    uint64_t *inbox;  // where it wants the token that it waits for
-    pwsp_frame *frames;
-    uint32_t next_op, frame_count;
-    uint32_t index;  // among those of the pipeline
-    uint32_t after;  // the next in a line of waiting processes or of ready ones: index + 1, or 0
-    pwsp_process_wait wait;
-    uint32_t channel;  // that it waits at
-    uint32_t node;     // where
-    uint32_t mark;     // for searches
-    const pwsp_receive_op *receive;
-    uint64_t token;
-    uint64_t full, empty;  // cycles that it has waited
-    uint64_t busy, tasks;
-    const pwsp_process_op *op;
-    uint8_t *closed;  // by port
-    // When steps are recorded:
-    uint64_t step;  // its last
-    uint64_t task;  // on the chain of steps that its time comes from, the last task
-    pwsp_process_mover mover;
-} pwsp_process;
 
 // What kahn.c knows to do.
 typedef enum pwsp_kahn_kind {
@@ -66,11 +25,6 @@ typedef struct pwsp_kahn_op {
     uint32_t channel_index;
     uint32_t index;  // of itself
 } pwsp_kahn_op;
-
-typedef struct pwsp_ready {
-    uint64_t time;
-    uint32_t process;
-} pwsp_ready;
 
 typedef struct pwsp_pipelines pwsp_pipelines;
 
@@ -110,20 +64,14 @@ struct pwsp_pipelines {
     ptowsp_process_stats *process_stats;
     uint64_t process_stats_capacity;
     uint32_t process_count;
-    pwsp_channel *channels;
     pwsp_chain *chains;
     pwsp_kahn_op *kahn_ops;  // by op
     uint64_t slot_load_count;
     // Of the one that runs:
     const pwsp_pipeline_op *op;
     uint32_t index;
-    pwsp_process *processes;
+    pwsp_exchange exchange;         // its processes, and the channels of all
     ptowsp_process_stats *running;  // their stats
-    uint32_t running_count, ended_count;
-    bool is_ordered;  // processes move in the order of time
-    pwsp_ready *heap;
-    uint32_t heap_count;
-    uint32_t ready;     // without order: a stack of processes, the first's index + 1
     uint64_t end_task;  // the last on the critical chain; none unless steps are recorded
     uint64_t *cells;    // of the run
     // Memory for the largest one:
@@ -133,13 +81,12 @@ struct pwsp_pipelines {
     uint8_t *closed;
     // Steps:
     ptowsp_step_record *steps;
-    uint64_t step_count, step_capacity;
+    uint64_t step_capacity;
     uint64_t *chain_steps;
     uint64_t chain_count, chain_capacity;
     bool is_out_of_memory;
     // Of the one that the last execution was stuck in, until the next:
     bool is_stuck;
-    const pwsp_process *circle;  // one of a circle of those that wait for each other, or NULL
 };
 
 PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_memory *memory,
@@ -174,6 +121,11 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 // Puts the slots back as they were before the pipeline.
 PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines);
 
+// A process of a pipeline is a walk of its ops: its position, loops and cells, nothing else. So
+// thousands take no stacks and no threads. Processes share the cells of the run; those that others
+// use as well (of replicas, of slots that are set) a process keeps for itself, and they are in place
+// only while it walks.
+
 // Lets the cells that a process keeps and those of the run change places.
 PWSP_INLINE void pwsp_process_swap(const pwsp_pipelines *pipelines, const pwsp_process *process) {
     const pwsp_process_op *op = process->op;
@@ -205,14 +157,13 @@ PWSP_INLINE void pwsp_process_leave(const pwsp_pipelines *pipelines, pwsp_proces
 }
 
 // Records a step of a process, whose time comes from `cause` if that is not NULL, and returns its
-// index. See steps.c.
-PWSP_INTERNAL uint64_t pwsp_step_add(pwsp_pipelines *pipelines, pwsp_process *process,
-                                     ptowsp_step_kind kind, uint32_t channel, uint64_t end,
-                                     uint64_t token, const pwsp_channel_mark *cause);
+// index: what the exchange calls. See steps.c.
+PWSP_INTERNAL uint64_t pwsp_step_add(void *pipelines, pwsp_process *process, ptowsp_step_kind kind,
+                                     uint32_t channel, uint64_t end, uint64_t token,
+                                     const pwsp_channel_mark *cause);
 PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines);
 
-// Tells the expander's error why nobody can go on; and more about it. See stuck.c.
-PWSP_INTERNAL void pwsp_stuck_fail(pwsp_pipelines *pipelines);
-PWSP_INTERNAL void pwsp_stuck_print(const pwsp_pipelines *pipelines, ptowsp_text text);
+// Why the last execution was stuck, if it was: a report.
+PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_text text);
 
 #endif

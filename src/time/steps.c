@@ -13,18 +13,19 @@
 
 #include "pipeline.h"
 
-PWSP_INTERNAL uint64_t pwsp_step_add(pwsp_pipelines *pipelines, pwsp_process *process,
-                                     ptowsp_step_kind kind, uint32_t channel, uint64_t end,
-                                     uint64_t token, const pwsp_channel_mark *cause) {
+PWSP_INTERNAL uint64_t pwsp_step_add(void *user, pwsp_process *process, ptowsp_step_kind kind,
+                                     uint32_t channel, uint64_t end, uint64_t token,
+                                     const pwsp_channel_mark *cause) {
+    pwsp_pipelines *pipelines = (pwsp_pipelines *)user;
     void *steps = pipelines->steps;
-    uint64_t index = pipelines->step_count;
+    uint64_t index = pipelines->exchange.step_count;
     if (!pwsp_memory_grow(&pipelines->memory, &steps, &pipelines->step_capacity, index + 1,
                           sizeof(ptowsp_step_record))) {
         pipelines->is_out_of_memory = true;
         return PWSP_NO_STEP;
     }
     pipelines->steps = (ptowsp_step_record *)steps;
-    pipelines->step_count++;
+    pipelines->exchange.step_count++;
     const ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
     ptowsp_step_record *step = &pipelines->steps[index];
     step->arrive = process->time;

@@ -11,28 +11,10 @@ typedef enum pwsp_resumed {
     PWSP_RESUMED_STAYS   // it waits or has ended
 } pwsp_resumed;
 
-// Puts a process that is ready into the heap.
-PWSP_INTERNAL void pwsp_pipelines_push(pwsp_pipelines *pipelines, const pwsp_ready *ready);
-
-PWSP_FORCE_INLINE void pwsp_pipelines_wake(pwsp_pipelines *pipelines, pwsp_process *process) {
-    uint32_t index = process->index;
-    process->wait = PWSP_PROCESS_READY;
-    if (pipelines->is_ordered) {
-        pwsp_ready ready = {process->time, index};
-        pwsp_pipelines_push(pipelines, &ready);
-    } else {
-        process->after = pipelines->ready;
-        pipelines->ready = index + 1;
-    }
-}
-
 // A process, which the expander is in, does its next op that is not control alone. *next is where
 // it is, and then where it goes on.
 PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_process *process,
                                                uint32_t *next);
-
-// A token arrives too late.
-PWSP_INTERNAL pwsp_resumed pwsp_pipelines_fail_time(pwsp_pipelines *pipelines, uint32_t channel);
 
 // Let the processes of the pipeline go on until none can: in the order of time; and in any order,
 // which takes one producer and one consumer for each channel, and no kernels that see data. False

@@ -95,12 +95,6 @@ typedef struct pwsp_call_op {
 } pwsp_call_op;
 
 // A channel that a process consumes or produces, in the process' list of them.
-typedef struct pwsp_port {
-    uint32_t channel;
-    bool is_produced;
-    bool is_closed_early;  // the process has an op that closes it
-} pwsp_port;
-
 // Ids of channels and processes count from 0, over all pipelines of the program.
 typedef struct pwsp_channel_op {
     const char *name;

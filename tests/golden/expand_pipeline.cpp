@@ -29,7 +29,7 @@ void main_(Run &run) {
             const Array<i64> order(load, ARRAY_order);
             started.record(load, 3);
             for (i64 i = 0; i < tiles && load.good(); i++) {
-                if (i64 place; free.receive(load, place, 4)) {
+                if (i64 place; free.receive_one(load, place, 4)) {
                     // main/pipeline double buffer/process load/for_each i/receive place/task load
                     {
                         Task task(load, KERNEL_load, 5);

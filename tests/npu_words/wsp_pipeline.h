@@ -62,6 +62,9 @@ class Channel {
         meeting_.changed.notify_all();
         return true;
     }
+    bool receive_one(Run &process, i64 &token, uint32_t place) {
+        return receive(process, token, place);
+    }
     void close(Run &process, uint32_t place) {
         process.at(place);
         process.close(queue_.id);

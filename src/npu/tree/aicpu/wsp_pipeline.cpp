@@ -3,7 +3,6 @@
 
 #include "wsp_pipeline.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include <utility>
@@ -91,13 +90,21 @@ void Channel::send(Run &process, bool token, uint32_t place) {
     send(process, to_u64(token), place);
 }
 
-bool Channel::receive(Run &process, i64 &token, uint32_t place) {
+bool Channel::receive(Run &process, i64 &token, uint32_t place, bool is_loop) {
     uint64_t bits = 0;
-    if (!network_.receive(process_of(process), number_, &bits, place)) {
+    if (!network_.receive(process_of(process), number_, &bits, place, is_loop)) {
         return false;
     }
     token = i64::of_bits(bits);
     return true;
+}
+
+bool Channel::receive(Run &process, i64 &token, uint32_t place) {
+    return receive(process, token, place, true);
+}
+
+bool Channel::receive_one(Run &process, i64 &token, uint32_t place) {
+    return receive(process, token, place, false);
 }
 
 void Channel::close(Run &process, uint32_t) {
@@ -131,19 +138,15 @@ struct Pipeline::State final : public NetworkHost {
         scheduler.fail(status, PTOWSP_NO_INDEX, text);
     }
 
-    // What it touches, each tensor once.
-    struct Whole {
-        uint32_t tensor;
-        bool is_read, is_written, is_loaded;
-    };
-    Whole &whole(uint32_t tensor) {
-        for (Whole &known : wholes) {
+    // What it touches, each tensor once: with rows 0, the whole of it.
+    void touch(uint32_t tensor, uint32_t access) {
+        for (pwsp_tile_at &known : wholes) {
             if (known.tensor == tensor) {
-                return known;
+                known.access |= access;
+                return;
             }
         }
-        wholes.push_back({tensor, false, false, false});
-        return wholes.back();
+        wholes.push_back({tensor, 0, 0, access, 0, 0, 0});
     }
 
     // The override of all latencies; nullptr: there is none.
@@ -163,7 +166,7 @@ struct Pipeline::State final : public NetworkHost {
     Scheduler &scheduler;
     const uint32_t pipeline, place;
     Network network;
-    std::vector<Whole> wholes;
+    std::vector<pwsp_tile_at> wholes;
     std::vector<uint32_t> after, before;  // explicit edges
     uint64_t load_count = 0;
 };
@@ -175,13 +178,11 @@ Pipeline::Pipeline(Run &run, uint32_t pipeline, uint32_t place)
 Pipeline::~Pipeline() = default;
 
 void Pipeline::tile(uint32_t tensor, Access access) {
-    State::Whole &whole = state_->whole(tensor);
-    whole.is_read = whole.is_read || access != WRITE;
-    whole.is_written = whole.is_written || access != READ;
+    state_->touch(tensor, access);
 }
 
 void Pipeline::loads(uint32_t tensor) {
-    state_->whole(tensor).is_loaded = true;
+    state_->touch(tensor, PWSP_TILE_LOADED);
 }
 
 void Pipeline::after(std::initializer_list<uint32_t> edges) {
@@ -194,17 +195,9 @@ void Pipeline::before(std::initializer_list<uint32_t> edges) {
 
 Channel Pipeline::channel(const char *name, uint32_t, u64 depth, u64 latency, bool is_event) {
     const uint64_t *all = state_->latency();
-    if (all && *all > PTOWSP_CYCLES_MAX && depth <= PTOWSP_CHANNEL_DEPTH_MAX && state_->good()) {
-        char text[300];
-        snprintf(text, sizeof text,
-                 "channel %s: a latency of %" PRId64
-                 " cycles, by symbol " PTOWSP_CHANNEL_LATENCY_SYMBOL,
-                 name, static_cast<int64_t>(*all));
-        state_->report_error(PTOWSP_INVALID_PARAMS, state_->place, text);
-    }
     const uint64_t cycles = all ? *all : latency.value();
-    return Channel(state_->network,
-                   state_->network.channel(name, depth.value(), cycles, is_event, state_->place));
+    return Channel(state_->network, state_->network.channel(name, depth.value(), cycles, is_event,
+                                                            state_->place, all != nullptr));
 }
 
 void Pipeline::process(const char *name, uint32_t place, std::vector<Port> ports,
@@ -219,30 +212,19 @@ void Pipeline::process(const char *name, uint32_t place, std::vector<Port> ports
 
 void Pipeline::State::tell_clock() {
 #if WSP_HAS_CLOCK
-    std::vector<ClockTile> tiles;
-    for (const Whole &known : wholes) {
-        ClockTile tile = ClockTile();  // rows 0: the whole tensor
-        tile.tensor = known.tensor;
-        tile.is_read = known.is_read;
-        tile.is_written = known.is_written;
-        tile.is_loaded = known.is_loaded;
-        tiles.push_back(tile);
-    }
-    ClockPipeline told = ClockPipeline();
+    pwsp_pipeline_arrival told = pwsp_pipeline_arrival();
     told.whole.cycles = network.makespan();
     told.whole.node = place;
-    told.whole.tiles = tiles.data();
-    told.whole.tile_count = static_cast<uint32_t>(tiles.size());
+    told.whole.tiles = wholes.data();
+    told.whole.tile_count = static_cast<uint32_t>(wholes.size());
     told.whole.after = after.data();
     told.whole.after_count = static_cast<uint32_t>(after.size());
     told.whole.before = before.data();
     told.whole.before_count = static_cast<uint32_t>(before.size());
     told.pipeline = pipeline;
     told.task_count = network.task_count();
-    told.busy_cycles = network.busy_cycles();
-    told.channel_cycles = network.channel_cycles();
-    told.slot_load_count = load_count;
-    scheduler.check_clock(scheduler.clock().pipeline(told));
+    const PipelineSums sums = {network.busy_cycles(), network.channel_cycles(), load_count};
+    scheduler.check_clock(scheduler.clock().pipeline(told, sums));
 #endif
 }
 

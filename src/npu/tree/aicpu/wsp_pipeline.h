@@ -13,7 +13,7 @@
 //      });
 //      for (i64 w = 0; w < workers; w++) {
 //          pipeline.process("compute", 11, {consumes(loaded)}, [&, w](Run &compute) {
-//              for (i64 t; loaded.receive(compute, t, 12);) {  // or `if (i64 t; ...) {`, for one
+//              for (i64 t; loaded.receive(compute, t, 12);) {  // `if (i64 t; ...receive_one(...))`
 //                  ...
 //              }
 //          });
@@ -47,7 +47,9 @@ class Channel {
     void send(Run &process, i64 token, uint32_t place);
     void send(Run &process, u64 token, uint32_t place);
     void send(Run &process, bool token, uint32_t place);
-    bool receive(Run &process, i64 &token, uint32_t place);  // false: the end of the stream
+    // False: the end of the stream, to which the first of these goes on.
+    bool receive(Run &process, i64 &token, uint32_t place);
+    bool receive_one(Run &process, i64 &token, uint32_t place);
     void close(Run &process, uint32_t place);
     void record(Run &process, uint32_t place);  // events
     void wait(Run &process, uint32_t place);
@@ -59,6 +61,7 @@ class Channel {
 
     Channel(Network &network, uint32_t number) : network_(network), number_(number) {
     }
+    bool receive(Run &process, i64 &token, uint32_t place, bool is_loop);
 
     Network &network_;
     uint32_t number_;

@@ -9,7 +9,6 @@
 
 #include "wsp_pipeline_network.h"
 
-#include <algorithm>
 #include <new>
 
 namespace wsp {
@@ -26,18 +25,18 @@ void *Network::thread_main(void *thread) {
 void Network::serve(Thread &thread) {
     pthread_mutex_lock(&mutex_);
     for (;;) {
-        while (!thread.process && !is_finished_) {
+        while (thread.process == NONE && !is_finished_) {
             pthread_cond_wait(&thread.wake, &mutex_);
         }
-        Process *process = thread.process;
-        if (!process) {
+        const uint32_t process = thread.process;
+        if (process == NONE) {
             break;
         }
-        await_turn(*process);
-        process->body(process->index);
-        end(*process);
-        process->thread = nullptr;
-        thread.process = nullptr;
+        await_turn(process);
+        bodies_[process]->body(process);
+        end(process);
+        bodies_[process]->thread = nullptr;
+        thread.process = NONE;
         idle_.push_back(&thread);
         pass_on();
     }
@@ -45,10 +44,10 @@ void Network::serve(Thread &thread) {
 }
 
 // Gives a process that begins a thread. False if there is none for it.
-bool Network::start_thread(Process &process) {
+bool Network::start_thread(Process &process, uint32_t number) {
     if (!idle_.empty()) {
         process.thread = idle_.back();
-        process.thread->process = &process;
+        process.thread->process = number;
         idle_.pop_back();
         return true;
     }
@@ -58,7 +57,7 @@ bool Network::start_thread(Process &process) {
         return false;
     }
     thread->network = this;
-    thread->process = &process;
+    thread->process = number;
     pthread_cond_init(&thread->wake, nullptr);
     bool has_started = pthread_attr_setstacksize(&attributes, STACK_SIZE) == 0 &&
                        pthread_create(&thread->id, &attributes, thread_main, thread.get()) == 0;
@@ -72,70 +71,65 @@ bool Network::start_thread(Process &process) {
     return true;
 }
 
-Network::~Network() {
-    pthread_cond_destroy(&finished_);
-    pthread_mutex_destroy(&mutex_);
-}
-
 // -- turns ----------------------------------------------------------------------------------------
 
-// The one that moves next, and is in no list any more; nullptr if nobody can now.
-Network::Process *Network::choose() {
-    if (is_alive() && ready_.empty() && kernel_count_ == 0) {
-        if (ended_count_ == processes_.size()) {
+// The process that moves next, and is in no list any more; NONE if nobody can now.
+uint32_t Network::choose() {
+    pwsp_error error;
+    if (is_alive() && exchange_.heap_count == 0 && kernel_count_ == 0) {
+        if (exchange_.ended_count == exchange_.running_count) {
             is_finished_ = true;
-            return nullptr;
+            return NONE;
         }
-        fail_stuck();
+        pwsp_deadlock_fail(&exchange_, &error);
+        fail(error.status, place_, error.text);
     }
     if (!is_alive()) {
         is_over_ = true;
         return choose_to_unwind();
     }
-    if (ready_.empty()) {
-        return nullptr;  // until a kernel ends
+    if (exchange_.heap_count == 0) {
+        return NONE;  // until a kernel ends
     }
-    std::pop_heap(ready_.begin(), ready_.end(),
-                  [](const Process *a, const Process *b) { return is_before(*b, *a); });
-    Process *next = ready_.back();
-    ready_.pop_back();
-    if (!next->thread && !start_thread(*next)) {
-        char name[200] = "";
-        append_name(name, sizeof name, *next);
-        fail(PTOWSP_LIMIT_EXCEEDED, next->place,
-             "process %s: there is no thread for it beside those of %u processes that are under "
-             "way",
-             name, static_cast<unsigned>(threads_.size()));
+    const uint32_t next = pwsp_exchange_pop(&exchange_, nullptr);
+    Process &own = *bodies_[next];
+    if (!own.thread && !start_thread(own, next)) {
+        char name[PTOWSP_NAME_MAX + 16];
+        ptowsp_text_buffer buffer = {name, sizeof name, 0};
+        pwsp_deadlock_print_name(&at(next), ptowsp_text_to_buffer(&buffer));
+        pwsp_error_set(&error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                       "process %s: there is no thread for it beside those of %u processes that "
+                       "are under way",
+                       name, static_cast<unsigned>(threads_.size()));
+        fail(error.status, own.place, error.text);
         return choose_to_unwind();
     }
     return next;
 }
 
 // The first of those that have begun and not ended.
-Network::Process *Network::choose_to_unwind() {
+uint32_t Network::choose_to_unwind() {
     for (; unwound_ < processes_.size(); unwound_++) {
-        Process &process = *processes_[unwound_];
-        if (process.thread && process.state != IN_KERNEL) {
-            return &process;
+        if (bodies_[unwound_]->thread && !bodies_[unwound_]->is_in_kernel) {
+            return unwound_;
         }
     }
     is_finished_ = kernel_count_ == 0;
-    return nullptr;
+    return NONE;
 }
 
-void Network::give_turn(Process *next) {
+void Network::give_turn(uint32_t next) {
     turn_ = next;
-    if (next) {
-        next->state = MOVES;
-        pthread_cond_signal(&next->thread->wake);
+    if (next != NONE) {
+        pthread_cond_signal(&bodies_[next]->thread->wake);
     } else if (is_finished_) {
         pthread_cond_signal(&finished_);
     }
 }
 
-void Network::await_turn(Process &me) {
-    while (turn_ != &me) {
-        pthread_cond_wait(&me.thread->wake, &mutex_);
+void Network::await_turn(uint32_t process) {
+    while (turn_ != process) {
+        pthread_cond_wait(&bodies_[process]->thread->wake, &mutex_);
     }
 }
 
@@ -145,8 +139,9 @@ bool Network::run(uint32_t place) {
     }
     place_ = place;
     pthread_mutex_lock(&mutex_);
-    for (const std::unique_ptr<Process> &process : processes_) {
-        push(*process);
+    begin();
+    for (uint32_t i = 0; i < exchange_.running_count; i++) {
+        push(i);
     }
     pass_on();
     while (!is_finished_) {

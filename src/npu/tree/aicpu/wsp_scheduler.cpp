@@ -1,5 +1,5 @@
-// The scheduler: how a run begins, its threads, and what thread 0 does. See wsp_scheduler.h; how a
-// task becomes ready and gets a core is in wsp_scheduler_ready.cpp.
+// The scheduler: how a run begins, its threads, what thread 0 does, and which core gets a task that is
+// ready. See wsp_scheduler.h.
 
 #include "wsp_scheduler.h"
 
@@ -9,26 +9,6 @@
 #include <cstdio>
 
 namespace wsp {
-
-#if WSP_HAS_CLOCK
-
-namespace {
-
-ClockTile clock_tile(const Region &region) {
-    return {region.tensor,
-            region.rows,
-            region.cols,
-            region.lead,
-            region.row,
-            region.col,
-            (region.access & READ) != 0,
-            (region.access & WRITE) != 0,
-            false};
-}
-
-}  // namespace
-
-#endif
 
 void Failure::set(ptowsp_status error, uint64_t at, const char *format, ...) {
     if (status != PTOWSP_OK) {
@@ -44,18 +24,79 @@ void Failure::set(ptowsp_status error, uint64_t at, const char *format, ...) {
 
 // -- beginning ------------------------------------------------------------------------------------
 
+namespace {
+
+void print_place(const void *user, uint32_t node, ptowsp_text text) {
+    const wsp_program *program = static_cast<const wsp_program *>(user);
+    pwsp_text_format(text, "%s", node < program->place_count ? program->places[node] : "");
+}
+
+}  // namespace
+
+Scheduler::~Scheduler() {
+    pwsp_issue_free(&issue_);
+}
+
+// All memory that the ring, the map of regions and what waits take.
+bool Scheduler::begin_issue(const SchedulerOptions &options) {
+    const wsp_program &program = *program_;
+    const ptowsp_schedule &schedule = program.schedule;
+    is_written_.reset(new bool[program.tensor_count + 1]());
+    is_loaded_.reset(new bool[program.tensor_count + 1]());
+    for (uint32_t i = 1; i < program.tensor_count; i++) {
+        is_written_[i] = program.tensors[i].is_written != 0;
+        is_loaded_[i] = program.tensors[i].is_loaded != 0;
+    }
+    timed_.schedule = schedule;
+    timed_.schedule.stream_count = std::max(schedule.stream_count, 1u);
+    timed_.is_priority_signed = program.is_priority_signed != 0;
+    timed_.has_streams = program.has_streams != 0;
+    timed_.lane_count = program.lane_count;
+    timed_.scope_depth = std::max(program.scope_depth, 1u);
+    timed_.pipeline_count = program.pipeline_count;
+    timed_.tensor_count = std::max(program.tensor_count, 1u);
+    timed_.edge_count = program.edge_count;
+    timed_.tensor_is_loaded = is_loaded_.get();
+    timed_.tensor_is_written = is_written_.get();
+    timed_.print_place = print_place;
+    timed_.user = program_;
+
+    const bool has_window =
+        schedule.window > 0 && (schedule.window_policy == PTOWSP_WINDOW_STALL ||
+                                schedule.window_policy == PTOWSP_WINDOW_DEFAULT);
+    pwsp_issue_desc desc = pwsp_issue_desc();
+    desc.task_max = has_window ? std::min(options.ring_size, schedule.window) : options.ring_size;
+    desc.place_count = 2 * desc.task_max + 16;  // scopes, edges and slot loads besides
+    desc.word_count = 1;
+    desc.tile_max = 1;
+    for (uint32_t i = 1; i < program.kernel_count; i++) {
+        desc.tile_max = std::max(desc.tile_max, program.kernels[i].tile_count);
+    }
+    desc.region_count = desc.task_max * desc.tile_max;
+    desc.is_fixed = true;
+    const pwsp_memory memory = pwsp_memory_make(nullptr, nullptr);
+    if (!pwsp_issue_init(&issue_, &memory, &timed_, &desc)) {
+        failure_.set(PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+        return false;
+    }
+    const pwsp_executor executor = {ready, help, this};
+    const pwsp_issue_host host = {retire, nullptr, this};
+    pwsp_issue_begin(&issue_, tensors_, &executor, &host);
+    return true;
+}
+
 bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
                       const std::vector<Core> &cores, const SchedulerOptions &options) {
     const ptowsp_schedule &schedule = program.schedule;
     program_ = &program;
-    bindings_ = &bindings;
+    tensors_ = reinterpret_cast<const pwsp_bound_tensor *>(bindings.tensors);
     thread_count_ = options.aicpu_count;
     is_in_order_ = schedule.issue == PTOWSP_ISSUE_IN_ORDER;
     is_homed_ = schedule.dispatch != PTOWSP_DISPATCH_WORK_STEALING;
     is_stealing_ = schedule.ready == PTOWSP_READY_WORK_STEALING;
     has_priority_ = schedule.ready == PTOWSP_READY_PRIORITY;
-    has_structure_ = (schedule.dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
     bells_ = std::make_unique<Bell[]>(thread_count_);
+    owners_ = std::make_unique<std::mutex[]>(thread_count_);
     for (uint32_t i = 0; i < cores.size(); i++) {
         const uint32_t owner = thread_count_ == 1 ? 0 : 1 + i % (thread_count_ - 1);
         const uint32_t unit = cores[i].unit;
@@ -65,26 +106,12 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
         unit_owners_[unit] |= 1u << owner;
     }
     queues_.resize(cores.size() + 2);
-
-    capacity_ = options.ring_size;
-    const bool has_window =
-        schedule.window > 0 && (schedule.window_policy == PTOWSP_WINDOW_STALL ||
-                                schedule.window_policy == PTOWSP_WINDOW_DEFAULT);
-    capacity_ = has_window ? std::min<uint64_t>(capacity_, schedule.window) : capacity_;
-    nodes_.resize(capacity_);
-    links_.resize(1);
-    events_.resize(2 * capacity_ + 16);
-    scopes_.push_back({false, {}, {}});  // around all
-    edges_.resize(program.edge_count);
-    streams_.resize(program.has_streams ? std::max(schedule.stream_count, 1u) : 0);
-    uint64_t tile_max = 0;
-    for (uint32_t i = 1; i < program.kernel_count; i++) {
-        tile_max = std::max<uint64_t>(tile_max, program.kernels[i].tile_count);
+    prepare(&scratch_);
+    if (!begin_issue(options)) {
+        return false;
     }
-    regions_.begin(program, reinterpret_cast<const pwsp_bound_tensor *>(bindings.tensors),
-                   capacity_ * tile_max);
 #if WSP_HAS_CLOCK
-    return begin_clock();
+    return check_clock(clock_.begin(timed_, tensors_));
 #else
     return true;
 #endif
@@ -92,36 +119,11 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
 
 #if WSP_HAS_CLOCK
 
-bool Scheduler::begin_clock() {
-    const wsp_program &program = *program_;
-    const pwsp_bound_tensor *tensors =
-        reinterpret_cast<const pwsp_bound_tensor *>(bindings_->tensors);
-    std::vector<ClockTensor> known(std::max(program.tensor_count, 1u), ClockTensor());
-    for (uint32_t i = 1; i < program.tensor_count; i++) {
-        ClockTensor &tensor = known[i];
-        tensor.base = tensors[i].base;
-        tensor.element_size = program.tensors[i].is_used ? tensors[i].element_size : 0;
-        std::copy_n(tensors[i].lead_shape, PTOWSP_VIEW_LEAD_MAX, tensor.lead_shape);
-        std::copy_n(tensors[i].lead_strides, PTOWSP_VIEW_LEAD_MAX, tensor.lead_strides);
-        tensor.rows = tensors[i].rows;
-        tensor.cols = tensors[i].cols;
-        tensor.row_stride = tensors[i].row_stride;
-        tensor.col_stride = tensors[i].col_stride;
-        tensor.is_written = program.tensors[i].is_written != 0;
-        tensor.is_loaded = program.tensors[i].is_loaded != 0;
-    }
-    const ClockProgram timed = {
-        &program.schedule,        program.lane_count, program.is_priority_signed != 0,
-        program.has_streams != 0, program.edge_count, program.scope_depth,
-        program.pipeline_count};
-    return check_clock(clock_.begin(timed, known.data(), static_cast<uint32_t>(known.size())));
-}
-
 bool Scheduler::check_clock(bool is_good) {
     if (!is_good) {
         std::lock_guard<std::mutex> guard(mutex_);
         failure_.set(clock_.status(), clock_.error_index(), "%s", clock_.error());
-        stop_behind(head_);
+        stop_behind(0);
     }
     return is_good;
 }
@@ -176,24 +178,12 @@ void Scheduler::serve(uint32_t thread) {
 
 void Scheduler::stop() {
     __atomic_store_n(&is_stopping_, 1u, __ATOMIC_RELEASE);
-    ring_marked(UINT32_MAX);
+    for (uint32_t i = 0; i < thread_count_; i++) {
+        bells_[i].ring();
+    }
 }
 
 // -- thread 0: retiring ---------------------------------------------------------------------------
-
-// Goes on with the work of thread 0 until what it waits for has come.
-template <typename IsDone> void Scheduler::wait_until(IsDone is_done_now) {
-    for (;;) {
-        const uint32_t ticket = bells_[0].ticket();
-        retire();
-        if (is_done_now()) {
-            return;
-        }
-        if (!step(0)) {
-            bells_[0].wait(ticket);
-        }
-    }
-}
 
 // A task has failed. What more is known of it than its status, its kernel says.
 void Scheduler::fail_task(const Submission &submission) {
@@ -211,67 +201,72 @@ void Scheduler::fail_task(const Submission &submission) {
     stop_behind(submission.number);
 }
 
-void Scheduler::retire_task(const Submission &submission) {
+pwsp_arrival Scheduler::arrival_of(const Submission &submission) const {
     const wsp_task &task = submission.task;
-    if (task.status != PTOWSP_OK) {
+    return {task.cycles,
+            submission.dispatch_key,
+            submission.priority_key,
+            submission.stream_key,
+            submission.tiles,
+            submission.after.data(),
+            submission.before.data(),
+            task.tile_count,
+            static_cast<uint32_t>(submission.after.size()),
+            static_cast<uint32_t>(submission.before.size()),
+            task.kernel,
+            submission.place,
+            static_cast<ptowsp_unit>(program_->kernels[task.kernel].unit)};
+}
+
+bool Scheduler::retire_task(const Submission &submission) {
+    if (submission.task.status != PTOWSP_OK) {
         fail_task(submission);
-        return;
+        return false;
     }
 #if WSP_HAS_CLOCK
-    ClockTile tiles[PTOWSP_TASK_TILE_MAX];
-    for (uint32_t i = 0; i < task.tile_count; i++) {
-        tiles[i] = clock_tile(submission.tiles[i]);
-    }
-    const ClockTask timed = {task.cycles,
-                             submission.dispatch_key,
-                             submission.priority_key,
-                             submission.stream_key,
-                             static_cast<ptowsp_unit>(program_->kernels[task.kernel].unit),
-                             submission.place,
-                             tiles,
-                             task.tile_count,
-                             submission.after.data(),
-                             static_cast<uint32_t>(submission.after.size()),
-                             submission.before.data(),
-                             static_cast<uint32_t>(submission.before.size())};
-    check_clock(clock_.task(timed));
-#endif
-}
-
-// The oldest event; false if it is a task that is not done. After a failure nothing is told.
-bool Scheduler::retire_one(const Event &event) {
-    if (event.kind == TASK) {
-        const Submission &submission = slots_[head_ % capacity_];
-        if (!__atomic_load_n(&submission.is_done, __ATOMIC_ACQUIRE)) {
-            return false;
-        }
-        if (failure_.status == PTOWSP_OK) {
-            retire_task(submission);
-        }
-        head_++;
-        return true;
-    }
-#if WSP_HAS_CLOCK
-    if (failure_.status != PTOWSP_OK) {
-        return true;
-    }
-    switch (event.kind) {
-    case PARALLEL:
-    case SEQUENTIAL: check_clock(clock_.scope_begin(event.kind == PARALLEL)); break;
-    case SCOPE_END: check_clock(clock_.scope_end()); break;
-    case RESET:
-        check_clock(clock_.reset(event.edges.data(), static_cast<uint32_t>(event.edges.size())));
-        break;
-    case SLOT_LOAD: check_clock(clock_.slot_load(clock_tile(event.element))); break;
-    case TASK: break;
-    }
-#endif
+    return check_clock(clock_.task(arrival_of(submission)));
+#else
     return true;
+#endif
 }
 
-void Scheduler::retire() {
-    while (first_event_ < end_event_ && retire_one(events_[first_event_ % events_.size()])) {
-        first_event_++;
+// The oldest is done, and the clock is told.
+bool Scheduler::retire(void *self, const pwsp_entry *entry) {
+    Scheduler &me = *static_cast<Scheduler *>(self);
+    bool is_good = true;
+    switch (entry->kind) {
+    case PWSP_ENTRY_PROCESS_TASK: break;  // processes run their tasks at once
+    case PWSP_ENTRY_TASK: return me.retire_task(*me.submission_of(entry));
+#if WSP_HAS_CLOCK
+    case PWSP_ENTRY_PARALLEL: return me.check_clock(me.clock_.scope_begin(true));
+    case PWSP_ENTRY_SEQUENTIAL: return me.check_clock(me.clock_.scope_begin(false));
+    case PWSP_ENTRY_SCOPE_END: return me.check_clock(me.clock_.scope_end());
+    case PWSP_ENTRY_RESET:
+        is_good = me.check_clock(me.clock_.reset(me.resets_.front().data(),
+                                                 static_cast<uint32_t>(me.resets_.front().size())));
+        me.resets_.pop_front();
+        break;
+    case PWSP_ENTRY_LOAD:
+        is_good = me.check_clock(me.clock_.slot_load(me.elements_.front()));
+        me.elements_.pop_front();
+        break;
+#else
+    case PWSP_ENTRY_PARALLEL:
+    case PWSP_ENTRY_SEQUENTIAL:
+    case PWSP_ENTRY_SCOPE_END: break;
+    case PWSP_ENTRY_RESET: me.resets_.pop_front(); break;
+    case PWSP_ENTRY_LOAD: me.elements_.pop_front(); break;
+#endif
+    }
+    return is_good;
+}
+
+// Thread 0 can go on when something has been completed.
+void Scheduler::help(void *self, uint32_t ticket) {
+    Scheduler &me = *static_cast<Scheduler *>(self);
+    const uint32_t bell_ticket = me.bells_[0].ticket();
+    if (pwsp_reorder_ticket(&me.issue_.reorder) == ticket && !me.step(0)) {
+        me.bells_[0].wait(bell_ticket);
     }
 }
 
@@ -286,16 +281,6 @@ void Scheduler::fail(ptowsp_status status, uint64_t index, const char *text) {
     std::lock_guard<std::mutex> guard(mutex_);
     walk_failure_.set(status, index, "%s", text);
     __atomic_store_n(&has_failed_, 1u, __ATOMIC_RELAXED);
-}
-
-Scheduler::Event *Scheduler::add_event(EventKind kind) {
-    if (end_event_ - first_event_ == events_.size()) {
-        wait_until([this] { return end_event_ - first_event_ < events_.size(); });
-    }
-    Event *event = &events_[end_event_ % events_.size()];
-    end_event_++;
-    event->kind = kind;
-    return event;
 }
 
 void Scheduler::prepare(Submission *submission) {
@@ -313,86 +298,86 @@ void Scheduler::prepare(Submission *submission) {
 }
 
 Submission *Scheduler::open() {
-    retire();
-    if (tail_ - head_ == capacity_) {
-        wait_until([this] { return tail_ - head_ < capacity_; });
+    pwsp_entry *entry = pwsp_issue_open(&issue_, PWSP_ENTRY_TASK);
+    if (!entry) {
+        prepare(&scratch_);
+        return &scratch_;
     }
-    const uint64_t slot = tail_ % capacity_;
+    const uint64_t slot = task_number_ % issue_.desc.task_max;
     if (slot == slots_.size()) {
         slots_.emplace_back();
     }
     Submission *submission = &slots_[slot];
+    *pwsp_entry_words(entry) = slot;
     prepare(submission);
     return submission;
 }
 
 void Scheduler::submit(Submission *submission) {
-    add_event(TASK);
-    uint32_t owners;
-    submission->number = tail_++;
+    if (issue_.has_failed) {
+        return;
+    }
+    pwsp_entry *entry = pwsp_reorder_entry(&issue_.reorder, issue_.reorder.tail);
+    submission->entry = static_cast<uint32_t>(issue_.reorder.tail) & issue_.reorder.place_mask;
+    submission->number = task_number_++;
     submission->task.core = home_of(*submission);
     {
         std::lock_guard<std::mutex> guard(mutex_);
         submission->task.index = next_index_++;
-        connect(submission);
-        owners = owners_to_ring_;
-        owners_to_ring_ = 0;
     }
-    in_flight_max_ = std::max(in_flight_max_, static_cast<uint32_t>(tail_ - head_));
-    ring_marked(owners);
+    const pwsp_arrival arrival = arrival_of(*submission);
+    entry->index = submission->task.index;
+    entry->kernel = arrival.kernel;
+    entry->unit = arrival.unit;
+    pwsp_issue_submit(&issue_, &arrival);
+    ring_marked();
     step(0);
 }
 
+// Something that is not a task. False after a failure.
+bool Scheduler::mark(pwsp_entry_kind kind, const pwsp_arrival *arrival) {
+    if (!pwsp_issue_open(&issue_, kind)) {
+        return false;
+    }
+    if (kind == PWSP_ENTRY_RESET) {
+        resets_.emplace_back(arrival->after, arrival->after + arrival->after_count);
+    } else if (kind == PWSP_ENTRY_LOAD) {
+        elements_.push_back(arrival->tiles[0]);
+    }
+    const bool is_good = pwsp_issue_submit(&issue_, arrival);
+    ring_marked();
+    return is_good;
+}
+
 void Scheduler::scope_begin(bool is_parallel) {
-    add_event(is_parallel ? PARALLEL : SEQUENTIAL);
-    scopes_.push_back({is_parallel, scopes_.back().ready, {}});
+    mark(is_parallel ? PWSP_ENTRY_PARALLEL : PWSP_ENTRY_SEQUENTIAL, nullptr);
 }
 
 void Scheduler::scope_end() {
-    add_event(SCOPE_END);
-    const OpenScope scope = scopes_.back();
-    scopes_.pop_back();
-    if (has_structure_) {
-        std::lock_guard<std::mutex> guard(mutex_);
-        child_begins(scope.done.id ? scope.done : scope.ready);
-    }
+    mark(PWSP_ENTRY_SCOPE_END, nullptr);
 }
 
 void Scheduler::reset(const uint32_t *edges, uint32_t count) {
-    Event *event = add_event(RESET);
-    event->edges.assign(edges, edges + count);
-    for (uint32_t i = 0; i < count; i++) {
-        edges_[edges[i]] = Token();
-    }
+    pwsp_arrival arrival = pwsp_arrival();
+    arrival.after = edges;
+    arrival.after_count = count;
+    mark(PWSP_ENTRY_RESET, &arrival);
 }
 
 bool Scheduler::await_element(const Region &element) {
-    add_event(SLOT_LOAD)->element = element;
-    Token token;
-    {
-        std::lock_guard<std::mutex> guard(mutex_);
-        const uint32_t join = make_join();
-        token = {join, nodes_[join].id};
-        nodes_[join].pending = 1;
-        regions_.meet(element, [&](uint32_t owner) { wait_for({owner, nodes_[owner].id}, join); });
-        if (--nodes_[join].pending == 0) {
-            release(join);
-        }
-    }
-    wait_until([&] {
-        std::lock_guard<std::mutex> guard(mutex_);
-        return is_over(token);
-    });
-    return good();
+    pwsp_arrival arrival = pwsp_arrival();
+    arrival.tiles = &element;
+    arrival.tile_count = 1;
+    return mark(PWSP_ENTRY_LOAD, &arrival) && good();
 }
 
 bool Scheduler::settle() {
-    wait_until([this] { return first_event_ == end_event_; });
-    return good();
+    return pwsp_issue_settle(&issue_) && good();
 }
 
 bool Scheduler::finish() {
-    settle();
+    pwsp_issue_settle(&issue_);
+    pwsp_issue_drain(&issue_);
     std::unique_lock<std::mutex> guard(mutex_);
     if (failure_.status == PTOWSP_OK) {
         failure_ = walk_failure_;
@@ -408,7 +393,6 @@ bool Scheduler::finish() {
 }
 
 ptowsp_status Scheduler::run_now(Submission *submission, uint64_t *out_cycles) {
-    uint32_t owners;
     submission->is_direct = true;
     submission->number = 0;
     submission->task.core = NONE;
@@ -416,10 +400,8 @@ ptowsp_status Scheduler::run_now(Submission *submission, uint64_t *out_cycles) {
         std::lock_guard<std::mutex> guard(mutex_);
         submission->task.index = next_index_++;
         push_ready(submission);
-        owners = owners_to_ring_;
-        owners_to_ring_ = 0;
     }
-    ring_marked(owners);
+    ring_marked();
     for (;;) {
         const uint32_t ticket = bells_[0].ticket();
         if (__atomic_load_n(&submission->is_done, __ATOMIC_ACQUIRE)) {
@@ -434,6 +416,200 @@ ptowsp_status Scheduler::run_now(Submission *submission, uint64_t *out_cycles) {
     }
     *out_cycles = submission->task.cycles;
     return static_cast<ptowsp_status>(submission->task.status);
+}
+
+// -- queues ---------------------------------------------------------------------------------------
+
+// The core that dispatch asks for, or NONE: any of its unit.
+uint32_t Scheduler::home_of(const Submission &submission) {
+    if (!is_homed_) {
+        return NONE;
+    }
+    const ptowsp_schedule &schedule = program_->schedule;
+    const uint32_t unit = program_->kernels[submission.task.kernel].unit;
+    const bool is_by_unit = schedule.pools == PTOWSP_POOLS_BY_UNIT;
+    const uint32_t lane_count = !is_by_unit                ? schedule.lane_count
+                                : unit == PTOWSP_UNIT_CUBE ? schedule.cube_lane_count
+                                                           : schedule.vector_lane_count;
+    uint64_t key = submission.dispatch_key;
+    if (schedule.dispatch == PTOWSP_DISPATCH_HASH) {
+        key = pwsp_mix64(key);
+    } else if (schedule.dispatch == PTOWSP_DISPATCH_ROUND_ROBIN ||
+               schedule.dispatch == PTOWSP_DISPATCH_DEFAULT) {
+        key = pool_counts_[is_by_unit ? unit : 0]++;
+    }
+    const uint32_t lane = pwsp_modulo(key, std::max(lane_count, 1u));
+    return unit_first_[unit] + lane % unit_count_[unit];
+}
+
+// A task waits for nothing any more: called by whoever has completed the last thing it waited for.
+void Scheduler::ready(void *self, uint32_t, uint32_t place) {
+    Scheduler &me = *static_cast<Scheduler *>(self);
+    Submission *submission = me.submission_of(pwsp_reorder_at(&me.issue_.reorder, place));
+    std::lock_guard<std::mutex> guard(me.mutex_);
+    me.push_ready(submission);
+}
+
+void Scheduler::push_ready(Submission *submission) {
+    const uint32_t unit = program_->kernels[submission->task.kernel].unit;
+    const uint32_t core_count = static_cast<uint32_t>(cores_.size());
+    const uint32_t home = submission->task.core;
+    const bool is_homed = home != NONE;
+    const uint64_t sign = program_->is_priority_signed ? UINT64_C(1) << 63 : 0;
+    const uint64_t rank = has_priority_ ? submission->priority_key ^ sign : 0;
+    std::vector<Ready> &queue = queues_[is_homed ? home : core_count + unit];
+    queue.push_back({rank, submission->number, submission});
+    std::push_heap(queue.begin(), queue.end());
+    __atomic_fetch_add(&ready_count_, 1u, __ATOMIC_RELAXED);
+    owners_to_ring_ |= is_homed && !is_stealing_ ? 1u << cores_[home].owner : unit_owners_[unit];
+}
+
+bool Scheduler::may_begin(const Ready &ready) const {
+    return !is_in_order_ || ready.submission->is_direct || ready.number == next_begin_;
+}
+
+// What a free core takes: the best of its own queue and of its unit's; with stealing, if there is
+// none, the best of all others'.
+bool Scheduler::pop_ready(uint32_t core, Ready *out) {
+    const uint32_t core_count = static_cast<uint32_t>(cores_.size()), unit = cores_[core].core.unit;
+    std::vector<Ready> *best = nullptr;
+    const auto look = [&](std::vector<Ready> &queue) {
+        if (!queue.empty() && may_begin(queue.front()) &&
+            (!best || best->front() < queue.front())) {
+            best = &queue;
+        }
+    };
+    look(queues_[core]);
+    look(queues_[core_count + unit]);
+    const bool must_steal = is_stealing_ && !best;
+    for (uint32_t i = 0; must_steal && i < unit_count_[unit]; i++) {
+        look(queues_[unit_first_[unit] + i]);
+    }
+    if (!best) {
+        return false;
+    }
+    *out = best->front();
+    std::pop_heap(best->begin(), best->end());
+    best->pop_back();
+    __atomic_fetch_sub(&ready_count_, 1u, __ATOMIC_RELAXED);
+    if (!out->submission->is_direct) {
+        next_begin_ = out->number + 1;
+    }
+    if (is_in_order_) {  // the next one may be in any queue
+        owners_to_ring_ |= unit_owners_[0] | unit_owners_[1];
+    }
+    return true;
+}
+
+void Scheduler::stop_behind(uint64_t number) {
+    failed_at_ = std::min(failed_at_, number);
+    __atomic_store_n(&has_failed_, 1u, __ATOMIC_RELAXED);
+}
+
+// -- cores ----------------------------------------------------------------------------------------
+
+// A task is done, or is not to begin: whoever waits for it may be ready.
+void Scheduler::complete(Submission *submission, uint32_t thread) {
+    const ptowsp_status status = static_cast<ptowsp_status>(submission->task.status);
+    if (status != PTOWSP_OK) {
+        std::lock_guard<std::mutex> guard(mutex_);
+        stop_behind(submission->number);
+    }
+    if (submission->is_direct) {
+        __atomic_store_n(&submission->is_done, 1u, __ATOMIC_RELEASE);
+    } else {
+        const ptowsp_cycles result =
+            status == PTOWSP_OK ? submission->task.cycles : ptowsp_task_fail(status);
+        pwsp_reorder_set_result(&issue_.reorder, submission->entry, result);
+        pwsp_reorder_done(&issue_.reorder, submission->entry, thread);
+    }
+    bells_[0].ring();
+}
+
+// The next task for a free core. What it waited for, or one before it, may have failed: then it is
+// skipped.
+Submission *Scheduler::next_for(uint32_t core, std::vector<Submission *> *skipped) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    for (Ready ready; pop_ready(core, &ready);) {
+        if (ready.submission->number <= failed_at_) {
+            return ready.submission;
+        }
+        ready.submission->task.status = PTOWSP_SKIPPED;
+        skipped->push_back(ready.submission);
+    }
+    return nullptr;
+}
+
+// Takes what a thread's cores have done, and gives them what is ready.
+bool Scheduler::look_after(uint32_t thread) {
+    bool has_some = false;
+    std::vector<Submission *> skipped;
+    std::lock_guard<std::mutex> guard(owners_[thread]);
+    for (uint32_t i = 0; i < cores_.size(); i++) {
+        CoreState &core = cores_[i];
+        if (core.owner != thread) {
+            continue;
+        }
+        if (core.running && is_done(core.core.line)) {
+            Submission *done = core.running;
+            core.running = nullptr;
+            take_back(core.core.line);
+            complete(done, thread);
+            has_some = true;
+        }
+        Submission *next = core.running ? nullptr : next_for(i, &skipped);
+        if (next) {
+            next->task.core = i;
+            core.running = next;
+            give_task(core.core.line, &next->task);
+            if (core.core.bell) {
+                core.core.bell->ring();
+            }
+            has_some = true;
+        }
+        for (Submission *submission : skipped) {
+            complete(submission, thread);
+            has_some = true;
+        }
+        skipped.clear();
+    }
+    return has_some;
+}
+
+// Is it worth the lock? Looks at lines only.
+bool Scheduler::has_news(uint32_t thread) const {
+    const bool has_ready = __atomic_load_n(&ready_count_, __ATOMIC_RELAXED) > 0;
+    for (const CoreState &core : cores_) {
+        if (core.owner == thread &&
+            (is_done(core.core.line) || (has_ready && is_idle(core.core.line)))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Wakes the threads that have something to do now.
+void Scheduler::ring_marked() {
+    uint32_t owners;
+    {
+        std::lock_guard<std::mutex> guard(mutex_);
+        owners = owners_to_ring_;
+        owners_to_ring_ = 0;
+    }
+    for (uint32_t i = 0; i < thread_count_; i++) {
+        if (owners & 1u << i) {
+            bells_[i].ring();
+        }
+    }
+}
+
+// One round of a thread; says whether there was something to do.
+bool Scheduler::step(uint32_t thread) {
+    const bool has_some = has_news(thread) && look_after(thread);
+    if (has_some) {
+        ring_marked();
+    }
+    return has_some;
 }
 
 }  // namespace wsp

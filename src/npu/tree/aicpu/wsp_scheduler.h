@@ -1,22 +1,16 @@
 // Tasks of a program, from where they are expanded to the cores and back.
 //
-//      expander --submit--> ring of tasks --ready--> queues --give--> lines of cores
-//      (thread 0)              |                                          |
-//                              |  in program order                        v
-//      clock, errors <--retire-+<----------------------------------- complete
+//      expander --submit--> pwsp_issue --ready--> queues --give--> lines of cores
+//      (thread 0)              |                                       |
+//                              |  in program order                     v
+//      clock, errors <--retire-+<--------------------------------- complete
 //
-// A task waits for those before it that touch the same data (a map of regions), and for what the
-// schedule says: structure, explicit edges, streams. It counts what it waits for, and who is done
-// counts down. When nothing is left it goes into the queue of its core, or of its unit's cores.
+// Which task waits for which, the ring of tasks in flight and their retiring are the library's, as it
+// runs programs itself: pwsp_issue of wsp_core.h. Here is what is a device's: queues of ready tasks,
+// which core gets which, and the lines to them. All memory of the issue is taken when a run begins.
 //
 // The ring holds ring_size tasks, and no more than the schedule's window if that stalls; when it is
-// full the expander waits until the oldest has retired. Beside the tasks there is a ring of events,
-// which are what the clock is told: a task, a scope that begins or ends, edges that forget, a slot
-// load. It stalls as well.
-//
-// Many children of a parallel scope, or many ends of an edge, are waited for as one: a join, which
-// is a node with no work. Joins are made when a second one comes, and are gone when all it joins is
-// done, so there are never more than what is in flight asks for.
+// full the expander waits until the oldest has retired.
 //
 // Errors   The first in program order decides. After a failure tasks behind it do not begin, but
 //          those before it do, as they may fail too; what is running ends.
@@ -34,7 +28,6 @@
 #include <vector>
 
 #include "wsp_line.h"
-#include "wsp_region_map.h"
 
 #ifndef WSP_HAS_CLOCK
 #ifdef WSP_ASCEND
@@ -51,6 +44,11 @@
 namespace wsp {
 
 constexpr uint32_t AICPU_COUNT_MAX = 16, CORE_COUNT_MAX = 72, RING_SIZE_MAX = 65536;
+
+enum Access { READ = PWSP_TILE_READ, WRITE = PWSP_TILE_WRITTEN, READ_WRITE = READ | WRITE };
+
+// A tile of a tensor: `lead` elements from its start is the matrix that row and col are in.
+typedef pwsp_tile_at Region;
 
 // An error; the first that is kept stays.
 struct Failure : pwsp_error {
@@ -71,10 +69,10 @@ struct alignas(64) Submission {
     std::vector<uint32_t> after, before;  // explicit edges
 
     // The scheduler's:
-    uint64_t number;                       // in the ring, since the run began
-    uint32_t items[PTOWSP_TASK_TILE_MAX];  // in the map of regions
-    bool is_direct;                        // of a process: not in the ring
-    uint32_t is_done;                      // atomic: its results may be read
+    uint64_t number;   // of the tasks of the ring, since the run began
+    uint32_t entry;    // its place there
+    bool is_direct;    // of a process: not in the ring
+    uint32_t is_done;  // atomic, of a direct one
 };
 
 // Where a walk's tasks go: the scheduler, or a process of a pipeline.
@@ -107,6 +105,9 @@ struct SchedulerOptions {
 
 class Scheduler final : public Target {
   public:
+    Scheduler() = default;
+    ~Scheduler() override;
+
     // What is bound has been checked. Nothing runs yet. False with an error.
     bool begin(const wsp_program &program, const wsp_bindings &bindings,
                const std::vector<Core> &cores, const SchedulerOptions &options);
@@ -145,7 +146,7 @@ class Scheduler final : public Target {
         return next_index_;
     }
     uint32_t in_flight_max() const {
-        return in_flight_max_;
+        return issue_.task_count_max;
     }
 
     // For pipelines, after settle(), from any thread: runs a task of the caller's on a core of its
@@ -166,35 +167,6 @@ class Scheduler final : public Target {
   private:
     static constexpr uint32_t NONE = UINT32_MAX;
 
-    // Something to wait for: a task of the ring, or a join. As nodes are used again, a token says
-    // by its id which use it means.
-    struct Node {
-        uint64_t id = 0;  // 0: what it was is done
-        uint64_t mark = 0;
-        uint32_t pending = 0;
-        uint32_t links = 0;                // the first of a list of who waits for it
-        Submission *submission = nullptr;  // null: a join
-    };
-    struct Token {
-        uint32_t node = 0;
-        uint64_t id = 0;
-    };
-    struct Link {
-        uint32_t node, next;
-    };
-    struct OpenScope {
-        bool is_parallel;
-        Token ready;  // of the next child
-        Token done;   // the children so far, where they are parallel
-    };
-
-    enum EventKind : uint8_t { TASK, PARALLEL, SEQUENTIAL, SCOPE_END, RESET, SLOT_LOAD };
-    struct Event {
-        EventKind kind;
-        Region element;
-        std::vector<uint32_t> edges;
-    };
-
     struct Ready {
         uint64_t rank, number;  // larger ranks first, smaller numbers first
         Submission *submission;
@@ -208,63 +180,51 @@ class Scheduler final : public Target {
         Submission *running;  // null: it is free
     };
 
-    // Nodes, under the lock.
-    bool is_over(Token token) const;
-    uint32_t make_join();
-    void begin_node(uint32_t node);
-    void add_link(uint32_t from, uint32_t to);
-    void wait_for(Token token, uint32_t node);
-    void merge(Token *into, Token token);
-    void child_begins(Token token);
-    void release(uint32_t node);
-    void connect(Submission *submission);
+    // What the issue calls.
+    static void ready(void *self, uint32_t by, uint32_t place);
+    static void help(void *self, uint32_t ticket);
+    static bool retire(void *self, const pwsp_entry *entry);
 
-    // Queues and cores, under the lock.
+    // Queues and cores.
     uint32_t home_of(const Submission &submission);
     void push_ready(Submission *submission);
     bool may_begin(const Ready &ready) const;
     bool pop_ready(uint32_t core, Ready *out);
-    void complete(Submission *submission);
+    void complete(Submission *submission, uint32_t thread);
+    Submission *next_for(uint32_t core, std::vector<Submission *> *skipped);
     bool look_after(uint32_t thread);
     bool has_news(uint32_t thread) const;
-    void ring_marked(uint32_t owners);
+    void ring_marked();
     bool step(uint32_t thread);
 
     // Thread 0.
-    Event *add_event(EventKind kind);
-    void retire();
-    bool retire_one(const Event &event);
-    void retire_task(const Submission &submission);
+    Submission *submission_of(const pwsp_entry *entry) {
+        return &slots_[static_cast<size_t>(*pwsp_entry_words(entry))];
+    }
+    bool mark(pwsp_entry_kind kind, const pwsp_arrival *arrival);
+    bool retire_task(const Submission &submission);
+    bool begin_issue(const SchedulerOptions &options);
+    pwsp_arrival arrival_of(const Submission &submission) const;
     void stop_behind(uint64_t number);
     void fail_task(const Submission &submission);
     const char *place_text(uint32_t place) const {
         return place < program_->place_count ? program_->places[place] : "";
     }
-#if WSP_HAS_CLOCK
-    bool begin_clock();
-#endif
-    template <typename IsDone> void wait_until(IsDone is_done);
 
     const wsp_program *program_ = nullptr;
-    const wsp_bindings *bindings_ = nullptr;
+    const pwsp_bound_tensor *tensors_ = nullptr;
     uint32_t thread_count_ = 0;
-    bool is_in_order_ = false, is_homed_ = false, is_stealing_ = false, has_structure_ = false;
-    bool has_priority_ = false;
+    bool is_in_order_ = false, is_homed_ = false, is_stealing_ = false, has_priority_ = false;
     uint32_t unit_first_[2] = {0, 0}, unit_count_[2] = {0, 0};  // cores
     uint32_t unit_owners_[2] = {0, 0};                          // a bit for each thread
     std::unique_ptr<Bell[]> bells_;                             // by thread
+    // Protects the cores of a thread, taken before mutex_: processes of a device call for thread 0.
+    std::unique_ptr<std::mutex[]> owners_;
+    std::vector<CoreState> cores_;
 
     // Protects what follows, up to the next empty line.
     std::mutex mutex_;
-    std::vector<Node> nodes_;  // of tasks, by their slots; then joins
-    std::vector<uint32_t> free_joins_;
-    std::vector<Link> links_;
-    uint32_t free_links_ = 0;
-    uint64_t last_id_ = 0;
-    RegionMap regions_;
-    std::vector<CoreState> cores_;
     std::vector<std::vector<Ready>> queues_;  // heaps: of each core, then of each unit
-    std::vector<uint32_t> released_;          // a list of release()
     uint64_t next_begin_ = 0;                 // in order: the task that may begin
     uint64_t failed_at_ = UINT64_MAX;         // the first task known to have failed, by number
     uint64_t next_index_ = 0;
@@ -275,14 +235,15 @@ class Scheduler final : public Target {
     uint32_t has_failed_ = 0, is_stopping_ = 0, ready_count_ = 0;
 
     // Thread 0's.
-    uint64_t capacity_ = 0, head_ = 0, tail_ = 0;  // numbers of tasks in the ring: [head_, tail_)
-    std::deque<Submission> slots_;                 // made as they are needed
-    std::vector<Event> events_;
-    uint64_t first_event_ = 0, end_event_ = 0;
-    std::vector<OpenScope> scopes_;
-    std::vector<Token> edges_, streams_;
-    uint64_t pool_counts_[2] = {0, 0};  // for round robin
-    uint32_t in_flight_max_ = 0;
+    pwsp_timed timed_ = pwsp_timed();
+    std::unique_ptr<bool[]> is_written_, is_loaded_;  // by tensor
+    pwsp_issue issue_ = pwsp_issue();
+    uint64_t task_number_ = 0;
+    std::deque<Submission> slots_;              // by number, made as they are needed
+    Submission scratch_;                        // after a failure
+    std::deque<std::vector<uint32_t>> resets_;  // of edges, in flight
+    std::deque<Region> elements_;               // of slot loads, in flight
+    uint64_t pool_counts_[2] = {0, 0};          // for round robin
 #if WSP_HAS_CLOCK
     Clock clock_;
 #endif

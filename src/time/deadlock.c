@@ -1,0 +1,234 @@
+// Why nobody can go on, when processes are left and all of them wait.
+//
+// Who waits until a channel has room needs one of its consumers, who waits for a token one of its
+// producers. Those that are left wait themselves, so following from one to the next either comes
+// back to where it has been, which is the circle to report, or ends at a channel whose consumers
+// have all ended, or at an event that nobody is left to record.
+
+#include "exchange.h"
+
+#include <inttypes.h>
+
+#define PWSP_DEADLOCK_SHORT_MAX  3   // processes that the error names
+#define PWSP_DEADLOCK_CIRCLE_MAX 16  // processes that a circle is told of
+
+PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process) {
+    return process->wait == PWSP_PROCESS_WAITS_FULL || process->wait == PWSP_PROCESS_WAITS_EMPTY;
+}
+
+static const pwsp_channel *pwsp_deadlock_channel(const pwsp_exchange *exchange,
+                                                 const pwsp_process *process) {
+    return &exchange->channels[process->channel];
+}
+
+// Finds, of those that wait at whatever, the first who still consumes each channel, and the first
+// who produces it.
+static void pwsp_deadlock_find_firsts(pwsp_exchange *exchange) {
+    for (uint32_t i = exchange->running_count; i > 0; i--) {
+        const pwsp_process *process = &exchange->processes[i - 1];
+        for (uint32_t j = 0; pwsp_process_waits(process) && j < process->port_count; j++) {
+            const pwsp_port *port = &process->ports[j];
+            pwsp_channel *channel = &exchange->channels[port->channel];
+            if (!port->is_produced) {
+                channel->first_consumer = i;
+            } else if (!process->closed[j]) {
+                channel->first_producer = i;
+            }
+        }
+    }
+}
+
+// The first of those that could let a process go on, or NULL: a consumer of the channel that it
+// waits at, or a producer.
+static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
+                                              const pwsp_process *process) {
+    const pwsp_channel *channel = &exchange->channels[process->channel];
+    bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
+    uint32_t first = is_full ? channel->first_consumer : channel->first_producer;
+    return first ? &exchange->processes[first - 1] : NULL;
+}
+
+// A process of a circle of waits, or NULL. What processes do not need any more says where it has
+// been.
+static const pwsp_process *pwsp_deadlock_find_circle(pwsp_exchange *exchange) {
+    for (uint32_t i = 0; i < exchange->running_count; i++) {
+        exchange->processes[i].mark = 0;
+    }
+    for (uint32_t i = 0; i < exchange->running_count; i++) {
+        const pwsp_process *at = &exchange->processes[i];
+        while (at && pwsp_process_waits(at) && at->mark == 0) {
+            exchange->processes[at->index].mark = i + 1;
+            at = pwsp_deadlock_next(exchange, at);
+        }
+        if (at && pwsp_process_waits(at) && at->mark == i + 1) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text) {
+    pwsp_text_format(text, "%s", process->name);
+    if (process->replica_count > 1) {
+        pwsp_text_format(text, "[%u]", process->replica);
+    }
+}
+
+// "waits for room in channel a, which is full (2 of 2 tokens), since cycle 100".
+PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
+                                            const pwsp_process *process, ptowsp_text text) {
+    const pwsp_channel *channel = pwsp_deadlock_channel(exchange, process);
+    bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
+    if (channel->is_event) {
+        pwsp_text_format(text,
+                         is_full              ? "records event %s (full), for which nobody waits"
+                         : channel->producers ? "waits for event %s (empty)"
+                                              : "waits for event %s (empty), and whoever "
+                                                "records it has ended",
+                         channel->name);
+    } else if (!is_full) {
+        pwsp_text_format(text, "waits for a token in channel %s, which is empty", channel->name);
+    } else if (channel->depth == 0) {
+        pwsp_text_format(text, "waits for a receiver at channel %s, which is full at depth 0",
+                         channel->name);
+    } else {
+        pwsp_text_format(
+            text, "waits for room in channel %s, which is full (%" PRIu64 " of %" PRIu64 " tokens)",
+            channel->name, pwsp_channel_pending(channel), channel->depth);
+    }
+    pwsp_text_format(text, ", since cycle %" PRIu64, process->time);
+}
+
+// "a (full) -> b (empty) -> a"
+PWSP_INTERNAL void pwsp_deadlock_print_circle(const pwsp_exchange *exchange, ptowsp_text text) {
+    const pwsp_process *first = exchange->circle, *at = first;
+    uint32_t count = 0;
+    do {
+        if (count < PWSP_DEADLOCK_CIRCLE_MAX) {
+            pwsp_deadlock_print_name(at, text);
+            pwsp_text_format(text, " -> %s %s -> ",
+                             at->wait == PWSP_PROCESS_WAITS_FULL ? "full" : "empty",
+                             pwsp_deadlock_channel(exchange, at)->name);
+        }
+        count++;
+        at = pwsp_deadlock_next(exchange, at);
+    } while (at != first);
+    if (count > PWSP_DEADLOCK_CIRCLE_MAX) {
+        pwsp_text_format(text, "%u more -> ", count - PWSP_DEADLOCK_CIRCLE_MAX);
+    }
+    pwsp_deadlock_print_name(first, text);
+}
+
+static void pwsp_deadlock_print_depth_hint(const pwsp_exchange *exchange,
+                                           const pwsp_process *process, ptowsp_text text) {
+    const pwsp_channel *channel = pwsp_deadlock_channel(exchange, process);
+    if (channel->is_event) {
+        pwsp_text_format(text, "a channel with a depth instead of event %s would let ",
+                         channel->name);
+    } else {
+        pwsp_text_format(text, "a depth of more than %" PRIu64 " for channel %s would let ",
+                         channel->depth, channel->name);
+    }
+    pwsp_deadlock_print_name(process, text);
+    pwsp_text_format(text, " go on");
+}
+
+// Is a process, of two that wait for room, better served with some? Channels before events, and
+// then the shallowest.
+static bool pwsp_deadlock_is_better(const pwsp_exchange *exchange, const pwsp_process *process,
+                                    const pwsp_process *other) {
+    bool is_event = pwsp_deadlock_channel(exchange, process)->is_event;
+    if (!other || is_event != pwsp_deadlock_channel(exchange, other)->is_event) {
+        return !other || !is_event;
+    }
+    return exchange->channels[process->channel].depth < exchange->channels[other->channel].depth;
+}
+
+// What would help those in the circle: room; the end of a stream that somebody waits for; or that
+// somebody sends first.
+static void pwsp_deadlock_print_circle_hint(const pwsp_exchange *exchange, ptowsp_text text) {
+    const pwsp_process *first = exchange->circle, *at = first, *full = NULL, *end = NULL;
+    do {
+        if (at->wait == PWSP_PROCESS_WAITS_EMPTY) {
+            end = !end && at->is_loop ? at : end;
+        } else if (pwsp_deadlock_is_better(exchange, at, full)) {
+            full = at;
+        }
+        at = pwsp_deadlock_next(exchange, at);
+    } while (at != first);
+    if (full) {
+        pwsp_deadlock_print_depth_hint(exchange, full, text);
+    }
+    if (end) {
+        const char *name = pwsp_deadlock_channel(exchange, end)->name;
+        pwsp_text_format(text, "%s", full ? ", or " : "");
+        pwsp_deadlock_print_name(pwsp_deadlock_next(exchange, end), text);
+        pwsp_text_format(text, " has to close channel %s before, if that is all that it sends",
+                         name);
+    } else if (!full && pwsp_deadlock_next(exchange, first) == first) {
+        pwsp_deadlock_print_name(first, text);
+        pwsp_text_format(text, " has to send before it receives");
+    } else if (!full) {
+        pwsp_text_format(text, "one of them has to send before it receives, or to close what it "
+                               "produces");
+    }
+}
+
+// What would help where there is no circle: those who could have let somebody go on have ended.
+PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_text text) {
+    if (exchange->circle) {
+        pwsp_deadlock_print_circle_hint(exchange, text);
+        return;
+    }
+    for (uint32_t i = 0; i < exchange->running_count; i++) {
+        const pwsp_process *at = &exchange->processes[i];
+        if (!pwsp_process_waits(at) || pwsp_deadlock_next(exchange, at)) {
+            continue;
+        }
+        const pwsp_channel *channel = pwsp_deadlock_channel(exchange, at);
+        if (channel->is_event) {
+            pwsp_text_format(text, "event %s takes as many waits as records", channel->name);
+            return;
+        }
+        pwsp_text_format(text,
+                         "all consumers of channel %s have ended: one has to receive until the "
+                         "end of the stream, or ",
+                         channel->name);
+        pwsp_deadlock_print_depth_hint(exchange, at, text);
+        return;
+    }
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_error *error) {
+    char what[PWSP_ERROR_TEXT_MAX];
+    ptowsp_text_buffer buffer = {what, sizeof what, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    uint32_t shown = 0, left = exchange->running_count - exchange->ended_count;
+    uint64_t time = 0;
+    pwsp_deadlock_find_firsts(exchange);
+    exchange->circle = pwsp_deadlock_find_circle(exchange);
+    for (uint32_t i = 0; i < exchange->running_count; i++) {
+        const pwsp_process *process = &exchange->processes[i];
+        if (!pwsp_process_waits(process)) {
+            continue;
+        }
+        time = pwsp_max_u64(time, process->time);
+        if (shown < PWSP_DEADLOCK_SHORT_MAX) {
+            pwsp_text_format(text, "%s", shown++ ? ", " : "");
+            pwsp_deadlock_print_name(process, text);
+            pwsp_text_format(text,
+                             process->wait == PWSP_PROCESS_WAITS_FULL ? " finds %s full"
+                                                                      : " finds %s empty",
+                             pwsp_deadlock_channel(exchange, process)->name);
+        }
+    }
+    if (left > shown) {
+        pwsp_text_format(text, ", and %u more wait", left - shown);
+    }
+    pwsp_text_format(text, "; ");
+    pwsp_deadlock_print_hint(exchange, text);
+    return pwsp_error_set(error, PTOWSP_STUCK, PTOWSP_NO_INDEX, "stuck at cycle %" PRIu64 ": %s",
+                          time, what);
+}
