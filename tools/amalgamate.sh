@@ -81,6 +81,7 @@ src/data/cost_model.h
 # The floor that emitted trees carry as it is.
 RUNTIME="
 src/runtime/arrival.h src/runtime/token.h
+src/runtime/policy.h
 src/runtime/binding_check.h src/runtime/binding_check.c
 src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.c
     src/runtime/cells.h src/runtime/cells.c src/runtime/deps.c
