@@ -813,6 +813,59 @@ PWSP_INLINE bool pwsp_sleeper_wake(pwsp_sleeper *sleeper, uint32_t what) {
     return (pwsp_load_seq_cst(&sleeper->asleep) & what) && pwsp_sleeper_rouse(sleeper, what);
 }
 
+// -- several threads ------------------------------------------------------------------------------
+
+typedef struct pwsp_sleepers {
+    pwsp_mutex mutex;  // protects the sleep, and what the owner likes
+    pwsp_cond cond;
+    char padding[PWSP_FALSE_SHARING];
+    uint32_t count;  // atomic: threads that sleep, or are about to
+    char padding_after[PWSP_FALSE_SHARING];
+} pwsp_sleepers;
+
+PWSP_INTERNAL void pwsp_sleepers_init(pwsp_sleepers *sleepers);
+PWSP_INTERNAL void pwsp_sleepers_destroy(pwsp_sleepers *sleepers);
+
+// Locks. Then the thread looks, and ends: sleeps if there was nothing, perhaps for no time; unlocks.
+PWSP_INTERNAL void pwsp_sleepers_begin(pwsp_sleepers *sleepers);
+PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something);
+
+// Calls one, or all, under the lock.
+PWSP_INTERNAL void pwsp_sleepers_call(pwsp_sleepers *sleepers, bool all);
+
+// The part of waking that is not rare: are there any?
+PWSP_INLINE bool pwsp_sleepers_are(const pwsp_sleepers *sleepers) {
+    return pwsp_load_seq_cst(&sleepers->count) != 0;
+}
+
+PWSP_INLINE void pwsp_sleepers_wake(pwsp_sleepers *sleepers, bool all) {
+    if (pwsp_sleepers_are(sleepers)) {
+        pwsp_mutex_lock(&sleepers->mutex);
+        pwsp_sleepers_call(sleepers, all);
+        pwsp_mutex_unlock(&sleepers->mutex);
+    }
+}
+
+// -- spinning -------------------------------------------------------------------------------------
+
+// Rounds of pwsp_pause() before one of so many threads sleeps.
+PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count);
+
+// Waits a little in round *round, which it counts: a pause, later a moment for other threads. False
+// when it is time to sleep; the rounds begin anew then.
+PWSP_INLINE bool pwsp_spin(uint32_t *round, uint32_t spin_count, uint32_t yield_count) {
+    if (*round < spin_count) {
+        pwsp_pause();
+    } else if (*round < spin_count + yield_count) {
+        pwsp_thread_yield();
+    } else {
+        *round = 0;
+        return false;
+    }
+    (*round)++;
+    return true;
+}
+
 #endif
 
 // =================================================================================================
@@ -858,6 +911,57 @@ PWSP_INTERNAL bool pwsp_sleeper_rouse(pwsp_sleeper *sleeper, uint32_t what) {
     }
     pwsp_mutex_unlock(&sleeper->mutex);
     return is_asleep;
+}
+
+// -- several threads ------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_sleepers_init(pwsp_sleepers *sleepers) {
+    pwsp_mutex_init(&sleepers->mutex);
+    pwsp_cond_init(&sleepers->cond);
+    sleepers->count = 0;
+}
+
+PWSP_INTERNAL void pwsp_sleepers_destroy(pwsp_sleepers *sleepers) {
+    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0);
+    pwsp_cond_destroy(&sleepers->cond);
+    pwsp_mutex_destroy(&sleepers->mutex);
+}
+
+PWSP_INTERNAL void pwsp_sleepers_begin(pwsp_sleepers *sleepers) {
+    pwsp_mutex_lock(&sleepers->mutex);
+    pwsp_fetch_add_seq_cst(&sleepers->count, 1u);
+}
+
+PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something) {
+#if PWSP_HAS_THREADS
+    if (!has_something) {
+        pwsp_cond_wait(&sleepers->cond, &sleepers->mutex);
+    }
+#endif
+    pwsp_fetch_sub_seq_cst(&sleepers->count, 1u);
+    pwsp_mutex_unlock(&sleepers->mutex);
+#if !PWSP_HAS_THREADS
+    if (!has_something) {
+        pwsp_thread_yield();
+    }
+#endif
+}
+
+PWSP_INTERNAL void pwsp_sleepers_call(pwsp_sleepers *sleepers, bool all) {
+    if (all) {
+        pwsp_cond_broadcast(&sleepers->cond);
+    } else {
+        pwsp_cond_signal(&sleepers->cond);
+    }
+}
+
+// -- spinning -------------------------------------------------------------------------------------
+
+#define PWSP_SPIN_LONG  1000
+#define PWSP_SPIN_SHORT 50
+
+PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count) {
+    return thread_count > pwsp_cpu_count() ? PWSP_SPIN_SHORT : PWSP_SPIN_LONG;
 }
 
 // =================================================================================================
@@ -1026,19 +1130,12 @@ PWSP_INTERNAL bool pwsp_pool_run(pwsp_pool *pool, ptowsp_lane_fn lane, void *job
 // (3) change the same word, a worker is either counted before the gate closes, or does not get in.
 //
 // Sleeping: workers spin for a while, then sleep on `wake`; the caller spins, then sleeps on
-// `done`. Both sides use the flag-then-recheck pattern in sequentially consistent order: the
-// sleeper raises its flag and then reads the gate, the other writes the gate and then reads the
-// flag. So either the sleeper sees the new gate or the other sees the flag.
+// `done`; see sleeper.h. What is made visible there is the gate.
 
 #define PWSP_GATE_OPEN       (UINT64_C(1) << 31)
 #define PWSP_GATE_STOP       (UINT64_C(1) << 30)
 #define PWSP_GATE_INSIDE     (PWSP_GATE_STOP - 1)
 #define PWSP_GATE_GENERATION (UINT64_C(1) << 32)
-
-// Rounds of pwsp_pause() before sleeping: some 20 us, the time a sleep and a wake-up cost. Few when
-// there are more lanes than processors, where spinning keeps others from working.
-#define PWSP_SPIN_LONG  1000
-#define PWSP_SPIN_SHORT 50
 
 typedef struct pwsp_worker {
     struct pwsp_pool *pool;
@@ -1058,11 +1155,8 @@ struct pwsp_pool {
     ptowsp_lane_fn lane;  // the current job; see the invariant above
     void *job;
 
-    pwsp_mutex mutex;  // protects the two conditions' sleep, nothing else
-    pwsp_cond wake;    // workers sleep here
-    pwsp_cond done;    // the caller sleeps here
-    uint32_t sleeping_workers;
-    uint32_t sleeping_caller;
+    pwsp_sleepers wake;  // workers sleep here
+    pwsp_sleeper done;   // the caller sleeps here
 
     pwsp_worker *workers;  // [lane_count - 1], behind this struct
     uint32_t started_count;
@@ -1087,14 +1181,15 @@ static uint64_t pwsp_worker_wait(pwsp_pool *pool, uint64_t served) {
         }
         pwsp_pause();
     }
-    pwsp_mutex_lock(&pool->mutex);
-    pwsp_fetch_add_seq_cst(&pool->sleeping_workers, 1u);
-    while (gate = pwsp_load_seq_cst(&pool->gate), !pwsp_gate_is_news(gate, served)) {
-        pwsp_cond_wait(&pool->wake, &pool->mutex);
+    for (;;) {
+        pwsp_sleepers_begin(&pool->wake);
+        gate = pwsp_load_seq_cst(&pool->gate);
+        bool is_news = pwsp_gate_is_news(gate, served);
+        pwsp_sleepers_end(&pool->wake, is_news);
+        if (is_news) {
+            return gate;
+        }
     }
-    pwsp_fetch_sub_seq_cst(&pool->sleeping_workers, 1u);
-    pwsp_mutex_unlock(&pool->mutex);
-    return gate;
 }
 
 static void *pwsp_worker_main(void *arg) {
@@ -1112,11 +1207,8 @@ static void *pwsp_worker_main(void *arg) {
         served = gate / PWSP_GATE_GENERATION;
         pool->lane(pool->job, worker->lane);
         gate = pwsp_fetch_sub_seq_cst(&pool->gate, UINT64_C(1)) - 1;  // (4), pairs with (5)
-        if (!(gate & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE)) &&
-            pwsp_load_seq_cst(&pool->sleeping_caller)) {
-            pwsp_mutex_lock(&pool->mutex);
-            pwsp_cond_broadcast(&pool->done);
-            pwsp_mutex_unlock(&pool->mutex);
+        if (!(gate & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE))) {
+            pwsp_sleeper_wake(&pool->done, PWSP_SLEEPER_ALL);
         }
     }
 }
@@ -1124,11 +1216,7 @@ static void *pwsp_worker_main(void *arg) {
 // Changes the gate while no worker is inside, and wakes the sleeping workers.
 static void pwsp_gate_announce(pwsp_pool *pool, uint64_t gate) {
     pwsp_store_seq_cst(&pool->gate, gate);
-    if (pwsp_load_seq_cst(&pool->sleeping_workers)) {
-        pwsp_mutex_lock(&pool->mutex);
-        pwsp_cond_broadcast(&pool->wake);
-        pwsp_mutex_unlock(&pool->mutex);
-    }
+    pwsp_sleepers_wake(&pool->wake, true);
 }
 
 static void pwsp_gate_close(pwsp_pool *pool) {
@@ -1137,16 +1225,12 @@ static void pwsp_gate_close(pwsp_pool *pool) {
         pwsp_pause();
         gate = pwsp_load_acquire(&pool->gate);  // (5), pairs with (4)
     }
-    if (!(gate & PWSP_GATE_INSIDE)) {
-        return;
+    while (gate & PWSP_GATE_INSIDE) {
+        pwsp_sleeper_begin(&pool->done, PWSP_SLEEPER_ALL);
+        gate = pwsp_load_seq_cst(&pool->gate);  // (5)
+        pwsp_sleeper_end(&pool->done, !(gate & PWSP_GATE_INSIDE), 0);
+        gate = pwsp_load_seq_cst(&pool->gate);
     }
-    pwsp_mutex_lock(&pool->mutex);
-    pwsp_store_seq_cst(&pool->sleeping_caller, 1u);
-    while (pwsp_load_seq_cst(&pool->gate) & PWSP_GATE_INSIDE) {  // (5)
-        pwsp_cond_wait(&pool->done, &pool->mutex);
-    }
-    pwsp_store_seq_cst(&pool->sleeping_caller, 0u);
-    pwsp_mutex_unlock(&pool->mutex);
 }
 
 static void pwsp_pool_run_own(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
@@ -1232,11 +1316,10 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
     pool->lane_count = desc->lane_count;
     pool->run_lanes = desc->run_lanes;
     pool->run_lanes_user = desc->run_lanes_user;
-    pool->spin_count = desc->lane_count > pwsp_cpu_count() ? PWSP_SPIN_SHORT : PWSP_SPIN_LONG;
+    pool->spin_count = pwsp_spin_count(desc->lane_count);
     pool->workers = (pwsp_worker *)(void *)(pool + 1);
-    pwsp_mutex_init(&pool->mutex);
-    pwsp_cond_init(&pool->wake);
-    pwsp_cond_init(&pool->done);
+    pwsp_sleepers_init(&pool->wake);
+    pwsp_sleeper_init(&pool->done);
     for (uint32_t i = 0; i < worker_count; i++) {
         pwsp_worker *worker = &pool->workers[i];
         worker->pool = pool;
@@ -1259,9 +1342,8 @@ PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
     for (uint32_t i = 0; i < pool->started_count; i++) {
         pwsp_thread_join(pool->workers[i].thread);
     }
-    pwsp_cond_destroy(&pool->done);
-    pwsp_cond_destroy(&pool->wake);
-    pwsp_mutex_destroy(&pool->mutex);
+    pwsp_sleeper_destroy(&pool->done);
+    pwsp_sleepers_destroy(&pool->wake);
     pwsp_memory memory = pool->memory;
     pwsp_memory_free(&memory, pool, pool->size);
 }
@@ -22078,15 +22160,15 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
 #define PWSP_O PTOWSP_SUPPORT_RECORDED
 #define PWSP_R PTOWSP_SUPPORT_REFUSED
 
+#define PWSP_DISPATCH_CAPABILITY(ROW, name, text, rule, cpu_sim, threads, ascend_npu)              \
+    ROW("dispatch", text, PTOWSP_DISPATCH_##name, PTOWSP_SUPPORT_##cpu_sim,                        \
+        PTOWSP_SUPPORT_##threads, PTOWSP_SUPPORT_##ascend_npu)
+
 // Directive, value, its number in the description; cpu_sim, threads, ascend_npu.
 #define PWSP_CAPABILITIES(ROW)                                                                     \
     ROW("issue", "dataflow", PTOWSP_ISSUE_DATAFLOW, PWSP_E, PWSP_E, PWSP_E)                        \
     ROW("issue", "in order", PTOWSP_ISSUE_IN_ORDER, PWSP_E, PWSP_O, PWSP_E)                        \
-    ROW("dispatch", "round robin", PTOWSP_DISPATCH_ROUND_ROBIN, PWSP_E, PWSP_O, PWSP_E)            \
-    ROW("dispatch", "affinity", PTOWSP_DISPATCH_AFFINITY, PWSP_E, PWSP_E, PWSP_E)                  \
-    ROW("dispatch", "hash", PTOWSP_DISPATCH_HASH, PWSP_E, PWSP_E, PWSP_E)                          \
-    ROW("dispatch", "custom", PTOWSP_DISPATCH_CUSTOM, PWSP_E, PWSP_E, PWSP_E)                      \
-    ROW("dispatch", "work stealing", PTOWSP_DISPATCH_WORK_STEALING, PWSP_E, PWSP_E, PWSP_E)        \
+    PWSP_DISPATCHES(PWSP_DISPATCH_CAPABILITY, ROW)                                                 \
     ROW("pools", "one", PTOWSP_POOLS_ONE, PWSP_E, PWSP_E, PWSP_E)                                  \
     ROW("pools", "by unit", PTOWSP_POOLS_BY_UNIT, PWSP_E, PWSP_O, PWSP_E)                          \
     ROW("window", "none", PTOWSP_WINDOW_DEFAULT, PWSP_E, PWSP_O, PWSP_E)                           \
@@ -22307,9 +22389,7 @@ static void pwsp_schedule_check_lanes(pwsp_schedule_checker *checker,
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
                            "lane_count %u is given, but pools are by unit", schedule->lane_count);
     }
-    bool has_key = schedule->dispatch == PTOWSP_DISPATCH_AFFINITY ||
-                   schedule->dispatch == PTOWSP_DISPATCH_HASH ||
-                   schedule->dispatch == PTOWSP_DISPATCH_CUSTOM;
+    bool has_key = pwsp_dispatch_has_key(schedule->dispatch);
     pwsp_schedule_check_key(checker,
                             has_key ? "dispatch by a key, but dispatch_key is missing"
                                     : "dispatch_key is given, but dispatch takes none",
@@ -27083,6 +27163,7 @@ typedef struct pwsp_clock {
 typedef struct pwsp_sim {
     const pwsp_timed *timed;
     const ptowsp_schedule *schedule;
+    pwsp_lane_rule lane_rule;  // of its dispatch
     pwsp_memory memory;
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
@@ -27109,7 +27190,7 @@ typedef struct pwsp_sim {
 // Do lanes choose among tasks that are ready? Then time is event-driven, else in order.
 PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
     return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
-           (schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
+           (pwsp_dispatch_rule(schedule->dispatch) == PWSP_LANE_ANY ||
             schedule->ready != PTOWSP_READY_FIFO);
 }
 
@@ -27199,7 +27280,7 @@ PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *p
 
 PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
     pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
-    if (sim->schedule->dispatch != PTOWSP_DISPATCH_ROUND_ROBIN) {
+    if (sim->lane_rule != PWSP_LANE_IN_TURN) {
         return pwsp_sim_dispatch_other(sim, pool, key);
     }
     uint32_t lane = pool->first + pool->next;
@@ -27293,6 +27374,7 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
     uint32_t lane_count = timed->lane_count;
     sim->timed = timed;
     sim->schedule = schedule;
+    sim->lane_rule = pwsp_dispatch_rule(schedule->dispatch);
     sim->memory = *memory;
     sim->lanes = (pwsp_lane *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_lane));
     sim->lane_stats =
@@ -27466,23 +27548,14 @@ PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival)
 }
 
 PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key) {
-    switch (sim->schedule->dispatch) {
-    case PTOWSP_DISPATCH_AFFINITY:
-    case PTOWSP_DISPATCH_CUSTOM: return pool->first + pwsp_modulo(key, pool->count);
-    case PTOWSP_DISPATCH_HASH: return pool->first + pwsp_modulo(pwsp_mix64(key), pool->count);
-    case PTOWSP_DISPATCH_WORK_STEALING: {
-        uint32_t best = pool->first;
-        for (uint32_t i = pool->first + 1; i < pool->first + pool->count; i++) {
-            best = sim->lanes[i].free < sim->lanes[best].free ? i : best;
-        }
-        return best;
+    if (sim->lane_rule != PWSP_LANE_ANY) {
+        return pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
     }
-    case PTOWSP_DISPATCH_DEFAULT:
-    case PTOWSP_DISPATCH_ROUND_ROBIN:
-    case PTOWSP_DISPATCH_FORCE_INT: break;
+    uint32_t best = pool->first;
+    for (uint32_t i = pool->first + 1; i < pool->first + pool->count; i++) {
+        best = sim->lanes[i].free < sim->lanes[best].free ? i : best;
     }
-    PTOWSP_ASSERT(0 && "dispatch without a rule");
-    return pool->first;
+    return best;
 }
 
 PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,
@@ -28796,7 +28869,7 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     uint32_t lane_count = sim->timed->lane_count;
     size_t words = ((size_t)lane_count + 63) / 64;
     events->sim = sim;
-    events->is_shared = sim->schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING;
+    events->is_shared = sim->lane_rule == PWSP_LANE_ANY;
     events->queue_count = events->is_shared ? 2 : lane_count;
     events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
                                                                         sizeof(pwsp_events_queue));
@@ -32585,7 +32658,8 @@ typedef struct pwsp_frontend {
     pwsp_pipes *pipes;
     pwsp_issue issue;
     pwsp_frontend_failure failure;
-    bool has_keys;            // their values are kept for retiring
+    bool has_keys;  // their values are kept for retiring
+    pwsp_lane_rule lane_rule;
     bool is_homed;            // dispatch chooses the real lane, too
     uint32_t home_counts[2];  // lanes or cores by unit; with one pool: of the vector unit
     uint32_t home_first[2];
@@ -32689,9 +32763,8 @@ static bool pwsp_frontend_init(pwsp_frontend *front) {
     const ptowsp_schedule *schedule = &program->schedule;
     pwsp_issue_desc desc;
     memset(&desc, 0, sizeof desc);
-    front->is_homed = schedule->dispatch == PTOWSP_DISPATCH_AFFINITY ||
-                      schedule->dispatch == PTOWSP_DISPATCH_CUSTOM ||
-                      schedule->dispatch == PTOWSP_DISPATCH_HASH;
+    front->lane_rule = pwsp_dispatch_rule(schedule->dispatch);
+    front->is_homed = pwsp_dispatch_has_key(schedule->dispatch);
     front->variables = (pwsp_task_variables *)pwsp_memory_alloc(
         &front->memory, ((size_t)program->tasks.count + 1) * sizeof(pwsp_task_variables));
     if (!front->variables || !pwsp_frontend_list_variables(front, &front->tile_word)) {
@@ -32861,9 +32934,8 @@ static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *en
 // The lane or core that dispatch chooses.
 static uint32_t pwsp_frontend_home(const pwsp_frontend *front, const pwsp_arrival *arrival) {
     uint32_t group = front->home_counts[1] > 0 && arrival->unit == PTOWSP_UNIT_CUBE;
-    uint64_t key = arrival->dispatch_key;
-    key = front->walk->program->schedule.dispatch == PTOWSP_DISPATCH_HASH ? pwsp_mix64(key) : key;
-    return front->home_first[group] + pwsp_modulo(key, front->home_counts[group]);
+    return front->home_first[group] +
+           pwsp_lane_choose(front->lane_rule, arrival->dispatch_key, 0, front->home_counts[group]);
 }
 
 // The task of an entry as its kernel sees it; args and tiles have room for any.
@@ -33278,17 +33350,11 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
 // another even: so with one, lanes are numbered as they come, and the first one walks. It needs no
 // other.
 //
-// Sleep. A lane that finds nothing spins for some 20 us and then sleeps; it counts itself in
-// `sleeper_count` and then looks at the queues again. Who adds a task changes the count of its
-// queue and then reads sleeper_count. All are sequentially consistent, so either the sleeper sees
-// the task or the other one sees the sleeper. In the same way the walking lane raises
-// `is_walker_asleep` and looks at done_count again, which others change before they look at the
-// flag; as they add tasks before that, it need not be woken for these.
+// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h), until a task
+// is added: that changes the count of a queue. The walking lane sleeps until done_count has changed;
+// as others add tasks before that, it need not be woken for these.
 
 #define PWSP_WORKERS_NONE UINT32_MAX
-
-#define PWSP_WORKERS_SPIN_LONG  1000u
-#define PWSP_WORKERS_SPIN_SHORT 50u
 
 typedef struct pwsp_workers_lane {
     pwsp_mutex mutex;      // protects the queue
@@ -33312,28 +33378,14 @@ struct pwsp_workers {
     bool is_numbered;  // as they come
     uint32_t next;     // lane that gets what the walk finds ready
     bool is_good;
-    pwsp_mutex mutex;  // protects sleep
-    pwsp_cond wake, walker_wake;
+    pwsp_sleepers sleepers;
+    pwsp_sleeper walker;
     char padding[PWSP_FALSE_SHARING];
-    uint32_t come_count;        // atomic
-    uint32_t is_over;           // atomic
-    uint32_t sleeper_count;     // atomic
-    uint32_t is_walker_asleep;  // atomic
+    uint32_t come_count;  // atomic
+    uint32_t is_over;     // atomic
 };
 
 // -- queues ---------------------------------------------------------------------------------------
-
-static void pwsp_workers_wake(pwsp_workers *workers, bool all) {
-    if (pwsp_load_seq_cst(&workers->sleeper_count)) {
-        pwsp_mutex_lock(&workers->mutex);
-        if (all) {
-            pwsp_cond_broadcast(&workers->wake);
-        } else {
-            pwsp_cond_signal(&workers->wake);
-        }
-        pwsp_mutex_unlock(&workers->mutex);
-    }
-}
 
 static void pwsp_workers_push(pwsp_workers *workers, uint32_t index, uint32_t place) {
     pwsp_workers_lane *lane = &workers->lanes[index];
@@ -33348,7 +33400,7 @@ static void pwsp_workers_push(pwsp_workers *workers, uint32_t index, uint32_t pl
     lane->last = place;
     pwsp_fetch_add_seq_cst(&lane->count, 1u);
     pwsp_mutex_unlock(&lane->mutex);
-    pwsp_workers_wake(workers, workers->is_homed);
+    pwsp_sleepers_wake(&workers->sleepers, workers->is_homed);
 }
 
 // The oldest of a queue, or PWSP_WORKERS_NONE.
@@ -33386,7 +33438,6 @@ static uint32_t pwsp_workers_take(pwsp_workers *workers, uint32_t index) {
     return PWSP_WORKERS_NONE;
 }
 
-#if PWSP_HAS_THREADS
 static bool pwsp_workers_has_work(const pwsp_workers *workers, uint32_t index) {
     for (uint32_t i = 0; i < workers->lane_count; i++) {
         if (pwsp_load_seq_cst(&workers->lanes[i].count) &&
@@ -33396,7 +33447,6 @@ static bool pwsp_workers_has_work(const pwsp_workers *workers, uint32_t index) {
     }
     return false;
 }
-#endif
 
 // -- the executor ---------------------------------------------------------------------------------
 
@@ -33430,11 +33480,7 @@ static uint32_t pwsp_workers_run_task(pwsp_workers *workers, uint32_t index, uin
     lane->kept = PWSP_WORKERS_NONE;
     pwsp_reorder_run(reorder, place, index);
     pwsp_reorder_done(reorder, place, index);
-    if (pwsp_load_seq_cst(&workers->is_walker_asleep)) {
-        pwsp_mutex_lock(&workers->mutex);
-        pwsp_cond_signal(&workers->walker_wake);
-        pwsp_mutex_unlock(&workers->mutex);
-    }
+    pwsp_sleeper_wake(&workers->walker, PWSP_SLEEPER_ALL);
     return lane->kept;
 }
 
@@ -33449,40 +33495,22 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
         }
         return;
     }
-    for (uint32_t i = 0; i < workers->spin_count; i++) {
+    uint32_t round = 0;
+    do {
         if (pwsp_reorder_ticket(reorder) != ticket) {
             return;
         }
-        pwsp_pause();
-    }
-#if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&workers->mutex);
-    pwsp_store_seq_cst(&workers->is_walker_asleep, 1u);
-    while (pwsp_reorder_ticket(reorder) == ticket) {
-        pwsp_cond_wait(&workers->walker_wake, &workers->mutex);
-    }
-    pwsp_store_seq_cst(&workers->is_walker_asleep, 0u);
-    pwsp_mutex_unlock(&workers->mutex);
-#else
-    pwsp_thread_yield();
-#endif
+    } while (pwsp_spin(&round, workers->spin_count, 0));
+    pwsp_sleeper_begin(&workers->walker, PWSP_SLEEPER_ALL);
+    pwsp_sleeper_end(&workers->walker, pwsp_reorder_ticket(reorder) != ticket, 0);
 }
 
 // -- lanes ----------------------------------------------------------------------------------------
 
 static void pwsp_workers_sleep(pwsp_workers *workers, uint32_t index) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&workers->mutex);
-    pwsp_fetch_add_seq_cst(&workers->sleeper_count, 1u);
-    if (!pwsp_load_seq_cst(&workers->is_over) && !pwsp_workers_has_work(workers, index)) {
-        pwsp_cond_wait(&workers->wake, &workers->mutex);
-    }
-    pwsp_fetch_sub_seq_cst(&workers->sleeper_count, 1u);
-    pwsp_mutex_unlock(&workers->mutex);
-#else
-    (void)workers, (void)index;
-    pwsp_thread_yield();
-#endif
+    pwsp_sleepers_begin(&workers->sleepers);
+    bool is_over = pwsp_load_seq_cst(&workers->is_over) != 0;
+    pwsp_sleepers_end(&workers->sleepers, is_over || pwsp_workers_has_work(workers, index));
 }
 
 static void pwsp_workers_work(pwsp_workers *workers, uint32_t index) {
@@ -33494,10 +33522,9 @@ static void pwsp_workers_work(pwsp_workers *workers, uint32_t index) {
             next = pwsp_workers_run_task(workers, index, place);
             idle = 0;
         } else if (idle < workers->spin_count) {
-            idle++;
-            pwsp_pause();
+            pwsp_spin(&idle, workers->spin_count, 0);
         } else {
-            pwsp_workers_sleep(workers, index);
+            pwsp_workers_sleep(workers, index);  // and again, until there is something
         }
     }
 }
@@ -33515,7 +33542,7 @@ static void pwsp_workers_lane_main(void *user, uint32_t lane) {
     pwsp_executor executor = {pwsp_workers_ready, pwsp_workers_help, workers};
     workers->is_good = workers->issue(workers->issue_user, &executor);
     pwsp_store_seq_cst(&workers->is_over, 1u);
-    pwsp_workers_wake(workers, true);
+    pwsp_sleepers_wake(&workers->sleepers, true);
 }
 
 PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *context,
@@ -33526,16 +33553,13 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
     workers->issue = issue;
     workers->issue_user = user;
     workers->lane_count = lane_count;
-    workers->spin_count =
-        lane_count > pwsp_cpu_count() ? PWSP_WORKERS_SPIN_SHORT : PWSP_WORKERS_SPIN_LONG;
+    workers->spin_count = pwsp_spin_count(lane_count);
     workers->is_homed = is_homed;
     workers->is_numbered = pwsp_pool_is_user(context->pool);
     workers->is_good = true;
     workers->next = 0;
     workers->come_count = 0;
     workers->is_over = 0;
-    workers->sleeper_count = 0;
-    workers->is_walker_asleep = 0;
     for (uint32_t i = 0; i < lane_count; i++) {
         pwsp_workers_lane *lane = &workers->lanes[i];
         lane->first = PWSP_WORKERS_NONE;
@@ -33553,9 +33577,8 @@ PWSP_INTERNAL pwsp_workers *pwsp_workers_create(const pwsp_memory *memory) {
     pwsp_workers *workers = (pwsp_workers *)pwsp_memory_alloc(memory, sizeof(pwsp_workers));
     if (workers) {
         workers->memory = *memory;
-        pwsp_mutex_init(&workers->mutex);
-        pwsp_cond_init(&workers->wake);
-        pwsp_cond_init(&workers->walker_wake);
+        pwsp_sleepers_init(&workers->sleepers);
+        pwsp_sleeper_init(&workers->walker);
     }
     return workers;
 }
@@ -33592,9 +33615,8 @@ PWSP_INTERNAL void pwsp_workers_destroy(pwsp_workers *workers) {
     }
     pwsp_memory_free(&memory, workers->lanes,
                      (size_t)workers->lane_capacity * sizeof(pwsp_workers_lane));
-    pwsp_cond_destroy(&workers->walker_wake);
-    pwsp_cond_destroy(&workers->wake);
-    pwsp_mutex_destroy(&workers->mutex);
+    pwsp_sleeper_destroy(&workers->walker);
+    pwsp_sleepers_destroy(&workers->sleepers);
     pwsp_memory_free(&memory, workers, sizeof(pwsp_workers));
 }
 
@@ -34672,8 +34694,8 @@ struct ptowsp_graph {
     uint64_t core_capacity;
     uint32_t core_count;  // 0: it was on lanes
 
-    pwsp_mutex mutex;  // protects blocks, class queues, ranges that fail, and sleep
-    pwsp_cond wake;    // lanes sleep here
+    pwsp_sleepers
+        sleepers;  // lanes; its lock protects blocks, class queues and ranges that fail, too
     // Queues of classes: linked through `spare`.
     uint32_t class_head[PWSP_GRAPH_CLASSES], class_tail[PWSP_GRAPH_CLASSES];
     uint32_t unit_lane_count[2];  // atomic: lanes of a unit that are in the run
@@ -34686,10 +34708,9 @@ struct ptowsp_graph {
 
     char padding[PWSP_FALSE_SHARING];
     // Read by each task, rarely written.
-    uint32_t flags;          // atomic
-    uint32_t is_running;     // atomic
-    uint32_t source_count;   // in `sources`
-    uint32_t sleeper_count;  // atomic
+    uint32_t flags;         // atomic
+    uint32_t is_running;    // atomic
+    uint32_t source_count;  // in `sources`
     char padding_flags[PWSP_FALSE_SHARING];
     uint32_t source_next;   // atomic: sources from here on have not been taken
     uint32_t block_count;   // atomic: blocks of half a ring in `spare`; written under the lock
@@ -35197,12 +35218,12 @@ PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *l
 
 static void pwsp_graph_range_failed(ptowsp_graph *graph, pwsp_graph_range *range, uint64_t begin,
                                     ptowsp_status status) {
-    pwsp_mutex_lock(&graph->mutex);
+    pwsp_mutex_lock(&graph->sleepers.mutex);
     if (begin < range->failed_begin) {
         range->failed_begin = begin;
         range->failed_status = status;
     }
-    pwsp_mutex_unlock(&graph->mutex);
+    pwsp_mutex_unlock(&graph->sleepers.mutex);
 }
 
 // Does items until none are left; says how many it did (or left out, when the run is cancelled).
@@ -35367,10 +35388,8 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 // The end. `remaining` counts tasks that have not been reported; a lane reports when it has run
 // dry, so nothing is shared while it has work. The lane that reports the last one wakes all.
 //
-// Sleep. A lane that finds nothing spins for some 20 us and then sleeps. It counts itself in
-// `sleeper_count` and then looks again; who offers work changes a word, a count or a range slot and
-// then reads `sleeper_count`; all four are sequentially consistent, so either the sleeper sees the
-// work or the other one sees the sleeper, and signals under the lock. No lane waits for another to
+// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h). What offers
+// work changes a word, a count or a range slot, and then wakes. No lane waits for another to
 // come: as long as a lane sees nothing to do and `remaining` is not 0, some other lane is in the
 // middle of a task, or has tasks and is running.
 
@@ -35384,14 +35403,11 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 // -- sleep ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all) {
-    if (pwsp_load_seq_cst(&graph->sleeper_count)) {
-        pwsp_mutex_lock(&graph->mutex);
-        if (all || pwsp_load_seq_cst(&graph->keeper)) {  // one might be a lane that is not let in
-            pwsp_cond_broadcast(&graph->wake);
-        } else {
-            pwsp_cond_signal(&graph->wake);
-        }
-        pwsp_mutex_unlock(&graph->mutex);
+    if (pwsp_sleepers_are(&graph->sleepers)) {
+        pwsp_mutex_lock(&graph->sleepers.mutex);
+        // one might be a lane that is not let in
+        pwsp_sleepers_call(&graph->sleepers, all || pwsp_load_seq_cst(&graph->keeper) != 0);
+        pwsp_mutex_unlock(&graph->sleepers.mutex);
     }
 }
 
@@ -35423,18 +35439,9 @@ static bool pwsp_graph_has_work_for(const ptowsp_graph *graph, const pwsp_graph_
 }
 
 static void pwsp_graph_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&graph->mutex);
-    pwsp_fetch_add_seq_cst(&graph->sleeper_count, 1u);
-    if (pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_work_for(graph, lane)) {
-        pwsp_cond_wait(&graph->wake, &graph->mutex);
-    }
-    pwsp_fetch_sub_seq_cst(&graph->sleeper_count, 1u);
-    pwsp_mutex_unlock(&graph->mutex);
-#else
-    (void)graph, (void)lane;
-    pwsp_thread_yield();
-#endif
+    pwsp_sleepers_begin(&graph->sleepers);
+    bool is_over = pwsp_load_seq_cst(&graph->remaining) == 0;
+    pwsp_sleepers_end(&graph->sleepers, is_over || pwsp_graph_has_work_for(graph, lane));
 }
 
 PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane) {
@@ -35466,13 +35473,13 @@ PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) 
             return;
         }
     }
-    pwsp_mutex_lock(&graph->mutex);
+    pwsp_mutex_lock(&graph->sleepers.mutex);
     uint32_t block = graph->block_count;
     for (uint32_t i = 0; i < PWSP_GRAPH_BLOCK; i++) {
         graph->spare[(uint64_t)block * PWSP_GRAPH_BLOCK + i] = pwsp_deque_pop(deque);
     }
     pwsp_store_seq_cst(&graph->block_count, block + 1);
-    pwsp_mutex_unlock(&graph->mutex);
+    pwsp_mutex_unlock(&graph->sleepers.mutex);
     if (!lane->is_alone) {
         pwsp_graph_wake(graph, false);
     }
@@ -35483,7 +35490,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (pwsp_load_relaxed(&graph->block_count) == 0 || !pwsp_deque_has_room(&lane->deque)) {
         return false;
     }
-    pwsp_mutex_lock(&graph->mutex);
+    pwsp_mutex_lock(&graph->sleepers.mutex);
     uint32_t block = graph->block_count;
     if (block > 0) {
         block--;
@@ -35492,7 +35499,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         }
         pwsp_store_seq_cst(&graph->block_count, block);
     }
-    pwsp_mutex_unlock(&graph->mutex);
+    pwsp_mutex_unlock(&graph->sleepers.mutex);
     return pwsp_deque_held(&lane->deque) > 0;
 }
 
@@ -35925,9 +35932,9 @@ static void pwsp_graph_enqueue_all(ptowsp_graph *graph, pwsp_graph_lane *lane) {
 }
 
 PWSP_INTERNAL void pwsp_graph_classes_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    pwsp_mutex_lock(&graph->mutex);
+    pwsp_mutex_lock(&graph->sleepers.mutex);
     pwsp_graph_enqueue_all(graph, lane);
-    pwsp_mutex_unlock(&graph->mutex);
+    pwsp_mutex_unlock(&graph->sleepers.mutex);
 }
 
 static bool pwsp_graph_has_queued(const ptowsp_graph *graph) {
@@ -35941,7 +35948,7 @@ static bool pwsp_graph_has_queued(const ptowsp_graph *graph) {
 
 // Hands over what became ready and takes the next task; PWSP_GRAPH_NONE if there is none now.
 static uint32_t pwsp_graph_exchange(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    pwsp_mutex_lock(&graph->mutex);
+    pwsp_mutex_lock(&graph->sleepers.mutex);
     pwsp_graph_enqueue_all(graph, lane);
     uint32_t task = PWSP_GRAPH_NONE;
     uint32_t c = pwsp_graph_best_class(graph, pwsp_graph_unit_of_lane(graph, lane));
@@ -35949,30 +35956,22 @@ static uint32_t pwsp_graph_exchange(ptowsp_graph *graph, pwsp_graph_lane *lane) 
         task = graph->class_head[c];
         graph->class_head[c] = graph->spare[task];
     }
-    if (graph->sleeper_count > 0 && pwsp_graph_has_queued(graph)) {
-        pwsp_cond_broadcast(&graph->wake);  // all: not each of them may do what is there
+    if (pwsp_sleepers_are(&graph->sleepers) && pwsp_graph_has_queued(graph)) {
+        pwsp_sleepers_call(&graph->sleepers, true);  // not each of them may do what is there
     }
-    pwsp_mutex_unlock(&graph->mutex);
+    pwsp_mutex_unlock(&graph->sleepers.mutex);
     return task;
 }
 
 // Waits until there may be something to do. Tasks and sleepers change under the lock only, and who
 // opens a range or reports the last task changes it and then looks for sleepers.
 static void pwsp_graph_classes_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&graph->mutex);
-    pwsp_fetch_add_seq_cst(&graph->sleeper_count, 1u);
+    pwsp_sleepers_begin(&graph->sleepers);
     uint32_t unit = pwsp_graph_unit_of_lane(graph, lane);
-    if (pwsp_graph_best_class(graph, unit) == PWSP_GRAPH_NONE &&
-        pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_open_range(graph, lane)) {
-        pwsp_cond_wait(&graph->wake, &graph->mutex);
-    }
-    pwsp_fetch_sub_seq_cst(&graph->sleeper_count, 1u);
-    pwsp_mutex_unlock(&graph->mutex);
-#else
-    (void)graph, (void)lane;
-    pwsp_thread_yield();
-#endif
+    bool has_something = pwsp_graph_best_class(graph, unit) != PWSP_GRAPH_NONE ||
+                         pwsp_load_seq_cst(&graph->remaining) == 0 ||
+                         pwsp_graph_has_open_range(graph, lane);
+    pwsp_sleepers_end(&graph->sleepers, has_something);
 }
 
 PWSP_INTERNAL void pwsp_graph_classes_lane(void *arg, uint32_t index) {
@@ -36118,7 +36117,6 @@ static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
 PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
     graph->source_next = 0;
     graph->block_count = 0;
-    graph->sleeper_count = 0;
     graph->busy_count = 0;
     bool was_alone = graph->keeper != 0;  // when the last run ended
     graph->starts_alone = was_alone;
@@ -36154,8 +36152,6 @@ PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
 #include <inttypes.h>
 
 // Fewer when there are more lanes than processors, where spinning keeps others from working.
-#define PWSP_GRAPH_SPIN_LONG  1000
-#define PWSP_GRAPH_SPIN_SHORT 50
 
 PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
                                    uint64_t needed, size_t item_size) {
@@ -36218,8 +36214,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     graph->memory = context->memory;
     graph->lane_count = lane_count;
     // Here, as the system opens a file to count processors.
-    graph->spin_count =
-        lane_count > pwsp_cpu_count() ? PWSP_GRAPH_SPIN_SHORT : PWSP_GRAPH_SPIN_LONG;
+    graph->spin_count = pwsp_spin_count(lane_count);
     graph->cube_lane_count = desc ? desc->cube_lane_count : 0;
     if (graph->cube_lane_count >= lane_count) {
         graph->cube_lane_count = lane_count - 1;
@@ -36227,8 +36222,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     graph->is_ordered = true;
     graph->is_classed = graph->cube_lane_count > 0;
     pwsp_arena_init(&graph->arena, &graph->memory);
-    pwsp_mutex_init(&graph->mutex);
-    pwsp_cond_init(&graph->wake);
+    pwsp_sleepers_init(&graph->sleepers);
     graph->lanes =
         (pwsp_graph_lane *)pwsp_memory_alloc(&graph->memory, lane_count * sizeof(pwsp_graph_lane));
     graph->lane_stats = (ptowsp_graph_lane_stats *)pwsp_memory_alloc(
@@ -36264,8 +36258,7 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     pwsp_memory_free(&memory, graph->lanes, graph->lane_count * sizeof(pwsp_graph_lane));
     pwsp_memory_free(&memory, graph->lane_stats,
                      graph->lane_count * sizeof(ptowsp_graph_lane_stats));
-    pwsp_cond_destroy(&graph->wake);
-    pwsp_mutex_destroy(&graph->mutex);
+    pwsp_sleepers_destroy(&graph->sleepers);
     pwsp_memory_free(&memory, graph, sizeof(ptowsp_graph));
 }
 
@@ -36569,117 +36562,6 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
 const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
     return graph->core_count ? graph->core_stats : graph->lane_stats;
 }
-
-// =================================================================================================
-// src/exec/handshake.h
-// =================================================================================================
-
-// The line through which an AICPU thread and a core talk: 64 bytes of shared memory. No locks, no
-// read-modify-write: each field has one writer at a time, so it works between processors that share
-// nothing else.
-//
-//      field        written by   when                                         order
-//      aicpu_ready  AICPU        at open: the line may be used                release
-//      aicore_done  core         then: its number + 1, it polls               release
-//      task         AICPU        a task is given; task_status is IDLE         relaxed
-//      task_status  AICPU        then: ASSIGNED                               release
-//                   core         the task is done: DONE                       release
-//                   AICPU        its result has been read: IDLE               release
-//      control      AICPU        at close, task_status is IDLE: QUIT          release
-//
-// Whoever reads what another one writes reads it with acquire (task after task_status). So
-// task_status hands over the task, what it points to, and the line's turn:
-//
-//            AICPU: ASSIGNED             core: DONE
-//      IDLE ----------------> ASSIGNED --------------> DONE
-//        ^                                              |
-//        +-------------- AICPU: IDLE -------------------+
-//
-// The AICPU writes what `task` points to while IDLE, the core reads it and writes its result there
-// while ASSIGNED, the AICPU reads that while DONE. QUIT is written at IDLE only, so a core that
-// sees it has nothing to do.
-//
-// All but IDLE are sequentially consistent here, which is more than release and acquire, as threads
-// sleep: see src/base/sleeper.h. tests/models/handshake.pml is a model of both sides.
-
-#ifndef PWSP_HANDSHAKE_H
-#define PWSP_HANDSHAKE_H
-
-enum { PWSP_TASK_IDLE = 0, PWSP_TASK_ASSIGNED, PWSP_TASK_DONE };
-enum { PWSP_CONTROL_RUN = 0, PWSP_CONTROL_QUIT };
-
-typedef struct pwsp_handshake {
-    uint32_t aicpu_ready;
-    uint32_t aicore_done;
-    PWSP_ALIGNAS(8) uint64_t task;  // an address
-    uint32_t task_status;
-    uint32_t control;
-    uint8_t reserved[40];
-} pwsp_handshake;
-
-PTOWSP_STATIC_ASSERT(sizeof(pwsp_handshake) == 64, "a line has 64 bytes");
-
-// -- AICPU ----------------------------------------------------------------------------------------
-
-PWSP_INLINE void pwsp_aicpu_open_line(pwsp_handshake *line) {
-    pwsp_store_seq_cst(&line->aicpu_ready, 1u);
-}
-
-PWSP_INLINE bool pwsp_aicpu_sees_core(const pwsp_handshake *line, uint32_t core) {
-    return pwsp_load_seq_cst(&line->aicore_done) == core + 1;
-}
-
-PWSP_INLINE uint32_t pwsp_aicpu_status(const pwsp_handshake *line) {
-    return pwsp_load_acquire(&line->task_status);
-}
-
-// Requires IDLE.
-PWSP_INLINE void pwsp_aicpu_give(pwsp_handshake *line, const void *task) {
-    PTOWSP_ASSERT(pwsp_load_relaxed(&line->task_status) == PWSP_TASK_IDLE);
-    pwsp_store_relaxed(&line->task, (uint64_t)(uintptr_t)task);
-    pwsp_store_seq_cst(&line->task_status, (uint32_t)PWSP_TASK_ASSIGNED);
-}
-
-// The result has been read. Requires DONE.
-PWSP_INLINE void pwsp_aicpu_take_back(pwsp_handshake *line) {
-    PTOWSP_ASSERT(pwsp_load_relaxed(&line->task_status) == PWSP_TASK_DONE);
-    pwsp_store_release(&line->task_status, (uint32_t)PWSP_TASK_IDLE);
-}
-
-// Requires IDLE.
-PWSP_INLINE void pwsp_aicpu_quit_line(pwsp_handshake *line) {
-    PTOWSP_ASSERT(pwsp_load_relaxed(&line->task_status) == PWSP_TASK_IDLE);
-    pwsp_store_seq_cst(&line->control, (uint32_t)PWSP_CONTROL_QUIT);
-}
-
-// -- core -----------------------------------------------------------------------------------------
-
-PWSP_INLINE bool pwsp_core_may_begin(const pwsp_handshake *line) {
-    return pwsp_load_seq_cst(&line->aicpu_ready) != 0;
-}
-
-PWSP_INLINE void pwsp_core_begin(pwsp_handshake *line, uint32_t core) {
-    pwsp_store_seq_cst(&line->aicore_done, core + 1);
-}
-
-// The task that was given, or NULL.
-PWSP_INLINE void *pwsp_core_poll(const pwsp_handshake *line) {
-    if (pwsp_load_seq_cst(&line->task_status) != PWSP_TASK_ASSIGNED) {
-        return NULL;
-    }
-    return (void *)(uintptr_t)pwsp_load_relaxed(&line->task);
-}
-
-// Its result has been written.
-PWSP_INLINE void pwsp_core_done(pwsp_handshake *line) {
-    pwsp_store_seq_cst(&line->task_status, (uint32_t)PWSP_TASK_DONE);
-}
-
-PWSP_INLINE bool pwsp_core_must_quit(const pwsp_handshake *line) {
-    return pwsp_load_seq_cst(&line->control) == PWSP_CONTROL_QUIT;
-}
-
-#endif
 
 // =================================================================================================
 // src/exec/device_memory.h
@@ -37035,7 +36917,7 @@ typedef struct pwsp_core_task {
 } pwsp_core_task;
 
 typedef struct pwsp_core {
-    PWSP_ALIGNAS(64) pwsp_handshake line;
+    PWSP_ALIGNAS(64) pwsp_line line;
     pwsp_core_task task;  // as the line's turn is
     char padding[PWSP_FALSE_SHARING];
     pwsp_sleeper sleeper;
@@ -37171,28 +37053,23 @@ PWSP_INTERNAL void pwsp_aicpu_close(pwsp_aicpu *aicpu);
 
 // Waits until the AICPU has written to the line: the task, or NULL if the core is to quit.
 static pwsp_core_task *pwsp_core_wait(pwsp_core *core) {
-    pwsp_handshake *line = &core->line;
+    pwsp_line *line = &core->line;
     const ptowsp_device *device = core->aicpu->device;
-    for (uint32_t round = 0;; round++) {
-        pwsp_core_task *task = (pwsp_core_task *)pwsp_core_poll(line);
+    for (uint32_t round = 0;;) {
+        pwsp_core_task *task = (pwsp_core_task *)(uintptr_t)pwsp_core_poll(line);
         if (task || pwsp_core_must_quit(line)) {
             return task;
         }
-        if (round < device->spin_count) {
-            pwsp_pause();
-        } else if (round < device->spin_count + device->yield_count) {
-            pwsp_thread_yield();
-        } else {
+        if (!pwsp_spin(&round, device->spin_count, device->yield_count)) {
             pwsp_sleeper_begin(&core->sleeper, PWSP_AWAIT_ANY);
             pwsp_sleeper_end(&core->sleeper, pwsp_core_poll(line) || pwsp_core_must_quit(line), 0);
-            round = 0;
         }
     }
 }
 
 // Waits until the line may be used. False if the core is to quit at once.
 static bool pwsp_core_open(pwsp_core *core) {
-    pwsp_handshake *line = &core->line;
+    pwsp_line *line = &core->line;
     while (!pwsp_core_may_begin(line) && !pwsp_core_must_quit(line)) {
         pwsp_sleeper_begin(&core->sleeper, PWSP_AWAIT_ANY);
         pwsp_sleeper_end(&core->sleeper, pwsp_core_may_begin(line) || pwsp_core_must_quit(line), 0);
@@ -37475,7 +37352,7 @@ static void pwsp_aicpu_give_to_core(pwsp_aicpu *aicpu, const pwsp_pick *pick) {
     core->task.result.entry = pick->entry;
     core->task.result.part = pick->part;
     core->task.result.core = pick->core;
-    pwsp_aicpu_give(&core->line, &core->task);
+    pwsp_aicpu_give(&core->line, (uint64_t)(uintptr_t)&core->task);
     pwsp_sleeper_wake(&core->sleeper, PWSP_AWAIT_ANY);
 }
 
@@ -37595,18 +37472,12 @@ static bool pwsp_aicpu_has_news(const pwsp_aicpu *aicpu) {
 // time.
 static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t left_ns) {
     const ptowsp_device *device = aicpu->device;
-    uint32_t round = (*idle_rounds)++;
-    if (round < device->spin_count) {
-        pwsp_pause();
-    } else if (round < device->spin_count + device->yield_count) {
-        pwsp_thread_yield();
-    } else {
+    if (!pwsp_spin(idle_rounds, device->spin_count, device->yield_count)) {
         uint32_t what = PWSP_AWAIT_ANY;
         what |= aicpu->free_count[0] ? PWSP_AWAIT_VECTOR : 0;
         what |= aicpu->free_count[1] ? PWSP_AWAIT_CUBE : 0;
         pwsp_sleeper_begin(&aicpu->sleeper, what);
         pwsp_sleeper_end(&aicpu->sleeper, pwsp_aicpu_has_news(aicpu), left_ns);
-        *idle_rounds = 0;
     }
 }
 
@@ -38046,9 +37917,8 @@ PWSP_INTERNAL void pwsp_device_begin(ptowsp_device *device) {
 }
 
 PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, const uint32_t *count, uint32_t seen) {
-    for (uint32_t round = 0; pwsp_load_seq_cst(count) == seen; round++) {
-        if (round < device->spin_count) {
-            pwsp_pause();
+    for (uint32_t round = 0; pwsp_load_seq_cst(count) == seen;) {
+        if (pwsp_spin(&round, device->spin_count, 0)) {
             continue;
         }
         pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY | PWSP_AWAIT_DONE);
@@ -38057,9 +37927,8 @@ PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, const uint32_t *coun
 }
 
 PWSP_INTERNAL bool pwsp_device_end(ptowsp_device *device) {
-    for (uint32_t round = 0; !pwsp_load_seq_cst(&device->is_over); round++) {
-        if (round < device->spin_count) {
-            pwsp_pause();
+    for (uint32_t round = 0; !pwsp_load_seq_cst(&device->is_over);) {
+        if (pwsp_spin(&round, device->spin_count, 0)) {
             continue;
         }
         pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY);
@@ -38068,9 +37937,8 @@ PWSP_INTERNAL bool pwsp_device_end(ptowsp_device *device) {
     pwsp_mutex_lock(&device->mutex);
     device->is_open = false;
     pwsp_mutex_unlock(&device->mutex);
-    for (uint32_t round = 0; pwsp_load_seq_cst(&device->inside_count) > 0; round++) {
-        if (round < device->spin_count) {
-            pwsp_pause();
+    for (uint32_t round = 0; pwsp_load_seq_cst(&device->inside_count) > 0;) {
+        if (pwsp_spin(&round, device->spin_count, 0)) {
             continue;
         }
         pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY);
@@ -38283,12 +38151,12 @@ static void pwsp_device_graph_done(void *user, const pwsp_result *result, uint32
         stats->range_count++;
         stats->task_count += result->part == 0;
         if (result->status < 0) {
-            pwsp_mutex_lock(&graph->mutex);
+            pwsp_mutex_lock(&graph->sleepers.mutex);
             if (begin < range->failed_begin) {
                 range->failed_begin = begin;
                 range->failed_status = result->status;
             }
-            pwsp_mutex_unlock(&graph->mutex);
+            pwsp_mutex_unlock(&graph->sleepers.mutex);
         }
         pwsp_device_part_over(device, by, range);
         return;

@@ -339,8 +339,7 @@ static void play_round(uint32_t failing) {
                      reorder->link_count - 1);
 }
 
-static void reorder__entries_run_once_and_after_all_that_they_wait_for(void **state) {
-    (void)state;
+static void play(bool is_fixed) {
     test_memory heap;
     memset(&heap, 0, sizeof heap);
     pwsp_memory memory = pwsp_memory_make(test_resize, &heap);
@@ -357,8 +356,13 @@ static void reorder__entries_run_once_and_after_all_that_they_wait_for(void **st
         the.pick = the.random;
         assert_true(pwsp_reorder_init(&the.reorder, &memory, capacity, 1));
         the.reorder.call = call;
+        if (is_fixed) {  // a join for each holder, and one more
+            assert_true(pwsp_reorder_fix(&the.reorder, 12, HOLDERS + 1));
+        }
+        size_t allocated = heap.allocations;
         play_round(0);
         play_round(300);
+        assert_true(!is_fixed || heap.allocations == allocated);
         pwsp_reorder_free(&the.reorder);
         assert_int_equal(heap.live_blocks, 0);
     }
@@ -366,9 +370,21 @@ static void reorder__entries_run_once_and_after_all_that_they_wait_for(void **st
     free(the.ready);
 }
 
+static void reorder__entries_run_once_and_after_all_that_they_wait_for(void **state) {
+    (void)state;
+    play(false);
+}
+
+// So few links and joins that the walking thread waits for them all the time.
+static void reorder__the_same_holds_where_memory_is_given_once(void **state) {
+    (void)state;
+    play(true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reorder__entries_run_once_and_after_all_that_they_wait_for),
+        cmocka_unit_test(reorder__the_same_holds_where_memory_is_given_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

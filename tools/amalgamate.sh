@@ -81,12 +81,14 @@ src/data/cost_model.h
 # The floor that emitted trees carry as it is.
 RUNTIME="
 src/runtime/arrival.h src/runtime/token.h
+src/runtime/policy.h
 src/runtime/binding_check.h src/runtime/binding_check.c
 src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.c
     src/runtime/cells.h src/runtime/cells.c src/runtime/deps.c
 src/runtime/precedence.h src/runtime/precedence.c
 src/runtime/reorder.h src/runtime/reorder.c
 src/runtime/issue.h src/runtime/issue.c
+src/runtime/handshake.h
 "
 # What PTOWSP_NO_TILES leaves out, and what it has instead.
 TILES="
@@ -142,7 +144,7 @@ src/exec/deque.h src/exec/deque.c
 src/exec/graph.h src/exec/graph_kernel.c src/exec/graph_seal.c src/exec/graph_step.c src/exec/graph_lanes.c
 src/exec/graph_classes.c src/exec/graph_run.c
 src/exec/graph.c
-src/exec/handshake.h src/exec/device_memory.h src/exec/device_memory.c
+src/exec/device_memory.h src/exec/device_memory.c
 src/exec/device.h src/exec/core.c src/exec/aicpu.c src/exec/device.c
 src/exec/device_graph.c src/exec/device_launch.c src/exec/device_run.c
 src/report/report.h src/report/pipelines.c src/report/stats.c

@@ -22,24 +22,16 @@
 // (3) change the same word, a worker is either counted before the gate closes, or does not get in.
 //
 // Sleeping: workers spin for a while, then sleep on `wake`; the caller spins, then sleeps on
-// `done`. Both sides use the flag-then-recheck pattern in sequentially consistent order: the
-// sleeper raises its flag and then reads the gate, the other writes the gate and then reads the
-// flag. So either the sleeper sees the new gate or the other sees the flag.
+// `done`; see sleeper.h. What is made visible there is the gate.
 
 #include "pool.h"
 
-#include "atomic.h"
-#include "os.h"
+#include "sleeper.h"
 
 #define PWSP_GATE_OPEN       (UINT64_C(1) << 31)
 #define PWSP_GATE_STOP       (UINT64_C(1) << 30)
 #define PWSP_GATE_INSIDE     (PWSP_GATE_STOP - 1)
 #define PWSP_GATE_GENERATION (UINT64_C(1) << 32)
-
-// Rounds of pwsp_pause() before sleeping: some 20 us, the time a sleep and a wake-up cost. Few when
-// there are more lanes than processors, where spinning keeps others from working.
-#define PWSP_SPIN_LONG  1000
-#define PWSP_SPIN_SHORT 50
 
 typedef struct pwsp_worker {
     struct pwsp_pool *pool;
@@ -59,11 +51,8 @@ struct pwsp_pool {
     ptowsp_lane_fn lane;  // the current job; see the invariant above
     void *job;
 
-    pwsp_mutex mutex;  // protects the two conditions' sleep, nothing else
-    pwsp_cond wake;    // workers sleep here
-    pwsp_cond done;    // the caller sleeps here
-    uint32_t sleeping_workers;
-    uint32_t sleeping_caller;
+    pwsp_sleepers wake;  // workers sleep here
+    pwsp_sleeper done;   // the caller sleeps here
 
     pwsp_worker *workers;  // [lane_count - 1], behind this struct
     uint32_t started_count;
@@ -88,14 +77,15 @@ static uint64_t pwsp_worker_wait(pwsp_pool *pool, uint64_t served) {
         }
         pwsp_pause();
     }
-    pwsp_mutex_lock(&pool->mutex);
-    pwsp_fetch_add_seq_cst(&pool->sleeping_workers, 1u);
-    while (gate = pwsp_load_seq_cst(&pool->gate), !pwsp_gate_is_news(gate, served)) {
-        pwsp_cond_wait(&pool->wake, &pool->mutex);
+    for (;;) {
+        pwsp_sleepers_begin(&pool->wake);
+        gate = pwsp_load_seq_cst(&pool->gate);
+        bool is_news = pwsp_gate_is_news(gate, served);
+        pwsp_sleepers_end(&pool->wake, is_news);
+        if (is_news) {
+            return gate;
+        }
     }
-    pwsp_fetch_sub_seq_cst(&pool->sleeping_workers, 1u);
-    pwsp_mutex_unlock(&pool->mutex);
-    return gate;
 }
 
 static void *pwsp_worker_main(void *arg) {
@@ -113,11 +103,8 @@ static void *pwsp_worker_main(void *arg) {
         served = gate / PWSP_GATE_GENERATION;
         pool->lane(pool->job, worker->lane);
         gate = pwsp_fetch_sub_seq_cst(&pool->gate, UINT64_C(1)) - 1;  // (4), pairs with (5)
-        if (!(gate & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE)) &&
-            pwsp_load_seq_cst(&pool->sleeping_caller)) {
-            pwsp_mutex_lock(&pool->mutex);
-            pwsp_cond_broadcast(&pool->done);
-            pwsp_mutex_unlock(&pool->mutex);
+        if (!(gate & (PWSP_GATE_OPEN | PWSP_GATE_INSIDE))) {
+            pwsp_sleeper_wake(&pool->done, PWSP_SLEEPER_ALL);
         }
     }
 }
@@ -125,11 +112,7 @@ static void *pwsp_worker_main(void *arg) {
 // Changes the gate while no worker is inside, and wakes the sleeping workers.
 static void pwsp_gate_announce(pwsp_pool *pool, uint64_t gate) {
     pwsp_store_seq_cst(&pool->gate, gate);
-    if (pwsp_load_seq_cst(&pool->sleeping_workers)) {
-        pwsp_mutex_lock(&pool->mutex);
-        pwsp_cond_broadcast(&pool->wake);
-        pwsp_mutex_unlock(&pool->mutex);
-    }
+    pwsp_sleepers_wake(&pool->wake, true);
 }
 
 static void pwsp_gate_close(pwsp_pool *pool) {
@@ -138,16 +121,12 @@ static void pwsp_gate_close(pwsp_pool *pool) {
         pwsp_pause();
         gate = pwsp_load_acquire(&pool->gate);  // (5), pairs with (4)
     }
-    if (!(gate & PWSP_GATE_INSIDE)) {
-        return;
+    while (gate & PWSP_GATE_INSIDE) {
+        pwsp_sleeper_begin(&pool->done, PWSP_SLEEPER_ALL);
+        gate = pwsp_load_seq_cst(&pool->gate);  // (5)
+        pwsp_sleeper_end(&pool->done, !(gate & PWSP_GATE_INSIDE), 0);
+        gate = pwsp_load_seq_cst(&pool->gate);
     }
-    pwsp_mutex_lock(&pool->mutex);
-    pwsp_store_seq_cst(&pool->sleeping_caller, 1u);
-    while (pwsp_load_seq_cst(&pool->gate) & PWSP_GATE_INSIDE) {  // (5)
-        pwsp_cond_wait(&pool->done, &pool->mutex);
-    }
-    pwsp_store_seq_cst(&pool->sleeping_caller, 0u);
-    pwsp_mutex_unlock(&pool->mutex);
 }
 
 static void pwsp_pool_run_own(pwsp_pool *pool, ptowsp_lane_fn lane, void *job) {
@@ -233,11 +212,10 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_create(const pwsp_memory *memory,
     pool->lane_count = desc->lane_count;
     pool->run_lanes = desc->run_lanes;
     pool->run_lanes_user = desc->run_lanes_user;
-    pool->spin_count = desc->lane_count > pwsp_cpu_count() ? PWSP_SPIN_SHORT : PWSP_SPIN_LONG;
+    pool->spin_count = pwsp_spin_count(desc->lane_count);
     pool->workers = (pwsp_worker *)(void *)(pool + 1);
-    pwsp_mutex_init(&pool->mutex);
-    pwsp_cond_init(&pool->wake);
-    pwsp_cond_init(&pool->done);
+    pwsp_sleepers_init(&pool->wake);
+    pwsp_sleeper_init(&pool->done);
     for (uint32_t i = 0; i < worker_count; i++) {
         pwsp_worker *worker = &pool->workers[i];
         worker->pool = pool;
@@ -260,9 +238,8 @@ PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
     for (uint32_t i = 0; i < pool->started_count; i++) {
         pwsp_thread_join(pool->workers[i].thread);
     }
-    pwsp_cond_destroy(&pool->done);
-    pwsp_cond_destroy(&pool->wake);
-    pwsp_mutex_destroy(&pool->mutex);
+    pwsp_sleeper_destroy(&pool->done);
+    pwsp_sleepers_destroy(&pool->wake);
     pwsp_memory memory = pool->memory;
     pwsp_memory_free(&memory, pool, pool->size);
 }

@@ -40,3 +40,54 @@ PWSP_INTERNAL bool pwsp_sleeper_rouse(pwsp_sleeper *sleeper, uint32_t what) {
     pwsp_mutex_unlock(&sleeper->mutex);
     return is_asleep;
 }
+
+// -- several threads ------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_sleepers_init(pwsp_sleepers *sleepers) {
+    pwsp_mutex_init(&sleepers->mutex);
+    pwsp_cond_init(&sleepers->cond);
+    sleepers->count = 0;
+}
+
+PWSP_INTERNAL void pwsp_sleepers_destroy(pwsp_sleepers *sleepers) {
+    PTOWSP_ASSERT(pwsp_load_relaxed(&sleepers->count) == 0);
+    pwsp_cond_destroy(&sleepers->cond);
+    pwsp_mutex_destroy(&sleepers->mutex);
+}
+
+PWSP_INTERNAL void pwsp_sleepers_begin(pwsp_sleepers *sleepers) {
+    pwsp_mutex_lock(&sleepers->mutex);
+    pwsp_fetch_add_seq_cst(&sleepers->count, 1u);
+}
+
+PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something) {
+#if PWSP_HAS_THREADS
+    if (!has_something) {
+        pwsp_cond_wait(&sleepers->cond, &sleepers->mutex);
+    }
+#endif
+    pwsp_fetch_sub_seq_cst(&sleepers->count, 1u);
+    pwsp_mutex_unlock(&sleepers->mutex);
+#if !PWSP_HAS_THREADS
+    if (!has_something) {
+        pwsp_thread_yield();
+    }
+#endif
+}
+
+PWSP_INTERNAL void pwsp_sleepers_call(pwsp_sleepers *sleepers, bool all) {
+    if (all) {
+        pwsp_cond_broadcast(&sleepers->cond);
+    } else {
+        pwsp_cond_signal(&sleepers->cond);
+    }
+}
+
+// -- spinning -------------------------------------------------------------------------------------
+
+#define PWSP_SPIN_LONG  1000
+#define PWSP_SPIN_SHORT 50
+
+PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count) {
+    return thread_count > pwsp_cpu_count() ? PWSP_SPIN_SHORT : PWSP_SPIN_LONG;
+}

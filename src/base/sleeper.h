@@ -41,4 +41,57 @@ PWSP_INLINE bool pwsp_sleeper_wake(pwsp_sleeper *sleeper, uint32_t what) {
     return (pwsp_load_seq_cst(&sleeper->asleep) & what) && pwsp_sleeper_rouse(sleeper, what);
 }
 
+// -- several threads ------------------------------------------------------------------------------
+
+typedef struct pwsp_sleepers {
+    pwsp_mutex mutex;  // protects the sleep, and what the owner likes
+    pwsp_cond cond;
+    char padding[PWSP_FALSE_SHARING];
+    uint32_t count;  // atomic: threads that sleep, or are about to
+    char padding_after[PWSP_FALSE_SHARING];
+} pwsp_sleepers;
+
+PWSP_INTERNAL void pwsp_sleepers_init(pwsp_sleepers *sleepers);
+PWSP_INTERNAL void pwsp_sleepers_destroy(pwsp_sleepers *sleepers);
+
+// Locks. Then the thread looks, and ends: sleeps if there was nothing, perhaps for no time; unlocks.
+PWSP_INTERNAL void pwsp_sleepers_begin(pwsp_sleepers *sleepers);
+PWSP_INTERNAL void pwsp_sleepers_end(pwsp_sleepers *sleepers, bool has_something);
+
+// Calls one, or all, under the lock.
+PWSP_INTERNAL void pwsp_sleepers_call(pwsp_sleepers *sleepers, bool all);
+
+// The part of waking that is not rare: are there any?
+PWSP_INLINE bool pwsp_sleepers_are(const pwsp_sleepers *sleepers) {
+    return pwsp_load_seq_cst(&sleepers->count) != 0;
+}
+
+PWSP_INLINE void pwsp_sleepers_wake(pwsp_sleepers *sleepers, bool all) {
+    if (pwsp_sleepers_are(sleepers)) {
+        pwsp_mutex_lock(&sleepers->mutex);
+        pwsp_sleepers_call(sleepers, all);
+        pwsp_mutex_unlock(&sleepers->mutex);
+    }
+}
+
+// -- spinning -------------------------------------------------------------------------------------
+
+// Rounds of pwsp_pause() before one of so many threads sleeps.
+PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count);
+
+// Waits a little in round *round, which it counts: a pause, later a moment for other threads. False
+// when it is time to sleep; the rounds begin anew then.
+PWSP_INLINE bool pwsp_spin(uint32_t *round, uint32_t spin_count, uint32_t yield_count) {
+    if (*round < spin_count) {
+        pwsp_pause();
+    } else if (*round < spin_count + yield_count) {
+        pwsp_thread_yield();
+    } else {
+        *round = 0;
+        return false;
+    }
+    (*round)++;
+    return true;
+}
+
 #endif

@@ -252,7 +252,7 @@ static void pwsp_aicpu_give_to_core(pwsp_aicpu *aicpu, const pwsp_pick *pick) {
     core->task.result.entry = pick->entry;
     core->task.result.part = pick->part;
     core->task.result.core = pick->core;
-    pwsp_aicpu_give(&core->line, &core->task);
+    pwsp_aicpu_give(&core->line, (uint64_t)(uintptr_t)&core->task);
     pwsp_sleeper_wake(&core->sleeper, PWSP_AWAIT_ANY);
 }
 
@@ -372,18 +372,12 @@ static bool pwsp_aicpu_has_news(const pwsp_aicpu *aicpu) {
 // time.
 static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t left_ns) {
     const ptowsp_device *device = aicpu->device;
-    uint32_t round = (*idle_rounds)++;
-    if (round < device->spin_count) {
-        pwsp_pause();
-    } else if (round < device->spin_count + device->yield_count) {
-        pwsp_thread_yield();
-    } else {
+    if (!pwsp_spin(idle_rounds, device->spin_count, device->yield_count)) {
         uint32_t what = PWSP_AWAIT_ANY;
         what |= aicpu->free_count[0] ? PWSP_AWAIT_VECTOR : 0;
         what |= aicpu->free_count[1] ? PWSP_AWAIT_CUBE : 0;
         pwsp_sleeper_begin(&aicpu->sleeper, what);
         pwsp_sleeper_end(&aicpu->sleeper, pwsp_aicpu_has_news(aicpu), left_ns);
-        *idle_rounds = 0;
     }
 }
 

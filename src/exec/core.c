@@ -7,28 +7,23 @@
 
 // Waits until the AICPU has written to the line: the task, or NULL if the core is to quit.
 static pwsp_core_task *pwsp_core_wait(pwsp_core *core) {
-    pwsp_handshake *line = &core->line;
+    pwsp_line *line = &core->line;
     const ptowsp_device *device = core->aicpu->device;
-    for (uint32_t round = 0;; round++) {
-        pwsp_core_task *task = (pwsp_core_task *)pwsp_core_poll(line);
+    for (uint32_t round = 0;;) {
+        pwsp_core_task *task = (pwsp_core_task *)(uintptr_t)pwsp_core_poll(line);
         if (task || pwsp_core_must_quit(line)) {
             return task;
         }
-        if (round < device->spin_count) {
-            pwsp_pause();
-        } else if (round < device->spin_count + device->yield_count) {
-            pwsp_thread_yield();
-        } else {
+        if (!pwsp_spin(&round, device->spin_count, device->yield_count)) {
             pwsp_sleeper_begin(&core->sleeper, PWSP_AWAIT_ANY);
             pwsp_sleeper_end(&core->sleeper, pwsp_core_poll(line) || pwsp_core_must_quit(line), 0);
-            round = 0;
         }
     }
 }
 
 // Waits until the line may be used. False if the core is to quit at once.
 static bool pwsp_core_open(pwsp_core *core) {
-    pwsp_handshake *line = &core->line;
+    pwsp_line *line = &core->line;
     while (!pwsp_core_may_begin(line) && !pwsp_core_must_quit(line)) {
         pwsp_sleeper_begin(&core->sleeper, PWSP_AWAIT_ANY);
         pwsp_sleeper_end(&core->sleeper, pwsp_core_may_begin(line) || pwsp_core_must_quit(line), 0);

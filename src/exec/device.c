@@ -352,9 +352,8 @@ PWSP_INTERNAL void pwsp_device_begin(ptowsp_device *device) {
 }
 
 PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, const uint32_t *count, uint32_t seen) {
-    for (uint32_t round = 0; pwsp_load_seq_cst(count) == seen; round++) {
-        if (round < device->spin_count) {
-            pwsp_pause();
+    for (uint32_t round = 0; pwsp_load_seq_cst(count) == seen;) {
+        if (pwsp_spin(&round, device->spin_count, 0)) {
             continue;
         }
         pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY | PWSP_AWAIT_DONE);
@@ -363,9 +362,8 @@ PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, const uint32_t *coun
 }
 
 PWSP_INTERNAL bool pwsp_device_end(ptowsp_device *device) {
-    for (uint32_t round = 0; !pwsp_load_seq_cst(&device->is_over); round++) {
-        if (round < device->spin_count) {
-            pwsp_pause();
+    for (uint32_t round = 0; !pwsp_load_seq_cst(&device->is_over);) {
+        if (pwsp_spin(&round, device->spin_count, 0)) {
             continue;
         }
         pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY);
@@ -374,9 +372,8 @@ PWSP_INTERNAL bool pwsp_device_end(ptowsp_device *device) {
     pwsp_mutex_lock(&device->mutex);
     device->is_open = false;
     pwsp_mutex_unlock(&device->mutex);
-    for (uint32_t round = 0; pwsp_load_seq_cst(&device->inside_count) > 0; round++) {
-        if (round < device->spin_count) {
-            pwsp_pause();
+    for (uint32_t round = 0; pwsp_load_seq_cst(&device->inside_count) > 0;) {
+        if (pwsp_spin(&round, device->spin_count, 0)) {
             continue;
         }
         pwsp_sleeper_begin(&device->host, PWSP_AWAIT_ANY);

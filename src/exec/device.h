@@ -23,9 +23,9 @@
 #define PWSP_DEVICE_H
 
 #include "../base/sleeper.h"
+#include "../runtime/handshake.h"
 #include "device_memory.h"
 #include "graph.h"
-#include "handshake.h"
 #include "run.h"
 
 #include "../base/text.h"
@@ -72,7 +72,7 @@ typedef struct pwsp_core_task {
 } pwsp_core_task;
 
 typedef struct pwsp_core {
-    PWSP_ALIGNAS(64) pwsp_handshake line;
+    PWSP_ALIGNAS(64) pwsp_line line;
     pwsp_core_task task;  // as the line's turn is
     char padding[PWSP_FALSE_SHARING];
     pwsp_sleeper sleeper;

@@ -171,12 +171,12 @@ static void pwsp_device_graph_done(void *user, const pwsp_result *result, uint32
         stats->range_count++;
         stats->task_count += result->part == 0;
         if (result->status < 0) {
-            pwsp_mutex_lock(&graph->mutex);
+            pwsp_mutex_lock(&graph->sleepers.mutex);
             if (begin < range->failed_begin) {
                 range->failed_begin = begin;
                 range->failed_status = result->status;
             }
-            pwsp_mutex_unlock(&graph->mutex);
+            pwsp_mutex_unlock(&graph->sleepers.mutex);
         }
         pwsp_device_part_over(device, by, range);
         return;

@@ -83,9 +83,8 @@ static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *en
 // The lane or core that dispatch chooses.
 static uint32_t pwsp_frontend_home(const pwsp_frontend *front, const pwsp_arrival *arrival) {
     uint32_t group = front->home_counts[1] > 0 && arrival->unit == PTOWSP_UNIT_CUBE;
-    uint64_t key = arrival->dispatch_key;
-    key = front->walk->program->schedule.dispatch == PTOWSP_DISPATCH_HASH ? pwsp_mix64(key) : key;
-    return front->home_first[group] + pwsp_modulo(key, front->home_counts[group]);
+    return front->home_first[group] +
+           pwsp_lane_choose(front->lane_rule, arrival->dispatch_key, 0, front->home_counts[group]);
 }
 
 // The task of an entry as its kernel sees it; args and tiles have room for any.

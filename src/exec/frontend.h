@@ -10,6 +10,7 @@
 #define PWSP_FRONTEND_H
 
 #include "../runtime/issue.h"
+#include "../runtime/policy.h"
 #include "run_pipelines.h"
 
 #define PWSP_FRONTEND_WINDOW_MAX 4096u
@@ -41,7 +42,8 @@ typedef struct pwsp_frontend {
     pwsp_pipes *pipes;
     pwsp_issue issue;
     pwsp_frontend_failure failure;
-    bool has_keys;            // their values are kept for retiring
+    bool has_keys;  // their values are kept for retiring
+    pwsp_lane_rule lane_rule;
     bool is_homed;            // dispatch chooses the real lane, too
     uint32_t home_counts[2];  // lanes or cores by unit; with one pool: of the vector unit
     uint32_t home_first[2];

@@ -67,9 +67,8 @@ static bool pwsp_frontend_init(pwsp_frontend *front) {
     const ptowsp_schedule *schedule = &program->schedule;
     pwsp_issue_desc desc;
     memset(&desc, 0, sizeof desc);
-    front->is_homed = schedule->dispatch == PTOWSP_DISPATCH_AFFINITY ||
-                      schedule->dispatch == PTOWSP_DISPATCH_CUSTOM ||
-                      schedule->dispatch == PTOWSP_DISPATCH_HASH;
+    front->lane_rule = pwsp_dispatch_rule(schedule->dispatch);
+    front->is_homed = pwsp_dispatch_has_key(schedule->dispatch);
     front->variables = (pwsp_task_variables *)pwsp_memory_alloc(
         &front->memory, ((size_t)program->tasks.count + 1) * sizeof(pwsp_task_variables));
     if (!front->variables || !pwsp_frontend_list_variables(front, &front->tile_word)) {

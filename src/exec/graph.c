@@ -11,8 +11,6 @@
 #include <inttypes.h>
 
 // Fewer when there are more lanes than processors, where spinning keeps others from working.
-#define PWSP_GRAPH_SPIN_LONG  1000
-#define PWSP_GRAPH_SPIN_SHORT 50
 
 PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
                                    uint64_t needed, size_t item_size) {
@@ -75,8 +73,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     graph->memory = context->memory;
     graph->lane_count = lane_count;
     // Here, as the system opens a file to count processors.
-    graph->spin_count =
-        lane_count > pwsp_cpu_count() ? PWSP_GRAPH_SPIN_SHORT : PWSP_GRAPH_SPIN_LONG;
+    graph->spin_count = pwsp_spin_count(lane_count);
     graph->cube_lane_count = desc ? desc->cube_lane_count : 0;
     if (graph->cube_lane_count >= lane_count) {
         graph->cube_lane_count = lane_count - 1;
@@ -84,8 +81,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     graph->is_ordered = true;
     graph->is_classed = graph->cube_lane_count > 0;
     pwsp_arena_init(&graph->arena, &graph->memory);
-    pwsp_mutex_init(&graph->mutex);
-    pwsp_cond_init(&graph->wake);
+    pwsp_sleepers_init(&graph->sleepers);
     graph->lanes =
         (pwsp_graph_lane *)pwsp_memory_alloc(&graph->memory, lane_count * sizeof(pwsp_graph_lane));
     graph->lane_stats = (ptowsp_graph_lane_stats *)pwsp_memory_alloc(
@@ -121,8 +117,7 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     pwsp_memory_free(&memory, graph->lanes, graph->lane_count * sizeof(pwsp_graph_lane));
     pwsp_memory_free(&memory, graph->lane_stats,
                      graph->lane_count * sizeof(ptowsp_graph_lane_stats));
-    pwsp_cond_destroy(&graph->wake);
-    pwsp_mutex_destroy(&graph->mutex);
+    pwsp_sleepers_destroy(&graph->sleepers);
     pwsp_memory_free(&memory, graph, sizeof(ptowsp_graph));
 }
 

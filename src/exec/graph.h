@@ -17,7 +17,7 @@
 #define PWSP_GRAPH_H
 
 #include "../base/context.h"
-#include "../base/os.h"
+#include "../base/sleeper.h"
 #include "deque.h"
 
 #define PWSP_GRAPH_NONE UINT32_MAX
@@ -155,8 +155,8 @@ struct ptowsp_graph {
     uint64_t core_capacity;
     uint32_t core_count;  // 0: it was on lanes
 
-    pwsp_mutex mutex;  // protects blocks, class queues, ranges that fail, and sleep
-    pwsp_cond wake;    // lanes sleep here
+    pwsp_sleepers
+        sleepers;  // lanes; its lock protects blocks, class queues and ranges that fail, too
     // Queues of classes: linked through `spare`.
     uint32_t class_head[PWSP_GRAPH_CLASSES], class_tail[PWSP_GRAPH_CLASSES];
     uint32_t unit_lane_count[2];  // atomic: lanes of a unit that are in the run
@@ -169,10 +169,9 @@ struct ptowsp_graph {
 
     char padding[PWSP_FALSE_SHARING];
     // Read by each task, rarely written.
-    uint32_t flags;          // atomic
-    uint32_t is_running;     // atomic
-    uint32_t source_count;   // in `sources`
-    uint32_t sleeper_count;  // atomic
+    uint32_t flags;         // atomic
+    uint32_t is_running;    // atomic
+    uint32_t source_count;  // in `sources`
     char padding_flags[PWSP_FALSE_SHARING];
     uint32_t source_next;   // atomic: sources from here on have not been taken
     uint32_t block_count;   // atomic: blocks of half a ring in `spare`; written under the lock

@@ -81,9 +81,9 @@ static void pwsp_graph_enqueue_all(ptowsp_graph *graph, pwsp_graph_lane *lane) {
 }
 
 PWSP_INTERNAL void pwsp_graph_classes_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    pwsp_mutex_lock(&graph->mutex);
+    pwsp_mutex_lock(&graph->sleepers.mutex);
     pwsp_graph_enqueue_all(graph, lane);
-    pwsp_mutex_unlock(&graph->mutex);
+    pwsp_mutex_unlock(&graph->sleepers.mutex);
 }
 
 static bool pwsp_graph_has_queued(const ptowsp_graph *graph) {
@@ -97,7 +97,7 @@ static bool pwsp_graph_has_queued(const ptowsp_graph *graph) {
 
 // Hands over what became ready and takes the next task; PWSP_GRAPH_NONE if there is none now.
 static uint32_t pwsp_graph_exchange(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    pwsp_mutex_lock(&graph->mutex);
+    pwsp_mutex_lock(&graph->sleepers.mutex);
     pwsp_graph_enqueue_all(graph, lane);
     uint32_t task = PWSP_GRAPH_NONE;
     uint32_t c = pwsp_graph_best_class(graph, pwsp_graph_unit_of_lane(graph, lane));
@@ -105,30 +105,22 @@ static uint32_t pwsp_graph_exchange(ptowsp_graph *graph, pwsp_graph_lane *lane) 
         task = graph->class_head[c];
         graph->class_head[c] = graph->spare[task];
     }
-    if (graph->sleeper_count > 0 && pwsp_graph_has_queued(graph)) {
-        pwsp_cond_broadcast(&graph->wake);  // all: not each of them may do what is there
+    if (pwsp_sleepers_are(&graph->sleepers) && pwsp_graph_has_queued(graph)) {
+        pwsp_sleepers_call(&graph->sleepers, true);  // not each of them may do what is there
     }
-    pwsp_mutex_unlock(&graph->mutex);
+    pwsp_mutex_unlock(&graph->sleepers.mutex);
     return task;
 }
 
 // Waits until there may be something to do. Tasks and sleepers change under the lock only, and who
 // opens a range or reports the last task changes it and then looks for sleepers.
 static void pwsp_graph_classes_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&graph->mutex);
-    pwsp_fetch_add_seq_cst(&graph->sleeper_count, 1u);
+    pwsp_sleepers_begin(&graph->sleepers);
     uint32_t unit = pwsp_graph_unit_of_lane(graph, lane);
-    if (pwsp_graph_best_class(graph, unit) == PWSP_GRAPH_NONE &&
-        pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_open_range(graph, lane)) {
-        pwsp_cond_wait(&graph->wake, &graph->mutex);
-    }
-    pwsp_fetch_sub_seq_cst(&graph->sleeper_count, 1u);
-    pwsp_mutex_unlock(&graph->mutex);
-#else
-    (void)graph, (void)lane;
-    pwsp_thread_yield();
-#endif
+    bool has_something = pwsp_graph_best_class(graph, unit) != PWSP_GRAPH_NONE ||
+                         pwsp_load_seq_cst(&graph->remaining) == 0 ||
+                         pwsp_graph_has_open_range(graph, lane);
+    pwsp_sleepers_end(&graph->sleepers, has_something);
 }
 
 PWSP_INTERNAL void pwsp_graph_classes_lane(void *arg, uint32_t index) {

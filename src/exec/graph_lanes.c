@@ -46,10 +46,8 @@
 // The end. `remaining` counts tasks that have not been reported; a lane reports when it has run
 // dry, so nothing is shared while it has work. The lane that reports the last one wakes all.
 //
-// Sleep. A lane that finds nothing spins for some 20 us and then sleeps. It counts itself in
-// `sleeper_count` and then looks again; who offers work changes a word, a count or a range slot and
-// then reads `sleeper_count`; all four are sequentially consistent, so either the sleeper sees the
-// work or the other one sees the sleeper, and signals under the lock. No lane waits for another to
+// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h). What offers
+// work changes a word, a count or a range slot, and then wakes. No lane waits for another to
 // come: as long as a lane sees nothing to do and `remaining` is not 0, some other lane is in the
 // middle of a task, or has tasks and is running.
 
@@ -67,14 +65,11 @@
 // -- sleep ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all) {
-    if (pwsp_load_seq_cst(&graph->sleeper_count)) {
-        pwsp_mutex_lock(&graph->mutex);
-        if (all || pwsp_load_seq_cst(&graph->keeper)) {  // one might be a lane that is not let in
-            pwsp_cond_broadcast(&graph->wake);
-        } else {
-            pwsp_cond_signal(&graph->wake);
-        }
-        pwsp_mutex_unlock(&graph->mutex);
+    if (pwsp_sleepers_are(&graph->sleepers)) {
+        pwsp_mutex_lock(&graph->sleepers.mutex);
+        // one might be a lane that is not let in
+        pwsp_sleepers_call(&graph->sleepers, all || pwsp_load_seq_cst(&graph->keeper) != 0);
+        pwsp_mutex_unlock(&graph->sleepers.mutex);
     }
 }
 
@@ -106,18 +101,9 @@ static bool pwsp_graph_has_work_for(const ptowsp_graph *graph, const pwsp_graph_
 }
 
 static void pwsp_graph_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&graph->mutex);
-    pwsp_fetch_add_seq_cst(&graph->sleeper_count, 1u);
-    if (pwsp_load_seq_cst(&graph->remaining) > 0 && !pwsp_graph_has_work_for(graph, lane)) {
-        pwsp_cond_wait(&graph->wake, &graph->mutex);
-    }
-    pwsp_fetch_sub_seq_cst(&graph->sleeper_count, 1u);
-    pwsp_mutex_unlock(&graph->mutex);
-#else
-    (void)graph, (void)lane;
-    pwsp_thread_yield();
-#endif
+    pwsp_sleepers_begin(&graph->sleepers);
+    bool is_over = pwsp_load_seq_cst(&graph->remaining) == 0;
+    pwsp_sleepers_end(&graph->sleepers, is_over || pwsp_graph_has_work_for(graph, lane));
 }
 
 PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane) {
@@ -149,13 +135,13 @@ PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) 
             return;
         }
     }
-    pwsp_mutex_lock(&graph->mutex);
+    pwsp_mutex_lock(&graph->sleepers.mutex);
     uint32_t block = graph->block_count;
     for (uint32_t i = 0; i < PWSP_GRAPH_BLOCK; i++) {
         graph->spare[(uint64_t)block * PWSP_GRAPH_BLOCK + i] = pwsp_deque_pop(deque);
     }
     pwsp_store_seq_cst(&graph->block_count, block + 1);
-    pwsp_mutex_unlock(&graph->mutex);
+    pwsp_mutex_unlock(&graph->sleepers.mutex);
     if (!lane->is_alone) {
         pwsp_graph_wake(graph, false);
     }
@@ -166,7 +152,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (pwsp_load_relaxed(&graph->block_count) == 0 || !pwsp_deque_has_room(&lane->deque)) {
         return false;
     }
-    pwsp_mutex_lock(&graph->mutex);
+    pwsp_mutex_lock(&graph->sleepers.mutex);
     uint32_t block = graph->block_count;
     if (block > 0) {
         block--;
@@ -175,7 +161,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         }
         pwsp_store_seq_cst(&graph->block_count, block);
     }
-    pwsp_mutex_unlock(&graph->mutex);
+    pwsp_mutex_unlock(&graph->sleepers.mutex);
     return pwsp_deque_held(&lane->deque) > 0;
 }
 

@@ -113,7 +113,6 @@ static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
 PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
     graph->source_next = 0;
     graph->block_count = 0;
-    graph->sleeper_count = 0;
     graph->busy_count = 0;
     bool was_alone = graph->keeper != 0;  // when the last run ended
     graph->starts_alone = was_alone;

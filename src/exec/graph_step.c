@@ -55,12 +55,12 @@ PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *l
 
 static void pwsp_graph_range_failed(ptowsp_graph *graph, pwsp_graph_range *range, uint64_t begin,
                                     ptowsp_status status) {
-    pwsp_mutex_lock(&graph->mutex);
+    pwsp_mutex_lock(&graph->sleepers.mutex);
     if (begin < range->failed_begin) {
         range->failed_begin = begin;
         range->failed_status = status;
     }
-    pwsp_mutex_unlock(&graph->mutex);
+    pwsp_mutex_unlock(&graph->sleepers.mutex);
 }
 
 // Does items until none are left; says how many it did (or left out, when the run is cancelled).

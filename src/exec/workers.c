@@ -11,21 +11,15 @@
 // another even: so with one, lanes are numbered as they come, and the first one walks. It needs no
 // other.
 //
-// Sleep. A lane that finds nothing spins for some 20 us and then sleeps; it counts itself in
-// `sleeper_count` and then looks at the queues again. Who adds a task changes the count of its
-// queue and then reads sleeper_count. All are sequentially consistent, so either the sleeper sees
-// the task or the other one sees the sleeper. In the same way the walking lane raises
-// `is_walker_asleep` and looks at done_count again, which others change before they look at the
-// flag; as they add tasks before that, it need not be woken for these.
+// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h), until a task
+// is added: that changes the count of a queue. The walking lane sleeps until done_count has changed;
+// as others add tasks before that, it need not be woken for these.
 
 #include "workers.h"
 
-#include "../base/os.h"
+#include "../base/sleeper.h"
 
 #define PWSP_WORKERS_NONE UINT32_MAX
-
-#define PWSP_WORKERS_SPIN_LONG  1000u
-#define PWSP_WORKERS_SPIN_SHORT 50u
 
 typedef struct pwsp_workers_lane {
     pwsp_mutex mutex;      // protects the queue
@@ -49,28 +43,14 @@ struct pwsp_workers {
     bool is_numbered;  // as they come
     uint32_t next;     // lane that gets what the walk finds ready
     bool is_good;
-    pwsp_mutex mutex;  // protects sleep
-    pwsp_cond wake, walker_wake;
+    pwsp_sleepers sleepers;
+    pwsp_sleeper walker;
     char padding[PWSP_FALSE_SHARING];
-    uint32_t come_count;        // atomic
-    uint32_t is_over;           // atomic
-    uint32_t sleeper_count;     // atomic
-    uint32_t is_walker_asleep;  // atomic
+    uint32_t come_count;  // atomic
+    uint32_t is_over;     // atomic
 };
 
 // -- queues ---------------------------------------------------------------------------------------
-
-static void pwsp_workers_wake(pwsp_workers *workers, bool all) {
-    if (pwsp_load_seq_cst(&workers->sleeper_count)) {
-        pwsp_mutex_lock(&workers->mutex);
-        if (all) {
-            pwsp_cond_broadcast(&workers->wake);
-        } else {
-            pwsp_cond_signal(&workers->wake);
-        }
-        pwsp_mutex_unlock(&workers->mutex);
-    }
-}
 
 static void pwsp_workers_push(pwsp_workers *workers, uint32_t index, uint32_t place) {
     pwsp_workers_lane *lane = &workers->lanes[index];
@@ -85,7 +65,7 @@ static void pwsp_workers_push(pwsp_workers *workers, uint32_t index, uint32_t pl
     lane->last = place;
     pwsp_fetch_add_seq_cst(&lane->count, 1u);
     pwsp_mutex_unlock(&lane->mutex);
-    pwsp_workers_wake(workers, workers->is_homed);
+    pwsp_sleepers_wake(&workers->sleepers, workers->is_homed);
 }
 
 // The oldest of a queue, or PWSP_WORKERS_NONE.
@@ -123,7 +103,6 @@ static uint32_t pwsp_workers_take(pwsp_workers *workers, uint32_t index) {
     return PWSP_WORKERS_NONE;
 }
 
-#if PWSP_HAS_THREADS
 static bool pwsp_workers_has_work(const pwsp_workers *workers, uint32_t index) {
     for (uint32_t i = 0; i < workers->lane_count; i++) {
         if (pwsp_load_seq_cst(&workers->lanes[i].count) &&
@@ -133,7 +112,6 @@ static bool pwsp_workers_has_work(const pwsp_workers *workers, uint32_t index) {
     }
     return false;
 }
-#endif
 
 // -- the executor ---------------------------------------------------------------------------------
 
@@ -167,11 +145,7 @@ static uint32_t pwsp_workers_run_task(pwsp_workers *workers, uint32_t index, uin
     lane->kept = PWSP_WORKERS_NONE;
     pwsp_reorder_run(reorder, place, index);
     pwsp_reorder_done(reorder, place, index);
-    if (pwsp_load_seq_cst(&workers->is_walker_asleep)) {
-        pwsp_mutex_lock(&workers->mutex);
-        pwsp_cond_signal(&workers->walker_wake);
-        pwsp_mutex_unlock(&workers->mutex);
-    }
+    pwsp_sleeper_wake(&workers->walker, PWSP_SLEEPER_ALL);
     return lane->kept;
 }
 
@@ -186,40 +160,22 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
         }
         return;
     }
-    for (uint32_t i = 0; i < workers->spin_count; i++) {
+    uint32_t round = 0;
+    do {
         if (pwsp_reorder_ticket(reorder) != ticket) {
             return;
         }
-        pwsp_pause();
-    }
-#if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&workers->mutex);
-    pwsp_store_seq_cst(&workers->is_walker_asleep, 1u);
-    while (pwsp_reorder_ticket(reorder) == ticket) {
-        pwsp_cond_wait(&workers->walker_wake, &workers->mutex);
-    }
-    pwsp_store_seq_cst(&workers->is_walker_asleep, 0u);
-    pwsp_mutex_unlock(&workers->mutex);
-#else
-    pwsp_thread_yield();
-#endif
+    } while (pwsp_spin(&round, workers->spin_count, 0));
+    pwsp_sleeper_begin(&workers->walker, PWSP_SLEEPER_ALL);
+    pwsp_sleeper_end(&workers->walker, pwsp_reorder_ticket(reorder) != ticket, 0);
 }
 
 // -- lanes ----------------------------------------------------------------------------------------
 
 static void pwsp_workers_sleep(pwsp_workers *workers, uint32_t index) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex_lock(&workers->mutex);
-    pwsp_fetch_add_seq_cst(&workers->sleeper_count, 1u);
-    if (!pwsp_load_seq_cst(&workers->is_over) && !pwsp_workers_has_work(workers, index)) {
-        pwsp_cond_wait(&workers->wake, &workers->mutex);
-    }
-    pwsp_fetch_sub_seq_cst(&workers->sleeper_count, 1u);
-    pwsp_mutex_unlock(&workers->mutex);
-#else
-    (void)workers, (void)index;
-    pwsp_thread_yield();
-#endif
+    pwsp_sleepers_begin(&workers->sleepers);
+    bool is_over = pwsp_load_seq_cst(&workers->is_over) != 0;
+    pwsp_sleepers_end(&workers->sleepers, is_over || pwsp_workers_has_work(workers, index));
 }
 
 static void pwsp_workers_work(pwsp_workers *workers, uint32_t index) {
@@ -231,10 +187,9 @@ static void pwsp_workers_work(pwsp_workers *workers, uint32_t index) {
             next = pwsp_workers_run_task(workers, index, place);
             idle = 0;
         } else if (idle < workers->spin_count) {
-            idle++;
-            pwsp_pause();
+            pwsp_spin(&idle, workers->spin_count, 0);
         } else {
-            pwsp_workers_sleep(workers, index);
+            pwsp_workers_sleep(workers, index);  // and again, until there is something
         }
     }
 }
@@ -252,7 +207,7 @@ static void pwsp_workers_lane_main(void *user, uint32_t lane) {
     pwsp_executor executor = {pwsp_workers_ready, pwsp_workers_help, workers};
     workers->is_good = workers->issue(workers->issue_user, &executor);
     pwsp_store_seq_cst(&workers->is_over, 1u);
-    pwsp_workers_wake(workers, true);
+    pwsp_sleepers_wake(&workers->sleepers, true);
 }
 
 PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *context,
@@ -263,16 +218,13 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
     workers->issue = issue;
     workers->issue_user = user;
     workers->lane_count = lane_count;
-    workers->spin_count =
-        lane_count > pwsp_cpu_count() ? PWSP_WORKERS_SPIN_SHORT : PWSP_WORKERS_SPIN_LONG;
+    workers->spin_count = pwsp_spin_count(lane_count);
     workers->is_homed = is_homed;
     workers->is_numbered = pwsp_pool_is_user(context->pool);
     workers->is_good = true;
     workers->next = 0;
     workers->come_count = 0;
     workers->is_over = 0;
-    workers->sleeper_count = 0;
-    workers->is_walker_asleep = 0;
     for (uint32_t i = 0; i < lane_count; i++) {
         pwsp_workers_lane *lane = &workers->lanes[i];
         lane->first = PWSP_WORKERS_NONE;
@@ -290,9 +242,8 @@ PWSP_INTERNAL pwsp_workers *pwsp_workers_create(const pwsp_memory *memory) {
     pwsp_workers *workers = (pwsp_workers *)pwsp_memory_alloc(memory, sizeof(pwsp_workers));
     if (workers) {
         workers->memory = *memory;
-        pwsp_mutex_init(&workers->mutex);
-        pwsp_cond_init(&workers->wake);
-        pwsp_cond_init(&workers->walker_wake);
+        pwsp_sleepers_init(&workers->sleepers);
+        pwsp_sleeper_init(&workers->walker);
     }
     return workers;
 }
@@ -329,9 +280,8 @@ PWSP_INTERNAL void pwsp_workers_destroy(pwsp_workers *workers) {
     }
     pwsp_memory_free(&memory, workers->lanes,
                      (size_t)workers->lane_capacity * sizeof(pwsp_workers_lane));
-    pwsp_cond_destroy(&workers->walker_wake);
-    pwsp_cond_destroy(&workers->wake);
-    pwsp_mutex_destroy(&workers->mutex);
+    pwsp_sleeper_destroy(&workers->walker);
+    pwsp_sleepers_destroy(&workers->sleepers);
     pwsp_memory_free(&memory, workers, sizeof(pwsp_workers));
 }
 

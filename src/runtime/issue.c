@@ -23,10 +23,11 @@ static uint32_t pwsp_issue_or(uint32_t value, uint64_t other) {
 
 static bool pwsp_issue_fix(pwsp_issue *issue) {
     const pwsp_issue_desc *desc = &issue->desc;
-    // Tokens that are held: of scopes, of edges, of streams, one for each region.
-    uint64_t held = 2 * (uint64_t)issue->timed->scope_depth + issue->order.edge_count +
-                    issue->order.stream_count + desc->region_count;
-    return pwsp_reorder_fix(&issue->reorder, desc->link_count, pwsp_issue_or(0, held + 16)) &&
+    // Joins that are held: of scopes, of edges, one for each region, and of a pipeline. One more is
+    // there while it takes the place of another; and some, so that it seldom waits.
+    uint64_t held =
+        2 * (uint64_t)issue->timed->scope_depth + issue->order.edge_count + desc->region_count + 1;
+    return pwsp_reorder_fix(&issue->reorder, desc->link_count, pwsp_issue_or(0, held + 2)) &&
            pwsp_deps_fix(&issue->deps, desc->region_count);
 }
 

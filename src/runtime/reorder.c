@@ -40,7 +40,10 @@ PWSP_INLINE pwsp_fan *pwsp_reorder_fan(const pwsp_reorder *reorder, uint32_t nod
 static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {
     uint32_t piece;
     pwsp_piece_of(id, &piece);
-    if (piece < PWSP_PIECE_COUNT && !reorder->links[piece] && !reorder->is_fixed) {
+    if (reorder->is_fixed) {
+        return id <= reorder->link_max;
+    }
+    if (piece < PWSP_PIECE_COUNT && !reorder->links[piece]) {
         size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_reorder_link);
         reorder->links[piece] = (pwsp_reorder_link *)pwsp_memory_alloc(reorder->memory, size);
     }
@@ -50,7 +53,10 @@ static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {
 static bool pwsp_reorder_has_join(pwsp_reorder *reorder, uint32_t id) {
     uint32_t piece;
     pwsp_piece_of(id, &piece);
-    if (piece < PWSP_PIECE_COUNT && !reorder->joins[piece] && !reorder->is_fixed) {
+    if (reorder->is_fixed) {
+        return id <= reorder->join_max;
+    }
+    if (piece < PWSP_PIECE_COUNT && !reorder->joins[piece]) {
         size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_join);
         reorder->joins[piece] = (pwsp_join *)pwsp_memory_alloc(reorder->memory, size);
     }
@@ -458,6 +464,8 @@ PWSP_INTERNAL bool pwsp_reorder_fix(pwsp_reorder *reorder, uint32_t link_count,
                   (first > join_count || pwsp_reorder_has_join(reorder, first));
     }
     reorder->is_fixed = true;
+    reorder->link_max = link_count;
+    reorder->join_max = join_count;
     return is_good;
 }
 

@@ -109,7 +109,8 @@ typedef struct pwsp_reorder {
     size_t stride;                               // bytes of an entry with its words
     uint32_t capacity;                           // entries in flight, at most
     uint32_t place_mask;                         // places of the ring, a power of two, - 1
-    bool is_fixed;                               // what finds no link and no join waits for one
+    bool is_fixed;                               // what finds no link or no join waits for one
+    uint32_t link_max, join_max;                 // is_fixed: ids from 1
     pwsp_reorder_link *links[PWSP_PIECE_COUNT];  // from 1
     pwsp_join *joins[PWSP_PIECE_COUNT];          // from 1
     char padding[PWSP_FALSE_SHARING];

@@ -28,7 +28,7 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     uint32_t lane_count = sim->timed->lane_count;
     size_t words = ((size_t)lane_count + 63) / 64;
     events->sim = sim;
-    events->is_shared = sim->schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING;
+    events->is_shared = sim->lane_rule == PWSP_LANE_ANY;
     events->queue_count = events->is_shared ? 2 : lane_count;
     events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
                                                                         sizeof(pwsp_events_queue));

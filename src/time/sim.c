@@ -77,6 +77,7 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory,
     uint32_t lane_count = timed->lane_count;
     sim->timed = timed;
     sim->schedule = schedule;
+    sim->lane_rule = pwsp_dispatch_rule(schedule->dispatch);
     sim->memory = *memory;
     sim->lanes = (pwsp_lane *)pwsp_memory_alloc(memory, lane_count * sizeof(pwsp_lane));
     sim->lane_stats =
@@ -250,23 +251,14 @@ PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival)
 }
 
 PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key) {
-    switch (sim->schedule->dispatch) {
-    case PTOWSP_DISPATCH_AFFINITY:
-    case PTOWSP_DISPATCH_CUSTOM: return pool->first + pwsp_modulo(key, pool->count);
-    case PTOWSP_DISPATCH_HASH: return pool->first + pwsp_modulo(pwsp_mix64(key), pool->count);
-    case PTOWSP_DISPATCH_WORK_STEALING: {
-        uint32_t best = pool->first;
-        for (uint32_t i = pool->first + 1; i < pool->first + pool->count; i++) {
-            best = sim->lanes[i].free < sim->lanes[best].free ? i : best;
-        }
-        return best;
+    if (sim->lane_rule != PWSP_LANE_ANY) {
+        return pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
     }
-    case PTOWSP_DISPATCH_DEFAULT:
-    case PTOWSP_DISPATCH_ROUND_ROBIN:
-    case PTOWSP_DISPATCH_FORCE_INT: break;
+    uint32_t best = pool->first;
+    for (uint32_t i = pool->first + 1; i < pool->first + pool->count; i++) {
+        best = sim->lanes[i].free < sim->lanes[best].free ? i : best;
     }
-    PTOWSP_ASSERT(0 && "dispatch without a rule");
-    return pool->first;
+    return best;
 }
 
 PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,

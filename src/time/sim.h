@@ -5,6 +5,7 @@
 
 #include "../base/text.h"
 #include "../runtime/deps.h"
+#include "../runtime/policy.h"
 #include "../runtime/precedence.h"
 
 typedef struct pwsp_lane {
@@ -33,6 +34,7 @@ typedef struct pwsp_clock {
 typedef struct pwsp_sim {
     const pwsp_timed *timed;
     const ptowsp_schedule *schedule;
+    pwsp_lane_rule lane_rule;  // of its dispatch
     pwsp_memory memory;
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
@@ -59,7 +61,7 @@ typedef struct pwsp_sim {
 // Do lanes choose among tasks that are ready? Then time is event-driven, else in order.
 PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
     return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
-           (schedule->dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
+           (pwsp_dispatch_rule(schedule->dispatch) == PWSP_LANE_ANY ||
             schedule->ready != PTOWSP_READY_FIFO);
 }
 
@@ -149,7 +151,7 @@ PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *p
 
 PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
     pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
-    if (sim->schedule->dispatch != PTOWSP_DISPATCH_ROUND_ROBIN) {
+    if (sim->lane_rule != PWSP_LANE_IN_TURN) {
         return pwsp_sim_dispatch_other(sim, pool, key);
     }
     uint32_t lane = pool->first + pool->next;

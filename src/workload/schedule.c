@@ -7,6 +7,7 @@
 #include "schedule.h"
 
 #include "../base/text.h"
+#include "../runtime/policy.h"
 
 #include <inttypes.h>
 
@@ -15,15 +16,15 @@
 #define PWSP_O PTOWSP_SUPPORT_RECORDED
 #define PWSP_R PTOWSP_SUPPORT_REFUSED
 
+#define PWSP_DISPATCH_CAPABILITY(ROW, name, text, rule, cpu_sim, threads, ascend_npu)              \
+    ROW("dispatch", text, PTOWSP_DISPATCH_##name, PTOWSP_SUPPORT_##cpu_sim,                        \
+        PTOWSP_SUPPORT_##threads, PTOWSP_SUPPORT_##ascend_npu)
+
 // Directive, value, its number in the description; cpu_sim, threads, ascend_npu.
 #define PWSP_CAPABILITIES(ROW)                                                                     \
     ROW("issue", "dataflow", PTOWSP_ISSUE_DATAFLOW, PWSP_E, PWSP_E, PWSP_E)                        \
     ROW("issue", "in order", PTOWSP_ISSUE_IN_ORDER, PWSP_E, PWSP_O, PWSP_E)                        \
-    ROW("dispatch", "round robin", PTOWSP_DISPATCH_ROUND_ROBIN, PWSP_E, PWSP_O, PWSP_E)            \
-    ROW("dispatch", "affinity", PTOWSP_DISPATCH_AFFINITY, PWSP_E, PWSP_E, PWSP_E)                  \
-    ROW("dispatch", "hash", PTOWSP_DISPATCH_HASH, PWSP_E, PWSP_E, PWSP_E)                          \
-    ROW("dispatch", "custom", PTOWSP_DISPATCH_CUSTOM, PWSP_E, PWSP_E, PWSP_E)                      \
-    ROW("dispatch", "work stealing", PTOWSP_DISPATCH_WORK_STEALING, PWSP_E, PWSP_E, PWSP_E)        \
+    PWSP_DISPATCHES(PWSP_DISPATCH_CAPABILITY, ROW)                                                 \
     ROW("pools", "one", PTOWSP_POOLS_ONE, PWSP_E, PWSP_E, PWSP_E)                                  \
     ROW("pools", "by unit", PTOWSP_POOLS_BY_UNIT, PWSP_E, PWSP_O, PWSP_E)                          \
     ROW("window", "none", PTOWSP_WINDOW_DEFAULT, PWSP_E, PWSP_O, PWSP_E)                           \
@@ -244,9 +245,7 @@ static void pwsp_schedule_check_lanes(pwsp_schedule_checker *checker,
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
                            "lane_count %u is given, but pools are by unit", schedule->lane_count);
     }
-    bool has_key = schedule->dispatch == PTOWSP_DISPATCH_AFFINITY ||
-                   schedule->dispatch == PTOWSP_DISPATCH_HASH ||
-                   schedule->dispatch == PTOWSP_DISPATCH_CUSTOM;
+    bool has_key = pwsp_dispatch_has_key(schedule->dispatch);
     pwsp_schedule_check_key(checker,
                             has_key ? "dispatch by a key, but dispatch_key is missing"
                                     : "dispatch_key is given, but dispatch takes none",

@@ -1,4 +1,4 @@
-// The handshake of src/exec/handshake.h with the sleeping of src/base/sleeper.h, for spin: an AICPU
+// The handshake of src/runtime/handshake.h with the sleeping of src/base/sleeper.h, for spin: an AICPU
 // thread gives TASKS tasks to two cores, takes their results, and closes their lines.
 //
 // Checked: every task runs once and its result is read once; nobody reads a task or a result that

@@ -1,4 +1,4 @@
-/* The reorder buffer of src/exec/reorder.h as a Promela model: a walking thread issues five entries
+/* The reorder buffer of src/runtime/reorder.h as a Promela model: a walking thread issues five entries
    into a ring of three places, two lanes run what is ready. One holder of a token does what a scope
    does:
 
